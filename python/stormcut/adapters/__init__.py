@@ -1,0 +1,1 @@
+"""The outside world: files, ZooKeeper, Thrift, Nimbus, Spark, the local cluster."""

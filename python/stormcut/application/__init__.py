@@ -1,0 +1,1 @@
+"""Use cases; what they need from outside is named as Protocols."""

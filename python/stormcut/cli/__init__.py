@@ -1,0 +1,1 @@
+"""The stormcut command."""

@@ -1,0 +1,1 @@
+"""Pure values: problems, placements, traffic, profiles; they import nothing of stormcut."""

@@ -1,0 +1,229 @@
+"""A scheduling problem as a pure value.
+
+Real ids live here; algorithms work on dense ordinals. Executors are numbered through topologies,
+components and their executors in the order given; slots through nodes and their ports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from stormcut.model.placement import UNASSIGNED, Placement
+from stormcut.model.traffic import Traffic, fold_streams
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+#: Storm's defaults per executor: ``topology.component.cpu.pcore.percent`` and
+#: ``topology.component.resources.onheap.memory.mb``.
+DEFAULT_CPU_PERCENT = 10.0
+DEFAULT_MEMORY_MB = 128.0
+
+GROUPINGS = (
+    "shuffle",
+    "local_or_shuffle",
+    "fields",
+    "partial_key",
+    "all",
+    "global",
+    "none",
+    "direct",
+    "custom",
+)
+
+
+@dataclass(frozen=True)
+class Node:
+    """A supervisor: its slots and its capacity (None: no limit)."""
+
+    id: str
+    ports: tuple[int, ...]
+    rack: str | None = None
+    cpu_percent: float | None = None
+    memory_mb: float | None = None
+    max_executors: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Component:
+    """A spout or bolt with the load of each of its executors.
+
+    ``cpu_percent`` and ``memory_mb`` have shape (executors,), in points and MB.
+    """
+
+    name: str
+    kind: str
+    executors: int
+    cpu_percent: Floats
+    memory_mb: Floats
+
+    @classmethod
+    def uniform(
+        cls,
+        name: str,
+        executors: int,
+        kind: str = "bolt",
+        cpu_percent: float = DEFAULT_CPU_PERCENT,
+        memory_mb: float = DEFAULT_MEMORY_MB,
+    ) -> Component:
+        """Return a component whose executors all have the same load."""
+        return cls(
+            name,
+            kind,
+            executors,
+            np.full(executors, cpu_percent, dtype=np.float64),
+            np.full(executors, memory_mb, dtype=np.float64),
+        )
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A subscription: ``tuples_per_second`` is the total over all source executors, as sent."""
+
+    source: str
+    target: str
+    tuples_per_second: float
+    grouping: str = "shuffle"
+    stream: str = "default"
+    bytes_per_tuple: float | None = None
+
+
+@dataclass(frozen=True)
+class MeasuredPair:
+    """Traffic from one executor to another: (component, index) on both sides, tuples/s."""
+
+    source: tuple[str, int]
+    target: tuple[str, int]
+    tuples_per_second: float
+
+
+@dataclass(frozen=True, eq=False)
+class Topology:
+    """What runs: components, their streams, and what was measured between executors.
+
+    If a (source, target) component pair occurs in ``measured``, its pairs are all the traffic
+    between those two components and the rates of their streams are ignored.
+    """
+
+    id: str
+    components: tuple[Component, ...]
+    streams: tuple[Stream, ...] = ()
+    measured: tuple[MeasuredPair, ...] = ()
+    workers: int | None = None
+
+    @cached_property
+    def offsets(self) -> dict[str, int]:
+        """First executor ordinal of each component, counted within the topology."""
+        result, at = {}, 0
+        for component in self.components:
+            result[component.name] = at
+            at += component.executors
+        return result
+
+    @cached_property
+    def executor_count(self) -> int:
+        """Number of executors of all components."""
+        return sum(component.executors for component in self.components)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Nodes, topologies, and where executors run now.
+
+    Parameters
+    ----------
+    current : Placement, optional
+        Ordinals at or above ``slot_count`` stand for ``lost_slots``: slots that executors still
+        name although no node offers them any more.
+    lost_slots : tuple of (node id, port)
+    """
+
+    nodes: tuple[Node, ...]
+    topologies: tuple[Topology, ...]
+    current: Placement | None = None
+    lost_slots: tuple[tuple[str, int], ...] = field(default=())
+
+    @cached_property
+    def executor_count(self) -> int:
+        """Number of executors of all topologies."""
+        return sum(topology.executor_count for topology in self.topologies)
+
+    @cached_property
+    def topology_offsets(self) -> Ints:
+        """First executor ordinal of each topology, and the total: shape (topologies + 1,)."""
+        counts = [topology.executor_count for topology in self.topologies]
+        return np.concatenate(([0], np.cumsum(counts, dtype=np.int64))).astype(np.int64)
+
+    @cached_property
+    def executor_topology(self) -> Ints:
+        """Topology ordinal of each executor, shape (executors,)."""
+        counts = [topology.executor_count for topology in self.topologies]
+        return np.repeat(np.arange(len(counts), dtype=np.int64), counts)
+
+    @cached_property
+    def executor_cpu(self) -> Floats:
+        """CPU load of each executor in points, shape (executors,)."""
+        return self._per_executor([c.cpu_percent for t in self.topologies for c in t.components])
+
+    @cached_property
+    def executor_memory(self) -> Floats:
+        """Memory of each executor in MB, shape (executors,)."""
+        return self._per_executor([c.memory_mb for t in self.topologies for c in t.components])
+
+    @staticmethod
+    def _per_executor(parts: list[Floats]) -> Floats:
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    @cached_property
+    def slot_count(self) -> int:
+        """Number of slots of all nodes."""
+        return sum(len(node.ports) for node in self.nodes)
+
+    @cached_property
+    def slot_node(self) -> Ints:
+        """Node ordinal of each slot, shape (slots,)."""
+        counts = [len(node.ports) for node in self.nodes]
+        return np.repeat(np.arange(len(counts), dtype=np.int64), counts)
+
+    @cached_property
+    def slot_port(self) -> Ints:
+        """Port of each slot, shape (slots,)."""
+        return np.array([port for node in self.nodes for port in node.ports], dtype=np.int64)
+
+    @cached_property
+    def slot_ids(self) -> tuple[tuple[str, int], ...]:
+        """(node id, port) of every slot ordinal, lost slots last."""
+        known = [(node.id, port) for node in self.nodes for port in node.ports]
+        return (*known, *self.lost_slots)
+
+    @cached_property
+    def slot_ordinals(self) -> dict[tuple[str, int], int]:
+        """Inverse of `slot_ids`."""
+        return {slot: ordinal for ordinal, slot in enumerate(self.slot_ids)}
+
+    @cached_property
+    def traffic(self) -> Traffic:
+        """All traffic in executor ordinals, declared streams kept folded."""
+        parts = [
+            fold_streams(topology, int(offset))
+            for topology, offset in zip(self.topologies, self.topology_offsets, strict=False)
+        ]
+        return Traffic.join(parts)
+
+    def current_slots(self) -> Ints:
+        """Slot ordinal of each executor now, `UNASSIGNED` where it runs nowhere, (executors,)."""
+        if self.current is None:
+            return np.full(self.executor_count, UNASSIGNED, dtype=np.int64)
+        return self.current.slots
+
+    def executor_names(self) -> Iterator[tuple[str, str, int]]:
+        """Yield (topology id, component, index) in the order of executor ordinals."""
+        for topology in self.topologies:
+            for component in topology.components:
+                for index in range(component.executors):
+                    yield topology.id, component.name, index

@@ -1,0 +1,42 @@
+"""What was measured of one running topology: the brain's evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ExecutorLoad:
+    """One executor's mean load while it was measured.
+
+    ``cpu_percent`` counts the executor's threads and, for multilang components, its subprocess,
+    in points (100 = one core); ``memory_mb`` is the resident memory of the subprocess, None for a
+    component inside the JVM, whose memory cannot be told apart.
+    """
+
+    component: str
+    start_task: int
+    end_task: int
+    cpu_percent: float
+    memory_mb: float | None
+
+
+@dataclass(frozen=True)
+class TaskTraffic:
+    """Tuples/s from one task to another; bytes per tuple are sampled, None without a sample."""
+
+    source_task: int
+    target_task: int
+    tuples_per_second: float
+    bytes_per_tuple: float | None
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Loads and traffic of one topology over a window of ``seconds`` from ``from_epoch_s``."""
+
+    topology: str
+    from_epoch_s: int
+    to_epoch_s: int
+    executors: tuple[ExecutorLoad, ...]
+    traffic: tuple[TaskTraffic, ...]

@@ -1,0 +1,1 @@
+"""Placement algorithms: one file each, one registry."""

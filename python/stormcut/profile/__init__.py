@@ -1,0 +1,1 @@
+"""From measurements to the load and traffic that algorithms need."""
