@@ -1,0 +1,84 @@
+"""The `stormcut` command: finds the subcommand, turns errors into one line and an exit code."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import click
+
+from stormcut import __version__
+from stormcut.model.errors import Infeasible, StormcutError
+
+EXIT_INVALID_INPUT = 2
+EXIT_INFEASIBLE = 3
+EXIT_INTERRUPTED = 130
+
+#: Subcommand -> module that holds a click command of the same name (dashes as underscores).
+#: Loaded only when asked for: `stormcut score` must not wait for Spark to be imported.
+COMMANDS = {
+    "algorithms": "stormcut.cli.algorithms",
+    "brain": "stormcut.cli.brain",
+    "check": "stormcut.cli.check",
+    "cluster": "stormcut.cli.cluster",
+    "demo": "stormcut.cli.demo",
+    "doctor": "stormcut.cli.doctor",
+    "history": "stormcut.cli.history",
+    "place": "stormcut.cli.place",
+    "profile": "stormcut.cli.profile",
+    "replan": "stormcut.cli.replan",
+    "score": "stormcut.cli.score",
+}
+
+
+class LazyGroup(click.Group):
+    """A click group that imports a subcommand when it is named."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return all subcommand names."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return a subcommand, None if there is none of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(COMMANDS[cmd_name])
+        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
+        return command
+
+
+@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="stormcut")
+def cli() -> None:
+    """Place the executors of Apache Storm topologies so that tuples travel little.
+
+    \b
+    Example:
+      stormcut place problem.json --algorithm p-scheduler --output placement.json
+    """
+
+
+def main() -> None:
+    """Run the command line; a user's mistake ends in one line on standard error."""
+    try:
+        sys.exit(cli.main(standalone_mode=False))
+    except click.exceptions.Exit as exit_:
+        sys.exit(exit_.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except Infeasible as error:
+        _fail(str(error), EXIT_INFEASIBLE)
+    except StormcutError as error:
+        _fail(str(error), EXIT_INVALID_INPUT)
+    except (click.Abort, KeyboardInterrupt):
+        _fail("interrupted", EXIT_INTERRUPTED)
+
+
+def _fail(message: str, code: int) -> None:
+    click.echo(f"stormcut: {message}", err=True)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()
