@@ -26,7 +26,7 @@ COMMANDS = {
     "history": "stormcut.cli.history",
     "place": "stormcut.cli.place",
     "profile": "stormcut.cli.profile",
-    "replan": "stormcut.cli.replan",
+    "publish": "stormcut.cli.publish",
     "score": "stormcut.cli.score",
 }
 
