@@ -1,0 +1,146 @@
+"""What this machine has of what stormcut needs, and what to do about the rest."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from stormcut.adapters import home
+from stormcut.model.errors import StormcutError
+
+_SPARK_JAVA = 17
+_MEMORY_GIB = 6
+_DISK_GIB = 3
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing looked for: what was found, and what to do when that is not enough."""
+
+    name: str
+    ok: bool
+    found: str
+    advice: str = ""
+
+
+def examine() -> Iterator[Finding]:
+    """Yield a finding for each thing that the demo, the tests or a local cluster need."""
+    version = sys.version_info
+    yield Finding(
+        "Python 3.11 or later",
+        version >= (3, 11),
+        ".".join(map(str, version[:3])),
+        "install python3.11 and run scripts/setup again",
+    )
+    yield _java_for_storm()
+    yield _java_for_spark()
+    yield _storm_jars()
+    yield _plugin_jars()
+    for command, package, purpose in (
+        ("lein", "leiningen", "sparse submit builds topology jars with it"),
+        ("mvn", "maven", "it builds the plugin and fetches Storm"),
+        ("thrift", "thrift-compiler", "the plugin's build generates Java with it"),
+    ):
+        path = shutil.which(command)
+        yield Finding(
+            f"{command} ({purpose})",
+            path is not None,
+            path or "not on the PATH",
+            f"as root: apt-get update && apt-get install -y {package}",
+        )
+    yield _memory()
+    yield _disk()
+
+
+def _java_for_storm() -> Finding:
+    advice = "run scripts/setup, or set STORMCUT_STORM_JAVA to a Java 8 or 11"
+    try:
+        java = home.storm_java()
+    except StormcutError as error:
+        return Finding("Java 8 or 11 for Storm", False, str(error), advice)
+    return Finding("Java 8 or 11 for Storm", True, f"{java} ({java_release(java)})")
+
+
+def _java_for_spark() -> Finding:
+    candidates = [Path(path) for path in [shutil.which("java")] if path]
+    candidates += sorted(Path("/usr/lib/jvm").glob("*/bin/java"))
+    for java in candidates:
+        release = java_release(java)
+        if release is not None and release >= _SPARK_JAVA:
+            return Finding("Java 17 or later for Spark", True, f"{java} ({release})")
+    return Finding(
+        "Java 17 or later for Spark",
+        False,
+        "none on the PATH or in /usr/lib/jvm",
+        "as root: apt-get update && apt-get install -y openjdk-17-jdk-headless",
+    )
+
+
+def java_release(java: Path) -> int | None:
+    """Return the feature release of a ``java`` (8, 11, 17...), None if it does not run."""
+    try:
+        run = subprocess.run(
+            [str(java), "-version"], capture_output=True, text=True, timeout=30, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    match = re.search(r'version "(?:1\.)?(\d+)', run.stderr)
+    return int(match[1]) if match else None
+
+
+def _storm_jars() -> Finding:
+    name, advice = "Storm 1.2.4", "run scripts/setup"
+    try:
+        lib = home.storm_lib()
+    except StormcutError as error:
+        return Finding(name, False, str(error), advice)
+    sums = home.checkout() / "scripts" / "storm-home" / "sha256sums"
+    if not sums.is_file():
+        return Finding(name, True, f"{lib} (no checksums to compare with)")
+    for line in sums.read_text().splitlines():
+        digest, jar = line.split()
+        if not (lib / jar).is_file():
+            return Finding(name, False, f"{lib / jar} is missing", advice)
+        if hashlib.sha256((lib / jar).read_bytes()).hexdigest() != digest:
+            return Finding(name, False, f"{lib / jar} is damaged", f"rm -r {lib}; {advice}")
+    return Finding(name, True, f"{lib}, checksums fit")
+
+
+def _plugin_jars() -> Finding:
+    name = "stormcut's plugin jars"
+    try:
+        jars = home.plugin_jars()
+    except StormcutError as error:
+        return Finding(name, False, str(error), "run scripts/setup")
+    return Finding(name, True, ", ".join(str(jar) for jar in jars))
+
+
+def _memory() -> Finding:
+    free = psutil.virtual_memory().available / 2**30
+    return Finding(
+        f"{_MEMORY_GIB} GiB of free memory (demo)",
+        free >= _MEMORY_GIB,
+        f"{free:.1f} GiB",
+        "end other programs, or run the demo with fewer supervisors",
+    )
+
+
+def _disk() -> Finding:
+    folder = home.home()
+    while not folder.exists():
+        folder = folder.parent
+    free = shutil.disk_usage(folder).free / 2**30
+    return Finding(
+        f"{_DISK_GIB} GiB of free disk",
+        free >= _DISK_GIB,
+        f"{free:.1f} GiB",
+        f"free space at {folder}",
+    )
