@@ -61,12 +61,12 @@ def examine() -> Iterator[Finding]:
 
 
 def _java_for_storm() -> Finding:
-    advice = "run scripts/setup, or set STORMCUT_STORM_JAVA to a Java 8 or 11"
+    advice = "run scripts/setup, or set STORMCUT_STORM_JAVA to the home of a Java 8 or 11"
     try:
         java = home.storm_java()
     except StormcutError as error:
         return Finding("Java 8 or 11 for Storm", False, str(error), advice)
-    return Finding("Java 8 or 11 for Storm", True, f"{java} ({java_release(java)})")
+    return Finding("Java 8 or 11 for Storm", True, f"{java} ({java_release(java / 'bin' / 'java')})")
 
 
 def _java_for_spark() -> Finding:
@@ -102,9 +102,10 @@ def _storm_jars() -> Finding:
         lib = home.storm_lib()
     except StormcutError as error:
         return Finding(name, False, str(error), advice)
-    sums = home.checkout() / "scripts" / "storm-home" / "sha256sums"
-    if not sums.is_file():
-        return Finding(name, True, f"{lib} (no checksums to compare with)")
+    root = home.checkout()
+    if root is None:
+        return Finding(name, True, f"{lib} (no checkout, so no checksums to compare with)")
+    sums = root / "scripts" / "storm-home" / "sha256sums"
     for line in sums.read_text().splitlines():
         digest, jar = line.split()
         if not (lib / jar).is_file():
@@ -120,7 +121,7 @@ def _plugin_jars() -> Finding:
         jars = home.plugin_jars()
     except StormcutError as error:
         return Finding(name, False, str(error), "run scripts/setup")
-    return Finding(name, True, ", ".join(str(jar) for jar in jars))
+    return Finding(name, True, f"{jars.scheduler}, {jars.hook}")
 
 
 def _memory() -> Finding:

@@ -13,9 +13,14 @@ UNASSIGNED = -1
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """Slot ordinal of every executor, `UNASSIGNED` for none; shape (executors,)."""
+    """Slot ordinal of every executor, `UNASSIGNED` for none; shape (executors,).
+
+    ``notes`` are what the algorithm wants people to know, such as "over-committed: ...", one line
+    each; they take no part in comparisons.
+    """
 
     slots: npt.NDArray[np.int64]
+    notes: tuple[str, ...] = ()
 
     def __eq__(self, other: object) -> bool:
         """Return whether both place every executor alike."""

@@ -7,7 +7,7 @@ components and their executors in the order given; slots through nodes and their
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -205,6 +205,20 @@ class Problem:
     def slot_ordinals(self) -> dict[tuple[str, int], int]:
         """Inverse of `slot_ids`."""
         return {slot: ordinal for ordinal, slot in enumerate(self.slot_ids)}
+
+    @cached_property
+    def slot_hosts(self) -> Ints:
+        """Node ordinal of every entry of `slot_ids`, lost ones included, shape (slot ids,).
+
+        Nodes that only lost slots name are numbered after the known ones.
+        """
+        ordinals = {node.id: ordinal for ordinal, node in enumerate(self.nodes)}
+        lost = [ordinals.setdefault(node, len(ordinals)) for node, _ in self.lost_slots]
+        return np.concatenate((self.slot_node, np.array(lost, dtype=np.int64)))
+
+    def with_lost_slots(self, slots: tuple[tuple[str, int], ...]) -> Problem:
+        """Return this problem with ordinals for further slots that no node offers."""
+        return replace(self, lost_slots=self.lost_slots + slots) if slots else self
 
     @cached_property
     def traffic(self) -> Traffic:

@@ -40,3 +40,13 @@ class Profile:
     to_epoch_s: int
     executors: tuple[ExecutorLoad, ...]
     traffic: tuple[TaskTraffic, ...]
+
+    @property
+    def seconds(self) -> int:
+        """Length of the window in seconds."""
+        return self.to_epoch_s - self.from_epoch_s
+
+    @property
+    def cpu_percent(self) -> float:
+        """CPU of all measured executors together, in points."""
+        return sum(executor.cpu_percent for executor in self.executors)

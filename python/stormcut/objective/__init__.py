@@ -1,1 +1,1 @@
-"""What a placement costs, and the one judge of whether it is feasible."""
+"""What a placement is worth, and whether it is allowed."""

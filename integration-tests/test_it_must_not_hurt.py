@@ -1,0 +1,97 @@
+"""Whatever the brain does or does not do, topologies stay fully assigned and Nimbus alive.
+
+Every test also proves that the log says what happened; the fixture `nimbus_survives` checks the
+rest after each.
+"""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+from conftest import TOPOLOGIES, Stage, read_until
+
+from stormcut.adapters.nimbus import wait_until
+from stormcut.adapters.zookeeper import StormcutNodes, connected, read_auth_file
+
+pytestmark = pytest.mark.cluster
+
+
+def test_no_brain_at_all(stage: Stage) -> None:
+    mark = stage.log_mark()
+    stage.rebalance()
+    stage.wait_log(mark, "no brain")
+
+
+@pytest.mark.parametrize(
+    ("mode", "words"),
+    [
+        ("hang", ("deadline",)),
+        ("garbage", ("brain",)),
+        ("huge", ("brain",)),
+        ("other-state", ("another state",)),
+        ("unknown-slots", ("no-such-supervisor",)),
+        ("shared-slot", ("slot",)),
+        ("half", ("executor",)),
+    ],
+)
+def test_a_brain_that_misbehaves(stage: Stage, mode: str, words: tuple[str, ...]) -> None:
+    before = {name: stage.workers(name) for name in TOPOLOGIES}
+    mark = stage.log_mark()
+    with stage.liar(mode) as liar:
+        read_until(liar, "asked")
+        stage.wait_log(mark, *words)
+        after = {name: stage.workers(name) for name in TOPOLOGIES}
+        if mode != "shared-slot":  # there, one of the two topologies may well have the slot
+            assert after == before, "a running topology moved for a lie"
+        stage.rebalance()
+    slots = [slot for name in TOPOLOGIES for slot in stage.workers(name)]
+    assert len(slots) == len(set(slots)), "two topologies in one slot"
+
+
+def test_brain_killed_during_a_plan(stage: Stage) -> None:
+    with stage.liar("hang") as brain:
+        read_until(brain, "asked")
+        mark = stage.log_mark()
+        brain.send_signal(signal.SIGKILL)
+        stage.rebalance()
+        stage.wait_log(mark, "brain")
+
+
+def test_real_brain_places_and_its_nodes_are_deleted(stage: Stage) -> None:
+    mark = stage.log_mark()
+    with stage.brain():
+        stage.rebalance()
+        stage.wait_log(mark, "p-scheduler")
+        placed = {name: stage.workers(name) for name in TOPOLOGIES}
+        mark = stage.log_mark()
+        credentials = read_auth_file(stage.cluster.auth_file)
+        with connected(stage.cluster.zookeeper_address, credentials) as client:
+            client.delete(StormcutNodes(client).root, recursive=True)
+            stage.wait_log(mark, "")
+            wait_until(
+                lambda: client.exists(StormcutNodes(client).path("leader")),
+                30,
+                "the brain publishes its address again",
+            )
+        assert {name: stage.workers(name) for name in TOPOLOGIES} == placed
+
+
+def test_supervisor_killed_and_returned(stage: Stage) -> None:
+    with stage.brain():
+        stage.rebalance()
+        used = {host for name in TOPOLOGIES for host, _ in stage.workers(name)}
+        hosts = stage.cluster.supervisor_hosts
+        victim = next(index for index, host in enumerate(hosts) if host in used)
+        mark = stage.log_mark()
+        stage.cluster.kill_supervisor(victim)
+
+        def moved() -> bool:
+            now = {host for name in TOPOLOGIES for host, _ in stage.workers(name)}
+            return hosts[victim] not in now and all(map(stage.is_whole, TOPOLOGIES))
+
+        wait_until(moved, 150, "everything runs on the other supervisors")
+        stage.wait_log(mark, "plan")
+        stage.cluster.start_supervisor(victim)
+    for name in TOPOLOGIES:
+        stage.wait_acks(name)

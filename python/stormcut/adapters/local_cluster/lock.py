@@ -1,0 +1,48 @@
+"""One process at a time starts, changes or ends a cluster, and finishes ending it."""
+
+from __future__ import annotations
+
+import fcntl
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from stormcut.adapters.local_cluster.layout import Layout
+from stormcut.model.errors import InvalidInput
+
+
+@contextmanager
+def exclusive(layout: Layout) -> Iterator[None]:
+    """Hold the cluster's lock, which the system releases should this process die.
+
+    Raises
+    ------
+    InvalidInput
+        Another process holds it.
+    """
+    layout.clusters.mkdir(parents=True, exist_ok=True)
+    with layout.lock_file.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InvalidInput(
+                "another process is starting or ending it: wait for that, then try again",
+                f"cluster {layout.name}",
+            ) from None
+        yield
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let no second Ctrl-C cut a clean-up short; clean-ups have their own time limits."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    ignored = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    previous = {number: signal.signal(number, signal.SIG_IGN) for number in ignored}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)

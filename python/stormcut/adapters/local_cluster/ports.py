@@ -1,0 +1,97 @@
+"""Ports and host names that no two clusters on this machine share, even before they are bound.
+
+Storm's workers bind their ports long after a cluster is up, and on the wildcard address, so
+looking for ports that are free now is not enough. Ports are handed out in blocks. A block is
+claimed by a socket in Linux's abstract name space, which ZooKeeper's process inherits and keeps:
+it needs no file, holds for all users and checkouts, and ends with the process, crash or not.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+
+from stormcut.model.errors import StormcutError
+
+#: Below Linux's usual ephemeral ports (32768 and up), which any outgoing connection may take.
+FIRST_PORT = 20_000
+BLOCK_PORTS = 100
+BLOCKS = 120
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """Ports free at this moment, a number no other cluster has, and the sockets that claim them."""
+
+    ports: tuple[int, ...]
+    block: int
+    sockets: tuple[socket.socket, ...]
+
+    def hosts(self, count: int) -> tuple[str, ...]:
+        """Return ``count`` loopback addresses of this claim's own."""
+        return tuple(f"127.0.{self.block + 1}.{index + 1}" for index in range(count))
+
+    def close(self) -> None:
+        """Give the claim up, unless a process has inherited it."""
+        for held in self.sockets:
+            held.close()
+
+
+def claim(count: int) -> Claim:
+    """Claim ``count`` ports.
+
+    Raises
+    ------
+    StormcutError
+        All blocks are claimed, or other programs listen on too many ports.
+    """
+    ports: list[int] = []
+    held: list[socket.socket] = []
+    first_block = 0
+    for block in range(BLOCKS):
+        if len(ports) >= count:
+            break
+        claimed = _claim_block(block)
+        if claimed is None:
+            continue
+        if not held:
+            first_block = block
+        held.append(claimed)
+        ports.extend(_free_ports(block))
+    found = Claim(tuple(ports[:count]), first_block, tuple(held))
+    if len(ports) < count:
+        found.close()
+        last = FIRST_PORT + BLOCKS * BLOCK_PORTS - 1
+        raise StormcutError(
+            f"no {count} free ports from {FIRST_PORT} to {last}: end another local cluster first"
+        )
+    return found
+
+
+def _claim_block(block: int) -> socket.socket | None:
+    claimed = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        claimed.bind(f"\0stormcut-ports-{FIRST_PORT + block * BLOCK_PORTS}")
+    except OSError:
+        claimed.close()
+        return None
+    return claimed
+
+
+def _free_ports(block: int) -> Iterator[int]:
+    start = FIRST_PORT + block * BLOCK_PORTS
+    return (port for port in range(start, start + BLOCK_PORTS) if is_free(port))
+
+
+def is_free(port: int) -> bool:
+    """Return whether a server could listen on the port on all addresses now."""
+    with closing(socket.socket(socket.AF_INET, socket.SOCK_STREAM)) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("", port))
+            probe.listen(1)
+        except OSError:
+            return False
+    return True

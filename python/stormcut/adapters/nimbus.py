@@ -1,0 +1,270 @@
+"""A client of Nimbus's Thrift service: what runs where, and the few orders stormcut gives."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from stormcut.model.errors import InvalidInput, StormcutError
+
+T = TypeVar("T")
+
+#: Storm's name for the window that covers a worker's whole life.
+ALL_TIME = ":all-time"
+
+
+class NimbusUnavailable(StormcutError):
+    """Nimbus did not answer, or not in time."""
+
+
+class TimedOut(StormcutError):
+    """A condition did not come true in the time given."""
+
+
+@dataclass(frozen=True)
+class SupervisorSummary:
+    """A supervisor as Nimbus knows it."""
+
+    id: str
+    host: str
+    slots: int
+    used_slots: int
+    uptime_s: int
+
+
+@dataclass(frozen=True)
+class TopologySummary:
+    """A topology as Nimbus knows it; ``status`` is ACTIVE, INACTIVE, REBALANCING or KILLED."""
+
+    id: str
+    name: str
+    status: str
+    executors: int
+    workers: int
+    uptime_s: int
+
+
+@dataclass(frozen=True)
+class ClusterSummary:
+    """Everything Nimbus manages; ``has_leader`` tells whether a Nimbus leads at all."""
+
+    supervisors: tuple[SupervisorSummary, ...]
+    topologies: tuple[TopologySummary, ...]
+    has_leader: bool
+
+
+@dataclass(frozen=True)
+class ExecutorSummary:
+    """An executor in its slot, with Storm's own counts since its worker started.
+
+    Storm samples these counts (``topology.stats.sample.rate``) and scales them up. ``complete_ms``
+    is a spout's mean complete latency, None for a bolt and before the first acked tuple.
+    """
+
+    component: str
+    start_task: int
+    end_task: int
+    host: str
+    port: int
+    uptime_s: int
+    is_spout: bool
+    emitted: int
+    transferred: int
+    acked: int
+    failed: int
+    complete_ms: float | None
+
+
+@dataclass(frozen=True)
+class TopologyInfo:
+    """A topology with its assigned executors, sorted by first task."""
+
+    id: str
+    name: str
+    status: str
+    executors: tuple[ExecutorSummary, ...]
+
+    @property
+    def spout_acked(self) -> int:
+        """Tuple trees completed, over all spouts."""
+        return sum(executor.acked for executor in self.executors if executor.is_spout)
+
+
+class Nimbus:
+    """Calls the Nimbus at ``host:port``, one connection a call.
+
+    Every method raises `NimbusUnavailable` when Nimbus is out of reach or slower than
+    ``timeout_s``, and InvalidInput when it is asked about a topology that does not run.
+    """
+
+    def __init__(self, host: str, port: int, timeout_s: float = 10.0) -> None:
+        self.host = host
+        self.port = port
+        self._timeout_ms = round(timeout_s * 1000)
+
+    @classmethod
+    def at(cls, address: str, timeout_s: float = 10.0) -> Nimbus:
+        """Return the client for an address written ``host:port``."""
+        host, _, port = address.rpartition(":")
+        if not host or not port.isdigit():
+            raise InvalidInput(f"must be host:port, not {address!r}", "address of Nimbus")
+        return cls(host, int(port), timeout_s)
+
+    def cluster(self) -> ClusterSummary:
+        """Return supervisors and topologies, each sorted (by host, by name)."""
+        summary = self._call("getClusterInfo")
+        supervisors = (
+            SupervisorSummary(
+                s.supervisor_id, s.host, s.num_workers, s.num_used_workers, s.uptime_secs
+            )
+            for s in summary.supervisors
+        )
+        topologies = (
+            TopologySummary(t.id, t.name, t.status, t.num_executors, t.num_workers, t.uptime_secs)
+            for t in summary.topologies
+        )
+        return ClusterSummary(
+            tuple(sorted(supervisors, key=lambda supervisor: supervisor.host)),
+            tuple(sorted(topologies, key=lambda topology: topology.name)),
+            any(nimbus.isLeader for nimbus in summary.nimbuses),
+        )
+
+    def topology(self, name: str) -> TopologyInfo:
+        """Return what a running topology's executors do and where.
+
+        Executors without a slot are not among them: compare with `TopologySummary.executors`.
+        """
+        topology_id = self.topology_id(name)
+        info = self._call("getTopologyInfo", topology_id)
+        # An executor's counts would tell its kind too, but only once it has reported some.
+        spouts = self._call("getUserTopology", topology_id).spouts
+        executors = sorted(
+            (_executor(each, each.component_id in spouts) for each in info.executors),
+            key=lambda each: each.start_task,
+        )
+        return TopologyInfo(info.id, info.name, info.status, tuple(executors))
+
+    def topology_id(self, name: str) -> str:
+        """Return the id of the running topology of this name."""
+        running = self.cluster().topologies
+        for topology in running:
+            if topology.name == name:
+                return topology.id
+        names = ", ".join(topology.name for topology in running) or "none"
+        raise InvalidInput(f"no topology of this name runs (running: {names})", f"topology {name}")
+
+    def topology_conf(self, name: str) -> dict[str, Any]:
+        """Return a topology's configuration merged with Nimbus's own."""
+        conf: dict[str, Any] = json.loads(self._call("getTopologyConf", self.topology_id(name)))
+        return conf
+
+    def kill_topology(self, name: str, wait_secs: int = 0) -> None:
+        """Stop a topology's spouts, wait ``wait_secs`` seconds, then end its workers.
+
+        Returns at once; the topology is gone when `cluster` no longer lists it.
+        """
+        from streamparse.thrift import KillOptions
+
+        self._call("killTopologyWithOpts", name, KillOptions(wait_secs=wait_secs))
+
+    def rebalance(self, name: str, wait_secs: int = 0) -> None:
+        """Have the scheduler place a topology anew after ``wait_secs`` seconds; returns at once."""
+        from streamparse.thrift import RebalanceOptions
+
+        self._call("rebalance", name, RebalanceOptions(wait_secs=wait_secs))
+
+    def _call(self, method: str, *arguments: object) -> Any:
+        # streamparse parses Storm's whole Thrift file on import: only commands that talk to
+        # Nimbus wait for that.
+        from streamparse.thrift import Nimbus as Service
+        from streamparse.thrift import NotAliveException
+        from thriftpy2.rpc import client_context
+        from thriftpy2.thrift import TException
+        from thriftpy2.transport import TFramedTransportFactory
+
+        where = f"Nimbus at {self.host}:{self.port}"
+        try:
+            with client_context(
+                Service,
+                self.host,
+                self.port,
+                trans_factory=TFramedTransportFactory(),
+                connect_timeout=self._timeout_ms,
+                socket_timeout=self._timeout_ms,
+            ) as client:
+                return getattr(client, method)(*arguments)
+        except NotAliveException as error:
+            raise InvalidInput(f"no such topology runs: {arguments[0]}", where) from error
+        except (OSError, EOFError, TException) as error:
+            raise NimbusUnavailable(f"{where} does not answer {method}: {error!r}") from error
+
+
+def _executor(summary: Any, is_spout: bool) -> ExecutorSummary:
+    stats = summary.stats
+    specific = (stats.specific.spout if is_spout else stats.specific.bolt) if stats else None
+    return ExecutorSummary(
+        component=summary.component_id,
+        start_task=summary.executor_info.task_start,
+        end_task=summary.executor_info.task_end,
+        host=summary.host,
+        port=summary.port,
+        uptime_s=summary.uptime_secs,
+        is_spout=is_spout,
+        emitted=_total(stats.emitted) if stats else 0,
+        transferred=_total(stats.transferred) if stats else 0,
+        acked=_total(specific.acked) if specific else 0,
+        failed=_total(specific.failed) if specific else 0,
+        complete_ms=_mean(specific.complete_ms_avg, specific.acked)
+        if specific and is_spout
+        else None,
+    )
+
+
+def _total(windows: Mapping[str, Mapping[Any, int]]) -> int:
+    return sum(windows.get(ALL_TIME, {}).values())
+
+
+def _mean(
+    averages: Mapping[str, Mapping[Any, float]], counts: Mapping[str, Mapping[Any, int]]
+) -> float | None:
+    total = _total(counts)
+    if total == 0:
+        return None
+    weights = counts[ALL_TIME]
+    weighted: Iterable[float] = (
+        mean * weights.get(stream, 0) for stream, mean in averages.get(ALL_TIME, {}).items()
+    )
+    return sum(weighted) / total
+
+
+def wait_until(
+    condition: Callable[[], T | None], timeout_s: float, what: str, poll_s: float = 0.25
+) -> T:
+    """Return the first true value of ``condition``; a Nimbus out of reach counts as not yet.
+
+    Parameters
+    ----------
+    what : str
+        What is waited for, for the message: "topology taxi is gone".
+
+    Raises
+    ------
+    TimedOut
+        It did not come true within ``timeout_s`` seconds.
+    """
+    deadline = time.monotonic() + timeout_s
+    cause = ""
+    while True:
+        try:
+            value = condition()
+            if value:
+                return value
+            cause = ""
+        except NimbusUnavailable as error:
+            cause = f" ({error})"
+        if time.monotonic() > deadline:
+            raise TimedOut(f"not within {timeout_s:g} s: {what}{cause}")
+        time.sleep(poll_s)

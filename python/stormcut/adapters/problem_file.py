@@ -1,0 +1,324 @@
+"""Reads and writes ``stormcut-problem/1``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from stormcut.adapters.json_document import Value, is_amount, optional, read_json, write_text
+from stormcut.model.errors import InvalidInput
+from stormcut.model.placement import UNASSIGNED, Placement
+from stormcut.model.problem import (
+    DEFAULT_CPU_PERCENT,
+    DEFAULT_MEMORY_MB,
+    GROUPINGS,
+    Component,
+    Floats,
+    MeasuredPair,
+    Node,
+    Problem,
+    Stream,
+    Topology,
+)
+
+FORMAT = "stormcut-problem/1"
+LARGEST_PORT = 65535
+#: More executors than Storm could ever run; a file that asks for more is a mistake.
+MOST_EXECUTORS = 10_000_000
+
+Slot = tuple[str, int]
+
+
+def read_problem(path: Path) -> Problem:
+    """Read a problem file.
+
+    Raises
+    ------
+    InvalidInput
+        It cannot be read or is no problem; names file, place, and what would be right.
+    """
+    try:
+        return _problem(read_json(path))
+    except InvalidInput as error:
+        raise within(path, error) from None
+
+
+def within(path: Path, error: InvalidInput) -> InvalidInput:
+    """Return an error about a place in a document with the file's name before it."""
+    if error.where == str(path):
+        return error
+    return InvalidInput(error.what, f"{path}: {error.where}" if error.where else str(path))
+
+
+def check_format(root: Value, wanted: str) -> None:
+    """Check a document's ``format`` before anything else, so that the message fits.
+
+    Raises
+    ------
+    InvalidInput
+        It is missing, or another.
+    """
+    members = root.members()
+    if "format" not in members:
+        root.fail('missing key "format"')
+    if members["format"].raw != wanted:
+        members["format"].mismatch(json.dumps(wanted))
+
+
+def _problem(root: Value) -> Problem:
+    check_format(root, FORMAT)
+    keys = root.keys(("format", "nodes", "topologies"), ("current",))
+    nodes = tuple(_node(value) for value in keys["nodes"].items())
+    keys["nodes"].distinct([node.id for node in nodes], "node id")
+    topologies = tuple(_topology(value) for value in keys["topologies"].items())
+    keys["topologies"].distinct([topology.id for topology in topologies], "topology id")
+    problem = Problem(nodes, topologies)
+    if problem.executor_count > MOST_EXECUTORS:
+        keys["topologies"].fail(f"{problem.executor_count} executors, at most {MOST_EXECUTORS}")
+    if "current" not in keys:
+        return problem
+    slots, lost = read_slots(problem, keys["current"], complete=False)
+    return Problem(nodes, topologies, Placement(slots), lost)
+
+
+def _node(value: Value) -> Node:
+    keys = value.keys(("id", "ports"), ("rack", "cpu_percent", "memory_mb", "max_executors"))
+    ports = tuple(port.integer(0, LARGEST_PORT) for port in keys["ports"].items())
+    keys["ports"].distinct(list(ports), "port")
+    return Node(
+        keys["id"].name(),
+        ports,
+        optional(keys.get("rack"), Value.name),
+        optional(keys.get("cpu_percent"), Value.amount),
+        optional(keys.get("memory_mb"), Value.amount),
+        optional(keys.get("max_executors"), lambda v: v.integer(0, 2**53)),
+    )
+
+
+def _topology(value: Value) -> Topology:
+    keys = value.keys(("id", "workers", "components", "streams"), ("traffic",))
+    components = tuple(_component(item) for item in keys["components"].items())
+    keys["components"].distinct([component.name for component in components], "component")
+    sizes = {component.name: component.executors for component in components}
+    return Topology(
+        keys["id"].name(),
+        components,
+        tuple(_stream(item, sizes) for item in keys["streams"].items()),
+        _traffic(keys["traffic"], sizes) if "traffic" in keys else (),
+        optional(keys["workers"], lambda v: v.integer(1, MOST_EXECUTORS)),
+    )
+
+
+def _component(value: Value) -> Component:
+    keys = value.keys(("name", "kind", "executors"), ("cpu_percent", "memory_mb"))
+    executors = keys["executors"].integer(1, MOST_EXECUTORS)
+    return Component(
+        keys["name"].name(),
+        keys["kind"].choice(("spout", "bolt")),
+        executors,
+        _loads(keys.get("cpu_percent"), executors, DEFAULT_CPU_PERCENT),
+        _loads(keys.get("memory_mb"), executors, DEFAULT_MEMORY_MB),
+    )
+
+
+def _loads(value: Value | None, executors: int, default: float) -> Floats:
+    if value is None:
+        return np.broadcast_to(np.float64(default), executors)
+    if not isinstance(value.raw, list):
+        return np.broadcast_to(np.float64(value.amount()), executors)
+    if len(value.raw) != executors:
+        value.fail(f"{len(value.raw)} numbers for {executors} executors")
+    return np.array([item.amount() for item in value.items()])
+
+
+def _stream(value: Value, sizes: Mapping[str, int]) -> Stream:
+    keys = value.keys(
+        ("source", "target", "stream", "grouping", "tuples_per_second"), ("bytes_per_tuple",)
+    )
+    for end in ("source", "target"):
+        if keys[end].name() not in sizes:
+            keys[end].fail(f"no component {json.dumps(keys[end].raw)} in this topology")
+    return Stream(
+        keys["source"].name(),
+        keys["target"].name(),
+        keys["tuples_per_second"].amount(),
+        keys["grouping"].choice(GROUPINGS),
+        keys["stream"].name(),
+        optional(keys.get("bytes_per_tuple"), Value.amount),
+    )
+
+
+def _traffic(value: Value, sizes: Mapping[str, int]) -> tuple[MeasuredPair, ...]:
+    executors = {
+        f"{name}[{index}]": (name, index) for name, count in sizes.items() for index in range(count)
+    }
+    pairs: list[MeasuredPair] = []
+    for index, row in enumerate(value.array()):
+        try:
+            source, target, rate = row
+            pair = MeasuredPair(executors[source], executors[target], float(rate))
+        except (ValueError, TypeError, KeyError, OverflowError):
+            pair = None
+        if pair is None or type(row) is not list or not is_amount(rate):
+            _traffic_mismatch(Value(row, f"{value.path}[{index}]"), executors)
+        else:
+            pairs.append(pair)
+    return tuple(pairs)
+
+
+def _traffic_mismatch(row: Value, executors: Mapping[str, Any]) -> NoReturn:
+    if len(row.array()) != 3:
+        row.fail("must be [source executor, target executor, tuples per second]")
+    source, target, rate = row.items()
+    for end in (source, target):
+        if end.name() not in executors:
+            end.fail(f"no executor {json.dumps(end.raw)} in this topology")
+    rate.mismatch("a number of at least 0")
+
+
+def read_slots(
+    problem: Problem, value: Value, complete: bool
+) -> tuple[np.ndarray[Any, np.dtype[np.int64]], tuple[Slot, ...]]:
+    """Return the slot ordinal of every executor, and further slots that it names.
+
+    The value has the form of ``current`` and ``assignments``. Slots that the problem has no ordinal
+    for are numbered after those it has.
+
+    Parameters
+    ----------
+    complete : bool
+        Whether every topology has to occur; those that do not are unassigned.
+
+    Raises
+    ------
+    InvalidInput
+        A topology, component or executor is missing or unknown, or a slot is none.
+    """
+    by_topology = value.members()
+    known = [topology.id for topology in problem.topologies]
+    for name, member in by_topology.items():
+        if name not in known:
+            member.fail("no such topology in the problem")
+    slots = np.full(problem.executor_count, UNASSIGNED, dtype=np.int64)
+    ordinals = dict(problem.slot_ordinals)
+    for topology, offset in zip(
+        problem.topologies, problem.topology_offsets.tolist(), strict=False
+    ):
+        if topology.id not in by_topology:
+            if complete:
+                value.fail(f"missing key {json.dumps(topology.id)}")
+            continue
+        names = tuple(component.name for component in topology.components)
+        lists = by_topology[topology.id].keys(names)
+        for component in topology.components:
+            first = offset + topology.offsets[component.name]
+            slots[first : first + component.executors] = _slot_list(
+                lists[component.name], component.executors, ordinals
+            )
+    return slots, tuple(list(ordinals)[len(problem.slot_ids) :])
+
+
+def _slot_list(value: Value, executors: int, ordinals: dict[Slot, int]) -> list[int]:
+    if len(value.array()) != executors:
+        value.fail(f"{len(value.array())} slots for {executors} executors")
+    return [
+        UNASSIGNED if item.raw is None else ordinals.setdefault(_slot(item), len(ordinals))
+        for item in value.items()
+    ]
+
+
+def _slot(value: Value) -> Slot:
+    node, colon, port = value.name().rpartition(":")
+    number = int(port) if port.isascii() and port.isdigit() and len(port) <= 5 else -1
+    if not node or not colon or port != str(number):
+        value.mismatch('"node:port" or null')
+    return node, number
+
+
+def slot_lists(problem: Problem, placement: Placement) -> dict[str, dict[str, list[str | None]]]:
+    """Return a placement in the form of ``current`` and ``assignments``."""
+    names = [f"{node}:{port}" for node, port in problem.slot_ids]
+    slots = [None if slot == UNASSIGNED else names[slot] for slot in placement.slots.tolist()]
+    result: dict[str, dict[str, list[str | None]]] = {}
+    at = 0
+    for topology in problem.topologies:
+        lists = result[topology.id] = {}
+        for component in topology.components:
+            lists[component.name] = slots[at : at + component.executors]
+            at += component.executors
+    return result
+
+
+def write_problem(path: Path, problem: Problem) -> None:
+    """Write a problem file, whole or not at all.
+
+    Raises
+    ------
+    InvalidInput
+        It cannot be written there.
+    """
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "nodes": [_node_document(node) for node in problem.nodes],
+        "topologies": [_topology_document(topology) for topology in problem.topologies],
+    }
+    if problem.current is not None:
+        document["current"] = slot_lists(problem, problem.current)
+    write_text(path, json.dumps(document, indent=1, allow_nan=False) + "\n")
+
+
+def _node_document(node: Node) -> dict[str, Any]:
+    return {
+        "id": node.id,
+        "rack": node.rack,
+        "ports": list(node.ports),
+        "cpu_percent": node.cpu_percent,
+        "memory_mb": node.memory_mb,
+        "max_executors": node.max_executors,
+    }
+
+
+def _topology_document(topology: Topology) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "id": topology.id,
+        "workers": topology.workers,
+        "components": [
+            {
+                "name": component.name,
+                "kind": component.kind,
+                "executors": component.executors,
+                "cpu_percent": _loads_document(component.cpu_percent),
+                "memory_mb": _loads_document(component.memory_mb),
+            }
+            for component in topology.components
+        ],
+        "streams": [_stream_document(stream) for stream in topology.streams],
+    }
+    if topology.measured:
+        document["traffic"] = [
+            [f"{p.source[0]}[{p.source[1]}]", f"{p.target[0]}[{p.target[1]}]", p.tuples_per_second]
+            for p in topology.measured
+        ]
+    return document
+
+
+def _loads_document(loads: Floats) -> float | list[float]:
+    values: list[float] = loads.tolist()
+    return values[0] if len(set(values)) == 1 else values
+
+
+def _stream_document(stream: Stream) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "source": stream.source,
+        "target": stream.target,
+        "stream": stream.stream,
+        "grouping": stream.grouping,
+        "tuples_per_second": stream.tuples_per_second,
+    }
+    if stream.bytes_per_tuple is not None:
+        document["bytes_per_tuple"] = stream.bytes_per_tuple
+    return document

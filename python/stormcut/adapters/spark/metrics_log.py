@@ -1,0 +1,153 @@
+r"""Lines of `worker.log.metrics` as columns: Storm's own metrics and the hook's.
+
+Storm's LoggingMetricsConsumer writes, behind log4j's ``<time> <ms since JVM start>``::
+
+    <epoch s>\t<host>:<port>\t<task>:<component>\t<name>\t<value>
+
+Everything here is a DataFrame -> DataFrame function of Spark SQL alone.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+
+HOOK_METRIC = "stormcut"
+HOOK_VERSION = 1
+
+#: Why a line was not used; null for the lines that were.
+NOT_A_METRIC = "not a line of Storm's metrics consumer"
+NEWER_HOOK = f"written by another version of the hook than {HOOK_VERSION}: update stormcut"
+BROKEN_HOOK = "value of the hook with missing or wrong parts"
+
+# log4j's %d is a date and time by default, or epoch seconds or milliseconds; %r pads to 8.
+_HEAD = r"^(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[,.]\d+)?Z?|\d+) +\d+ +(\d+)$"
+_WORKER = r"^ *(\S+):(\d+) *$"
+_TASK = r"^ *(-?\d+):(.*?) *$"
+_NUMBER = r"-?(?:[0-9][0-9.]*(?:E-?[0-9]+)?|Infinity|NaN)"
+_ENTRY = rf"([^{{}},=]+)=({_NUMBER})(?=[,}}])"
+
+_ONE_INTERVAL = ["topology", "task", "host", "port", "epoch_s", "ms"]
+
+_HOOK_SCHEMA = """
+    v INT, task INT, component STRING, executor ARRAY<INT>, ms DOUBLE,
+    to MAP<STRING, ARRAY<BIGINT>>, local BIGINT,
+    executed BIGINT, acked BIGINT, failed BIGINT, complete_ms ARRAY<DOUBLE>, cpu_ms DOUBLE,
+    child STRUCT<pid: BIGINT, cpu_ms: DOUBLE, rss_bytes: BIGINT>
+"""
+
+
+def parse_lines(raw: DataFrame) -> DataFrame:
+    """Split lines into fields.
+
+    Parameters
+    ----------
+    raw : DataFrame
+        ``topology``, ``line``.
+
+    Returns
+    -------
+    DataFrame
+        ``topology``, ``line``, ``epoch_s``, ``host``, ``port``, ``task``, ``component``,
+        ``metric``, ``value``, ``hook`` (the hook's value, else null) and ``problem``: why the line
+        cannot be used, null if it can.
+    """
+    part = F.split("line", "\t", 5)
+    field = [F.get(part, F.lit(index)) for index in range(5)]
+    fields = raw.select(
+        "topology",
+        "line",
+        F.regexp_extract(field[0], _HEAD, 2).try_cast("long").alias("epoch_s"),
+        F.regexp_extract(field[1], _WORKER, 1).alias("host"),
+        F.regexp_extract(field[1], _WORKER, 2).try_cast("int").alias("port"),
+        F.regexp_extract(field[2], _TASK, 1).try_cast("int").alias("task"),
+        F.regexp_extract(field[2], _TASK, 2).alias("component"),
+        F.trim(field[3]).alias("metric"),
+        field[4].alias("value"),
+    )
+    hook = F.when(F.col("metric") == HOOK_METRIC, F.from_json("value", _HOOK_SCHEMA))
+    return fields.withColumn("hook", hook).withColumn("problem", _problem())
+
+
+def _problem() -> Column:
+    known = [F.col(name).isNotNull() for name in ("epoch_s", "port", "task", "value")]
+    is_metric = known[0] & known[1] & known[2] & known[3]
+    is_hook = F.col("metric") == HOOK_METRIC
+    other_version = F.coalesce(F.col("hook.v") != HOOK_VERSION, F.lit(False))
+    return (
+        F.when(~is_metric, NOT_A_METRIC)
+        .when(is_hook & other_version, NEWER_HOOK)
+        .when(is_hook & ~F.coalesce(_hook_is_whole(), F.lit(False)), BROKEN_HOOK)
+    )
+
+
+def _hook_is_whole() -> Column:
+    counts = ("local", "executed", "acked", "failed")
+    target = F.map_entries("hook.to")
+    whole = (F.col("hook.v") == HOOK_VERSION) & (F.col("hook.task") == F.col("task"))
+    whole &= (F.size("hook.executor") == 2) & (F.size("hook.complete_ms") == 2)
+    whole &= F.col("hook.ms") > 0
+    for count in counts:
+        whole &= F.col(f"hook.{count}") >= 0
+    return whole & F.forall(
+        target,
+        lambda entry: (
+            entry["key"].try_cast("int").isNotNull()
+            & (F.size(entry["value"]) == 3)
+            & ~F.exists(entry["value"], lambda number: number.isNull())
+        ),
+    )
+
+
+def hook_lines(lines: DataFrame) -> DataFrame:
+    """Return the hook's lines of tasks that Storm schedules, one row a task and interval.
+
+    The tasks of ``__system`` (below 0) run in every worker and are never placed: left out. A line
+    that was written twice (two metrics consumers, a copy of a log) is taken once.
+    """
+    usable = lines.where(F.col("hook").isNotNull() & F.col("problem").isNull())
+    scheduled = usable.where(F.col("task") >= 0).withColumn("ms", F.col("hook.ms"))
+    return scheduled.dropDuplicates(_ONE_INTERVAL).select(
+        "topology",
+        "task",
+        "component",
+        "host",
+        "port",
+        F.col("epoch_s").alias("end_s"),
+        (F.col("epoch_s") - F.col("hook.ms") / 1000).alias("begin_s"),
+        "ms",
+        F.col("hook.executor")[0].alias("start_task"),
+        F.col("hook.executor")[1].alias("end_task"),
+        F.col("hook.to").alias("to"),
+        F.aggregate(
+            F.map_values("hook.to"), F.lit(0).cast("long"), lambda total, to: total + to[0]
+        ).alias("sent"),
+        *(F.col(f"hook.{name}").alias(name) for name in ("local", "executed", "acked", "failed")),
+        F.col("hook.complete_ms")[0].alias("complete_ms"),
+        F.col("hook.complete_ms")[1].cast("long").alias("completed"),
+        F.col("hook.cpu_ms").alias("cpu_ms"),
+        F.col("hook.child").alias("child"),
+    )
+
+
+def builtin_metrics(lines: DataFrame) -> DataFrame:
+    """Return all metrics but the hook's, one row a number.
+
+    A plain number has a null ``key``; a map ``{a=1, b=2.5}`` gives a row per entry. Of nested maps
+    the innermost entries are kept, so that a key can occur more than once.
+    """
+    usable = lines.where(F.col("problem").isNull() & F.col("hook").isNull())
+    number = F.col("value").try_cast("double")
+    keys = F.transform(F.regexp_extract_all("value", F.lit(_ENTRY), 1), F.trim)
+    numbers = F.regexp_extract_all("value", F.lit(_ENTRY), 2)
+    nothing = F.lit(None).cast("string")
+    plain = F.array(F.struct(nothing.alias("key"), F.col("value").alias("number")))
+    entries = F.arrays_zip(keys.alias("key"), numbers.alias("number"))
+    place = ["topology", "component", "task", "host", "port", "epoch_s", "metric"]
+    return usable.select(
+        *place, F.explode(F.when(number.isNotNull(), plain).otherwise(entries)).alias("entry")
+    ).select(
+        *place,
+        F.col("entry.key").alias("key"),
+        F.col("entry.number").try_cast("double").alias("value"),
+    )

@@ -1,0 +1,178 @@
+"""Submitting a streamparse project's topology with `sparse submit`."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from stormcut.model.errors import InvalidInput, StormcutError
+
+#: How long Nimbus may take to answer one call; streamparse's own 7 s are short on a busy machine.
+NIMBUS_TIMEOUT_MS = 30_000
+
+#: What builds leave in a project; a private copy starts without.
+BUILD_FOLDERS = ("_build", "_resources", "logs", "__pycache__")
+
+#: What streamparse, Leiningen and Storm say, and what it means to the user.
+KNOWN_FAILURES = (
+    (r"Could not connect to", "Nimbus does not answer; is the cluster up?"),
+    (r"timed out|TSocket read 0 bytes", "Nimbus did not answer in time"),
+    (r"AlreadyAliveException", "a topology of this name is running; kill it first"),
+    (
+        r"is an invalid name for a Storm topology",
+        "a topology of this name is running (kill it first), or the name holds one of / . : \\",
+    ),
+)
+
+
+def submit(
+    project: Path,
+    topology: str,
+    name: str,
+    nimbus: str,
+    workers: int,
+    options: Mapping[str, object],
+    environment: Mapping[str, str],
+    virtualenv: Path,
+    work_folder: Path,
+    timeout: float = 120.0,
+) -> None:
+    """Submit a topology of a streamparse project, without ssh.
+
+    The submission runs in a private copy of the project that is gone afterwards, so the project
+    is not changed and two submissions can run side by side.
+
+    Parameters
+    ----------
+    project : Path
+        Folder with `project.clj`, `topologies/` and `src/`. Its `config.json` is not used.
+    topology : str
+        Module in `topologies/` without `.py`.
+    name : str
+        Name under which the topology runs.
+    nimbus : str
+        `host:port` of Nimbus's Thrift server.
+    workers : int
+        `topology.workers`.
+    options : Mapping
+        Further topology options; the values must be representable as JSON.
+    environment : Mapping
+        Variables for the topology's module, added to this process's own.
+    virtualenv : Path
+        Python environment with streamparse, at the same path on every supervisor.
+    work_folder : Path
+        Where the private copy is made.
+    timeout : float
+        Seconds until the submission is given up.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such project, topology or environment, or Leiningen is missing.
+    StormcutError
+        If the submission fails; the text says why.
+    """
+    sparse = _require_parts(project, topology, virtualenv)
+    work_folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="submit-", dir=work_folder) as folder:
+        copy = Path(folder) / "project"
+        shutil.copytree(project, copy, ignore=shutil.ignore_patterns(*BUILD_FOLDERS))
+        _write_config(copy, nimbus, virtualenv)
+        command = [str(sparse), "submit", "-n", topology, "-N", name, "-w", str(workers)]
+        command += ["--timeout", str(NIMBUS_TIMEOUT_MS)]
+        for key, value in options.items():
+            command += ["-o", f"{key}={json.dumps(value)}"]
+        code, output = _run(command, copy, _environment(environment), timeout)
+    if code != 0:
+        raise StormcutError(f"topology {name} was not submitted to {nimbus}: {_reason(output)}")
+
+
+def _require_parts(project: Path, topology: str, virtualenv: Path) -> Path:
+    definition = project / "topologies" / f"{topology}.py"
+    if not definition.is_file():
+        raise InvalidInput("no such topology", str(definition))
+    sparse = virtualenv.absolute() / "bin" / "sparse"
+    if not sparse.is_file():
+        raise InvalidInput(
+            "not a Python environment with streamparse; run scripts/setup", str(virtualenv)
+        )
+    if shutil.which("lein") is None:
+        raise InvalidInput(
+            "Leiningen is missing; install it (Debian: apt install leiningen)", "lein"
+        )
+    return sparse
+
+
+def _write_config(project: Path, nimbus: str, virtualenv: Path) -> None:
+    """Write the config.json that makes streamparse use this environment, as it is, without ssh."""
+    home = virtualenv.absolute()
+    production = {
+        "user": "",
+        "nimbus": nimbus,
+        # Only the length of this list is ever used without ssh, and -w overrides that.
+        "workers": [nimbus.rsplit(":", 1)[0]],
+        "use_ssh_for_nimbus": False,
+        "use_virtualenv": True,
+        "install_virtualenv": False,
+        "virtualenv_root": str(home.parent),
+        "virtualenv_name": home.name,
+    }
+    config = {
+        "serializer": "json",
+        "topology_specs": "topologies/",
+        "virtualenv_specs": "virtualenvs/",
+        "envs": {"prod": production},
+    }
+    (project / "config.json").write_text(json.dumps(config, indent=2), encoding="utf-8")
+
+
+def _environment(additions: Mapping[str, str]) -> dict[str, str]:
+    # STREAMPARSE_NIMBUS would override config.json; the warnings are about libraries of
+    # streamparse's own and would hide the line that matters.
+    own = {key: value for key, value in os.environ.items() if key != "STREAMPARSE_NIMBUS"}
+    own |= {"PYTHONWARNINGS": "ignore", "PYTHONDONTWRITEBYTECODE": "1"}
+    if os.geteuid() == 0:
+        own["LEIN_ROOT"] = "1"
+    return own | dict(additions)
+
+
+def _run(
+    command: list[str], folder: Path, environment: Mapping[str, str], timeout: float
+) -> tuple[int, str]:
+    """Run a command in a process group of its own, ended as a whole when time is up."""
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
+    try:
+        output, _ = process.communicate(timeout=timeout)
+    except BaseException as error:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        if isinstance(error, subprocess.TimeoutExpired):
+            raise StormcutError(f"sparse submit gave no result within {timeout:g} s") from None
+        raise
+    return process.returncode, output
+
+
+def _reason(output: str) -> str:
+    """Return the line of a failed submission's output that says why."""
+    for pattern, meaning in KNOWN_FAILURES:
+        if re.search(pattern, output):
+            return meaning
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    return lines[-1] if lines else "sparse submit said nothing"

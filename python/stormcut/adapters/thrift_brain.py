@@ -1,0 +1,282 @@
+"""The brain over Thrift: framed, binary, one request a connection; and its client.
+
+The server is written here because thriftpy2's own trusts the length that a frame announces, waits
+for ever for a slow client, and shares its port with strangers (SO_REUSEPORT).
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Protocol
+
+from thriftpy2.thrift import TClient, TProcessor
+
+from stormcut.adapters.thrift_values import (
+    MAX_MESSAGE_BYTES,
+    PROTOCOL_VERSION,
+    ReadBuffer,
+    WriteBuffer,
+    binary_protocol,
+    from_plan_struct,
+    from_state_struct,
+    idl,
+    to_plan_struct,
+    to_state_struct,
+)
+from stormcut.application.ports import Unavailable
+from stormcut.model.cluster import ClusterState
+from stormcut.model.errors import InvalidInput, StormcutError
+from stormcut.model.plan import Plan
+
+log = logging.getLogger(__name__)
+
+#: Longest that a client may take to send its request, and to take the answer.
+CLIENT_SECONDS = 10.0
+MAX_CLIENTS = 64
+_CHUNK = 1 << 16
+_LENGTH = struct.Struct("!i")
+
+
+class BadFrame(Exception):
+    """What came is no frame: too long, too short, too slow, or cut off."""
+
+
+class Planner(Protocol):
+    """What the server needs of the brain."""
+
+    @property
+    def leads(self) -> bool:
+        """Whether this brain may answer."""
+        ...
+
+    def plan(self, state: ClusterState) -> Plan:
+        """Return the plan for a state."""
+        ...
+
+
+def receive_frame(connection: socket.socket, deadline: float) -> bytes:
+    """Return the next frame's content.
+
+    Memory grows with what arrives, never with what a length announces.
+
+    Parameters
+    ----------
+    deadline : float
+        Moment of `time.monotonic` by which the whole frame must have come.
+
+    Raises
+    ------
+    BadFrame
+        It is too long, cut off, or late.
+    """
+    (length,) = _LENGTH.unpack(_receive(connection, _LENGTH.size, deadline))
+    if not 0 < length <= MAX_MESSAGE_BYTES:
+        raise BadFrame(f"a frame of {length} bytes; allowed are 1 to {MAX_MESSAGE_BYTES}")
+    return _receive(connection, length, deadline)
+
+
+def _receive(connection: socket.socket, size: int, deadline: float) -> bytes:
+    content = bytearray()
+    while len(content) < size:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise BadFrame(f"only {len(content)} of {size} bytes came in time")
+        connection.settimeout(left)
+        try:
+            part = connection.recv(min(size - len(content), _CHUNK))
+        except TimeoutError:
+            continue
+        except OSError as error:
+            raise BadFrame(str(error)) from error
+        if not part:
+            raise BadFrame(f"the connection ended after {len(content)} of {size} bytes")
+        content += part
+    return bytes(content)
+
+
+def send_frame(connection: socket.socket, content: bytes, seconds: float) -> None:
+    """Send a frame.
+
+    Raises
+    ------
+    BadFrame
+        The content is above the limit, or the other side does not take it in time.
+    """
+    if len(content) > MAX_MESSAGE_BYTES:
+        raise BadFrame(f"a message of {len(content)} bytes; allowed are {MAX_MESSAGE_BYTES}")
+    connection.settimeout(seconds)
+    try:
+        connection.sendall(_LENGTH.pack(len(content)) + content)
+    except OSError as error:
+        raise BadFrame(str(error)) from error
+
+
+class BrainServer:
+    """Serves `Brain` of stormcut.thrift on one address; each client has a thread of its own.
+
+    Parameters
+    ----------
+    planner : Planner
+        The brain.
+    identity : str
+        Its name, as in `Health.brain`.
+    host, port : str, int
+        Where to listen; port 0 takes a free one, see `port`.
+
+    Raises
+    ------
+    InvalidInput
+        The address cannot be bound.
+    """
+
+    def __init__(self, planner: Planner, identity: str, host: str, port: int) -> None:
+        self._planner = planner
+        self._identity = identity
+        self._started_ms = int(time.time() * 1000)
+        self._served = 0
+        self._last_plan: str | None = None
+        self._seats = threading.BoundedSemaphore(MAX_CLIENTS)
+        self._closed = threading.Event()
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        try:
+            self._listener = socket.create_server((host, port), family=family, backlog=128)
+        except OSError as error:
+            raise InvalidInput(f"cannot listen: {error.strerror or error}", f"{host}:{port}") from (
+                error
+            )
+        self.port: int = self._listener.getsockname()[1]
+
+    def start(self) -> None:
+        """Serve in the background until `close`."""
+        threading.Thread(target=self._accept, name="brain-accept", daemon=True).start()
+
+    def close(self) -> None:
+        """Stop listening; a request under way ends with the program."""
+        self._closed.set()
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def _accept(self) -> None:
+        while not self._closed.is_set():
+            try:
+                connection, peer = self._listener.accept()
+            except OSError as error:
+                if not self._closed.wait(0.1):
+                    log.warning("cannot accept a connection: %s", error)
+                continue
+            if not self._seats.acquire(blocking=False):
+                log.warning("%d clients at once; one more from %s refused", MAX_CLIENTS, peer[0])
+                connection.close()
+                continue
+            threading.Thread(
+                target=self._serve, args=(connection, peer[0]), name="brain-client", daemon=True
+            ).start()
+
+    def _serve(self, connection: socket.socket, peer: str) -> None:
+        try:
+            with connection:
+                request = receive_frame(connection, time.monotonic() + CLIENT_SECONDS)
+                send_frame(connection, self._answer(request), CLIENT_SECONDS)
+        except BadFrame as error:
+            log.warning("request from %s ignored: %s", peer, error)
+        except Exception as error:  # whatever the decoder stumbled over in foreign bytes
+            log.warning("request from %s ignored: %s: %s", peer, type(error).__name__, error)
+        finally:
+            self._seats.release()
+
+    def _answer(self, request: bytes) -> bytes:
+        out = WriteBuffer()
+        processor = TProcessor(idl.Brain, self)
+        processor.process(binary_protocol(ReadBuffer(request)), binary_protocol(out))
+        return out.content
+
+    def plan(self, state: Any) -> Any:
+        """Answer `Brain.plan`; everything that goes wrong is told as a `Refusal`."""
+        try:
+            if not self._planner.leads:
+                raise InvalidInput("not the leader")
+            plan = self._planner.plan(from_state_struct(state))
+        except (StormcutError, Unavailable) as error:
+            log.warning("plan refused: %s", error)
+            raise idl.Refusal(version=PROTOCOL_VERSION, reason=str(error)) from error
+        except Exception as error:
+            log.exception("no plan: a bug in stormcut")
+            reason = f"internal error, see the brain's log: {type(error).__name__}"
+            raise idl.Refusal(version=PROTOCOL_VERSION, reason=reason) from error
+        self._served += 1
+        self._last_plan = plan.id
+        return to_plan_struct(plan)
+
+    def health(self) -> Any:
+        """Answer `Brain.health`, also while a plan is being made."""
+        return idl.Health(
+            version=PROTOCOL_VERSION,
+            brain=self._identity,
+            leader=self._planner.leads,
+            started_ms=self._started_ms,
+            plans_served=self._served,
+            last_plan=self._last_plan,
+        )
+
+
+class BrainClient:
+    """Asks a brain; each call is a connection of its own.
+
+    Raises
+    ------
+    InvalidInput
+        From every method: the brain refuses, cannot be reached in ``seconds``, or answers what
+        this version does not understand.
+    """
+
+    def __init__(self, host: str, port: int, seconds: float = CLIENT_SECONDS) -> None:
+        self._address = (host, port)
+        self._seconds = seconds
+
+    def plan(self, state: ClusterState) -> Plan:
+        """Return the brain's plan for a state."""
+        struct = to_state_struct(state)
+        return from_plan_struct(self._call(lambda client: client.plan(struct)))
+
+    def health(self) -> Any:
+        """Return the brain's `Health` struct."""
+        return self._call(lambda client: client.health())
+
+    def _call(self, ask: Callable[[Any], Any]) -> Any:
+        where = "brain {}:{}".format(*self._address)
+        transport = _OneExchange(self._address, self._seconds)
+        protocol = binary_protocol(transport)
+        try:
+            return ask(TClient(idl.Brain, protocol, protocol))
+        except idl.Refusal as refusal:
+            raise InvalidInput(f"refuses: {refusal.reason}", where) from refusal
+        except (BadFrame, OSError) as error:
+            raise InvalidInput(f"does not answer: {error}", where) from error
+        except Exception as error:
+            raise InvalidInput(f"answers nonsense: {error}", where) from error
+
+
+class _OneExchange(WriteBuffer):
+    """A client's transport: what is written goes out on flush, what is read is the answer."""
+
+    def __init__(self, address: tuple[str, int], seconds: float) -> None:
+        super().__init__()
+        self._address = address
+        self._seconds = seconds
+        self._reply = ReadBuffer(b"")
+
+    def flush(self) -> None:
+        deadline = time.monotonic() + self._seconds
+        with socket.create_connection(self._address, timeout=self._seconds) as connection:
+            send_frame(connection, self.content, self._seconds)
+            self._reply = ReadBuffer(receive_frame(connection, deadline))
+
+    def read(self, size: int) -> bytes:
+        return self._reply.read(size)

@@ -1,0 +1,299 @@
+"""Between the Thrift structs of stormcut.thrift and the model's values; checks what arrives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import thriftpy2
+from thriftpy2.protocol.binary import TBinaryProtocol
+from thriftpy2.thrift import TType
+from thriftpy2.transport.base import TTransportException
+
+from stormcut.model.cluster import (
+    ClusterState,
+    RunningExecutor,
+    RunningTopology,
+    Slot,
+    Subscription,
+    Supervisor,
+    Worker,
+)
+from stormcut.model.errors import InvalidInput
+from stormcut.model.plan import Declined, Plan, TopologyPlan
+
+idl: Any = thriftpy2.load(
+    str(Path(__file__).with_name("stormcut.thrift")), module_name="stormcut_protocol_thrift"
+)
+
+PROTOCOL_VERSION: int = idl.PROTOCOL_VERSION
+MAX_MESSAGE_BYTES: int = idl.MAX_MESSAGE_BYTES
+
+_PYTHON_TYPES: dict[int, tuple[type, ...]] = {
+    TType.BOOL: (bool, int),
+    TType.I32: (int,),
+    TType.I64: (int,),
+    TType.DOUBLE: (float, int),
+    TType.STRING: (str,),
+    TType.LIST: (list,),
+    TType.MAP: (dict,),
+}
+
+
+class ReadBuffer:
+    """A received message as a transport that ends: reading past its end is an error.
+
+    The decoder is thriftpy2's in Python: its compiled one takes a message that stops in the
+    middle for one that goes on with zeros.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def read(self, size: int) -> bytes:
+        """Return the next ``size`` bytes."""
+        end = self._at + size
+        if not self._at <= end <= len(self._data):
+            raise TTransportException(
+                TTransportException.END_OF_FILE, "the message ends in the middle"
+            )
+        part = self._data[self._at : end]
+        self._at = end
+        return part
+
+
+class WriteBuffer:
+    """A message to send, as a transport."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+
+    def write(self, data: bytes) -> None:
+        """Append bytes."""
+        self._parts.append(bytes(data))
+
+    def flush(self) -> None:
+        """Do nothing: `content` is always whole."""
+
+    @property
+    def content(self) -> bytes:
+        """Everything written."""
+        return b"".join(self._parts)
+
+
+def binary_protocol(transport: ReadBuffer | WriteBuffer) -> Any:
+    """Return the protocol that both sides speak, over a buffer."""
+    return TBinaryProtocol(transport)  # type: ignore[no-untyped-call]
+
+
+def encode_plan(plan: Plan) -> bytes:
+    """Return a plan in Thrift's binary protocol."""
+    buffer = WriteBuffer()
+    binary_protocol(buffer).write_struct(to_plan_struct(plan))
+    return buffer.content
+
+
+def decode_plan(data: bytes, where: str) -> Plan:
+    """Return the plan in Thrift's binary protocol.
+
+    Raises
+    ------
+    InvalidInput
+        The bytes are no plan, or one of a newer protocol.
+    """
+    struct = idl.Plan()
+    try:
+        binary_protocol(ReadBuffer(data)).read_struct(struct)
+    except Exception as error:  # the decoder raises whatever it stumbles over
+        raise InvalidInput(f"is not a plan: {error}", where) from error
+    return from_plan_struct(struct, where)
+
+
+def check_version(version: object, what: str) -> None:
+    """Refuse a message of another protocol version than this program speaks.
+
+    Raises
+    ------
+    InvalidInput
+        The version is newer, or none at all.
+    """
+    if not isinstance(version, int) or version < 1:
+        raise InvalidInput(f"has no usable protocol version ({version!r})", what)
+    if version > PROTOCOL_VERSION:
+        raise InvalidInput(
+            f"is of protocol version {version}, this stormcut speaks up to {PROTOCOL_VERSION}:"
+            " upgrade the older side",
+            what,
+        )
+
+
+def to_state_struct(state: ClusterState) -> Any:
+    """Return a cluster state as its struct."""
+    return idl.ClusterState(
+        version=PROTOCOL_VERSION,
+        fingerprint=state.fingerprint(),
+        supervisors=[
+            idl.Supervisor(
+                id=s.id,
+                host=s.host,
+                ports=list(s.ports),
+                cpu_percent=s.cpu_percent,
+                memory_mb=s.memory_mb,
+                meta=dict(s.meta),
+            )
+            for s in state.supervisors
+        ],
+        topologies=[_to_topology_struct(t) for t in state.topologies],
+    )
+
+
+def _to_topology_struct(topology: RunningTopology) -> Any:
+    executors = [idl.Executor(**vars_of(e)) for e in topology.executors]
+    streams = [idl.Stream(**vars_of(s)) for s in topology.streams]
+    return idl.Topology(
+        id=topology.id,
+        name=topology.name,
+        workers=topology.workers,
+        executors=executors,
+        streams=streams,
+        assignment=_to_worker_structs(topology.assignment),
+    )
+
+
+def vars_of(value: object) -> dict[str, Any]:
+    """Return the fields of a flat frozen value by name."""
+    return {name: getattr(value, name) for name in value.__dataclass_fields__}  # type: ignore[attr-defined]
+
+
+def _to_worker_structs(workers: tuple[Worker, ...]) -> list[Any]:
+    return [
+        idl.Worker(slot=idl.Slot(node=w.slot.node, port=w.slot.port), executors=sorted(w.executors))
+        for w in workers
+    ]
+
+
+def to_plan_struct(plan: Plan) -> Any:
+    """Return a plan as its struct."""
+    return idl.Plan(
+        version=PROTOCOL_VERSION,
+        id=plan.id,
+        fingerprint=plan.fingerprint,
+        created_ms=plan.created_ms,
+        topologies=[
+            idl.TopologyPlan(
+                topology=p.topology,
+                workers=_to_worker_structs(p.workers),
+                algorithm=p.algorithm,
+                reason=p.reason,
+            )
+            for p in plan.topologies
+        ],
+        declined=[idl.Declined(topology=d.topology, reason=d.reason) for d in plan.declined],
+    )
+
+
+def from_state_struct(struct: Any) -> ClusterState:
+    """Return the state in a struct.
+
+    Raises
+    ------
+    InvalidInput
+        It is of a newer protocol, incomplete, contradicts itself, or its fingerprint is not that
+        of its content.
+    """
+    check_version(getattr(struct, "version", None), "cluster state")
+    check_struct(struct, "cluster state")
+    state = ClusterState(
+        tuple(
+            Supervisor(s.id, s.host, tuple(s.ports), s.cpu_percent, s.memory_mb, dict(s.meta))
+            for s in struct.supervisors
+        ),
+        tuple(_from_topology_struct(t) for t in struct.topologies),
+    )
+    if struct.fingerprint != state.fingerprint():
+        raise InvalidInput(
+            f"its fingerprint {struct.fingerprint[:64]} is not that of its content,"
+            f" {state.fingerprint()}",
+            "cluster state",
+        )
+    return state
+
+
+def _from_topology_struct(struct: Any) -> RunningTopology:
+    return RunningTopology(
+        struct.id,
+        struct.name,
+        struct.workers,
+        tuple(
+            RunningExecutor(e.start_task, e.end_task, e.component, e.cpu_percent, e.memory_mb)
+            for e in struct.executors
+        ),
+        tuple(Subscription(s.source, s.target, s.stream, s.grouping) for s in struct.streams),
+        _from_worker_structs(struct.assignment),
+    )
+
+
+def _from_worker_structs(structs: list[Any]) -> tuple[Worker, ...]:
+    return tuple(
+        Worker(Slot(w.slot.node, w.slot.port), tuple(sorted(w.executors)))
+        for w in structs
+        if w.executors
+    )
+
+
+def from_plan_struct(struct: Any, where: str = "plan") -> Plan:
+    """Return the plan in a struct.
+
+    Raises
+    ------
+    InvalidInput
+        It is of a newer protocol or incomplete.
+    """
+    check_version(getattr(struct, "version", None), where)
+    check_struct(struct, where)
+    return Plan(
+        struct.id,
+        struct.fingerprint,
+        struct.created_ms,
+        tuple(
+            TopologyPlan(p.topology, _from_worker_structs(p.workers), p.algorithm, p.reason)
+            for p in struct.topologies
+        ),
+        tuple(Declined(d.topology, d.reason) for d in struct.declined),
+    )
+
+
+def check_struct(struct: Any, where: str) -> None:
+    """Check required fields and types of a decoded struct, which thriftpy2 does not.
+
+    Raises
+    ------
+    InvalidInput
+        A required field is missing, or a string is not UTF-8.
+    """
+    for spec in struct.thrift_spec.values():
+        kind, name, inner, required = spec if len(spec) == 4 else (spec[0], spec[1], None, spec[2])
+        value = getattr(struct, name, None)
+        if value is None:
+            if required:
+                raise InvalidInput(f"field {name} is missing", where)
+            continue
+        _check_value(kind, inner, value, f"{where}.{name}")
+
+
+def _check_value(kind: int, inner: Any, value: Any, where: str) -> None:
+    if kind == TType.STRUCT:
+        check_struct(value, where)
+        return
+    if not isinstance(value, _PYTHON_TYPES[kind]):
+        raise InvalidInput("is not UTF-8 text" if kind == TType.STRING else "is garbled", where)
+    if isinstance(value, list):
+        item, item_inner = inner if isinstance(inner, tuple) else (inner, None)
+        if item != TType.I32:
+            for index, element in enumerate(value):
+                _check_value(item, item_inner, element, f"{where}[{index}]")
+    elif isinstance(value, dict):
+        for key, element in value.items():
+            _check_value(TType.STRING, None, key, where)
+            _check_value(TType.STRING, None, element, where)

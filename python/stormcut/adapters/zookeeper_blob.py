@@ -1,0 +1,144 @@
+"""Blobs: content of any size in ZooKeeper, which allows 1 MB a node (docs/protocol.md)."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import uuid
+from contextlib import suppress
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import NoNodeError, NotEmptyError
+
+from stormcut.model.errors import InvalidInput
+
+BLOB_VERSION = 1
+PART_BYTES = 512_000
+#: Longest content accepted, unpacked: as for a Thrift message.
+MAX_BLOB_BYTES = 64 * 1024 * 1024
+
+
+class TornBlob(Exception):
+    """The parts do not make up what the node announces: a writer is at work, or died."""
+
+
+def write_blob(client: KazooClient, path: str, content: bytes) -> str:
+    """Write content under ``path`` and return the blob's new id.
+
+    A reader sees the old content or the new one: parts first, then the node, then old parts go.
+    """
+    if len(content) > MAX_BLOB_BYTES:
+        raise InvalidInput(f"{len(content)} bytes; allowed are {MAX_BLOB_BYTES}", path)
+    packed = gzip.compress(content, mtime=0)
+    parts = [packed[at : at + PART_BYTES] for at in range(0, len(packed), PART_BYTES)]
+    identity = uuid.uuid4().hex
+    client.ensure_path(path)
+    for index, part in enumerate(parts):
+        client.create(f"{path}/{identity}-{index}", part)
+    meta = {
+        "version": BLOB_VERSION,
+        "id": identity,
+        "parts": len(parts),
+        "bytes": len(packed),
+        "sha256": hashlib.sha256(packed).hexdigest(),
+    }
+    client.set(path, json.dumps(meta).encode())
+    for child in client.get_children(path):
+        if not child.startswith(f"{identity}-"):
+            with suppress(NoNodeError):
+                client.delete(f"{path}/{child}")
+    return identity
+
+
+def blob_id(client: KazooClient, path: str) -> str | None:
+    """Return the id of a blob's content, None if there is none: it changes with every write."""
+    meta = _meta(client, path)
+    return None if meta is None else str(meta["id"])
+
+
+def read_blob(client: KazooClient, path: str) -> bytes | None:
+    """Return a blob's content, None if there is none.
+
+    Raises
+    ------
+    InvalidInput
+        It was written by a newer stormcut, or is damaged also at the second reading.
+    """
+    try:
+        return _read(client, path)
+    except TornBlob:
+        pass
+    try:
+        return _read(client, path)
+    except TornBlob as error:
+        raise InvalidInput(f"damaged: {error}", f"ZooKeeper node {path}") from error
+
+
+def delete_blob(client: KazooClient, path: str) -> bool:
+    """Delete a blob; return whether there was one."""
+    try:
+        client.set(path, b"")
+        for child in client.get_children(path):
+            with suppress(NoNodeError):
+                client.delete(f"{path}/{child}")
+        client.delete(path)
+    except NoNodeError:
+        return False
+    except NotEmptyError:  # somebody writes at this moment: that content is newer, and stays
+        pass
+    return True
+
+
+def _meta(client: KazooClient, path: str) -> dict[str, object] | None:
+    try:
+        data, _ = client.get(path)
+    except NoNodeError:
+        return None
+    if not data:  # made by a writer that has not come to the data yet
+        return None
+    where = f"ZooKeeper node {path}"
+    try:
+        meta = json.loads(data)
+        version = meta["version"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise InvalidInput("does not describe a blob", where) from error
+    if version != BLOB_VERSION:
+        raise InvalidInput(
+            f"is of version {version}, this stormcut reads {BLOB_VERSION}: upgrade the older side",
+            where,
+        )
+    if not all(isinstance(meta.get(key), int) for key in ("parts", "bytes")) or "id" not in meta:
+        raise InvalidInput("does not describe a blob", where)
+    result: dict[str, object] = meta
+    return result
+
+
+def _read(client: KazooClient, path: str) -> bytes | None:
+    meta = _meta(client, path)
+    if meta is None:
+        return None
+    packed = b""
+    for index in range(int(str(meta["parts"]))):
+        try:
+            packed += client.get(f"{path}/{meta['id']}-{index}")[0]
+        except NoNodeError as error:
+            raise TornBlob(f"part {index} of {meta['parts']} is missing") from error
+        if len(packed) > MAX_BLOB_BYTES:
+            raise TornBlob(f"above {MAX_BLOB_BYTES} bytes")
+    if len(packed) != meta["bytes"] or hashlib.sha256(packed).hexdigest() != meta.get("sha256"):
+        raise TornBlob("its SHA-256 does not fit")
+    return _unpacked(packed)
+
+
+def _unpacked(packed: bytes) -> bytes:
+    """Unpack without trusting the packed bytes to unpack to a sane size."""
+    with gzip.open(io.BytesIO(packed)) as stream:
+        try:
+            content = stream.read(MAX_BLOB_BYTES + 1)
+        except (OSError, EOFError) as error:
+            raise TornBlob(f"cannot be unpacked: {error}") from error
+    if len(content) > MAX_BLOB_BYTES:
+        raise TornBlob(f"unpacks to above {MAX_BLOB_BYTES} bytes")
+    return content

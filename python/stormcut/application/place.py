@@ -1,0 +1,87 @@
+"""Solves a problem with a named algorithm, and lets nothing infeasible pass."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stormcut.model.errors import Infeasible, InvalidInput
+from stormcut.model.placement import Placement
+from stormcut.model.problem import Problem
+from stormcut.objective.metrics import Metrics, measure
+from stormcut.objective.verify import Violation, violations
+from stormcut.placement.registry import algorithm, parse_options
+
+DEFAULT_SEED = 1
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A proof: no feasible placement's tuples/s between nodes are below ``lower_bound``.
+
+    ``gap`` is (value - lower_bound) / value, 0 for a value of 0.
+    """
+
+    lower_bound: float
+    gap: float
+    method: str
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A feasible placement, what it is worth, and how it was found.
+
+    ``options`` holds the seed and the algorithm's options, defaults included. ``certificate`` is
+    None if the algorithm proves nothing; ``notes`` are lines for people.
+    """
+
+    algorithm: str
+    options: Mapping[str, Any]
+    placement: Placement
+    metrics: Metrics
+    certificate: Certificate | None
+    notes: tuple[str, ...]
+
+
+def solve(
+    problem: Problem,
+    algorithm_name: str,
+    seed: int = DEFAULT_SEED,
+    options: Mapping[str, str] | None = None,
+) -> Solution:
+    """Place the executors of a problem, verify the placement and measure it.
+
+    Raises
+    ------
+    InvalidInput
+        No such algorithm or option, a value that is not allowed, or a negative seed.
+    Infeasible
+        No feasible placement exists, or the algorithm found none.
+    """
+    chosen = algorithm(algorithm_name)
+    if seed < 0:
+        raise InvalidInput(f"must be at least 0, not {seed}", "seed")
+    values = parse_options(chosen, options or {})
+    placement = chosen.place(problem, np.random.default_rng(seed), values)
+    broken = violations(problem, placement)
+    if broken:
+        raise _infeasible(chosen.name, broken)
+    return Solution(
+        chosen.name,
+        {"seed": seed, **dataclasses.asdict(values)},
+        placement,
+        measure(problem, placement),
+        None,
+        placement.notes,
+    )
+
+
+def _infeasible(name: str, broken: list[Violation]) -> Infeasible:
+    first = broken[0]
+    more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
+    constraint = "slots" if first.constraint == "unassigned" else first.constraint
+    return Infeasible(f"{name} found none: {first.message}{more}", constraint)

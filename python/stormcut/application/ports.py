@@ -1,0 +1,39 @@
+"""What the brain needs from outside; adapters implement it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from stormcut.model.plan import Plan
+from stormcut.model.profile import Profile
+
+
+class PlanStore(Protocol):
+    """Where plans outlive the brain that made them."""
+
+    def last_plan(self) -> Plan | None:
+        """Return the plan published last, None if there is none or it cannot be read."""
+        ...
+
+    def publish(self, plan: Plan, entry: Mapping[str, Any]) -> None:
+        """Make ``plan`` the last plan and append ``entry`` to the history.
+
+        Raises
+        ------
+        Unavailable
+            It was not stored: nobody may act on the plan as if it were.
+        """
+        ...
+
+
+class ProfileSource(Protocol):
+    """Where measurements come from."""
+
+    def profiles(self) -> Mapping[str, Profile]:
+        """Return the published profiles by topology id, at once and without waiting."""
+        ...
+
+
+class Unavailable(Exception):
+    """The store cannot be reached now."""

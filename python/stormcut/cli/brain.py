@@ -1,0 +1,191 @@
+"""`stormcut brain`: serve plans until told to stop."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+from kazoo.client import KazooClient
+
+from stormcut.adapters.thrift_brain import BrainServer
+from stormcut.adapters.zookeeper import (
+    StormcutNodes,
+    ZooKeeperStore,
+    connected,
+    read_auth_file,
+)
+from stormcut.adapters.zookeeper_leader import Leadership
+from stormcut.application.brain import Brain
+from stormcut.application.decide import P_SCHEDULER, Settings, solver_options
+from stormcut.cli.zookeeper_options import zookeeper_options
+from stormcut.model.cluster import ClusterState
+from stormcut.model.errors import InvalidInput
+from stormcut.model.plan import Plan
+from stormcut.model.profile import Profile
+from stormcut.placement.registry import algorithm, parse_options
+
+log = logging.getLogger("stormcut.brain")
+
+
+@click.command()
+@zookeeper_options
+@click.option(
+    "--bind", default="127.0.0.1", show_default=True, help="Address to listen on and to publish."
+)
+@click.option("--port", default=0, show_default=True, help="Port to listen on; 0: any free one.")
+@click.option(
+    "--insecure-bind",
+    is_flag=True,
+    help="Allow a --bind that other machines reach: Thrift here is neither encrypted nor"
+    " authenticated, whoever reaches the port can read and ask.",
+)
+@click.option(
+    "--algorithm",
+    "algorithm_name",
+    default=P_SCHEDULER,
+    show_default=True,
+    help="See `stormcut algorithms`.",
+)
+@click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="Of the algorithm.")
+@click.option(
+    "--min-gain",
+    default=0.05,
+    show_default=True,
+    type=click.FloatRange(0, 1),
+    help="Move a running topology only if this share of its traffic between nodes goes.",
+)
+def brain(
+    zookeeper: str,
+    auth_file: Path,
+    root: str,
+    bind: str,
+    port: int,
+    insecure_bind: bool,
+    algorithm_name: str,
+    options: tuple[str, ...],
+    min_gain: float,
+) -> None:
+    """Serve plans to the scheduler in Nimbus, as leader or standby of several brains.
+
+    \b
+    Example:
+      stormcut brain --zookeeper localhost:2181 --auth-file ~/.stormcut-auth
+    """
+    settings = Settings(algorithm_name, _key_values(options), min_gain)
+    parse_options(algorithm(algorithm_name), solver_options(settings))
+    _check_bind(bind, insecure_bind)
+    credentials = read_auth_file(auth_file)
+    _log_to_stderr()
+    with connected(zookeeper, credentials) as client:
+        _serve(client, root, settings, bind, port)
+
+
+def _key_values(options: tuple[str, ...]) -> dict[str, str]:
+    pairs = [text.partition("=") for text in options]
+    for key, equals, _ in pairs:
+        if not (key and equals):
+            raise InvalidInput("must be KEY=VALUE", f"--option {key}")
+    return {key: value for key, _, value in pairs}
+
+
+def _check_bind(bind: str, insecure: bool) -> None:
+    try:
+        address = ipaddress.ip_address(socket.gethostbyname(bind) if ":" not in bind else bind)
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"is no address of this machine: {error}", f"--bind {bind}") from error
+    if address.is_unspecified:
+        raise InvalidInput(
+            "is published for Nimbus to connect to: give one address, not all", f"--bind {bind}"
+        )
+    if not address.is_loopback and not insecure:
+        raise InvalidInput(
+            "other machines would reach the brain, and Thrift is plain here: use 127.0.0.1,"
+            " or add --insecure-bind in a network you trust",
+            f"--bind {bind}",
+        )
+
+
+def _log_to_stderr() -> None:
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)-7s %(message)s", force=True
+    )
+
+
+class _Profiles:
+    """`ProfileSource` that the leader refreshes: to ask it never waits for ZooKeeper."""
+
+    def __init__(self, nodes: StormcutNodes) -> None:
+        self._nodes = nodes
+        self._profiles: Mapping[str, Profile] = {}
+
+    def refresh(self) -> None:
+        self._profiles = self._nodes.read_profiles()
+
+    def profiles(self) -> Mapping[str, Profile]:
+        return self._profiles
+
+
+class _Standing:
+    """The brain as far as it may answer: `Planner` of the server."""
+
+    def __init__(
+        self, nodes: StormcutNodes, settings: Settings, identity: str, host: str, port: int
+    ) -> None:
+        self._nodes = nodes
+        self._profiles = _Profiles(nodes)
+        self._store = ZooKeeperStore(nodes)
+        self._brain = Brain(settings, self._store, self._profiles)
+        self.server = BrainServer(self, identity, host, port)
+        self.leadership = Leadership(
+            nodes, identity, host, self.server.port, self._elected, self._watch
+        )
+
+    @property
+    def leads(self) -> bool:
+        return self.leadership.leads
+
+    def plan(self, state: ClusterState) -> Plan:
+        return self._brain.plan(state)
+
+    def _elected(self) -> None:
+        self._profiles.refresh()
+        self._brain.take_over()
+
+    def _watch(self) -> None:
+        self._profiles.refresh()
+        plan = self._brain.last_plan
+        if plan is not None and not self._nodes.has_plan():
+            log.warning("the published plan is gone from ZooKeeper; published again")
+            self._nodes.write_plan(plan)
+
+
+def _serve(client: KazooClient, root: str, settings: Settings, bind: str, port: int) -> None:
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    nodes = StormcutNodes(client, root)
+    nodes.secure()
+    identity = f"{socket.gethostname()}-{os.getpid()}-{int(time.time())}"
+    standing = _Standing(nodes, settings, identity, bind, port)
+    log.info(
+        "brain %s listens on %s:%d, ZooKeeper %s, algorithm %s; standing for election",
+        identity,
+        bind,
+        standing.server.port,
+        root,
+        settings.algorithm,
+    )
+    standing.server.start()
+    standing.leadership.start()
+    stop.wait()
+    log.info("stopping: withdrawing from ZooKeeper")
+    standing.leadership.close()
+    standing.server.close()

@@ -1,0 +1,40 @@
+"""`stormcut check`: whether a placement is feasible."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from stormcut.adapters.placement_file import read_placement
+from stormcut.adapters.problem_file import read_problem
+from stormcut.objective.verify import violations
+
+EXIT_VIOLATED = 1
+
+
+@click.command()
+@click.argument("problem", type=click.Path(path_type=Path))
+@click.argument("placement", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print the violations as a JSON list.")
+@click.pass_context
+def check(ctx: click.Context, problem: Path, placement: Path, as_json: bool) -> None:
+    """Check a placement: exit 0 if it is feasible, else 1 and one line per violation.
+
+    \b
+    Example:
+      stormcut check problem.json placement.json
+    """
+    document = read_placement(placement, read_problem(problem))
+    broken = violations(document.problem, document.placement)
+    if as_json:
+        click.echo(json.dumps([asdict(violation) for violation in broken], indent=2))
+    else:
+        for violation in broken:
+            click.echo(f"{violation.constraint}: {violation.message}")
+        if not broken:
+            click.echo(f"feasible: {document.problem.executor_count} executors")
+    if broken:
+        ctx.exit(EXIT_VIOLATED)

@@ -1,0 +1,245 @@
+"""`stormcut cluster`: a Storm cluster of real daemons on this machine."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+import click
+import yaml
+from rich.console import Console
+from rich.table import Table
+
+from stormcut.cli.steps import Steps
+from stormcut.model.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from stormcut.adapters.local_cluster import ClusterStatus
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_WIDTH = 100
+_SHOWN_LINES = 50
+_FOLLOW_S = 0.3
+
+
+def _name_option(function: F) -> F:
+    return click.option("--name", default="default", show_default=True, help="Cluster's name.")(
+        function
+    )
+
+
+@click.group()
+def cluster() -> None:
+    """Run a Storm cluster of real daemons on this machine.
+
+    \b
+    Example:
+      stormcut cluster up --supervisors 2
+      eval "$(stormcut cluster env)"
+      stormcut cluster down
+    """
+
+
+@cluster.command()
+@_name_option
+@click.option("--supervisors", default=4, show_default=True, help="Number of supervisors.")
+@click.option("--slots", default=4, show_default=True, help="Slots of each supervisor.")
+@click.option("--no-plugin", is_flag=True, help="Leave Storm as it is: its own scheduler, no hook.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A storm.yaml key.")
+def up(name: str, supervisors: int, slots: int, no_plugin: bool, settings: tuple[str, ...]) -> None:
+    """Start ZooKeeper, Nimbus and supervisors; return when all have registered.
+
+    --set takes a key of storm.yaml and its value in YAML, and can be repeated. What a crashed
+    cluster of the same name left behind is ended and removed first.
+
+    \b
+    Example:
+      stormcut cluster up --supervisors 2 --slots 4 --set stormcut.hook.interval.secs=10
+    """
+    from stormcut.adapters.local_cluster import LocalCluster
+
+    config = dict(map(_setting, settings))
+    steps = Steps("cluster")
+    with (
+        _terminable(),
+        steps.step(f"starting Storm 1.2.4: {supervisors} supervisors of {slots} slots") as update,
+    ):
+        started = LocalCluster.up(
+            name, supervisors, slots, plugin=not no_plugin, config=config, progress=update
+        )
+    option = "" if name == "default" else f" --name {name}"
+    click.echo(f"ZooKeeper {started.zookeeper_address}, Nimbus {started.nimbus_address}")
+    click.echo(f"Logs and data: {started.folder}")
+    click.echo(f"Next: stormcut cluster status{option}; stormcut cluster down{option}")
+
+
+@cluster.command()
+@_name_option
+@click.option("--json", "as_json", is_flag=True, help="Print the status as JSON.")
+def status(name: str, as_json: bool) -> None:
+    """Show daemons, slots in use and topologies.
+
+    \b
+    Example:
+      stormcut cluster status --json
+    """
+    from stormcut.adapters.local_cluster import LocalCluster
+
+    now = LocalCluster.open(name).status()
+    if as_json:
+        click.echo(json.dumps(asdict(now), indent=2))
+        return
+    console = Console(highlight=False)
+    console.width = min(console.width, _WIDTH) if console.is_terminal else _WIDTH
+    console.print(_daemon_table(now))
+    console.print(f"{now.processes} processes, {now.memory_mb:.0f} MB resident in all")
+    if now.storm is None:
+        console.print(f"Nimbus does not answer: stormcut cluster logs nimbus --name {name}")
+    elif now.storm.topologies:
+        console.print(_topology_table(now))
+    else:
+        console.print("No topology runs.")
+
+
+@cluster.command()
+@click.argument("daemon", required=False)
+@_name_option
+@click.option("--follow", is_flag=True, help="Go on with new lines until Ctrl-C.")
+def logs(daemon: str | None, name: str, follow: bool) -> None:
+    """Show the last lines of a DAEMON's or worker's log; without DAEMON, list the logs.
+
+    \b
+    Example:
+      stormcut cluster logs nimbus --follow
+    """
+    from stormcut.adapters.local_cluster import LocalCluster
+
+    files = LocalCluster.open(name).log_files()
+    if daemon is None:
+        for each, path in files.items():
+            click.echo(f"{each}\t{path}")
+        return
+    if daemon not in files:
+        raise InvalidInput(f"has no log; there are {', '.join(files)}", daemon)
+    _show_log(files[daemon], follow)
+
+
+@cluster.command()
+@_name_option
+def env(name: str) -> None:
+    """Print export lines that point stormcut's other commands at this cluster.
+
+    \b
+    Example:
+      eval "$(stormcut cluster env)"
+    """
+    from stormcut.adapters.local_cluster import LocalCluster
+
+    for variable, value in LocalCluster.open(name).environment().items():
+        click.echo(f"export {variable}={shlex.quote(value)}")
+
+
+@cluster.command()
+@_name_option
+@click.option("--keep-logs", is_flag=True, help="Keep the logs and say where.")
+def down(name: str, keep_logs: bool) -> None:
+    """End the cluster with all its topologies, running or crashed, and remove its files.
+
+    \b
+    Example:
+      stormcut cluster down --keep-logs
+    """
+    from stormcut.adapters.local_cluster import LocalCluster
+
+    with Steps("cluster").step(f"ending cluster {name}"):
+        ended, kept = LocalCluster.clear(name, keep_logs)
+    click.echo(f"{ended} processes ended" if ended else "nothing ran")
+    if kept:
+        click.echo(f"Logs: {kept}")
+
+
+def _setting(text: str) -> tuple[str, object]:
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise InvalidInput(f"must be KEY=VALUE, not {text!r}", "--set")
+    try:
+        return key, yaml.safe_load(value)
+    except yaml.YAMLError as error:
+        raise InvalidInput(f"the value is not YAML: {value!r}", f"--set {key}") from error
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Let a termination signal or a closed terminal clean up as Ctrl-C does."""
+
+    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
+        raise KeyboardInterrupt
+
+    signals = (signal.SIGTERM, signal.SIGHUP)
+    previous = {number: signal.signal(number, interrupt) for number in signals}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def _daemon_table(now: ClusterStatus) -> Table:
+    used = _by_host(now)
+    table = Table(title=f"cluster {now.name}", title_justify="left")
+    for heading in ("daemon", "host", "ports", "pid", "up", "MB", "slots used"):
+        table.add_column(heading, justify="right" if heading in ("pid", "MB") else "left")
+    for daemon in now.daemons:
+        first, last = daemon.ports[0], daemon.ports[-1]
+        table.add_row(
+            daemon.name,
+            daemon.host,
+            str(first) if first == last else f"{first}-{last}",
+            str(daemon.pid or ""),
+            "[green]yes[/green]" if daemon.up else "[red]no[/red]",
+            "" if daemon.memory_mb is None else f"{daemon.memory_mb:.0f}",
+            used.get(daemon.host, "") if daemon.name.startswith("supervisor") else "",
+        )
+    return table
+
+
+def _by_host(now: ClusterStatus) -> Mapping[str, str]:
+    supervisors = now.storm.supervisors if now.storm else ()
+    return {each.host: f"{each.used_slots} of {each.slots}" for each in supervisors}
+
+
+def _topology_table(now: ClusterStatus) -> Table:
+    table = Table(title="topologies", title_justify="left")
+    for heading in ("name", "id", "status", "executors", "workers", "up for"):
+        table.add_column(heading, overflow="fold")
+    for topology in now.storm.topologies if now.storm else ():
+        table.add_row(
+            topology.name,
+            topology.id,
+            topology.status,
+            str(topology.executors),
+            str(topology.workers),
+            f"{topology.uptime_s} s",
+        )
+    return table
+
+
+def _show_log(path: Path, follow: bool) -> None:
+    with path.open(encoding="utf-8", errors="replace") as log:
+        for line in log.readlines()[-_SHOWN_LINES:]:
+            click.echo(line, nl=False)
+        while follow:
+            line = log.readline()
+            if line:
+                click.echo(line, nl=False)
+            else:
+                time.sleep(_FOLLOW_S)

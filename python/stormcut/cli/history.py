@@ -1,0 +1,74 @@
+"""`stormcut history`: the plans so far and their reasons."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from stormcut.adapters.zookeeper import (
+    HISTORY_KEPT,
+    StormcutNodes,
+    connected,
+    read_auth_file,
+)
+from stormcut.cli.zookeeper_options import zookeeper_options
+
+WIDTH = 100
+
+
+@click.command()
+@zookeeper_options
+@click.option(
+    "--limit", default=20, show_default=True, type=click.IntRange(1, HISTORY_KEPT), help="Plans."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the entries as JSON, newest first.")
+def history(zookeeper: str, auth_file: Path, root: str, limit: int, as_json: bool) -> None:
+    """Show the last plans, newest first: what was placed, moved or kept, and why.
+
+    \b
+    Example:
+      stormcut history --zookeeper localhost:2181 --auth-file ~/.stormcut-auth --limit 5
+    """
+    with connected(zookeeper, read_auth_file(auth_file)) as client:
+        entries = StormcutNodes(client, root).read_history(limit)
+    if as_json:
+        click.echo(json.dumps(entries, indent=2))
+    elif entries:
+        console = Console(width=WIDTH, highlight=False)
+        console.print(_table(entries))
+    else:
+        click.echo("no plans yet")
+
+
+def _table(entries: list[dict[str, Any]]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("when", no_wrap=True)
+    table.add_column("plan", no_wrap=True)
+    table.add_column("topology", overflow="fold", max_width=24)
+    table.add_column("restarts", justify="right")
+    table.add_column("why", overflow="fold")
+    for entry in entries:
+        for row in _rows(entry):
+            table.add_row(*(Text(cell) for cell in row))
+    return table
+
+
+def _rows(entry: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    moment = datetime.fromtimestamp(entry["created_ms"] / 1000).strftime("%m-%d %H:%M:%S")
+    head = (moment, entry["plan"][:8])
+    for line in entry["topologies"]:
+        yield *head, line["topology"], str(line["workers_restarted"]), line["reason"]
+        head = ("", "")
+    for line in entry["declined"]:
+        yield *head, line["topology"], "-", f"declined: {line['reason']}"
+        head = ("", "")
+    if head[0]:
+        yield *head, "-", "-", "no topologies"

@@ -1,0 +1,160 @@
+"""`stormcut profile`: from workers' metrics logs to tables, profiles and a summary."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from stormcut.profile.lines import LineSummary
+from stormcut.profile.measured import Measured
+
+if TYPE_CHECKING:
+    from stormcut.adapters.spark import ProfileResult
+
+WIDTH = 100
+SHOWN_LINE = 160
+
+
+@click.command()
+@click.argument("logs", nargs=-1, required=True, type=click.Path(file_okay=False, path_type=Path))
+@click.option(
+    "--output",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for the Parquet tables and profile-<topology id>.json.",
+)
+@click.option("--topology", metavar="ID", help="Only the topology of this id.")
+@click.option(
+    "--from", "from_epoch", type=float, metavar="EPOCH", help="Count intervals from this second on."
+)
+@click.option(
+    "--to", "to_epoch", type=float, metavar="EPOCH", help="Count intervals up to this second."
+)
+@click.option(
+    "--warm-up",
+    type=click.FloatRange(min=0),
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Leave out what begins this soon after a task's start.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+@click.option("--master", default="local[*]", show_default=True, help="Spark's master.")
+def profile(
+    logs: tuple[Path, ...],
+    output: Path,
+    topology: str | None,
+    from_epoch: float | None,
+    to_epoch: float | None,
+    warm_up: float,
+    as_json: bool,
+    master: str,
+) -> None:
+    """Measure running topologies from their workers' metrics logs.
+
+    LOGS are folders searched for workers-artifacts/<topology id>/<port>/worker.log.metrics and
+    rolled ones (.1.gz); give those of all supervisors. The hook must have been running.
+
+    \b
+    Example:
+      stormcut profile /var/log/storm --output profiles --from 1700000000
+    """
+    # Spark takes half a second to import: not before the options have been checked.
+    from stormcut.adapters.spark import profile_logs
+
+    with _progress() as progress:
+        result = profile_logs(
+            logs, output, topology, from_epoch, to_epoch, warm_up, master, progress
+        )
+    if as_json:
+        click.echo(json.dumps(_document(result), indent=2))
+    else:
+        console = Console()
+        _print(console if console.is_terminal else Console(width=WIDTH), result, output)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str], None]]:
+    """Yield what shows a step: live on a terminal, one plain line each elsewhere."""
+    if not sys.stderr.isatty():
+        yield lambda step: click.echo(f"{step} ...", err=True)
+        return
+    with Console(stderr=True).status("finding logs") as status:
+        yield lambda step: status.update(f"{step} ...")
+
+
+def _document(result: ProfileResult) -> dict[str, object]:
+    return {
+        "topologies": [asdict(measured) for measured in result.measured.values()],
+        "unmeasured": list(result.unmeasured),
+        "lines": asdict(result.lines),
+    }
+
+
+def _print(console: Console, result: ProfileResult, output: Path) -> None:
+    for measured in result.measured.values():
+        console.print(_table(measured))
+        if measured.missing_executors:
+            names = ", ".join(measured.missing_executors)
+            console.print(
+                f"[bold red]INCOMPLETE[/]: no full sample of {escape(names)}; the profile and the "
+                "numbers above leave them out.",
+                highlight=False,
+            )
+    for topology in result.unmeasured:
+        console.print(
+            f"[bold red]NOT MEASURED[/]: {escape(topology)} has no interval of the hook in the "
+            "window.",
+            highlight=False,
+        )
+    _print_lines(console, result.lines)
+    console.print(f"Tables and profiles: {escape(str(output))}", highlight=False, soft_wrap=True)
+
+
+def _table(measured: Measured) -> Table:
+    table = Table(title=escape(measured.topology), title_justify="left")
+    table.add_column("measured")
+    table.add_column("value", justify="right")
+    latency = measured.complete_latency_ms
+    rows = {
+        "window": f"{measured.window_s} s ({measured.from_epoch_s} to {measured.to_epoch_s})",
+        "tuples/s emitted": f"{measured.emitted_per_s:,.1f}",
+        "tuples/s between nodes": f"{measured.between_nodes_per_s:,.1f}",
+        "tuples/s between workers": f"{measured.between_workers_per_s:,.1f}",
+        "the same by the hook's local counter": f"{measured.between_workers_by_hook_per_s:,.1f}",
+        "acked tuples per 10 s": f"{measured.acked_per_10_s:,.1f}",
+        "failed tuples": f"{measured.failed:,}",
+        "complete latency": "not sampled" if latency is None else f"{latency:,.1f} ms",
+        "nodes used": str(measured.nodes_used),
+        "workers used": str(measured.workers_used),
+        "CPU points (100 = a core)": f"{measured.cpu_percent:,.1f}",
+    }
+    if measured.unplaced_per_s:
+        rows["tuples/s to unknown places"] = f"{measured.unplaced_per_s:,.1f}"
+    for name, value in rows.items():
+        table.add_row(name, value)
+    return table
+
+
+def _print_lines(console: Console, lines: LineSummary) -> None:
+    console.print(
+        f"{lines.read:,} lines in {lines.files} files: {lines.hook:,} of the hook "
+        f"({lines.repeated:,} repeated), {lines.metrics:,} of other metrics, "
+        f"{sum(lines.unused.values()):,} not used.",
+        highlight=False,
+    )
+    for problem, count in lines.unused.items():
+        console.print(f"[bold yellow]{count:,} lines[/]: {escape(problem)}", highlight=False)
+    for example in lines.examples:
+        text = f"  {example.topology}: {example.line[:SHOWN_LINE]}"
+        console.print(escape(text), highlight=False, soft_wrap=True)

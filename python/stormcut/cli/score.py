@@ -1,0 +1,53 @@
+"""`stormcut score`: what a placement is worth."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from stormcut.adapters.placement_file import read_placement
+from stormcut.adapters.problem_file import read_problem
+from stormcut.objective.metrics import Metrics, measure
+
+
+@click.command()
+@click.argument("problem", type=click.Path(path_type=Path))
+@click.argument("placement", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+def score(problem: Path, placement: Path, as_json: bool) -> None:
+    """Measure a placement, feasible or not, from the placement alone.
+
+    \b
+    Example:
+      stormcut score problem.json placement.json --json
+    """
+    document = read_placement(placement, read_problem(problem))
+    metrics = measure(document.problem, document.placement)
+    if as_json:
+        click.echo(json.dumps(asdict(metrics), indent=2))
+    else:
+        Console().print(metrics_table(metrics, document.problem.traffic.total))
+
+
+def metrics_table(metrics: Metrics, total: float) -> Table:
+    """Return metrics as a table; ``total`` is all traffic in tuples/s."""
+    table = Table("metric", show_header=False)
+    table.add_column(justify="right")
+    table.add_column(justify="right")
+    for label, rate in (
+        ("tuples/s between nodes", metrics.inter_node_tuples_per_second),
+        ("tuples/s between workers", metrics.inter_worker_tuples_per_second),
+    ):
+        table.add_row(label, f"{rate:,.1f}", f"{rate / total:.1%} of all" if total > 0 else "")
+    for label, count in (
+        ("nodes used", metrics.nodes_used),
+        ("workers used", metrics.workers_used),
+        ("workers restarted", metrics.workers_restarted),
+    ):
+        table.add_row(label, f"{count:,}", "")
+    return table

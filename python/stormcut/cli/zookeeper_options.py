@@ -1,0 +1,42 @@
+"""The options of every command that talks to ZooKeeper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from stormcut.adapters.zookeeper import DEFAULT_ROOT
+
+
+def zookeeper_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--zookeeper``, ``--auth-file`` and ``--root``, also read from the environment."""
+    options = (
+        click.option(
+            "--zookeeper",
+            required=True,
+            envvar="STORMCUT_ZOOKEEPER",
+            metavar="HOST:PORT[,...]",
+            show_envvar=True,
+            help="ZooKeeper servers.",
+        ),
+        click.option(
+            "--auth-file",
+            required=True,
+            envvar="STORMCUT_AUTH_FILE",
+            type=click.Path(path_type=Path),
+            show_envvar=True,
+            help="File with user:password of stormcut's nodes, mode 0600.",
+        ),
+        click.option(
+            "--root",
+            default=DEFAULT_ROOT,
+            show_default=True,
+            help="Path of stormcut's nodes.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command

@@ -1,0 +1,73 @@
+"""The cut: traffic that leaves a node, or a worker.
+
+Streams stay folded. Of a block with S sources and T targets that exchange ``rate`` each, the pairs
+that stay in one place are ``sum over places (sources there) * (targets there)``, so that a cut
+costs O(executors + blocks x places) whatever the number of pairs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from stormcut.model.placement import UNASSIGNED, Placement
+from stormcut.model.problem import Problem
+from stormcut.model.traffic import Block
+
+Ints = npt.NDArray[np.int64]
+
+
+def executor_nodes(problem: Problem, placement: Placement) -> Ints:
+    """Return the node ordinal of every executor, `UNASSIGNED` for none, shape (executors,)."""
+    slots = placement.slots
+    nodes = np.full(len(slots), UNASSIGNED, dtype=np.int64)
+    assigned = slots >= 0
+    nodes[assigned] = problem.slot_hosts[slots[assigned]]
+    return nodes
+
+
+def inter_node_tuples_per_second(problem: Problem, placement: Placement) -> float:
+    """Return the tuples/s between executors on different nodes.
+
+    An executor that is not assigned counts as remote from every other.
+    """
+    return _crossing(problem, placement, executor_nodes(problem, placement))
+
+
+def inter_worker_tuples_per_second(problem: Problem, placement: Placement) -> float:
+    """Return the tuples/s between executors in different workers, those between nodes included.
+
+    An executor that is not assigned counts as remote from every other.
+    """
+    return _crossing(problem, placement, placement.slots)
+
+
+def _crossing(problem: Problem, placement: Placement, places: Ints) -> float:
+    traffic = problem.traffic
+    here, there = places[traffic.source], places[traffic.target]
+    pairs = float(traffic.rate[(here != there) | (here < 0)].sum())
+    workers = placement.slots
+    return pairs + sum(_block_crossing(block, workers, places) for block in traffic.blocks)
+
+
+def _block_crossing(block: Block, workers: Ints, places: Ints) -> float:
+    sources = places[block.sources.start : block.sources.stop]
+    targets = places[block.targets.start : block.targets.stop]
+    if block.local_first:
+        sources = sources[~_has_local_target(block, workers)]
+    return block.rate * (len(sources) * len(targets) - _pairs_together(sources, targets))
+
+
+def _has_local_target(block: Block, workers: Ints) -> npt.NDArray[np.bool_]:
+    sources = workers[block.sources.start : block.sources.stop]
+    targets = workers[block.targets.start : block.targets.stop]
+    return (sources >= 0) & np.isin(sources, targets)
+
+
+def _pairs_together(sources: Ints, targets: Ints) -> int:
+    """Return the number of (source, target) pairs in the same place."""
+    sources, targets = sources[sources >= 0], targets[targets >= 0]
+    if not len(sources) or not len(targets):
+        return 0
+    places = int(max(sources.max(), targets.max())) + 1
+    return int(np.bincount(sources, minlength=places) @ np.bincount(targets, minlength=places))

@@ -1,0 +1,334 @@
+"""P-Scheduler: as few nodes as the load needs, cut by METIS so that little traffic crosses them.
+
+Level 1 divides the executors of all topologies, as one graph, into ceil(load / capacity) parts and
+gives each a node; level 2 divides each node's executors into workers (see `workers`), which never
+mix topologies. METIS balances only approximately, so that parts are repaired (see `repair`).
+
+What the thesis leaves open is decided thus (identifiers of the project's reading of it):
+
+- P-1: recursive bisection. P-3: repair, then one node more.
+- P-2: if the load needs more nodes than there are, or no placement is found within ``cpu_share``,
+  the share rises in steps to 100 %, and the placement is noted as over-committed.
+- P-4: an executor above a node's share gets a node of its own, and is noted.
+- P-5: parts go to the nodes on which most of their executors already run; ties by node id.
+- P-6: without traffic, or without load where CPU is the capacity, it refuses.
+- P-8: nodes of different capacity are refused, or all counted as the smallest.
+
+Capacity is CPU times ``cpu_share`` where nodes limit CPU, executors where they limit those, both if
+both. Memory and slots are no resources of the thesis; they never lead to fewer nodes, but a
+placement that breaks them is not returned: more nodes are tried, then it gives up. Nodes that can
+hold nothing (no slot, a capacity of 0) are passed over. A topology's ``workers`` is ignored.
+
+References
+----------
+L. Eskandari et al., "P-Scheduler: adaptive hierarchical scheduling in Apache Storm", ACSW 2016;
+and her thesis, chapter 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import linear_sum_assignment
+from scipy.sparse import csr_array
+
+from stormcut.model.errors import Infeasible, InvalidInput
+from stormcut.model.placement import UNASSIGNED, Placement
+from stormcut.model.problem import Problem
+from stormcut.objective.verify import exceeds
+from stormcut.placement.partition import Method, numbered_by_first_vertex, partition, traffic_graph
+from stormcut.placement.repair import repair
+from stormcut.placement.tenancy import limit_topologies
+from stormcut.placement.workers import onto_slots, split_into_workers
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+#: Steps from ``cpu_share`` to 100 % when nodes have to be over-committed.
+SHARE_STEPS = 8
+CPU, EXECUTORS, MEMORY = range(3)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What can be set; names as in the thesis's formulas where it has any."""
+
+    cpu_share: float = field(
+        default=0.8, metadata={"help": "share of a node's CPU that may be used (Eq. 7.2)"}
+    )
+    max_tasks_per_worker: int = field(
+        default=5, metadata={"help": "most executors of a worker while slots last (Eq. 7.3)"}
+    )
+    partitioner: Method = field(
+        default="recursive",
+        metadata={"help": "recursive bisection, or the better of that and direct k-way"},
+    )
+    capacity: Literal["refuse", "smallest"] = field(
+        default="refuse", metadata={"help": "nodes of different capacity: refuse, or use smallest"}
+    )
+
+    def __post_init__(self) -> None:
+        if not 0 < self.cpu_share <= 1:
+            raise InvalidInput(
+                f"must be above 0 and at most 1, not {self.cpu_share:g}", "option cpu_share"
+            )
+        if self.max_tasks_per_worker < 1:
+            raise InvalidInput(
+                f"must be at least 1, not {self.max_tasks_per_worker}",
+                "option max_tasks_per_worker",
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class _Hosts:
+    """The nodes that can hold something, in order of their ids.
+
+    ``limits`` has a row (CPU, executors, memory) for each, infinite where there is none.
+    """
+
+    ordinals: Ints
+    slots: Ints
+    limits: Floats
+
+
+def place(problem: Problem, rng: np.random.Generator, options: Options) -> Placement:
+    """Return P-Scheduler's placement.
+
+    Raises
+    ------
+    Infeasible
+        No traffic or no load is known, nodes differ (see ``capacity``), or no placement was found.
+    """
+    if not problem.executor_count:
+        return Placement(np.zeros(0, dtype=np.int64))
+    hosts = _hosts(problem)
+    _check(problem, hosts, options)
+    seed = int(rng.integers(2**31))
+    graph = traffic_graph(problem.traffic, problem.executor_count)
+    parts, nodes = _level_one(problem, hosts, graph, options, seed)
+    slots = _level_two(problem, graph, nodes[parts], options, seed)
+    return Placement(slots, tuple(_notes(problem, hosts, nodes[parts], slots, options)))
+
+
+def _hosts(problem: Problem) -> _Hosts:
+    order = sorted(range(len(problem.nodes)), key=lambda n: problem.nodes[n].id)
+    nodes = [problem.nodes[n] for n in order]
+    rows = [(n.cpu_percent, n.max_executors, n.memory_mb) for n in nodes]
+    values = [[np.inf if v is None else v for v in row] for row in rows]
+    limits = np.array(values, dtype=np.float64).reshape(-1, 3)
+    slots = np.array([len(n.ports) for n in nodes], dtype=np.int64)
+    able = (slots > 0) & (limits[:, CPU] > 0) & (limits[:, EXECUTORS] > 0)
+    return _Hosts(np.array(order, dtype=np.int64)[able], slots[able], limits[able])
+
+
+def _check(problem: Problem, hosts: _Hosts, options: Options) -> None:
+    if not len(hosts.ordinals):
+        raise Infeasible("no feasible placement exists: no node can hold an executor", "slots")
+    if len(problem.topologies) > hosts.slots.sum():
+        raise Infeasible(
+            f"no feasible placement exists: {len(problem.topologies)} topologies need a slot each, "
+            f"there are {hosts.slots.sum()}",
+            "slots",
+        )
+    if problem.traffic.total <= 0:
+        raise Infeasible("p-scheduler does not schedule without traffic: measure it", "traffic")
+    by_cpu = np.isfinite(hosts.limits[:, CPU]).any()
+    if by_cpu and problem.executor_cpu.sum() <= 0:
+        raise Infeasible("p-scheduler does not schedule without CPU loads: measure them", "traffic")
+    for resource, name in ((CPU, "cpu"), (EXECUTORS, "max_executors")):
+        values = np.unique(hosts.limits[:, resource])
+        if len(values) > 1 and options.capacity == "refuse":
+            raise Infeasible(
+                f"p-scheduler found none: nodes differ in {name} ({values[0]:g} to "
+                f"{values[-1]:g}); --option capacity=smallest counts all as the smallest",
+                name,
+            )
+
+
+def _loads(problem: Problem) -> Floats:
+    """Return (CPU, executors, memory) of every executor, shape (executors, 3)."""
+    ones = np.ones(problem.executor_count)
+    return np.stack((problem.executor_cpu, ones, problem.executor_memory), axis=1)
+
+
+def _level_one(
+    problem: Problem, hosts: _Hosts, graph: csr_array, options: Options, seed: int
+) -> tuple[Ints, Ints]:
+    """Return (part of each executor, node ordinal of each part)."""
+    loads = _loads(problem)
+    steps = np.linspace(options.cpu_share, 1.0, SHARE_STEPS)
+    # Without a limit of CPU a larger share changes nothing.
+    shares = steps if np.isfinite(hosts.limits[:, CPU]).any() else steps[:1]
+    for share in shares.tolist():
+        for count in _node_counts(loads, hosts, share):
+            limits = _limits(hosts, share, count)
+            divided = _divide(problem, hosts, graph, loads, limits, count, options, seed)
+            for parts in divided:
+                nodes = _match(problem, hosts, loads, parts)
+                if nodes is not None:
+                    return parts, nodes
+    raise _none_found(problem, loads, hosts)
+
+
+def _limits(hosts: _Hosts, share: float, count: int) -> Floats:
+    """Return what a part may hold if ``count`` nodes are used.
+
+    CPU and executors: of the smallest node. Memory: of the count-th largest, which that many have.
+    """
+    limits: Floats = hosts.limits.min(axis=0)
+    limits[CPU] *= share
+    limits[MEMORY] = np.sort(hosts.limits[:, MEMORY])[-count]
+    return limits
+
+
+def _needed(loads: Floats, limits: Floats) -> Floats:
+    """Return the number of nodes that each resource needs, shape (resources,) (Eq. 7.1)."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        need = loads.sum(axis=0) / limits
+    need = np.where(np.isnan(need), 0.0, need)
+    return np.ceil(need * (1 - 1e-12))
+
+
+def _node_counts(loads: Floats, hosts: _Hosts, share: float) -> Iterator[int]:
+    """Yield numbers of nodes to try: what the load needs, then more, in growing steps."""
+    most = len(hosts.ordinals)
+    need = _needed(loads, _limits(hosts, share, 1))
+    count, tried = max(1, int(min(need[:MEMORY].max(), most + 1))), 0
+    while count < most:
+        yield count
+        tried += 1
+        count += max(1, tried - 4)
+    if max(1.0, need[:MEMORY].max()) <= most:
+        yield most
+
+
+def _divide(
+    problem: Problem,
+    hosts: _Hosts,
+    graph: csr_array,
+    loads: Floats,
+    limits: Floats,
+    count: int,
+    options: Options,
+    seed: int,
+) -> list[Ints]:
+    """Return the partitions into about ``count`` parts that keep within limits, best first."""
+    methods: tuple[Method, ...] = ("recursive",)
+    if options.partitioner == "kway":
+        methods = ("recursive", "kway")
+    most = len(hosts.ordinals)
+    weights = loads[:, EXECUTORS]
+    if (
+        np.isfinite(limits[CPU])
+        and _needed(loads, limits)[CPU] >= _needed(loads, limits)[EXECUTORS]
+    ):
+        weights = loads[:, CPU]
+    tenants = int(np.sort(hosts.slots)[-count])
+    found = []
+    for method in methods:
+        raw = partition(graph, count, weights, seed, method)
+        parts = repair(graph, raw, loads, limits, most)
+        if parts is not None:
+            parts = limit_topologies(
+                graph, parts, problem.executor_topology, loads, limits, tenants, most
+            )
+        if parts is not None:
+            found.append(numbered_by_first_vertex(parts))
+    return sorted(found, key=lambda parts: _cut(graph, parts))
+
+
+def _cut(graph: csr_array, parts: Ints) -> float:
+    edges = graph.tocoo()
+    return float(edges.data[parts[edges.row] != parts[edges.col]].sum() / 2)
+
+
+def _match(problem: Problem, hosts: _Hosts, loads: Floats, parts: Ints) -> Ints | None:
+    """Return the node ordinal of each part so that most executors stay on their node.
+
+    None if no assignment respects every node's own limits and number of slots.
+    """
+    count, most = int(parts.max()) + 1, len(hosts.ordinals)
+    if count > most:
+        return None
+    totals = np.zeros((count, loads.shape[1]))
+    np.add.at(totals, parts, loads)
+    tenants = np.zeros((count, len(problem.topologies)), dtype=bool)
+    tenants[parts, problem.executor_topology] = True
+    allowed = tenants.sum(axis=1)[:, None] <= hosts.slots
+    for resource in range(loads.shape[1]):
+        allowed &= ~exceeds(totals[:, resource][:, None], hosts.limits[:, resource])
+    staying = _staying(problem, hosts, parts, count)
+    cost = -staying * float(count * count * most + 1)
+    cost += np.outer(np.arange(count, 0, -1), np.arange(most))
+    try:
+        chosen = linear_sum_assignment(np.where(allowed, cost, np.inf))[1]
+    except ValueError:  # scipy's way to say that no assignment is allowed
+        return None
+    result: Ints = hosts.ordinals[chosen]
+    return result
+
+
+def _staying(problem: Problem, hosts: _Hosts, parts: Ints, count: int) -> Floats:
+    """Return how many executors of each part run on each host now, shape (parts, hosts)."""
+    current = problem.current_slots()
+    running = current >= 0
+    position = np.full(int(problem.slot_hosts.max(initial=0)) + 1, -1, dtype=np.int64)
+    position[hosts.ordinals] = np.arange(len(hosts.ordinals))
+    at = position[problem.slot_hosts[current[running]]]
+    staying = np.zeros((count, len(hosts.ordinals)))
+    np.add.at(staying, (parts[running][at >= 0], at[at >= 0]), 1.0)
+    return staying
+
+
+def _none_found(problem: Problem, loads: Floats, hosts: _Hosts) -> Infeasible:
+    """Return why there is no placement: proven by sums where they prove it."""
+    names, units = ("cpu", "max_executors", "memory"), ("% CPU", "executors", "MB of memory")
+    needed, offered = loads.sum(axis=0), hosts.limits.sum(axis=0)
+    for resource in np.flatnonzero(exceeds(needed, offered)).tolist():
+        return Infeasible(
+            f"no feasible placement exists: {needed[resource]:g} {units[resource]} are needed, "
+            f"nodes have {offered[resource]:g}",
+            names[resource],
+        )
+    usage = np.where(np.isfinite(offered), needed / offered, 0.0)
+    scarcest = names[int(np.argmax(usage))] if usage.max() > 0 else "slots"
+    return Infeasible("p-scheduler found none on any number of nodes", scarcest)
+
+
+def _level_two(
+    problem: Problem, graph: csr_array, nodes: Ints, options: Options, seed: int
+) -> Ints:
+    slots = np.full(problem.executor_count, UNASSIGNED, dtype=np.int64)
+    for node in np.unique(nodes).tolist():
+        executors = np.flatnonzero(nodes == node)
+        own = np.flatnonzero(problem.slot_node == node)
+        workers = split_into_workers(
+            graph[executors, :][:, executors].tocsr(),
+            problem.executor_topology[executors],
+            len(own),
+            options.max_tasks_per_worker,
+            seed,
+        )
+        slots[executors] = onto_slots(problem, executors, workers, own)[workers]
+    return slots
+
+
+def _notes(
+    problem: Problem, hosts: _Hosts, nodes: Ints, slots: Ints, options: Options
+) -> Iterator[str]:
+    used = np.bincount(nodes, weights=problem.executor_cpu, minlength=len(problem.nodes))
+    share = hosts.limits[:, CPU] * options.cpu_share
+    over = exceeds(used[hosts.ordinals], share)
+    if over.any():
+        names = ", ".join(problem.nodes[n].id for n in hosts.ordinals[over])
+        yield f"over-committed: above {options.cpu_share:.0%} of CPU on {names}"
+    largest = int(np.bincount(slots).max())
+    if largest > options.max_tasks_per_worker:
+        yield (
+            f"T exceeded: a worker holds {largest} executors, more than "
+            f"{options.max_tasks_per_worker}, for want of slots"
+        )

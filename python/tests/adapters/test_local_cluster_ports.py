@@ -1,0 +1,51 @@
+import socket
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+
+from stormcut.adapters.local_cluster import ports
+from stormcut.adapters.nimbus import wait_until
+from stormcut.model.errors import StormcutError
+
+
+def test_claims_share_no_port_and_no_host_before_anything_is_bound() -> None:
+    with closing(ports.claim(30)) as first, closing(ports.claim(130)) as second:
+        assert len(set(first.ports)) == 30 and len(set(second.ports)) == 130
+        assert not set(first.ports) & set(second.ports)
+        assert not set(first.hosts(5)) & set(second.hosts(5))
+        assert len(set(second.hosts(5))) == 5
+
+
+def test_a_port_in_use_is_not_given_out() -> None:
+    with closing(ports.claim(1)) as claim:
+        (port,) = claim.ports
+        with socket.socket() as server:
+            server.bind(("127.0.0.1", port))
+            server.listen()
+            assert not ports.is_free(port)
+            found = list(ports._free_ports(claim.block))
+        assert port not in found
+        assert ports.is_free(port)
+
+
+def test_a_claim_lives_as_long_as_a_process_that_inherited_it() -> None:
+    claim = ports.claim(1)
+    with closing(claim):
+        keeper = subprocess.Popen(
+            [sys.executable, "-c", "input()"],
+            stdin=subprocess.PIPE,
+            pass_fds=[each.fileno() for each in claim.sockets],
+        )
+    with keeper:
+        assert ports._claim_block(claim.block) is None
+    reclaimed = wait_until(lambda: ports._claim_block(claim.block), 5.0, "the block is free again")
+    reclaimed.close()
+
+
+def test_running_out_of_ports_is_said_and_gives_back_what_was_claimed() -> None:
+    with pytest.raises(StormcutError, match="end another local cluster first"):
+        ports.claim(ports.BLOCKS * ports.BLOCK_PORTS + 1)
+    with closing(ports.claim(1)) as claim:
+        assert len(claim.ports) == 1

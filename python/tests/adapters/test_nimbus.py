@@ -1,0 +1,93 @@
+import socket
+from collections.abc import Iterator
+
+import pytest
+from streamparse import thrift
+
+from stormcut.adapters import nimbus
+from stormcut.adapters.nimbus import Nimbus, NimbusUnavailable, TimedOut, wait_until
+from stormcut.model.errors import InvalidInput
+
+
+@pytest.mark.parametrize("address", ["", "6627", "localhost:", "localhost:x", ":6627"])
+def test_an_address_needs_host_and_port(address: str) -> None:
+    with pytest.raises(InvalidInput, match="host:port"):
+        Nimbus.at(address)
+
+
+@pytest.fixture
+def silent_port() -> Iterator[int]:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        yield server.getsockname()[1]
+
+
+def test_a_nimbus_that_hangs_is_unavailable_in_time(silent_port: int) -> None:
+    with pytest.raises(NimbusUnavailable, match=f"127.0.0.1:{silent_port}.*getClusterInfo"):
+        Nimbus("127.0.0.1", silent_port, timeout_s=0.2).cluster()
+
+
+def test_a_nimbus_that_is_down_is_unavailable(silent_port: int) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+        with pytest.raises(NimbusUnavailable):
+            Nimbus("127.0.0.1", port).cluster()
+
+
+def test_waiting_returns_the_first_true_value() -> None:
+    values = iter([None, 0, 7])
+    assert wait_until(lambda: next(values), 5.0, "seven", poll_s=0.0) == 7
+
+
+def test_waiting_outlives_a_nimbus_out_of_reach() -> None:
+    answers: Iterator[object] = iter([NimbusUnavailable("down"), "up"])
+
+    def ask() -> object:
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    assert wait_until(ask, 5.0, "Nimbus answers", poll_s=0.0) == "up"
+
+
+def test_waiting_in_vain_says_for_what() -> None:
+    with pytest.raises(TimedOut, match=r"not within 0 s: the moon is blue"):
+        wait_until(lambda: False, 0.0, "the moon is blue", poll_s=0.0)
+
+
+def _summary(stats: object) -> thrift.ExecutorSummary:
+    return thrift.ExecutorSummary(
+        executor_info=thrift.ExecutorInfo(task_start=3, task_end=4),
+        component_id="numbers",
+        host="127.0.1.1",
+        port=20002,
+        uptime_secs=9,
+        stats=stats,
+    )
+
+
+def test_a_spout_counts_all_streams_and_weighs_its_latencies() -> None:
+    window = nimbus.ALL_TIME
+    spout = thrift.SpoutStats(
+        acked={window: {"a": 30, "b": 10}, "600": {"a": 5}},
+        failed={window: {"a": 1}},
+        complete_ms_avg={window: {"a": 2.0, "b": 6.0}},
+    )
+    stats = thrift.ExecutorStats(
+        emitted={window: {"a": 50, "b": 20}},
+        transferred={window: {"a": 40}},
+        specific=thrift.ExecutorSpecificStats(spout=spout),
+        rate=1.0,
+    )
+    executor = nimbus._executor(_summary(stats), is_spout=True)
+    assert (executor.emitted, executor.transferred) == (70, 40)
+    assert (executor.acked, executor.failed, executor.complete_ms) == (40, 1, 3.0)
+
+
+def test_an_executor_that_has_not_reported_yet_counts_nothing() -> None:
+    executor = nimbus._executor(_summary(None), is_spout=True)
+    assert (executor.acked, executor.complete_ms, executor.is_spout) == (0, None, True)
+    assert (executor.start_task, executor.end_task) == (3, 4)

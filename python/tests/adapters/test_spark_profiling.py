@@ -1,0 +1,227 @@
+"""The whole Spark job over logs in Storm's exact format."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from storm_metrics import Task, metric_line, write_log
+
+from stormcut.adapters.profile_file import read_profile
+from stormcut.adapters.spark import ProfileResult, profile_logs, spark_session
+from stormcut.adapters.spark.log_files import find_metrics_logs
+from stormcut.model.errors import InvalidInput
+
+pytestmark = pytest.mark.spark
+
+START = 1_700_000_000
+WORDS = Task(
+    1,
+    "words",
+    "node1",
+    6700,
+    to={2: (600, 6, 240), 3: (400, 4, 160)},
+    local=600,
+    acked=100,
+    failed=2,
+    complete_ms=(50.0, 5),
+)
+NEAR = Task(2, "count", "node1", 6700, child=(11, 1000.0, 30 * 2**20))
+FAR = Task(3, "count", "node2", 6710, child=(12, 2000.0, 31 * 2**20))
+SAMPLE = Path(__file__).parents[1] / "data" / "metrics"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def session() -> Iterator[object]:
+    with spark_session("local[2]") as spark:
+        yield spark
+
+
+def lines_of(tasks: list[Task], epochs: range, **options: bool) -> list[str]:
+    return [task.line(epoch, **options) for epoch in epochs for task in tasks]
+
+
+def table(session: object, result: Path, name: str) -> list[dict[str, object]]:
+    return [row.asDict() for row in session.read.parquet(str(result / name)).collect()]  # type: ignore[attr-defined]
+
+
+def test_two_topologies_in_plain_and_rolled_logs_of_two_supervisors(
+    tmp_path: Path, session: object
+) -> None:
+    one, two = tmp_path / "sup[1]", tmp_path / "sup 2"
+    rolled = lines_of([WORDS, NEAR, FAR], range(START + 10, START + 40, 10))
+    now = lines_of([WORDS, NEAR, FAR], range(START + 40, START + 70, 10), epoch_head=True)
+    cut = WORDS.line(START + 70)[:-30]
+    newer = FAR.line(START + 70).replace('"v":1', '"v":2')
+    write_log(one, "wc-1-1700000000", 6700, rolled, rolled=1)
+    write_log(one, "wc-1-1700000000", 6700, [*now, "garbage", cut, newer])
+    # The same components again, four times as fast, and one line twice: in another log.
+    twin = [
+        replace(task, to={t: (4 * n, 0, 0) for t, (n, _, _) in task.to.items()})
+        for task in (WORDS, NEAR, FAR)
+    ]
+    others = lines_of(twin, range(START + 10, START + 70, 10))
+    write_log(two, "wc-2-1700000000", 6700, [*others, others[0]])
+
+    result = profile_logs([one, two, tmp_path], tmp_path / "out")
+
+    assert list(result.profiles) == ["wc-1-1700000000", "wc-2-1700000000"]
+    profile = read_profile(tmp_path / "out" / "profile-wc-1-1700000000.json")
+    assert profile == result.profiles["wc-1-1700000000"]
+    assert (profile.from_epoch_s, profile.to_epoch_s) == (START + 10, START + 60)
+    pairs = {(t.source_task, t.target_task): t.tuples_per_second for t in profile.traffic}
+    assert pairs == {(1, 2): 60.0, (1, 3): 40.0}
+    assert {t.bytes_per_tuple for t in profile.traffic} == {40.0}
+    loads = {load.start_task: (load.cpu_percent, load.memory_mb) for load in profile.executors}
+    assert loads == {1: (5.0, None), 2: (pytest.approx(15.0), 30.0), 3: (25.0, 31.0)}
+
+    measured = result.measured["wc-1-1700000000"]
+    assert measured.emitted_per_s == 100.0
+    assert measured.between_nodes_per_s == measured.between_workers_per_s == 40.0
+    assert measured.between_workers_by_hook_per_s == 40.0
+    assert (measured.acked_per_10_s, measured.failed) == (100.0, 10)
+    assert measured.complete_latency_ms == 10.0
+    assert (measured.nodes_used, measured.workers_used) == (2, 2)
+    assert measured.missing_executors == ()
+    assert result.measured["wc-2-1700000000"].emitted_per_s == 400.0
+    assert result.profiles["wc-2-1700000000"].traffic[0].bytes_per_tuple is None
+
+    lines = result.lines
+    assert (lines.files, lines.read, lines.hook, lines.repeated) == (3, 40, 37, 1)
+    assert sorted(lines.unused.values()) == [1, 1, 1]
+    assert {example.line for example in lines.examples} == {"garbage", cut, newer}
+    counted = table(session, tmp_path / "out", "lines")
+    assert sum(row["lines"] for row in counted) == 40  # type: ignore[misc]
+    flow = table(session, tmp_path / "out", "throughput")
+    assert {
+        (r["emitted"], r["between_nodes"], r["tasks"])
+        for r in flow
+        if r["topology"] == "wc-1-1700000000"
+    } == {(1000, 400, 3)}
+
+
+def test_targets_are_placed_as_they_move_and_new_runs_warm_up(
+    tmp_path: Path, session: object
+) -> None:
+    topology = "wc-1-1700000000"
+    before = lines_of([WORDS, NEAR, FAR], range(START + 10, START + 50, 10))
+    # A plan moves task 3 beside the others: their worker restarts, half an interval is lost.
+    together = [WORDS, NEAR, FAR.moved("node1", 6700)]
+    first = [task.line(START + 65, ms=3_000) for task in together]
+    after = lines_of(together, range(START + 75, START + 115, 10))
+    starts = [
+        metric_line(START + second, "node1", 6700, -1, "__system", "startTimeSecs", f"{value}E9")
+        for second, value in ((20, 1.699999995), (70, 1.700000058))
+    ]
+    write_log(tmp_path / "logs", topology, 6700, before + first + after + starts)
+
+    whole = profile_logs([tmp_path / "logs"], tmp_path / "out")
+
+    traffic = table(session, tmp_path / "out", "traffic")
+    places = {(row["end_s"], row["target_host"]) for row in traffic if row["target_task"] == 3}
+    assert {host for end, host in places if end <= START + 40} == {"node2"}  # type: ignore[operator]
+    assert {host for end, host in places if end > START + 40} == {"node1"}  # type: ignore[operator]
+    used = {row["end_s"] for row in traffic if row["in_window"]}
+    assert START + 10 not in used and START + 65 not in used
+    assert {START + 20, START + 75} <= used
+    assert {row["worker_start_s"] for row in traffic} == {1_699_999_995.0, 1_700_000_058.0}
+    # 3 intervals before and 3 after: the run began at 62, so that 65 to 75 is still warm-up.
+    assert whole.measured[topology].between_nodes_per_s == pytest.approx(40 * 3 / 7)
+    assert whole.measured[topology].emitted_per_s == pytest.approx(100.0)
+
+    later = profile_logs([tmp_path / "logs"], tmp_path / "out", from_epoch=START + 60)
+    assert later.measured[topology].between_nodes_per_s == 0.0
+    assert later.measured[topology].emitted_per_s == pytest.approx(100.0)
+    with pytest.raises(InvalidInput, match=f"span the epoch seconds {START} to {START + 105}"):
+        profile_logs([tmp_path / "logs"], tmp_path / "out", from_epoch=START + 1000)
+
+
+def test_silent_executors_are_named_and_missing_lines_do_not_bend_rates(tmp_path: Path) -> None:
+    silent = replace(WORDS, to={**WORDS.to, 9: (100, 0, 0)}, executor=(1, 1))
+    lines = lines_of([silent, NEAR, FAR], range(START + 10, START + 110, 10))
+    del lines[9:15]
+    lines.append(metric_line(START + 30, "node2", 6710, 7, "rank", "__emit-count", "{default=3}"))
+    write_log(tmp_path / "logs", "wc-1-1700000000", 6700, lines)
+
+    result = profile_logs([tmp_path / "logs"], tmp_path / "out", warm_up=0)
+
+    measured = result.measured["wc-1-1700000000"]
+    assert measured.missing_executors == ("rank[7-7]", "unknown component[9-9]")
+    assert [e.start_task for e in result.profiles["wc-1-1700000000"].executors] == [1, 2, 3]
+    assert measured.emitted_per_s == pytest.approx(110.0)
+    assert measured.unplaced_per_s == pytest.approx(10.0)
+    assert measured.acked_per_10_s == pytest.approx(100.0)
+
+
+def test_storm_s_own_latency_stands_in_when_the_hook_sampled_none(tmp_path: Path) -> None:
+    words = replace(WORDS, complete_ms=(0.0, 0))
+    lines = lines_of([words, NEAR, FAR], range(START + 10, START + 40, 10))
+    for epoch, latency, acked in ((START + 20, 10.0, 300), (START + 30, 30.0, 100)):
+        lines.append(words.metric(epoch, "__complete-latency", f"{{default={latency}}}"))
+        lines.append(words.metric(epoch, "__ack-count", f"{{default={acked}}}"))
+    write_log(tmp_path / "logs", "wc-1-1700000000", 6700, lines)
+    result = profile_logs([tmp_path / "logs"], tmp_path / "out")
+    assert result.measured["wc-1-1700000000"].complete_latency_ms == pytest.approx(15.0)
+
+
+def test_real_lines_of_storm_1_2_4(tmp_path: Path, session: object) -> None:
+    """Lines of a cluster without the hook: all of them parse; one hook line is added."""
+    folder = tmp_path / "logs" / "workers-artifacts" / "taxi-1-1795252629" / "17702"
+    folder.mkdir(parents=True)
+    real = (SAMPLE / "storm-1.2.4.metrics").read_text()
+    target = folder / "worker.log.metrics"
+    target.write_text(real)
+    with pytest.raises(InvalidInput, match=r"none of them the hook's.*topology.auto.task.hooks"):
+        profile_logs([tmp_path], tmp_path / "out")
+    target.write_text(real + WORDS.line(1_795_252_659) + "\n")
+    result: ProfileResult = profile_logs([tmp_path], tmp_path / "out", warm_up=0)
+    assert result.lines.unused == {}
+    rows = table(session, tmp_path / "out", "components")
+    values = {(r["task"], r["port"], r["metric"], r["key"]): r["value"] for r in rows}
+    assert values[1, 17701, "__receive", "capacity"] == 1024.0
+    assert values[1, 17701, "__ack-count", "source:__ack_init"] == 640.0
+    assert values[-1, 17701, "startTimeSecs", None] == 1_795_252_632.855
+    assert any(r["metric"] == "memory/heap" and r["key"] == "usedBytes" for r in rows)
+
+
+def test_a_folder_in_the_way_is_left_alone(tmp_path: Path) -> None:
+    write_log(tmp_path / "logs", "wc-1-1700000000", 6700, [WORDS.line(START)])
+    mine = tmp_path / "out" / "load" / "mine.txt"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("keep")
+    with pytest.raises(InvalidInput, match="in the way"):
+        profile_logs([tmp_path / "logs"], tmp_path / "out")
+    assert mine.read_text() == "keep"
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["load"]
+
+
+def test_inputs_that_cannot_be_used_say_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="is not a folder"):
+        find_metrics_logs([tmp_path / "none"])
+    with pytest.raises(InvalidInput, match="storm.log.dir"):
+        find_metrics_logs([tmp_path])
+    write_log(tmp_path, "wc-1-1700000000", 6700, [])
+    with pytest.raises(InvalidInput, match="no log of topology other; there are wc-1-1700000000"):
+        find_metrics_logs([tmp_path], "other")
+    with pytest.raises(InvalidInput, match="are empty"):
+        profile_logs([tmp_path], tmp_path / "out")
+
+
+def test_the_command_prints_json(tmp_path: Path) -> None:
+    from click.testing import CliRunner
+
+    from stormcut.cli.profile import profile
+
+    lines = lines_of([WORDS, NEAR, FAR], range(START + 10, START + 50, 10))
+    write_log(tmp_path / "logs", "wc-1-1700000000", 6700, [*lines, "garbage"])
+    arguments = [str(tmp_path / "logs"), "--output", str(tmp_path / "out")]
+    done = CliRunner().invoke(profile, [*arguments, "--json"], catch_exceptions=False)
+    document = json.loads(done.stdout)
+    assert document["topologies"][0]["between_nodes_per_s"] == 40.0
+    assert document["lines"]["unused"] == {"not a line of Storm's metrics consumer": 1}
+    done = CliRunner().invoke(profile, arguments, catch_exceptions=False)
+    assert "garbage" in done.stdout and "tuples/s between nodes" in done.stdout
+    assert max(map(len, done.stdout.split("Tables and profiles")[0].splitlines())) <= 100

@@ -1,0 +1,90 @@
+"""Which Java Spark gets, and that a session leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import psutil
+import pytest
+
+from stormcut.adapters.spark import session as spark_session_module
+from stormcut.adapters.spark.session import java_home, spark_session
+from stormcut.model.errors import InvalidInput
+
+
+def install_java(home: Path, version: str) -> Path:
+    java = home / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text("#!/bin/sh\n")
+    java.chmod(0o755)
+    (home / "release").write_text(f'IMPLEMENTOR="x"\nJAVA_VERSION="{version}"\n')
+    return home
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine whose only Javas are those below the returned folder."""
+    jvms = tmp_path / "jvm"
+    jvms.mkdir()
+    monkeypatch.setattr(spark_session_module, "_JVMS", jvms)
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    return jvms
+
+
+def test_java_home_counts_if_it_is_recent_enough(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_java(machine / "seventeen", "17.0.15")
+    install_java(machine / "twenty-five", "25")
+    monkeypatch.setenv("JAVA_HOME", str(machine / "twenty-five"))
+    assert java_home() == machine / "twenty-five"
+    storm = install_java(machine.parent / "storm", "11.0.13")
+    monkeypatch.setenv("JAVA_HOME", str(storm))
+    assert java_home() == machine / "seventeen"
+
+
+def test_without_a_recent_java_those_found_are_named(machine: Path) -> None:
+    with pytest.raises(InvalidInput, match="no Java found"):
+        java_home()
+    install_java(machine / "old", "1.8.0_402")
+    with pytest.raises(InvalidInput, match=r"Java 17 or later .*old is Java 8\); install"):
+        java_home()
+
+
+@pytest.mark.spark
+def test_a_session_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if spark_session_module.SparkSession.getActiveSession() is not None:
+        pytest.fail("another test left its session open")
+    before = {child.pid for child in psutil.Process().children(recursive=True)}
+    environment = dict(os.environ)
+    for _ in range(2):
+        with spark_session("local[1]") as outer, spark_session("local[1]") as inner:
+            assert inner is outer
+            assert inner.range(3).count() == 3
+            started = {child.pid for child in psutil.Process().children(recursive=True)} - before
+            listening = [
+                connection.laddr.ip
+                for pid in started
+                for connection in psutil.Process(pid).net_connections("tcp")
+                if connection.status == psutil.CONN_LISTEN
+            ]
+            assert listening
+            assert {ip.removeprefix("::ffff:") for ip in listening} <= {"127.0.0.1", "::1"}
+            scratch = Path(outer.conf.get("spark.local.dir"))
+            assert scratch.is_dir()
+        assert not scratch.exists()
+    assert {child.pid for child in psutil.Process().children(recursive=True)} <= before
+    assert dict(os.environ) == environment
+    assert list(tmp_path.iterdir()) == []
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.spark
+def test_a_wrong_master_is_one_clear_line() -> None:
+    with pytest.raises(InvalidInput, match="--master nonsense"), spark_session("nonsense"):
+        pass

@@ -1,0 +1,238 @@
+import json
+import logging
+import os
+import subprocess
+import uuid
+
+import pytest
+from brain_clusters import profile_of, topology
+from kazoo.client import KazooClient
+from kazoo.exceptions import NoAuthError
+
+from stormcut.adapters.zookeeper import (
+    HISTORY_KEPT,
+    Credentials,
+    StormcutNodes,
+    connected,
+    read_auth_file,
+)
+from stormcut.adapters.zookeeper_blob import (
+    PART_BYTES,
+    blob_id,
+    delete_blob,
+    read_blob,
+    write_blob,
+)
+from stormcut.model.cluster import Slot, Worker
+from stormcut.model.errors import InvalidInput
+from stormcut.model.plan import Declined, Plan, TopologyPlan
+
+PLAN = Plan(
+    "p1",
+    "f" * 64,
+    1_700_000_000_000,
+    (TopologyPlan("t", (Worker(Slot("n", 6700), (1, 2)),), "p-scheduler", "weil ü"),),
+    (Declined("u", "no"),),
+)
+
+
+@pytest.fixture
+def nodes(zookeeper, auth_file):
+    with connected(zookeeper, read_auth_file(auth_file)) as client:
+        nodes = StormcutNodes(client, f"/test-{uuid.uuid4().hex}")
+        nodes.secure()
+        yield nodes
+
+
+@pytest.mark.cluster
+class TestBlob:
+    def test_large_content_is_split_and_read_back(self, nodes):
+        path, content = nodes.path("plan"), os.urandom(3 * PART_BYTES)
+        write_blob(nodes.client, path, content)
+        assert len(nodes.client.get_children(path)) > 2
+        assert read_blob(nodes.client, path) == content
+
+    def test_a_new_content_replaces_the_old_parts(self, nodes):
+        path = nodes.path("plan")
+        first = write_blob(nodes.client, path, b"old")
+        second = write_blob(nodes.client, path, b"new")
+        assert first != second == blob_id(nodes.client, path)
+        assert nodes.client.get_children(path) == [f"{second}-0"]
+        assert read_blob(nodes.client, path) == b"new"
+
+    def test_nothing_there_reads_as_none(self, nodes):
+        assert read_blob(nodes.client, nodes.path("plan")) is None
+        assert blob_id(nodes.client, nodes.path("plan")) is None
+        assert not delete_blob(nodes.client, nodes.path("plan"))
+
+    def test_a_deleted_blob_is_gone(self, nodes):
+        write_blob(nodes.client, nodes.path("plan"), b"content")
+        assert delete_blob(nodes.client, nodes.path("plan"))
+        assert nodes.client.exists(nodes.path("plan")) is None
+
+    @pytest.mark.parametrize("damage", ["lost part", "changed part", "not gzip"])
+    def test_a_torn_blob_is_detected(self, nodes, damage):
+        path = nodes.path("plan")
+        identity = write_blob(nodes.client, path, b"content" * 100)
+        if damage == "lost part":
+            nodes.client.delete(f"{path}/{identity}-0")
+        else:
+            data, _ = nodes.client.get(f"{path}/{identity}-0")
+            nodes.client.set(f"{path}/{identity}-0", data[:-1] + b"x")
+        with pytest.raises(InvalidInput, match=r"plan: damaged"):
+            read_blob(nodes.client, path)
+
+    def test_a_newer_version_says_so(self, nodes):
+        path = nodes.path("plan")
+        nodes.client.ensure_path(path)
+        nodes.client.set(path, json.dumps({"version": 2, "shape": "new"}).encode())
+        with pytest.raises(InvalidInput, match="is of version 2, this stormcut reads 1"):
+            read_blob(nodes.client, path)
+
+    @pytest.mark.parametrize("data", [b"\xff\x00", b"[]", b"{}", b'{"version":1}', b"null"])
+    def test_foreign_data_is_refused(self, nodes, data):
+        path = nodes.path("plan")
+        nodes.client.ensure_path(path)
+        nodes.client.set(path, data)
+        with pytest.raises(InvalidInput, match="does not describe a blob"):
+            read_blob(nodes.client, path)
+
+
+@pytest.mark.cluster
+class TestNodes:
+    def test_a_plan_reads_back(self, nodes):
+        assert not nodes.has_plan()
+        nodes.write_plan(PLAN)
+        assert nodes.has_plan()
+        assert nodes.read_plan() == PLAN
+
+    def test_a_profile_reads_back_and_is_read_once(self, nodes):
+        profile = profile_of(topology("t-1"))
+        nodes.write_profile(profile)
+        assert nodes.read_profiles() == {"t-1": profile}
+        assert nodes.read_profiles()["t-1"] is nodes.read_profiles()["t-1"]
+        assert nodes.delete_profile("t-1")
+        assert not nodes.delete_profile("t-1")
+        assert nodes.read_profiles() == {}
+
+    def test_an_unusable_profile_is_logged_once_and_left_out(self, nodes, caplog):
+        write_blob(nodes.client, nodes.path("profiles/bad"), b'{"format": "other"}')
+        nodes.write_profile(profile_of(topology("good")))
+        for _ in range(3):
+            assert set(nodes.read_profiles()) == {"good"}
+        assert caplog.text.count("profile not used") == 1
+
+    @pytest.mark.parametrize("name", ["", "a/b", ".", ".."])
+    def test_a_name_that_is_no_topology_id_is_refused(self, nodes, name):
+        with pytest.raises(InvalidInput, match="topology id"):
+            nodes.delete_profile(name)
+
+    def test_history_keeps_the_last_entries_newest_first(self, nodes):
+        assert nodes.read_history(5) == []
+        for number in range(HISTORY_KEPT + 3):
+            nodes.append_history({"version": 1, "plan": str(number)})
+        entries = nodes.read_history(HISTORY_KEPT + 10)
+        assert [e["plan"] for e in entries] == [str(n) for n in range(HISTORY_KEPT + 2, 2, -1)]
+
+    def test_history_of_a_newer_version_says_so(self, nodes):
+        nodes.append_history({"version": 2})
+        with pytest.raises(InvalidInput, match="version 2"):
+            nodes.read_history(1)
+
+    def test_an_entry_above_the_limit_is_stored_without_its_lines(self, nodes):
+        lines = [{"topology": "t" * 1000}] * 2000
+        nodes.append_history({"version": 1, "plan": "p", "topologies": lines, "declined": []})
+        (entry,) = nodes.read_history(1)
+        assert entry["omitted"]["topologies"] == 2000
+
+    def test_strangers_can_do_nothing(self, nodes, zookeeper):
+        nodes.write_plan(PLAN)
+        nodes.append_history({"version": 1})
+        stranger = KazooClient(zookeeper, auth_data=[("digest", "stormcut:wrong")])
+        stranger.start(timeout=10)
+        try:
+            paths = [nodes.root]
+            for path in paths:
+                for deed in (
+                    lambda p=path: stranger.get(p),
+                    lambda p=path: stranger.set(p, b"x"),
+                    lambda p=path: stranger.get_children(p),
+                    lambda p=path: stranger.create(f"{p}/mine", b""),
+                ):
+                    with pytest.raises(NoAuthError):
+                        deed()
+                if path != nodes.root:  # whose parent is Storm's, but which is not empty
+                    with pytest.raises(NoAuthError):
+                        stranger.delete(path)
+                paths += [f"{path}/{child}" for child in nodes.client.get_children(path)]
+            assert len(paths) > 4
+        finally:
+            stranger.stop()
+            stranger.close()
+
+    def test_an_open_root_is_closed(self, zookeeper, auth_file):
+        root = f"/open-{uuid.uuid4().hex}"
+        stranger = KazooClient(zookeeper)
+        stranger.start(timeout=10)
+        try:
+            stranger.create(root)
+            with connected(zookeeper, read_auth_file(auth_file)) as client:
+                StormcutNodes(client, root).secure()
+            with pytest.raises(NoAuthError):
+                stranger.get(root)
+        finally:
+            stranger.stop()
+            stranger.close()
+
+    def test_foreign_credentials_are_one_clear_error(self, nodes, zookeeper):
+        nodes.write_plan(PLAN)
+        with (
+            pytest.raises(InvalidInput, match="other credentials"),
+            connected(zookeeper, Credentials("stormcut", "wrong")) as client,
+        ):
+            StormcutNodes(client, nodes.root).read_plan()
+
+    def test_the_password_is_in_no_log(self, zookeeper, auth_file, caplog):
+        caplog.set_level(logging.DEBUG)
+        credentials = read_auth_file(auth_file)
+        with connected(zookeeper, credentials) as client:
+            StormcutNodes(client, f"/quiet-{uuid.uuid4().hex}").secure()
+        assert credentials.password not in caplog.text + repr(credentials)
+
+
+class TestAuthFile:
+    def test_a_missing_file_names_a_command_that_works(self, tmp_path):
+        path = tmp_path / "with space" / "auth"
+        path.parent.mkdir()
+        with pytest.raises(InvalidInput) as error:
+            read_auth_file(path)
+        command = error.value.what.partition("create it with: ")[2]
+        subprocess.run(["sh", "-c", command], check=True)
+        assert read_auth_file(path).user == "stormcut"
+
+    @pytest.mark.parametrize("mode", [0o644, 0o640, 0o620, 0o604])
+    def test_a_file_open_to_others_is_refused(self, auth_file, mode):
+        auth_file.chmod(mode)
+        with pytest.raises(InvalidInput, match="chmod 600"):
+            read_auth_file(auth_file)
+
+    @pytest.mark.parametrize("text", ["", "user", "user:", ":password", "a:b\nc:d\n", "\n"])
+    def test_another_form_is_refused_without_telling_the_content(self, auth_file, text):
+        auth_file.write_text(text)
+        with pytest.raises(InvalidInput, match="one line user:password"):
+            read_auth_file(auth_file)
+
+
+@pytest.mark.parametrize("root", ["stormcut", "/", "/a/", "/a//b", ""])
+def test_a_root_that_is_no_absolute_path_is_refused(root):
+    with pytest.raises(InvalidInput, match="absolute path"):
+        StormcutNodes(KazooClient(), root)
+
+
+def test_no_zookeeper_is_one_clear_error(monkeypatch):
+    monkeypatch.setattr("stormcut.adapters.zookeeper.CONNECT_SECONDS", 0.3)
+    with (
+        pytest.raises(InvalidInput, match="no ZooKeeper answers"),
+        connected("127.0.0.1:1", Credentials("a", "b")),
+    ):
+        pass

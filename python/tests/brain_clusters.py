@@ -1,0 +1,111 @@
+"""Clusters for tests: hypothesis strategies, and what a shim does with a plan."""
+
+from dataclasses import replace
+
+from hypothesis import strategies as st
+
+from stormcut.model.cluster import (
+    ClusterState,
+    RunningExecutor,
+    RunningTopology,
+    Slot,
+    Subscription,
+    Supervisor,
+    Worker,
+)
+from stormcut.model.profile import ExecutorLoad, Profile, TaskTraffic
+
+
+def topology(name, sizes=(2, 3), *, tasks_each=1, workers=2, assignment=(), acker=True):
+    """A chain of components c0 -> c1 -> ..., with an acker."""
+    executors, task = [], 1
+    counts = [*((("__acker", 1),) if acker else ()), *((f"c{i}", n) for i, n in enumerate(sizes))]
+    for component, count in counts:
+        for _ in range(count):
+            executors.append(
+                RunningExecutor(task, task + tasks_each - 1, component, 10.0, 128.0)
+            )
+            task += tasks_each
+    streams = tuple(
+        Subscription(f"c{i}", f"c{i + 1}", "default", "shuffle") for i in range(len(sizes) - 1)
+    )
+    return RunningTopology(name, name, workers, tuple(executors), streams, tuple(assignment))
+
+
+def supervisors(count, slots=4, cpu=400.0, meta=None, memory=3072.0):
+    return tuple(
+        Supervisor(
+            f"n{i}", f"h{i}", tuple(range(6700, 6700 + slots)), cpu, memory, dict(meta or {})
+        )
+        for i in range(count)
+    )
+
+
+def profile_of(running, cpu=10.0, rate=lambda source, target: 10.0, memory=30.0):
+    """Loads, and traffic along the streams, between first tasks."""
+    by = {}
+    for executor in running.executors:
+        by.setdefault(executor.component, []).append(executor)
+    traffic = tuple(
+        TaskTraffic(s.start_task, t.start_task, rate(s.start_task, t.start_task), None)
+        for stream in running.streams
+        for s in by[stream.source]
+        for t in by[stream.target]
+    )
+    loads = tuple(
+        ExecutorLoad(e.component, e.start_task, e.end_task, cpu, memory) for e in running.executors
+    )
+    return Profile(running.id, 100, 160, loads, traffic)
+
+
+def dealt(running, slots):
+    """The topology with its executors dealt to slots in turn, as Storm does."""
+    content = {}
+    for index, executor in enumerate(running.executors):
+        content.setdefault(slots[index % len(slots)], []).append(executor.start_task)
+    workers = tuple(Worker(slot, tuple(sorted(tasks))) for slot, tasks in content.items())
+    return replace(running, assignment=workers)
+
+
+def applied(state, plan_parts):
+    """The state after a shim has done as the plan says."""
+    parts = {part.topology: part.workers for part in plan_parts}
+    return replace(
+        state,
+        topologies=tuple(
+            replace(t, assignment=parts.get(t.id, t.assignment)) for t in state.topologies
+        ),
+    )
+
+
+@st.composite
+def clusters(draw):
+    """(state, profiles): some topologies run whole, some in part, some not; some measured."""
+    count = draw(st.integers(1, 5))
+    nodes = tuple(
+        Supervisor(
+            f"n{i}",
+            f"h{i}",
+            tuple(range(6700, 6700 + draw(st.integers(0, 4)))),
+            draw(st.sampled_from([None, 100.0, 400.0])),
+            draw(st.sampled_from([None, 500.0, 3072.0])),
+            draw(st.sampled_from([{}, {"stormcut.max.executors": "6"}, {"stormcut.rack": "r"}])),
+        )
+        for i in range(count)
+    )
+    free = draw(st.permutations([Slot(n.id, port) for n in nodes for port in n.ports]))
+    free = [*free, Slot("gone", 6700)] if draw(st.booleans()) else list(free)
+    topologies, profiles = [], {}
+    for index in range(draw(st.integers(0, 3))):
+        sizes = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
+        running = topology(f"t{index}", sizes, tasks_each=draw(st.integers(1, 2)))
+        own, free = free[:2], free[2:]
+        if own and draw(st.booleans()):
+            running = dealt(running, own)
+            if draw(st.booleans()):
+                running = replace(running, assignment=running.assignment[1:])
+        if draw(st.booleans()):
+            cpu = draw(st.sampled_from([0.0, 10.0, 40.0]))
+            profiles[running.id] = profile_of(running, cpu, lambda s, t: float(s * t % 7))
+        topologies.append(running)
+    return ClusterState(nodes, tuple(topologies)), profiles

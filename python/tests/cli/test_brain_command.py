@@ -1,0 +1,275 @@
+"""The brain as a process, on a real ZooKeeper."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from contextlib import contextmanager, suppress
+
+import pytest
+from brain_clusters import applied, dealt, profile_of, supervisors, topology
+from conftest_zookeeper import await_true, running_zookeeper
+
+from stormcut.adapters.profile_file import write_profile
+from stormcut.adapters.thrift_brain import BrainClient
+from stormcut.adapters.zookeeper import StormcutNodes, connected, read_auth_file
+from stormcut.adapters.zookeeper_leader import leader_address
+from stormcut.model.cluster import ClusterState, Slot
+from stormcut.model.errors import InvalidInput
+
+SLOTS = [Slot(f"n{i}", 6700) for i in range(3)]
+NEW = ClusterState(supervisors(3), (topology("t-1"),))
+RUNNING = ClusterState(supervisors(3), (dealt(topology("t-1", (2, 2)), SLOTS),))
+
+
+class Brains:
+    """Brain processes under one root, and the nodes to look at."""
+
+    def __init__(self, zookeeper, auth_file, nodes, folder):
+        self.nodes = nodes
+        self.environment = {
+            **os.environ,
+            "STORMCUT_ZOOKEEPER": zookeeper,
+            "STORMCUT_AUTH_FILE": str(auth_file),
+        }
+        self.processes = []
+        self._folder = folder
+
+    def start(self, *more):
+        log = self._folder / f"brain-{len(self.processes)}.log"
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                [*self.command("brain"), *more], env=self.environment, stderr=output
+            )
+        process.log = log.read_text
+        self.processes.append(process)
+        await_true(lambda: "listens on" in process.log() or process.poll() is not None)
+        return process
+
+    def command(self, name):
+        return [sys.executable, "-m", "stormcut.cli.main", name, "--root", self.nodes.root]
+
+    def run(self, name, *more):
+        return subprocess.run(
+            [*self.command(name), *more], env=self.environment, capture_output=True, text=True
+        )
+
+    def leader(self):
+        """Return a client of the leader, None while there is none that answers."""
+        address = leader_address(self.nodes)
+        if address is None:
+            return None
+        client = BrainClient(address["host"], address["port"], 10.0)
+        with suppress(InvalidInput):
+            if client.health().leader:
+                return client
+        return None
+
+    def await_leader(self, seconds=30.0):
+        await_true(lambda: self.leader() is not None, seconds)
+        return self.leader()
+
+    def leading_process(self):
+        pid = int(leader_address(self.nodes)["id"].rsplit("-", 2)[1])
+        return next(process for process in self.processes if process.pid == pid)
+
+    def end(self):
+        for process in self.processes:
+            with suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGCONT)
+            process.kill()
+            process.wait()
+
+
+@contextmanager
+def brains_on(address, auth_file, folder):
+    with connected(address, read_auth_file(auth_file)) as client:
+        nodes = StormcutNodes(client, f"/brains-{uuid.uuid4().hex}")
+        brains = Brains(address, auth_file, nodes, folder)
+        try:
+            yield brains
+        finally:
+            brains.end()
+
+
+@pytest.fixture
+def brains(zookeeper, auth_file, tmp_path):
+    with brains_on(zookeeper, auth_file, tmp_path) as brains:
+        yield brains
+
+
+def stop(process, number=signal.SIGTERM):
+    process.send_signal(number)
+    return process.wait(timeout=15)
+
+
+@pytest.mark.cluster
+class TestOneBrain:
+    def test_the_same_question_gets_the_same_plan_in_zookeeper_and_history(self, brains):
+        brains.start()
+        leader = brains.await_leader()
+        plan = leader.plan(NEW)
+        assert leader.plan(NEW) == plan == brains.nodes.read_plan()
+        assert leader.plan(applied(NEW, plan.topologies)) == plan
+        (entry,) = brains.nodes.read_history(10)
+        assert entry["plan"] == plan.id
+        assert entry["topologies"][0]["evidence"] == "declared"
+        assert leader.health().plans_served == 3
+
+    def test_a_published_profile_moves_a_topology_and_withdrawn_stays(self, brains, tmp_path):
+        process = brains.start()
+        leader = brains.await_leader()
+        assert leader.plan(RUNNING).declined
+        path = tmp_path / "profile.json"
+        write_profile(path, profile_of(RUNNING.topologies[0]))
+        published = brains.run("publish", str(path))
+        assert published.returncode == 0, published.stderr
+        await_true(lambda: "profile of t-1 read" in process.log())
+        plan = leader.plan(RUNNING)
+        assert plan.topologies[0].reason.startswith("moved by measured traffic")
+        moved = applied(RUNNING, plan.topologies)
+        assert leader.plan(moved) == plan
+        assert brains.run("publish", "--withdraw", "t-1").returncode == 0
+        await_true(lambda: brains.nodes.read_profiles() == {})
+        await_true(lambda: leader.plan(moved).id != plan.id)
+        assert leader.plan(moved).topologies[0].workers == plan.topologies[0].workers
+        shown = brains.run("history", "--limit", "3")
+        assert "moved by measured traffic" in " ".join(shown.stdout.split())
+        assert max(map(len, shown.stdout.splitlines())) <= 100
+        entries = json.loads(brains.run("history", "--json").stdout)
+        assert [e["plan"] for e in entries][1] == plan.id
+
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+    def test_a_signal_withdraws_at_once(self, brains, number):
+        process = brains.start()
+        brains.await_leader()
+        assert stop(process, number) == 0
+        assert leader_address(brains.nodes) is None
+        assert brains.nodes.client.get_children(brains.nodes.path("election")) == []
+
+    def test_deleted_nodes_come_back(self, brains):
+        process = brains.start()
+        leader = brains.await_leader()
+        plan = leader.plan(NEW)
+        brains.nodes.client.delete(brains.nodes.root, recursive=True)
+        leader = brains.await_leader()
+        await_true(brains.nodes.has_plan)
+        assert brains.nodes.read_plan() == plan
+        assert leader.plan(NEW) == plan
+        assert process.poll() is None
+
+    def test_only_the_leader_node_deleted_comes_back(self, brains):
+        process = brains.start()
+        brains.await_leader()
+        brains.nodes.client.delete(brains.nodes.path("leader"))
+        await_true(lambda: leader_address(brains.nodes) is not None)
+        assert "the leader node is gone; published again" in process.log()
+
+    def test_no_secret_in_its_log(self, brains, auth_file):
+        process = brains.start()
+        brains.await_leader().plan(NEW)
+        assert read_auth_file(auth_file).password not in process.log()
+
+
+@pytest.mark.cluster
+class TestTwoBrains:
+    def test_a_standby_refuses_and_takes_over_a_killed_leader(self, brains, record_property):
+        brains.start()
+        first = brains.await_leader()
+        standby = brains.start()
+        port = int(standby.log().partition("listens on 127.0.0.1:")[2].partition(",")[0])
+        with pytest.raises(InvalidInput, match="not the leader"):
+            BrainClient("127.0.0.1", port).plan(NEW)
+        plan = first.plan(NEW)
+        brains.leading_process().kill()
+        seconds = await_true(lambda: brains.leader() is not None, 30)
+        print(f"took over after {seconds:.1f} s")
+        record_property("takeover_seconds", round(seconds, 1))
+        assert brains.leading_process() is standby
+        after = applied(NEW, plan.topologies)
+        assert brains.leader().plan(after) == plan
+
+    def test_a_leader_that_stops_cleanly_is_followed_at_once(self, brains):
+        brains.start()
+        brains.await_leader()
+        brains.start()
+        stop(brains.leading_process())
+        assert await_true(lambda: brains.leader() is not None) < 5
+
+    def test_a_leader_that_froze_steps_down_when_it_wakes(self, brains):
+        frozen = brains.start()
+        brains.await_leader()
+        other = brains.start()
+        os.kill(frozen.pid, signal.SIGSTOP)
+        await_true(lambda: brains.leader() is not None and brains.leading_process() is other)
+        os.kill(frozen.pid, signal.SIGCONT)
+        await_true(lambda: "session lost; stepping down" in frozen.log())
+        assert brains.leading_process() is other
+        stop(other)
+        await_true(lambda: brains.leader() is not None)
+        assert brains.leading_process() is frozen
+
+
+@pytest.mark.cluster
+def test_zookeeper_goes_and_comes_back(auth_file, tmp_path):
+    with (
+        running_zookeeper(tmp_path / "zookeeper") as server,
+        brains_on(server.address, auth_file, tmp_path) as brains,
+    ):
+        process = brains.start()
+        leader = brains.await_leader()
+        plan = leader.plan(NEW)
+        server.end()
+        await_true(lambda: "connection interrupted" in process.log())
+        with pytest.raises(InvalidInput, match="not the leader"):
+            leader.plan(RUNNING)
+        server.start()
+        assert brains.await_leader(60).plan(applied(NEW, plan.topologies)) == plan
+        server.end()
+        assert stop(process) == 0
+
+
+@pytest.mark.cluster
+def test_nothing_to_show_is_said(brains):
+    brains.nodes.secure()
+    assert brains.run("history").stdout == "no plans yet\n"
+    assert json.loads(brains.run("history", "--json").stdout) == []
+
+
+def run(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "stormcut.cli.main", *arguments], capture_output=True, text=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (["--bind", "0.0.0.0"], "give one address, not all"),
+        (["--bind", "192.0.2.1"], "--insecure-bind"),
+        (["--bind", "no such host"], "no address"),
+        (["--algorithm", "magic"], "no algorithm 'magic'"),
+        (["--option", "x"], "KEY=VALUE"),
+        (["--option", "x=1"], "option x"),
+        ([], "create it with"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_2(tmp_path, more, says):
+    missing = str(tmp_path / "auth")
+    result = run("brain", "--zookeeper", "127.0.0.1:1", "--auth-file", missing, *more)
+    assert result.returncode == 2
+    assert says in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_publish_wants_exactly_one_thing(auth_file):
+    result = run("publish", "--zookeeper", "127.0.0.1:1", "--auth-file", str(auth_file))
+    assert result.returncode == 2
+    assert "either PROFILE or --withdraw" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["brain", "publish", "history"])
+def test_help_has_an_example(command):
+    assert "Example:" in run(command, "--help").stdout

@@ -1,0 +1,102 @@
+"""Random scheduling problems and placements for hypothesis."""
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import strategies as st
+
+from stormcut.model.placement import UNASSIGNED, Placement
+from stormcut.model.problem import (
+    GROUPINGS,
+    Component,
+    MeasuredPair,
+    Node,
+    Problem,
+    Stream,
+    Topology,
+)
+
+rates = st.one_of(st.just(0.0), st.floats(0.001, 1000.0), st.integers(1, 100).map(float))
+loads = st.one_of(st.just(0.0), st.integers(1, 60).map(float))
+
+
+@st.composite
+def components(draw, name):
+    count = draw(st.integers(1, 5))
+    per_executor = st.lists(loads, min_size=count, max_size=count).map(np.array)
+    return Component(
+        name,
+        draw(st.sampled_from(("spout", "bolt"))),
+        count,
+        draw(st.one_of(loads.map(lambda value: np.full(count, value)), per_executor)),
+        draw(per_executor) * 8,
+    )
+
+
+@st.composite
+def topologies(draw, name):
+    names = draw(st.lists(st.sampled_from("aBcd_"), min_size=1, max_size=4, unique=True))
+    parts = tuple(draw(components(component)) for component in names)
+    ends = st.sampled_from(names)
+    streams = st.builds(Stream, ends, ends, rates, st.sampled_from(GROUPINGS))
+    executors = [(part.name, index) for part in parts for index in range(part.executors)]
+    pairs = st.builds(MeasuredPair, st.sampled_from(executors), st.sampled_from(executors), rates)
+    return Topology(
+        name,
+        parts,
+        tuple(draw(st.lists(streams, max_size=4))),
+        tuple(draw(st.lists(pairs, max_size=4))),
+        draw(st.one_of(st.none(), st.integers(1, 8))),
+    )
+
+
+def node_capacities():
+    """Strategy of (cpu, memory, executors) limits that all nodes of a problem share."""
+    return st.tuples(
+        st.one_of(st.none(), st.sampled_from((100.0, 200.0, 400.0))),
+        st.one_of(st.none(), st.sampled_from((1024.0, 4096.0))),
+        st.one_of(st.none(), st.integers(1, 8)),
+    )
+
+
+@st.composite
+def problems(draw, homogeneous=False):
+    shared = draw(node_capacities())
+    nodes = []
+    for ordinal in range(draw(st.integers(0, 6))):
+        cpu, memory, executors = shared if homogeneous else draw(node_capacities())
+        ports = draw(st.lists(st.integers(6700, 6709), max_size=4, unique=True))
+        rack = draw(st.sampled_from((None, "r0", "r1")))
+        nodes.append(Node(f"n{ordinal}", tuple(ports), rack, cpu, memory, executors))
+    count = draw(st.integers(1, 3))
+    problem = Problem(tuple(nodes), tuple(draw(topologies(f"t{k}")) for k in range(count)))
+    if not draw(st.booleans()):
+        return problem
+    problem = replace(problem, lost_slots=draw(st.sampled_from(((), (("gone", 6700),)))))
+    return replace(problem, current=draw(tenant_placements(problem)))
+
+
+@st.composite
+def placements(draw, problem):
+    """Any placement, feasible or not."""
+    slot = st.integers(UNASSIGNED, len(problem.slot_ids) - 1)
+    size = problem.executor_count
+    return Placement(np.array(draw(st.lists(slot, min_size=size, max_size=size)), dtype=np.int64))
+
+
+@st.composite
+def tenant_placements(draw, problem):
+    """A placement that Storm could run: no slot holds executors of two topologies."""
+    slots = np.full(problem.executor_count, UNASSIGNED, dtype=np.int64)
+    free = draw(st.permutations(range(len(problem.slot_ids))))
+    for topology in range(len(problem.topologies)):
+        own, free = free[: (take := draw(st.integers(0, 3)))], free[take:]
+        for executor in np.flatnonzero(problem.executor_topology == topology):
+            slots[executor] = draw(st.sampled_from([UNASSIGNED, *own]))
+    return Placement(slots)
+
+
+@st.composite
+def placed_problems(draw):
+    problem = draw(problems())
+    return problem, draw(placements(problem))

@@ -1,0 +1,38 @@
+package io.stormcut;
+
+import java.util.Map;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** The hook's keys in storm.yaml or a topology's own configuration: docs/protocol.md. */
+final class HookConfig {
+  static final String INTERVAL_SECS = "stormcut.hook.interval.secs";
+  static final String BYTE_SAMPLE_EVERY = "stormcut.hook.byte.sample.every";
+
+  private static final Logger LOG = LoggerFactory.getLogger(HookConfig.class);
+
+  final int intervalSecs;
+  /** 1: every tuple is sampled; 0: none. */
+  final int byteSampleEvery;
+
+  HookConfig(Map<?, ?> conf) {
+    intervalSecs = integer(conf, INTERVAL_SECS, 1, 3600, 60);
+    byteSampleEvery = integer(conf, BYTE_SAMPLE_EVERY, 0, Integer.MAX_VALUE, 100);
+  }
+
+  private static int integer(Map<?, ?> conf, String key, int low, int high, int otherwise) {
+    Object value = conf.get(key);
+    if (value == null) {
+      return otherwise;
+    }
+    boolean whole = value instanceof Integer || value instanceof Long;
+    long number = whole ? ((Number) value).longValue() : Long.MIN_VALUE;
+    if (number < low || number > high) {
+      LOG.warn(
+          "stormcut: {} is {}, allowed is a whole number from {} to {}; {} is taken",
+          key, value, low, high, otherwise);
+      return otherwise;
+    }
+    return (int) number;
+  }
+}

@@ -1,0 +1,48 @@
+package io.stormcut;
+
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
+import org.apache.storm.scheduler.Cluster;
+import org.apache.storm.scheduler.ExecutorDetails;
+import org.apache.storm.scheduler.SchedulerAssignment;
+import org.apache.storm.scheduler.SchedulerAssignmentImpl;
+import org.apache.storm.scheduler.Topologies;
+import org.apache.storm.scheduler.TopologyDetails;
+
+/** A copy of all that a cluster has assigned, to return to. */
+final class Assignments {
+  private final Map<String, SchedulerAssignment> byTopology = new HashMap<>();
+
+  private Assignments() {}
+
+  static Assignments of(Cluster cluster) {
+    Assignments copy = new Assignments();
+    cluster
+        .getAssignments()
+        .forEach(
+            (id, assignment) ->
+                copy.byTopology.put(
+                    id,
+                    new SchedulerAssignmentImpl(
+                        assignment.getTopologyId(), assignment.getExecutorToSlot())));
+    return copy;
+  }
+
+  void restore(Cluster cluster) {
+    cluster.setAssignments(byTopology);
+  }
+
+  /** Topology id to its unassigned executors, if any. */
+  static Map<String, Set<ExecutorDetails>> missing(Topologies topologies, Cluster cluster) {
+    Map<String, Set<ExecutorDetails>> missing = new HashMap<>();
+    for (TopologyDetails topology : topologies.getTopologies()) {
+      Set<ExecutorDetails> executors = new HashSet<>(cluster.getUnassignedExecutors(topology));
+      if (!executors.isEmpty()) {
+        missing.put(topology.getId(), executors);
+      }
+    }
+    return missing;
+  }
+}

@@ -1,0 +1,141 @@
+package io.stormcut;
+
+import io.stormcut.protocol.Plan;
+import io.stormcut.protocol.TopologyPlan;
+import java.util.Collection;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.storm.scheduler.Cluster;
+import org.apache.storm.scheduler.ExecutorDetails;
+import org.apache.storm.scheduler.IScheduler;
+import org.apache.storm.scheduler.Topologies;
+import org.apache.storm.scheduler.TopologyDetails;
+import org.apache.storm.scheduler.WorkerSlot;
+
+/**
+ * One scheduling round: what a plan covers is placed by it, what runs as an older plan wanted is
+ * left alone, Storm's default scheduler does the rest.
+ */
+final class Round {
+  private final Topologies topologies;
+  private final Cluster cluster;
+  private final IScheduler storm;
+  private final Assignments before;
+  private Map<String, Placement> accepted = Collections.emptyMap();
+  private Map<String, String> refused = Collections.emptyMap();
+  private Map<String, Set<WorkerSlot>> changed = Collections.emptyMap();
+
+  Round(Topologies topologies, Cluster cluster, IScheduler storm) {
+    this.topologies = topologies;
+    this.cluster = cluster;
+    this.storm = storm;
+    this.before = Assignments.of(cluster);
+  }
+
+  /** Check `plan` and make so what may be. */
+  void apply(Plan plan) {
+    PlanCheck check = PlanCheck.topologies(plan, topologies, cluster);
+    accepted = check.accepted();
+    refused = check.refused();
+    changed = PlanApplier.apply(accepted, cluster);
+  }
+
+  /**
+   * Let Storm's default scheduler place what is left, as `applied` (placements applied in earlier
+   * rounds) and `remembered` plans permit.
+   *
+   * @return executors that it alone would have assigned but that found no place here; if there are
+   *     any, the whole round has been given to it
+   */
+  Map<String, Set<ExecutorDetails>> finish(
+      Map<String, Placement> applied, Collection<Plan> remembered) {
+    Map<String, TopologyDetails> rest = new HashMap<>();
+    for (TopologyDetails topology : topologies.getTopologies()) {
+      String id = topology.getId();
+      if (!accepted.containsKey(id) && !runsAsWanted(topology, applied.get(id), remembered)) {
+        rest.put(id, topology);
+      }
+    }
+    if (rest.size() == topologies.getTopologies().size()) {
+      storm.schedule(topologies, cluster);
+      return Collections.emptyMap();
+    }
+    storm.schedule(new Topologies(rest), cluster);
+    return yieldIfWorse();
+  }
+
+  /** Undo everything and let Storm's default scheduler do the round. */
+  void giveUp() {
+    before.restore(cluster);
+    accepted = Collections.emptyMap();
+    changed = Collections.emptyMap();
+    storm.schedule(topologies, cluster);
+  }
+
+  Map<String, Placement> accepted() {
+    return accepted;
+  }
+
+  Map<String, String> refused() {
+    return refused;
+  }
+
+  /** Slots whose worker had to be started or restarted. */
+  Set<WorkerSlot> changed(String topology) {
+    return changed.getOrDefault(topology, Collections.emptySet());
+  }
+
+  /**
+   * Whether a topology is fully assigned just as a plan said, be it for an earlier cluster state.
+   *
+   * <p>Storm's default scheduler would reshuffle it if it uses fewer workers than it may.
+   */
+  private boolean runsAsWanted(
+      TopologyDetails topology, Placement applied, Collection<Plan> remembered) {
+    Placement running = Placement.running(topology.getId(), cluster);
+    boolean whole = cluster.getUnassignedExecutors(topology).isEmpty();
+    if (!whole || !PlanCheck.offered(running, cluster)) {
+      return false;
+    }
+    return running.equals(applied)
+        || remembered.stream().anyMatch(plan -> running.equals(wanted(plan, topology)));
+  }
+
+  private static Placement wanted(Plan plan, TopologyDetails topology) {
+    List<TopologyPlan> parts = plan.getTopologies();
+    for (TopologyPlan part : parts) {
+      if (part.getTopology().equals(topology.getId())) {
+        try {
+          return Placement.planned(part, topology);
+        } catch (Unusable forWhatTheTopologyIsNow) {
+          return null;
+        }
+      }
+    }
+    return null;
+  }
+
+  private Map<String, Set<ExecutorDetails>> yieldIfWorse() {
+    Map<String, Set<ExecutorDetails>> worse = Assignments.missing(topologies, cluster);
+    if (worse.isEmpty()) {
+      return worse;
+    }
+    Assignments ours = Assignments.of(cluster);
+    before.restore(cluster);
+    storm.schedule(topologies, cluster);
+    Map<String, Set<ExecutorDetails>> anyway = Assignments.missing(topologies, cluster);
+    anyway.forEach((id, executors) -> worse.getOrDefault(id, new HashSet<>()).removeAll(executors));
+    worse.values().removeIf(Set::isEmpty);
+    if (worse.isEmpty()) {
+      ours.restore(cluster);
+    } else {
+      accepted = Collections.emptyMap();
+      changed = Collections.emptyMap();
+    }
+    return worse;
+  }
+}

@@ -1,0 +1,150 @@
+package io.stormcut;
+
+import io.stormcut.protocol.ClusterState;
+import io.stormcut.protocol.Executor;
+import io.stormcut.protocol.Slot;
+import io.stormcut.protocol.Stream;
+import io.stormcut.protocol.Supervisor;
+import io.stormcut.protocol.Topology;
+import io.stormcut.protocol.Worker;
+import io.stormcut.protocol.stormcutConstants;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Supplier;
+import org.apache.storm.generated.Bolt;
+import org.apache.storm.generated.GlobalStreamId;
+import org.apache.storm.generated.Grouping;
+import org.apache.storm.scheduler.Cluster;
+import org.apache.storm.scheduler.ExecutorDetails;
+import org.apache.storm.scheduler.SupervisorDetails;
+import org.apache.storm.scheduler.Topologies;
+import org.apache.storm.scheduler.TopologyDetails;
+import org.apache.storm.scheduler.WorkerSlot;
+
+/** Tells the brain, in the protocol's terms, what Nimbus knows. */
+final class StateReader {
+  private StateReader() {}
+
+  static ClusterState read(Topologies topologies, Cluster cluster) {
+    List<Supervisor> supervisors = new ArrayList<>();
+    for (SupervisorDetails supervisor : cluster.getSupervisors().values()) {
+      supervisors.add(supervisor(supervisor, cluster));
+    }
+    supervisors.sort(Comparator.comparing(Supervisor::getId));
+    List<Topology> described = new ArrayList<>();
+    for (TopologyDetails topology : topologies.getTopologies()) {
+      described.add(topology(topology, cluster));
+    }
+    described.sort(Comparator.comparing(Topology::getId));
+    ClusterState state =
+        new ClusterState(stormcutConstants.PROTOCOL_VERSION, "", supervisors, described);
+    return state.setFingerprint(Fingerprint.of(state));
+  }
+
+  private static Supervisor supervisor(SupervisorDetails details, Cluster cluster) {
+    // Without the ports of a blacklisted supervisor.
+    List<Integer> ports = new ArrayList<>(cluster.getAssignablePorts(details));
+    Collections.sort(ports);
+    Supervisor supervisor =
+        new Supervisor(details.getId(), details.getHost(), ports, meta(details));
+    Double cpu = capacity(details::getTotalCPU);
+    if (cpu != null) {
+      supervisor.setCpu_percent(cpu);
+    }
+    Double memory = capacity(details::getTotalMemory);
+    if (memory != null) {
+      supervisor.setMemory_mb(memory);
+    }
+    return supervisor;
+  }
+
+  /** Storm's getters fail, each in its own way, for a supervisor that declares no resources. */
+  private static Double capacity(Supplier<Double> getter) {
+    try {
+      return getter.get();
+    } catch (NullPointerException | AssertionError undeclared) {
+      return null;
+    }
+  }
+
+  private static Map<String, String> meta(SupervisorDetails details) {
+    Map<String, String> meta = new HashMap<>();
+    if (details.getSchedulerMeta() instanceof Map) {
+      for (Map.Entry<?, ?> entry : ((Map<?, ?>) details.getSchedulerMeta()).entrySet()) {
+        meta.put(String.valueOf(entry.getKey()), String.valueOf(entry.getValue()));
+      }
+    }
+    return meta;
+  }
+
+  private static Topology topology(TopologyDetails details, Cluster cluster) {
+    return new Topology(
+        details.getId(),
+        String.valueOf(details.getName()),
+        details.getNumWorkers(),
+        executors(details),
+        streams(details),
+        workers(Placement.current(details, cluster)));
+  }
+
+  private static List<Executor> executors(TopologyDetails details) {
+    List<Executor> executors = new ArrayList<>();
+    for (Map.Entry<ExecutorDetails, String> entry : details.getExecutorToComponent().entrySet()) {
+      ExecutorDetails key = entry.getKey();
+      Executor executor = new Executor(key.getStartTask(), key.getEndTask(), entry.getValue());
+      Double cpu = details.getTotalCpuReqTask(key);
+      if (cpu != null) {
+        executor.setCpu_percent(cpu);
+      }
+      Double memory = details.getTotalMemReqTask(key);
+      if (memory != null) {
+        executor.setMemory_mb(memory);
+      }
+      executors.add(executor);
+    }
+    executors.sort(Comparator.comparingInt(Executor::getStart_task));
+    return executors;
+  }
+
+  private static List<Stream> streams(TopologyDetails details) {
+    List<Stream> streams = new ArrayList<>();
+    Map<String, Bolt> bolts = details.getTopology().get_bolts();
+    if (bolts == null) {
+      return streams;
+    }
+    for (Map.Entry<String, Bolt> bolt : bolts.entrySet()) {
+      Map<GlobalStreamId, Grouping> inputs = bolt.getValue().get_common().get_inputs();
+      for (Map.Entry<GlobalStreamId, Grouping> input : inputs.entrySet()) {
+        GlobalStreamId from = input.getKey();
+        String grouping = Groupings.name(input.getValue());
+        streams.add(
+            new Stream(from.get_componentId(), bolt.getKey(), from.get_streamId(), grouping));
+      }
+    }
+    Collections.sort(streams);
+    return streams;
+  }
+
+  private static List<Worker> workers(Placement placement) {
+    List<Worker> workers = new ArrayList<>();
+    placement
+        .workers()
+        .forEach(
+            (slot, executors) -> {
+              List<Integer> tasks = new ArrayList<>();
+              executors.forEach(executor -> tasks.add(executor.getStartTask()));
+              Collections.sort(tasks);
+              workers.add(new Worker(slot(slot), tasks));
+            });
+    Collections.sort(workers);
+    return workers;
+  }
+
+  private static Slot slot(WorkerSlot slot) {
+    return new Slot(slot.getNodeId(), slot.getPort());
+  }
+}

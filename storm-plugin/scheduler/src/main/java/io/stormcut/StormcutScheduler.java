@@ -1,0 +1,164 @@
+package io.stormcut;
+
+import io.stormcut.protocol.ClusterState;
+import io.stormcut.protocol.Declined;
+import io.stormcut.protocol.Plan;
+import io.stormcut.protocol.TopologyPlan;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.storm.scheduler.Cluster;
+import org.apache.storm.scheduler.DefaultScheduler;
+import org.apache.storm.scheduler.ExecutorDetails;
+import org.apache.storm.scheduler.IScheduler;
+import org.apache.storm.scheduler.Topologies;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The scheduler shim in Nimbus: `storm.scheduler: io.stormcut.StormcutScheduler`.
+ *
+ * <p>It describes the cluster to the brain, waits for a plan no longer than its deadline, checks
+ * it, applies what is sound, and leaves everything else to Storm's DefaultScheduler. It never
+ * throws: an exception here would end Nimbus.
+ */
+public final class StormcutScheduler implements IScheduler {
+  private static final Logger LOG = LoggerFactory.getLogger(StormcutScheduler.class);
+  private static final String DEFAULT_DECIDES = "; Storm's default scheduler decides";
+
+  private final IScheduler storm = new DefaultScheduler();
+  private final Warnings warnings = new Warnings(LOG, System::nanoTime);
+  /** Null: Storm's DefaultScheduler and nothing else. */
+  private PlanSource source;
+  /** By topology id, of topologies that still exist. */
+  private final Map<String, Placement> applied = new HashMap<>();
+  private final Map<String, String> announced = new HashMap<>();
+
+  @Override
+  public void prepare(Map conf) {
+    try {
+      storm.prepare(conf);
+      ShimConfig config = ShimConfig.from(conf == null ? Collections.emptyMap() : conf);
+      source = config.enabled ? new PlanSource(config, warnings) : null;
+      LOG.info(
+          "stormcut: {}",
+          config.enabled
+              ? "plans come from the brain that leads in ZooKeeper at "
+                  + config.zookeeperConnect()
+                  + config.zookeeperRoot
+              : "switched off by " + ShimConfig.ENABLED + DEFAULT_DECIDES);
+    } catch (Throwable failure) {
+      source = null;
+      LOG.error("stormcut: cannot start" + DEFAULT_DECIDES, failure);
+    }
+  }
+
+  @Override
+  public void schedule(Topologies topologies, Cluster cluster) {
+    Round round = null;
+    try {
+      round = new Round(topologies, cluster, storm);
+      if (source == null) {
+        storm.schedule(topologies, cluster);
+      } else {
+        run(round, topologies, cluster);
+      }
+    } catch (Throwable failure) {
+      giveUp(round, topologies, cluster, failure);
+    }
+  }
+
+  private void run(Round round, Topologies topologies, Cluster cluster) {
+    applied.keySet().removeIf(id -> topologies.getById(id) == null);
+    announced.keySet().removeIf(id -> topologies.getById(id) == null);
+    ClusterState state = StateReader.read(topologies, cluster);
+    Plan plan = state.getTopologies().isEmpty() ? null : choose(state);
+    if (plan != null) {
+      round.apply(plan);
+    }
+    Map<String, Set<ExecutorDetails>> worse = round.finish(applied, source.remembered());
+    report(round, plan, worse);
+  }
+
+  /** A fresh plan, else a remembered one for the same state, else null. */
+  private Plan choose(ClusterState state) {
+    String reason;
+    try {
+      Plan fresh = source.ask(state);
+      PlanCheck.whole(fresh, state.getFingerprint());
+      return fresh;
+    } catch (BrainTrouble trouble) {
+      reason = trouble.getMessage();
+    } catch (Unusable refusal) {
+      reason = "the brain's plan is refused: it " + refusal.getMessage();
+    } catch (InterruptedException interrupted) {
+      Thread.currentThread().interrupt();
+      reason = "interrupted while waiting for the brain";
+    }
+    for (Plan plan : source.remembered()) {
+      try {
+        PlanCheck.whole(plan, state.getFingerprint());
+        warnings.warn(reason + "; plan " + plan.getId() + " for this same state is used again");
+        return plan;
+      } catch (Unusable forAnotherState) {
+        continue;
+      }
+    }
+    warnings.warn(reason + DEFAULT_DECIDES);
+    return null;
+  }
+
+  private void report(Round round, Plan plan, Map<String, Set<ExecutorDetails>> worse) {
+    if (!worse.isEmpty()) {
+      warnings.warn("a plan or what it left in place would leave no slot for executors of "
+          + worse.keySet() + " that Storm's default scheduler places, so it does this round");
+    }
+    round.refused().forEach((id, reason) ->
+        warnings.warn("topology " + id + ": its plan is refused: " + reason + DEFAULT_DECIDES));
+    applied.putAll(round.accepted());
+    if (plan == null) {
+      return;
+    }
+    for (TopologyPlan part : plan.getTopologies()) {
+      if (round.accepted().containsKey(part.getTopology())) {
+        announce(plan.getId(), part, round);
+      }
+    }
+    for (Declined part : plan.getDeclined()) {
+      warnings.warn("topology " + part.getTopology() + ": the brain has no plan: "
+          + part.getReason() + DEFAULT_DECIDES);
+    }
+  }
+
+  /** Once per plan: in most rounds the plan is the one that already runs. */
+  private void announce(String plan, TopologyPlan part, Round round) {
+    String id = part.getTopology();
+    int restarted = round.changed(id).size();
+    String before = announced.put(id, plan);
+    if (restarted > 0 || !plan.equals(before)) {
+      int kept = part.getWorkersSize() - restarted;
+      LOG.info("stormcut: topology {}: plan {} by {} applied: {} workers kept, {} (re)started: {}",
+          id, Warnings.oneLine(plan), Warnings.oneLine(part.getAlgorithm()), kept, restarted,
+          Warnings.oneLine(part.getReason()));
+    }
+  }
+
+  private void giveUp(Round round, Topologies topologies, Cluster cluster, Throwable failure) {
+    try {
+      LOG.warn("stormcut: the round failed" + DEFAULT_DECIDES, failure);
+      if (round == null) {
+        storm.schedule(topologies, cluster);
+      } else {
+        round.giveUp();
+      }
+    } catch (Throwable stormsOwn) {
+      try {
+        LOG.error("stormcut: Storm's default scheduler failed too", stormsOwn);
+      } catch (Throwable unloggable) {
+        return;
+      }
+    }
+  }
+}

@@ -1,0 +1,122 @@
+package io.stormcut;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+
+import io.stormcut.protocol.ClusterState;
+import io.stormcut.protocol.Executor;
+import io.stormcut.protocol.Stream;
+import io.stormcut.protocol.Supervisor;
+import io.stormcut.protocol.Topology;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+import org.apache.storm.generated.GlobalStreamId;
+import org.apache.storm.generated.StormTopology;
+import org.apache.storm.grouping.CustomStreamGrouping;
+import org.apache.storm.scheduler.Cluster;
+import org.apache.storm.scheduler.ExecutorDetails;
+import org.apache.storm.scheduler.SupervisorDetails;
+import org.apache.storm.task.WorkerTopologyContext;
+import org.apache.storm.testing.TestWordCounter;
+import org.apache.storm.testing.TestWordSpout;
+import org.apache.storm.topology.TopologyBuilder;
+import org.apache.storm.tuple.Fields;
+import org.junit.jupiter.api.Test;
+
+class StateReaderTest {
+  private final Clusters given = new Clusters();
+
+  private ClusterState read(Cluster cluster) {
+    return StateReader.read(given.topologies(), cluster);
+  }
+
+  @Test
+  void whatNimbusKnows() {
+    given.supervisor("b", 6701, 6700).supervisor("a", 6800).topology("t-1-1", 2, 2);
+    given.assigned("t-1-1", "b", 6701, 3, 1).assigned("t-1-1", "a", 6800, 77);
+    ClusterState state = read(given.cluster());
+    Supervisor b = state.getSupervisors().get(1);
+    assertEquals("b host-b [6700, 6701]", b.getId() + " " + b.getHost() + " " + b.getPorts());
+    assertEquals(400.0, b.getCpu_percent());
+    assertEquals(3072.0, b.getMemory_mb());
+    assertEquals(Collections.singletonMap("stormcut.rack", "r1"), b.getMeta());
+    Topology topology = state.getTopologies().get(0);
+    assertEquals("t", topology.getName());
+    assertEquals(2, topology.getWorkers());
+    assertEquals(3, topology.getExecutorsSize());
+    Executor spout = topology.getExecutors().get(2);
+    assertEquals("words", spout.getComponent());
+    assertEquals(10.0, spout.getCpu_percent());
+    assertEquals(128.0, spout.getMemory_mb());
+    // Task 77 is not the topology's.
+    assertEquals(
+        Collections.singletonList(Plans.worker("b", 6701, 1, 3)), topology.getAssignment());
+    assertEquals(Fingerprint.of(state), state.getFingerprint());
+  }
+
+  @Test
+  void blacklistedNodesOfferNothing() {
+    given.supervisor("a", 6700);
+    Cluster cluster = given.cluster();
+    String before = read(cluster).getFingerprint();
+    cluster.blacklistHost("host-a");
+    assertEquals(Collections.emptyList(), read(cluster).getSupervisors().get(0).getPorts());
+    assertNotEquals(before, read(cluster).getFingerprint());
+  }
+
+  @Test
+  void undeclaredCapacitiesAreAbsent() {
+    given.supervisors.put("a", new SupervisorDetails("a", (Object) null));
+    Supervisor supervisor = read(given.cluster()).getSupervisors().get(0);
+    assertFalse(supervisor.isSetCpu_percent() || supervisor.isSetMemory_mb());
+    assertEquals(Collections.emptyMap(), supervisor.getMeta());
+  }
+
+  @Test
+  void everyGroupingHasItsName() {
+    TopologyBuilder builder = new TopologyBuilder();
+    builder.setSpout("words", new TestWordSpout());
+    builder.setBolt("shuffle", new TestWordCounter()).shuffleGrouping("words");
+    builder.setBolt("local_or_shuffle", new TestWordCounter()).localOrShuffleGrouping("words");
+    builder.setBolt("fields", new TestWordCounter()).fieldsGrouping("words", new Fields("word"));
+    builder
+        .setBolt("partial_key", new TestWordCounter())
+        .partialKeyGrouping("words", new Fields("word"));
+    builder.setBolt("all", new TestWordCounter()).allGrouping("words");
+    builder.setBolt("global", new TestWordCounter()).globalGrouping("words");
+    builder.setBolt("none", new TestWordCounter()).noneGrouping("words");
+    builder.setBolt("direct", new TestWordCounter()).directGrouping("words", "side");
+    builder.setBolt("custom", new TestWordCounter()).customGrouping("words", new First());
+    StormTopology topology = builder.createTopology();
+    Map<ExecutorDetails, String> executors = new HashMap<>();
+    executors.put(new ExecutorDetails(1, 1), "words");
+    given.topology("g-1-1", 1, topology, executors);
+    List<Stream> streams = read(given.cluster()).getTopologies().get(0).getStreams();
+    assertEquals(9, streams.size());
+    for (Stream stream : streams) {
+      assertEquals("words", stream.getSource());
+      assertEquals(stream.getTarget(), stream.getGrouping());
+    }
+    assertEquals(
+        Collections.singletonList("direct"),
+        streams.stream().filter(s -> s.getStream().equals("side")).map(Stream::getTarget)
+            .collect(Collectors.toList()));
+  }
+
+  private static final class First implements CustomStreamGrouping {
+    private static final long serialVersionUID = 1L;
+
+    @Override
+    public void prepare(WorkerTopologyContext context, GlobalStreamId stream, List<Integer> all) {}
+
+    @Override
+    public List<Integer> chooseTasks(int task, List<Object> values) {
+      return Arrays.asList(1);
+    }
+  }
+}

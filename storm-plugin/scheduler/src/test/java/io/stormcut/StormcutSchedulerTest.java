@@ -1,0 +1,384 @@
+package io.stormcut;
+
+import static io.stormcut.Plans.topology;
+import static io.stormcut.Plans.worker;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.stormcut.protocol.ClusterState;
+import io.stormcut.protocol.Declined;
+import io.stormcut.protocol.Plan;
+import io.stormcut.protocol.Refusal;
+import io.stormcut.protocol.TopologyPlan;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.nio.file.Path;
+import java.util.Collections;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.apache.storm.scheduler.Cluster;
+import org.apache.storm.scheduler.DefaultScheduler;
+import org.apache.storm.scheduler.ExecutorDetails;
+import org.apache.storm.scheduler.WorkerSlot;
+import org.apache.zookeeper.ZooDefs;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * The shim with a real ZooKeeper server and a real Thrift brain.
+ *
+ * <p>Topology a (executors 1 to 4, two workers) runs as Storm's default left it on n:1 and m:1.
+ */
+@Timeout(120)
+class StormcutSchedulerTest {
+  /** For brains that answer: the machine may be slow. */
+  private static final int AMPLE_MS = 10_000;
+
+  private static final TopologyPlan A_ON_N =
+      topology("a", worker("n", 1, 1, 2), worker("n", 2, 3, 4));
+
+  @TempDir Path folder;
+  private final Clusters given =
+      new Clusters()
+          .supervisor("n", 1, 2, 3)
+          .supervisor("m", 1, 2, 3)
+          .topology("a", 2, 3)
+          .assigned("a", "n", 1, 1, 2)
+          .assigned("a", "m", 1, 3, 4);
+  private final StormcutScheduler scheduler = new StormcutScheduler();
+  private LogLines log;
+  private TestZooKeeper zookeeper;
+  private TestBrain brain;
+
+  @BeforeEach
+  void start() throws Exception {
+    log = new LogLines();
+    zookeeper = new TestZooKeeper(folder);
+    brain = new TestBrain(state -> Plans.plan(state, A_ON_N));
+    zookeeper.lead(brain.port());
+  }
+
+  @AfterEach
+  void stop() throws Exception {
+    brain.close();
+    zookeeper.close();
+    log.close();
+  }
+
+  private void prepare(int deadlineMs) {
+    scheduler.prepare(zookeeper.conf(deadlineMs));
+  }
+
+  private Cluster round() {
+    Cluster cluster = given.cluster();
+    scheduler.schedule(given.topologies(), cluster);
+    return cluster;
+  }
+
+  private static Map<ExecutorDetails, WorkerSlot> runs(Cluster cluster, String topology) {
+    return cluster.getAssignmentById(topology).getExecutorToSlot();
+  }
+
+  private void asStormsDefault(Cluster cluster) {
+    Cluster expected = given.cluster();
+    new DefaultScheduler().schedule(given.topologies(), expected);
+    for (String topology : given.topologies.keySet()) {
+      assertEquals(runs(expected, topology), runs(cluster, topology));
+    }
+  }
+
+  private void placedOnN(Cluster cluster) {
+    Map<ExecutorDetails, WorkerSlot> slots = runs(cluster, "a");
+    assertEquals(4, slots.size(), log.toString());
+    for (int task = 1; task <= 4; task++) {
+      WorkerSlot expected = new WorkerSlot("n", task <= 2 ? 1 : 2);
+      assertEquals(expected, slots.get(new ExecutorDetails(task, task)), log.toString());
+    }
+  }
+
+  private void logged(String level, String part) {
+    assertEquals(1, log.count(level, part), log.toString());
+  }
+
+  @Test
+  void aPlanIsAppliedAndEqualWorkersAreLeftAlone() {
+    prepare(AMPLE_MS);
+    Cluster cluster = given.cluster();
+    WorkerSlot kept = runs(cluster, "a").get(new ExecutorDetails(1, 1));
+    scheduler.schedule(given.topologies(), cluster);
+    placedOnN(cluster);
+    assertSame(kept, runs(cluster, "a").get(new ExecutorDetails(1, 1)));
+    logged("INFO", "a: plan plan-1 by cut applied: 1 workers kept, 1 (re)started: for the test");
+    assertEquals(0, log.count("WARN", ""), log.toString());
+  }
+
+  @Test
+  void theBrainSeesTheWholeState() throws Exception {
+    ClusterState[] seen = new ClusterState[1];
+    brain.think(state -> Plans.plan(seen[0] = state, A_ON_N));
+    prepare(AMPLE_MS);
+    round();
+    assertEquals(StateReader.read(given.topologies(), given.cluster()), seen[0]);
+  }
+
+  @Test
+  void switchedOff() {
+    Map<String, Object> conf = zookeeper.conf(AMPLE_MS);
+    conf.put(ShimConfig.ENABLED, false);
+    scheduler.prepare(conf);
+    asStormsDefault(round());
+    logged("INFO", "switched off");
+  }
+
+  @Test
+  void noAuthFile() {
+    Map<String, Object> conf = zookeeper.conf(AMPLE_MS);
+    conf.remove(ShimConfig.ZOOKEEPER_AUTH_FILE);
+    scheduler.prepare(conf);
+    asStormsDefault(round());
+    asStormsDefault(round());
+    logged("WARN", "is not set, so no brain is asked; Storm's default scheduler decides");
+  }
+
+  @Test
+  void noBrainAtAll() throws Exception {
+    brain.close();
+    prepare(AMPLE_MS);
+    asStormsDefault(round());
+    logged("WARN", "cannot be talked to");
+    zookeeper.delete("/stormcut");
+    asStormsDefault(round());
+    logged("WARN", "no brain leads");
+  }
+
+  @Test
+  void neverPreparedOrWithNothing() {
+    asStormsDefault(round());
+    scheduler.prepare(null);
+    asStormsDefault(round());
+    scheduler.schedule(null, null);
+    assertTrue(log.count("ERROR", "failed too") == 1, log.toString());
+  }
+
+  @Test
+  void aRefusalIsPassedOn() {
+    brain.think(state -> { throw new Refusal(1, "no\nway"); });
+    prepare(AMPLE_MS);
+    asStormsDefault(round());
+    logged("WARN", "refuses: no way; Storm's default scheduler decides");
+  }
+
+  @Test
+  void aPlanForAnotherState() {
+    brain.think(state -> Plans.plan("00", A_ON_N));
+    prepare(AMPLE_MS);
+    asStormsDefault(round());
+    logged("WARN", "is for another state of the cluster");
+  }
+
+  @Test
+  void aNewerProtocol() {
+    brain.think(state -> Plans.plan(state, A_ON_N).setVersion(2));
+    prepare(AMPLE_MS);
+    asStormsDefault(round());
+    logged("WARN", "protocol version 2, this plugin knows up to 1: update the plugin");
+  }
+
+  @Test
+  void unsoundPartsAreRefusedTheOthersUsed() {
+    given.topology("b", 1, 1);
+    brain.think(state -> Plans.plan(state, A_ON_N, topology("b", worker("x", 9, 1, 2))));
+    prepare(AMPLE_MS);
+    Cluster cluster = round();
+    placedOnN(cluster);
+    assertEquals(2, runs(cluster, "b").size());
+    logged("WARN", "topology b: its plan is refused: slot x:9 is on a node that is not in");
+  }
+
+  @Test
+  void declinedTopologiesAreStorms() {
+    brain.think(state -> {
+      Plan plan = Plans.plan(state);
+      plan.addToDeclined(new Declined("a", "no evidence"));
+      return plan;
+    });
+    prepare(AMPLE_MS);
+    asStormsDefault(round());
+    logged("WARN", "topology a: the brain has no plan: no evidence");
+  }
+
+  @Test
+  void aHangingBrainCostsTheDeadlineOnceAndItsLateReplyIsUsed() throws Exception {
+    CountDownLatch answer = new CountDownLatch(1);
+    CountDownLatch asked = new CountDownLatch(1);
+    brain.think(state -> {
+      asked.countDown();
+      answer.await();
+      return Plans.plan(state, A_ON_N);
+    });
+    prepare(1000);
+    long start = System.nanoTime();
+    asStormsDefault(round());
+    assertTrue(System.nanoTime() - start < TimeUnit.SECONDS.toNanos(30));
+    logged("WARN", "did not answer within 1000 ms");
+    assertTrue(asked.await(30, TimeUnit.SECONDS));
+    asStormsDefault(round());
+    logged("WARN", "still works on an earlier round's request; Storm's default scheduler decides");
+    answer.countDown();
+    // The brain is gone then: what it said late must do.
+    brain.think(state -> { throw new Refusal(1, "tired"); });
+    awaitLateReply();
+    placedOnN(round());
+    assertTrue(log.count("WARN", "plan-1 for this same state is used again") > 0, log.toString());
+  }
+
+  private void awaitLateReply() throws InterruptedException {
+    while (true) {
+      Cluster cluster = round();
+      if (runs(cluster, "a").get(new ExecutorDetails(3, 3)).getNodeId().equals("n")) {
+        return;
+      }
+      Thread.sleep(20);
+    }
+  }
+
+  @Test
+  void aRequestThatHangsTooLongIsCutOff() throws Exception {
+    try (ServerSocket silent = new ServerSocket(0, 50, InetAddress.getLoopbackAddress())) {
+      zookeeper.lead(silent.getLocalPort());
+      prepare(50);
+      // The first rounds may go by while ZooKeeper connects.
+      try (Socket accepted = acceptWhileScheduling(silent)) {
+        while (log.count("WARN", "cut off") == 0 && log.count("WARN", "timed out") == 0) {
+          asStormsDefault(round());
+          Thread.sleep(20);
+        }
+        zookeeper.lead(brain.port());
+        awaitLateReply();
+      }
+    }
+  }
+
+  private Socket acceptWhileScheduling(ServerSocket server) throws Exception {
+    server.setSoTimeout(20);
+    while (true) {
+      asStormsDefault(round());
+      try {
+        return server.accept();
+      } catch (java.net.SocketTimeoutException notYet) {
+        continue;
+      }
+    }
+  }
+
+  private void withAnswer(byte[] answer, String logged) throws Exception {
+    try (ServerSocket server = new ServerSocket(0, 50, InetAddress.getLoopbackAddress())) {
+      zookeeper.lead(server.getLocalPort());
+      Thread liar = new Thread(() -> answerOnce(server, answer));
+      liar.start();
+      asStormsDefault(round());
+      logged("WARN", logged);
+      liar.join();
+    }
+  }
+
+  private static void answerOnce(ServerSocket server, byte[] answer) {
+    try (Socket socket = server.accept();
+        InputStream in = socket.getInputStream();
+        OutputStream out = socket.getOutputStream()) {
+      in.read(new byte[1 << 16]);
+      out.write(answer);
+    } catch (java.io.IOException hungUp) {
+      return;
+    }
+  }
+
+  @Test
+  void garbageAndOversizedFrames() throws Exception {
+    prepare(AMPLE_MS);
+    withAnswer("HTTP/1.1 400 Bad Request\r\n\r\n".getBytes("UTF-8"), "larger than max length");
+    withAnswer(new byte[] {4, 0, 0, 1, 0, 0, 0, 0}, "Frame size (67108865) larger than max length");
+    withAnswer(new byte[] {0, 0, 0, 4, -128, 2, 3, 4}, "answers garbage");
+    withAnswer(new byte[] {0, 0, 0, 4, 1, 2, 3, 4}, "closed by peer");
+    withAnswer(new byte[] {-1, -1, -1, -1, 0}, "(-1)");
+  }
+
+  @Test
+  void aBrainThatDiesWhileItPlans() throws Exception {
+    prepare(AMPLE_MS);
+    withAnswer(new byte[0], "cannot be talked to");
+  }
+
+  @Test
+  void thePublishedPlanServesARestartedNimbusWithoutABrain() throws Exception {
+    brain.close();
+    ClusterState state = StateReader.read(given.topologies(), given.cluster());
+    zookeeper.publish(Plans.plan(state, A_ON_N), "aa", 50);
+    prepare(AMPLE_MS);
+    placedOnN(round());
+    logged("WARN", "plan plan-1 for this same state is used again");
+  }
+
+  @Test
+  void aDamagedPublishedPlanIsNamedAndTheBrainStillAsked() throws Exception {
+    zookeeper.put("/stormcut/plan", "?".getBytes("UTF-8"), ZooDefs.Ids.CREATOR_ALL_ACL);
+    prepare(AMPLE_MS);
+    placedOnN(round());
+    logged("WARN", "the plan in ZooKeeper is not JSON");
+  }
+
+  @Test
+  void whatRunsAsAnOlderPlanSaidIsLeftAlone() {
+    // One worker where two are allowed: Storm's default would spread it.
+    TopologyPlan together = topology("a", worker("n", 1, 1, 2, 3, 4));
+    brain.think(state -> Plans.plan(state, together));
+    prepare(AMPLE_MS);
+    Cluster cluster = round();
+    Set<WorkerSlot> one = Collections.singleton(new WorkerSlot("n", 1));
+    assertEquals(one, cluster.getAssignmentById("a").getSlots());
+    brain.close();
+    given.assignments.clear();
+    given.assigned("a", "n", 1, 1, 2, 3, 4).topology("b", 1, 1);
+    Cluster next = round();
+    assertEquals(one, next.getAssignmentById("a").getSlots());
+    assertEquals(2, runs(next, "b").size());
+    given.assignments.get("a").unassignBySlot(new WorkerSlot("n", 1));
+    given.assigned("a", "n", 1, 1, 2, 3);
+    assertEquals(4, runs(round(), "a").size(), "an executor died: Storm's default decides");
+  }
+
+  @Test
+  void aNodeThatLeavesTakesItsWorkersToStormsDefault() {
+    TopologyPlan together = topology("a", worker("m", 1, 1, 2, 3, 4));
+    brain.think(state -> Plans.plan(state, together));
+    prepare(AMPLE_MS);
+    round();
+    brain.close();
+    given.assignments.clear();
+    given.assigned("a", "m", 1, 1, 2, 3, 4);
+    given.supervisors.remove("m");
+    asStormsDefault(round());
+  }
+
+  @Test
+  void aPlanThatStarvesAnotherTopologyGivesWay() {
+    given.topology("b", 1, 1);
+    brain.think(state -> Plans.plan(state, topology("a",
+        worker("n", 1, 1), worker("n", 2, 2), worker("m", 1, 3), worker("m", 2, 4))));
+    given.supervisors.clear();
+    given.supervisor("n", 1, 2).supervisor("m", 1, 2);
+    prepare(AMPLE_MS);
+    asStormsDefault(round());
+    logged("WARN", "would leave no slot for executors of [b]");
+    assertEquals(0, log.count("INFO", "applied"));
+  }
+}
