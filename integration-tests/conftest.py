@@ -150,7 +150,8 @@ def stage() -> Iterator[Stage]:
         f"tests-{os.getpid()}",
         supervisors=3,
         slots=3,
-        config={"stormcut.hook.interval.secs": 2},
+        # Storm's own patience with lost nodes is two minutes.
+        config={"nimbus.task.launch.secs": 40, "nimbus.task.timeout.secs": 15},
     ) as cluster:
         stage = Stage(cluster)
         for name in TOPOLOGIES:

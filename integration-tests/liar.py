@@ -122,6 +122,8 @@ def main() -> None:
     address = {"version": 1, "id": "liar", "host": "127.0.0.1", "port": port}
     with connected(os.environ["STORMCUT_ZOOKEEPER"], credentials) as client:
         path = StormcutNodes(client).path("leader")
+        if client.exists(path):  # of the brain before, killed: its session has not run out yet
+            client.delete(path)
         client.create(path, json.dumps(address).encode(), ephemeral=True, makepath=True)
         print("ready", flush=True)
         threading.Event().wait()

@@ -22,9 +22,7 @@ def topology(name, sizes=(2, 3), *, tasks_each=1, workers=2, assignment=(), acke
     counts = [*((("__acker", 1),) if acker else ()), *((f"c{i}", n) for i, n in enumerate(sizes))]
     for component, count in counts:
         for _ in range(count):
-            executors.append(
-                RunningExecutor(task, task + tasks_each - 1, component, 10.0, 128.0)
-            )
+            executors.append(RunningExecutor(task, task + tasks_each - 1, component, 10.0, 128.0))
             task += tasks_each
     streams = tuple(
         Subscription(f"c{i}", f"c{i + 1}", "default", "shuffle") for i in range(len(sizes) - 1)

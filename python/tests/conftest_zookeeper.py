@@ -56,6 +56,7 @@ class ZooKeeperProcess:
         command = [
             storm_java() / "bin" / "java",
             "-Xmx128m",
+            "-Dzookeeper.jmx.log4j.disable=true",
             f"-Dlog4j.configurationFile={folder / 'log4j2.xml'}",
             "-cp",
             f"{storm_lib()}/*",
@@ -64,7 +65,8 @@ class ZooKeeperProcess:
         ]
         with (folder / "zookeeper.out").open("ab") as output:
             self._process = subprocess.Popen(command, stdout=output, stderr=output)
-        await_true(lambda: _answers(self.port), 90)
+        await_true(lambda: _answers(self.port) or self._process.poll() is not None, 90)
+        assert self._process.poll() is None, (folder / "zookeeper.out").read_text()
 
     def end(self):
         if self._process is not None:

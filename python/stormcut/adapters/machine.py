@@ -66,7 +66,9 @@ def _java_for_storm() -> Finding:
         java = home.storm_java()
     except StormcutError as error:
         return Finding("Java 8 or 11 for Storm", False, str(error), advice)
-    return Finding("Java 8 or 11 for Storm", True, f"{java} ({java_release(java / 'bin' / 'java')})")
+    return Finding(
+        "Java 8 or 11 for Storm", True, f"{java} ({java_release(java / 'bin' / 'java')})"
+    )
 
 
 def _java_for_spark() -> Finding:

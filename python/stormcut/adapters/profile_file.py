@@ -14,6 +14,9 @@ from stormcut.model.profile import ExecutorLoad, Profile, TaskTraffic
 
 FORMAT = "stormcut-profile/1"
 
+_LARGEST = 2**63 - 1
+_SHOWN = 40
+
 _PROFILE_KEYS = ("format", "topology", "from_epoch_s", "to_epoch_s", "executors", "traffic")
 _EXECUTOR_KEYS = ("component", "start_task", "end_task", "cpu_percent", "memory_mb")
 
@@ -87,7 +90,7 @@ def parse_profile(text: str | bytes, where: str) -> Profile:
     reader = _Reader(where)
     reader.keys(document, _PROFILE_KEYS, "")
     if document["format"] != FORMAT:
-        reader.fail(f'must be "{FORMAT}", is {document["format"]!r}', "format")
+        reader.fail(f'must be "{FORMAT}", is {_shown(document["format"])}', "format")
     begin = reader.whole(document["from_epoch_s"], "from_epoch_s")
     end = reader.whole(document["to_epoch_s"], "to_epoch_s")
     if end <= begin:
@@ -99,6 +102,11 @@ def parse_profile(text: str | bytes, where: str) -> Profile:
         reader.executors(document["executors"]),
         reader.traffic(document["traffic"]),
     )
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
 
 
 class _Reader:
@@ -123,18 +131,18 @@ class _Reader:
 
     def text(self, value: Any, path: str) -> str:
         if not isinstance(value, str) or not value:
-            self.fail(f"must be a non-empty string, is {value!r}", path)
+            self.fail(f"must be a non-empty string, is {_shown(value)}", path)
         return value
 
     def whole(self, value: Any, path: str) -> int:
-        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            self.fail(f"must be a whole number of at least 0, is {value!r}", path)
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _LARGEST:
+            self.fail(f"must be a whole number from 0 to {_LARGEST}, is {_shown(value)}", path)
         return value
 
     def number(self, value: Any, path: str) -> float:
         plain = isinstance(value, int | float) and not isinstance(value, bool)
         if not plain or not 0 <= value <= sys.float_info.max:
-            self.fail(f"must be a number of at least 0, is {value!r}", path)
+            self.fail(f"must be a finite number of at least 0, is {_shown(value)}", path)
         return float(value)
 
     def optional(self, value: Any, path: str) -> float | None:

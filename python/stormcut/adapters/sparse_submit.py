@@ -17,8 +17,8 @@ from stormcut.model.errors import InvalidInput, StormcutError
 #: How long Nimbus may take to answer one call; streamparse's own 7 s are short on a busy machine.
 NIMBUS_TIMEOUT_MS = 30_000
 
-#: What builds leave in a project; a private copy starts without.
-BUILD_FOLDERS = ("_build", "_resources", "logs", "__pycache__")
+#: What builds and checks leave in a project; a private copy starts without.
+BUILD_FOLDERS = ("_build", "_resources", "logs", "__pycache__", ".*")
 
 #: What streamparse, Leiningen and Storm say, and what it means to the user.
 KNOWN_FAILURES = (

@@ -6,6 +6,7 @@ import json
 import logging
 import shlex
 import stat
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -38,6 +39,8 @@ DEFAULT_ROOT = "/stormcut"
 #: usual server) ZooKeeper does not go.
 SESSION_SECONDS = 6.0
 CONNECT_SECONDS = 10.0
+#: After this long a session is left to end by itself.
+CLOSE_SECONDS = 3.0
 HISTORY_KEPT = 100
 HISTORY_VERSION = 1
 #: A node's data must stay below ZooKeeper's 1 MB.
@@ -116,8 +119,9 @@ def connected(servers: str, credentials: Credentials) -> Iterator[KazooClient]:
 
 def open_client(servers: str, credentials: Credentials) -> KazooClient:
     """Return a started client that reconnects for ever; see `connected`."""
-    # kazoo tells of every request, the one with the password included, below WARNING
-    logging.getLogger("kazoo").setLevel(logging.WARNING)
+    # kazoo tells of every request, the one with the password included, and of every attempt to
+    # reconnect; what matters of it is told where it matters
+    logging.getLogger("kazoo").setLevel(logging.ERROR)
     client = KazooClient(
         hosts=servers,
         timeout=SESSION_SECONDS,
@@ -137,9 +141,19 @@ def open_client(servers: str, credentials: Credentials) -> KazooClient:
 
 
 def close_client(client: KazooClient) -> None:
-    """End the session at once: its ephemeral nodes go with it."""
-    client.stop()
-    client.close()
+    """End the session at once: its ephemeral nodes go with it.
+
+    kazoo waits for a server that is not there for 10 s or more, and there is nothing to tell it.
+    """
+
+    def end() -> None:
+        with suppress(Exception):
+            client.stop()
+            client.close()
+
+    ending = threading.Thread(target=end, name="zookeeper-close", daemon=True)
+    ending.start()
+    ending.join(CLOSE_SECONDS)
 
 
 class StormcutNodes:

@@ -82,6 +82,8 @@ class Leadership:
             self._resign.set()
         elif state == KazooState.SUSPENDED and not self._closed.is_set():
             log.warning("ZooKeeper connection interrupted; no plans until it is back")
+        elif state == KazooState.CONNECTED:
+            log.info("ZooKeeper connection is back")
 
     def _stand(self) -> None:
         while not self._closed.is_set():

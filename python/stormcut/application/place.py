@@ -13,6 +13,7 @@ from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.objective.metrics import Metrics, measure
+from stormcut.objective.necessary import require_possible
 from stormcut.objective.verify import Violation, violations
 from stormcut.placement.registry import algorithm, parse_options
 
@@ -66,6 +67,7 @@ def solve(
     if seed < 0:
         raise InvalidInput(f"must be at least 0, not {seed}", "seed")
     values = parse_options(chosen, options or {})
+    require_possible(problem)
     placement = chosen.place(problem, np.random.default_rng(seed), values)
     broken = violations(problem, placement)
     if broken:

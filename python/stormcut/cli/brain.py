@@ -34,6 +34,9 @@ from stormcut.placement.registry import algorithm, parse_options
 
 log = logging.getLogger("stormcut.brain")
 
+#: How soon a signal is noticed at the latest.
+SIGNAL_SECONDS = 0.2
+
 
 @click.command()
 @zookeeper_options
@@ -185,7 +188,10 @@ def _serve(client: KazooClient, root: str, settings: Settings, bind: str, port: 
     )
     standing.server.start()
     standing.leadership.start()
-    stop.wait()
+    # Python runs signal handlers in the main thread, which a signal that the kernel gave to another
+    # thread does not wake.
+    while not stop.wait(SIGNAL_SECONDS):
+        pass
     log.info("stopping: withdrawing from ZooKeeper")
     standing.leadership.close()
     standing.server.close()

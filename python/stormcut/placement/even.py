@@ -56,7 +56,9 @@ def place(problem: Problem, rng: np.random.Generator, options: Options) -> Place
     slots[slots >= problem.slot_count] = UNASSIGNED
     in_order = storm_slot_order(problem)
     at = {topology.id: ordinal for ordinal, topology in enumerate(problem.topologies)}
-    waiting = [name for name in hash_map_order(at) if (slots[_executors(problem, at[name])] < 0).any()]
+    waiting = [
+        name for name in hash_map_order(at) if (slots[_executors(problem, at[name])] < 0).any()
+    ]
     for position, name in enumerate(waiting):
         own = slots[_executors(problem, at[name])]
         available = in_order[~np.isin(in_order, slots)]

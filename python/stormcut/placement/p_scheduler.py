@@ -127,13 +127,7 @@ def _hosts(problem: Problem) -> _Hosts:
 
 def _check(problem: Problem, hosts: _Hosts, options: Options) -> None:
     if not len(hosts.ordinals):
-        raise Infeasible("no feasible placement exists: no node can hold an executor", "slots")
-    if len(problem.topologies) > hosts.slots.sum():
-        raise Infeasible(
-            f"no feasible placement exists: {len(problem.topologies)} topologies need a slot each, "
-            f"there are {hosts.slots.sum()}",
-            "slots",
-        )
+        raise Infeasible("p-scheduler found none: no node has a slot and capacity left", "slots")
     if problem.traffic.total <= 0:
         raise Infeasible("p-scheduler does not schedule without traffic: measure it", "traffic")
     by_cpu = np.isfinite(hosts.limits[:, CPU]).any()
@@ -171,7 +165,7 @@ def _level_one(
                 nodes = _match(problem, hosts, loads, parts)
                 if nodes is not None:
                     return parts, nodes
-    raise _none_found(problem, loads, hosts)
+    raise Infeasible("p-scheduler found none on any number of nodes", _scarcest(loads, hosts))
 
 
 def _limits(hosts: _Hosts, share: float, count: int) -> Floats:
@@ -284,19 +278,16 @@ def _staying(problem: Problem, hosts: _Hosts, parts: Ints, count: int) -> Floats
     return staying
 
 
-def _none_found(problem: Problem, loads: Floats, hosts: _Hosts) -> Infeasible:
-    """Return why there is no placement: proven by sums where they prove it."""
-    names, units = ("cpu", "max_executors", "memory"), ("% CPU", "executors", "MB of memory")
-    needed, offered = loads.sum(axis=0), hosts.limits.sum(axis=0)
-    for resource in np.flatnonzero(exceeds(needed, offered)).tolist():
-        return Infeasible(
-            f"no feasible placement exists: {needed[resource]:g} {units[resource]} are needed, "
-            f"nodes have {offered[resource]:g}",
-            names[resource],
-        )
-    usage = np.where(np.isfinite(offered), needed / offered, 0.0)
-    scarcest = names[int(np.argmax(usage))] if usage.max() > 0 else "slots"
-    return Infeasible("p-scheduler found none on any number of nodes", scarcest)
+def _scarcest(loads: Floats, hosts: _Hosts) -> str:
+    """Return the resource of which the largest part is needed, slots if none is limited."""
+    offered = hosts.limits.sum(axis=0)
+    usage = np.divide(
+        loads.sum(axis=0),
+        offered,
+        out=np.zeros(len(offered)),
+        where=np.isfinite(offered) & (offered > 0),
+    )
+    return ("cpu", "max_executors", "memory")[int(np.argmax(usage))] if usage.any() else "slots"
 
 
 def _level_two(

@@ -63,7 +63,7 @@ def raw(server, content):
     """Send bytes and return what comes back until the server closes or resets."""
     received = b""
     with (
-        suppress(ConnectionError),
+        suppress(OSError),
         socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection,
     ):
         connection.sendall(content)

@@ -187,7 +187,12 @@ def test_an_interrupted_start_leaves_nothing(name: str, number: signal.Signals) 
     command = _cli("up", "--name", name, "--supervisors", "1", "--no-plugin")
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as starting:
         folder = Layout(name).folder
-        wait_until(lambda: len(processes.of_cluster(folder)) >= 2, UP_S, "Nimbus has been started")
+
+        def nimbus_started() -> bool:
+            assert starting.poll() is None, starting.communicate()
+            return len(processes.of_cluster(folder)) >= 2
+
+        wait_until(nimbus_started, UP_S, "Nimbus has been started")
         starting.send_signal(number)
         # An impatient second signal must not cut the clean-up short.
         starting.send_signal(number)

@@ -125,11 +125,11 @@ def test_targets_are_placed_as_they_move_and_new_runs_warm_up(
     assert {host for end, host in places if end <= START + 40} == {"node2"}  # type: ignore[operator]
     assert {host for end, host in places if end > START + 40} == {"node1"}  # type: ignore[operator]
     used = {row["end_s"] for row in traffic if row["in_window"]}
-    assert START + 10 not in used and START + 65 not in used
-    assert {START + 20, START + 75} <= used
+    assert not {START + 10, START + 65, START + 75} & used
+    assert {START + 20, START + 85} <= used
     assert {row["worker_start_s"] for row in traffic} == {1_699_999_995.0, 1_700_000_058.0}
     # 3 intervals before and 3 after: the run began at 62, so that 65 to 75 is still warm-up.
-    assert whole.measured[topology].between_nodes_per_s == pytest.approx(40 * 3 / 7)
+    assert whole.measured[topology].between_nodes_per_s == pytest.approx(40 * 3 / 6)
     assert whole.measured[topology].emitted_per_s == pytest.approx(100.0)
 
     later = profile_logs([tmp_path / "logs"], tmp_path / "out", from_epoch=START + 60)
@@ -174,7 +174,7 @@ def test_real_lines_of_storm_1_2_4(tmp_path: Path, session: object) -> None:
     real = (SAMPLE / "storm-1.2.4.metrics").read_text()
     target = folder / "worker.log.metrics"
     target.write_text(real)
-    with pytest.raises(InvalidInput, match=r"none of them the hook's.*topology.auto.task.hooks"):
+    with pytest.raises(InvalidInput, match=r"none of them the hook's.*topology\.auto\.task\.hooks"):
         profile_logs([tmp_path], tmp_path / "out")
     target.write_text(real + WORDS.line(1_795_252_659) + "\n")
     result: ProfileResult = profile_logs([tmp_path], tmp_path / "out", warm_up=0)
@@ -201,7 +201,7 @@ def test_a_folder_in_the_way_is_left_alone(tmp_path: Path) -> None:
 def test_inputs_that_cannot_be_used_say_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="is not a folder"):
         find_metrics_logs([tmp_path / "none"])
-    with pytest.raises(InvalidInput, match="storm.log.dir"):
+    with pytest.raises(InvalidInput, match=r"storm\.log\.dir"):
         find_metrics_logs([tmp_path])
     write_log(tmp_path, "wc-1-1700000000", 6700, [])
     with pytest.raises(InvalidInput, match="no log of topology other; there are wc-1-1700000000"):

@@ -208,7 +208,8 @@ def test_one_full_node_does_not_make_the_cluster_small():
 @pytest.mark.parametrize("text", ["0", "-1", "many", "", "1.5", "٣"])
 def test_an_unusable_limit_is_logged_once_and_ignored(caplog, text):
     nodes = tuple(
-        replace(s, id=f"{s.id}-{text}") for s in supervisors(1, meta={"stormcut.max.executors": text})
+        replace(s, id=f"{s.id}-{text}")
+        for s in supervisors(1, meta={"stormcut.max.executors": text})
     )
     state = ClusterState(nodes, (topology("t"),))
     with caplog.at_level(logging.WARNING):

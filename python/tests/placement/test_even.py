@@ -19,7 +19,7 @@ def slots(problem):
 
 def test_executors_are_dealt_over_nodes_before_ports():
     problem = Problem(nodes(2, slots=8), (chain([5], workers=3),))
-    assert slots(problem) == ["n00:6704", "n01:6704", "n00:6705", "n00:6704", "n01:6704"]
+    assert slots(problem) == ["n01:6704", "n00:6704", "n01:6705", "n01:6704", "n00:6704"]
 
 
 def test_components_are_numbered_by_name():
@@ -27,13 +27,25 @@ def test_components_are_numbered_by_name():
         "t", (Component.uniform("words", 2), Component.uniform("Count", 1)), workers=3
     )
     problem = Problem(nodes(3, slots=1), (topology,))
-    assert slots(problem) == ["n01:6700", "n02:6700", "n00:6700"]
+    assert slots(problem) == ["n01:6700", "n00:6700", "n02:6700"]
 
 
 def test_what_runs_stays_and_what_is_complete_is_left_alone():
     problem = Problem(nodes(2, slots=2), (chain([3], workers=2), chain([1], name="b", workers=1)))
     problem = Problem(problem.nodes, problem.topologies, Placement(np.array([3, -1, 3, 0])))
-    assert slots(problem) == ["n01:6701", "n00:6701", "n01:6701", "n00:6700"]
+    assert slots(problem) == ["n01:6701", "n01:6700", "n01:6701", "n00:6700"]
+
+
+def test_more_than_eight_nodes_come_in_the_order_of_clojures_hash_map():
+    problem = Problem(nodes(12, slots=2), (chain([14], workers=14),))
+    order = (5, 7, 1, 4, 0, 10, 9, 3, 6, 8, 11, 2)
+    expected = [f"n{node:02d}:6700" for node in order] + ["n05:6701", "n07:6701"]
+    assert slots(problem) == expected
+
+
+def test_topologies_without_a_number_of_workers_share_the_free_slots():
+    problem = Problem(nodes(1), (chain([8]), chain([8], name="b")))
+    assert len(set(slots(problem)[:8])) == len(set(slots(problem)[8:])) == 2
 
 
 def test_a_topology_that_holds_its_workers_gets_no_more():

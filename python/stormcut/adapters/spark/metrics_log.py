@@ -138,7 +138,8 @@ def builtin_metrics(lines: DataFrame) -> DataFrame:
     """
     usable = lines.where(F.col("problem").isNull() & F.col("hook").isNull())
     number = F.col("value").try_cast("double")
-    keys = F.transform(F.regexp_extract_all("value", F.lit(_ENTRY), 1), F.trim)
+    names = F.regexp_extract_all("value", F.lit(_ENTRY), 1)
+    keys = F.transform(names, lambda name: F.trim(name))
     numbers = F.regexp_extract_all("value", F.lit(_ENTRY), 2)
     nothing = F.lit(None).cast("string")
     plain = F.array(F.struct(nothing.alias("key"), F.col("value").alias("number")))

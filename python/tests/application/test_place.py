@@ -1,0 +1,27 @@
+import pytest
+from microbenchmarks import chain, nodes
+
+from stormcut.application.place import solve
+from stormcut.model.errors import Infeasible
+from stormcut.model.problem import Problem
+from stormcut.objective.metrics import measure
+
+
+def test_a_solution_says_how_it_was_found():
+    problem = Problem(nodes(2), (chain([2, 2]),))
+    solution = solve(problem, "p-scheduler", 7, {"cpu_share": "0.5"})
+    assert solution.options == {
+        "seed": 7,
+        "cpu_share": 0.5,
+        "max_tasks_per_worker": 5,
+        "partitioner": "recursive",
+        "capacity": "refuse",
+    }
+    assert solution.metrics == measure(problem, solution.placement)
+    assert solution.certificate is None
+
+
+def test_an_algorithm_blind_to_capacity_does_not_get_past_the_judge():
+    problem = Problem(nodes(2, max_executors=3), (chain([5], workers=1),))
+    with pytest.raises(Infeasible, match=r"even found none: node n0\d holds 5 executors"):
+        solve(problem, "even")

@@ -1,0 +1,141 @@
+"""`stormcut place`, `check`, `score` and `algorithms` as outside checks call them."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from stormcut.cli.main import main
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+@pytest.fixture
+def stormcut(monkeypatch, capsys):
+    """Return a function that runs the command and returns (exit code, stdout, stderr)."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["stormcut", *map(str, arguments)])
+        with pytest.raises(SystemExit) as caught:
+            main()
+        captured = capsys.readouterr()
+        return caught.value.code or 0, captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture
+def problem(tmp_path):
+    """A copy of the example of the format."""
+    return Path(shutil.copy(GOLDEN / "measured-word-count" / "problem.json", tmp_path))
+
+
+def test_place_check_and_score(stormcut, problem, tmp_path):
+    output = tmp_path / "placement.json"
+    code, _, err = stormcut(
+        "place", problem, "--algorithm", "p-scheduler", "--seed", 3,
+        "--option", "cpu_share=0.7", "--option", "max_tasks_per_worker=4", "--output", output,
+    )  # fmt: skip
+    assert code == 0
+    assert "tuples/s between nodes" in err
+    document = json.loads(output.read_text())
+    assert document["format"] == "stormcut-placement/1"
+    assert (document["algorithm"], document["options"]["seed"]) == ("p-scheduler", 3)
+    code, out, _ = stormcut("score", problem, output, "--json")
+    assert code == 0
+    assert json.loads(out) == document["metrics"]
+    code, out, _ = stormcut("score", problem, output)
+    assert code == 0
+    assert "workers restarted" in out
+    assert max(map(len, out.splitlines())) <= 100
+    code, out, _ = stormcut("check", problem, output)
+    assert (code, out) == (0, "feasible: 5 executors\n")
+
+
+def test_check_prints_a_line_per_violation(stormcut, problem, tmp_path):
+    placement = tmp_path / "placement.json"
+    document = json.loads((GOLDEN / "measured-word-count" / "placement.json").read_text())
+    document["assignments"]["wordcount-1"]["words"] = [None, "n00:1"]
+    placement.write_text(json.dumps(document))
+    code, out, _ = stormcut("check", problem, placement)
+    assert code == 1
+    assert [line.split(":")[0] for line in out.splitlines()] == ["unassigned", "slots"]
+    code, out, _ = stormcut("check", problem, placement, "--json")
+    assert code == 1
+    assert [violation["constraint"] for violation in json.loads(out)] == ["unassigned", "slots"]
+
+
+def test_algorithms(stormcut):
+    code, out, _ = stormcut("algorithms", "--json")
+    assert code == 0
+    listed = json.loads(out)
+    assert [each["name"] for each in listed] == ["even", "p-scheduler"]
+    keys = {"name", "summary", "source", "exact", "needs_traffic"}
+    assert all(set(each) == keys for each in listed)
+    code, out, _ = stormcut("algorithms")
+    assert code == 0
+    assert max(map(len, out.splitlines())) <= 100
+
+
+@pytest.mark.parametrize(
+    ("extra", "named"),
+    [
+        (["--algorithm", "best"], "no algorithm 'best'"),
+        (["--algorithm", "even", "--option", "x=1"], "option x"),
+        (["--algorithm", "even", "--option", "x"], "KEY=VALUE"),
+        (["--algorithm", "p-scheduler", "--option", "cpu_share=2"], "cpu_share"),
+        (["--algorithm", "even", "--seed", "-1"], "seed"),
+    ],
+)
+def test_what_cannot_be_used_is_one_line_and_exit_code_2(stormcut, problem, tmp_path, extra, named):
+    code, out, err = stormcut("place", problem, *extra, "--output", tmp_path / "x.json")
+    assert (code, out) == (2, "")
+    assert named in err
+    assert err.count("\n") == 1
+    assert not (tmp_path / "x.json").exists()
+
+
+def test_unreadable_files_are_exit_code_2(stormcut, problem, tmp_path):
+    for arguments in (
+        ["check", tmp_path / "none.json", problem],
+        ["score", problem, problem],
+        ["place", tmp_path, "--algorithm", "even", "--output", tmp_path / "x"],
+        ["place", problem, "--algorithm", "p-scheduler", "--output", tmp_path / "no" / "x"],
+    ):
+        code, _, err = stormcut(*arguments)
+        assert code == 2
+        assert err.count("\n") == 1
+
+
+def test_no_feasible_placement_is_exit_code_3(stormcut, problem, tmp_path):
+    document = json.loads(problem.read_text())
+    for node in document["nodes"]:
+        node["max_executors"] = 2
+    problem.write_text(json.dumps(document))
+    code, _, err = stormcut(
+        "place", problem, "--algorithm", "p-scheduler", "--output", tmp_path / "x.json"
+    )
+    assert code == 3
+    assert "no feasible placement exists" in err
+    assert "binding constraint: max_executors" in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["place", "check", "score", "algorithms"])
+def test_help_has_an_example(stormcut, command):
+    code, out, _ = stormcut(command, "--help")
+    assert code == 0
+    assert f"stormcut {command}" in out.split("Example:")[1]
+
+
+def test_the_installed_command_gives_the_same_answer_each_time(problem, tmp_path):
+    outputs = []
+    for name in ("one.json", "two.json"):
+        command = [sys.executable, "-m", "stormcut.cli.main", "place", str(problem)]
+        options = ["--algorithm", "p-scheduler", "--output", str(tmp_path / name)]
+        subprocess.run([*command, *options], check=True, capture_output=True, timeout=60)
+        outputs.append((tmp_path / name).read_bytes())
+    assert outputs[0] == outputs[1]
