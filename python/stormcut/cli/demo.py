@@ -260,7 +260,7 @@ def _start_brain(cluster: LocalCluster, steps: Steps, cleanup: ExitStack, keep: 
     """Start the brain as a process of the cluster: `down` ends whatever carries its mark."""
     from stormcut.adapters.nimbus import wait_until
 
-    log = cluster.folder / "logs" / "brain.log"
+    log = cluster.folder / "brain.log"
     command = [sys.executable, "-m", "stormcut.cli.main", "brain"]
     environment = os.environ | cluster.environment() | {"STORMCUT_CLUSTER": str(cluster.folder)}
     with steps.step("starting the brain"), log.open("wb") as output:

@@ -42,12 +42,13 @@ def measure(problem: Problem, placement: Placement) -> Metrics:
 
 
 def workers_restarted(before: Ints, after: Ints) -> int:
-    """Return the number of slots whose set of executors changed.
+    """Return the number of slots whose set of executors changed, as Storm restarts workers.
 
-    Executors that ran nowhere before are left out: to start them is no restart. Both arguments
-    hold one slot ordinal per executor. A slot's set changed exactly if some executor left it or
-    joined it.
+    Executors that ran nowhere before restart nothing where they start a worker of their own; the
+    worker that they join does restart. Both arguments hold one slot ordinal per executor.
     """
-    moved = (before >= 0) & (before != after)
-    touched = np.concatenate((before[moved], after[moved]))
+    changed, ran = before != after, before >= 0
+    moved = changed & ran
+    joined = changed & ~ran & np.isin(after, before[ran])
+    touched = np.concatenate((before[moved], after[moved], after[joined]))
     return len(np.unique(touched[touched >= 0]))

@@ -103,10 +103,13 @@ def onto_slots(problem: Problem, executors: Ints, workers: Ints, slots: Ints) ->
     for worker, slot in zip(workers.tolist(), present.tolist(), strict=True):
         if slot in position:
             shared[worker, position[slot]] += 1
-    # A worker keeps running if the slot held exactly those of its executors that ran; a slot that
-    # held others restarts whether it is used or not, so that to use it costs nothing more.
-    same = (shared == known[:, None]) & (shared == before)
-    restarts = (~same).astype(np.int64) - (before > 0)
+    # A worker keeps running if the slot held exactly its executors, and one whose executors ran
+    # nowhere restarts nothing in an empty slot. A slot that held others restarts whether it is
+    # used or not, so that to use it costs nothing more.
+    size = np.bincount(workers, minlength=count)
+    kept = (shared == size[:, None]) & (shared == before)
+    started = (known == 0)[:, None] & (before == 0)
+    restarts = (~(kept | started)).astype(np.int64) - (before > 0)
     cost = (restarts * (len(executors) + 1) - shared) * (count * len(slots) + 1) * len(slots)
     cost = cost + np.outer(np.arange(count, 0, -1), np.arange(len(slots)))
     chosen: Ints = linear_sum_assignment(cost)[1]

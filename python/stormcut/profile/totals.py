@@ -141,11 +141,16 @@ def profile_of(
 
 
 def _executors(tasks: Sequence[TaskTotals]) -> list[tuple[int, int, str | None]]:
-    """Return (first task, last task, component) in order, one-task executors for unknown ones."""
+    """Return (first task, last task, component) in order, one-task executors for unknown ones.
+
+    A task that is known only as a target is left out: Storm never reports a metrics consumer's own
+    metrics, so that there is always one.
+    """
     reported = {task.executor: task.component for task in tasks if task.executor}
     covered = {task for first, last in reported for task in range(first, last + 1)}
-    unknown = {(t.task, t.task): t.component for t in tasks if t.task not in covered}
-    return sorted((*executor, component) for executor, component in (reported | unknown).items())
+    known = [task for task in tasks if task.task not in covered and task.component]
+    silent = {(task.task, task.task): task.component for task in known}
+    return sorted((*executor, component) for executor, component in (reported | silent).items())
 
 
 def _load(

@@ -15,11 +15,15 @@ def test_counts_follow_their_definitions(given_):
     for executor, (old, new) in enumerate(
         zip(problem.current_slots().tolist(), placement.slots.tolist(), strict=True)
     ):
-        if old >= 0:
-            before[old].add(executor)
-            after[new].add(executor)
+        before[old].add(executor)
+        after[new].add(executor)
+    ran_nowhere = before.pop(-1, set())
     after.pop(-1, None)
-    changed = [slot for slot in {*before, *after} if before[slot] != after[slot]]
+    changed = [
+        slot
+        for slot in {*before, *after}
+        if before[slot] != after[slot] and (before[slot] or not after[slot] <= ran_nowhere)
+    ]
     used = {slot for slot in placement.slots.tolist() if slot >= 0}
     metrics = measure(problem, placement)
     assert metrics.workers_restarted == len(changed)
@@ -34,7 +38,11 @@ def test_leaving_everything_where_it_is_restarts_nothing(given_):
 
 
 def test_starting_executors_that_ran_nowhere_is_no_restart():
-    assert workers_restarted(np.array([-1, -1, 0]), np.array([0, 1, 0])) == 0
+    assert workers_restarted(np.array([-1, -1, 0]), np.array([2, 1, 0])) == 0
+
+
+def test_a_running_worker_that_a_new_executor_joins_restarts():
+    assert workers_restarted(np.array([-1, 0, 1]), np.array([0, 0, 1])) == 1
 
 
 def test_a_move_restarts_the_worker_left_and_the_worker_joined():
