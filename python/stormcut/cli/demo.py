@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from stormcut.adapters.nimbus import Nimbus, TopologyInfo
     from stormcut.adapters.zookeeper import StormcutNodes
     from stormcut.report.loop import Loop, Phase
+
+#: Host and port.
+Slot = tuple[str, int]
 
 TOPOLOGY = "taxi"
 HOOK_INTERVAL_S = 5
@@ -180,22 +183,31 @@ def _submit(settings: Settings, cluster: LocalCluster, steps: Steps) -> None:
             virtualenv=Path(sys.prefix),
             work_folder=cluster.folder / "sparse",
         )
-    _wait_for_acks(cluster, steps, "waiting for every spout's first acked tuples")
+    _wait_for_acks(cluster, steps, "waiting for every spout's first acked tuples", (), 0.0)
 
 
-def _wait_for_acks(cluster: LocalCluster, steps: Steps, title: str) -> None:
-    """Wait until every spout executor has acked something since its worker started."""
-    from stormcut.adapters.nimbus import Nimbus, wait_until
+def _wait_for_acks(
+    cluster: LocalCluster, steps: Steps, title: str, restarted: Collection[Slot], since: float
+) -> None:
+    """Wait until every spout executor has acked something since its worker started.
 
-    nimbus = Nimbus.at(cluster.nimbus_address)
+    Nimbus shows a worker's last statistics until a new one reports: those of the slots in
+    ``restarted`` count only from workers younger than the moment ``since`` (`time.monotonic`).
+    """
+    from stormcut.adapters.nimbus import wait_until
+
+    nimbus = cluster.nimbus
     with steps.step(title) as update:
 
         def all_ack() -> bool:
             info = nimbus.topology(TOPOLOGY)
+            age = time.monotonic() - since
+            new = [e for e in info.executors if (e.host, e.port) in restarted]
             spouts = [executor for executor in info.executors if executor.is_spout]
             ready = sum(executor.acked > 0 for executor in spouts)
             update(f"{ready} of {len(spouts)} spouts")
-            return _is_whole(nimbus, info) and 0 < len(spouts) == ready
+            fresh = all(executor.uptime_s <= age for executor in new)
+            return fresh and _is_whole(nimbus, info) and 0 < len(spouts) == ready
 
         wait_until(all_ack, FIRST_ACKS_S, "every spout of the topology acks tuples")
 
@@ -207,7 +219,6 @@ def _is_whole(nimbus: Nimbus, info: TopologyInfo) -> bool:
 
 def _measure(settings: Settings, cluster: LocalCluster, steps: Steps, label: str) -> Phase:
     """Let the topology run for a window, then profile that window alone."""
-    from stormcut.adapters.nimbus import Nimbus
     from stormcut.adapters.spark import profile_logs
     from stormcut.report.loop import Phase
     from stormcut.report.picture import PlacedExecutor
@@ -218,7 +229,7 @@ def _measure(settings: Settings, cluster: LocalCluster, steps: Steps, label: str
     end = time.time()
     # The last interval's lines are written up to one interval after it ended.
     _watch(HOOK_INTERVAL_S + 1, steps, "waiting for the last metrics lines")
-    info = Nimbus.at(cluster.nimbus_address).topology(TOPOLOGY)
+    info = cluster.nimbus.topology(TOPOLOGY)
     with steps.step("profiling the metrics logs with Spark") as update:
         result = profile_logs(
             cluster.log_folders,
@@ -305,11 +316,11 @@ class AppliedPlan:
 
 def _place_anew(settings: Settings, cluster: LocalCluster, steps: Steps) -> AppliedPlan:
     """Publish the profile, wait until Nimbus runs the plan that follows and tuples flow again."""
-    from stormcut.adapters.nimbus import Nimbus, wait_until
+    from stormcut.adapters.nimbus import wait_until
     from stormcut.adapters.profile_file import read_profile
     from stormcut.adapters.zookeeper import StormcutNodes, connected, read_auth_file
 
-    nimbus = Nimbus.at(cluster.nimbus_address)
+    nimbus = cluster.nimbus
     before = _workers(nimbus.topology(TOPOLOGY))
     name = f"profile-{nimbus.topology_id(TOPOLOGY)}.json"
     profile = read_profile(_profile_folder(cluster) / name)
@@ -335,20 +346,22 @@ def _place_anew(settings: Settings, cluster: LocalCluster, steps: Steps) -> Appl
             PLAN_APPLIED_S,
             "Nimbus runs the topology as planned",
         )
-    _wait_for_acks(cluster, steps, "waiting for acked tuples under the new placement")
     after = _workers(nimbus.topology(TOPOLOGY))
+    changed = {slot for slot in before | after if before.get(slot) != after.get(slot)}
+    title = "waiting for acked tuples under the new placement"
+    _wait_for_acks(cluster, steps, title, changed, began)
     return AppliedPlan(
         reason=str(line["reason"]),
         predicted_before=float(line["before"]["inter_node_tuples_per_second"]),
         predicted_after=float(line["after"]["inter_node_tuples_per_second"]),
-        workers_restarted=sum(before.get(slot) != after.get(slot) for slot in before | after),
+        workers_restarted=len(changed),
         seconds=time.monotonic() - began,
     )
 
 
-def _workers(info: TopologyInfo) -> dict[tuple[str, int], frozenset[int]]:
+def _workers(info: TopologyInfo) -> dict[Slot, frozenset[int]]:
     """Return the first tasks of the executors in each slot."""
-    workers: dict[tuple[str, int], set[int]] = {}
+    workers: dict[Slot, set[int]] = {}
     for executor in info.executors:
         workers.setdefault((executor.host, executor.port), set()).add(executor.start_task)
     return {slot: frozenset(tasks) for slot, tasks in workers.items()}

@@ -99,7 +99,7 @@ def rows(loop: Loop) -> list[tuple[str, str, str, str]]:
         _rate("CPU of all executors (100 = one core)", before.cpu_percent, after.cpu_percent),
         ("nodes used", f"{before.nodes_used}", f"{after.nodes_used}", ""),
         ("workers used", f"{before.workers_used}", f"{after.workers_used}", ""),
-        ("workers restarted", "", f"{loop.workers_restarted}", ""),
+        ("slots whose worker changed (restarts)", "", f"{loop.workers_restarted}", ""),
     ]
 
 

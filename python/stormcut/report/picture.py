@@ -17,6 +17,7 @@ _PER_ROW = 4
 _MARGIN = 16
 _GAP = 90
 _TITLE = 26
+_BEND = 0.15
 
 
 @dataclass(frozen=True)
@@ -64,19 +65,24 @@ def draw_placement(
         Tuples/s drawn with the thickest line: give two pictures the same to compare them.
     """
     boxes = _lay_out_nodes(hosts, executors)
-    parts, centres = [], {}
+    nodes, labels, centres = [], [], {}
     for host in hosts:
         inner = [executor for executor in executors if executor.host == host]
-        drawn, found = _draw_node(host, inner, boxes[host], component_colours(executors))
-        parts.append(drawn)
+        drawn, written, found = _draw_node(host, inner, boxes[host], component_colours(executors))
+        nodes.append(drawn)
+        labels.append(written)
         centres.update(found)
     width = max(box.x + box.width for box in boxes.values()) + _MARGIN
     height = max(box.y + box.height for box in boxes.values()) + _MARGIN
-    edges = _draw_edges(executors, traffic, centres, heaviest)
+    layers = (
+        "".join(nodes),
+        _draw_edges(executors, traffic, centres, heaviest),
+        "".join(labels),
+        _draw_executors(executors, centres),
+    )
     return (
         f'<svg viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
-        f'aria-label="placement on {len(hosts)} nodes">{"".join(parts)}{edges}'
-        f"{_draw_executors(executors, centres)}</svg>"
+        f'aria-label="placement on {len(hosts)} nodes">{"".join(layers)}</svg>'
     )
 
 
@@ -114,14 +120,16 @@ def _draw_node(
     executors: Sequence[PlacedExecutor],
     box: _Box,
     colours: Mapping[str, str],
-) -> tuple[str, dict[int, tuple[float, float, str]]]:
-    """Return the boxes of a node and its workers, and (x, y, colour) by each executor's task."""
-    unused = "" if executors else " unused"
+) -> tuple[str, str, dict[int, tuple[float, float, str]]]:
+    """Return a node's boxes, their labels, and (x, y, colour) by each executor's first task."""
+    state = "" if executors else " unused"
     parts = [
-        f'<rect class="node{unused}" x="{box.x:.0f}" y="{box.y:.0f}" width="{box.width:.0f}" '
+        f'<rect class="node{state}" x="{box.x:.0f}" y="{box.y:.0f}" width="{box.width:.0f}" '
         f'height="{box.height:.0f}" rx="8"/>'
+    ]
+    labels = [
         f'<text class="node" x="{box.x + 12:.0f}" y="{box.y + 18:.0f}">node {escape(host)}'
-        f"{' (unused)' if unused else ''}</text>"
+        f"{' (unused)' if state else ''}</text>"
     ]
     centres = {}
     y = box.y + _TITLE
@@ -130,16 +138,16 @@ def _draw_node(
         x = box.x + _MARGIN
         parts.append(
             f'<rect class="worker" x="{x:.0f}" y="{y:.0f}" width="{width:.0f}" '
-            f'height="{height:.0f}" rx="5"/><text class="worker" x="{x + 6:.0f}" '
-            f'y="{y + 14:.0f}">worker {port}</text>'
+            f'height="{height:.0f}" rx="5"/>'
         )
+        labels.append(f'<text class="worker" x="{x + 6:.0f}" y="{y + 14:.0f}">worker {port}</text>')
         for index, executor in enumerate(inner):
             row, column = divmod(index, _PER_ROW)
             centre_x = x + _MARGIN / 2 + (column + 0.5) * _CELL
             centre_y = y + _TITLE - 8 + (row + 0.5) * _CELL
             centres[executor.start_task] = (centre_x, centre_y, colours[executor.component])
         y += height + 8
-    return "".join(parts), centres
+    return "".join(parts), "".join(labels), centres
 
 
 def _draw_executors(
@@ -187,9 +195,12 @@ def _draw_edges(
             kind = "between-workers" if a.port != b.port else "in-worker"
         width = 0.4 + 5.0 * math.sqrt(min(rate / heaviest, 1.0)) if heaviest > 0 else 0.5
         (x1, y1, _), (x2, y2, _) = centres[one], centres[other]
+        # Bent, so that executors in one row are not joined through those between them.
+        bend_x = (x1 + x2) / 2 + _BEND * (y2 - y1)
+        bend_y = (y1 + y2) / 2 - _BEND * (x2 - x1)
         parts.append(
-            f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
-            f'stroke-width="{width:.2f}"><title>{escape(a.component)} [{one}] - '
-            f"{escape(b.component)} [{other}]: {rate:,.1f} tuples/s</title></line>"
+            f'<path class="{kind}" d="M{x1:.1f} {y1:.1f}Q{bend_x:.1f} {bend_y:.1f} {x2:.1f} '
+            f'{y2:.1f}" stroke-width="{width:.2f}"><title>{escape(a.component)} [{one}] - '
+            f"{escape(b.component)} [{other}]: {rate:,.1f} tuples/s</title></path>"
         )
     return "".join(parts)
