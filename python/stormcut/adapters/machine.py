@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import psutil
 
-from stormcut.adapters import home
+from stormcut.adapters import home, java
 from stormcut.model.errors import StormcutError
 
 _SPARK_JAVA = 17
@@ -61,41 +58,26 @@ def examine() -> Iterator[Finding]:
 
 
 def _java_for_storm() -> Finding:
-    advice = "run scripts/setup, or set STORMCUT_STORM_JAVA to the home of a Java 8 or 11"
+    name = "Java 8 or 11 for Storm"
     try:
-        java = home.storm_java()
+        found = home.storm_java()
     except StormcutError as error:
-        return Finding("Java 8 or 11 for Storm", False, str(error), advice)
-    return Finding(
-        "Java 8 or 11 for Storm", True, f"{java} ({java_release(java / 'bin' / 'java')})"
-    )
+        advice = "run scripts/setup, or set STORMCUT_STORM_JAVA to the home of a Java 8 or 11"
+        return Finding(name, False, str(error), advice)
+    return Finding(name, True, f"{found} ({java.release(found)})")
 
 
 def _java_for_spark() -> Finding:
-    candidates = [Path(path) for path in [shutil.which("java")] if path]
-    candidates += sorted(Path("/usr/lib/jvm").glob("*/bin/java"))
-    for java in candidates:
-        release = java_release(java)
+    for candidate in java.installed():
+        release = java.release(candidate)
         if release is not None and release >= _SPARK_JAVA:
-            return Finding("Java 17 or later for Spark", True, f"{java} ({release})")
+            return Finding("Java 17 or later for Spark", True, f"{candidate} ({release})")
     return Finding(
         "Java 17 or later for Spark",
         False,
-        "none on the PATH or in /usr/lib/jvm",
+        f"none in JAVA_HOME, on the PATH or in {java.JVMS}",
         "as root: apt-get update && apt-get install -y openjdk-17-jdk-headless",
     )
-
-
-def java_release(java: Path) -> int | None:
-    """Return the feature release of a ``java`` (8, 11, 17...), None if it does not run."""
-    try:
-        run = subprocess.run(
-            [str(java), "-version"], capture_output=True, text=True, timeout=30, check=True
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    match = re.search(r'version "(?:1\.)?(\d+)', run.stderr)
-    return int(match[1]) if match else None
 
 
 def _storm_jars() -> Finding:

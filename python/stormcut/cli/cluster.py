@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 import shlex
-import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from types import FrameType
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 import yaml
 from rich.console import Console
 from rich.table import Table
 
+from stormcut.cli.interruption import interruptible
 from stormcut.cli.steps import Steps
 from stormcut.model.errors import InvalidInput
 
@@ -70,7 +68,7 @@ def up(name: str, supervisors: int, slots: int, no_plugin: bool, settings: tuple
     config = dict(map(_setting, settings))
     steps = Steps("cluster")
     with (
-        _terminable(),
+        interruptible(),
         steps.step(f"starting Storm 1.2.4: {supervisors} supervisors of {slots} slots") as update,
     ):
         started = LocalCluster.up(
@@ -175,22 +173,6 @@ def _setting(text: str) -> tuple[str, object]:
         return key, yaml.safe_load(value)
     except yaml.YAMLError as error:
         raise InvalidInput(f"the value is not YAML: {value!r}", f"--set {key}") from error
-
-
-@contextmanager
-def _terminable() -> Iterator[None]:
-    """Let a termination signal or a closed terminal clean up as Ctrl-C does."""
-
-    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
-        raise KeyboardInterrupt
-
-    signals = (signal.SIGTERM, signal.SIGHUP)
-    previous = {number: signal.signal(number, interrupt) for number in signals}
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
 
 
 def _daemon_table(now: ClusterStatus) -> Table:

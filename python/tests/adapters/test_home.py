@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from stormcut.adapters import home
+from stormcut.adapters import home, java
 from stormcut.model.errors import InvalidInput
 
 
@@ -44,7 +44,7 @@ def test_plugin_jars_must_be_unambiguous(empty_home: Path) -> None:
 
 
 def test_storm_java_is_one_that_storm_runs_on() -> None:
-    assert home._java_version(home.storm_java()) in home.STORM_JAVA_VERSIONS
+    assert java.release(home.storm_java()) in home.STORM_JAVA_VERSIONS
 
 
 def test_a_chosen_java_that_storm_cannot_run_on_is_refused(
@@ -58,7 +58,7 @@ def test_a_chosen_java_that_storm_cannot_run_on_is_refused(
 def test_a_chosen_java_too_new_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     default = shutil.which("java")
     java_home = Path(default).resolve().parents[1] if default else Path(sys.prefix)
-    if home._java_version(java_home) in (None, *home.STORM_JAVA_VERSIONS):
+    if java.release(java_home) in (None, *home.STORM_JAVA_VERSIONS):
         pytest.skip("the default Java is none that Storm cannot run on")
     monkeypatch.setenv("STORMCUT_STORM_JAVA", str(java_home))
     with pytest.raises(InvalidInput, match="STORMCUT_STORM_JAVA"):

@@ -8,6 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from stormcut.adapters import java
 from stormcut.adapters.spark import session as spark_session_module
 from stormcut.adapters.spark.session import java_home, spark_session
 from stormcut.model.errors import InvalidInput
@@ -27,7 +28,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine whose only Javas are those below the returned folder."""
     jvms = tmp_path / "jvm"
     jvms.mkdir()
-    monkeypatch.setattr(spark_session_module, "_JVMS", jvms)
+    monkeypatch.setattr(java, "JVMS", jvms)
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     return jvms

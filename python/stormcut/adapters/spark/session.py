@@ -16,6 +16,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from stormcut.adapters import java
 from stormcut.model.errors import InvalidInput
 
 MIN_JAVA = 17
@@ -172,48 +173,15 @@ def java_home() -> Path:
         There is none; names those that were looked at.
     """
     seen = []
-    for home in _candidates():
-        version = _java_version(home)
-        if version is not None and version >= MIN_JAVA:
+    for home in java.installed():
+        release = java.release(home)
+        if release is not None and release >= MIN_JAVA:
             return home
-        if version is not None:
-            seen.append(f"{home} is Java {version}")
+        if release is not None:
+            seen.append(f"{home} is Java {release}")
     found = "; ".join(seen) or "no Java found"
     raise InvalidInput(
         f"Spark needs Java {MIN_JAVA} or later ({found}); install one, such as Debian's "
         f"openjdk-17-jre-headless, or set JAVA_HOME to it",
         "java",
     )
-
-
-def _candidates() -> Iterator[Path]:
-    if named := os.environ.get("JAVA_HOME"):
-        yield Path(named)
-    if found := shutil.which("java"):
-        yield Path(found).resolve().parent.parent
-    homes = [home for home in _JVMS.glob("*") if not home.is_symlink()]
-    yield from sorted(homes, key=lambda home: (_java_version(home) or 0, home.name))
-
-
-_JVMS = Path("/usr/lib/jvm")
-
-
-def _java_version(home: Path) -> int | None:
-    """Return the feature version by the JDK's ``release`` file, else by asking ``java``."""
-    java = home / "bin" / "java"
-    if not java.is_file():
-        return None
-    try:
-        text = (home / "release").read_text(encoding="utf-8")
-    except OSError:
-        try:
-            done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=20)
-        except (OSError, subprocess.TimeoutExpired):
-            return None
-        text = done.stderr
-    parts = text.split('version "' if "JAVA_VERSION=" not in text else 'JAVA_VERSION="', 1)
-    if len(parts) < 2:
-        return None
-    numbers = parts[1].split('"', 1)[0].removeprefix("1.").split(".")
-    digits = numbers[0].split("-")[0].split("+")[0]
-    return int(digits) if digits.isdigit() else None
