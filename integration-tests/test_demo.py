@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from conftest import read_until
+from stage import read_until
 
 from stormcut.adapters import home
 from stormcut.adapters.local_cluster import LocalCluster

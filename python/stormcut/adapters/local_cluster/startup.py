@@ -104,6 +104,10 @@ class Startup:
             layout.create_storm_home(daemon.name, blueprint.lib, blueprint.plugin)
         zoo_cfg = layout.storm_home(state.zookeeper.name) / "conf" / "zoo.cfg"
         zoo_cfg.write_text(storm_yaml.zookeeper_config(layout, state.zookeeper), encoding="utf-8")
+        # ZooKeeper's server and its clean-up both make this folder at their start, and the one
+        # that comes second fails.
+        data = layout.storm_home(state.zookeeper.name) / storm_yaml.ZOOKEEPER_DATA / "version-2"
+        data.mkdir(parents=True, exist_ok=True)
         storm_yaml.write(
             layout.storm_yaml(state.nimbus.name),
             storm_yaml.nimbus_config(layout, state, plugin, blueprint.config),

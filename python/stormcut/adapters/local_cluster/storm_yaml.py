@@ -11,6 +11,9 @@ from stormcut.adapters.local_cluster.layout import Daemon, Layout, State
 
 Config = dict[str, object]
 
+#: Below ZooKeeper's home.
+ZOOKEEPER_DATA = "data"
+
 #: Storm's own option strings hold flags that Java 9 and later refuse. Short-lived daemons are up
 #: sooner with the first compiler stage alone; workers do the measured work and keep both.
 DAEMON_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData"
@@ -74,7 +77,7 @@ def _shared(layout: Layout, state: State, daemon: Daemon, plugin: bool) -> Confi
 
 def zookeeper_config(layout: Layout, daemon: Daemon) -> str:
     """Return the server's zoo.cfg, in Java's properties format."""
-    data = str(layout.storm_home(daemon.name) / "data").replace("\\", "\\\\")
+    data = str(layout.storm_home(daemon.name) / ZOOKEEPER_DATA).replace("\\", "\\\\")
     return "\n".join(
         [
             "tickTime=2000",

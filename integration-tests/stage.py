@@ -1,0 +1,143 @@
+"""The cluster under test: what can be done to it, and what can be seen of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import IO
+
+from stormcut.adapters import home
+from stormcut.adapters.local_cluster import LocalCluster
+from stormcut.adapters.nimbus import Nimbus, TopologyInfo, wait_until
+from stormcut.adapters.sparse_submit import submit
+
+TOPOLOGIES = ("alpha", "beta")
+
+
+class Stage:
+    """The cluster under test, and what can be seen of it."""
+
+    def __init__(self, cluster: LocalCluster) -> None:
+        self.cluster = cluster
+        self.nimbus = Nimbus.at(cluster.nimbus_address)
+        self._log = cluster.log_files()["nimbus"]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return os.environ | self.cluster.environment()
+
+    def submit(self, name: str) -> None:
+        submit(
+            project=home.topologies(),
+            topology="taxi",
+            name=name,
+            nimbus=self.cluster.nimbus_address,
+            workers=2,
+            options={"taxi.rate": 20},
+            environment={"STORMCUT_TAXI_SCALE": "0.06"},
+            virtualenv=Path(sys.prefix),
+            work_folder=self.cluster.folder / "sparse" / name,
+        )
+
+    def is_whole(self, name: str) -> bool:
+        """Return whether Nimbus has a slot for every executor of an active topology."""
+        (summary,) = [t for t in self.nimbus.cluster().topologies if t.name == name]
+        info = self.nimbus.topology(name)
+        return summary.status == "ACTIVE" and len(info.executors) == summary.executors > 0
+
+    def wait_whole(self) -> None:
+        for name in TOPOLOGIES:
+            wait_until(lambda name=name: self.is_whole(name), 60, f"{name} is fully assigned")
+
+    def wait_acks(self, name: str) -> None:
+        """Wait until every spout acks tuples since its worker started."""
+
+        def acked() -> bool:
+            spouts = [e for e in self.nimbus.topology(name).executors if e.is_spout]
+            return bool(spouts) and all(e.acked > 0 for e in spouts)
+
+        wait_until(acked, 120, f"{name} acks tuples")
+
+    def rebalance(self) -> None:
+        """Have all topologies placed from nothing, and wait until they are."""
+        for name in TOPOLOGIES:
+            self.nimbus.rebalance(name, wait_secs=0)
+        wait_until(
+            lambda: all(t.status != "REBALANCING" for t in self.nimbus.cluster().topologies),
+            60,
+            "the rebalance is over",
+        )
+        self.wait_whole()
+
+    def log_mark(self) -> int:
+        return self._log.stat().st_size
+
+    def log_since(self, mark: int) -> list[str]:
+        """Return what stormcut logged in Nimbus since a mark."""
+        with self._log.open("rb") as log:
+            log.seek(mark)
+            lines = log.read().decode(errors="replace").splitlines()
+        return [line for line in lines if "stormcut: " in line]
+
+    def wait_log(self, mark: int, *words: str) -> str:
+        """Return stormcut's first line since a mark that has all these words."""
+
+        def found() -> str | None:
+            for line in self.log_since(mark):
+                if all(word.lower() in line.lower() for word in words):
+                    return line
+            return None
+
+        return wait_until(found, 75, f"Nimbus logs a line with {words}")
+
+    @contextmanager
+    def process(self, *command: str, ready: str) -> Iterator[subprocess.Popen[str]]:
+        """Run a program until the block ends, from when it has printed a line with ``ready``."""
+        process = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=self.environment,
+        )
+        try:
+            read_until(process, ready)
+            yield process
+        finally:
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+
+    def liar(self, mode: str) -> AbstractContextManager[subprocess.Popen[str]]:
+        script = str(Path(__file__).with_name("liar.py"))
+        return self.process(sys.executable, script, mode, ready="ready")
+
+    def brain(self) -> AbstractContextManager[subprocess.Popen[str]]:
+        return self.process(sys.executable, "-m", "stormcut.cli.main", "brain", ready="leader:")
+
+    def workers(self, name: str) -> dict[tuple[str, int], frozenset[int]]:
+        """Return the first tasks of the executors in each slot of a topology."""
+        return workers(self.nimbus.topology(name))
+
+
+def read_until(process: subprocess.Popen[str], word: str, stream: IO[str] | None = None) -> None:
+    """Read a process's lines up to one with ``word``; pytest-timeout guards the wait."""
+    stream = stream or process.stdout
+    assert stream is not None
+    seen = []
+    for line in stream:
+        seen.append(line)
+        if word in line:
+            return
+    raise AssertionError(f"it ended without {word!r}: {''.join(seen)}")
+
+
+def workers(info: TopologyInfo) -> dict[tuple[str, int], frozenset[int]]:
+    slots: dict[tuple[str, int], set[int]] = {}
+    for executor in info.executors:
+        slots.setdefault((executor.host, executor.port), set()).add(executor.start_task)
+    return {slot: frozenset(tasks) for slot, tasks in slots.items()}
