@@ -289,13 +289,13 @@ def _effect(outcome: _Outcome, before: Metrics | None, after: Metrics) -> str:
     if outcome.note.startswith("kept"):
         return ""
     unit = "tuples/s" if outcome.evidence == "measured" else "declared units"
-    used = f"{after.nodes_used} nodes, {after.workers_used} workers"
+    used = f"nodes used {after.nodes_used}, workers {after.workers_used}"
     if before is None:
-        return f": {after.inter_node_tuples_per_second:.1f} {unit} between nodes on {used}"
+        return f": {after.inter_node_tuples_per_second:.1f} {unit} between nodes; {used}"
     change = (
         f"{before.inter_node_tuples_per_second:.1f} -> {after.inter_node_tuples_per_second:.1f}"
     )
-    return f": {change} {unit} between nodes, {used}, {after.workers_restarted} restart"
+    return f": {change} {unit} between nodes; {used}, restarted {after.workers_restarted}"
 
 
 def solver_options(settings: Settings) -> dict[str, str]:

@@ -104,14 +104,14 @@ def rows(loop: Loop) -> list[tuple[str, str, str, str]]:
 
 
 def _rate(name: str, before: float, after: float) -> tuple[str, str, str, str]:
-    change = f"{100 * (after - before) / before:+.1f} %" if before else ""
+    change = f"{100 * (after - before) / before + 0.0:+.1f} %" if before else ""
     return name, f"{before:,.0f}", f"{after:,.0f}", change
 
 
 def _latency(before: float | None, after: float | None) -> tuple[str, str, str, str]:
     name = "complete latency, ms"
     shown = ["not sampled" if value is None else f"{value:,.1f}" for value in (before, after)]
-    change = f"{100 * (after - before) / before:+.1f} %" if before and after else ""
+    change = f"{100 * (after - before) / before + 0.0:+.1f} %" if before and after else ""
     return name, shown[0], shown[1], change
 
 

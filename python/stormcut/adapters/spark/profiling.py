@@ -294,8 +294,9 @@ def _nothing_in_window(sums: _Sums, warm_up: float) -> InvalidInput:
     rows = [row for rows in sums.tasks.values() for row in rows]
     first, last = min(row.first_s for row in rows), max(row.last_s for row in rows)
     return InvalidInput(
-        f"no whole interval lies between --from and --to and after the warm-up of {warm_up:g} s; "
-        f"the hook's lines span the epoch seconds {first:.0f} to {last}",
+        f"no whole interval of the hook after a task's first and the warm-up of {warm_up:g} s, and "
+        f"between --from and --to if given; its lines span the epoch seconds {first:.0f} to "
+        f"{last}: let the topology run longer",
         "window",
     )
 
