@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -20,6 +21,8 @@ from stormcut.adapters.local_cluster import LocalCluster
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(480)]
 
 NAME = f"demo-test-{os.getpid()}"
+MARK = "STORMCUT_TEST_DEMO"
+ENVIRONMENT = {**os.environ, MARK: NAME}
 DEMO = [sys.executable, "-m", "stormcut.cli.main", "demo", "--name", NAME]
 
 
@@ -29,23 +32,20 @@ def nothing_stays() -> Iterator[None]:
     LocalCluster.clear(NAME)
 
 
-def processes_of_cluster() -> list[psutil.Process]:
-    """Return what carries the cluster's mark: daemons, workers, their subprocesses, the brain."""
-    mark = str(home.home() / "clusters" / NAME)
+def processes_started() -> list[psutil.Process]:
+    """Return what inherited the mark: the demo, Spark, daemons, workers, their subprocesses."""
     found = []
     for process in psutil.process_iter():
-        try:
-            if process.environ().get("STORMCUT_CLUSTER") == mark:
+        with suppress(psutil.AccessDenied, psutil.NoSuchProcess):
+            if process.environ().get(MARK) == NAME:
                 found.append(process)
-        except (psutil.AccessDenied, psutil.NoSuchProcess):
-            continue
     return found
 
 
 def test_the_drop_is_as_predicted(tmp_path: Path) -> None:
     report = tmp_path / "report.html"
     command = [*DEMO, "--seconds", "30", "--report", str(report), "--json"]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT)
     assert done.returncode == 0, done.stderr
     figures = json.loads(done.stdout)
     assert figures["agrees"]
@@ -59,21 +59,23 @@ def test_the_drop_is_as_predicted(tmp_path: Path) -> None:
             phase["between_workers_per_s"], rel=0.02
         )
     assert "<svg" in report.read_text(encoding="utf-8")
-    assert processes_of_cluster() == []
+    assert processes_started() == []
     assert not (home.home() / "clusters" / NAME).exists()
 
 
-def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("moment", ["starting Storm", "starting Spark", "warming up"])
+def test_ctrl_c_leaves_nothing(tmp_path: Path, moment: str) -> None:
     process = subprocess.Popen(
         [*DEMO, "--report", str(tmp_path / "report.html")],
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         text=True,
         cwd=tmp_path,
+        env=ENVIRONMENT,
     )
     try:
-        read_until(process, "starting Spark", process.stderr)
-        assert processes_of_cluster()
+        read_until(process, moment, process.stderr)
+        assert processes_started()
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
     finally:
@@ -81,5 +83,5 @@ def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
         process.communicate()
     assert process.returncode == 130, errors
     assert "Traceback" not in errors
-    assert processes_of_cluster() == []
+    assert processes_started() == []
     assert list(tmp_path.iterdir()) == []

@@ -7,10 +7,11 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
+import psutil
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
@@ -77,6 +78,7 @@ def _launch(folder: Path, log: IO[bytes], master: str) -> Any:
         # A worker or daemon environment must not leak its own Spark settings into this one.
         "PYSPARK_SUBMIT_ARGS": "pyspark-shell",
     }
+    before = {child.pid for child in psutil.Process().children()}
     with _environment(environment):
         try:
             return launch_gateway(  # type: ignore[no-untyped-call]
@@ -84,6 +86,21 @@ def _launch(folder: Path, log: IO[bytes], master: str) -> Any:
             )
         except PySparkRuntimeError as error:
             raise _does_not_start(log, master) from error
+        except BaseException:
+            # Interrupted: pyspark has not told yet which process it started, and that one, perhaps
+            # not even a Java yet, does not always end by itself.
+            _end_children(before)
+            raise
+
+
+def _end_children(kept: set[int]) -> None:
+    """End this process's children and theirs, but for those with a kept process id."""
+    started = [child for child in psutil.Process().children() if child.pid not in kept]
+    for child in started:
+        with suppress(psutil.NoSuchProcess):
+            for process in (child, *child.children(recursive=True)):
+                process.kill()
+    psutil.wait_procs(started)
 
 
 def _start(gateway: Any, folder: Path, log: IO[bytes], master: str) -> SparkSession:
