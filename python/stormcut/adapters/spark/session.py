@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -81,9 +83,10 @@ def _launch(folder: Path, log: IO[bytes], master: str) -> Any:
     before = {child.pid for child in psutil.Process().children()}
     with _environment(environment):
         try:
-            return launch_gateway(  # type: ignore[no-untyped-call]
-                _conf(folder, master), {"stdout": log, "stderr": log}
-            )
+            with _interrupt_later():
+                return launch_gateway(  # type: ignore[no-untyped-call]
+                    _conf(folder, master), {"stdout": log, "stderr": log}
+                )
         except PySparkRuntimeError as error:
             raise _does_not_start(log, master) from error
         except BaseException:
@@ -91,6 +94,22 @@ def _launch(folder: Path, log: IO[bytes], master: str) -> Any:
             # not even a Java yet, does not always end by itself.
             _end_children(before)
             raise
+
+
+@contextmanager
+def _interrupt_later() -> Iterator[None]:
+    """Keep a Ctrl-C for the end of the block: Python loses one that comes while it forks."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    previous = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
+        if came:
+            raise KeyboardInterrupt
 
 
 def _end_children(kept: set[int]) -> None:
