@@ -61,6 +61,7 @@ def spark_session(master: str = "local[*]") -> Iterator[SparkSession]:
         yield running
         return
     folder = Path(tempfile.mkdtemp(prefix="stormcut-spark-"))
+    before = set(os.environ)
     try:
         with (folder / "spark.log").open("w+b") as log:
             gateway = _launch(folder, log, master)
@@ -69,6 +70,8 @@ def spark_session(master: str = "local[*]") -> Iterator[SparkSession]:
             finally:
                 _stop(gateway)
     finally:
+        for added in set(os.environ) - before:  # by pyspark, of a JVM that has ended
+            del os.environ[added]
         shutil.rmtree(folder, ignore_errors=True)
 
 
