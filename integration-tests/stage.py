@@ -13,7 +13,7 @@ from typing import IO
 
 from stormcut.adapters import home
 from stormcut.adapters.local_cluster import LocalCluster
-from stormcut.adapters.nimbus import Nimbus, TopologyInfo, wait_until
+from stormcut.adapters.nimbus import Nimbus, wait_until
 from stormcut.adapters.sparse_submit import submit
 
 TOPOLOGIES = ("alpha", "beta")
@@ -121,7 +121,7 @@ class Stage:
 
     def workers(self, name: str) -> dict[tuple[str, int], frozenset[int]]:
         """Return the first tasks of the executors in each slot of a topology."""
-        return workers(self.nimbus.topology(name))
+        return self.nimbus.topology(name).workers
 
 
 def read_until(process: subprocess.Popen[str], word: str, stream: IO[str] | None = None) -> None:
@@ -134,10 +134,3 @@ def read_until(process: subprocess.Popen[str], word: str, stream: IO[str] | None
         if word in line:
             return
     raise AssertionError(f"it ended without {word!r}: {''.join(seen)}")
-
-
-def workers(info: TopologyInfo) -> dict[tuple[str, int], frozenset[int]]:
-    slots: dict[tuple[str, int], set[int]] = {}
-    for executor in info.executors:
-        slots.setdefault((executor.host, executor.port), set()).add(executor.start_task)
-    return {slot: frozenset(tasks) for slot, tasks in slots.items()}

@@ -92,6 +92,14 @@ class TopologyInfo:
         """Tuple trees completed, over all spouts."""
         return sum(executor.acked for executor in self.executors if executor.is_spout)
 
+    @property
+    def workers(self) -> dict[tuple[str, int], frozenset[int]]:
+        """First tasks of the executors in each slot (host, port)."""
+        found: dict[tuple[str, int], set[int]] = {}
+        for executor in self.executors:
+            found.setdefault((executor.host, executor.port), set()).add(executor.start_task)
+        return {slot: frozenset(tasks) for slot, tasks in found.items()}
+
 
 class Nimbus:
     """Calls the Nimbus at ``host:port``, one connection a call.

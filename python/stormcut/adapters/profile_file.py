@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 
+from stormcut.adapters.json_document import write_text
 from stormcut.model.errors import InvalidInput
 from stormcut.model.profile import ExecutorLoad, Profile, TaskTraffic
 
@@ -37,10 +38,8 @@ def read_profile(path: Path) -> Profile:
 
 
 def write_profile(path: Path, profile: Profile) -> None:
-    """Write a profile: first beside its place, then renamed into it."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_text(format_profile(profile) + "\n", encoding="utf-8")
-    temporary.replace(path)
+    """Write a profile, whole or not at all."""
+    write_text(path, format_profile(profile) + "\n")
 
 
 def format_profile(profile: Profile) -> str:

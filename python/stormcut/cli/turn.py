@@ -246,7 +246,7 @@ def _place_anew(settings: Settings, cluster: LocalCluster, steps: Steps) -> Appl
     from stormcut.adapters.zookeeper import StormcutNodes, connected, read_auth_file
 
     nimbus = cluster.nimbus
-    before = _workers(nimbus.topology(TOPOLOGY))
+    before = nimbus.topology(TOPOLOGY).workers
     name = f"profile-{nimbus.topology_id(TOPOLOGY)}.json"
     profile = read_profile(_profile_folder(cluster) / name)
     began = time.monotonic()
@@ -265,13 +265,13 @@ def _place_anew(settings: Settings, cluster: LocalCluster, steps: Steps) -> Appl
     with steps.step("the plugin applies the plan"):
         wait_until(
             lambda: (
-                _workers(nimbus.topology(TOPOLOGY)) != before
+                nimbus.topology(TOPOLOGY).workers != before
                 and _is_whole(nimbus, nimbus.topology(TOPOLOGY))
             ),
             PLAN_APPLIED_S,
             "Nimbus runs the topology as planned",
         )
-    after = _workers(nimbus.topology(TOPOLOGY))
+    after = nimbus.topology(TOPOLOGY).workers
     changed = {slot for slot in before | after if before.get(slot) != after.get(slot)}
     title = "waiting for acked tuples under the new placement"
     _wait_for_acks(cluster, steps, title, changed, began)
@@ -282,14 +282,6 @@ def _place_anew(settings: Settings, cluster: LocalCluster, steps: Steps) -> Appl
         workers_restarted=len(changed),
         seconds=time.monotonic() - began,
     )
-
-
-def _workers(info: TopologyInfo) -> dict[Slot, frozenset[int]]:
-    """Return the first tasks of the executors in each slot."""
-    workers: dict[Slot, set[int]] = {}
-    for executor in info.executors:
-        workers.setdefault((executor.host, executor.port), set()).add(executor.start_task)
-    return {slot: frozenset(tasks) for slot, tasks in workers.items()}
 
 
 def _measured_line(nodes: StormcutNodes, topology: str) -> dict[str, Any] | None:
