@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from stormcut.model.errors import Infeasible, InvalidInput
-from stormcut.model.placement import Placement
+from stormcut.model.placement import LowerBound, Placement
 from stormcut.model.problem import Problem
 from stormcut.objective.metrics import Metrics, measure
 from stormcut.objective.necessary import require_possible
 from stormcut.objective.verify import Violation, violations
+from stormcut.placement.native import NativeFailure
 from stormcut.placement.registry import algorithm, parse_options
 
 DEFAULT_SEED = 1
@@ -68,18 +69,33 @@ def solve(
         raise InvalidInput(f"must be at least 0, not {seed}", "seed")
     values = parse_options(chosen, options or {})
     require_possible(problem)
-    placement = chosen.place(problem, np.random.default_rng(seed), values)
+    try:
+        placement = chosen.place(problem, np.random.default_rng(seed), values)
+    except NativeFailure as error:
+        raise Infeasible(f"{chosen.name} found none: {error}", "solver") from None
     broken = violations(problem, placement)
     if broken:
         raise _infeasible(chosen.name, broken)
+    metrics = measure(problem, placement)
     return Solution(
         chosen.name,
         {"seed": seed, **dataclasses.asdict(values)},
         placement,
-        measure(problem, placement),
-        None,
+        metrics,
+        _certificate(placement.bound, metrics.inter_node_tuples_per_second),
         placement.notes,
     )
+
+
+def _certificate(bound: LowerBound | None, value: float) -> Certificate | None:
+    """Return a bound as a certificate for a placement of that many tuples/s between nodes.
+
+    A bound above the value is cut to it: by rounding, or the proof is wrong, which tests look for.
+    """
+    if bound is None:
+        return None
+    lower = min(max(bound.tuples_per_second, 0.0), value)
+    return Certificate(lower, (value - lower) / value if value > 0 else 0.0, bound.method)
 
 
 def _infeasible(name: str, broken: list[Violation]) -> Infeasible:

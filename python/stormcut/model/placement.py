@@ -11,16 +11,25 @@ import numpy.typing as npt
 UNASSIGNED = -1
 
 
+@dataclass(frozen=True)
+class LowerBound:
+    """A proof that every feasible placement sends at least so many tuples/s between nodes."""
+
+    tuples_per_second: float
+    method: str
+
+
 @dataclass(frozen=True, eq=False)
 class Placement:
     """Slot ordinal of every executor, `UNASSIGNED` for none; shape (executors,).
 
     ``notes`` are what the algorithm wants people to know, such as "over-committed: ...", one line
-    each; they take no part in comparisons.
+    each; ``bound`` is what it has proven, if anything. Neither takes part in comparisons.
     """
 
     slots: npt.NDArray[np.int64]
     notes: tuple[str, ...] = ()
+    bound: LowerBound | None = None
 
     def __eq__(self, other: object) -> bool:
         """Return whether both place every executor alike."""

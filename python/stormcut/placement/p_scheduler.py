@@ -37,20 +37,21 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 
 from stormcut.model.errors import Infeasible, InvalidInput
-from stormcut.model.placement import UNASSIGNED, Placement
+from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.objective.verify import exceeds
+from stormcut.placement.capacity import CPU, EXECUTORS, MEMORY, Hosts, hosts, scarcest
+from stormcut.placement.capacity import loads as executor_loads
 from stormcut.placement.partition import Method, numbered_by_first_vertex, partition, traffic_graph
 from stormcut.placement.repair import repair
 from stormcut.placement.tenancy import limit_topologies
-from stormcut.placement.workers import onto_slots, split_into_workers
+from stormcut.placement.workers import fill_slots
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 #: Steps from ``cpu_share`` to 100 % when nodes have to be over-committed.
 SHARE_STEPS = 8
-CPU, EXECUTORS, MEMORY = range(3)
 
 
 @dataclass(frozen=True)
@@ -83,18 +84,6 @@ class Options:
             )
 
 
-@dataclass(frozen=True, eq=False)
-class _Hosts:
-    """The nodes that can hold something, in order of their ids.
-
-    ``limits`` has a row (CPU, executors, memory) for each, infinite where there is none.
-    """
-
-    ordinals: Ints
-    slots: Ints
-    limits: Floats
-
-
 def place(problem: Problem, rng: np.random.Generator, options: Options) -> Placement:
     """Return P-Scheduler's placement.
 
@@ -105,27 +94,16 @@ def place(problem: Problem, rng: np.random.Generator, options: Options) -> Place
     """
     if not problem.executor_count:
         return Placement(np.zeros(0, dtype=np.int64))
-    hosts = _hosts(problem)
-    _check(problem, hosts, options)
+    able = hosts(problem)
+    _check(problem, able, options)
     seed = int(rng.integers(2**31))
     graph = traffic_graph(problem.traffic, problem.executor_count)
-    parts, nodes = _level_one(problem, hosts, graph, options, seed)
-    slots = _level_two(problem, graph, nodes[parts], options, seed)
-    return Placement(slots, tuple(_notes(problem, hosts, nodes[parts], slots, options)))
+    parts, nodes = _level_one(problem, able, graph, options, seed)
+    slots = fill_slots(problem, graph, nodes[parts], options.max_tasks_per_worker, seed)
+    return Placement(slots, tuple(_notes(problem, able, nodes[parts], slots, options)))
 
 
-def _hosts(problem: Problem) -> _Hosts:
-    order = sorted(range(len(problem.nodes)), key=lambda n: problem.nodes[n].id)
-    nodes = [problem.nodes[n] for n in order]
-    rows = [(n.cpu_percent, n.max_executors, n.memory_mb) for n in nodes]
-    values = [[np.inf if v is None else v for v in row] for row in rows]
-    limits = np.array(values, dtype=np.float64).reshape(-1, 3)
-    slots = np.array([len(n.ports) for n in nodes], dtype=np.int64)
-    able = (slots > 0) & (limits[:, CPU] > 0) & (limits[:, EXECUTORS] > 0)
-    return _Hosts(np.array(order, dtype=np.int64)[able], slots[able], limits[able])
-
-
-def _check(problem: Problem, hosts: _Hosts, options: Options) -> None:
+def _check(problem: Problem, hosts: Hosts, options: Options) -> None:
     if not len(hosts.ordinals):
         raise Infeasible("p-scheduler found none: no node has a slot and capacity left", "slots")
     if problem.traffic.total <= 0:
@@ -143,17 +121,11 @@ def _check(problem: Problem, hosts: _Hosts, options: Options) -> None:
             )
 
 
-def _loads(problem: Problem) -> Floats:
-    """Return (CPU, executors, memory) of every executor, shape (executors, 3)."""
-    ones = np.ones(problem.executor_count)
-    return np.stack((problem.executor_cpu, ones, problem.executor_memory), axis=1)
-
-
 def _level_one(
-    problem: Problem, hosts: _Hosts, graph: csr_array, options: Options, seed: int
+    problem: Problem, hosts: Hosts, graph: csr_array, options: Options, seed: int
 ) -> tuple[Ints, Ints]:
     """Return (part of each executor, node ordinal of each part)."""
-    loads = _loads(problem)
+    loads = executor_loads(problem)
     steps = np.linspace(options.cpu_share, 1.0, SHARE_STEPS)
     # Without a limit of CPU a larger share changes nothing.
     shares = steps if np.isfinite(hosts.limits[:, CPU]).any() else steps[:1]
@@ -165,10 +137,10 @@ def _level_one(
                 nodes = _match(problem, hosts, loads, parts)
                 if nodes is not None:
                     return parts, nodes
-    raise Infeasible("p-scheduler found none on any number of nodes", _scarcest(loads, hosts))
+    raise Infeasible("p-scheduler found none on any number of nodes", scarcest(loads, hosts.limits))
 
 
-def _limits(hosts: _Hosts, share: float, count: int) -> Floats:
+def _limits(hosts: Hosts, share: float, count: int) -> Floats:
     """Return what a part may hold if ``count`` nodes are used.
 
     CPU and executors: of the smallest node. Memory: of the count-th largest, which that many have.
@@ -187,7 +159,7 @@ def _needed(loads: Floats, limits: Floats) -> Floats:
     return np.ceil(need * (1 - 1e-12))
 
 
-def _node_counts(loads: Floats, hosts: _Hosts, share: float) -> Iterator[int]:
+def _node_counts(loads: Floats, hosts: Hosts, share: float) -> Iterator[int]:
     """Yield numbers of nodes to try: what the load needs, then more, in growing steps."""
     most = len(hosts.ordinals)
     need = _needed(loads, _limits(hosts, share, 1))
@@ -202,7 +174,7 @@ def _node_counts(loads: Floats, hosts: _Hosts, share: float) -> Iterator[int]:
 
 def _divide(
     problem: Problem,
-    hosts: _Hosts,
+    hosts: Hosts,
     graph: csr_array,
     loads: Floats,
     limits: Floats,
@@ -240,7 +212,7 @@ def _cut(graph: csr_array, parts: Ints) -> float:
     return float(edges.data[parts[edges.row] != parts[edges.col]].sum() / 2)
 
 
-def _match(problem: Problem, hosts: _Hosts, loads: Floats, parts: Ints) -> Ints | None:
+def _match(problem: Problem, hosts: Hosts, loads: Floats, parts: Ints) -> Ints | None:
     """Return the node ordinal of each part so that most executors stay on their node.
 
     None if no assignment respects every node's own limits and number of slots.
@@ -266,7 +238,7 @@ def _match(problem: Problem, hosts: _Hosts, loads: Floats, parts: Ints) -> Ints 
     return result
 
 
-def _staying(problem: Problem, hosts: _Hosts, parts: Ints, count: int) -> Floats:
+def _staying(problem: Problem, hosts: Hosts, parts: Ints, count: int) -> Floats:
     """Return how many executors of each part run on each host now, shape (parts, hosts)."""
     current = problem.current_slots()
     running = current >= 0
@@ -278,38 +250,8 @@ def _staying(problem: Problem, hosts: _Hosts, parts: Ints, count: int) -> Floats
     return staying
 
 
-def _scarcest(loads: Floats, hosts: _Hosts) -> str:
-    """Return the resource of which the largest part is needed, slots if none is limited."""
-    offered = hosts.limits.sum(axis=0)
-    usage = np.divide(
-        loads.sum(axis=0),
-        offered,
-        out=np.zeros(len(offered)),
-        where=np.isfinite(offered) & (offered > 0),
-    )
-    return ("cpu", "max_executors", "memory")[int(np.argmax(usage))] if usage.any() else "slots"
-
-
-def _level_two(
-    problem: Problem, graph: csr_array, nodes: Ints, options: Options, seed: int
-) -> Ints:
-    slots = np.full(problem.executor_count, UNASSIGNED, dtype=np.int64)
-    for node in np.unique(nodes).tolist():
-        executors = np.flatnonzero(nodes == node)
-        own = np.flatnonzero(problem.slot_node == node)
-        workers = split_into_workers(
-            graph[executors, :][:, executors].tocsr(),
-            problem.executor_topology[executors],
-            len(own),
-            options.max_tasks_per_worker,
-            seed,
-        )
-        slots[executors] = onto_slots(problem, executors, workers, own)[workers]
-    return slots
-
-
 def _notes(
-    problem: Problem, hosts: _Hosts, nodes: Ints, slots: Ints, options: Options
+    problem: Problem, hosts: Hosts, nodes: Ints, slots: Ints, options: Options
 ) -> Iterator[str]:
     used = np.bincount(nodes, weights=problem.executor_cpu, minlength=len(problem.nodes))
     share = hosts.limits[:, CPU] * options.cpu_share

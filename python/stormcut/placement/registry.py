@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -11,7 +13,6 @@ import numpy as np
 from stormcut.model.errors import InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
-from stormcut.placement import even, p_scheduler
 
 
 @dataclass(frozen=True)
@@ -29,41 +30,53 @@ class Algorithm:
         Whether it proves its placement to be optimal.
     needs_traffic : bool
         Whether it refuses without traffic.
-    options : type
-        Frozen dataclass of its options; checks their values itself.
-    place : callable
-        ``place(problem, rng, options) -> Placement``, deterministic for a seed of ``rng``.
+    module : str
+        Module of `stormcut.placement` that holds its ``place`` and ``Options``; imported when it is
+        used, so that no command waits for solvers that it does not need.
     """
 
     name: str
     summary: str
     source: str
-    exact: bool
-    needs_traffic: bool
-    options: type[Any]
-    place: Callable[[Problem, np.random.Generator, Any], Placement]
+    module: str
+    exact: bool = False
+    needs_traffic: bool = False
+
+    @property
+    def options(self) -> type[Any]:
+        """Frozen dataclass of its options; checks their values itself."""
+        options: type[Any] = self._loaded().Options
+        return options
+
+    @property
+    def place(self) -> Callable[[Problem, np.random.Generator, Any], Placement]:
+        """``place(problem, rng, options) -> Placement``, deterministic for a seed of ``rng``."""
+        place: Callable[[Problem, np.random.Generator, Any], Placement] = self._loaded().place
+        return place
+
+    def _loaded(self) -> Any:
+        return importlib.import_module(f"stormcut.placement.{self.module}")
 
 
-ALGORITHMS = {
-    "even": Algorithm(
-        name="even",
-        summary="deals executors to slots in turn, blind to load, traffic and capacity",
-        source="Apache Storm 1.2.4, EvenScheduler",
-        exact=False,
-        needs_traffic=False,
-        options=even.Options,
-        place=even.place,
+_THESIS = "Eskandari, thesis on task scheduling in data stream processing systems"
+
+_ALGORITHMS = (
+    Algorithm(
+        "even",
+        "deals executors to slots in turn, blind to load, traffic and capacity",
+        "Apache Storm 1.2.4, EvenScheduler",
+        "even",
     ),
-    "p-scheduler": Algorithm(
-        name="p-scheduler",
-        summary="fewest nodes that carry the load, METIS cuts the traffic between them",
-        source="Eskandari et al., P-Scheduler, ACSW 2016, and her thesis, chapter 7",
-        exact=False,
+    Algorithm(
+        "p-scheduler",
+        "fewest nodes that carry the load, METIS cuts the traffic between them",
+        f"Eskandari et al., P-Scheduler, ACSW 2016; {_THESIS}, chapter 7",
+        "p_scheduler",
         needs_traffic=True,
-        options=p_scheduler.Options,
-        place=p_scheduler.place,
     ),
-}
+)
+
+ALGORITHMS = {each.name: each for each in _ALGORITHMS}
 
 
 def algorithm(name: str) -> Algorithm:
@@ -82,6 +95,9 @@ def algorithm(name: str) -> Algorithm:
 def parse_options(algorithm: Algorithm, given: Mapping[str, str]) -> Any:
     """Return an algorithm's options from ``KEY=VALUE`` texts.
 
+    Types are those of the dataclass: numbers, true or false, one of several words, lists separated
+    by commas; ``none`` where None is allowed.
+
     Raises
     ------
     InvalidInput
@@ -97,10 +113,18 @@ def parse_options(algorithm: Algorithm, given: Mapping[str, str]) -> Any:
 
 
 def _value(key: str, kind: Any, text: str) -> Any:
+    if NoneType in get_args(kind):
+        if text == "none":
+            return None
+        (kind,) = (each for each in get_args(kind) if each is not NoneType)
+    if get_origin(kind) is tuple:
+        return tuple(_value(key, get_args(kind)[0], each) for each in text.split(",") if each)
+    words = ("false", "true") if kind is bool else get_args(kind)
+    if words and text not in words:
+        raise InvalidInput(f"must be {' or '.join(words)}, not {text!r}", f"option {key}")
+    if kind is bool:
+        return text == "true"
     if get_origin(kind) is Literal:
-        if text not in get_args(kind):
-            allowed = " or ".join(get_args(kind))
-            raise InvalidInput(f"must be {allowed}, not {text!r}", f"option {key}")
         return text
     try:
         return kind(text)

@@ -14,11 +14,39 @@ import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 
+from stormcut.model.placement import UNASSIGNED
 from stormcut.model.problem import Problem
 from stormcut.placement.partition import partition
 from stormcut.placement.repair import repair
 
 Ints = npt.NDArray[np.int64]
+
+
+def fill_slots(
+    problem: Problem, graph: csr_array, nodes: Ints, max_tasks_per_worker: int, seed: int
+) -> Ints:
+    """Return the slot ordinal of every executor for a given node of every executor.
+
+    Parameters
+    ----------
+    graph : csr_array of shape (executors, executors)
+        Symmetric traffic without a diagonal.
+    nodes : array of shape (executors,)
+        Node ordinals; no node holds more topologies than it has slots.
+    """
+    slots = np.full(problem.executor_count, UNASSIGNED, dtype=np.int64)
+    for node in np.unique(nodes).tolist():
+        executors = np.flatnonzero(nodes == node)
+        own = np.flatnonzero(problem.slot_node == node)
+        workers = split_into_workers(
+            graph[executors, :][:, executors].tocsr(),
+            problem.executor_topology[executors],
+            len(own),
+            max_tasks_per_worker,
+            seed,
+        )
+        slots[executors] = onto_slots(problem, executors, workers, own)[workers]
+    return slots
 
 
 def split_into_workers(

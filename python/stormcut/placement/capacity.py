@@ -1,0 +1,65 @@
+"""What nodes can hold and what executors need, as vectors of resources."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from stormcut.model.problem import Problem
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+#: Columns of loads and limits.
+CPU, EXECUTORS, MEMORY = range(3)
+
+
+@dataclass(frozen=True, eq=False)
+class Hosts:
+    """The nodes that can hold something, in order of their ids.
+
+    ``ordinals`` and ``slots`` (numbers of slots) have shape (hosts,); ``limits`` (hosts, 3) with
+    columns CPU, executors, memory, infinite where there is no limit.
+    """
+
+    ordinals: Ints
+    slots: Ints
+    limits: Floats
+
+
+def hosts(problem: Problem) -> Hosts:
+    """Return the nodes that have a slot and neither CPU nor executors limited to 0."""
+    order = sorted(range(len(problem.nodes)), key=lambda n: problem.nodes[n].id)
+    nodes = [problem.nodes[n] for n in order]
+    rows = [(n.cpu_percent, n.max_executors, n.memory_mb) for n in nodes]
+    values = [[np.inf if v is None else v for v in row] for row in rows]
+    limits = np.array(values, dtype=np.float64).reshape(-1, 3)
+    slots = np.array([len(n.ports) for n in nodes], dtype=np.int64)
+    able = (slots > 0) & (limits[:, CPU] > 0) & (limits[:, EXECUTORS] > 0)
+    return Hosts(np.array(order, dtype=np.int64)[able], slots[able], limits[able])
+
+
+def loads(problem: Problem) -> Floats:
+    """Return (CPU, 1, memory) of every executor, shape (executors, 3)."""
+    ones = np.ones(problem.executor_count)
+    return np.stack((problem.executor_cpu, ones, problem.executor_memory), axis=1)
+
+
+def scarcest(loads: Floats, limits: Floats) -> str:
+    """Return the resource of which the largest share is needed, slots if none is limited.
+
+    Parameters
+    ----------
+    loads : array of shape (executors, 3)
+    limits : array of shape (nodes, 3)
+    """
+    offered = limits.sum(axis=0)
+    usage = np.divide(
+        loads.sum(axis=0),
+        offered,
+        out=np.zeros(len(offered)),
+        where=np.isfinite(offered) & (offered > 0),
+    )
+    return ("cpu", "max_executors", "memory")[int(np.argmax(usage))] if usage.any() else "slots"
