@@ -1,0 +1,1 @@
+"""`cut`, stormcut's own algorithm."""
