@@ -124,20 +124,33 @@ def read_json(path: Path) -> Value:
         It cannot be read, is no UTF-8 or no JSON, or an object has a key twice.
     """
     try:
-        text = path.read_bytes().decode("utf-8")
+        content = path.read_bytes()
     except OSError as error:
         raise InvalidInput(f"cannot be read: {error.strerror}", str(path)) from None
+    return parse_json(content, str(path))
+
+
+def parse_json(content: bytes, where: str) -> Value:
+    """Return the root of a JSON text.
+
+    Raises
+    ------
+    InvalidInput
+        It is no UTF-8 or no JSON, or an object has a key twice; ``where`` says whose text it is.
+    """
+    try:
+        text = content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InvalidInput(f"is not UTF-8 at byte {error.start}", str(path)) from None
+        raise InvalidInput(f"is not UTF-8 at byte {error.start}", where) from None
     try:
         return Value(json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant), "")
     except json.JSONDecodeError as error:
         what = f"is not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
-        raise InvalidInput(what, str(path)) from None
+        raise InvalidInput(what, where) from None
     except RecursionError:
-        raise InvalidInput("is nested too deeply", str(path)) from None
+        raise InvalidInput("is nested too deeply", where) from None
     except ValueError as error:
-        raise InvalidInput(f"is not usable: {error}", str(path)) from None
+        raise InvalidInput(f"is not usable: {error}", where) from None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -162,6 +175,11 @@ def _shown(key: str) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
+    """Write a file in UTF-8 as `write_bytes` does."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
     """Write a file as a whole or not at all: beside its place first, then renamed into it.
 
     Raises
@@ -172,10 +190,10 @@ def write_text(path: Path, text: str) -> None:
     temporary = None
     try:
         with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
+            dir=path.parent, prefix=f".{path.name}.", delete=False
         ) as file:
             temporary = Path(file.name)
-            file.write(text)
+            file.write(content)
         temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
     except OSError as error:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
@@ -26,6 +28,9 @@ from stormcut.model.problem import (
 )
 
 FORMAT = "stormcut-problem/1"
+GZIP_MAGIC = b"\x1f\x8b"
+#: How a serialised StormTopology begins: field 1, the map of spouts.
+THRIFT_SPOUTS = b"\x0d\x00\x01"
 LARGEST_PORT = 65535
 #: More executors than Storm could ever run; a file that asks for more is a mistake.
 MOST_EXECUTORS = 10_000_000
@@ -44,7 +49,33 @@ def read_problem(path: Path) -> Problem:
     try:
         return _problem(read_json(path))
     except InvalidInput as error:
-        raise within(path, error) from None
+        raise _something_else(path) or within(path, error) from None
+
+
+def _something_else(path: Path) -> InvalidInput | None:
+    """Return what to do with a file that is no problem but made for one, None if it is neither."""
+    try:
+        content = path.read_bytes()
+        if content.startswith(GZIP_MAGIC):
+            with gzip.open(path) as file:
+                content = file.read(len(THRIFT_SPOUTS))
+        if content.startswith(THRIFT_SPOUTS):
+            what = f"is a serialised Storm topology, no {FORMAT}"
+            return InvalidInput(f"{what}: make one with `stormcut import storm`", str(path))
+        members = json.loads(content)
+    except (OSError, EOFError, ValueError, RecursionError, zlib.error):
+        return None
+    if not isinstance(members, dict) or "format" in members:
+        return None
+    if "supervisors" in members:
+        what = f"is a table of supervisors, no {FORMAT}"
+        advice = "give it to `stormcut import storm --supervisors`"
+    elif "nodes" in members and ("links" in members or "edges" in members):
+        what = f"is a bare graph, no {FORMAT}: it names no topologies and no cluster"
+        advice = 'write its links as "traffic" of a topology (docs/problem-format.md)'
+    else:
+        return None
+    return InvalidInput(f"{what}; {advice}", str(path))
 
 
 def within(path: Path, error: InvalidInput) -> InvalidInput:

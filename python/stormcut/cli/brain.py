@@ -25,6 +25,7 @@ from stormcut.adapters.zookeeper import (
 from stormcut.adapters.zookeeper_leader import Leadership
 from stormcut.application.brain import Brain
 from stormcut.application.decide import P_SCHEDULER, Settings, solver_options
+from stormcut.cli.key_values import parse_pairs
 from stormcut.cli.zookeeper_options import zookeeper_options
 from stormcut.model.cluster import ClusterState
 from stormcut.model.errors import InvalidInput
@@ -82,21 +83,13 @@ def brain(
     Example:
       stormcut brain --zookeeper localhost:2181 --auth-file ~/.stormcut-auth
     """
-    settings = Settings(algorithm_name, _key_values(options), min_gain)
+    settings = Settings(algorithm_name, parse_pairs(options), min_gain)
     parse_options(algorithm(algorithm_name), solver_options(settings))
     _check_bind(bind, insecure_bind)
     credentials = read_auth_file(auth_file)
     _log_to_stderr()
     with connected(zookeeper, credentials) as client:
         _serve(client, root, settings, bind, port)
-
-
-def _key_values(options: tuple[str, ...]) -> dict[str, str]:
-    pairs = [text.partition("=") for text in options]
-    for key, equals, _ in pairs:
-        if not (key and equals):
-            raise InvalidInput("must be KEY=VALUE", f"--option {key}")
-    return {key: value for key, _, value in pairs}
 
 
 def _check_bind(bind: str, insecure: bool) -> None:

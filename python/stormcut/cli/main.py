@@ -14,16 +14,19 @@ EXIT_INVALID_INPUT = 2
 EXIT_INFEASIBLE = 3
 EXIT_INTERRUPTED = 130
 
-#: Subcommand -> module that holds a click command of the same name (dashes as underscores).
+#: Subcommand -> module that holds a click command of the module's own name.
 #: Loaded only when asked for: `stormcut score` must not wait for Spark to be imported.
 COMMANDS = {
     "algorithms": "stormcut.cli.algorithms",
     "brain": "stormcut.cli.brain",
     "check": "stormcut.cli.check",
     "cluster": "stormcut.cli.cluster",
+    "compare": "stormcut.cli.compare",
     "demo": "stormcut.cli.demo",
     "doctor": "stormcut.cli.doctor",
+    "explain": "stormcut.cli.explain",
     "history": "stormcut.cli.history",
+    "import": "stormcut.cli.import_",
     "place": "stormcut.cli.place",
     "profile": "stormcut.cli.profile",
     "publish": "stormcut.cli.publish",
@@ -43,7 +46,7 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(COMMANDS[cmd_name])
-        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
+        command: click.Command = getattr(module, module.__name__.rpartition(".")[2])
         return command
 
 
@@ -54,7 +57,7 @@ def cli() -> None:
 
     \b
     Example:
-      stormcut place problem.json --algorithm p-scheduler --output placement.json
+      stormcut place problem.json --output placement.json
     """
 
 

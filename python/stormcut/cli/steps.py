@@ -2,13 +2,37 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import click
 from rich.console import Console
 
 Update = Callable[[str], None]
+
+#: From when on a step is announced where there is no terminal.
+LONG_SECONDS = 2.0
+
+
+@contextmanager
+def waiting(console: Console, title: str) -> Iterator[None]:
+    """Show what takes time: live on a terminal, elsewhere as a line once it takes long.
+
+    Nothing else is printed, so that an error stays the only line on standard error.
+    """
+    if console.is_terminal:
+        with console.status(title):
+            yield
+        return
+    line = threading.Timer(LONG_SECONDS, click.echo, (f"stormcut: {title} ...",), {"err": True})
+    line.daemon = True
+    line.start()
+    try:
+        yield
+    finally:
+        line.cancel()
 
 
 class Steps:

@@ -54,11 +54,12 @@ def _block_crossing(block: Block, workers: Ints, places: Ints) -> float:
     sources = places[block.sources.start : block.sources.stop]
     targets = places[block.targets.start : block.targets.stop]
     if block.local_first:
-        sources = sources[~_has_local_target(block, workers)]
+        sources = sources[~has_local_target(block, workers)]
     return block.rate * (len(sources) * len(targets) - _pairs_together(sources, targets))
 
 
-def _has_local_target(block: Block, workers: Ints) -> npt.NDArray[np.bool_]:
+def has_local_target(block: Block, workers: Ints) -> npt.NDArray[np.bool_]:
+    """Return which sources of a block share a worker with a target, shape (sources,)."""
     sources = workers[block.sources.start : block.sources.stop]
     targets = workers[block.targets.start : block.targets.stop]
     return (sources >= 0) & np.isin(sources, targets)

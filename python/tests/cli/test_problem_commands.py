@@ -139,3 +139,64 @@ def test_the_installed_command_gives_the_same_answer_each_time(problem, tmp_path
         subprocess.run([*command, *options], check=True, capture_output=True, timeout=60)
         outputs.append((tmp_path / name).read_bytes())
     assert outputs[0] == outputs[1]
+
+
+def test_compare(stormcut, tmp_path):
+    problem = GOLDEN / "diamond-10-optimal" / "problem.json"
+    picture = tmp_path / "bars.svg"
+    code, out, _ = stormcut(
+        "compare", problem, "--algorithms", "even,p-scheduler", "--picture", picture
+    )
+    assert code == 0
+    assert max(map(len, out.splitlines())) <= 100
+    assert "p-scheduler" in out
+    first = picture.read_bytes()
+    assert first.startswith(b"<?xml")
+    stormcut("compare", problem, "--algorithms", "even,p-scheduler", "--picture", picture)
+    assert picture.read_bytes() == first
+    code, out, _ = stormcut("compare", problem, "--algorithms", "even,p-scheduler", "--json")
+    even, p_scheduler = json.loads(out)
+    assert p_scheduler["metrics"]["inter_node_tuples_per_second"] == 11.0
+    assert even["metrics"]["nodes_used"] == 10
+
+
+def test_compare_says_why_an_algorithm_has_none(stormcut, tmp_path):
+    small = json.loads((GOLDEN / "diamond-10-optimal" / "problem.json").read_text())
+    small["nodes"] = [{**small["nodes"][0], "max_executors": 10, "ports": []}]
+    path = tmp_path / "small.json"
+    path.write_text(json.dumps(small))
+    code, out, _ = stormcut("compare", path, "--algorithms", "even", "--json")
+    assert code == 0
+    assert "binding constraint: slots" in json.loads(out)[0]["refusal"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--algorithms", "even,fastest"], "no algorithm 'fastest'"),
+        (["--picture", "bars.gif"], "must end in .svg or .png"),
+    ],
+)
+def test_compare_refuses_in_one_line(stormcut, problem, arguments, complaint):
+    code, out, err = stormcut("compare", problem, *arguments)
+    assert (code, out) == (2, "")
+    assert complaint in err
+    assert err.count("\n") == 1
+
+
+def test_explain(stormcut):
+    golden = GOLDEN / "thesis-even"
+    code, out, _ = stormcut("explain", golden / "problem.json", golden / "placement.json")
+    assert code == 0
+    assert "most traffic to other nodes" in out
+    assert max(map(len, out.splitlines())) <= 100
+    code, out, _ = stormcut(
+        "explain", golden / "problem.json", golden / "placement.json", "C2[0]", "--json"
+    )
+    assert code == 0
+    assert json.loads(out)[0]["slot"].startswith("n")
+    code, out, _ = stormcut("explain", golden / "problem.json", golden / "placement.json", "C2[0]")
+    assert "C2[0] is in n" in out
+    code, _, err = stormcut("explain", golden / "problem.json", golden / "placement.json", "zzz")
+    assert code == 2
+    assert "no such executor" in err

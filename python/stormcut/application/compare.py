@@ -1,0 +1,61 @@
+"""Runs several algorithms on one problem, side by side."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from stormcut.application.place import Solution, solve
+from stormcut.model.errors import Infeasible
+from stormcut.model.problem import Problem
+from stormcut.objective.contention import Contention, contention
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """What one algorithm made of a problem.
+
+    Either ``solution`` and ``contention`` are there, or ``refusal`` says why it has none.
+    ``seconds`` is wall time, the algorithm's own first-time preparations included.
+    """
+
+    algorithm: str
+    seconds: float
+    solution: Solution | None = None
+    contention: Contention | None = None
+    refusal: str | None = None
+
+
+def compare(problem: Problem, names: Sequence[str], seed: int) -> Iterator[Trial]:
+    """Yield a trial of each algorithm, in the order given, as soon as it ends.
+
+    Raises
+    ------
+    InvalidInput
+        There is no algorithm of one of these names, or the seed is negative.
+    """
+    for name in names:
+        start = time.perf_counter()
+        try:
+            solution = solve(problem, name, seed)
+        except Infeasible as refusal:
+            yield Trial(name, time.perf_counter() - start, refusal=str(refusal))
+            continue
+        took = time.perf_counter() - start
+        yield Trial(name, took, solution, contention(problem, solution.placement))
+
+
+def best_bound(trials: Sequence[Trial]) -> float | None:
+    """Return the highest lower bound that any of the trials has proven, None without one."""
+    bounds = [
+        trial.solution.certificate.lower_bound
+        for trial in trials
+        if trial.solution is not None and trial.solution.certificate is not None
+    ]
+    return max(bounds, default=None)
+
+
+def gap(value: float, bound: float) -> float:
+    """Return the largest part of a value that an optimum could save, given a lower bound."""
+    return max(0.0, value - bound) / value if value > 0 else 0.0

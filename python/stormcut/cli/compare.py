@@ -1,0 +1,158 @@
+"""`stormcut compare`: algorithms side by side on one problem."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from stormcut.adapters.json_document import write_bytes
+from stormcut.adapters.problem_file import read_problem
+from stormcut.application.compare import Trial, best_bound, gap
+from stormcut.application.compare import compare as run
+from stormcut.application.place import DEFAULT_SEED
+from stormcut.cli.steps import waiting
+from stormcut.model.errors import InvalidInput
+from stormcut.model.problem import Problem
+from stormcut.placement.registry import ALGORITHMS, algorithm
+from stormcut.report.comparison import draw_comparison
+
+WIDTH = 100
+PICTURE_FORMS = ("svg", "png")
+
+
+@click.command()
+@click.argument("problem", type=click.Path(path_type=Path))
+@click.option(
+    "--algorithms",
+    "names",
+    metavar="NAME,...",
+    help="Those to run, separated by commas; all of them without it.",
+)
+@click.option("--seed", type=int, default=DEFAULT_SEED, show_default=True, help="At least 0.")
+@click.option(
+    "--picture",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Draw the traffic that travels as a picture, FILE.svg or FILE.png.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+def compare(
+    problem: Path, names: str | None, seed: int, picture: Path | None, as_json: bool
+) -> None:
+    """Run algorithms side by side on PROBLEM.
+
+    The gap is how much of the tuples/s between nodes an optimum could save at most, by the best
+    bound that any of the algorithms has proven.
+
+    \b
+    Example:
+      stormcut compare problem.json --algorithms even,r-storm,cut --picture comparison.svg
+    """
+    chosen = names.split(",") if names is not None else list(ALGORITHMS)
+    for name in chosen:
+        algorithm(name)
+    form = _picture_form(picture)
+    console = Console(stderr=True)
+    with waiting(console, f"reading {problem}"):
+        question = read_problem(problem)
+    trials = _run(console, question, chosen, seed)
+    if picture is not None:
+        title = f"{problem.name}: {question.executor_count:,} executors"
+        write_bytes(picture, draw_comparison(trials, question.traffic.total, title, form))
+    if as_json:
+        click.echo(json.dumps([_document(trial, trials) for trial in trials], indent=2))
+        return
+    out = Console()
+    (out if out.is_terminal else Console(width=WIDTH)).print(_table(question, trials))
+    for trial in trials:
+        if trial.refusal is not None:
+            click.echo(f"{trial.algorithm}: {trial.refusal}")
+
+
+def _picture_form(picture: Path | None) -> str:
+    form = picture.suffix[1:].lower() if picture is not None else PICTURE_FORMS[0]
+    if form not in PICTURE_FORMS:
+        raise InvalidInput(f"must end in .svg or .png, not {picture}", "--picture")
+    return form
+
+
+def _run(console: Console, problem: Problem, names: Sequence[str], seed: int) -> list[Trial]:
+    trials: list[Trial] = []
+    running = run(problem, names, seed)
+    for position, name in enumerate(names, start=1):
+        with waiting(console, f"{name} ({position} of {len(names)})"):
+            trials.append(next(running))
+    return trials
+
+
+def _table(problem: Problem, trials: Sequence[Trial]) -> Table:
+    table = Table(box=SIMPLE_HEAD, header_style="bold")
+    table.add_column("algorithm", no_wrap=True)
+    for heading in (
+        "between\nnodes t/s",
+        "between\nworkers t/s",
+        "busiest\nCPU",
+        "busiest\nlink t/s",
+        "nodes",
+        "work-\ners",
+        "re-\nstarted",
+        "gap",
+        "seconds",
+    ):
+        table.add_column(heading, justify="right")
+    bound = best_bound(trials)
+    solved = [trial for trial in trials if trial.solution is not None]
+    best = min((_cut(trial) for trial in solved), default=0.0)
+    for trial in trials:
+        table.add_row(
+            trial.algorithm,
+            *_cells(trial, bound),
+            style="bold" if trial in solved and _cut(trial) <= best else None,
+        )
+    return table
+
+
+def _cut(trial: Trial) -> float:
+    assert trial.solution is not None
+    return trial.solution.metrics.inter_node_tuples_per_second
+
+
+def _cells(trial: Trial, bound: float | None) -> list[str]:
+    seconds = f"{trial.seconds:.2f}"
+    if trial.solution is None or trial.contention is None:
+        return ["none", *[""] * 7, seconds]
+    metrics, busiest = trial.solution.metrics, trial.contention
+    share = busiest.cpu_share
+    return [
+        f"{metrics.inter_node_tuples_per_second:,.1f}",
+        f"{metrics.inter_worker_tuples_per_second:,.1f}",
+        f"{busiest.cpu_percent:,.0f} pt" if share is None else f"{share:.0%}",
+        f"{busiest.link_tuples_per_second:,.1f}",
+        f"{metrics.nodes_used:,}",
+        f"{metrics.workers_used:,}",
+        f"{metrics.workers_restarted:,}",
+        "" if bound is None else f"{gap(_cut(trial), bound):.1%}",
+        seconds,
+    ]
+
+
+def _document(trial: Trial, trials: Sequence[Trial]) -> dict[str, object]:
+    document: dict[str, object] = {"algorithm": trial.algorithm, "seconds": trial.seconds}
+    if trial.solution is None or trial.contention is None:
+        return {**document, "refusal": trial.refusal}
+    bound, certificate = best_bound(trials), trial.solution.certificate
+    return {
+        **document,
+        "metrics": asdict(trial.solution.metrics),
+        "contention": asdict(trial.contention),
+        "gap": None if bound is None else gap(_cut(trial), bound),
+        "certificate": None if certificate is None else asdict(certificate),
+        "notes": list(trial.solution.notes),
+    }

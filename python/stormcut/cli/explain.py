@@ -1,0 +1,97 @@
+"""`stormcut explain`: why executors are where they are."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from stormcut.adapters.placement_file import PlacementFile, read_placement
+from stormcut.adapters.problem_file import read_problem
+from stormcut.application.explain import Explanation, worth_a_look
+from stormcut.application.explain import explain as explanation_of
+from stormcut.placement.registry import ALGORITHMS
+
+WIDTH = 100
+#: Executors that are explained if none is named.
+SHOWN = 10
+
+
+@click.command()
+@click.argument("problem", type=click.Path(path_type=Path))
+@click.argument("placement", type=click.Path(path_type=Path))
+@click.argument("executor", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+def explain(problem: Path, placement: Path, executor: str | None, as_json: bool) -> None:
+    """Say why executors of PLACEMENT are where they are.
+
+    EXECUTOR is component[i], or topology/component[i]. Without it, the executors that send and
+    receive most over the network are listed.
+
+    \b
+    Example:
+      stormcut explain problem.json placement.json 'count[1]'
+    """
+    document = read_placement(placement, read_problem(problem))
+    if executor is None:
+        names = worth_a_look(document.problem, document.placement, SHOWN)
+    else:
+        names = [executor]
+    found = [explanation_of(document.problem, document.placement, name) for name in names]
+    if as_json:
+        click.echo(json.dumps([{**asdict(e), "verdict": e.verdict} for e in found], indent=2))
+        return
+    out = Console()
+    console = out if out.is_terminal else Console(width=WIDTH)
+    if executor is None:
+        _print_overview(console, found)
+    else:
+        _print_one(console, document, found[0])
+
+
+def _print_overview(console: Console, found: list[Explanation]) -> None:
+    if not found:
+        console.print("No traffic crosses nodes: every executor is beside all it talks to.")
+        return
+    table = Table("executor", "slot", title="most traffic to other nodes", title_justify="left")
+    table.add_column("t/s to other nodes", justify="right")
+    table.add_column("why it is there")
+    for each in found:
+        table.add_row(
+            escape(each.executor), each.slot, f"{each.to_other_nodes:,.1f}", escape(each.verdict)
+        )
+    console.print(table)
+
+
+def _print_one(console: Console, document: PlacementFile, found: Explanation) -> None:
+    console.print(f"[bold]{escape(found.executor)}[/] is in {found.slot}: {escape(found.verdict)}.")
+    known = ALGORITHMS.get(document.algorithm)
+    if known is not None:
+        console.print(f"Placed by {known.name}: {escape(known.summary)}.")
+    if found.current is not None:
+        stays = found.current == found.slot
+        console.print("It stays where it runs." if stays else f"It runs in {found.current} now.")
+    console.print(
+        f"{found.in_worker:,.1f} tuples/s stay in its worker, {found.on_node:,.1f} on its node, "
+        f"{found.to_other_nodes:,.1f} go to and come from other nodes."
+    )
+    if found.peers:
+        table = Table("exchanges most with")
+        table.add_column("tuples/s", justify="right")
+        table.add_column("which is in the")
+        for peer in found.peers:
+            table.add_row(escape(peer.name), f"{peer.tuples_per_second:,.1f}", peer.distance)
+        console.print(table)
+    if found.alternatives:
+        table = Table("if it moved to")
+        table.add_column("tuples/s between nodes", justify="right")
+        table.add_column("allowed")
+        for other in found.alternatives:
+            blocked = "yes" if other.blocked_by is None else f"no: {other.blocked_by}"
+            table.add_row(other.node, f"{other.change:+,.1f}", escape(blocked))
+        console.print(table)

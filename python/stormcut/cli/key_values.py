@@ -1,0 +1,24 @@
+"""``KEY=VALUE`` texts on the command line."""
+
+from __future__ import annotations
+
+from stormcut.model.errors import InvalidInput
+
+
+def parse_pairs(pairs: tuple[str, ...]) -> dict[str, str]:
+    """Return ``KEY=VALUE`` texts as a mapping.
+
+    Raises
+    ------
+    InvalidInput
+        A text has another form, or a key occurs twice.
+    """
+    options: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not key or not equals:
+            raise InvalidInput(f"must be KEY=VALUE, not {pair!r}", "--option")
+        if key in options:
+            raise InvalidInput("given twice", f"option {key}")
+        options[key] = value
+    return options
