@@ -4,39 +4,93 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import click
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
-from stormcut.placement.registry import ALGORITHMS, Algorithm
+from stormcut.placement.registry import ALGORITHMS, Algorithm, algorithm
 
 WIDTH = 100
 
 
 @click.command()
+@click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-def algorithms(as_json: bool) -> None:
-    """List the placement algorithms.
+def algorithms(name: str | None, as_json: bool) -> None:
+    """List the placement algorithms, or the options of the one called NAME.
 
     \b
     Example:
       stormcut algorithms --json
+      stormcut algorithms p-scheduler
     """
+    chosen = [algorithm(name)] if name is not None else list(ALGORITHMS.values())
     if as_json:
-        click.echo(json.dumps([_document(each) for each in ALGORITHMS.values()], indent=2))
+        click.echo(json.dumps([_document(each) for each in chosen], indent=2))
         return
-    table = Table("name", "what", "exact", "needs traffic")
+    out = Console(highlight=False)
+    console = Console(width=min(WIDTH, out.width) if out.is_terminal else WIDTH, highlight=False)
+    if name is None:
+        console.print(_table())
+        console.print("Options of one: stormcut algorithms NAME")
+        return
+    console.print(f"[bold]{chosen[0].name}[/] {escape(chosen[0].summary)}")
+    console.print(f"Source: {escape(chosen[0].source)}")
+    console.print(_options(chosen[0]))
+
+
+def _table() -> Table:
+    table = Table(box=SIMPLE_HEAD, header_style="bold")
+    table.add_column("name", no_wrap=True)
+    table.add_column("what")
+    table.add_column("source")
     for each in ALGORITHMS.values():
-        options = ", ".join(f"{field.name} ({field.default})" for field in fields(each.options))
+        marks = [text for text, holds in _marks(each) if holds]
+        what = f"{each.summary} ({', '.join(marks)})" if marks else each.summary
+        table.add_row(each.name, escape(what), escape(each.source))
+    return table
+
+
+def _marks(each: Algorithm) -> tuple[tuple[str, bool], ...]:
+    return ("exact", each.exact), ("needs traffic", each.needs_traffic)
+
+
+def _options(chosen: Algorithm) -> Table | str:
+    types = get_type_hints(chosen.options)
+    if not fields(chosen.options):
+        return "It has no options."
+    table = Table("option", "default", "values", "what it sets", box=SIMPLE_HEAD)
+    for field in fields(chosen.options):
         table.add_row(
-            each.name,
-            f"{each.summary}\nSource: {each.source}\nOptions: {options or 'none'}",
-            "yes" if each.exact else "no",
-            "yes" if each.needs_traffic else "no",
+            field.name,
+            escape(_text(field.default)),
+            _values(types[field.name]),
+            escape(field.metadata.get("help", "")),
         )
-    console = Console()
-    Console(width=min(WIDTH, console.width) if console.is_terminal else WIDTH).print(table)
+    return table
+
+
+def _text(default: Any) -> str:
+    """Return a default as it is written on the command line."""
+    if isinstance(default, bool) or default is None:
+        return str(default).lower()
+    return ",".join(default) if isinstance(default, tuple) else str(default)
+
+
+def _values(kind: Any) -> str:
+    if get_origin(kind) is Literal:
+        return ", ".join(get_args(kind))
+    if get_origin(kind) is tuple:
+        return "a list: a,b,..."
+    plain = {int: "whole number", float: "number", bool: "true, false", str: "text"}
+    if kind in plain:
+        return plain[kind]
+    inner = [each for each in get_args(kind) if each is not type(None)]
+    return f"{_values(inner[0])}, none"
 
 
 def _document(algorithm: Algorithm) -> dict[str, object]:

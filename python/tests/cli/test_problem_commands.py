@@ -4,11 +4,13 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from stormcut.cli.main import main
+from stormcut.placement.registry import ALGORITHMS
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -200,3 +202,13 @@ def test_explain(stormcut):
     code, _, err = stormcut("explain", golden / "problem.json", golden / "placement.json", "zzz")
     assert code == 2
     assert "no such executor" in err
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_every_option_of_an_algorithm_is_shown_and_explained(stormcut, name):
+    code, out, _ = stormcut("algorithms", name)
+    assert code == 0
+    assert max(map(len, out.splitlines())) <= 100
+    for field in fields(ALGORITHMS[name].options):
+        assert field.name in out
+        assert field.metadata["help"]

@@ -1,0 +1,28 @@
+"""What a page of results says of the machine and the command that made it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import psutil
+
+
+def made_by(*packages: str) -> str:
+    """Return one paragraph: command, machine, versions of Python and packages."""
+    memory = psutil.virtual_memory().total / 2**30
+    versions = ", ".join(f"{name} {version(name)}" for name in packages)
+    return (
+        f"Made by `.stormcut/venv/bin/python {' '.join(sys.argv)}` on {os.cpu_count()} cores "
+        f"({_processor()}), {memory:.0f} GiB, {platform.system()} {platform.release()}, "
+        f"Python {platform.python_version()}{', ' if versions else ''}{versions}."
+    )
+
+
+def _processor() -> str:
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
