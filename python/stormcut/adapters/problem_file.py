@@ -53,29 +53,32 @@ def read_problem(path: Path) -> Problem:
 
 
 def _something_else(path: Path) -> InvalidInput | None:
-    """Return what to do with a file that is no problem but made for one, None if it is neither."""
+    """Return what to do with a file that other programs made, None if it is nothing we know."""
     try:
         content = path.read_bytes()
-        if content.startswith(GZIP_MAGIC):
-            with gzip.open(path) as file:
-                content = file.read(len(THRIFT_SPOUTS))
-        if content.startswith(THRIFT_SPOUTS):
-            what = f"is a serialised Storm topology, no {FORMAT}"
-            return InvalidInput(f"{what}: make one with `stormcut import storm`", str(path))
-        members = json.loads(content)
+        packed = content.startswith(GZIP_MAGIC)
+        if (gzip.decompress(content) if packed else content).startswith(THRIFT_SPOUTS):
+            what = "a serialised Storm topology: make a problem of it with `stormcut import storm`"
+        elif packed:
+            what = "gzip: unpack it, or import it with `stormcut import storm` if Storm stored it"
+        else:
+            what = _other_json(json.loads(content))
     except (OSError, EOFError, ValueError, RecursionError, zlib.error):
         return None
+    return InvalidInput(f"is no {FORMAT} but {what}", str(path)) if what else None
+
+
+def _other_json(members: Any) -> str:
     if not isinstance(members, dict) or "format" in members:
-        return None
+        return ""
     if "supervisors" in members:
-        what = f"is a table of supervisors, no {FORMAT}"
-        advice = "give it to `stormcut import storm --supervisors`"
-    elif "nodes" in members and ("links" in members or "edges" in members):
-        what = f"is a bare graph, no {FORMAT}: it names no topologies and no cluster"
-        advice = 'write its links as "traffic" of a topology (docs/problem-format.md)'
-    else:
-        return None
-    return InvalidInput(f"{what}; {advice}", str(path))
+        return "a table of supervisors: give it to `stormcut import storm --supervisors`"
+    if "nodes" in members and ("links" in members or "edges" in members):
+        return (
+            'a bare graph without topologies or a cluster: write its links as "traffic" of a '
+            "topology's executors (docs/problem-format.md)"
+        )
+    return ""
 
 
 def within(path: Path, error: InvalidInput) -> InvalidInput:

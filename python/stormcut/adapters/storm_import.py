@@ -24,7 +24,6 @@ Apache Storm, storm.thrift (its structs are taken from streamparse) and ``StormC
 from __future__ import annotations
 
 import gzip
-import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -177,7 +176,7 @@ def read_topology(files: TopologyFiles, rate: float, keep_workers: bool) -> Topo
     """Return one topology; see `import_storm`."""
     struct = _decode(files.code)
     conf = _configuration(files.conf)
-    kinds = {name: "spout" for name in struct.spouts} | {name: "bolt" for name in struct.bolts}
+    kinds = dict.fromkeys(struct.spouts, "spout") | dict.fromkeys(struct.bolts, "bolt")
     specs = {**struct.spouts, **struct.bolts}
     components = {
         name: _component(name, kinds[name], specs[name].common, conf, files.code)

@@ -27,7 +27,12 @@ import numpy.typing as npt
 
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import Problem
-from stormcut.placement.java_order import clojure_map_order, hash_map_order, hash_set_order
+from stormcut.placement.java_order import (
+    clojure_map_order,
+    hash_map_order,
+    hash_set_order,
+    sort_key,
+)
 
 Ints = npt.NDArray[np.int64]
 
@@ -52,40 +57,63 @@ def place(problem: Problem, rng: np.random.Generator, options: Options) -> Place
     >>> place(Problem(nodes, (words,)), np.random.default_rng(0), Options()).slots.tolist()
     [0, 1, 0]
     """
-    slots = problem.current_slots().copy()
-    slots[slots >= problem.slot_count] = UNASSIGNED
+    slots = living_slots(problem)
     in_order = storm_slot_order(problem)
-    at = {topology.id: ordinal for ordinal, topology in enumerate(problem.topologies)}
     waiting = [
-        name for name in hash_map_order(at) if (slots[_executors(problem, at[name])] < 0).any()
+        topology
+        for topology in storm_topology_order(problem)
+        if (slots[executors_of(problem, topology)] < 0).any()
     ]
-    for position, name in enumerate(waiting):
-        own = slots[_executors(problem, at[name])]
+    for position, topology in enumerate(waiting):
+        own = slots[executors_of(problem, topology)]
         available = in_order[~np.isin(in_order, slots)]
-        _schedule(problem, at[name], own, available, len(waiting) - position)
+        wanted = wanted_workers(problem, topology, own, available, len(waiting) - position)
+        deal(problem, topology, own, available, wanted)
     return Placement(slots)
 
 
-def _executors(problem: Problem, topology: int) -> slice:
+def living_slots(problem: Problem) -> Ints:
+    """Return a copy of the slots that executors hold now, those that no node offers left out."""
+    slots = problem.current_slots().copy()
+    slots[slots >= problem.slot_count] = UNASSIGNED
+    return slots
+
+
+def executors_of(problem: Problem, topology: int) -> slice:
+    """Return the executor ordinals of a topology."""
     first, last = problem.topology_offsets[topology : topology + 2].tolist()
     return slice(first, last)
 
 
-def _schedule(problem: Problem, topology: int, own: Ints, available: Ints, waiting: int) -> None:
-    """Assign the executors of one topology that run nowhere; ``own`` holds their slots.
+def wanted_workers(
+    problem: Problem, topology: int, own: Ints, available: Ints, waiting: int
+) -> int:
+    """Return how many workers a topology asks for.
 
-    ``waiting`` topologies, this one included, still want slots.
+    ``own`` holds the slots of its executors, ``available`` all free ones; ``waiting`` topologies,
+    this one included, still want some.
     """
+    workers = problem.topologies[topology].workers
+    if workers is None:
+        return len(np.unique(own[own >= 0])) - (-len(available) // waiting)
+    return workers
+
+
+def deal(problem: Problem, topology: int, own: Ints, available: Ints, wanted: int) -> None:
+    """Assign the executors of one topology that run nowhere, in place in ``own``."""
     alive = len(np.unique(own[own >= 0]))
-    wanted = problem.topologies[topology].workers
-    if wanted is None:
-        wanted = alive + -(-len(available) // waiting)
     total = min(wanted, len(available) + alive)
     chosen = sort_slots(problem, available.tolist())[: max(0, total - alive)]
     order = storm_executor_order(problem, topology)
     idle = order[own[order] < 0]
     if chosen:
         own[idle] = np.resize(np.array(chosen, dtype=np.int64), len(idle))
+
+
+def storm_topology_order(problem: Problem) -> list[int]:
+    """Return the topologies in the order of Storm's ``Topologies.getTopologies``."""
+    at = {topology.id: ordinal for ordinal, topology in enumerate(problem.topologies)}
+    return [at[name] for name in hash_map_order(at)]
 
 
 def storm_slot_order(problem: Problem) -> Ints:
@@ -114,9 +142,7 @@ def storm_executor_order(problem: Problem, topology: int) -> Ints:
 
     Storm numbers the tasks of components sorted by name (as Java sorts strings).
     """
-    components = sorted(
-        problem.topologies[topology].components, key=lambda c: c.name.encode("utf-16-be")
-    )
+    components = sorted(problem.topologies[topology].components, key=lambda c: sort_key(c.name))
     offsets = problem.topologies[topology].offsets
     parts = [np.arange(offsets[c.name], offsets[c.name] + c.executors) for c in components]
     return np.concatenate(parts).astype(np.int64) if parts else np.zeros(0, dtype=np.int64)

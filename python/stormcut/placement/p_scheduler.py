@@ -33,10 +33,9 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 
-from stormcut.model.errors import Infeasible, InvalidInput
+from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.objective.verify import exceeds
@@ -45,25 +44,23 @@ from stormcut.placement.capacity import loads as executor_loads
 from stormcut.placement.partition import Method, numbered_by_first_vertex, partition, traffic_graph
 from stormcut.placement.repair import repair
 from stormcut.placement.tenancy import limit_topologies
+from stormcut.placement.thesis import (
+    ThesisOptions,
+    match_parts,
+    notes,
+    require_profile,
+    shares,
+)
 from stormcut.placement.workers import fill_slots
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-#: Steps from ``cpu_share`` to 100 % when nodes have to be over-committed.
-SHARE_STEPS = 8
-
 
 @dataclass(frozen=True)
-class Options:
+class Options(ThesisOptions):
     """What can be set; names as in the thesis's formulas where it has any."""
 
-    cpu_share: float = field(
-        default=0.8, metadata={"help": "share of a node's CPU that may be used (Eq. 7.2)"}
-    )
-    max_tasks_per_worker: int = field(
-        default=5, metadata={"help": "most executors of a worker while slots last (Eq. 7.3)"}
-    )
     partitioner: Method = field(
         default="recursive",
         metadata={"help": "recursive bisection, or the better of that and direct k-way"},
@@ -71,17 +68,6 @@ class Options:
     capacity: Literal["refuse", "smallest"] = field(
         default="refuse", metadata={"help": "nodes of different capacity: refuse, or use smallest"}
     )
-
-    def __post_init__(self) -> None:
-        if not 0 < self.cpu_share <= 1:
-            raise InvalidInput(
-                f"must be above 0 and at most 1, not {self.cpu_share:g}", "option cpu_share"
-            )
-        if self.max_tasks_per_worker < 1:
-            raise InvalidInput(
-                f"must be at least 1, not {self.max_tasks_per_worker}",
-                "option max_tasks_per_worker",
-            )
 
 
 def place(problem: Problem, rng: np.random.Generator, options: Options) -> Placement:
@@ -95,22 +81,16 @@ def place(problem: Problem, rng: np.random.Generator, options: Options) -> Place
     if not problem.executor_count:
         return Placement(np.zeros(0, dtype=np.int64))
     able = hosts(problem)
-    _check(problem, able, options)
+    require_profile("p-scheduler", problem, able)
+    _require_equal_nodes(able, options)
     seed = int(rng.integers(2**31))
     graph = traffic_graph(problem.traffic, problem.executor_count)
     parts, nodes = _level_one(problem, able, graph, options, seed)
     slots = fill_slots(problem, graph, nodes[parts], options.max_tasks_per_worker, seed)
-    return Placement(slots, tuple(_notes(problem, able, nodes[parts], slots, options)))
+    return Placement(slots, tuple(notes(problem, able, nodes[parts], slots, options)))
 
 
-def _check(problem: Problem, hosts: Hosts, options: Options) -> None:
-    if not len(hosts.ordinals):
-        raise Infeasible("p-scheduler found none: no node has a slot and capacity left", "slots")
-    if problem.traffic.total <= 0:
-        raise Infeasible("p-scheduler does not schedule without traffic: measure it", "traffic")
-    by_cpu = np.isfinite(hosts.limits[:, CPU]).any()
-    if by_cpu and problem.executor_cpu.sum() <= 0:
-        raise Infeasible("p-scheduler does not schedule without CPU loads: measure them", "traffic")
+def _require_equal_nodes(hosts: Hosts, options: Options) -> None:
     for resource, name in ((CPU, "cpu"), (EXECUTORS, "max_executors")):
         values = np.unique(hosts.limits[:, resource])
         if len(values) > 1 and options.capacity == "refuse":
@@ -126,10 +106,7 @@ def _level_one(
 ) -> tuple[Ints, Ints]:
     """Return (part of each executor, node ordinal of each part)."""
     loads = executor_loads(problem)
-    steps = np.linspace(options.cpu_share, 1.0, SHARE_STEPS)
-    # Without a limit of CPU a larger share changes nothing.
-    shares = steps if np.isfinite(hosts.limits[:, CPU]).any() else steps[:1]
-    for share in shares.tolist():
+    for share in shares(hosts, options.cpu_share):
         for count in _node_counts(loads, hosts, share):
             limits = _limits(hosts, share, count)
             divided = _divide(problem, hosts, graph, loads, limits, count, options, seed)
@@ -227,41 +204,4 @@ def _match(problem: Problem, hosts: Hosts, loads: Floats, parts: Ints) -> Ints |
     allowed = tenants.sum(axis=1)[:, None] <= hosts.slots
     for resource in range(loads.shape[1]):
         allowed &= ~exceeds(totals[:, resource][:, None], hosts.limits[:, resource])
-    staying = _staying(problem, hosts, parts, count)
-    cost = -staying * float(count * count * most + 1)
-    cost += np.outer(np.arange(count, 0, -1), np.arange(most))
-    try:
-        chosen = linear_sum_assignment(np.where(allowed, cost, np.inf))[1]
-    except ValueError:  # scipy's way to say that no assignment is allowed
-        return None
-    result: Ints = hosts.ordinals[chosen]
-    return result
-
-
-def _staying(problem: Problem, hosts: Hosts, parts: Ints, count: int) -> Floats:
-    """Return how many executors of each part run on each host now, shape (parts, hosts)."""
-    current = problem.current_slots()
-    running = current >= 0
-    position = np.full(int(problem.slot_hosts.max(initial=0)) + 1, -1, dtype=np.int64)
-    position[hosts.ordinals] = np.arange(len(hosts.ordinals))
-    at = position[problem.slot_hosts[current[running]]]
-    staying = np.zeros((count, len(hosts.ordinals)))
-    np.add.at(staying, (parts[running][at >= 0], at[at >= 0]), 1.0)
-    return staying
-
-
-def _notes(
-    problem: Problem, hosts: Hosts, nodes: Ints, slots: Ints, options: Options
-) -> Iterator[str]:
-    used = np.bincount(nodes, weights=problem.executor_cpu, minlength=len(problem.nodes))
-    share = hosts.limits[:, CPU] * options.cpu_share
-    over = exceeds(used[hosts.ordinals], share)
-    if over.any():
-        names = ", ".join(problem.nodes[n].id for n in hosts.ordinals[over])
-        yield f"over-committed: above {options.cpu_share:.0%} of CPU on {names}"
-    largest = int(np.bincount(slots).max())
-    if largest > options.max_tasks_per_worker:
-        yield (
-            f"T exceeded: a worker holds {largest} executors, more than "
-            f"{options.max_tasks_per_worker}, for want of slots"
-        )
+    return match_parts(problem, hosts, parts, allowed)

@@ -1,32 +1,50 @@
-"""Graph partitioning with METIS.
-
-References
-----------
-G. Karypis and V. Kumar, "A fast and high quality multilevel scheme for partitioning irregular
-graphs", SIAM J. Sci. Comput. 20 (1998).
-"""
+"""Graph partitioning: METIS, and others to compare with, each in a process of its own."""
 
 from __future__ import annotations
 
+import importlib.util
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import coo_array, csr_array
 
+from stormcut.model.errors import InvalidInput
 from stormcut.model.traffic import Traffic
 from stormcut.placement.native import call
+from stormcut.placement.partitioners import kahip, metis, mt_kahypar
+from stormcut.placement.partitioners.task import PartitionTask
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
+#: METIS's schemes.
 Method = Literal["recursive", "kway"]
 
-#: METIS adds weights in 32-bit integers.
+Partitioner = Literal["metis", "kahip", "mt-kahypar"]
+
+#: Presets of each partitioner, its default first.
+PRESETS: dict[Partitioner, tuple[str, ...]] = {
+    "metis": metis.PRESETS,
+    "kahip": kahip.PRESETS,
+    "mt-kahypar": mt_kahypar.PRESETS,
+}
+
+_DIVIDE: dict[Partitioner, Callable[[PartitionTask], Ints]] = {
+    "metis": metis.divide,
+    "kahip": kahip.divide,
+    "mt-kahypar": mt_kahypar.divide,
+}
+
+#: Modules of those that are not installed with stormcut.
+_OPTIONAL: dict[Partitioner, str] = {"kahip": "kahip", "mt-kahypar": "mtkahypar"}
+
+#: Partitioners add weights in 32-bit integers.
 LARGEST_SUM = 2**30
 
 #: METIS takes a second for a million edges; a call that takes this long hangs.
-METIS_SECONDS = 600.0
+SECONDS = 600.0
 
 
 def traffic_graph(traffic: Traffic, executors: int) -> csr_array:
@@ -71,47 +89,101 @@ def partition(
     if parts >= vertices:
         return np.arange(vertices, dtype=np.int64)
     if graph.nnz == 0:
-        return numbered_by_first_vertex(_deal(weights, parts))
-    result = call(
-        metis,
-        METIS_SECONDS,
-        parts,
+        return numbered_by_first_vertex(_deal(weights, np.ones(parts)))
+    shares = np.full(parts, 1 / parts)
+    return numbered_by_first_vertex(_call(graph, shares, weights, seed, "metis", method, None))
+
+
+def divide(
+    graph: csr_array,
+    shares: Floats,
+    weights: Floats,
+    seed: int,
+    partitioner: Partitioner = "metis",
+    preset: str | None = None,
+    imbalance: float | None = None,
+) -> Ints:
+    """Divide vertices into parts of given shares of the weight with little traffic between them.
+
+    Parameters
+    ----------
+    graph : csr_array of shape (n, n)
+        Symmetric traffic without a diagonal.
+    shares : array of shape (parts,)
+        Wanted share of each part, above 0, in any unit.
+    weights : array of shape (n,)
+    seed : int
+        From 0 to 2**31 - 1.
+    preset : str, optional
+        One of ``PRESETS[partitioner]``, None for the first.
+    imbalance : float, optional
+        Part of its share by which a part may exceed it, None for the partitioner's own default.
+        Partitioners do not always keep to it.
+
+    Returns
+    -------
+    array of shape (n,)
+        Part of each vertex as a position in ``shares``; parts may be empty.
+
+    Raises
+    ------
+    InvalidInput
+        The partitioner is not installed.
+    NativeFailure
+        It crashed or hangs.
+    """
+    vertices, parts = graph.shape[0], len(shares)
+    require_installed(partitioner)
+    if parts <= 1:
+        return np.zeros(vertices, dtype=np.int64)
+    if parts >= vertices:
+        # One vertex a part at most: the heaviest to the largest.
+        result = np.empty(vertices, dtype=np.int64)
+        largest = np.argsort(-shares, kind="stable")[:vertices]
+        result[np.argsort(-weights, kind="stable")] = largest
+        return result
+    if graph.nnz == 0:
+        return _deal(weights, shares)
+    preset = PRESETS[partitioner][0] if preset is None else preset
+    return _call(graph, shares / shares.sum(), weights, seed, partitioner, preset, imbalance)
+
+
+def require_installed(partitioner: Partitioner) -> None:
+    """Return if a partitioner is installed.
+
+    Raises
+    ------
+    InvalidInput
+        It is not; says how to get it.
+    """
+    module = _OPTIONAL.get(partitioner)
+    if module is not None and importlib.util.find_spec(module) is None:
+        raise InvalidInput(
+            f"{partitioner} is not installed; pip install 'stormcut[partitioners]'",
+            "option partitioner",
+        )
+
+
+def _call(
+    graph: csr_array,
+    shares: Floats,
+    weights: Floats,
+    seed: int,
+    partitioner: Partitioner,
+    preset: str,
+    imbalance: float | None,
+) -> Ints:
+    task = PartitionTask(
         graph.indptr,
         graph.indices,
-        integer_weights(weights),
         np.maximum(1, integer_weights(graph.data)),
+        integer_weights(weights),
+        shares,
+        imbalance,
+        preset,
         seed,
-        method == "recursive",
     )
-    return numbered_by_first_vertex(result)
-
-
-def metis(
-    parts: int,
-    starts: Ints,
-    neighbours: Ints,
-    vertex_weights: Ints,
-    edge_weights: Ints,
-    seed: int,
-    recursive: bool,
-) -> Ints:
-    """Return METIS's part of each vertex of a graph in compressed rows.
-
-    For the native server (see `native`): METIS ends the process on inputs that it dislikes.
-    """
-    import pymetis
-
-    options = pymetis.Options()
-    options.seed = seed
-    result = pymetis.part_graph(
-        parts,
-        adjacency=pymetis.CSRAdjacency(adj_starts=starts, adjacent=neighbours),
-        vweights=vertex_weights,
-        eweights=edge_weights,
-        recursive=recursive,
-        options=options,
-    )
-    return np.asarray(result.vertex_part, dtype=np.int64)
+    return call(_DIVIDE[partitioner], SECONDS, task)
 
 
 def integer_weights(weights: Floats) -> Ints:
@@ -139,12 +211,12 @@ def numbered_by_first_vertex(parts: Ints) -> Ints:
     return rank[inverse]
 
 
-def _deal(weights: Floats, parts: int) -> Ints:
-    """Give each vertex, heaviest first, to the lightest part."""
+def _deal(weights: Floats, shares: Floats) -> Ints:
+    """Give each vertex, heaviest first, to the part that is emptiest for its share."""
     result = np.empty(len(weights), dtype=np.int64)
-    totals, counts = np.zeros(parts), np.zeros(parts, dtype=np.int64)
+    totals, counts = np.zeros(len(shares)), np.zeros(len(shares), dtype=np.int64)
     for vertex in np.argsort(-weights, kind="stable"):
-        part = np.lexsort((counts, totals))[0]
+        part = np.lexsort((counts / shares, (totals + weights[vertex]) / shares))[0]
         result[vertex] = part
         totals[part] += weights[vertex]
         counts[part] += 1

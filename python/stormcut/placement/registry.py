@@ -59,6 +59,7 @@ class Algorithm:
 
 
 _THESIS = "Eskandari, thesis on task scheduling in data stream processing systems"
+_MODEL_DRIVEN = "Shukla and Simmhan, model-driven scheduling, JPDC 117 (2018)"
 
 _ALGORITHMS = (
     Algorithm(
@@ -68,11 +69,111 @@ _ALGORITHMS = (
         "even",
     ),
     Algorithm(
+        "default",
+        "even, after freeing the workers whose number of executors is uneven",
+        "Apache Storm 1.2.4, DefaultScheduler",
+        "default",
+    ),
+    Algorithm(
+        "r-storm",
+        "connected executors side by side on the nodes with most CPU and memory left",
+        "Apache Storm 1.2.4, ResourceAwareScheduler with DefaultResourceAwareStrategy",
+        "r_storm",
+    ),
+    Algorithm(
         "p-scheduler",
         "fewest nodes that carry the load, METIS cuts the traffic between them",
         f"Eskandari et al., P-Scheduler, ACSW 2016; {_THESIS}, chapter 7",
         "p_scheduler",
         needs_traffic=True,
+    ),
+    Algorithm(
+        "t3-scheduler",
+        "fills nodes, largest first, with groups of executors that exchange most",
+        f"Eskandari et al., T3-Scheduler, FGCS 89 (2018); {_THESIS}, chapter 8",
+        "t3_scheduler",
+        needs_traffic=True,
+    ),
+    Algorithm(
+        "i-scheduler",
+        "fuses well connected executors until a solver can place what is left",
+        f"Eskandari et al., I-Scheduler, 2018; {_THESIS}, chapter 9",
+        "i_scheduler",
+        needs_traffic=True,
+    ),
+    Algorithm(
+        "metis-tasks",
+        "a graph partitioner divides the executors straight into workers, one for each node",
+        "Fischer and Bernstein, workload scheduling by graph partitioning, IEEE Big Data 2015",
+        "metis_tasks",
+    ),
+    Algorithm(
+        "r-storm-distance",
+        "executors breadth-first from the spouts to the node closest in resources and network",
+        "Peng et al., R-Storm, Middleware 2015; Apache Storm 1.0.x",
+        "r_storm_distance",
+    ),
+    Algorithm(
+        "pipeline-linear",
+        "transposes tasks over nodes, each sends to one at a time; blind to load and traffic",
+        "Tantalaki et al., pipeline-based linear scheduling, IEEE Access 2020",
+        "pipeline_linear",
+    ),
+    Algorithm(
+        "bframework",
+        "keeps operators with heavy output together, spreads the others; off-line and online",
+        "Mortazavi-Dehkordi and Zamanifar, Bframework, Intell. Data Anal. 23 (2019), reconstructed",
+        "bframework.scheduler",
+    ),
+    Algorithm(
+        "dsm",
+        "deals executors to the slots of all nodes in turn, blind to load, traffic and capacity",
+        f"{_MODEL_DRIVEN}, section 7.2",
+        "dsm",
+    ),
+    Algorithm(
+        "rsm",
+        "one executor of each component in turn to the node that it fits best, as R-Storm",
+        f"{_MODEL_DRIVEN}, section 7.3",
+        "rsm",
+    ),
+    Algorithm(
+        "sam",
+        "a slot of its own for each bundle of one component's executors that fills a core",
+        f"{_MODEL_DRIVEN}, section 7.4",
+        "sam",
+    ),
+    Algorithm(
+        "exact",
+        "proven least traffic between nodes, or the best found in time and a bound",
+        f"optimum of {_THESIS}, section 4.3; here by set partitioning over node patterns",
+        "exact",
+        exact=True,
+    ),
+    Algorithm(
+        "stromax",
+        "streams executors to the node with most neighbours and room; moves them off busy nodes",
+        "Jiang et al., StroMAX",
+        "stromax",
+    ),
+    Algorithm(
+        "ols-offline",
+        "fills workers along the streams, deals them to nodes; blind to load and traffic",
+        "Aniello, Baldoni and Querzoni, adaptive online scheduling in Storm, DEBS 2013, offline",
+        "ols_offline",
+    ),
+    Algorithm(
+        "ols",
+        "puts pairs of executors, then of workers, with most traffic together first",
+        "Aniello, Baldoni and Querzoni, adaptive online scheduling in Storm, DEBS 2013, online",
+        "ols",
+        needs_traffic=True,
+    ),
+    Algorithm(
+        "caps",
+        "searches for the plan whose busiest node has least CPU and network load",
+        "Wang et al., CAPSys: contention-aware task placement, EuroSys 2025",
+        "caps",
     ),
 )
 

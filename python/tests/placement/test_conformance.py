@@ -105,7 +105,7 @@ def test_names_of_nodes_do_not_change_the_worth(name, problem):
 @settings(max_examples=50)
 @given(problem=problems())
 def test_no_placement_is_below_a_bound_that_was_proven(name, problem):
-    found = [each for each in (raw(problem, name), raw(problem, "cut")) if each is not None]
+    found = [each for each in (raw(problem, name), raw(problem, "exact")) if each is not None]
     best = min((measure(problem, each).inter_node_tuples_per_second for each in found), default=0.0)
     for each in found:
         if each.bound is not None:

@@ -1,0 +1,1 @@
+"""Bframework, reconstructed: the paper's formulas, pseudo-code and parameters are lost."""

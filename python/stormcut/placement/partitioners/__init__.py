@@ -1,0 +1,1 @@
+"""Graph partitioners behind one function: ``divide(task) -> part of each vertex``."""

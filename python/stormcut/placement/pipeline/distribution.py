@@ -1,0 +1,168 @@
+"""Task distribution by matrix transposition (Algorithm 1).
+
+Tasks are dealt over nodes, t a component, and the matrix of component numbers is rearranged until
+every row holds each number once: task k of component c then sits at the column j with c in row k.
+
+Printed slips are read thus (numbers of the project's reading of the paper):
+
+- E1: the first matrix holds floor((iN + j) / t) (Eq. 4), not (iN + j) / N.
+- E2: N' = N / G. E3: floor in Eq. 6. E4: t rows.
+- E6, E7: the proofs hold although their steps do not. E8: more rows and blocks move than section
+  III.C counts, and the cost is O(tN), not linear in t' and N'.
+
+References
+----------
+N. Tantalaki et al., "Pipeline-Based Linear Scheduling of Big Data Streams in the Cloud", IEEE
+Access 2020, sections II and III.A.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Size of the matrices.
+
+    Parameters
+    ----------
+    tasks : int
+        t: tasks of every component, dummies included, at least 1.
+    nodes : int
+        N: nodes, and components, dummies included, at least 1.
+    """
+
+    tasks: int
+    nodes: int
+
+    @property
+    def block(self) -> int:
+        """Side of a square block: G = gcd(t, N)."""
+        return gcd(self.tasks, self.nodes)
+
+    @property
+    def classes(self) -> int:
+        """Rows of blocks: t' = t / G."""
+        return self.tasks // self.block
+
+    @property
+    def columns(self) -> int:
+        """Columns of blocks: N' = N / G."""
+        return self.nodes // self.block
+
+    @property
+    def inverse(self) -> int:
+        """Inverse of t' modulo N', 0 for N' = 1."""
+        return pow(self.classes, -1, self.columns)
+
+
+def padded_tasks(tasks: int, nodes: int) -> int:
+    """Return the smallest number of tasks, dummies added, that shares a divisor with ``nodes``.
+
+    Without a common divisor blocks hold one component, and nothing can be refined (section VII).
+    One node has none but 1, and needs none.
+
+    Examples
+    --------
+    >>> padded_tasks(4, 9), padded_tasks(6, 9), padded_tasks(3, 1)
+    (6, 6, 3)
+    """
+    while nodes > 1 and gcd(tasks, nodes) == 1:
+        tasks += 1
+    return tasks
+
+
+def initial(shape: Shape) -> Ints:
+    """Return the component of each dealt task, shape (t, N) (Eq. 4)."""
+    cells = np.arange(shape.tasks * shape.nodes, dtype=np.int64)
+    return cells.reshape(shape.tasks, shape.nodes) // shape.tasks
+
+
+def regrouped(matrix: Ints, shape: Shape) -> Ints:
+    """Return the matrix with rows of one class, equal modulo t', next to each other (Eq. 6)."""
+    row = np.arange(shape.tasks)
+    result = np.empty_like(matrix)
+    result[row // shape.classes + row % shape.classes * shape.block] = matrix
+    return result
+
+
+def blocks_spread(matrix: Ints, shape: Shape) -> Ints:
+    """Return the matrix with equal blocks of a row moved to different rows (Eq. 10)."""
+    blocks = _blocks(matrix, shape)
+    row, column = np.indices((shape.classes, shape.columns))
+    result = np.empty_like(blocks)
+    result[(row * shape.columns + column) % shape.classes, :, column] = blocks[row, :, column]
+    return result.reshape(matrix.shape)
+
+
+def diagonals_spread(matrix: Ints, shape: Shape) -> Ints:
+    """Return the matrix with equal elements of a block moved onto a diagonal (Eq. 11)."""
+    blocks = _blocks(matrix, shape)
+    row, column = np.indices((shape.block, shape.block))
+    result = np.empty_like(blocks)
+    result[:, (row + column) % shape.block, :, column] = blocks[:, row, :, column]
+    return result.reshape(matrix.shape)
+
+
+def _blocks(matrix: Ints, shape: Shape) -> Ints:
+    """Return a view with axes (block row, row in it, block column, column in it)."""
+    return matrix.reshape(shape.classes, shape.block, shape.columns, shape.block)
+
+
+def distribute(shape: Shape) -> Ints:
+    """Return the component at each (task, node), M'_inter of shape (t, N) (Algorithm 1).
+
+    Notes
+    -----
+    Takes O(t N). `component_at` gives single elements, and `task_nodes` the nodes of tasks, without
+    the matrix.
+
+    Examples
+    --------
+    >>> distribute(Shape(2, 4))
+    array([[0, 2, 1, 3],
+           [2, 0, 3, 1]])
+    """
+    matrix = regrouped(initial(shape), shape)
+    return diagonals_spread(blocks_spread(matrix, shape), shape)
+
+
+def component_at(shape: Shape, row: Ints, node: Ints) -> Ints:
+    """Return elements of M'_inter; rows 0 to N - 1 form a Latin square whatever t is.
+
+    For N > t the rows from t on are the blocks that section III.B appends to make it square; for
+    t > N rows repeat every N.
+    """
+    block, columns = shape.block, shape.columns
+    within_row = (node // block - row // block) * shape.inverse % columns
+    result: Ints = within_row + columns * ((row % block - node % block) % block)
+    return result
+
+
+def task_nodes(shape: Shape, component: int, tasks: Ints) -> Ints:
+    """Return the node of each of a component's tasks: the column of M'_inter that names it.
+
+    Notes
+    -----
+    O(1) for each task.
+    """
+    block, columns = shape.block, shape.columns
+    column = (tasks // block + component % columns * shape.classes) % columns
+    result: Ints = column * block + (tasks % block - component // columns) % block
+    return result
+
+
+def components_of_blocks(shape: Shape) -> Ints:
+    """Return the components in each block of the first row of blocks, ascending, (N', G): M'.
+
+    Every row of blocks holds the same sets.
+    """
+    first = np.arange(shape.columns) * shape.inverse % shape.columns
+    return first[:, None] + shape.columns * np.arange(shape.block)
