@@ -47,6 +47,6 @@ def test_an_orphaned_server_ends_itself():
 
 
 def test_an_algorithm_whose_partitioner_hangs_finds_none(monkeypatch):
-    monkeypatch.setattr(partition, "METIS_SECONDS", 0.0)
-    with pytest.raises(Infeasible, match="p-scheduler found none: metis gave no answer"):
+    monkeypatch.setattr(partition, "SECONDS", 0.0)
+    with pytest.raises(Infeasible, match=r"p-scheduler found none: .* gave no answer"):
         solve(microbenchmark("diamond", 10), "p-scheduler")
