@@ -22,6 +22,9 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
+#: Matrices of vertices and parts are built in pieces of about so many entries.
+MOST_ENTRIES = 2**22
+
 
 def repair(
     graph: csr_array, parts: Ints, loads: Floats, limits: Floats, most_parts: int
@@ -55,7 +58,11 @@ def repair(
 
 
 class _State:
-    """Parts with their loads, and each vertex's traffic with every part (built when needed)."""
+    """Parts with their loads, and the cheapest move of each vertex.
+
+    ``target`` and ``cost`` hold that move where ``stale`` does not say otherwise: a move changes
+    those of few vertices, so that it takes O(vertices + stale ones x parts).
+    """
 
     def __init__(self, graph: csr_array, parts: Ints, loads: Floats, limits: Floats) -> None:
         self.graph, self.loads, self.limits = graph, loads, limits
@@ -63,6 +70,10 @@ class _State:
         self.sizes = np.bincount(parts)
         self.totals = np.zeros((len(self.sizes), loads.shape[1]))
         np.add.at(self.totals, parts, loads)
+        self.cost = np.full(len(parts), np.inf)
+        self.own = np.zeros(len(parts))
+        self.target = np.zeros(len(parts), dtype=np.int64)
+        self.stale = np.ones(len(parts), dtype=bool)
 
     def overfull(self) -> Bools:
         """Return which parts are overfull, shape (parts,)."""
@@ -73,17 +84,27 @@ class _State:
         vertices = np.flatnonzero(overfull[self.parts])
         own = self.parts[vertices]
         relieves = (self._excess(own) * self.loads[vertices]).any(axis=1)
-        vertices, own = vertices[relieves], own[relieves]
+        vertices = vertices[relieves]
         if not len(vertices):
             return None
+        stale = vertices[self.stale[vertices]]
+        for few in np.array_split(stale, 1 + len(stale) * len(self.totals) // MOST_ENTRIES):
+            self._find_moves(few)
+        best = int(np.argmin(self.cost[vertices]))
+        vertex = int(vertices[best])
+        return (vertex, int(self.target[vertex])) if np.isfinite(self.cost[vertex]) else None
+
+    def _find_moves(self, vertices: Ints) -> None:
+        """Find the cheapest move of these vertices."""
+        at, own = np.arange(len(vertices)), self.parts[vertices]
         allowed = self._fits(vertices)
-        allowed[np.arange(len(vertices)), own] = False
-        if not allowed.any():
-            return None
+        allowed[at, own] = False
         traffic = self._traffic(vertices)
-        cost = traffic[np.arange(len(vertices)), own][:, None] - traffic
-        vertex, part = divmod(int(np.argmin(np.where(allowed, cost, np.inf))), cost.shape[1])
-        return int(vertices[vertex]), part
+        cost = np.where(allowed, traffic[at, own][:, None] - traffic, np.inf)
+        self.own[vertices] = traffic[at, own]
+        self.target[vertices] = np.argmin(cost, axis=1)
+        self.cost[vertices] = cost[at, self.target[vertices]]
+        self.stale[vertices] = False
 
     def _excess(self, parts: Ints) -> Bools:
         """Return which resources each of these parts exceeds, shape (len(parts), resources)."""
@@ -143,6 +164,27 @@ class _State:
         self.sizes[old] -= 1
         self.sizes[part] += 1
         self.parts[vertex] = part
+        begin, end = self.graph.indptr[vertex : vertex + 2]
+        self.stale[self.graph.indices[begin:end]] = True
+        self.stale[vertex] = True
+        self.stale |= self.target == part  # it has less room
+        self._offer(int(old))
+
+    def _offer(self, part: int) -> None:
+        """Let vertices go to a part that has more room than before, if that is cheaper."""
+        fresh = np.flatnonzero(~self.stale & (self.parts != part))
+        fits = ~exceeds(self.loads[fresh] + self.totals[part], self.limits).any(axis=1)
+        fresh = fresh if not self.sizes[part] else fresh[fits]
+        if not len(fresh):
+            return
+        members = np.flatnonzero(self.parts == part)
+        _, columns, rates = _rows(self.graph, members)
+        traffic = np.bincount(columns, weights=rates, minlength=len(self.parts))
+        cost = self.own[fresh] - traffic[fresh]
+        equal = (cost == self.cost[fresh]) & (part < self.target[fresh])
+        better = fresh[(cost < self.cost[fresh]) | equal]
+        self.cost[better] = self.own[better] - traffic[better]
+        self.target[better] = part
 
     def swap(self, one: int, other: int) -> None:
         """Exchange two vertices."""
@@ -154,6 +196,7 @@ class _State:
         """Add an empty part."""
         self.sizes = np.append(self.sizes, 0)
         self.totals = np.vstack((self.totals, np.zeros(self.totals.shape[1])))
+        self.stale[:] = True
 
 
 def _rows(graph: csr_array, vertices: Ints) -> tuple[Ints, Ints, Floats]:
