@@ -3,20 +3,43 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from stormcut.application.place import Solution, solve
 from stormcut.model.errors import Infeasible
 from stormcut.model.problem import Problem
 from stormcut.objective.contention import Contention, contention
 
+#: Settings of `cut` from least traffic to the evenest load of nodes.
+TRADE_OFF: tuple[Mapping[str, str], ...] = (
+    {},
+    {"balance": "2"},
+    {"balance": "1.5"},
+    {"balance": "1.2"},
+    {"balance": "1.05"},
+    {"objective": "contention"},
+)
+
+
+@dataclass(frozen=True)
+class Contender:
+    """An algorithm with options as texts."""
+
+    algorithm: str
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """Return its name with its options, for people."""
+        return " ".join([self.algorithm, *(f"{key}={text}" for key, text in self.options.items())])
+
 
 @dataclass(frozen=True, eq=False)
 class Trial:
     """What one algorithm made of a problem.
 
-    Either ``solution`` and ``contention`` are there, or ``refusal`` says why it has none.
+    ``algorithm`` is its name, with options if it had any. Either ``solution`` and ``contention``
+    are there, or ``refusal`` says why it has none.
     ``seconds`` is wall time, the algorithm's own first-time preparations included.
     """
 
@@ -27,18 +50,19 @@ class Trial:
     refusal: str | None = None
 
 
-def compare(problem: Problem, names: Sequence[str], seed: int) -> Iterator[Trial]:
-    """Yield a trial of each algorithm, in the order given, as soon as it ends.
+def compare(problem: Problem, contenders: Sequence[Contender], seed: int) -> Iterator[Trial]:
+    """Yield a trial of each contender, in the order given, as soon as it ends.
 
     Raises
     ------
     InvalidInput
-        There is no algorithm of one of these names, or the seed is negative.
+        There is no such algorithm or option, or the seed is negative.
     """
-    for name in names:
+    for contender in contenders:
+        name = str(contender)
         start = time.perf_counter()
         try:
-            solution = solve(problem, name, seed)
+            solution = solve(problem, contender.algorithm, seed, contender.options)
         except Infeasible as refusal:
             yield Trial(name, time.perf_counter() - start, refusal=str(refusal))
             continue

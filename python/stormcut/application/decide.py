@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 
-from stormcut.application.place import solve
+from stormcut.application.place import DEFAULT_ALGORITHM, solve
 from stormcut.application.situation import Situation, Workload, misfit, situation, workload
 from stormcut.model.cluster import ClusterState, RunningTopology, Worker
 from stormcut.model.errors import Infeasible
@@ -30,7 +30,7 @@ P_SCHEDULER = "p-scheduler"
 KEPT = "kept"
 
 #: An algorithm is asked at most so often for one topology.
-MAX_NODE_SETS = 8
+MAX_ATTEMPTS = 8
 #: Far above what was ever seen (2 or 3): an algorithm that breaks its word must not hang the brain.
 MAX_ROUNDS = 50
 
@@ -39,7 +39,7 @@ MAX_ROUNDS = 50
 class Settings:
     """How the brain decides; ``min_gain`` is a share of the present traffic between nodes."""
 
-    algorithm: str = P_SCHEDULER
+    algorithm: str = DEFAULT_ALGORITHM
     options: Mapping[str, str] = field(default_factory=dict)
     min_gain: float = 0.05
     seed: int = 0
@@ -250,20 +250,13 @@ class _Round:
         return f"; the profile does not fit: {reason}" if reason else ""
 
     def _solved(self, at: Situation) -> tuple[tuple[Worker, ...], str]:
-        """Return the algorithm's workers on the first set of nodes that suffices, and its notes."""
+        """Return the algorithm's workers from the first attempt that succeeds, and its notes."""
         refused: Infeasible | None = None
-        sets = iter([tuple(node for node in at.problem.nodes if node.ports)])
-        if self._settings.algorithm == P_SCHEDULER:
-            sets = node_sets(at.problem, self._settings)
-        for nodes in islice(sets, MAX_NODE_SETS):
+        algorithm, seed = self._settings.algorithm, self._settings.seed
+        for nodes, options in islice(attempts(at.problem, self._settings), MAX_ATTEMPTS):
             narrowed = at.narrowed(nodes)
             try:
-                solution = solve(
-                    narrowed.problem,
-                    self._settings.algorithm,
-                    self._settings.seed,
-                    solver_options(self._settings),
-                )
+                solution = solve(narrowed.problem, algorithm, seed, options)
             except Infeasible as error:
                 refused = error
                 continue
@@ -298,13 +291,25 @@ def _effect(outcome: _Outcome, before: Metrics | None, after: Metrics) -> str:
     return f": {change} {unit} between nodes; {used}, restarted {after.workers_restarted}"
 
 
-def solver_options(settings: Settings) -> dict[str, str]:
-    """Return the algorithm's options; P-Scheduler takes the smallest node's capacity.
+def attempts(
+    problem: Problem, settings: Settings
+) -> Iterator[tuple[tuple[Node, ...], dict[str, str]]]:
+    """Yield sets of nodes and options of the algorithm to try in turn, given ones unchanged.
 
-    What other topologies leave of the nodes is never equal, and P-Scheduler knows one capacity.
+    `cut` may fill nodes' CPU only in part, to the thesis's share, unless there is no other way.
+    P-Scheduler knows one capacity, and what other topologies leave of the nodes is never equal: it
+    takes the smallest node's.
     """
-    default = {"capacity": "smallest"} if settings.algorithm == P_SCHEDULER else {}
-    return default | dict(settings.options)
+    given, usable = dict(settings.options), tuple(node for node in problem.nodes if node.ports)
+    if settings.algorithm == P_SCHEDULER:
+        for nodes in node_sets(problem, settings):
+            yield nodes, {"capacity": "smallest"} | given
+        return
+    if not usable:
+        return
+    if settings.algorithm == DEFAULT_ALGORITHM and "cpu_share" not in given:
+        yield usable, given | {"cpu_share": str(p_scheduler.Options.cpu_share)}
+    yield usable, given
 
 
 def node_sets(problem: Problem, settings: Settings) -> Iterator[tuple[Node, ...]]:

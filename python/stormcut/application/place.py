@@ -19,7 +19,7 @@ from stormcut.placement.native import NativeFailure
 from stormcut.placement.registry import algorithm, parse_options
 
 DEFAULT_SEED = 1
-DEFAULT_ALGORITHM = "p-scheduler"
+DEFAULT_ALGORITHM = "cut"
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,8 @@ from stormcut.adapters.zookeeper import (
 )
 from stormcut.adapters.zookeeper_leader import Leadership
 from stormcut.application.brain import Brain
-from stormcut.application.decide import P_SCHEDULER, Settings, solver_options
+from stormcut.application.decide import Settings
+from stormcut.application.place import DEFAULT_ALGORITHM
 from stormcut.cli.key_values import parse_pairs
 from stormcut.cli.zookeeper_options import zookeeper_options
 from stormcut.model.cluster import ClusterState
@@ -54,7 +55,7 @@ SIGNAL_SECONDS = 0.2
 @click.option(
     "--algorithm",
     "algorithm_name",
-    default=P_SCHEDULER,
+    default=DEFAULT_ALGORITHM,
     show_default=True,
     help="See `stormcut algorithms`.",
 )
@@ -84,7 +85,7 @@ def brain(
       stormcut brain --zookeeper localhost:2181 --auth-file ~/.stormcut-auth
     """
     settings = Settings(algorithm_name, parse_pairs(options), min_gain)
-    parse_options(algorithm(algorithm_name), solver_options(settings))
+    parse_options(algorithm(algorithm_name), settings.options)
     _check_bind(bind, insecure_bind)
     credentials = read_auth_file(auth_file)
     _log_to_stderr()

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from stormcut.adapters.json_document import write_bytes
 from stormcut.adapters.problem_file import read_problem
-from stormcut.application.compare import Trial, best_bound, gap
+from stormcut.application.compare import TRADE_OFF, Contender, Trial, best_bound, gap
 from stormcut.application.compare import compare as run
 from stormcut.application.place import DEFAULT_SEED
 from stormcut.cli.steps import waiting
@@ -35,6 +35,11 @@ PICTURE_FORMS = ("svg", "png")
     metavar="NAME,...",
     help="Those to run, separated by commas; all of them without it.",
 )
+@click.option(
+    "--trade-off",
+    is_flag=True,
+    help="Also run cut from least traffic to the evenest load of nodes.",
+)
 @click.option("--seed", type=int, default=DEFAULT_SEED, show_default=True, help="At least 0.")
 @click.option(
     "--picture",
@@ -44,7 +49,12 @@ PICTURE_FORMS = ("svg", "png")
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def compare(
-    problem: Path, names: str | None, seed: int, picture: Path | None, as_json: bool
+    problem: Path,
+    names: str | None,
+    trade_off: bool,
+    seed: int,
+    picture: Path | None,
+    as_json: bool,
 ) -> None:
     """Run algorithms side by side on PROBLEM.
 
@@ -54,10 +64,9 @@ def compare(
     \b
     Example:
       stormcut compare problem.json --algorithms even,r-storm,cut --picture comparison.svg
+      stormcut compare problem.json --algorithms even,caps --trade-off
     """
-    chosen = names.split(",") if names is not None else list(ALGORITHMS)
-    for name in chosen:
-        algorithm(name)
+    chosen = _contenders(names, trade_off)
     form = _picture_form(picture)
     console = Console(stderr=True)
     with waiting(console, f"reading {problem}"):
@@ -76,6 +85,15 @@ def compare(
             click.echo(f"{trial.algorithm}: {trial.refusal}")
 
 
+def _contenders(names: str | None, trade_off: bool) -> list[Contender]:
+    """Return what to run: algorithms by name, without any all of them or the trade-off alone."""
+    every = [] if trade_off else list(ALGORITHMS)
+    chosen = names.split(",") if names is not None else every
+    settings = [Contender("cut", options) for options in TRADE_OFF] if trade_off else []
+    named = [Contender(algorithm(name).name) for name in chosen]
+    return [*(each for each in named if each not in settings), *settings]
+
+
 def _picture_form(picture: Path | None) -> str:
     form = picture.suffix[1:].lower() if picture is not None else PICTURE_FORMS[0]
     if form not in PICTURE_FORMS:
@@ -83,30 +101,32 @@ def _picture_form(picture: Path | None) -> str:
     return form
 
 
-def _run(console: Console, problem: Problem, names: Sequence[str], seed: int) -> list[Trial]:
+def _run(
+    console: Console, problem: Problem, contenders: Sequence[Contender], seed: int
+) -> list[Trial]:
     trials: list[Trial] = []
-    running = run(problem, names, seed)
-    for position, name in enumerate(names, start=1):
-        with waiting(console, f"{name} ({position} of {len(names)})"):
+    running = run(problem, contenders, seed)
+    for position, contender in enumerate(contenders, start=1):
+        with waiting(console, f"{contender} ({position} of {len(contenders)})"):
             trials.append(next(running))
     return trials
 
 
 def _table(problem: Problem, trials: Sequence[Trial]) -> Table:
-    table = Table(box=SIMPLE_HEAD, header_style="bold")
+    table = Table(box=SIMPLE_HEAD, header_style="bold", padding=(0, 0, 0, 1))
     table.add_column("algorithm", no_wrap=True)
     for heading in (
-        "between\nnodes t/s",
-        "between\nworkers t/s",
+        "between\nnodes\nt/s",
+        "between\nworkers\nt/s",
         "busiest\nCPU",
-        "busiest\nlink t/s",
+        "busiest\nlink\nt/s",
         "nodes",
         "work-\ners",
-        "re-\nstarted",
+        "re-\nstarts",
         "gap",
-        "seconds",
+        "s",
     ):
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", no_wrap=True)
     bound = best_bound(trials)
     solved = [trial for trial in trials if trial.solution is not None]
     best = min((_cut(trial) for trial in solved), default=0.0)
@@ -144,7 +164,7 @@ def _cells(trial: Trial, bound: float | None) -> list[str]:
 
 
 def _document(trial: Trial, trials: Sequence[Trial]) -> dict[str, object]:
-    document: dict[str, object] = {"algorithm": trial.algorithm, "seconds": trial.seconds}
+    document: dict[str, object] = {"algorithm": trial.algorithm, "s": trial.seconds}
     if trial.solution is None or trial.contention is None:
         return {**document, "refusal": trial.refusal}
     bound, certificate = best_bound(trials), trial.solution.certificate

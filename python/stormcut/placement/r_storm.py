@@ -21,9 +21,12 @@ Decisions
 - ``max_executors``, unknown to Storm 1.2.4, is a third resource if any node limits it, of which an
   executor needs 1; shares then cover three resources, as those of Storm 2 do.
 - Executors on slots that no node offers any more run nowhere.
-- Where what runs exceeds a node, Storm throws and Nimbus exits; here the node takes nothing more.
+- Where what runs exceeds a node, if only in the last digit of a sum, Storm throws and Nimbus exits;
+  here the node takes nothing more.
 - Storm adds loads up in the order of its hash maps, and so does this module, because ties between
   nodes hang on the last bit. Maps of executors are taken as filled in the order of their ids.
+- Storm chooses by sums made anew for each topology, and then counts its own sums down. Where these
+  differ in the last digit and a node is full, it gives the topology up, and so does this module.
 
 References
 ----------
@@ -67,6 +70,8 @@ MEMORY = 1
 DEFAULT_RACK = "/default-rack"
 #: What the names of components that Storm itself adds begin with.
 SYSTEM_PREFIX = "__"
+
+_ROUNDING = "by Storm's rounding, a node that is full to the last digit has less left than needed"
 
 
 @dataclass(frozen=True)
@@ -115,12 +120,13 @@ def place(problem: Problem, rng: np.random.Generator, options: Options) -> Place
         nodes = racks.ranked(ledger.free, existing)
         round_ = _Round(problem, slots, ledger.free, nodes, options.max_heap_mb)
         missing = next((each for each in executors if not round_.put(each, loads[each])), None)
-        if missing is not None:
-            notes.append(f"topology {ids[topology]} is not placed: {_refusal(problem, missing)}")
+        if missing is None and ledger.assign(topology, round_.workers):
+            for slot, members in round_.workers.items():
+                slots[members] = slot
             continue
-        for slot, members in round_.workers.items():
-            slots[members] = slot
-        ledger.assign(topology, round_.workers)
+        ledger.restore()
+        why = _ROUNDING if missing is None else _refusal(problem, missing)
+        notes.append(f"topology {ids[topology]} is not placed: {why}")
     return Placement(slots, tuple(notes))
 
 
@@ -377,13 +383,29 @@ class _Ledger:
             tasks = executor_map_order(t for t, slot in enumerate(at, start=1) if slot >= 0)
             if tasks:
                 self._record(topology, {task: at[task - 1] for task in tasks})
+        #: What nodes have left as counted down since a topology failed last.
+        self._counted = self.free.copy()
 
-    def assign(self, topology: int, workers: Mapping[int, Sequence[int]]) -> None:
-        """Take in new workers: executors by slot, slots in the order of first use."""
+    def restore(self) -> None:
+        """Forget what was counted down, as Storm does after a topology that it did not place."""
+        self._counted = self.free.copy()
+
+    def assign(self, topology: int, workers: Mapping[int, Sequence[int]]) -> bool:
+        """Take in new workers: executors by slot, slots in the order of first use.
+
+        Returns False, and takes in none, if what was counted down does not suffice.
+        """
+        for slot in self._by_hash(workers):
+            node, loads = self._problem.slot_node[slot], self._loads[workers[slot]]
+            left = np.subtract.accumulate(np.vstack((self._counted[node], loads)), axis=0)
+            if (loads > left[:-1]).any():
+                return False
+            self._counted[node] = left[-1]
         executors = _by_task(self._problem, topology)
         task_of = dict(zip(executors.tolist(), range(1, len(executors) + 1), strict=True))
         new = {task_of[e]: slot for slot in self._by_hash(workers) for e in workers[slot]}
         self._record(topology, new)
+        return True
 
     def _by_hash(self, slots: Iterable[int]) -> list[int]:
         """Return slots in the order of a hash map with Storm's ``WorkerSlot`` as keys."""

@@ -63,6 +63,12 @@ _MODEL_DRIVEN = "Shukla and Simmhan, model-driven scheduling, JPDC 117 (2018)"
 
 _ALGORITHMS = (
     Algorithm(
+        "cut",
+        "least traffic between nodes and racks within all limits; searched, with a certificate",
+        "stormcut's own, from the ideas of the others",
+        "cut.place",
+    ),
+    Algorithm(
         "even",
         "deals executors to slots in turn, blind to load, traffic and capacity",
         "Apache Storm 1.2.4, EvenScheduler",

@@ -83,7 +83,7 @@ def test_a_measured_topology_moves_for_less_traffic_and_then_stays():
     after = applied(state, [decision.part])
     (kept,) = decide(after, profiles, plan_of(state, first), DEFAULT).decided
     assert kept.part.workers == decision.part.workers
-    assert kept.part.algorithm == "p-scheduler"
+    assert kept.part.algorithm == "cut"
     assert kept.part.reason.startswith("kept")
 
 
@@ -140,9 +140,9 @@ def test_a_profile_may_lack_system_executors():
 
 
 def test_a_dead_worker_returns_to_where_the_plan_had_it():
-    running = dealt(topology("t", (4, 4)), [Slot("n1", 6702), Slot("n2", 6703)])
+    running = dealt(topology("t", (20, 20)), [Slot("n1", 6702), Slot("n2", 6703)])
     state = ClusterState(supervisors(3), (running,))
-    placed = decide(ClusterState(supervisors(3), (topology("t", (4, 4)),)), {}, None, DEFAULT)
+    placed = decide(ClusterState(supervisors(3), (topology("t", (20, 20)),)), {}, None, DEFAULT)
     plan = plan_of(state, placed)
     whole = applied(state, plan.topologies)
     half = replace(whole.topologies[0], assignment=whole.topologies[0].assignment[:1])

@@ -172,6 +172,22 @@ def test_compare_says_why_an_algorithm_has_none(stormcut, tmp_path):
     assert "binding constraint: slots" in json.loads(out)[0]["refusal"]
 
 
+def test_compare_shows_the_trade_off(stormcut, problem):
+    code, out, _ = stormcut("compare", problem, "--algorithms", "even", "--trade-off", "--json")
+    assert code == 0
+    trials = {trial["algorithm"]: trial for trial in json.loads(out)}
+    assert list(trials)[:3] == ["even", "cut", "cut balance=2"]
+    assert list(trials)[-1] == "cut objective=contention"
+    cuts = [
+        trial["metrics"]["inter_node_tuples_per_second"]
+        for trial in trials.values()
+        if "metrics" in trial
+    ]
+    assert trials["cut"]["metrics"]["inter_node_tuples_per_second"] == min(cuts)
+    code, out, _ = stormcut("compare", problem, "--trade-off")
+    assert max(map(len, out.splitlines())) <= 100
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

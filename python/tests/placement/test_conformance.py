@@ -45,7 +45,7 @@ HOPELESS = {
 
 
 #: Options under which the suite runs an algorithm.
-OPTIONS = {}
+OPTIONS = {"cut": {"effort": "0.05"}}
 #: Why an algorithm's placement may be worth something else when nodes have other names.
 DEPENDS_ON_NAMES = {
     "even": "Storm's order of nodes is the hash order of their names",

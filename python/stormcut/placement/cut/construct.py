@@ -37,7 +37,10 @@ Ints = npt.NDArray[np.int64]
 SLACK = 0.02
 
 #: Annealing steps for each executor, half of them where executors are, half where traffic is.
-STEPS = 200
+STEPS = 1000
+
+#: Annealing steps of any topology at least.
+LEAST_STEPS = 100_000
 
 #: Smaller problems get as many steps as one of so many executors.
 LEAST_EXECUTORS = 10_000
@@ -47,6 +50,9 @@ HEATS = (0.05, 0.8)
 
 #: Share of a node's room that large executors may leave idle without counting as wasted.
 COARSE = 0.25
+
+#: Nodes of a topology for each that it is offered besides, of those that are left.
+SPARE = 3
 
 #: Orders of topologies that are tried.
 ATTEMPTS = 40
@@ -77,17 +83,47 @@ def fill(instance: Instance, rng: np.random.Generator, effort: float = 1.0) -> I
     if homes is None:
         return None
     seed = rng.integers(1, 2**63, 1).astype(np.uint64)
-    counts, used = state.counts, state.used
     divided = [t for t in topologies if len(homes[t.ordinal]) > 1 and t.traffic > 0.0]
     for topology, steps in zip(divided, _steps(instance, divided), strict=True):
-        nodes = homes[topology.ordinal]
-        held = np.ix_(topology.members, nodes)
-        load = instance.load[topology.members]
-        used[nodes] -= counts[held].T @ load
-        alone = _alone(instance, topology, nodes, instance.limits[nodes] - used[nodes])
-        counts[held] = _improved(alone, topology, counts[held], int(effort * steps), seed)
-        used[nodes] += counts[held].T @ load
+        nodes = _with_spare(instance, state, topology, homes[topology.ordinal])
+        _improve(instance, state, topology, nodes, int(effort * steps), seed)
+    counts: Ints = state.counts
     return counts
+
+
+def _with_spare(instance: Instance, state: State, topology: _Topology, home: Ints) -> Ints:
+    """Return a topology's nodes and some of their racks that have room, most room first."""
+    room = np.maximum(instance.bounds - state.used, 0.0)
+    own = np.ix_(topology.members, home)
+    room[home] += state.counts[own].T @ instance.load[topology.members]
+    shares = _shares(room, topology.total)
+    open_to = np.isin(instance.rack, instance.rack[home]) & (state.tenants < instance.slots)
+    open_to[home] = False
+    others = np.flatnonzero(open_to & (shares > 0))
+    others = others[np.argsort(-shares[others], kind="stable")]
+    nodes = np.concatenate((home, others[: 1 + len(home) // SPARE]))
+    return nodes[np.argsort(-shares[nodes], kind="stable")]
+
+
+def _improve(
+    instance: Instance,
+    state: State,
+    topology: _Topology,
+    nodes: Ints,
+    steps: int,
+    seed: npt.NDArray[np.uint64],
+) -> None:
+    """Deal one topology anew to these nodes if that keeps more of its traffic local."""
+    counts, used, members = state.counts, state.used, topology.members
+    held, load = np.ix_(members, nodes), instance.load[members]
+    before = counts[held]
+    used[nodes] -= before.T @ load
+    alone = _alone(instance, topology, nodes, instance.limits[nodes] - used[nodes])
+    after = _improved(alone, topology, before, steps, seed)
+    counts[held] = after
+    used[nodes] += after.T @ load
+    state.held[nodes, topology.ordinal] = after.sum(axis=0)
+    state.tenants[nodes] += after.any(axis=0).astype(np.int64) - before.any(axis=0)
 
 
 def _steps(instance: Instance, topologies: list[_Topology]) -> Floats:
@@ -95,7 +131,7 @@ def _steps(instance: Instance, topologies: list[_Topology]) -> Floats:
     executors = np.array([instance.groups.size[t.members].sum() for t in topologies], np.float64)
     gains = np.array([t.traffic for t in topologies]) / _needs(instance, topologies)
     both = executors / max(executors.sum(), 1.0) + gains / max(gains.sum(), 1e-300)
-    return STEPS / 2 * max(executors.sum(), LEAST_EXECUTORS) * both
+    return np.maximum(LEAST_STEPS, STEPS / 2 * max(executors.sum(), LEAST_EXECUTORS) * both)
 
 
 def _needs(instance: Instance, topologies: list[_Topology]) -> Floats:
@@ -290,7 +326,7 @@ def _improved(
     scale = max(model.rates.max(initial=0.0), model.own.max(initial=0.0))
     bunched = _bunched(instance, model, topology.weight)
     starts = sorted((counts, bunched), key=instance.groups.local, reverse=True)
-    best, nodes = starts[0], np.arange(counts.shape[1])
+    best = starts[0]
     runs = [(start, heat) for start in starts if start.any() for heat in HEATS]
     if counts.sum() > LARGE:
         runs = runs[:1]
@@ -299,7 +335,7 @@ def _improved(
         times = start[at, where]
         state = state_of(instance, model, start)
         group, node = np.repeat(at, times), np.repeat(where, times)
-        anneal(model, state, group, node, nodes, steps // len(runs), heat * scale, seed)
+        anneal(model, state, group, node, steps // len(runs), heat * scale, seed)
         best = max(best, state.counts, key=instance.groups.local)
     return best
 

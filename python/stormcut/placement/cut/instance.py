@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from stormcut.model.problem import Problem
 from stormcut.objective.verify import TOLERANCE
-from stormcut.placement.capacity import CPU
+from stormcut.placement.capacity import CPU, EXECUTORS, MEMORY
 from stormcut.placement.cut.groups import Groups, fold
 from stormcut.placement.cut.options import Options, excluded_nodes, kept_apart, pinned
 
@@ -59,9 +59,29 @@ class Instance:
         """(groups, nodes), the shape of an answer."""
         return len(self.groups.size), len(self.limits)
 
+    def admits(self, counts: Ints) -> bool:
+        """Return whether counts keep within all limits."""
+        used = counts.T @ self.load
+        topologies = int(self.groups.topology.max(initial=-1)) + 1
+        held = np.zeros((topologies, counts.shape[1]), dtype=np.int64)
+        np.add.at(held, self.groups.topology, counts)
+        tenants = (held > 0).sum(axis=0)
+        pinned = self.allowed is not None and bool((counts[~self.allowed] > 0).any())
+        within = bool((used <= self.bounds).all() and (tenants <= self.slots).all())
+        return within and not pinned
+
+    def kinds(self) -> Ints:
+        """Return a label per node; nodes of one label can change names without effect on a plan."""
+        columns = [self.limits, self.slots[:, None], self.rack[:, None]]
+        if self.allowed is not None:
+            columns.append(self.allowed.T)
+        rows = np.concatenate([np.asarray(c, dtype=np.float64) for c in columns], axis=1)
+        labels: Ints = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
+        return labels
+
     def without(self, relaxed: str) -> Instance:
         """Return this instance without one kind of limit, to learn which one binds."""
-        columns = {"cpu": [0], "max_executors": [1], "memory": [2]}
+        columns = {"cpu": [CPU], "max_executors": [EXECUTORS], "memory": [MEMORY]}
         if relaxed == "slots":
             return replace(self, slots=np.where(self.slots > 0, self.groups.topology.max() + 1, 0))
         if relaxed == "pin":
@@ -69,6 +89,24 @@ class Instance:
         usable = self.slots > 0
         limits = self.limits.copy()
         limits[np.ix_(usable, columns.get(relaxed, range(3, self.load.shape[1])))] = np.inf
+        return replace(self, limits=limits)
+
+    def balanced(self, factor: float) -> Instance:
+        """Return this instance with no node above that many fair shares of the CPU in use.
+
+        A fair share is what the node would have if all were equally full; one executor is always
+        allowed. Where no executor needs CPU, executors are shared out instead.
+        """
+        column = CPU if self.load[:, CPU].any() else EXECUTORS
+        usable = self.slots > 0
+        load = self.load[:, column]
+        capacity = np.where(usable, self.limits[:, column], 0.0)
+        if not np.isfinite(capacity).all():
+            capacity = np.where(usable, 1.0, 0.0)
+        fair = capacity * (load @ self.groups.size) / max(capacity.sum(), 1e-300)
+        limits = self.limits.copy()
+        most = np.maximum(factor * fair, load.max(initial=0.0))
+        limits[:, column] = np.minimum(limits[:, column], np.where(usable, most, 0.0))
         return replace(self, limits=limits)
 
 
@@ -90,7 +128,9 @@ def instance(problem: Problem, options: Options) -> Instance:
     racks = [node.rack or "" for node in problem.nodes]
     rack = np.unique(racks, return_inverse=True)[1].reshape(-1) if racks else slots
     start = None if problem.current is None else _start(problem, groups)
-    return Instance(groups, load, limits, slots, rack, _allowed(groups, pins, len(slots)), start)
+    allowed = _allowed(groups, pins, len(slots))
+    result = Instance(groups, load, limits, slots, rack, allowed, start)
+    return result if options.balance is None else result.balanced(options.balance)
 
 
 def _limits(problem: Problem, options: Options) -> Floats:

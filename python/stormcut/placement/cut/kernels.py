@@ -181,7 +181,7 @@ def replaceable(model: Model, state: State, g: int, h: int, n: int) -> bool:
 
 
 @inlined
-def _restarts(model: Model, state: State, g: int, n: int, sign: int) -> int:
+def restarts(model: Model, state: State, g: int, n: int, sign: int) -> int:
     """Return how many more workers restart if an executor of ``g`` comes to or leaves ``n``."""
     before = state.changed[model.topology[g], n]
     now = np.int64(state.counts[g, n] != model.start[g, n])
@@ -192,7 +192,7 @@ def _restarts(model: Model, state: State, g: int, n: int, sign: int) -> int:
 @inlined
 def restart_cost(model: Model, state: State, g: int, a: int, b: int) -> float:
     """Return the price of the workers that restart if ``g`` goes from ``a`` to ``b``."""
-    more = _restarts(model, state, g, a, -1) + _restarts(model, state, g, b, 1)
+    more = restarts(model, state, g, a, -1) + restarts(model, state, g, b, 1)
     return model.prices[2] * more
 
 

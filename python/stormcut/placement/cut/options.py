@@ -41,6 +41,17 @@ class Options:
         default=(0.1, 1.0, 1.01),
         metadata={"help": "cost of a tuple to another worker, node of the rack, rack"},
     )
+    balance: float | None = field(
+        default=None,
+        metadata={"help": "most CPU on a node, in its fair shares, 1 or more; none: what it has"},
+    )
+    tuple_cost: float = field(
+        default=0.002,
+        metadata={"help": "contention: CPU points a tuple/s to or from another node costs a node"},
+    )
+    link: float | None = field(
+        default=None, metadata={"help": "contention: tuples/s that a node's link carries"}
+    )
     effort: float = field(
         default=1.0, metadata={"help": "search this many times as long as by default; 0: hardly"}
     )
@@ -54,6 +65,12 @@ class Options:
             raise _refused("at least 0", self.restart_price, "restart_price")
         if not 0 <= self.effort <= 1000:
             raise _refused("from 0 to 1000", self.effort, "effort")
+        if self.balance is not None and not 1 <= self.balance < float("inf"):
+            raise _refused("at least 1", self.balance, "balance")
+        if not 0 <= self.tuple_cost < float("inf"):
+            raise _refused("at least 0", self.tuple_cost, "tuple_cost")
+        if self.link is not None and not self.link > 0:
+            raise _refused("above 0", self.link, "link")
         ordered = (0.0, *self.distances, float("inf"))
         if len(self.distances) != 3 or self.distances[1] <= 0 or list(ordered) != sorted(ordered):
             raise InvalidInput(

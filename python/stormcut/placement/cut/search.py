@@ -35,7 +35,10 @@ from stormcut.placement.cut.contraction import (
     part,
 )
 from stormcut.placement.cut.filling import ANYWHERE, EMPTIEST, FULLEST, inserted
-from stormcut.placement.cut.kernels import Ints, Model, cost_at, shared, traffic_with
+from stormcut.placement.cut.instance import Instance
+from stormcut.placement.cut.kernels import Ints, Model, cost_at, noise, shared, traffic_with
+from stormcut.placement.cut.settling import settled
+from stormcut.placement.cut.state import Prices, model_of
 from stormcut.placement.cut.walk import improved
 
 #: A coarser model is worth a level if it has at most this share of the executors.
@@ -65,6 +68,46 @@ class Effort:
     children: int
     rounds: int = 0
     inner: Effort | None = None
+
+
+def search(
+    instance: Instance,
+    prices: Prices,
+    effort: float,
+    rng: np.random.Generator,
+    starts: list[Ints],
+) -> Ints | None:
+    """Return the counts of the best placement found, None if none was found.
+
+    Parameters
+    ----------
+    prices : (float, float, float)
+        Cost of a tuple/s that leaves a node, of one that leaves a rack beyond that, of a restarted
+        worker.
+    effort : float
+        Search this many times as long as by default.
+    starts : list of arrays of shape (groups, nodes)
+        Feasible placements to begin with.
+    """
+    model = model_of(instance, prices)
+    slack = noise(instance.groups.total)
+    return Search(model, interchangeable(model), slack, effort_for(model, effort), rng).run(starts)
+
+
+def effort_for(model: Model, effort: float) -> Effort:
+    """Return how long to search a model at that many times the default effort."""
+    inner = Effort(1e4, 3, 3)
+    return Effort(1e5, 8, max(1, round(20 * effort)), round(100 * effort), inner)
+
+
+def interchangeable(model: Model) -> Ints:
+    """Return a label per node; nodes of one label can change places without effect."""
+    columns = [model.bounds, model.slots[:, None]]
+    if model.prices[1] > 0:
+        columns.append(model.rack[:, None])
+    columns += [each.T for each in (model.allowed, model.start) if each.shape[0]]
+    labels = np.unique(np.concatenate(columns, axis=1), axis=0, return_inverse=True)[1]
+    return labels.reshape(-1)
 
 
 class Search:
@@ -124,7 +167,9 @@ class Search:
             counts = expand(level.members, counts, len(models[-1].size))
         counts = self.insert(self.model, counts, otherwise)
         if counts.sum() < self.model.size.sum():
-            return None
+            counts = settled(self.model, counts, self.weights, self.seed)
+            if counts.sum() < self.model.size.sum():
+                return None
         return self.walk(self.model, counts)
 
     def levels(self, cells: Ints) -> list[Coarse]:

@@ -13,7 +13,8 @@ them is solved to the end (see `master`). Where patterns are too many, CP-SAT ge
 - The present placement is kept if none is better. Among equal nodes and equal executors those are
   chosen that restart fewest workers, but not among different optimal counts.
 - The answer is the same for a seed if it is proven. When ``time_limit`` ends the search, the best
-  placement and bound so far are returned, and another run may differ.
+  placement so far is returned, and another run may differ; its bound is the better of the search's
+  and that of `lower_bound`.
 - Rates are counted exactly if they are multiples of the smallest one or a simple fraction of it,
   otherwise gains below 2**-40 of all traffic are passed over, and the bound says so where that is
   more than 1e-9 of the cut.
@@ -42,6 +43,7 @@ from stormcut.placement.exact.folded import Folded, fold_symmetry
 from stormcut.placement.exact.prove import Proof, least_gain, prove, unit_of_traffic
 from stormcut.placement.exact.realise import current_counts, realise
 from stormcut.placement.exact.start import best_fit, fill_nodes, improved
+from stormcut.placement.lower_bound import lower_bound
 from stormcut.placement.native import NativeFailure, call
 
 Ints = npt.NDArray[np.int64]
@@ -91,7 +93,7 @@ def place(problem: Problem, rng: np.random.Generator, options: Options) -> Place
         raise _infeasible(folded, proof, options)
     placement = Placement(realise(problem, folded, proof.counts))
     cut = inter_node_tuples_per_second(problem, placement)
-    bound = _bound(folded, proof, cut)
+    bound = _bound(problem, folded, proof, cut)
     return Placement(placement.slots, tuple(_notes(bound, cut, proof, options)), bound)
 
 
@@ -126,9 +128,11 @@ def _infeasible(folded: Folded, proof: Proof, options: Options) -> Infeasible:
     return Infeasible(f"exact found none within {options.time_limit:g} s", constraint)
 
 
-def _bound(folded: Folded, proof: Proof, cut: float) -> LowerBound:
+def _bound(problem: Problem, folded: Folded, proof: Proof, cut: float) -> LowerBound:
     if not proof.proven:
-        return LowerBound(max(0.0, folded.total - proof.bound), f"bound: {proof.method}")
+        reached = LowerBound(max(0.0, folded.total - proof.bound), f"bound: {proof.method}")
+        # A second or two more, but there is one however little time the search had.
+        return max(reached, lower_bound(problem), key=lambda bound: bound.tuples_per_second)
     passed_over = least_gain(folded) if unit_of_traffic(folded) is None else 0.0
     exact = passed_over <= 1e-9 * cut
     return LowerBound(cut if exact else max(0.0, cut - passed_over), f"proven: {proof.method}")

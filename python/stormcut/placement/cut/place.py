@@ -1,0 +1,226 @@
+"""`cut`: all the papers' ideas in one, and what none has.
+
+Executors that can stand for one another are folded into groups, so that a placement is a matrix of
+counts (groups, nodes); what it costs is the traffic that leaves nodes and racks, and a price for
+each worker that restarts. Small problems are searched (`search`), large ones built topology by
+topology (`construct`); with a price for restarts, what runs now is completed and improved
+(`replan`). Every topology then gets one worker on each of its nodes.
+
+Decisions:
+
+C-1. Limits are the problem's own; ``cpu_share``, ``headroom``, ``balance`` and ``exclude`` lower
+     them, ``pin`` and ``apart`` add to them. None of them is ever relaxed.
+C-2. A local-or-shuffle stream counts as if no target were in the worker, which never flatters a
+     placement.
+C-3. Without a price for restarts everything is planned anew; nodes that are alike then change names
+     so that most executors stay. What runs now remains if it is no worse.
+C-4. With a price, workers whose executors all stay on their node stay as they are, though one
+     worker might hold those of two.
+C-5. Least contention: placements of several ``balance`` are improved until their busiest node
+     cannot be relieved; the least busy one wins, of like ones that with less traffic.
+
+References
+----------
+Folding and objective: as `exact`. Search: see `search`, `construct`, `replan`. One worker per
+topology and node: J. Xu et al., "T-Storm", ICDCS 2014; L. Eskandari's thesis, section 7.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from stormcut.model.errors import Infeasible
+from stormcut.model.placement import Placement
+from stormcut.model.problem import Problem
+from stormcut.placement.capacity import CPU, EXECUTORS, MEMORY, hosts
+from stormcut.placement.cut.construct import fill
+from stormcut.placement.cut.contention import Costs, busiest, relieved
+from stormcut.placement.cut.instance import Instance, instance
+from stormcut.placement.cut.kernels import cost_at, noise
+from stormcut.placement.cut.options import Options
+from stormcut.placement.cut.replan import replan
+from stormcut.placement.cut.search import search
+from stormcut.placement.cut.state import Prices, model_of
+from stormcut.placement.cut.staying import like_before, on_nodes
+from stormcut.placement.fit import fit
+from stormcut.placement.lower_bound import lower_bound
+from stormcut.placement.seating import seat
+
+__all__ = ["Options", "place"]
+
+Ints = npt.NDArray[np.int64]
+
+#: Larger problems are built and not searched.
+MOST_EXECUTORS = 2000
+
+#: Fair shares of CPU a node that are tried for least contention.
+BALANCES = (1.05, 1.2, 1.5, 2.0)
+
+RESOURCES = (CPU, EXECUTORS, MEMORY)
+
+#: Limits that may bind, in the order in which a refusal names them.
+BINDING = ("pin", "apart", "cpu", "memory", "max_executors", "slots")
+
+
+def place(problem: Problem, rng: np.random.Generator, options: Options) -> Placement:
+    """Return the placement of `cut`, with a proven lower bound.
+
+    Raises
+    ------
+    InvalidInput
+        An option names what the problem does not have.
+    Infeasible
+        No placement was found; says which limit binds.
+
+    Notes
+    -----
+    Takes O(groups x nodes) for each step of the search or of the construction; memory
+    O(executors + groups x nodes).
+    """
+    asked = instance(problem, options)
+    if not problem.executor_count:
+        return Placement(np.zeros(0, dtype=np.int64))
+    counts = _least_contention if options.objective == "contention" else _least_cut
+    found = counts(problem, asked, options, rng)
+    if found is None:
+        raise _refusal(problem, asked, options, rng)
+    stay = options.restart_price > 0
+    nodes = on_nodes(problem, asked.groups, found)
+    workers = _workers_now(problem, nodes) if stay else np.zeros(len(nodes), dtype=np.int64)
+    slots = seat(problem, nodes, workers)
+    return Placement(slots, bound=lower_bound(problem, options.effort))
+
+
+def _prices(options: Options) -> Prices:
+    _, node, rack = options.distances
+    return node, rack - node, options.restart_price
+
+
+def _least_cut(
+    problem: Problem, asked: Instance, options: Options, rng: np.random.Generator
+) -> Ints | None:
+    """Return the cheapest counts found, None if none keep within all limits."""
+    prices = _prices(options)
+    kept = _now(asked)
+    if options.restart_price > 0 and asked.start is not None and asked.start.any():
+        planned = replan(asked, prices, rng, options.effort)
+        starts = [] if planned is None else [planned]
+        if planned is not None and problem.executor_count > MOST_EXECUTORS:
+            return planned
+    else:
+        starts = [] if kept is None else [kept]
+    built = _built(problem, asked, options, rng, starts)
+    found = [*starts, *([] if built is None else [built])]
+    if not found:
+        return None
+    # From scratch as good as what runs is no reason to move anything.
+    model = model_of(asked, prices)
+    costs = [float(cost_at(model, counts)) for counts in found]
+    slack = noise(asked.groups.total)
+    if options.restart_price == 0 and kept is not None and costs[0] <= min(costs) + slack:
+        return kept
+    best = found[int(np.argmin(costs))]
+    return best if options.restart_price > 0 else like_before(asked, best)
+
+
+def _built(
+    problem: Problem,
+    asked: Instance,
+    options: Options,
+    rng: np.random.Generator,
+    starts: list[Ints],
+) -> Ints | None:
+    """Return counts from nothing, or improved from those given."""
+    if problem.executor_count > MOST_EXECUTORS:
+        return (
+            fill(asked, rng, options.effort) if options.restart_price == 0 or not starts else None
+        )
+    if not starts:
+        start = _fitted(problem, asked, options)
+        starts = [] if start is None else [start]
+    return search(asked, _prices(options), options.effort, rng, starts)
+
+
+def _least_contention(
+    problem: Problem, asked: Instance, options: Options, rng: np.random.Generator
+) -> Ints | None:
+    link = float("inf") if options.link is None else options.link
+    costs = Costs(options.tuple_cost, link)
+    few = replace(options, effort=options.effort / (len(BALANCES) + 1))
+    best: tuple[float, float] | None = None
+    result = None
+    for balance in (None, *BALANCES):
+        tried = asked if balance is None else asked.balanced(balance)
+        counts = _least_cut(problem, tried, few, rng)
+        if counts is None:
+            continue
+        counts = relieved(asked, counts, costs)
+        worth = (round(busiest(asked, counts, costs), 9), -asked.groups.local(counts))
+        if best is None or worth < best:
+            best, result = worth, counts
+    return result
+
+
+def _now(asked: Instance) -> Ints | None:
+    """Return the counts of what runs now if that is complete and within all limits."""
+    start = asked.start
+    if start is None or (start.sum(axis=1) != asked.groups.size).any():
+        return None
+    return start if asked.admits(start) else None
+
+
+def _fitted(problem: Problem, asked: Instance, options: Options) -> Ints | None:
+    """Return counts of a placement that merely fits, packed with ejection where needed."""
+    able = hosts(problem)
+    use = asked.slots[able.ordinals] > 0
+    limits = asked.limits[able.ordinals][use, : len(RESOURCES)]
+    able = replace(able, ordinals=able.ordinals[use], slots=able.slots[use], limits=limits)
+    nowhere = np.full(problem.executor_count, -1, dtype=np.int64)
+    nodes = fit(problem, nowhere, able)
+    if nodes is None:
+        return None
+    counts = np.zeros(asked.shape, dtype=np.int64)
+    np.add.at(counts, (asked.groups.of, nodes), 1)
+    return counts if asked.admits(counts) else None
+
+
+def _workers_now(problem: Problem, nodes: Ints) -> Ints:
+    """Return a number for each executor; those that share a slot now and stay share it.
+
+    Only where all executors that a topology has on a node ran there before, and no other did; the
+    rest gets number 0, one worker.
+    """
+    current = problem.current_slots()
+    known = (current >= 0) & (current < problem.slot_count)
+    before = np.full(len(nodes), -1, dtype=np.int64)
+    before[known] = problem.slot_node[current[known]]
+    homes = len(problem.nodes)
+    after_key = problem.executor_topology * homes + nodes
+    before_key = problem.executor_topology * homes + before
+    strange = np.unique(np.concatenate((after_key[before != nodes], before_key[before != nodes])))
+    same: Ints = np.where(np.isin(after_key, strange), 0, current + 1)
+    return same
+
+
+def _refusal(
+    problem: Problem, asked: Instance, options: Options, rng: np.random.Generator
+) -> Infeasible:
+    """Return an error that names the limit without which a placement is found."""
+    if not (asked.slots > 0).any():
+        return Infeasible("cut found none: no node may be used", "slots")
+    given = {"pin": asked.allowed is not None, "apart": asked.load.shape[1] > len(RESOURCES)}
+    for limit in (each for each in BINDING if given.get(each, True)):
+        relaxed = asked.without(limit)
+        if _quickly(problem, relaxed, options, rng) is not None:
+            return Infeasible(f"cut found none; without the limit of {limit} there is one", limit)
+    return Infeasible("cut found none, nor one with any single limit lifted", "cpu")
+
+
+def _quickly(
+    problem: Problem, relaxed: Instance, options: Options, rng: np.random.Generator
+) -> Ints | None:
+    hasty = replace(options, effort=0.0, restart_price=0.0)
+    return _built(problem, relaxed, hasty, rng, [])
