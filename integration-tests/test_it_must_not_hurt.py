@@ -73,7 +73,7 @@ def test_real_brain_places_and_its_nodes_are_deleted(stage: Stage) -> None:
     mark = stage.log_mark()
     with stage.brain() as brain:
         stage.rebalance()
-        stage.wait_log(mark, "p-scheduler")
+        stage.wait_log(mark, "by cut applied")
         placed = {name: stage.workers(name) for name in TOPOLOGIES}
         credentials = read_auth_file(stage.cluster.auth_file)
         with connected(stage.cluster.zookeeper_address, credentials) as client:
