@@ -57,20 +57,25 @@ def _something_else(path: Path) -> InvalidInput | None:
     try:
         content = path.read_bytes()
         packed = content.startswith(GZIP_MAGIC)
-        if (gzip.decompress(content) if packed else content).startswith(THRIFT_SPOUTS):
+        content = gzip.decompress(content) if packed else content
+        if content.startswith(THRIFT_SPOUTS):
             what = "a serialised Storm topology: make a problem of it with `stormcut import storm`"
-        elif packed:
-            what = "gzip: unpack it, or import it with `stormcut import storm` if Storm stored it"
         else:
-            what = _other_json(json.loads(content))
-    except (OSError, EOFError, ValueError, RecursionError, zlib.error):
+            what = _other_json(content) or ("gzip: unpack it" if packed else "")
+    except (OSError, EOFError, zlib.error):
         return None
     return InvalidInput(f"is no {FORMAT} but {what}", str(path)) if what else None
 
 
-def _other_json(members: Any) -> str:
+def _other_json(content: bytes) -> str:
+    try:
+        members = json.loads(content)
+    except (ValueError, RecursionError):
+        return ""
     if not isinstance(members, dict) or "format" in members:
         return ""
+    if "topology.name" in members:
+        return "a topology's configuration: give it to `stormcut import storm` after the topology"
     if "supervisors" in members:
         return "a table of supervisors: give it to `stormcut import storm --supervisors`"
     if "nodes" in members and ("links" in members or "edges" in members):

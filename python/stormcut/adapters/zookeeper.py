@@ -229,22 +229,42 @@ class StormcutNodes:
         return [entry for name in names[:limit] if (entry := self._entry(name)) is not None]
 
     def _entry(self, name: str) -> dict[str, Any] | None:
-        path = self.path(f"history/{name}")
+        # None: just dropped as too old.
+        return self.read_json(f"history/{name}", "a history entry", HISTORY_VERSION)
+
+    def read_json(self, name: str, what: str, known: int) -> dict[str, Any] | None:
+        """Return what a JSON node holds, None if there is no such node.
+
+        Parameters
+        ----------
+        name : str
+            Of the node, below the root.
+        what : str
+            What it should be, for the error.
+        known : int
+            The one version that can be read.
+
+        Raises
+        ------
+        InvalidInput
+            It is of another version, or damaged.
+        """
+        path = self.path(name)
         try:
             data, _ = self.client.get(path)
-        except NoNodeError:  # just dropped as too old
+        except NoNodeError:
             return None
         try:
-            entry: dict[str, Any] = json.loads(data)
-            version = entry["version"]
+            document: dict[str, Any] = json.loads(data)
+            version = document["version"]
         except (ValueError, KeyError, TypeError) as error:
-            raise InvalidInput("is not a history entry", f"ZooKeeper node {path}") from error
-        if version != HISTORY_VERSION:
+            raise InvalidInput(f"is not {what}", f"ZooKeeper node {path}") from error
+        if version != known:
             raise InvalidInput(
-                f"is of version {version}, this stormcut reads {HISTORY_VERSION}: upgrade it",
+                f"is of version {version}, this stormcut reads {known}: upgrade it",
                 f"ZooKeeper node {path}",
             )
-        return entry
+        return document
 
     def write_profile(self, profile: Profile) -> None:
         """Publish a topology's profile in place of its last."""

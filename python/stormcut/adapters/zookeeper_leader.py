@@ -13,7 +13,6 @@ from kazoo.protocol.states import KazooState
 from kazoo.recipe.election import Election
 
 from stormcut.adapters.zookeeper import StormcutNodes
-from stormcut.model.errors import InvalidInput
 
 log = logging.getLogger(__name__)
 
@@ -146,19 +145,4 @@ def leader_address(nodes: StormcutNodes) -> Mapping[str, object] | None:
     InvalidInput
         It is of a newer stormcut, or damaged.
     """
-    path = nodes.path("leader")
-    try:
-        data, _ = nodes.client.get(path)
-    except NoNodeError:
-        return None
-    try:
-        address: dict[str, object] = json.loads(data)
-        version = address["version"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise InvalidInput("is not a leader's address", f"ZooKeeper node {path}") from error
-    if version != LEADER_VERSION:
-        raise InvalidInput(
-            f"is of version {version}, this stormcut reads {LEADER_VERSION}: upgrade it",
-            f"ZooKeeper node {path}",
-        )
-    return address
+    return nodes.read_json("leader", "a leader's address", LEADER_VERSION)

@@ -48,7 +48,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import csr_array
 
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.placement import Placement
@@ -56,7 +56,7 @@ from stormcut.model.problem import Problem
 from stormcut.objective.verify import TOLERANCE
 from stormcut.placement.capacity import CPU, EXECUTORS, Hosts, hosts, scarcest
 from stormcut.placement.caps_kernel import Tree, levels, search
-from stormcut.placement.cut.groups import Groups, fold
+from stormcut.placement.cut.groups import Groups, fold, sent_between
 from stormcut.placement.fit import fit
 from stormcut.placement.room import Room
 from stormcut.placement.seating import seat
@@ -152,7 +152,7 @@ class Cluster:
     def of(cls, problem: Problem, able: Hosts) -> Cluster:
         """Return the cluster of a problem."""
         groups = fold(problem)
-        sent = _sent(problem, groups)
+        sent = sent_between(problem, groups.of)
         capacity = able.limits[:, CPU]
         capacity = capacity if np.isfinite(capacity).all() else np.ones(len(capacity))
         room = able.limits[:, EXECUTORS].max()
@@ -177,22 +177,6 @@ def _heaviest(load: Floats, size: Ints, room: float) -> float:
     before = np.cumsum(size[order]) - size[order]
     taken = np.clip(room - before, 0, size[order])
     return float(load[order] @ taken)
-
-
-def _sent(problem: Problem, groups: Groups) -> csr_array:
-    traffic, of = problem.traffic, groups.of
-    apart = traffic.source != traffic.target
-    rows, cols = [of[traffic.source[apart]]], [of[traffic.target[apart]]]
-    rates = [traffic.rate[apart]]
-    for block in traffic.blocks:
-        sources = np.unique(of[block.sources.start : block.sources.stop])
-        targets = np.unique(of[block.targets.start : block.targets.stop])
-        rows.append(np.repeat(sources, len(targets)))
-        cols.append(np.tile(targets, len(sources)))
-        rates.append(np.full(len(sources) * len(targets), block.rate))
-    ends = (np.concatenate(rows), np.concatenate(cols))
-    shape = (len(groups.size), len(groups.size))
-    return coo_array((np.concatenate(rates), ends), shape=shape).tocsr()
 
 
 class _Search:

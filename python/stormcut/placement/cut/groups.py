@@ -88,7 +88,7 @@ def fold(problem: Problem, apart: npt.ArrayLike = ()) -> Groups:
     first = np.unique(of, return_index=True)[1]
     size = np.bincount(of, minlength=len(first))
     topology = problem.executor_topology[first]
-    return Groups(of, size, loads(problem)[first], topology, _pair_rates(problem, of, size))
+    return Groups(of, size, loads(problem)[first], topology, _pair_rates(problem, of))
 
 
 def _labels(problem: Problem, apart: Ints) -> Ints:
@@ -116,8 +116,16 @@ def _labels(problem: Problem, apart: Ints) -> Ints:
     return rank[inverse.reshape(-1)]
 
 
-def _pair_rates(problem: Problem, of: Ints, size: Ints) -> csr_array:
-    """Add up streams and measured pairs; whatever an executor sends to itself is left out."""
+def sent_between(problem: Problem, of: Ints) -> csr_array:
+    """Return the tuples/s from one executor of a group to one of another, (groups, groups).
+
+    Whatever an executor sends to itself is left out.
+
+    Parameters
+    ----------
+    of : array of shape (executors,)
+        Group of each executor.
+    """
     traffic = problem.traffic
     keep = traffic.source != traffic.target
     rows, cols = [of[traffic.source[keep]]], [of[traffic.target[keep]]]
@@ -128,12 +136,15 @@ def _pair_rates(problem: Problem, of: Ints, size: Ints) -> csr_array:
         rows.append(np.repeat(sources, len(targets)))
         cols.append(np.tile(targets, len(sources)))
         rates.append(np.full(len(sources) * len(targets), block.rate))
-    row, col, rate = np.concatenate(rows), np.concatenate(cols), np.concatenate(rates)
-    shape = (len(size), len(size))
-    # Both directions between different groups; within a group a pair is met twice, once each way.
-    both = (np.concatenate((row, col)), np.concatenate((col, row)))
-    result = coo_array((np.concatenate((rate, rate)), both), shape=shape).tocsr()
-    result.sum_duplicates()
+    groups = int(of.max(initial=-1)) + 1
+    ends = (np.concatenate(rows), np.concatenate(cols))
+    return coo_array((np.concatenate(rates), ends), shape=(groups, groups)).tocsr()
+
+
+def _pair_rates(problem: Problem, of: Ints) -> csr_array:
+    """Add up both directions; within a group a pair is met twice, once each way."""
+    one_way = sent_between(problem, of)
+    result = (one_way + one_way.T).tocsr()
     result.eliminate_zeros()
     result.sort_indices()
     return result
