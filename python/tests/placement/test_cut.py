@@ -175,8 +175,9 @@ def test_a_current_placement_is_not_made_worse(problem):
 def busiest(problem, solution, tuple_cost=0.002):
     at = executor_nodes(problem, solution.placement)
     cpu = np.bincount(at, weights=problem.executor_cpu, minlength=len(problem.nodes))
+    links = node_links(problem, solution.placement)[: len(cpu)]
     limits = np.array([node.cpu_percent or 100.0 for node in problem.nodes])
-    return ((cpu + tuple_cost * node_links(problem, solution.placement)) / limits).max()
+    return ((cpu + tuple_cost * links) / limits).max()
 
 
 def test_least_contention_relieves_the_busiest_node():

@@ -27,6 +27,7 @@ topology and node: J. Xu et al., "T-Storm", ICDCS 2014; L. Eskandari's thesis, s
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -53,8 +54,11 @@ __all__ = ["Options", "place"]
 
 Ints = npt.NDArray[np.int64]
 
-#: Larger problems are built and not searched.
-MOST_EXECUTORS = 2000
+#: Problems of more groups times nodes are built and not searched.
+MOST_COUNTS = 30_000
+
+#: Share of the bound's effort where only what runs nowhere is placed, which takes no time itself.
+HASTY = 0.3
 
 #: Fair shares of CPU a node that are tried for least contention.
 BALANCES = (1.05, 1.2, 1.5, 2.0)
@@ -83,15 +87,17 @@ def place(problem: Problem, rng: np.random.Generator, options: Options) -> Place
     asked = instance(problem, options)
     if not problem.executor_count:
         return Placement(np.zeros(0, dtype=np.int64))
-    counts = _least_contention if options.objective == "contention" else _least_cut
-    found = counts(problem, asked, options, rng)
-    if found is None:
-        raise _refusal(problem, asked, options, rng)
-    stay = options.restart_price > 0
-    nodes = on_nodes(problem, asked.groups, found)
-    workers = _workers_now(problem, nodes) if stay else np.zeros(len(nodes), dtype=np.int64)
-    slots = seat(problem, nodes, workers)
-    return Placement(slots, bound=lower_bound(problem, options.effort))
+    stay = options.restart_price > 0 and problem.current is not None
+    # Its linear programs run in another process meanwhile.
+    with ThreadPoolExecutor(1) as beside:
+        bound = beside.submit(lower_bound, problem, options.effort * (HASTY if stay else 1.0))
+        counts = _least_contention if options.objective == "contention" else _least_cut
+        found = counts(problem, asked, options, rng)
+        if found is None:
+            raise _refusal(problem, asked, options, rng)
+        nodes = on_nodes(problem, asked.groups, found)
+        workers = _workers_now(problem, nodes) if stay else np.zeros(len(nodes), dtype=np.int64)
+        return Placement(seat(problem, nodes, workers), bound=bound.result())
 
 
 def _prices(options: Options) -> Prices:
@@ -108,7 +114,7 @@ def _least_cut(
     if options.restart_price > 0 and asked.start is not None and asked.start.any():
         planned = replan(asked, prices, rng, options.effort)
         starts = [] if planned is None else [planned]
-        if planned is not None and problem.executor_count > MOST_EXECUTORS:
+        if planned is not None and _is_large(asked):
             return planned
     else:
         starts = [] if kept is None else [kept]
@@ -134,14 +140,22 @@ def _built(
     starts: list[Ints],
 ) -> Ints | None:
     """Return counts from nothing, or improved from those given."""
-    if problem.executor_count > MOST_EXECUTORS:
-        return (
-            fill(asked, rng, options.effort) if options.restart_price == 0 or not starts else None
-        )
+    if not starts or options.restart_price == 0:
+        built = fill(asked, rng, options.effort)
+        if built is not None and _is_large(asked):
+            return built
+        starts = starts if built is None else [*starts, built]
     if not starts:
-        start = _fitted(problem, asked, options)
-        starts = [] if start is None else [start]
+        fitted = _fitted(problem, asked)
+        starts = [] if fitted is None else [fitted]
+    if _is_large(asked):
+        return starts[0] if starts else None
     return search(asked, _prices(options), options.effort, rng, starts)
+
+
+def _is_large(asked: Instance) -> bool:
+    groups, nodes = asked.shape
+    return groups * nodes > MOST_COUNTS
 
 
 def _least_contention(
@@ -172,7 +186,7 @@ def _now(asked: Instance) -> Ints | None:
     return start if asked.admits(start) else None
 
 
-def _fitted(problem: Problem, asked: Instance, options: Options) -> Ints | None:
+def _fitted(problem: Problem, asked: Instance) -> Ints | None:
     """Return counts of a placement that merely fits, packed with ejection where needed."""
     able = hosts(problem)
     use = asked.slots[able.ordinals] > 0
