@@ -44,7 +44,7 @@ def topologies(draw, name):
     return Topology(
         name,
         parts,
-        tuple(draw(st.lists(streams, max_size=4))),
+        tuple(draw(st.lists(streams, min_size=draw(st.sampled_from((0, 1, 1))), max_size=4))),
         tuple(draw(st.lists(pairs, max_size=4))),
         draw(st.one_of(st.none(), st.integers(1, 8))),
     )
@@ -61,11 +61,14 @@ def node_capacities():
 
 @st.composite
 def problems(draw, homogeneous=False):
+    """Problems of up to three topologies; about a quarter have too few slots for any placement."""
     shared = draw(node_capacities())
+    homogeneous = homogeneous or draw(st.booleans())
+    slots = draw(st.sampled_from((0, 2, 2, 2)))
     nodes = []
-    for ordinal in range(draw(st.integers(0, 6))):
+    for ordinal in range(draw(st.integers(min(slots, 1), 6))):
         cpu, memory, executors = shared if homogeneous else draw(node_capacities())
-        ports = draw(st.lists(st.integers(6700, 6709), max_size=4, unique=True))
+        ports = draw(st.lists(st.integers(6700, 6709), min_size=slots, max_size=4, unique=True))
         rack = draw(st.sampled_from((None, "r0", "r1")))
         nodes.append(Node(f"n{ordinal}", tuple(ports), rack, cpu, memory, executors))
     count = draw(st.integers(1, 3))

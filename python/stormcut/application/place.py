@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,7 +76,7 @@ def solve(
         raise Infeasible(f"{chosen.name} found none: {error}", "solver") from None
     broken = violations(problem, placement)
     if broken:
-        raise _infeasible(chosen.name, broken)
+        raise _infeasible(chosen.name, broken, placement.notes)
     metrics = measure(problem, placement)
     return Solution(
         chosen.name,
@@ -99,8 +99,9 @@ def _certificate(bound: LowerBound | None, value: float) -> Certificate | None:
     return Certificate(lower, (value - lower) / value if value > 0 else 0.0, bound.method)
 
 
-def _infeasible(name: str, broken: list[Violation]) -> Infeasible:
+def _infeasible(name: str, broken: list[Violation], notes: Sequence[str]) -> Infeasible:
     first = broken[0]
     more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
     constraint = "slots" if first.constraint == "unassigned" else first.constraint
-    return Infeasible(f"{name} found none: {first.message}{more}", constraint)
+    reason = f"; {notes[0]}" if notes else ""
+    return Infeasible(f"{name} found none: {first.message}{more}{reason}", constraint)

@@ -78,7 +78,7 @@ def _text(default: Any) -> str:
     """Return a default as it is written on the command line."""
     if isinstance(default, bool) or default is None:
         return str(default).lower()
-    return ",".join(default) if isinstance(default, tuple) else str(default)
+    return ",".join(map(str, default)) if isinstance(default, tuple) else str(default)
 
 
 def _values(kind: Any) -> str:

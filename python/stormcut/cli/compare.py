@@ -82,7 +82,8 @@ def compare(
     (out if out.is_terminal else Console(width=WIDTH)).print(_table(question, trials))
     for trial in trials:
         if trial.refusal is not None:
-            click.echo(f"{trial.algorithm}: {trial.refusal}")
+            named = trial.refusal.startswith(trial.algorithm)
+            click.echo(trial.refusal if named else f"{trial.algorithm}: {trial.refusal}")
 
 
 def _contenders(names: str | None, trade_off: bool) -> list[Contender]:

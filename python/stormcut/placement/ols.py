@@ -23,12 +23,12 @@ the paper leaves open, or the problem asks for beyond it, is decided thus:
   its capacity in use, or the least load where a node has no limit. Ties: fewer executors or
   workers, then the order given (nodes: by id).
 - If no worker takes both executors, each goes to the least loaded that takes it. If gamma leaves no
-  worker, it is not kept to; alpha always is.
+  worker for one, it is not kept to; alpha always is.
 - Executors without traffic go to the least loaded worker, heaviest first; workers that are still
   empty then take the executor whose move costs least. Workers without traffic go to the least
   loaded node, heaviest first.
 - A node's CPU, memory, executors and slots are limits, which the paper has for CPU and slots only.
-  Where delta leaves no node, it is not kept to.
+  Where delta leaves no node for a worker, it is not kept to.
 - When to reschedule (the paper's least improvement and time between two) is for who calls; the
   current placement only decides which slots are used, so that the fewest workers restart.
 
@@ -268,7 +268,8 @@ def _worker_limits(
         room = bins.items + len(items) <= most
         load = bins.totals[:, CPU] + needs[items, CPU].sum()
         light = room & ~exceeds(load, heaviest)
-        return light if light.any() else room
+        # A pair parts before the limit is given up.
+        return light if light.any() or len(items) > 1 else room
 
     return accepts
 
@@ -322,7 +323,8 @@ def _node_limits(owner: Ints, able: Hosts, options: Options) -> Callable[[Bins, 
         topology = owner[workers[0]]
         mates = bins.of[(bins.of >= 0) & (owner == topology)]
         few = room & (np.bincount(mates, minlength=len(room)) + len(workers) <= most[topology])
-        return few if few.any() else room
+        # A pair parts before the limit is given up.
+        return few if few.any() or len(workers) > 1 else room
 
     return accepts
 

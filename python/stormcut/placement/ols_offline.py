@@ -257,6 +257,11 @@ def _deal(workers: Workers, able: Hosts, beta: float) -> Ints:
 
 def _next_node(turn: list[int], order: list[int], free: Ints, left: Floats, load: Floats) -> int:
     """Return the next node that a worker fits; else the next, then any, with a free slot."""
-    candidates = [node for node in (*turn, *order) if free[node] > 0]
-    fitting = (node for node in candidates if not exceeds(load, left[node]).any())
-    return next(fitting, candidates[0])
+    able = free > 0
+    fitting = able & ~exceeds(load, left).any(axis=1)
+    for wanted in (fitting, able):
+        for nodes in (turn, order):
+            found = np.flatnonzero(wanted[nodes])
+            if len(found):
+                return nodes[int(found[0])]
+    raise AssertionError("there are fewer slots than workers")

@@ -71,7 +71,7 @@ def require_profile(name: str, problem: Problem, hosts: Hosts) -> None:
     if problem.traffic.total <= 0:
         raise Infeasible(f"{name} does not schedule without traffic: measure it", "traffic")
     if np.isfinite(hosts.limits[:, CPU]).any() and problem.executor_cpu.sum() <= 0:
-        raise Infeasible(f"{name} does not schedule without CPU loads: measure them", "traffic")
+        raise Infeasible(f"{name} does not schedule without CPU loads: measure them", "cpu")
 
 
 def shares(hosts: Hosts, cpu_share: float) -> list[float]:

@@ -32,15 +32,17 @@ CASES = {
     ),
     "tight": Problem(nodes(3, max_executors=2, cpu_percent=25.0), (chain([3, 3], workers=3),)),
 }
+#: Problems without a feasible placement, and the constraint that a refusal must name.
 HOPELESS = {
-    "no node": Problem((), (chain([2]),)),
-    "zero slots": Problem((Node("n", ()),), (chain([2, 2]),)),
-    "fewer slots than topologies": Problem(
-        nodes(1, slots=1), (chain([1, 1], workers=1), chain([1, 1], name="b", workers=1))
+    "no node": (Problem((), (chain([2]),)), "slots"),
+    "zero slots": (Problem((Node("n", ()),), (chain([2, 2]),)), "slots"),
+    "fewer slots than topologies": (
+        Problem(nodes(1, slots=1), (chain([1, 1], workers=1), chain([1, 1], name="b", workers=1))),
+        "slots",
     ),
-    "not enough CPU": Problem(nodes(2, cpu_percent=15.0), (chain([2, 2]),)),
-    "not enough memory": Problem(nodes(2, memory_mb=200.0), (chain([2, 2]),)),
-    "not enough room": Problem(nodes(2, max_executors=1), (chain([2, 2]),)),
+    "not enough CPU": (Problem(nodes(2, cpu_percent=15.0), (chain([2, 2]),)), "cpu"),
+    "not enough memory": (Problem(nodes(2, memory_mb=200.0), (chain([2, 2]),)), "memory"),
+    "not enough room": (Problem(nodes(2, max_executors=1), (chain([2, 2]),)), "max_executors"),
 }
 
 
@@ -50,8 +52,15 @@ OPTIONS = {"cut": {"effort": "0.05"}}
 DEPENDS_ON_NAMES = {
     "even": "Storm's order of nodes is the hash order of their names",
 }
+#: Why it may be when components have other names.
+DEPENDS_ON_COMPONENT_NAMES = dict.fromkeys(
+    ("even", "default", "r-storm"), "Storm numbers executors in the order of components' names"
+)
 #: (algorithm, case): why it may refuse although a feasible placement exists.
 MAY_REFUSE = {}
+#: Of 200 random problems so many at least each algorithm places (p-scheduler, which knows equal
+#: nodes only, fewest), so that the suite is not one of refusals.
+LEAST_PLACED = 25
 
 
 def outcome(problem, name, seed=1):
@@ -71,21 +80,32 @@ def test_feasible_cases(name, case):
     if isinstance(result, str) and (name, case) not in MAY_REFUSE:
         assert algorithm(name).needs_traffic
         assert result == "traffic"
+        assert CASES[case].traffic.total == 0
 
 
 @pytest.mark.parametrize("case", HOPELESS)
 def test_hopeless_cases(name, case):
-    assert isinstance(outcome(HOPELESS[case], name), str)
+    problem, constraint = HOPELESS[case]
+    assert outcome(problem, name) == constraint
 
 
-@settings(max_examples=200)
-@given(problem=problems())
-def test_random_problems_are_placed_feasibly_or_refused_and_alike_each_time(name, problem):
-    before = problem.current_slots().copy()
-    assert outcome(problem, name) == outcome(problem, name)
-    assert np.array_equal(problem.current_slots(), before)
+def test_random_problems_are_placed_feasibly_or_refused_and_alike_each_time(name):
+    outcomes = []
+
+    @settings(max_examples=200)
+    @given(problem=problems())
+    def each(problem):
+        before = problem.current_slots().copy()
+        found = outcome(problem, name)
+        assert found == outcome(problem, name)
+        assert np.array_equal(problem.current_slots(), before)
+        outcomes.append(found)
+
+    each()
+    assert sum(isinstance(found, Placement) for found in outcomes) >= LEAST_PLACED
 
 
+@settings(max_examples=60)
 @given(problem=problems(homogeneous=True))
 def test_names_of_nodes_do_not_change_the_worth(name, problem):
     if name in DEPENDS_ON_NAMES:
@@ -100,6 +120,41 @@ def test_names_of_nodes_do_not_change_the_worth(name, problem):
         assert one == other
         return
     assert measure(problem, one) == measure(replace(problem, nodes=renamed), other)
+
+
+@settings(max_examples=60)
+@given(problem=problems(homogeneous=True))
+def test_names_of_components_do_not_change_the_worth(name, problem):
+    if name in DEPENDS_ON_COMPONENT_NAMES:
+        pytest.skip(DEPENDS_ON_COMPONENT_NAMES[name])
+    renamed = replace(problem, topologies=tuple(map(with_other_names, problem.topologies)))
+    one, other = outcome(problem, name), outcome(renamed, name)
+    if isinstance(one, str):
+        assert one == other
+        return
+    assert measure(problem, one) == measure(renamed, other)
+
+
+def with_other_names(topology):
+    """Return a topology whose components have names in the opposite order."""
+    names = sorted(part.name for part in topology.components)
+    other = dict(zip(names, (f"x{9 - at}" for at in range(len(names))), strict=True))
+
+    def end(executor):
+        return other[executor[0]], executor[1]
+
+    return replace(
+        topology,
+        components=tuple(replace(part, name=other[part.name]) for part in topology.components),
+        streams=tuple(
+            replace(each, source=other[each.source], target=other[each.target])
+            for each in topology.streams
+        ),
+        measured=tuple(
+            replace(pair, source=end(pair.source), target=end(pair.target))
+            for pair in topology.measured
+        ),
+    )
 
 
 @settings(max_examples=50)

@@ -20,7 +20,9 @@ from stormcut.placement.even import storm_executor_order
 from stormcut.placement.registry import algorithm, parse_options
 
 SOURCE = Path(__file__).parents[3] / "integration-tests" / "oracle" / "SchedulerOracle.java"
-STATES = 500
+STATES = 600
+#: Drawn so that r-storm meets a node that is full but for the last digit of a sum.
+SEED = 6
 HEAPS = (768.0, 300.0, 1500.0)
 #: Pairs of strings with equal hash codes, so that names made of them share hash buckets.
 COLLIDING = ("Aa", "BB")
@@ -203,17 +205,52 @@ def random_current(draw, problem, within_capacity):
     return Placement(slots)
 
 
-@pytest.mark.parametrize("name", ["even", "default", "r-storm"])
-def test_every_executor_gets_the_slot_that_storm_gives_it(oracle, name):
-    draw = random.Random(f"{name} 1")
+def states(name):
+    draw = random.Random(f"{name} {SEED}")
     # Storm's resource-aware scheduler throws if what runs exceeds a node.
     problems = [random_problem(draw, name == "r-storm") for _ in range(STATES)]
-    heaps = [draw.choice(HEAPS) for _ in problems]
+    return problems, [draw.choice(HEAPS) for _ in problems]
+
+
+def has_answer(answer):
+    """Say whether Storm answered: sums of what it placed itself may exceed a node, by rounding."""
+    return not (isinstance(answer, str) and "Attempting to consume more" in answer)
+
+
+@pytest.mark.parametrize("name", ["even", "default", "r-storm"])
+def test_every_executor_gets_the_slot_that_storm_gives_it(oracle, name):
+    problems, heaps = states(name)
     expected = oracle.ask(name, problems, heaps)
-    assert len(expected) == STATES
+    assert sum(has_answer(answer) for answer in expected) >= 500
     different = [
         at
         for at, (problem, heap) in enumerate(zip(problems, heaps, strict=True))
-        if our_answer(name, problem, heap) != expected[at]
+        if has_answer(expected[at]) and our_answer(name, problem, heap) != expected[at]
     ]
     assert different == []
+
+
+@pytest.mark.parametrize("name", ["even", "default", "r-storm"])
+def test_states_are_of_every_kind(name):
+    problems, _ = states(name)
+    kinds = {
+        "system executors": has_system_executors,
+        "partly assigned": is_partly_assigned,
+        "dead slots": lambda problem: (problem.current_slots() >= problem.slot_count).any(),
+        "several topologies": lambda problem: len(problem.topologies) > 1,
+        "no slot": lambda problem: not problem.slot_count,
+    }
+    counts = {kind: sum(map(bool, map(is_of, problems))) for kind, is_of in kinds.items()}
+    assert min(counts.values()) >= 20, counts
+
+
+def has_system_executors(problem):
+    return any(part.name in SYSTEM for each in problem.topologies for part in each.components)
+
+
+def is_partly_assigned(problem):
+    running = problem.current_slots() >= 0
+    shares = np.bincount(problem.executor_topology, running) / np.bincount(
+        problem.executor_topology
+    )
+    return ((shares > 0) & (shares < 1)).any()

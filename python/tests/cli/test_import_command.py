@@ -1,0 +1,254 @@
+"""`stormcut import storm`: what Nimbus stores of topologies becomes a problem."""
+
+import gzip
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from streamparse.thrift import storm_thrift as thrift
+from thriftpy2.utils import serialize
+
+from stormcut.adapters.problem_file import read_problem
+from stormcut.cli.main import main
+
+REAL = Path(__file__).parents[1] / "data" / "storm-topology"
+CODE, CONF = (REAL / f"TopologyName00023-storm{half}.ser" for half in ("code", "conf"))
+SUPERVISORS = {
+    "supervisors": [
+        {"rack": "a", "count": 2, "cpu_pcore_percent": 400, "memory_mb": 8192.0, "slots": 4},
+        {"rack": "b", "count": 1, "cpu_pcore_percent": None, "memory_mb": None, "slots": 2},
+        {"rack": "a", "count": 1, "cpu_pcore_percent": 100, "memory_mb": 1024, "slots": 1},
+    ]
+}
+
+
+@pytest.fixture
+def import_storm(monkeypatch, capsys, tmp_path):
+    """Return a function that runs the command and returns (exit code, stderr, problem's path)."""
+    supervisors = tmp_path / "supervisors.json"
+    supervisors.write_text(json.dumps(SUPERVISORS))
+    output = tmp_path / "problem.json"
+
+    def run(*paths, supervisors=supervisors):
+        arguments = [*paths, "--supervisors", supervisors, "--output", output]
+        monkeypatch.setattr(sys, "argv", ["stormcut", "import", "storm", *map(str, arguments)])
+        with pytest.raises(SystemExit) as caught:
+            main()
+        return caught.value.code or 0, capsys.readouterr().err, output
+
+    return run
+
+
+def common(inputs=(), hint=None, **conf):
+    """Return a component's common part; ``inputs`` are (component, stream, grouping)."""
+    streams = {thrift.GlobalStreamId(c, s): thrift.Grouping(**g) for c, s, g in inputs}
+    return thrift.ComponentCommon(
+        inputs=streams, streams={}, parallelism_hint=hint, json_conf=json.dumps(conf)
+    )
+
+
+def stored(folder, name, spouts, bolts, conf, pack=bytes):
+    """Write the two files of a topology as Nimbus does; return their paths."""
+    java = thrift.ComponentObject(serialized_java=b"opaque")
+    struct = thrift.StormTopology(
+        spouts={key: thrift.SpoutSpec(java, value) for key, value in spouts.items()},
+        bolts={key: thrift.Bolt(java, value) for key, value in bolts.items()},
+        state_spouts={},
+    )
+    code, settings = folder / f"{name}-stormcode.ser", folder / f"{name}-stormconf.ser"
+    code.write_bytes(pack(serialize(struct)))
+    settings.write_bytes(pack(json.dumps(conf).encode()))
+    return code, settings
+
+
+def words(folder, name="words", pack=bytes, conf=None):
+    """A small topology with a stream of every grouping."""
+    null = thrift.NullStruct()
+    groupings = {
+        "a": {"fields": ["word"]},
+        "b": {"fields": []},
+        "c": {"shuffle": null},
+        "d": {"local_or_shuffle": null},
+        "e": {"all": null},
+        "f": {"none": null},
+        "g": {"direct": null},
+        "h": {"custom_serialized": b"opaque"},
+    }
+    inputs = [("spout", stream, grouping) for stream, grouping in groupings.items()]
+    return stored(
+        folder,
+        name,
+        {"spout": common(hint=4, **{"topology.tasks": 3})},
+        {"count": common(inputs, hint=2, **{"topology.component.cpu.pcore.percent": 25.0})},
+        {"topology.name": name, "topology.workers": 5} if conf is None else conf,
+        pack,
+    )
+
+
+def test_a_real_topology(import_storm):
+    code, err, output = import_storm(CODE, CONF)
+    assert code == 0
+    assert "1 topologies, 3 components, 3 executors, 4 nodes" in err
+    (topology,) = read_problem(output).topologies
+    assert topology.id == "TopologyName00023"
+    assert topology.workers is None
+    loads = {c.name: (c.kind, c.cpu_percent[0], c.memory_mb[0]) for c in topology.components}
+    # On-heap and off-heap memory of topology.component.resources.map together.
+    assert loads == {
+        "Spout-0": ("spout", 60.0, 128.0),
+        "Bolt-0": ("bolt", 60.0, 1152.0),
+        "Bolt-1": ("bolt", 30.0, 160.0),
+    }
+    streams = [(s.source, s.target, s.stream, s.grouping) for s in topology.streams]
+    assert streams == [
+        ("Spout-0", "Bolt-0", "default", "shuffle"),
+        ("Bolt-0", "Bolt-1", "HBaseSinkStream", "shuffle"),
+    ]
+
+
+def test_rates_and_workers_on_request(import_storm):
+    _, _, output = import_storm(CODE, CONF, "--rate", 50, "--keep-workers")
+    (topology,) = read_problem(output).topologies
+    assert topology.workers == 10
+    assert [stream.tuples_per_second for stream in topology.streams] == [50.0, 50.0]
+
+
+def test_a_folder_is_searched(import_storm, tmp_path):
+    for name in ("one", "two"):
+        folder = tmp_path / "stormdist" / name
+        folder.mkdir(parents=True)
+        words(folder, name, gzip.compress)
+    code, _, output = import_storm(tmp_path / "stormdist")
+    assert code == 0
+    assert [topology.id for topology in read_problem(output).topologies] == ["one", "two"]
+
+
+def test_hints_tasks_loads_and_groupings(import_storm, tmp_path):
+    code, _, output = import_storm(*words(tmp_path))
+    assert code == 0
+    (topology,) = read_problem(output).topologies
+    parts = {component.name: component for component in topology.components}
+    # A hint of 4 for 3 tasks; Storm's default memory.
+    assert parts["spout"].executors == 3
+    assert (parts["count"].cpu_percent[0], parts["count"].memory_mb[0]) == (25.0, 128.0)
+    assert {stream.stream: stream.grouping for stream in topology.streams} == {
+        "a": "fields",
+        "b": "global",
+        "c": "shuffle",
+        "d": "local_or_shuffle",
+        "e": "all",
+        "f": "none",
+        "g": "direct",
+        "h": "custom",
+    }
+    assert {stream.tuples_per_second for stream in topology.streams} == {3.0}
+
+
+def test_supervisors_are_numbered_through_their_rack(import_storm):
+    _, _, output = import_storm(CODE, CONF)
+    nodes = [
+        (n.id, n.rack, n.ports, n.cpu_percent, n.memory_mb) for n in read_problem(output).nodes
+    ]
+    assert nodes == [
+        ("as000", "a", (0, 1, 2, 3), 400.0, 8192.0),
+        ("as001", "a", (0, 1, 2, 3), 400.0, 8192.0),
+        ("bs000", "b", (0, 1), None, None),
+        ("as002", "a", (0,), 100.0, 1024.0),
+    ]
+
+
+def damaged(path, change):
+    """Return a copy of a file with its unpacked content changed, beside the problem."""
+    copy = path.with_name("damaged.ser")
+    copy.write_bytes(change(path.read_bytes()))
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (lambda content: b"", "is no serialised Storm topology"),
+        (lambda content: b"\x00", "is no serialised Storm topology"),
+        (lambda content: b"hello world", "is no serialised Storm topology"),
+        (lambda content: content[:-7], "is no serialised Storm topology"),
+        (lambda content: content + b"x", "is no serialised Storm topology"),
+        (lambda content: gzip.compress(content)[:-9], "is damaged gzip"),
+        (lambda content: gzip.compress(content)[:12] + b"zzz", "is damaged gzip"),
+    ],
+)
+def test_a_broken_topology_is_one_line(import_storm, tmp_path, change, complaint):
+    code, conf = words(tmp_path)
+    broken = damaged(code, change)
+    exit_code, err, output = import_storm(broken, conf)
+    assert exit_code == 2
+    assert str(broken) in err
+    assert complaint in err
+    assert err.count("\n") == 1
+    assert not output.exists()
+
+
+def test_every_cut_of_a_topology_is_refused(import_storm, tmp_path):
+    code, conf = words(tmp_path)
+    content = code.read_bytes()
+    for size in range(0, len(content), 23):
+        code.write_bytes(content[:size])
+        exit_code, err, _ = import_storm(code, conf)
+        assert (exit_code, err.count("\n")) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("conf", "complaint"),
+    [
+        (b"", "is not JSON"),
+        (b"[1]", "must be the JSON object of a topology's configuration"),
+        (b'{"topology.component.resources.onheap.memory.mb": "much"}', "at least 0"),
+        (b"\xff", "is not UTF-8"),
+    ],
+)
+def test_a_broken_configuration_is_one_line(import_storm, tmp_path, conf, complaint):
+    code, path = words(tmp_path)
+    path.write_bytes(conf)
+    exit_code, err, _ = import_storm(code, path)
+    assert exit_code == 2
+    assert complaint in err
+    assert err.count("\n") == 1
+
+
+def test_what_does_not_go_together_is_refused(import_storm, tmp_path):
+    code, conf = words(tmp_path)
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    shutil.copy(code, alone)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    lost = {"count": common([("nowhere", "s", {"shuffle": thrift.NullStruct()})], hint=1)}
+    orphan = stored(empty, "x", {"spout": common(hint=1)}, lost, {})
+    for paths, complaint in (
+        ([code], "has no configuration after it"),
+        ([code, tmp_path / "none.ser"], "cannot be read"),
+        ([alone], "has no words-stormconf.ser beside it"),
+        ([code, conf, code, conf], "a topology 'words' was there before"),
+        ([conf, code], "is no serialised Storm topology"),
+        (orphan, "count subscribes to 'nowhere', which is no component"),
+    ):
+        exit_code, err, _ = import_storm(*paths)
+        assert (exit_code, err.count("\n")) == (2, 1), err
+        assert complaint in err
+
+
+@pytest.mark.parametrize(
+    ("table", "complaint"),
+    [
+        ({}, 'missing key "supervisors"'),
+        ({"supervisors": [{"rack": "a"}]}, "supervisors[0]: missing key"),
+        ({"supervisors": [], "more": 1}, "more: unknown key"),
+    ],
+)
+def test_a_broken_table_of_supervisors_is_one_line(import_storm, tmp_path, table, complaint):
+    path = tmp_path / "table.json"
+    path.write_text(json.dumps(table))
+    exit_code, err, _ = import_storm(CODE, CONF, supervisors=path)
+    assert (exit_code, err.count("\n")) == (2, 1)
+    assert complaint in err
