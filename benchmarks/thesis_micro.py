@@ -119,10 +119,10 @@ sizes" holds.
 
 **I-Scheduler** in the thesis is `parts=raw`: METIS's parts as they come. Its two published misses,
 star 30 at 90 against 86 and diamond 30 at 2 above the optimum, come out with every seed tried, and
-vanish when parts are repaired. They also show its unpublished threshold: with `phi` of 17 or less star 18
-costs 46, with 20 or more star 30 costs 88, so it was 18 or 19. Ranges (linear 22, 26 and 32,
-diamond 28, all on nodes of different size) are ties that METIS breaks by its seed: parts of equal
-cut but other sizes. With seed 2 all values of the thesis come out at once. With `theta=0` the
+vanish when parts are repaired. They also show its unpublished threshold: with `phi` of 17 or less
+star 18 costs 46, with 20 or more star 30 costs 88, so it was 18 or 19. Ranges (linear 22, 26 and
+32, diamond 28, all on nodes of different size) are ties that METIS breaks by its seed: parts of
+equal cut but other sizes. With seed 2 all values of the thesis come out at once. With `theta=0` the
 homogeneous rows are P-Scheduler's, as they must be.
 
 **`phi`, calibrated**: the row `phi=32` gives CP-SAT all instances unreduced, for one deterministic

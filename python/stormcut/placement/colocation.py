@@ -62,7 +62,26 @@ class Piece:
         with np.errstate(divide="ignore", invalid="ignore"):
             fit = self.kinds[:, None, :] / self.load
         fit = np.where(self.load > 0, fit, np.inf).min(axis=2, initial=np.inf)
-        return np.minimum(np.floor(fit), self.size)
+        result: Floats = np.minimum(np.floor(fit), self.size)
+        return result
+
+    def beside(self, first: Ints, second: Ints) -> Floats:
+        """Return how many executors of a group fit on a node with one of another, (pairs,).
+
+        Parameters
+        ----------
+        first, second : arrays of shape (pairs,)
+            The group counted and the other; of the same group, the other one is not counted.
+        """
+        best = np.zeros(len(first))
+        for capacity in self.kinds:
+            room = capacity - self.load[second]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                fit = np.where(self.load[first] > 0, room / self.load[first], np.inf)
+            count = np.floor(fit.min(axis=1, initial=np.inf))
+            best = np.maximum(best, np.where((room >= 0).all(axis=1), count, 0.0))
+        result: Floats = np.minimum(best, self.size[first] - (first == second))
+        return result
 
     def fits(self) -> bool:
         """Return whether some node holds the whole piece."""
@@ -77,7 +96,7 @@ def by_neighbours(piece: Piece) -> float:
     """
     edges = piece.rates.tocoo()
     row, col = edges.row, edges.col
-    count = np.minimum(piece.size[col] - (row == col), piece.most.max(axis=0)[col])
+    count = piece.beside(col, row)
     best = np.bincount(row, weights=edges.data * count, minlength=len(piece.size))
     for resource in np.flatnonzero(np.isfinite(piece.kinds).all(axis=0)):
         load = piece.load[:, resource]
@@ -122,18 +141,22 @@ class _Relaxation:
         self.same = self.first == self.second
         self.width = self.pairs + count * len(piece.nodes)
         self.edges = np.stack((edges.row[upper], edges.col[upper]), axis=1)
+        #: Rows of the program and their right-hand sides; the first never go.
+        self.rows: list[csr_array] = []
+        self.right: list[Floats] = []
         self._bound_variables()
         self._limit_company()
         self._divide_over_kinds()
-        self.lasting = len(self.right)
-        self.rows, self.right = [self.rows], [self.right]
+        self.lasting = len(self.right[0])
         for g, h in self.edges.tolist():
             self._cut(np.array([g, h]), np.array([1.0, -1.0]))
 
     def _bound_variables(self) -> None:
         piece, first, second = self.piece, self.first, self.second
-        most = piece.most.max(axis=0)
-        high = np.minimum(most[first] * piece.size[second], most[second] * piece.size[first])
+        high = np.minimum(
+            (piece.beside(first, second) + self.same) * piece.size[second],
+            (piece.beside(second, first) + self.same) * piece.size[first],
+        )
         low = np.where(self.same, piece.size[first], 0.0)
         held = np.minimum(piece.size, piece.nodes[:, None] * piece.most).T.reshape(-1)
         self.low = np.concatenate((low, np.zeros(len(held))))
@@ -146,7 +169,10 @@ class _Relaxation:
         """Condition 2, and no kind of node holds more than all of its nodes do."""
         piece, count, kinds = self.piece, len(self.piece.size), len(self.piece.nodes)
         held = self.pairs + np.arange(count * kinds).reshape(count, kinds)
-        rows, cols, values, right = [], [], [], []
+        rows: list[Ints] = []
+        cols: list[Ints] = []
+        values: list[Floats] = []
+        right: list[float] = []
         for resource in np.flatnonzero(np.isfinite(piece.kinds).all(axis=0)):
             load, capacity = piece.load[:, resource], piece.kinds[:, resource]
             scale = capacity.max() if capacity.max() > 0 else 1.0
@@ -166,8 +192,8 @@ class _Relaxation:
         shape = (len(right), self.width)
         entries = [np.concatenate(part) if rows else np.zeros(0) for part in (values, rows, cols)]
         at = (entries[1].astype(np.int64), entries[2].astype(np.int64))
-        self.rows = coo_array((entries[0], at), shape=shape).tocsr()
-        self.right = np.array(right)
+        self.rows.append(coo_array((entries[0], at), shape=shape).tocsr())
+        self.right.append(np.array(right))
 
     def _divide_over_kinds(self) -> None:
         """Every executor is on a node of some kind."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, Node, Problem, Stream, Topology
-from stormcut.placement import caps
+from stormcut.placement.caps import place as caps
 from stormcut.placement.cut.construct import fill
 from stormcut.placement.cut.instance import instance
 from stormcut.placement.cut.options import Options

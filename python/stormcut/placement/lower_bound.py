@@ -129,13 +129,19 @@ def _pieces(groups: Groups, kinds: Floats, nodes: Floats) -> Iterator[Piece]:
         rates = groups.pair_rate[members][:, members]
         if rates.nnz:
             size, load = groups.size[members].astype(np.float64), groups.load[members]
-            use = _enough(size @ load, kinds, nodes)
+            use = _enough(size, load, kinds, nodes)
             yield Piece(size, load, rates.tocsr(), kinds[use], nodes[use])
 
 
-def _enough(total: Floats, kinds: Floats, nodes: Floats) -> slice | npt.NDArray[np.bool_]:
+def _enough(
+    size: Floats, load: Floats, kinds: Floats, nodes: Floats
+) -> slice | npt.NDArray[np.bool_]:
     """Return the largest kind alone if its nodes hold everything and no other has more of it."""
     largest = (kinds >= kinds.max(axis=0)).all(axis=1)
-    if largest.any() and (total <= (nodes[largest] @ kinds[largest])).all():
-        return largest
-    return slice(None)
+    if not largest.any():
+        return slice(None)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        most = np.where(load > 0, np.floor(kinds[largest][0] / load), np.inf).min(axis=1)
+    whole = (size <= nodes[largest].sum() * most).all()
+    liquid = (size @ load <= nodes[largest] @ kinds[largest]).all()
+    return largest if whole and liquid else slice(None)

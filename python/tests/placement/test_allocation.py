@@ -6,8 +6,15 @@ from hypothesis import strategies as st
 from model_driven_dataflows import DIAMOND, FINANCE, GRID, LINEAR, MICRO, STAR, TRAFFIC
 
 from stormcut.model.errors import InvalidInput
-from stormcut.placement.allocation import Dag, Edge, PerformanceModel, acquire, lsa, mba
-from stormcut.placement.azure_tasks import AZURE_TASKS
+from stormcut.placement.model_driven.allocation import (
+    Dag,
+    Edge,
+    PerformanceModel,
+    acquire,
+    lsa,
+    mba,
+)
+from stormcut.placement.model_driven.azure_tasks import AZURE_TASKS
 
 TASKS = ("blob", "table", "parse", "pi", "file")
 

@@ -31,9 +31,9 @@ from stormcut.placement.bframework.partitioner import (
     pull_boundary,
     steady,
 )
+from stormcut.placement.bframework.place import Options, bounds
 from stormcut.placement.bframework.profiler import Operator, group_by_rate, join_rate, profile
 from stormcut.placement.bframework.query import queries
-from stormcut.placement.bframework.scheduler import Options, bounds
 from stormcut.placement.cut.groups import fold
 
 W1 = (

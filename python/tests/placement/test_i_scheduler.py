@@ -13,8 +13,8 @@ from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Stream, Topology
 from stormcut.objective.cut import executor_nodes
 from stormcut.placement.capacity import hosts, loads
-from stormcut.placement.fusion import Fusion, node_classes
-from stormcut.placement.i_scheduler import contract
+from stormcut.placement.i_scheduler.fusion import Fusion, node_classes
+from stormcut.placement.i_scheduler.place import contract
 from stormcut.placement.partition import traffic_graph
 
 HOMOGENEOUS = (4,) * 10

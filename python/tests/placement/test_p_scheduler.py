@@ -85,16 +85,14 @@ def test_nodes_of_different_capacity_are_refused_or_counted_as_the_smallest():
 
 
 def test_without_traffic_or_load_it_refuses():
-    for topology in (
-        chain([2, 2], rate=0.0),
-        replace(
-            chain([2, 2]),
-            components=tuple(Component.uniform(f"c{i}", 2, cpu_percent=0.0) for i in range(2)),
-        ),
+    idle = tuple(Component.uniform(f"c{i}", 2, cpu_percent=0.0) for i in range(2))
+    for topology, constraint in (
+        (chain([2, 2], rate=0.0), "traffic"),
+        (replace(chain([2, 2]), components=idle), "cpu"),
     ):
         with pytest.raises(Infeasible) as caught:
             solve(Problem(nodes(2, cpu_percent=100.0), (topology,)), "p-scheduler")
-        assert caught.value.constraint == "traffic"
+        assert caught.value.constraint == constraint
 
 
 def test_want_of_slots_is_noted():

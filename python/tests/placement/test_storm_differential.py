@@ -16,8 +16,8 @@ import pytest
 from stormcut.adapters.home import storm_java, storm_lib
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import Component, Node, Problem, Stream, Topology
-from stormcut.placement.even import storm_executor_order
 from stormcut.placement.registry import algorithm, parse_options
+from stormcut.placement.storm.even import storm_executor_order
 
 SOURCE = Path(__file__).parents[3] / "integration-tests" / "oracle" / "SchedulerOracle.java"
 STATES = 600

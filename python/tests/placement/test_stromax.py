@@ -18,10 +18,10 @@ from stormcut.placement.capacity import hosts, loads
 from stormcut.placement.component_graph import component_graph, linear_order
 from stormcut.placement.cut.groups import fold
 from stormcut.placement.fit import TrafficPlaces
-from stormcut.placement.reassignment import load_limits, reassign
 from stormcut.placement.room import Room
-from stormcut.placement.streaming import NeighbourCosts, stream
-from stormcut.placement.stromax import Options
+from stormcut.placement.stromax.place import Options
+from stormcut.placement.stromax.reassignment import load_limits, reassign
+from stormcut.placement.stromax.streaming import NeighbourCosts, stream
 
 #: Components and edges of the paper's topologies (Fig. 4).
 EDGES = {

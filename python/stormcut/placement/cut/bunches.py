@@ -58,9 +58,9 @@ def deal_bunches(
         while True:
             best, choice = 0.0, -1
             for g in members:
-                if missing[g] > 0 and state.traffic[g, n] > best * weight[g]:
-                    if welcome(model, state, g, n):
-                        best, choice = state.traffic[g, n] / weight[g], g
+                value = state.traffic[g, n] / weight[g]
+                if missing[g] > 0 and value > best and welcome(model, state, g, n):
+                    best, choice = value, g
             if choice < 0:
                 choice = _densest(model, state, members, missing, n, weight)
                 if choice < 0:

@@ -4,10 +4,14 @@
    choose first, those that gain little wherever they are fill what is left.
 2. A topology that fits on one node goes to the fullest that takes it. Another gets the largest
    nodes of one rack if that carries it, the last of them the fullest that takes the rest.
-3. Its executors are dealt to its nodes in two ways, in proportion and in dense bunches; the better
-   is improved by annealing (see `annealing`).
+3. This is done twice: with every topology dealt to its nodes in proportion, and with every one
+   improved, which leaves its nodes dense, before the next comes.
+4. In both placements, every topology is then offered nodes of its racks that have room left, and
+   whatever others hold on a larger node that does not need it. The better placement is returned.
 
-If a topology finds no room, it moves forward in the order, and everything begins anew: large
+Improvement is annealing (see `annealing`) from two starts: what is there, and dense bunches.
+
+If a topology finds no room in 2, it moves forward in the order, and everything begins anew: large
 executors need nodes that nothing else has broken into.
 
 Cost is O(topologies x nodes + executors x nodes of their topology) and the annealing's steps, a
@@ -16,6 +20,7 @@ fixed number an executor.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -37,7 +42,7 @@ Ints = npt.NDArray[np.int64]
 SLACK = 0.02
 
 #: Annealing steps for each executor, half of them where executors are, half where traffic is.
-STEPS = 1000
+STEPS = 1500
 
 #: Annealing steps of any topology at least.
 LEAST_STEPS = 100_000
@@ -51,8 +56,8 @@ HEATS = (0.05, 0.8)
 #: Share of a node's room that large executors may leave idle without counting as wasted.
 COARSE = 0.25
 
-#: Nodes of a topology for each that it is offered besides, of those that are left.
-SPARE = 3
+#: Nodes that a topology is offered besides each of its own, of those that are left.
+SPARE = 0.5
 
 #: Orders of topologies that are tried.
 ATTEMPTS = 40
@@ -79,19 +84,57 @@ def fill(instance: Instance, rng: np.random.Generator, effort: float = 1.0) -> I
     model = model_of(instance, (1.0, 0.0, 0.0))
     state = state_of(instance, model, np.zeros(instance.shape, dtype=np.int64))
     topologies = _topologies(instance)
-    homes = _allocate(instance, model, state, topologies)
-    if homes is None:
+    order = _allocate(instance, model, state, topologies)
+    if order is None:
         return None
+    steps = (effort / 3 * _steps(instance, order)).astype(np.int64)
     seed = rng.integers(1, 2**63, 1).astype(np.uint64)
-    divided = [t for t in topologies if len(homes[t.ordinal]) > 1 and t.traffic > 0.0]
-    for topology, steps in zip(divided, _steps(instance, divided), strict=True):
-        nodes = _with_spare(instance, state, topology, homes[topology.ordinal])
-        _improve(instance, state, topology, nodes, int(effort * steps), seed)
-    counts: Ints = state.counts
-    return counts
+    dense = _densely(instance, model, order, steps, seed)
+    ends = []
+    for each in (state, dense) if dense is not None else (state,):
+        for topology, share in zip(order, steps.tolist(), strict=True):
+            home = np.flatnonzero(each.held[:, topology.ordinal])
+            _exchange_for_larger(instance, each, home)
+            _improve(instance, each, topology, share, seed, SPARE)
+        ends.append(each.counts)
+    return max(ends, key=instance.groups.local)
 
 
-def _with_spare(instance: Instance, state: State, topology: _Topology, home: Ints) -> Ints:
+def _densely(
+    instance: Instance,
+    model: Model,
+    order: list[_Topology],
+    steps: Ints,
+    seed: npt.NDArray[np.uint64],
+) -> State | None:
+    """Place all, each improved before the next comes; return None if some find no room so."""
+    state = state_of(instance, model, np.zeros(instance.shape, dtype=np.int64))
+    for topology, share in zip(order, steps.tolist(), strict=True):
+        if _place(instance, model, state, topology) is None:
+            return None
+        _improve(instance, state, topology, share, seed, 0.0)
+    return state
+
+
+def _exchange_for_larger(instance: Instance, state: State, home: Ints) -> None:
+    """Exchange all that nodes hold with larger nodes of their racks that hold no more than fits."""
+    if instance.allowed is not None:
+        return
+    bounds = np.concatenate((instance.bounds, instance.slots[:, None]), axis=1)
+    for n in home.tolist():
+        used = np.concatenate((state.used, state.tenants[:, None]), axis=1)
+        larger = (bounds >= bounds[n]).all(axis=1) & (bounds > bounds[n]).any(axis=1)
+        larger &= (used <= bounds[n]).all(axis=1) & (instance.rack == instance.rack[n])
+        larger[home] = False
+        if larger.any():
+            m = int(np.argmax(larger))
+            for rows in (state.counts.T, state.traffic.T, state.used, state.held, state.tenants):
+                rows[[n, m]] = rows[[m, n]]
+
+
+def _with_spare(
+    instance: Instance, state: State, topology: _Topology, home: Ints, spare: int
+) -> Ints:
     """Return a topology's nodes and some of their racks that have room, most room first."""
     room = np.maximum(instance.bounds - state.used, 0.0)
     own = np.ix_(topology.members, home)
@@ -101,7 +144,7 @@ def _with_spare(instance: Instance, state: State, topology: _Topology, home: Int
     open_to[home] = False
     others = np.flatnonzero(open_to & (shares > 0))
     others = others[np.argsort(-shares[others], kind="stable")]
-    nodes = np.concatenate((home, others[: 1 + len(home) // SPARE]))
+    nodes = np.concatenate((home, others[:spare]))
     return nodes[np.argsort(-shares[nodes], kind="stable")]
 
 
@@ -109,12 +152,16 @@ def _improve(
     instance: Instance,
     state: State,
     topology: _Topology,
-    nodes: Ints,
     steps: int,
     seed: npt.NDArray[np.uint64],
+    spare: float,
 ) -> None:
-    """Deal one topology anew to these nodes if that keeps more of its traffic local."""
+    """Deal one topology anew to its nodes and spare ones if that keeps more traffic local."""
     counts, used, members = state.counts, state.used, topology.members
+    home = np.flatnonzero(state.held[:, topology.ordinal])
+    if len(home) < 2 or topology.traffic <= 0.0:
+        return
+    nodes = _with_spare(instance, state, topology, home, math.ceil(spare * len(home)))
     held, load = np.ix_(members, nodes), instance.load[members]
     before = counts[held]
     used[nodes] -= before.T @ load
@@ -175,24 +222,29 @@ def _topologies(instance: Instance) -> list[_Topology]:
 
 def _allocate(
     instance: Instance, model: Model, state: State, topologies: list[_Topology]
-) -> dict[int, Ints] | None:
-    """Deal all executors; return the nodes of each topology, None if some find no room."""
+) -> list[_Topology] | None:
+    """Deal all executors; return the order of topologies that worked, None if none did."""
     waiting = _in_order(instance, topologies)
     for _ in range(ATTEMPTS):
-        homes: dict[int, Ints] = {}
-        for at, topology in enumerate(waiting):
-            nodes = _place(instance, model, state, topology)
-            if nodes is None:
-                break
-            homes[topology.ordinal] = nodes
-        else:
-            return homes
+        at = _first_without_room(instance, model, state, waiting)
+        if at is None:
+            return waiting
         if at == 0:
             return None
         # Halfway to the front: what gains most a node keeps the best nodes where it can.
         waiting.insert(at // 2, waiting.pop(at))
         for array in state:
             array[...] = 0
+    return None
+
+
+def _first_without_room(
+    instance: Instance, model: Model, state: State, waiting: list[_Topology]
+) -> int | None:
+    """Place topologies in order; return the position of the first that finds no room."""
+    for at, topology in enumerate(waiting):
+        if _place(instance, model, state, topology) is None:
+            return at
     return None
 
 
@@ -222,7 +274,10 @@ def _place(instance: Instance, model: Model, state: State, topology: _Topology) 
     liquid = _shares(room, topology.total)
     whole = _whole_shares(instance, topology, room)
     shares = np.where(whole < (1.0 - COARSE) * liquid, whole, liquid)
-    waste = np.floor((1.0 - shares / np.maximum(liquid, 1e-300)) / COARSE)
+    part = np.divide(
+        shares, liquid, out=np.ones(len(shares)), where=np.isfinite(liquid) & (liquid > 0)
+    )
+    waste = np.floor((1.0 - part) / COARSE)
     missing = instance.groups.size.copy()
     # Room for one more executor than there are, so that they can change places.
     wanted = 1.0 + SLACK + min(SLACK, _largest_part(instance, topology))

@@ -82,8 +82,8 @@ def _match(model, remaining, largest, seed):
     weight = group_weights(model)
     found = np.zeros((count, 4), dtype=np.int64)
     size = 0
-    for i in order:
-        g, c = where[0][i], where[1][i]
+    for at in order:
+        g, c = where[0][at], where[1][at]
         if remaining[g, c] == 0:
             continue
         h = _partner(model, weight, remaining, g, c, largest, seed)
@@ -342,22 +342,10 @@ def part(model: Model, counts: Ints, nodes: Ints) -> tuple[Model, Ints, Ints]:
             size += 1
     chosen = np.nonzero(position >= 0)[0]
     inside = np.zeros((size, len(nodes)), dtype=np.int64)
-    starts = np.zeros(size + 1, dtype=np.int64)
     for k in range(size):
-        g = chosen[k]
         for i in range(len(nodes)):
-            inside[k, i] = counts[g, nodes[i]]
-        starts[k + 1] = starts[k]
-        for e in range(model.starts[g], model.starts[g + 1]):
-            starts[k + 1] += position[model.neighbours[e]] >= 0
-    neighbours, rates = np.zeros(starts[size], dtype=np.int64), np.zeros(starts[size])
-    at = 0
-    for g in chosen:
-        for e in range(model.starts[g], model.starts[g + 1]):
-            if position[model.neighbours[e]] >= 0:
-                neighbours[at] = position[model.neighbours[e]]
-                rates[at] = model.rates[e]
-                at += 1
+            inside[k, i] = counts[chosen[k], nodes[i]]
+    starts, neighbours, rates = _inner_rates(model, chosen, position)
     result = Model(
         inside.sum(axis=1),
         starts,
@@ -375,6 +363,25 @@ def part(model: Model, counts: Ints, nodes: Ints) -> tuple[Model, Ints, Ints]:
         model.prices,
     )
     return result, chosen, inside
+
+
+@compiled
+def _inner_rates(model, chosen, position):
+    """Return rows of the traffic among chosen groups, which are at these positions (-1: not)."""
+    starts = np.zeros(len(chosen) + 1, dtype=np.int64)
+    for k in range(len(chosen)):
+        starts[k + 1] = starts[k]
+        for e in range(model.starts[chosen[k]], model.starts[chosen[k] + 1]):
+            starts[k + 1] += position[model.neighbours[e]] >= 0
+    neighbours, rates = np.zeros(starts[-1], dtype=np.int64), np.zeros(starts[-1])
+    at = 0
+    for g in chosen:
+        for e in range(model.starts[g], model.starts[g + 1]):
+            if position[model.neighbours[e]] >= 0:
+                neighbours[at] = position[model.neighbours[e]]
+                rates[at] = model.rates[e]
+                at += 1
+    return starts, neighbours, rates
 
 
 @compiled

@@ -72,23 +72,24 @@ class Instance:
 
     def kinds(self) -> Ints:
         """Return a label per node; nodes of one label can change names without effect on a plan."""
-        columns = [self.limits, self.slots[:, None], self.rack[:, None]]
-        if self.allowed is not None:
-            columns.append(self.allowed.T)
-        rows = np.concatenate([np.asarray(c, dtype=np.float64) for c in columns], axis=1)
+        pins = np.zeros((0, len(self.slots))) if self.allowed is None else self.allowed
+        columns = (self.limits, self.slots[:, None], self.rack[:, None], pins.T)
+        rows = np.concatenate([each.astype(np.float64) for each in columns], axis=1)
         labels: Ints = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
         return labels
 
     def without(self, relaxed: str) -> Instance:
         """Return this instance without one kind of limit, to learn which one binds."""
-        columns = {"cpu": [CPU], "max_executors": [EXECUTORS], "memory": [MEMORY]}
         if relaxed == "slots":
             return replace(self, slots=np.where(self.slots > 0, self.groups.topology.max() + 1, 0))
         if relaxed == "pin":
             return replace(self, allowed=None)
         usable = self.slots > 0
         limits = self.limits.copy()
-        limits[np.ix_(usable, columns.get(relaxed, range(3, self.load.shape[1])))] = np.inf
+        named = {"cpu": CPU, "max_executors": EXECUTORS, "memory": MEMORY}
+        apart = list(range(MEMORY + 1, self.load.shape[1]))
+        columns = [named[relaxed]] if relaxed in named else apart
+        limits[np.ix_(np.flatnonzero(usable), np.array(columns, dtype=np.int64))] = np.inf
         return replace(self, limits=limits)
 
     def balanced(self, factor: float) -> Instance:

@@ -186,7 +186,7 @@ def restarts(model: Model, state: State, g: int, n: int, sign: int) -> int:
     before = state.changed[model.topology[g], n]
     now = np.int64(state.counts[g, n] != model.start[g, n])
     then = np.int64(state.counts[g, n] + sign != model.start[g, n])
-    return np.int64(before - now + then > 0) - np.int64(before > 0)
+    return int(before - now + then > 0) - int(before > 0)
 
 
 @inlined
@@ -264,7 +264,7 @@ def cost_at(model: Model, counts: Ints) -> float:
 
 
 @inlined
-def random_below(seed: Any, limit: int) -> int:
+def random_below(seed: Any, limit: int) -> np.int64:
     """Return a number from 0 to ``limit - 1``; ``seed`` (uint64, shape (1,)) moves on."""
     x = seed[0]
     x ^= x << np.uint64(13)

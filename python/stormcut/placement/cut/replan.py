@@ -3,12 +3,20 @@
 1. Executors leave nodes that may not hold them or hold too much, those with least traffic there
    for the room that they free first.
 2. Executors that run nowhere are placed, large ones first, each where it saves most.
-3. One that fits nowhere takes the place of others, on the node where fewest of them have to go
-   elsewhere.
+3. One that fits nowhere takes the place of others, on the node where those who give way are
+   smallest and were easiest to place so far; these then run nowhere. From then on executors go
+   where most of what they need is left.
 4. Executors move or change places as long as that saves more than the workers that restart cost.
 
 Costs O(executors that move x nodes), and for each sweep of the improvement O(nodes) for every group
 on every node that it is on.
+
+References
+----------
+Y. Nagata and O. Bräysy, "A powerful route minimization heuristic for the vehicle routing problem
+with time windows", Operations Research Letters 37 (2009): ejection pool, counters of failures.
+R. Panigrahy et al., "Heuristics for vector bin packing", Microsoft Research (2011): product of
+what is needed and what is left.
 """
 
 from __future__ import annotations
@@ -30,7 +38,7 @@ from stormcut.placement.cut.kernels import (
     swap_correction,
     welcome,
 )
-from stormcut.placement.cut.state import Prices, model_of, state_of, weights
+from stormcut.placement.cut.state import Prices, model_of, scale, state_of
 
 #: Candidates that the improvement looks at, at effort 1; a few tenths of a second.
 CANDIDATES = 3e6
@@ -52,7 +60,7 @@ def replan(
         Cost of a tuple/s that leaves a node, of one that leaves a rack beyond that, of a restarted
         worker.
     rng : numpy.random.Generator
-        Breaks no ties yet others do: nothing here is random.
+        Not used: nothing here is random.
     effort : float
         Multiplies the candidates looked at.
 
@@ -67,7 +75,7 @@ def replan(
     state = state_of(instance, model, start)
     evict(model, state)
     missing = instance.groups.size - state.counts.sum(axis=1)
-    weight = np.maximum(weights(instance), 1e-9)
+    weight = np.maximum((instance.load * scale(instance)).sum(axis=1), 1e-9)
     if not insert(model, state, missing, weight, round(ATTEMPTS * max(effort, 0.1))):
         return None
     improve(model, state, noise(instance.groups.total), effort * CANDIDATES)
@@ -166,7 +174,7 @@ def insert(model: Model, state: State, missing: Ints, weight: Floats, steps: int
         Whether all were placed.
     """
     # What found no room counts as harder to place, and is not driven away so lightly.
-    stubborn = weight.copy()
+    stubborn, step = weight.copy(), weight.mean()
     tight = False
     while True:
         g = -1
@@ -178,7 +186,7 @@ def insert(model: Model, state: State, missing: Ints, weight: Floats, steps: int
         n = best_fit(model, state, g) if tight else best_node(model, state, g)
         if n < 0:
             tight = True
-            stubborn[g] += weight[g]
+            stubborn[g] += step
             n = _least_resistance(model, state, g, stubborn)
             steps -= 1
             if n < 0 or steps < 0:
@@ -195,10 +203,7 @@ def insert(model: Model, state: State, missing: Ints, weight: Floats, steps: int
 
 @compiled
 def best_fit(model: Model, state: State, g: int) -> int:
-    """Return the node that offers most of what ``g`` needs most, -1 if it fits nowhere.
-
-    R. Panigrahy et al., "Heuristics for vector bin packing", 2011: the largest product of shares.
-    """
+    """Return the node that has most left of what ``g`` needs most, -1 if it fits nowhere."""
     best, choice = -np.inf, -1
     for n in range(state.counts.shape[1]):
         value = 0.0

@@ -1,11 +1,11 @@
-"""The search: placements made level by level, combined in pairs, then improved a few nodes at a time.
+"""The search: placements made level by level, improved a few nodes at a time, combined in pairs.
 
 1. A placement is made on a coarse model, where clusters of executors move as one, and improved by
-   a tabu walk at every level on the way back.
-2. A small population of such placements is combined: what two of them keep together stays
-   together, the rest is searched anew from the better one.
-3. A few nodes that exchange much are taken out and searched as a problem of their own, with 1 and
-   2; this costs the same however many nodes there are.
+   a tabu walk at every level on the way back. What fits nowhere ejects something else.
+2. A few nodes that exchange much are taken out and searched as a problem of their own, with 1 and
+   3, again and again; this costs the same however many nodes there are.
+3. A small population of such placements is combined: what two of them keep together stays
+   together, the rest is searched anew from the better one, and improved by 2.
 
 All effort is counted in steps, none in time.
 
@@ -21,8 +21,10 @@ problems", CP 1998 (large neighbourhoods).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
 from stormcut.placement.cut.contraction import (
@@ -45,6 +47,20 @@ from stormcut.placement.cut.walk import improved
 SHRINKAGE = 0.95
 
 
+#: Placements made anew at effort 1, and combinations tried for each of them.
+POPULATION, CHILDREN = 4, 2
+
+#: Times that each node of a placement is searched anew at effort 1, about, and how often in all.
+VISITS, LEAST_ROUNDS, MOST_ROUNDS = 7.5, 10, 100
+
+#: Candidates that one walk looks at, in the whole problem and in a few nodes of it.
+OPERATIONS, FEW_OPERATIONS = 1e5, 1e4
+
+#: How likely, at least, a node is chosen that exchanges nothing, as part of one that exchanges
+#: most; each time anew from here to 1, so that both kinds of neighbourhoods are tried.
+ANY_NODE = 0.01
+
+
 @dataclass(frozen=True)
 class Effort:
     """How long to search.
@@ -58,9 +74,11 @@ class Effort:
     children : int
         Combinations tried.
     rounds : int
-        Times that a few nodes are searched anew.
+        Times that a few nodes of a placement are searched anew.
     inner : Effort, optional
         How to search those.
+    first : Effort, optional
+        How to search for each placement of the population; by default it is made once.
     """
 
     operations: float
@@ -68,6 +86,7 @@ class Effort:
     children: int
     rounds: int = 0
     inner: Effort | None = None
+    first: Effort | None = None
 
 
 def search(
@@ -96,18 +115,28 @@ def search(
 
 def effort_for(model: Model, effort: float) -> Effort:
     """Return how long to search a model at that many times the default effort."""
-    inner = Effort(1e4, 3, 3)
-    return Effort(1e5, 8, max(1, round(20 * effort)), round(100 * effort), inner)
+    more = effort**0.5
+    population = max(1, round(POPULATION * more))
+    visits = VISITS / 3 * int((model.slots > 0).sum())
+    rounds = more * min(max(visits, LEAST_ROUNDS), MOST_ROUNDS)
+    return Effort(
+        OPERATIONS,
+        population,
+        round(CHILDREN * POPULATION * more),
+        round(rounds),
+        Effort(FEW_OPERATIONS, 3, 3),
+        Effort(OPERATIONS, 8, 20) if effort > 0 else None,
+    )
 
 
 def interchangeable(model: Model) -> Ints:
     """Return a label per node; nodes of one label can change places without effect."""
-    columns = [model.bounds, model.slots[:, None]]
+    columns: list[npt.NDArray[Any]] = [model.bounds, model.slots[:, None]]
     if model.prices[1] > 0:
         columns.append(model.rack[:, None])
     columns += [each.T for each in (model.allowed, model.start) if each.shape[0]]
     labels = np.unique(np.concatenate(columns, axis=1), axis=0, return_inverse=True)[1]
-    return labels.reshape(-1)
+    return np.asarray(labels.reshape(-1), dtype=np.int64)
 
 
 class Search:
@@ -131,20 +160,31 @@ class Search:
 
     def run(self, starts: list[Ints]) -> Ints | None:
         """Return the best placement found, None without any that holds all executors."""
-        pool = [(self.cost(each), each) for each in starts]
+        pool: list[tuple[float, Ints]] = []
+        most = self.effort.population + len(starts)
+        for start in starts:
+            self.admit(pool, self.rework(start), most)
         for _ in range(self.effort.population):
-            made = self.create()
+            made = self.alike(self.effort.first).run([]) if self.effort.first else self.create()
             if made is not None:
-                self.admit(pool, made, self.effort.population + len(starts))
-        for _ in range(self.effort.children if len(pool) > 1 else 0):
+                self.admit(pool, self.rework(made), most)
+        for _ in range(self.effort.children):
+            if self.converged(pool):
+                break
             first, second = self.rng.choice(len(pool), 2, replace=False)
             if pool[second][0] < pool[first][0]:
                 first, second = second, first
-            self.admit(pool, self.combine(pool[first][1], pool[second][1]))
-        if not pool:
-            return None
-        best = min(pool, key=lambda each: each[0])[1]
-        return self.rework(best) if self.effort.inner else best
+            self.admit(pool, self.rework(self.combine(pool[first][1], pool[second][1])))
+        return min(pool, key=lambda each: each[0])[1] if pool else None
+
+    def alike(self, effort: Effort) -> Search:
+        """Return a search on the same model with another effort."""
+        return Search(self.model, self.kinds, self.slack, effort, self.rng)
+
+    def converged(self, pool: list[tuple[float, Ints]]) -> bool:
+        """Return whether all placements cost the same, so that combining them promises little."""
+        values = [value for value, _ in pool]
+        return not pool or max(values) - min(values) <= self.slack
 
     def cost(self, counts: Ints) -> float:
         """Return a placement's cost, up to a constant."""
@@ -210,7 +250,10 @@ class Search:
         return np.ascontiguousarray(other[:, linear_sum_assignment(-alike)[1]])
 
     def admit(self, pool: list[tuple[float, Ints]], child: Ints, most: int = 0) -> None:
-        """Add a placement unless it is there; beyond ``most`` it replaces the most similar no better."""
+        """Add a placement unless it is there.
+
+        If there are ``most`` already, it replaces the most similar of those that are no better.
+        """
         value = self.cost(child)
         apart = []
         for other_value, other in pool:
@@ -224,17 +267,17 @@ class Search:
             pool[int(np.argmin(apart))] = (value, child)
 
     def rework(self, counts: Ints) -> Ints:
-        """Search a few nodes anew, again and again."""
-        assert self.effort.inner is not None
+        """Return a placement no worse, in which a few nodes were searched anew, again and again."""
         used = np.flatnonzero(self.model.slots > 0)
+        if self.effort.inner is None or len(used) < 2:
+            return counts
         value = self.cost(counts)
-        for _ in range(self.effort.rounds if len(used) > 1 else 0):
+        for _ in range(self.effort.rounds):
             nodes = self.neighbourhood(counts, used)
             model, groups, inside = part(self.model, counts, nodes)
-            search = Search(
-                Model(*model), self.kinds[nodes], self.slack, self.effort.inner, self.rng
-            )
-            found = search.run([inside])
+            kinds, inner = self.kinds[nodes], self.effort.inner
+            found = Search(Model(*model), kinds, self.slack, inner, self.rng).run([inside])
+            assert found is not None  # what is there already, at least
             changed = counts.copy()
             changed[np.ix_(groups, nodes)] = found
             new = self.cost(changed)
@@ -247,7 +290,8 @@ class Search:
         first = self.rng.choice(used)
         near = traffic_with(self.model, counts, int(first))[used]
         near[used == first] = 0.0
-        likely = near + (near.max(initial=0.0) or 1.0) * 0.01
+        any_node = ANY_NODE ** self.rng.random()
+        likely = near + (near.max(initial=0.0) or 1.0) * any_node
         likely[used == first] = 0.0
         count = min(len(used), int(self.rng.integers(2, 5)))
         others = self.rng.choice(used, count - 1, replace=False, p=likely / likely.sum())

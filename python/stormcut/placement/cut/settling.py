@@ -1,4 +1,4 @@
-"""Makes room for executors that fit nowhere, by ejecting others and finding these a place. Compiled.
+"""Makes room for executors that fit nowhere: others are ejected and find another place. Compiled.
 
 References
 ----------
@@ -16,7 +16,6 @@ from stormcut.placement.cut.kernels import (
     Floats,
     Ints,
     Model,
-    State,
     compiled,
     inlined,
     put,
@@ -25,8 +24,11 @@ from stormcut.placement.cut.kernels import (
     welcome,
 )
 
-#: Insertions tried for each executor of the problem, and for each that is missing.
+#: Insertions tried for each executor, and for as many more as if there were 50 more.
 TRIES = 20
+
+#: Groups on nodes that are looked at, at most, by all insertions together.
+LOOKS = 2e8
 
 #: Random moves after each ejection.
 SHUFFLES = 3
@@ -49,7 +51,7 @@ def settled(model: Model, counts: Ints, weight: Floats, seed: object) -> Ints:
     state = state_at(model, counts)
     missing = model.size - counts.sum(axis=1)
     penalty = np.ones(len(weight))
-    tries = TRIES * (model.size.sum() + 50)
+    tries = min(TRIES * (model.size.sum() + 50), int(LOOKS / counts.size))
     for _ in range(tries):
         g = _hardest(missing, weight, penalty)
         if g < 0:

@@ -48,7 +48,7 @@ def _scan(model, state, barred, now, missing, tops, who, move):
     rack, slots, outward, across = model.rack, model.slots, model.prices[0], model.prices[1]
     racks, priced = near.shape[1] > 1, model.start.shape[0] > 0
     groups, nodes = counts.shape
-    best, _ties = NOTHING, 0
+    best = NOTHING
     tops[:] = NOTHING
     for g in range(groups):
         for a in range(nodes):
@@ -88,21 +88,27 @@ def _candidate(tops, who, a, b, i):
 
 
 @compiled
-def _move_anywhere(model, state, barred, now, tops, who, best, move):
-    """Find a better move to a node without traffic; writes to ``move`` and returns its gain."""
-    nodes = state.counts.shape[1]
+def _move_anywhere(model, state, barred, now, tops, who, best, move, seed):
+    """Find a better move to a node without traffic, a random one of equal ones.
+
+    Writes to ``move`` and returns its gain.
+    """
+    nodes, ties = state.counts.shape[1], 1
     for a in range(nodes):
         for i in range(TOPS):
-            if tops[a, a, i] <= best:
+            if tops[a, a, i] == NOTHING or tops[a, a, i] < best:
                 break
             g = who[a, a, i]
             for b in range(nodes):
                 if b == a or barred[g, b] > now or not welcome(model, state, g, b):
                     continue
                 value = gain(model, state, g, a, b)
-                if value > best:
-                    best = value
+                if value < best:
+                    continue
+                ties = ties + 1 if value == best else 1
+                if ties == 1 or random_below(seed, ties) == 0:
                     move[0], move[1], move[2] = g, a, b
+                best = value
     return best
 
 
@@ -176,7 +182,7 @@ def tabu(
     for now in range(1, steps + 1):
         missing = top - total + slack
         one = _scan(model, state, barred, now, missing, tops, who, move)
-        one = _move_anywhere(model, state, barred, now, tops, who, one, move)
+        one = _move_anywhere(model, state, barred, now, tops, who, one, move, seed)
         first = random_below(seed, nodes)
         two = _exchange(model, state, barred, now, tops, who, one, first, swap)
         if two == NOTHING:
@@ -219,7 +225,7 @@ def improved(model: Model, counts: Ints, operations: float, slack: float, seed: 
     for n in range(len(model.slots)):
         nodes += model.slots[n] > 0
     looked = np.count_nonzero(counts) * nodes + nodes * nodes
-    steps = max(10, min(100_000, int(operations / max(1, looked))))
+    steps = max(10, min(100_000, int(operations / (looked + 1))))
     tenure = 3 + model.size.sum() // 20
     best = np.empty_like(state.counts)
     tabu(model, state, best, steps, max(20, steps // 3), tenure, slack, seed)

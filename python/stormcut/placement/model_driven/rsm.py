@@ -27,9 +27,9 @@ import numpy.typing as npt
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import Problem
-from stormcut.placement.allocation import Allocation
 from stormcut.placement.capacity import CPU, EXECUTORS, MEMORY
-from stormcut.placement.slot_room import (
+from stormcut.placement.model_driven.allocation import Allocation
+from stormcut.placement.model_driven.slot_room import (
     Machines,
     SlotRoom,
     Task,

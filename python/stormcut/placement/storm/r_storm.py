@@ -47,8 +47,8 @@ import numpy.typing as npt
 from stormcut.model.errors import InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem, Topology
-from stormcut.placement.even import executors_of, living_slots, storm_executor_order
-from stormcut.placement.java_order import (
+from stormcut.placement.storm.even import executors_of, living_slots, storm_executor_order
+from stormcut.placement.storm.java_order import (
     DEFAULT_CAPACITY,
     bucket_order,
     copied_capacity,

@@ -53,11 +53,11 @@ from scipy.sparse import coo_array, csr_array
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
-from stormcut.placement.assignment_model import AssignmentProblem, assign
 from stormcut.placement.capacity import Hosts, hosts, scarcest
 from stormcut.placement.capacity import loads as executor_loads
 from stormcut.placement.fit import fit
-from stormcut.placement.fusion import Fusion, node_classes
+from stormcut.placement.i_scheduler.assignment_model import AssignmentProblem, assign
+from stormcut.placement.i_scheduler.fusion import Fusion, node_classes
 from stormcut.placement.partition import traffic_graph
 from stormcut.placement.room import Room
 from stormcut.placement.thesis import (

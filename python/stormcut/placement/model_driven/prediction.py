@@ -14,7 +14,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from stormcut.placement.allocation import Dag, PerformanceModel
+from stormcut.placement.model_driven.allocation import Dag, PerformanceModel
 
 Ints = npt.NDArray[np.int64]
 

@@ -37,7 +37,7 @@ from stormcut.model.problem import Problem
 from stormcut.placement.capacity import Hosts, hosts
 from stormcut.placement.component_graph import ComponentGraph, component_graph, linear_order
 from stormcut.placement.on_nodes import place_on_nodes
-from stormcut.placement.pipeline.allocation import Refinement, allocate
+from stormcut.placement.pipeline_linear.allocation import Refinement, allocate
 
 Ints = npt.NDArray[np.int64]
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from stormcut.objective.verify import exceeds
-from stormcut.placement.operators import ROUNDING
+from stormcut.placement.t3_scheduler.operators import ROUNDING
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

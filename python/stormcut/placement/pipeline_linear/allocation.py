@@ -18,14 +18,14 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from stormcut.placement.pipeline.distribution import (
+from stormcut.placement.pipeline_linear.distribution import (
     Shape,
     component_at,
     components_of_blocks,
     padded_tasks,
     task_nodes,
 )
-from stormcut.placement.pipeline.refinement import (
+from stormcut.placement.pipeline_linear.refinement import (
     Swap,
     refine,
     refine_as_printed,

@@ -27,7 +27,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from stormcut.placement.pipeline.allocation import Allocation
+from stormcut.placement.pipeline_linear.allocation import Allocation
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -146,7 +146,7 @@ def schedule(
     --------
     Two spout tasks and two bolt tasks on two nodes meet in two steps, each first on its own node.
 
-    >>> from stormcut.placement.pipeline.allocation import allocate
+    >>> from stormcut.placement.pipeline_linear.allocation import allocate
     >>> plan = schedule(allocate([2, 2], [(0, 1)], 2), [(0, 1)])
     >>> [(int(s), int(t)) for s, t in zip(plan.transfers.source, plan.transfers.target)]
     [(0, 3), (1, 2), (0, 2), (1, 3)]

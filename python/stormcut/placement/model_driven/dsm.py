@@ -27,8 +27,8 @@ import numpy.typing as npt
 from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
-from stormcut.placement.allocation import Allocation
-from stormcut.placement.slot_room import placed, tasks_of_allocation, thread_counts
+from stormcut.placement.model_driven.allocation import Allocation
+from stormcut.placement.model_driven.slot_room import placed, tasks_of_allocation, thread_counts
 
 Ints = npt.NDArray[np.int64]
 

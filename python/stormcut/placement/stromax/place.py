@@ -55,9 +55,9 @@ from stormcut.placement.cut.groups import fold
 from stormcut.placement.fit import NOWHERE, TrafficPlaces
 from stormcut.placement.on_nodes import place_on_nodes
 from stormcut.placement.partition import partition, traffic_graph
-from stormcut.placement.reassignment import Guard, Rates, Threshold, load_limits, reassign
 from stormcut.placement.room import Room
-from stormcut.placement.streaming import NeighbourCosts, Ties, Weights, stream
+from stormcut.placement.stromax.reassignment import Guard, Rates, Threshold, load_limits, reassign
+from stormcut.placement.stromax.streaming import NeighbourCosts, Ties, Weights, stream
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

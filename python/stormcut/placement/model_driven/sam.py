@@ -31,8 +31,8 @@ from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import Problem
 from stormcut.objective.verify import exceeds
-from stormcut.placement.allocation import Allocation, TaskAllocation
-from stormcut.placement.slot_room import (
+from stormcut.placement.model_driven.allocation import Allocation, TaskAllocation
+from stormcut.placement.model_driven.slot_room import (
     Machines,
     SlotRoom,
     Task,

@@ -55,7 +55,7 @@ from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.objective.verify import TOLERANCE
 from stormcut.placement.capacity import CPU, EXECUTORS, Hosts, hosts, scarcest
-from stormcut.placement.caps_kernel import Tree, levels, search
+from stormcut.placement.caps.kernel import Tree, levels, search
 from stormcut.placement.cut.groups import Groups, fold, sent_between
 from stormcut.placement.fit import fit
 from stormcut.placement.room import Room

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from stormcut.placement.allocation import PerformanceModel, Share
+from stormcut.placement.model_driven.allocation import PerformanceModel, Share
 
 #: XML parse, Pi, batched file write, Azure blob download and Azure table query.
 AZURE_TASKS: Mapping[str, PerformanceModel] = MappingProxyType(

@@ -29,10 +29,10 @@ from stormcut.model.errors import Infeasible
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import Problem
 from stormcut.objective.verify import exceeds
-from stormcut.placement.allocation import Allocation
 from stormcut.placement.capacity import CPU, EXECUTORS, loads, scarcest
 from stormcut.placement.component_graph import component_graph, linear_order
 from stormcut.placement.fit import fit
+from stormcut.placement.model_driven.allocation import Allocation
 from stormcut.placement.seating import seat
 
 Floats = npt.NDArray[np.float64]

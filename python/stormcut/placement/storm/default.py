@@ -7,8 +7,8 @@ that run nowhere to free slots. Neither load, nor traffic, nor capacity matter.
 Which of several equal workers stay depends on the order of Storm's hash maps, which is reproduced
 here. Storm's map of a topology's assignment is taken as filled in the order of executor ids.
 
-Differences that the problem format asks for are those of `stormcut.placement.even`. A topology
-whose number of workers is null counts as complete when all its executors run.
+Differences that the problem format asks for are those of `stormcut.placement.storm.even`. A
+topology whose number of workers is null counts as complete when all its executors run.
 
 References
 ----------
@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import Problem
-from stormcut.placement.even import (
+from stormcut.placement.storm.even import (
     deal,
     executors_of,
     living_slots,
@@ -33,7 +33,7 @@ from stormcut.placement.even import (
     storm_topology_order,
     wanted_workers,
 )
-from stormcut.placement.java_order import (
+from stormcut.placement.storm.java_order import (
     ASSOC_ARRAY_ENTRIES,
     clojure_map_order,
     copied_capacity,

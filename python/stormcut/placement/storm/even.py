@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import Problem
-from stormcut.placement.java_order import (
+from stormcut.placement.storm.java_order import (
     clojure_map_order,
     hash_map_order,
     hash_set_order,

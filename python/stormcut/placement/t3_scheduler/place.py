@@ -49,9 +49,9 @@ from stormcut.objective.verify import exceeds
 from stormcut.placement.capacity import Hosts, hosts, scarcest
 from stormcut.placement.capacity import loads as executor_loads
 from stormcut.placement.fit import fit
-from stormcut.placement.operators import SimplifiedGraph, first_largest, operators
 from stormcut.placement.partition import traffic_graph
-from stormcut.placement.splitting import as_fit, split_group, split_pair
+from stormcut.placement.t3_scheduler.operators import SimplifiedGraph, first_largest, operators
+from stormcut.placement.t3_scheduler.splitting import as_fit, split_group, split_pair
 from stormcut.placement.thesis import (
     ThesisOptions,
     capped_loads,

@@ -1,0 +1,1 @@
+"""Model-driven scheduling: allocation and the mappings DSM, RSM and SAM."""

@@ -1,1 +1,0 @@
-"""Pipeline-based linear scheduling: distribution, refinement, schedule."""

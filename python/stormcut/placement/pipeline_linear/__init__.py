@@ -1,0 +1,1 @@
+"""Pipeline-based linear scheduling."""

@@ -1,0 +1,1 @@
+"""Storm's own schedulers, as its 1.2.4 classes decide."""
