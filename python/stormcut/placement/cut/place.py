@@ -140,17 +140,11 @@ def _built(
     starts: list[Ints],
 ) -> Ints | None:
     """Return counts from nothing, or improved from those given."""
-    if not starts or options.restart_price == 0:
-        built = fill(asked, rng, options.effort)
-        if built is not None and _is_large(asked):
-            return built
-        starts = starts if built is None else [*starts, built]
-    if not starts:
-        fitted = _fitted(problem, asked)
-        starts = [] if fitted is None else [fitted]
     if _is_large(asked):
-        return starts[0] if starts else None
-    return search(asked, _prices(options), options.effort, rng, starts)
+        built = fill(asked, rng, options.effort)
+        return _fitted(problem, asked) if built is None else built
+    found = search(asked, _prices(options), options.effort, rng, starts)
+    return _fitted(problem, asked) if found is None else found
 
 
 def _is_large(asked: Instance) -> bool:
