@@ -1,13 +1,18 @@
 import sys
+from collections.abc import Callable, Mapping
+from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
+from pystorm.component import Tuple
 
 PROJECT = Path(__file__).parents[3] / "topologies"
 
 # The components import each other as they do in a worker, where src/ is the jar's resources/.
 sys.path.insert(0, str(PROJECT / "src"))
+sys.path.append(str(PROJECT / "topologies"))
 
 # How long an example takes says more about the machine's other work than about the code.
 settings.register_profile("no deadline", deadline=None)
@@ -18,3 +23,70 @@ settings.load_profile("no deadline")
 def project() -> Path:
     """The streamparse project."""
     return PROJECT
+
+
+class Bench:
+    """A component without Storm: what it emits, acks and fails is kept."""
+
+    def __init__(self, component: Any, conf: Mapping[str, Any]) -> None:
+        self.component = component
+        self.emitted: list[list[Any]] = []
+        self.acked: list[str] = []
+        self.failed: list[str] = []
+        self._tuples = 0
+        component.serializer.send_message = self._take
+        component._setup_component(conf, CONTEXT)
+        component.initialize(conf, CONTEXT)
+
+    def give(self, *values: Any, sender: str = "before", task: int = 1) -> list[list[Any]]:
+        """Give a bolt one tuple, padding added; return what it emits, padding left out."""
+        self._tuples += 1
+        tup = Tuple(str(self._tuples), sender, "default", task, (*values, ""))
+        return self._emitted_by(lambda: self.component.process(tup), tup)
+
+    def tick(self) -> list[list[Any]]:
+        """Give a bolt a tick; return what it emits."""
+        tup = Tuple("tick", "__system", "__tick", -1, (1,))
+        return self._emitted_by(lambda: self.component.process_tick(tup), tup)
+
+    def next(self) -> list[list[Any]]:
+        """Ask a spout for tuples."""
+        return self._emitted_by(self.component.next_tuple)
+
+    @property
+    def dropped(self) -> dict[str, int]:
+        """What a bolt dropped, by reason."""
+        return dict(self.component._dropped)
+
+    def _emitted_by(self, call: Callable[[], None], tup: Tuple | None = None) -> list[list[Any]]:
+        before = len(self.emitted)
+        self.component._current_tups = [tup] if tup else []
+        call()
+        return self.emitted[before:]
+
+    def _take(self, message: dict[str, Any]) -> None:
+        command = message["command"]
+        if command == "emit":
+            self.emitted.append(message["tuple"][:-1])
+        elif command in ("ack", "fail"):
+            (self.acked if command == "ack" else self.failed).append(message["id"])
+
+
+CONTEXT = {
+    "taskid": 2,
+    "componentid": "own",
+    "task->component": {"1": "before", "2": "own", "3": "own", "4": "after"},
+}
+
+
+@pytest.fixture
+def bench() -> Callable[..., Bench]:
+    """Return a function that sets a component up with options: `bench(Split, payload=3)`."""
+    from rig.options import declare
+
+    def start(kind: type, data: str = "", **options: Any) -> Bench:
+        conf = declare(data=data).config() | {"storm.id": "t-1-1700000000"}
+        conf |= {f"rig.{key.replace('_', '.')}": value for key, value in options.items()}
+        return Bench(kind(input_stream=BytesIO(), output_stream=BytesIO()), conf)
+
+    return start

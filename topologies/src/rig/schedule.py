@@ -1,9 +1,11 @@
-"""Which trip of the replay is due when, at one source of several."""
+"""Which record of the replay is due when, at one source of several."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+
+from rig.pace import Pace
 
 #: A source that is further behind goes on from now, as a live feed would.
 PATIENCE_S = 1.0
@@ -13,7 +15,7 @@ BATCH = 10
 
 @dataclass(frozen=True)
 class Departure:
-    """A trip that is due.
+    """A record that is due.
 
     Attributes
     ----------
@@ -30,15 +32,15 @@ class Departure:
 class Schedule:
     """The departures of one source: ordinals `index`, `index + sources`, ...
 
-    At a set rate, trip `n` is due `n / rate` seconds after the launch, whatever happened before:
-    the moment depends on the ordinal alone, so a source that is restarted elsewhere, or cannot
+    At a set pace, record `n` has its moment after the launch, whatever happened before: the
+    moment depends on the ordinal alone, so a source that is restarted elsewhere, or cannot
     keep up, rejoins the others where they are and the clock of events never runs back. As fast
-    as possible (rate 0), a trip is due whenever it is asked for.
+    as possible, a record is due whenever it is asked for.
 
     Parameters
     ----------
-    rate : float
-        Trips per second of all sources together, 0 for as fast as possible.
+    pace : Pace
+        Of all sources together.
     index, sources : int
         Which of how many sources.
     end : int or None
@@ -49,16 +51,16 @@ class Schedule:
     Attributes
     ----------
     next_ordinal : int
-        The trip that is due next.
+        The record that is due next.
     skipped : int
-        Trips of this source left out since it joined, because it was too far behind.
+        Records of this source left out since it joined, because it was too far behind.
     """
 
     def __init__(
-        self, rate: float, index: int, sources: int, end: int | None, elapsed_s: float
+        self, pace: Pace, index: int, sources: int, end: int | None, elapsed_s: float
     ) -> None:
         self.next_ordinal = index
-        self._rate = rate
+        self._pace = pace
         self._sources = sources
         self._end = end
         self._catch_up(elapsed_s)
@@ -68,27 +70,24 @@ class Schedule:
         """Return what is due `elapsed_s` seconds after the launch, at most `BATCH` of it."""
         self.skipped += self._catch_up(elapsed_s)
         departures: list[Departure] = []
-        while len(departures) < BATCH and not self._is_over():
-            moment = self.next_ordinal / self._rate if self._rate else elapsed_s
+        while len(departures) < BATCH and not self.is_over():
+            unlimited = self._pace.unlimited
+            moment = elapsed_s if unlimited else self._pace.moment(self.next_ordinal)
             if moment > elapsed_s:
                 break
             departures.append(Departure(self.next_ordinal, moment))
             self.next_ordinal += self._sources
         return departures
 
-    def _is_over(self) -> bool:
+    def is_over(self) -> bool:
+        """Return whether this source has nothing left to emit."""
         return self._end is not None and self.next_ordinal >= self._end
 
     def _catch_up(self, elapsed_s: float) -> int:
         """Pass over what is due for longer than `PATIENCE_S`; return how much that was."""
-        oldest = (elapsed_s - PATIENCE_S) * self._rate
+        oldest = self._pace.due(elapsed_s - PATIENCE_S)
         if self._end is not None:
             oldest = min(oldest, self._end)
         behind = max(0, math.ceil((oldest - self.next_ordinal) / self._sources))
         self.next_ordinal += behind * self._sources
         return behind
-
-
-def event_ms(elapsed_s: float, speedup: float) -> int:
-    """Return the event time of a moment: milliseconds since the launch, `speedup` times faster."""
-    return round(elapsed_s * speedup * 1000)
