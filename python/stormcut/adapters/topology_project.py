@@ -109,6 +109,12 @@ def records(name: str, given: Mapping[str, Any]) -> Sequence[str]:
     return found
 
 
+def data_lines(name: str) -> list[str]:
+    """Return the lines of an input file below the project's `src/data`."""
+    found: list[str] = _module("rig.records").lines(name)
+    return found
+
+
 def percentile(buckets: Counter[int], share: float) -> float:
     """Return the latency in ms that this share of a topology's latency histogram stays below."""
     found: float = _module("rig.latency").percentile(buckets, share)

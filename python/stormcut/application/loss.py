@@ -73,10 +73,11 @@ def source_totals(reports: Sequence[Report], spouts: Mapping[str, int]) -> Total
     """
     sources = [report for report in reports if report["component"] in spouts]
     everyone = len(sources) == sum(spouts.values())
-    return Totals(
-        *(sum(each[key] for each in sources) for key in ("sent", "acked", "replayed", "skipped")),
-        finished=everyone and all(each["finished"] for each in sources),
+    sent, acked, replayed, skipped = (
+        sum(each[key] for each in sources) for key in ("sent", "acked", "replayed", "skipped")
     )
+    finished = everyone and all(each["finished"] for each in sources)
+    return Totals(sent, acked, replayed, skipped, finished)
 
 
 def passages(reports: Sequence[Report], hops: Iterable[Hop]) -> list[Passage]:

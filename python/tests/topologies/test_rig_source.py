@@ -41,7 +41,7 @@ def test_tasks_share_the_records(bench: Callable[..., Any]) -> None:
     # task 2 of the tasks 2 and 3
     spout = bench(Numbers, replays=2)
     assert everything(spout) == [str(n % LINES) for n in range(0, 2 * LINES, 2)]
-    assert spout.component._counts(0.0)["finished"]
+    assert spout.component.tally(0.0)["finished"]
 
 
 def test_what_fails_is_emitted_again_until_it_is_acked(
@@ -55,7 +55,7 @@ def test_what_fails_is_emitted_again_until_it_is_acked(
         assert spout.next() == [["4"]]
     for ordinal in emitted:
         spout.component.ack(ordinal)
-    counts = spout.component._counts(0.0)
+    counts = spout.component.tally(0.0)
     assert (counts["sent"], counts["acked"], counts["replayed"]) == (25, 25, 20)
     assert sum(counts["latency"].values()) == 25
     assert counts["share"] == [0, LINES, 2]
@@ -75,7 +75,7 @@ def test_nothing_due_is_lost_while_the_store_is_down(
 def test_sources_stop_after_their_seconds(bench: Callable[..., Any]) -> None:
     spout = bench(Numbers, seconds=1e-9)
     assert spout.next() == []
-    assert spout.component._counts(2e9)["finished"]
+    assert spout.component.tally(2e9)["finished"]
 
 
 def test_reports_go_to_a_file(bench: Callable[..., Any], tmp_path: Path) -> None:

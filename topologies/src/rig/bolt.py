@@ -76,7 +76,7 @@ class CountedBolt(Padded, Bolt):
             self.tick()
         except StoreDown as down:
             self.logger.error("%s; trying again", down)
-        self._report.publish(self._counts(), self.answer)
+        self._report.publish(self.tally(), self.answer)
         self.ack(tup)
 
     def emit(self, values: list[Any], stream: str = "default", **more: Any) -> Any:
@@ -90,7 +90,8 @@ class CountedBolt(Padded, Bolt):
         self._failed += 1
         self.fail(tup)
 
-    def _counts(self) -> dict[str, Any]:
+    def tally(self) -> dict[str, Any]:
+        """Return what this task counted."""
         return {
             "received": dict(self._received),
             "emitted": dict(self._emitted),

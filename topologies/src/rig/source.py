@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -23,6 +23,10 @@ REPORT_S = 2.0
 RETRY_S = 1.0
 
 
+class Malformed(Exception):
+    """A record that cannot be used; its text says why."""
+
+
 class ReplayingSpout(Padded, Spout):
     """Emits records in order, again and again; what fails is emitted again until it is acked.
 
@@ -36,7 +40,7 @@ class ReplayingSpout(Padded, Spout):
         return lines(conf["rig.data"])
 
     def values(self, record: str, departure: Departure) -> list[Any]:
-        """Return the tuple of a record."""
+        """Return the tuple of a record; one that raises Malformed is dropped and counted."""
         return [record]
 
     def answer(self) -> Any:
@@ -61,6 +65,7 @@ class ReplayingSpout(Padded, Spout):
         self._failed: deque[tuple[float, str]] = deque()
         self._pending: dict[str, tuple[list[Any], float]] = {}
         self._latencies = Latencies()
+        self._dropped: Counter[str] = Counter()
         self._sent = self._acked = self._replayed = 0
         self._next_report = 0.0
         self._report = Report(
@@ -80,7 +85,7 @@ class ReplayingSpout(Padded, Spout):
             time.sleep(RETRY_S)
         if now >= self._next_report:
             self._next_report = now + REPORT_S
-            self._report.publish(self._counts(now), self.answer)
+            self._report.publish(self.tally(now), self.answer)
 
     def ack(self, tup_id: str) -> None:
         """Take note that a tuple's whole tree is done."""
@@ -102,22 +107,27 @@ class ReplayingSpout(Padded, Spout):
         while self._held:
             departure = self._held[0]
             record = self._records[departure.ordinal % len(self._records)]
-            values = self.values(record, departure)
+            try:
+                values = self.values(record, departure)
+            except Malformed as malformed:
+                self._dropped[str(malformed)] += 1
+            else:
+                self._sent += 1
+                self._pending[str(departure.ordinal)] = (values, now)
+                self.emit(values, tup_id=str(departure.ordinal))
             self._held.popleft()
-            tup_id = str(departure.ordinal)
-            self._pending[tup_id] = (values, now)
-            self._sent += 1
-            self.emit(values, tup_id=tup_id)
 
     def _is_over(self, now: float) -> bool:
         seconds = self.conf["rig.seconds"]
         return self._schedule.is_over() or bool(seconds and now - self._joined >= seconds)
 
-    def _counts(self, now: float) -> dict[str, Any]:
+    def tally(self, now: float) -> dict[str, Any]:
+        """Return what this task counted."""
         return {
             "sent": self._sent,
             "acked": self._acked,
             "replayed": self._replayed,
+            "dropped": dict(self._dropped),
             "skipped": self._schedule.skipped,
             "finished": self._is_over(now) and not self._held,
             "share": [self._first, self._schedule.next_ordinal, self._tasks],

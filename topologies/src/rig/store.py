@@ -26,6 +26,8 @@ class Store:
     def __init__(self, address: str) -> None:
         # Only topologies with a store need the client.
         import redis
+        from redis.backoff import NoBackoff
+        from redis.retry import Retry
 
         host, _, port = address.rpartition(":")
         self._address = address
@@ -36,6 +38,8 @@ class Store:
             decode_responses=True,
             socket_timeout=TIMEOUT_S,
             socket_connect_timeout=TIMEOUT_S,
+            # A failed tuple is replayed; waiting here would only hold up the others.
+            retry=Retry(NoBackoff(), 0),
         )
 
     @contextmanager

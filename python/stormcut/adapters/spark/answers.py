@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
+from stormcut.adapters.topology_project import data_lines
 from stormcut.application.loss import Report
 
 Options = Mapping[str, Any]
@@ -39,7 +39,7 @@ class Answer:
     component: str
     merge: Callable[[list[Any]], Any]
     expected: Callable[[SparkSession, Sequence[str], Options], Any]
-    options: Options = MappingProxyType({})
+    options: Options = field(default_factory=dict)
 
     def given(self, reports: Sequence[Report]) -> Any:
         """Return the topology's answer."""
@@ -57,9 +57,9 @@ def _sum_lists(parts: list[list[int]]) -> list[int]:
     return [sum(column) for column in zip(*parts, strict=True)]
 
 
-def _only(parts: list[Any]) -> Any:
-    (part,) = parts
-    return part
+def _the_one(parts: list[Any]) -> Any:
+    """Return the part that is not empty: a global grouping leaves the other tasks idle."""
+    return next((part for part in parts if part), None)
 
 
 def _lines(spark: SparkSession, records: Sequence[str]) -> Any:
@@ -100,7 +100,10 @@ def _top_routes(spark: SparkSession, records: Sequence[str], options: Options) -
     fields = F.split("line", ",")
     places = ("from_north", "from_east", "to_north", "to_east")
     trips = _lines(spark, records).select(
-        *(fields[6 + n].try_cast("double").alias(name) for n, name in enumerate(places))
+        *(
+            F.get(fields, F.lit(6 + n)).try_cast("double").alias(name)
+            for n, name in enumerate(places)
+        )
     )
     route = F.concat_ws("-", cell("from_north", "from_east"), cell("to_north", "to_east"))
     counts = trips.dropna().groupBy(route.alias("route")).count()
@@ -108,10 +111,58 @@ def _top_routes(spark: SparkSession, records: Sequence[str], options: Options) -
     return [[row["route"], row["count"]] for row in rows]
 
 
+def _trending(spark: SparkSession, records: Sequence[str], options: Options) -> list[Any]:
+    tags = F.regexp_extract_all(F.lower("text"), F.lit(r"#([a-z0-9_]+)"))
+    counts = _tweets(spark, records).select(F.explode(tags).alias("tag")).groupBy("tag").count()
+    rows = counts.orderBy(F.desc("count"), "tag").limit(options["k"]).collect()
+    return [[row["tag"], row["count"]] for row in rows]
+
+
+def _sentiment(spark: SparkSession, records: Sequence[str], options: Options) -> dict[str, int]:
+    """Return the tweets of each mood; stop words need no care, as no lexicon holds one."""
+    letters = F.regexp_replace(F.lower("text"), "[^a-z]+", " ")
+    words = F.split(F.trim(letters), " +")
+
+    def score(mood: str) -> Any:
+        lexicon = F.array(*map(F.lit, data_lines(f"lexicon/{mood}.txt")))
+        return F.size(F.filter(words, lambda word: F.array_contains(lexicon, word)))
+
+    difference = score("positive") - score("negative")
+    mood = F.when(difference == 0, "neutral").when(difference > 0, "positive")
+    rows = (
+        _tweets(spark, records).groupBy(mood.otherwise("negative").alias("mood")).count().collect()
+    )
+    return {row["mood"]: row["count"] for row in rows}
+
+
+def _tweets(spark: SparkSession, records: Sequence[str]) -> Any:
+    parsed = F.from_json("line", "text string")["text"].alias("text")
+    return _lines(spark, records).select(parsed).dropna()
+
+
+def _log_counts(spark: SparkSession, records: Sequence[str], options: Options) -> dict[str, int]:
+    """Return the lines of each level and program: the level is that of the first rule met."""
+    pattern = r"^\w{3} [ \d]\d [\d:]{8} \S+ ([\w-]+)(?:\[\d+\])?: (.*)$"
+    program = F.regexp_extract("line", pattern, 1)
+    text = F.lower(F.regexp_extract("line", pattern, 2))
+    level = (
+        F.when(text.rlike("failed|failure|invalid|break-in|not allowed"), "warning")
+        .when(text.rlike("error|fatal|bad protocol|unable"), "error")
+        .when(text.rlike("accepted|session opened|new user"), "notice")
+        .otherwise("info")
+    )
+    lines = _lines(spark, records).where(program != "")
+    rows = lines.groupBy(F.concat_ws(" ", level, program).alias("key")).count().collect()
+    return {row["key"]: row["count"] for row in rows}
+
+
 #: Topologies whose answer can be checked; of the others every tuple is accounted for.
 ANSWERS: Mapping[str, Answer] = {
     "communication": Answer("double_3", sum, _communication),
-    "taxi": Answer("final_rank", _only, _top_routes, {"window.minutes": 525_600}),
+    "log_processing": Answer("counter", _sum_counts, _log_counts),
+    "sentiment": Answer("score", _sum_counts, _sentiment),
+    "taxi": Answer("final_rank", _the_one, _top_routes, {"window.minutes": 525_600}),
     "throughput_test": Answer("anchor", _sum_lists, _throughput),
+    "trending_topics": Answer("merge", _the_one, _trending),
     "word_count": Answer("count", _sum_counts, _word_count),
 }
