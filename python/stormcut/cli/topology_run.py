@@ -286,7 +286,7 @@ def _check(
     options = {name: option.default for name, option in definition.options.items()} | dict(given)
     if any(options[key] != value for key, value in answer.options.items()):
         needed = ", ".join(f"{key}={value}" for key, value in answer.options.items())
-        return f"not checked: it depends on time without {needed}", False
+        return f"not checked: it needs {needed}", False
     with steps.step("computing the answer with Spark"), spark_session("local[2]") as spark:
         data = records(definition.name, given)
         sent = [data[ordinal % len(data)] for ordinal in sent_ordinals(reports)]

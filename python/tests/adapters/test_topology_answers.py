@@ -41,6 +41,33 @@ CASES = {
         {},
         {"warning sshd": 1, "info cron": 1},
     ),
+    "load_prediction": (
+        [
+            "1,100,1.5,1,7,0,2",
+            "2,101,2.5,1,7,0,2",
+            "3,101,99,0,7,0,2",
+            "4,102,4,1,8,0,2",
+            "5,106,8,1,7,0,2",
+        ],
+        {"slice.seconds": 2, "slices.per.day": 3},
+        # slices 0, 1, 3 are known; slice 5 - 3 = 2 is not, so no past day counts for it
+        {
+            "plug 2/0/7 @2": 2.0,
+            "plug 2/0/8 @3": 4.0,
+            "plug 2/0/7 @5": 8.0,
+            "house 2 @2": 2.0,
+            "house 2 @3": 4.0,
+            "house 2 @5": 8.0,
+        },
+    ),
+    "yahoo": (
+        [
+            json.dumps({"ad_id": "ad-19", "event_type": kind, "event_time": at})
+            for kind, at in (("view", 9_999), ("view", 10_000), ("click", 1), ("view", 2))
+        ],
+        {"window.seconds": 10},
+        {"campaign-1 0": 2, "campaign-1 1": 1},
+    ),
     "taxi": (
         [trip("41.88", "-87.62", "42.05", "-87.97"), trip("41.88", "", "42.05", "-87.97"), "no"],
         {},

@@ -1,5 +1,5 @@
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from pystorm.component import Tuple
+
+from stormcut.adapters.redis_server import redis_server
 
 PROJECT = Path(__file__).parents[3] / "topologies"
 
@@ -90,3 +92,10 @@ def bench() -> Callable[..., Bench]:
         return Bench(kind(input_stream=BytesIO(), output_stream=BytesIO()), conf)
 
     return start
+
+
+@pytest.fixture
+def redis() -> Iterator[str]:
+    """Return the address of an empty Redis server."""
+    with redis_server() as address:
+        yield address

@@ -81,8 +81,10 @@ def test_sources_stop_after_their_seconds(bench: Callable[..., Any]) -> None:
 def test_reports_go_to_a_file(bench: Callable[..., Any], tmp_path: Path) -> None:
     spout = bench(Numbers, replays=1, results=str(tmp_path / "reports"))
     everything(spout)
+    spout.component._next_report = 0.0
+    spout.next()
     report = json.loads((tmp_path / "reports" / "own-2.json").read_text())
-    assert (report["component"], report["task"], report["sent"]) == ("own", 2, 10)
+    assert (report["component"], report["task"], report["sent"]) == ("own", 2, 25)
 
 
 def test_a_file_source_replays_lines(bench: Callable[..., Any], tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ class Source(ReplayingSpout):
 
     def values(self, record: str, departure: Departure) -> list[Any]:
         """Return the next key of this task, and the tuple's number."""
-        return [self._keys.next(self._index), departure.ordinal]
+        return [self._keys.next(self.index), departure.ordinal]
 
 
 class Relay(CountedBolt):

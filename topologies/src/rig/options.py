@@ -12,6 +12,7 @@ from typing import Any
 
 from rig.pace import rates
 from rig.records import data_file
+from rig.store import address
 
 PREFIX = "rig."
 
@@ -91,6 +92,9 @@ COMMON: Mapping[str, Option] = {
 MODE = Option(
     "correct", choice("correct", "thesis"), "correct: right answers; thesis: groupings as printed"
 )
+
+#: Of topologies with a store.
+REDIS = Option("127.0.0.1:6379", address, "host:port of Redis")
 
 #: Storm's own settings, the same for all topologies; `-o` overrides them.
 STORM: Mapping[str, Any] = {

@@ -43,6 +43,13 @@ class ReplayingSpout(Padded, Spout):
         """Return the tuple of a record; one that raises Malformed is dropped and counted."""
         return [record]
 
+    def open(self, conf: Mapping[str, Any]) -> Sequence[str]:
+        """Return the records as this task reads them: by default, `records` itself."""
+        return self.records(conf)
+
+    def tick(self) -> None:
+        """Do what is done every other second."""
+
     def answer(self) -> Any:
         """Return this task's part of the topology's answer, None if it has none."""
 
@@ -50,16 +57,16 @@ class ReplayingSpout(Padded, Spout):
         """Find this task's share of the replay."""
         self.conf = storm_conf
         self.padding = PADDING * storm_conf["rig.payload"]
-        self._records = self.records(storm_conf)
-        self._index, self._tasks = share(
+        self.index, self.tasks = share(
             self.task_id, self.component_name, context["task->component"]
         )
+        self._records = self.open(storm_conf)
         self._joined = time.time()
         self._launched = launch_time(storm_conf["storm.id"])
         pace = Pace(rates(storm_conf["rig.rate"]), storm_conf["rig.step.seconds"])
         end = storm_conf["rig.replays"] * len(self._records) or None
         elapsed_s = self._joined - self._launched
-        self._schedule = Schedule(pace, self._index, self._tasks, end, elapsed_s)
+        self._schedule = Schedule(pace, self.index, self.tasks, end, elapsed_s)
         self._first = self._schedule.next_ordinal
         self._held: deque[Departure] = deque()
         self._failed: deque[tuple[float, str]] = deque()
@@ -79,13 +86,14 @@ class ReplayingSpout(Padded, Spout):
         if not self._held and not self._is_over(now):
             self._held.extend(self._schedule.due(now - self._launched))
         try:
+            if now >= self._next_report:
+                self._next_report = now + REPORT_S
+                self._report.publish(self.tally(now), self.answer)
+                self.tick()
             self._depart(now)
         except StoreDown as down:
             self.logger.error("%s; waiting", down)
             time.sleep(RETRY_S)
-        if now >= self._next_report:
-            self._next_report = now + REPORT_S
-            self._report.publish(self.tally(now), self.answer)
 
     def ack(self, tup_id: str) -> None:
         """Take note that a tuple's whole tree is done."""
@@ -130,7 +138,7 @@ class ReplayingSpout(Padded, Spout):
             "dropped": dict(self._dropped),
             "skipped": self._schedule.skipped,
             "finished": self._is_over(now) and not self._held,
-            "share": [self._first, self._schedule.next_ordinal, self._tasks],
+            "share": [self._first, self._schedule.next_ordinal, self.tasks],
             "latency": dict(self._latencies.buckets),
         }
 

@@ -58,7 +58,7 @@ class Store:
 
 
 def address(value: Any) -> str:
-    """Return a `host:port`, or the empty text that stands for none.
+    """Return a `host:port`.
 
     Raises
     ------
@@ -66,6 +66,6 @@ def address(value: Any) -> str:
         It has another form.
     """
     host, _, port = str(value).rpartition(":")
-    if value and not (host and port.isdigit()):
+    if not (host and port.isdigit()):
         raise ValueError(f"{value!r} must be host:port")
     return str(value)

@@ -6,6 +6,7 @@ Nothing here uses the topologies' own code: a mistake there would be made twice.
 from __future__ import annotations
 
 import math
+import statistics
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -55,6 +56,10 @@ def _sum_counts(parts: list[dict[str, int]]) -> dict[str, int]:
 
 def _sum_lists(parts: list[list[int]]) -> list[int]:
     return [sum(column) for column in zip(*parts, strict=True)]
+
+
+def _union(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    return {key: value for part in parts for key, value in part.items()}
 
 
 def _the_one(parts: list[Any]) -> Any:
@@ -156,13 +161,73 @@ def _log_counts(spark: SparkSession, records: Sequence[str], options: Options) -
     return {row["key"]: row["count"] for row in rows}
 
 
+def _predictions(spark: SparkSession, records: Sequence[str], options: Options) -> dict[str, float]:
+    """Return every prediction of the DEBS 2014 query, averages by Spark, the model from its text.
+
+    Slice t is predicted as the mean of the average of slice t - 2 and the median of the averages
+    of slices t - n days, or as the former alone; a house is the sum of its plugs.
+    """
+    averages = _averages(spark, records, options["slice.seconds"])
+    day = options["slices.per.day"]
+    plugs: dict[str, dict[int, float]] = {}
+    houses: dict[tuple[str, int], list[float]] = {}
+    for plug, slices in averages.items():
+        for base, average in slices.items():
+            past = [slices[s] for s in slices if s < base + 2 and (base + 2 - s) % day == 0]
+            load = (average + statistics.median(past)) / 2 if past else average
+            plugs.setdefault(f"plug {plug}", {})[base + 2] = load
+            houses.setdefault((plug.split("/")[0], base + 2), []).append(load)
+    found = {f"{who} @{t}": load for who, loads in plugs.items() for t, load in loads.items()}
+    found |= {f"house {house} @{t}": math.fsum(loads) for (house, t), loads in houses.items()}
+    return {key: round(load, 6) for key, load in found.items()}
+
+
+def _averages(
+    spark: SparkSession, records: Sequence[str], slice_s: int
+) -> dict[str, dict[int, float]]:
+    """Return the average load of each plug in each slice, in watts."""
+    field = [F.get(F.split("line", ","), F.lit(n)) for n in range(7)]
+    readings = _lines(spark, records).where(field[3] == "1")
+    # whole: a sum that is exact in any order
+    milliwatts = F.round(field[2].cast("double") * 1000).cast("long")
+    start = int(records[0].split(",")[1])
+    averages = (
+        readings.groupBy(
+            F.concat_ws("/", field[6], field[5], field[4]).alias("plug"),
+            F.floor((field[1].cast("long") - start) / slice_s).alias("slice"),
+        )
+        .agg(F.sum(milliwatts).alias("total"), F.count("*").alias("n"))
+        .collect()
+    )
+    found: dict[str, dict[int, float]] = {}
+    for row in averages:
+        found.setdefault(row["plug"], {})[row["slice"]] = row["total"] / row["n"] / 1000
+    return found
+
+
+def _views(spark: SparkSession, records: Sequence[str], options: Options) -> dict[str, int]:
+    """Return the views of each campaign and window; ten advertisements make a campaign."""
+    schema = "ad_id string, event_type string, event_time long"
+    event = F.from_json("line", schema)
+    views = _lines(spark, records).select(event.alias("event")).where("event.event_type = 'view'")
+    campaign = F.floor(F.regexp_extract("event.ad_id", r"\d+", 0).cast("int") / 10)
+    window = F.floor(F.col("event.event_time") / (options["window.seconds"] * 1000))
+    key = F.format_string("campaign-%d %d", campaign, window)
+    rows = views.groupBy(key.alias("key")).count().collect()
+    return {row["key"]: row["count"] for row in rows}
+
+
 #: Topologies whose answer can be checked; of the others every tuple is accounted for.
 ANSWERS: Mapping[str, Answer] = {
     "communication": Answer("double_3", sum, _communication),
+    "load_prediction": Answer("sink", _union, _predictions, {"mode": "correct"}),
     "log_processing": Answer("counter", _sum_counts, _log_counts),
     "sentiment": Answer("score", _sum_counts, _sentiment),
-    "taxi": Answer("final_rank", _the_one, _top_routes, {"window.minutes": 525_600}),
+    "taxi": Answer(
+        "final_rank", _the_one, _top_routes, {"window.minutes": 525_600, "mode": "correct"}
+    ),
     "throughput_test": Answer("anchor", _sum_lists, _throughput),
     "trending_topics": Answer("merge", _the_one, _trending),
     "word_count": Answer("count", _sum_counts, _word_count),
+    "yahoo": Answer("count", _sum_counts, _views),
 }
