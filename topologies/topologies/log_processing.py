@@ -4,12 +4,12 @@ from typing import ClassVar
 
 from streamparse import Grouping, Topology
 
-from logs.entries import Counts, Index
-from logs.rules import Rules
+from log_lines.entries import Counts, Index
+from log_lines.rules import Rules
 from rig.options import declare
 from rig.source import FileSource
 
-OPTIONS = declare(data="logs/auth.log.gz")
+OPTIONS = declare(data="auth-log/auth.log.gz")
 
 
 class LogProcessing(Topology):

@@ -61,6 +61,12 @@ class Totals:
         return self.finished and self.sent == self.acked
 
 
+def restarted(reports: Iterable[Report]) -> list[str]:
+    """Return the components of which a task was started more than once: its counts are lost."""
+    tasks = Counter((report["component"], report["task"]) for report in reports)
+    return sorted({component for (component, _), count in tasks.items() if count > 1})
+
+
 def source_totals(reports: Sequence[Report], spouts: Mapping[str, int]) -> Totals:
     """Return the totals over all source tasks.
 

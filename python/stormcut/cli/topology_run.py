@@ -19,11 +19,12 @@ from stormcut.application.loss import (
     Totals,
     is_whole,
     passages,
+    restarted,
     sent_ordinals,
     source_totals,
 )
 from stormcut.cli.steps import Steps
-from stormcut.model.errors import InvalidInput
+from stormcut.model.errors import InvalidInput, StormcutError
 
 if TYPE_CHECKING:
     from stormcut.adapters.local_cluster import LocalCluster
@@ -35,6 +36,15 @@ TASKS = 12
 PATIENCE_S = 900.0
 #: Bolts report every other second; by then all have reported their last counts.
 SETTLED_S = 6.0
+#: A process that waits for a busy core is slow, not dead.
+PATIENT = {
+    "supervisor.worker.timeout.secs": 120,
+    "nimbus.task.timeout.secs": 120,
+    "nimbus.supervisor.timeout.secs": 120,
+    "nimbus.task.launch.secs": 240,
+    "supervisor.worker.start.timeout.secs": 240,
+}
+MESSAGE_TIMEOUT_S = 120
 #: A Storm key, given as it is; all others are the topology's own.
 STORM_PREFIXES = ("topology.", "storm.", "worker.", "pystorm.")
 
@@ -105,7 +115,10 @@ def _options(definition: Definition, settings: Settings) -> dict[str, Any]:
         if key not in definition.options and not key.startswith(STORM_PREFIXES):
             known = ", ".join(definition.options)
             raise InvalidInput(f"no such option; there are {known}", f"--option {key}")
-    small = {"scale": min(1.0, TASKS / definition.tasks)}
+    small = {
+        "scale": min(1.0, TASKS / definition.tasks),
+        "topology.message.timeout.secs": MESSAGE_TIMEOUT_S,
+    }
     return {**small, **_length(definition.name, settings.minutes), **given}
 
 
@@ -146,6 +159,7 @@ def _cluster(settings: Settings, steps: Steps) -> Iterator[LocalCluster]:
             supervisors=settings.supervisors,
             slots=settings.slots,
             plugin=False,
+            config=PATIENT,
             progress=update,
         )
     try:
@@ -204,7 +218,11 @@ def _drain(folder: Path, spouts: Mapping[str, int], settings: Settings, steps: S
 
         def drained() -> bool:
             nonlocal began
-            totals = source_totals(read_reports(folder), spouts)
+            reports = read_reports(folder)
+            if restarted(reports):
+                names = ", ".join(restarted(reports))
+                raise StormcutError(f"a worker was restarted and its counts are lost: {names}")
+            totals = source_totals(reports, spouts)
             if totals.acked and not began:
                 began = time.monotonic()
             update(f"{totals.acked:,} of {totals.sent:,}")

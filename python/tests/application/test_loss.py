@@ -4,6 +4,7 @@ from stormcut.application.loss import (
     Totals,
     is_whole,
     passages,
+    restarted,
     sent_ordinals,
     source_totals,
 )
@@ -43,6 +44,11 @@ def test_a_topology_is_not_drained_before_all_its_sources_are() -> None:
     assert not source_totals([source(1, 5, 5)], {"source": 2}).drained
     assert not source_totals([source(1, 5, 4)], {"source": 1}).drained
     assert not source_totals([source(1, 5, 5, finished=False)], {"source": 1}).drained
+
+
+def test_a_task_that_reports_twice_was_restarted() -> None:
+    assert restarted([source(1, 5, 5), source(2, 5, 5)]) == []
+    assert restarted([source(1, 5, 5), source(1, 2, 2)]) == ["source"]
 
 
 def test_shares_make_up_what_was_sent() -> None:

@@ -1,4 +1,5 @@
 import json
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -34,9 +35,10 @@ def test_every_tuple_is_emitted_dropped_or_failed_and_counted(
     assert bolt.give("store") == []
     assert (bolt.acked, bolt.failed) == (["1", "2"], ["3"])
     bolt.tick()
-    assert json.loads((tmp_path / "own-2.json").read_text()) == {
+    assert json.loads((tmp_path / f"own-2-{os.getpid()}.json").read_text()) == {
         "component": "own",
         "task": 2,
+        "process": os.getpid(),
         "received": {"before": 3},
         "emitted": {"default": 1},
         "failed": 1,

@@ -1,4 +1,5 @@
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -83,7 +84,7 @@ def test_reports_go_to_a_file(bench: Callable[..., Any], tmp_path: Path) -> None
     everything(spout)
     spout.component._next_report = 0.0
     spout.next()
-    report = json.loads((tmp_path / "reports" / "own-2.json").read_text())
+    report = json.loads((tmp_path / "reports" / f"own-2-{os.getpid()}.json").read_text())
     assert (report["component"], report["task"], report["sent"]) == ("own", 2, 25)
 
 

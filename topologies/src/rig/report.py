@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from logging import Logger
 from pathlib import Path
@@ -23,8 +24,9 @@ class Report:
     """
 
     def __init__(self, component: str, task: int, folder: str, logger: Logger) -> None:
-        self._who = {"component": component, "task": task}
-        self._file = Path(folder) / f"{component}-{task}.json" if folder else None
+        # A task that is started anew counts from 0: its process tells the reports apart.
+        self._who = {"component": component, "task": task, "process": os.getpid()}
+        self._file = Path(folder) / f"{component}-{task}-{os.getpid()}.json" if folder else None
         self._logger = logger
         self._published: Mapping[str, Any] | None = None
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from stormcut.adapters.topology_project import data_lines
@@ -217,9 +217,85 @@ def _views(spark: SparkSession, records: Sequence[str], options: Options) -> dic
     return {row["key"]: row["count"] for row in rows}
 
 
+def _columns(spark: SparkSession, records: Sequence[str], *names: str) -> Any:
+    """Return comma-separated records as columns of text."""
+    field = [F.get(F.split("line", ","), F.lit(n)).alias(name) for n, name in enumerate(names)]
+    return _lines(spark, records).select(*field)
+
+
+def _pairs(spark: SparkSession, records: Sequence[str], options: Options) -> dict[str, int]:
+    """Return how many sessions hold each pair of items."""
+    clicks = _columns(spark, records, "customer", "item", "kind", "second")
+    session = F.floor(F.col("second").cast("long") / options["session.seconds"])
+    views = clicks.where("kind = 'view'").select(
+        "customer", session.alias("session"), F.col("item").cast("int").alias("item")
+    )
+    ones = views.distinct()
+    others = ones.withColumnRenamed("item", "other")
+    pairs = ones.join(others, ["customer", "session"]).where("item < other")
+    rows = pairs.groupBy(F.concat_ws("-", "item", "other").alias("pair")).count().collect()
+    return {row["pair"]: row["count"] for row in rows}
+
+
+SALE = ("customer", "item", "channel", "year", "quantity", "price")
+
+
+def _revenue(spark: SparkSession, records: Sequence[str], options: Options) -> dict[str, int]:
+    """Return what was paid for the items of each of ten categories."""
+    sales = _columns(spark, records, *SALE)
+    category = F.concat(F.lit("category-"), (F.col("item").cast("int") % 10).cast("string"))
+    paid = F.sum(F.expr("int(quantity) * int(price)")).alias("paid")
+    rows = sales.groupBy(category.alias("category")).agg(paid).collect()
+    return {row["category"]: row["paid"] for row in rows}
+
+
+def _moved(spark: SparkSession, records: Sequence[str], options: Options) -> list[Any]:
+    """Return the 20 customers whose web sales grew most beyond those in shops."""
+    sign = "if((channel = 'web') = (year = '2002'), 1, -1)"
+    growth = F.sum(F.expr(f"{sign} * int(quantity) * int(price)")).alias("growth")
+    customers = _columns(spark, records, *SALE).groupBy("customer").agg(growth)
+    rows = customers.orderBy(F.desc("growth"), "customer").limit(20).collect()
+    return [[row["customer"], row["growth"]] for row in rows]
+
+
+def _tolls(spark: SparkSession, records: Sequence[str], options: Options) -> dict[str, int]:
+    """Return the tolls in cents: of slow, crowded segments with no accident in reach."""
+    names = ("kind", "second", "car", "mph", "way", "lane", "direction", "segment", "feet")
+    reports = _columns(spark, records, *names).where("kind = '0'")
+    reports = reports.select(*(F.col(name).cast("int").alias(name) for name in names))
+    minute = F.floor(F.col("second") / 60).alias("minute")
+    crowded = (
+        reports.groupBy("segment", minute)
+        .agg(F.countDistinct("car").alias("cars"), F.avg("mph").alias("mph"))
+        .where("mph < 40 and cars > 50")
+    )
+    rows = crowded.join(_accidents(reports), ["segment", "minute"], "left_anti").collect()
+    return {f"{r['segment']} @{r['minute'] + 1}": 2 * (r["cars"] - 50) ** 2 for r in rows}
+
+
+def _accidents(reports: Any) -> Any:
+    """Return segment and minute of the reach of each accident: two cars stopped at one place."""
+    row = Window.partitionBy("car").orderBy("second")
+    same = [
+        (F.lag("feet", n).over(row) == F.col("feet"))
+        & (F.lag("second", n).over(row) == F.col("second") - 30 * n)
+        for n in (1, 2, 3)
+    ]
+    stopped = reports.withColumn("stopped", same[0] & same[1] & same[2]).where("stopped")
+    places = stopped.groupBy("feet", "segment", F.floor(F.col("second") / 60).alias("minute"))
+    reach = F.explode(F.sequence(F.lit(0), F.lit(4)))
+    found = places.agg(F.countDistinct("car").alias("cars")).where("cars > 1")
+    found = found.select("minute", "segment", reach.alias("behind"))
+    return found.select(((F.col("segment") - F.col("behind") + 10) % 10).alias("segment"), "minute")
+
+
 #: Topologies whose answer can be checked; of the others every tuple is accounted for.
 ANSWERS: Mapping[str, Answer] = {
+    "bigbench_diamond": Answer("top", _the_one, _moved),
+    "bigbench_linear": Answer("pairs", _sum_counts, _pairs),
+    "bigbench_star": Answer("revenue", _sum_counts, _revenue),
     "communication": Answer("double_3", sum, _communication),
+    "linear_road": Answer("toll", _union, _tolls),
     "load_prediction": Answer("sink", _union, _predictions, {"mode": "correct"}),
     "log_processing": Answer("counter", _sum_counts, _log_counts),
     "sentiment": Answer("score", _sum_counts, _sentiment),

@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from logs.entries import Counts, Index
-from logs.rules import LINE, Rules, level
+from log_lines.entries import Counts, Index
+from log_lines.rules import LINE, Rules, level
 from rig.records import lines
 
 
@@ -30,7 +30,7 @@ def test_levels(text: str, expected: str) -> None:
 
 
 def test_every_line_of_the_file_can_be_read() -> None:
-    assert sum(LINE.fullmatch(line) is not None for line in lines("logs/auth.log.gz")) == 5_696
+    assert sum(LINE.fullmatch(line) is not None for line in lines("auth-log/auth.log.gz")) == 5_696
 
 
 def test_entries_are_indexed_and_counted(bench: Callable[..., Any]) -> None:
