@@ -116,6 +116,36 @@ def run(
         raise click.exceptions.Exit(1)
 
 
+@topologies.command()
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+def draw(folder: Path) -> None:
+    """Write a picture of every topology's graph into FOLDER.
+
+    \b
+    Example:
+      stormcut topologies draw topologies/docs
+    """
+    from stormcut.adapters.json_document import write_text
+    from stormcut.adapters.topology_project import load, names
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names():
+        write_text(folder / f"{name}.svg", picture(load(name)))
+
+
+def picture(definition: Definition) -> str:
+    """Return a topology's graph as SVG."""
+    from stormcut.report.topology_picture import Edge, draw_topology
+
+    tasks = {component.name: component.tasks for component in definition.components}
+    edges = [
+        Edge(sender, component.name, grouping)
+        for component in definition.components
+        for sender, grouping in component.inputs
+    ]
+    return draw_topology(tasks, edges)
+
+
 def _text(outcome: Outcome) -> str:
     totals = outcome.totals
     lines = [

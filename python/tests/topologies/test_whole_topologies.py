@@ -1,13 +1,16 @@
 """Every topology in one process: its answer is Spark's, and nothing is left unacknowledged."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rig.options import COMMON
 from stormcut.adapters.spark import spark_session
 from stormcut.adapters.spark.answers import ANSWERS
 from stormcut.adapters.topology_project import load, names, records
+from stormcut.cli.topologies import picture
 
 
 @pytest.fixture(scope="module")
@@ -43,3 +46,14 @@ def test_every_topology_can_be_loaded() -> None:
         assert {hop.receiver for hop in definition.hops} | {
             spout.name for spout in definition.spouts
         } == {component.name for component in definition.components}
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_topology_has_a_page_with_its_picture(project: Path, name: str) -> None:
+    page = (project / "docs" / f"{name}.md").read_text()
+    assert page.startswith(f"# {name}: ")
+    assert f"({name}.svg)" in page
+    # made by `stormcut topologies draw topologies/docs`
+    assert (project / "docs" / f"{name}.svg").read_text() == picture(load(name))
+    for option in set(load(name).options) - {*COMMON, "data"}:
+        assert f"`{option}`" in page or "(micro.md)" in page
