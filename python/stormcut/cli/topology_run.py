@@ -8,7 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,28 +88,45 @@ def document(outcome: Outcome) -> dict[str, Any]:
 
 
 def run(settings: Settings, steps: Steps) -> Outcome:
-    """Run a topology; nothing stays behind but the reports that `results` asks for."""
+    """Run a topology on a cluster of its own; nothing stays behind but the reports asked for."""
+    given = options_of(settings)
+    with cluster_for(settings, steps) as cluster:
+        return run_on(cluster, settings, given, steps)
+
+
+def run_on(
+    cluster: LocalCluster, settings: Settings, given: Mapping[str, Any], steps: Steps
+) -> Outcome:
+    """Run a topology on a cluster that is up; afterwards it is gone from there."""
     from stormcut.adapters.topology_project import load
 
     definition = load(settings.name)
-    given = _options(definition, settings)
+    folder = cluster.folder / "results" / settings.name
     with ExitStack() as stack:
+        given = {**given, "results": str(folder)}
         if "redis" in definition.options and "redis" not in given:
             given["redis"] = stack.enter_context(_redis(steps))
-        cluster = stack.enter_context(_cluster(settings, steps))
-        folder = cluster.folder / "results"
-        given["results"] = str(folder)
         _submit(settings, definition, given, cluster, steps)
-        spouts = _spouts(cluster, settings.name, definition)
+        stack.callback(_kill, cluster, settings.name)
+        spouts = _spouts(cluster, definition)
         seconds = _drain(folder, spouts, settings, steps)
         reports = read_reports(folder)
-        if settings.results:
-            shutil.copytree(folder, settings.results, dirs_exist_ok=True)
+    if settings.results:
+        shutil.copytree(folder, settings.results, dirs_exist_ok=True)
     return _outcome(definition, given, reports, spouts, seconds, steps)
 
 
-def _options(definition: Definition, settings: Settings) -> dict[str, Any]:
-    """Return the options that are given, by the user or by this command."""
+def options_of(settings: Settings) -> dict[str, Any]:
+    """Return the options that are given, by the user or by this command.
+
+    Raises
+    ------
+    InvalidInput
+        There is no such topology, or it has no such option.
+    """
+    from stormcut.adapters.topology_project import load
+
+    definition = load(settings.name)
     given = {key: _value(text) for key, text in settings.options.items()}
     for key in given:
         if key not in definition.options and not key.startswith(STORM_PREFIXES):
@@ -149,7 +166,8 @@ def _redis(steps: Steps) -> Iterator[str]:
 
 
 @contextmanager
-def _cluster(settings: Settings, steps: Steps) -> Iterator[LocalCluster]:
+def cluster_for(settings: Settings, steps: Steps) -> Iterator[LocalCluster]:
+    """Yield a cluster of the size that is asked for, patient enough for a busy machine."""
     from stormcut.adapters.local_cluster import LocalCluster
 
     nodes = f"{settings.supervisors} supervisors of {settings.slots} slots"
@@ -197,17 +215,29 @@ def _submit(
         )
 
 
-def _spouts(cluster: LocalCluster, name: str, definition: Definition) -> dict[str, int]:
+def _kill(cluster: LocalCluster, name: str) -> None:
+    from stormcut.adapters.nimbus import NimbusUnavailable, wait_until
+
+    def gone() -> bool:
+        return all(each.name != name for each in cluster.nimbus.cluster().topologies)
+
+    # A Nimbus that no longer answers takes the topology with it when the cluster ends.
+    with suppress(NimbusUnavailable):
+        cluster.nimbus.kill_topology(name)
+        wait_until(gone, 60.0, f"topology {name} is gone")
+
+
+def _spouts(cluster: LocalCluster, definition: Definition) -> dict[str, int]:
     """Return how many tasks each source has at the size that was submitted."""
     from stormcut.adapters.nimbus import wait_until
 
     names = {spout.name for spout in definition.spouts}
 
     def placed() -> Counter[str]:
-        executors = cluster.nimbus.topology(name).executors
+        executors = cluster.nimbus.topology(definition.name).executors
         return Counter(each.component for each in executors if each.component in names)
 
-    return dict(wait_until(placed, 60.0, f"Nimbus has placed {name}"))
+    return dict(wait_until(placed, PATIENCE_S, f"Nimbus has placed {definition.name}"))
 
 
 def _drain(folder: Path, spouts: Mapping[str, int], settings: Settings, steps: Steps) -> float:

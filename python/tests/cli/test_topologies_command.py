@@ -14,7 +14,7 @@ from stormcut.model.errors import InvalidInput
 
 
 def options(name: str, minutes: float | None = None, **given: str) -> dict[str, object]:
-    return topology_run._options(load(name), Settings(name, given, minutes, 2, 2))
+    return topology_run.options_of(Settings(name, given, minutes, 2, 2))
 
 
 def test_list_names_every_topology_and_its_options() -> None:
