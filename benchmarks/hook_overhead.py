@@ -54,7 +54,7 @@ def acked_per_second(cluster: LocalCluster, options: dict[str, object], seconds:
     Every ack is counted (``topology.stats.sample.rate`` 1) so that sampling adds no noise.
     """
     name = f"taxi-{time.monotonic_ns()}"
-    fixed = {"taxi.rate": 0, "topology.stats.sample.rate": 1.0}
+    fixed = {"rig.rate": 0, "rig.scale": 0.125, "topology.stats.sample.rate": 1.0}
     submit(
         project=home.topologies(),
         topology="taxi",
@@ -62,7 +62,7 @@ def acked_per_second(cluster: LocalCluster, options: dict[str, object], seconds:
         nimbus=cluster.nimbus_address,
         workers=2,
         options=fixed | options,
-        environment={"STORMCUT_TAXI_SCALE": "0.125"},
+        environment={},
         virtualenv=Path(sys.prefix),
         work_folder=cluster.folder / "sparse" / name,
     )

@@ -38,8 +38,8 @@ class Stage:
             name=name,
             nimbus=self.cluster.nimbus_address,
             workers=2,
-            options={"taxi.rate": 20},
-            environment={"STORMCUT_TAXI_SCALE": "0.06"},
+            options={"rig.rate": 20, "rig.scale": 0.06},
+            environment={},
             virtualenv=Path(sys.prefix),
             work_folder=self.cluster.folder / "sparse" / name,
         )

@@ -1,8 +1,4 @@
-"""The topology "taxi": the ten most frequent routes of the last half hour.
-
-Parallelism and groupings are part of what Nimbus stores, so they must be known when this module
-is loaded, before any `-o` option is read: they come from the environment of `sparse submit`.
-"""
+"""The ten most frequent taxi routes of the last half hour (thesis, DEBS 2015)."""
 
 from typing import ClassVar
 
@@ -12,40 +8,32 @@ from frequent_routes.final_rank import FinalRank
 from frequent_routes.intermediate_rank import IntermediateRank
 from frequent_routes.preprocess import Preprocess
 from frequent_routes.rolling_count import RollingCount
-from frequent_routes.shape import Mode, shape_from_environment
 from frequent_routes.source import Source
+from rig.options import MODE, Option, count, declare, positive
 
-SHAPE = shape_from_environment()
+OPTIONS = declare(
+    {"rate": 400},
+    {
+        "mode": MODE,
+        "window.minutes": Option(30, count, "the sliding window, in minutes of event time"),
+        "speedup": Option(600.0, positive, "seconds of event time in a second"),
+    },
+    data="taxi-chicago/trips.csv.gz",
+)
+#: As printed, a route's count is split over the tasks of Rolling count.
+BY_ROUTE = Grouping.SHUFFLE if OPTIONS["mode"] == "thesis" else Grouping.fields("route")
 
 
 class Taxi(Topology):
     """Source -> Preprocess -> Rolling count -> Intermediate rank -> Final rank."""
 
-    source = Source.spec(par=SHAPE.source)
-    preprocess = Preprocess.spec(inputs={source: Grouping.SHUFFLE}, par=SHAPE.preprocess)
-    rolling_count = RollingCount.spec(
-        inputs={
-            preprocess: Grouping.SHUFFLE if SHAPE.mode is Mode.THESIS else Grouping.fields("route")
-        },
-        par=SHAPE.rolling_count,
-    )
+    source = Source.spec(par=OPTIONS.tasks(16))
+    preprocess = Preprocess.spec(inputs={source: Grouping.SHUFFLE}, par=OPTIONS.tasks(16))
+    rolling_count = RollingCount.spec(inputs={preprocess: BY_ROUTE}, par=OPTIONS.tasks(8))
     intermediate_rank = IntermediateRank.spec(
-        inputs={rolling_count: Grouping.fields("route")}, par=SHAPE.intermediate_rank
+        inputs={rolling_count: Grouping.fields("route")}, par=OPTIONS.tasks(4)
     )
-    final_rank = FinalRank.spec(inputs={intermediate_rank: Grouping.GLOBAL}, par=SHAPE.final_rank)
+    # One task: it is what makes the ranking global.
+    final_rank = FinalRank.spec(inputs={intermediate_rank: Grouping.GLOBAL})
 
-    config: ClassVar = {
-        "topology.workers": 4,
-        "topology.acker.executors": 2,
-        # Load-aware shuffle prefers targets in the same worker, so that traffic would depend on
-        # the placement that is to be compared.
-        "topology.disable.loadaware.messaging": True,
-        # A spout asks its subprocess "next?" after each pause; at Storm's 1 ms sixteen idle
-        # sources would keep a core busy with questions.
-        "topology.sleep.spout.wait.strategy.time.ms": 10,
-        "topology.max.spout.pending": 100,
-        "topology.message.timeout.secs": 30,
-        # Dozens of Python processes that start at once on few cores are slow, not dead.
-        "topology.subprocess.timeout.secs": 120,
-        "topology.builtin.metrics.bucket.size.secs": 10,
-    }
+    config: ClassVar = OPTIONS.config()

@@ -78,6 +78,17 @@ def plugin_jars() -> PluginJars:
     return PluginJars(_plugin_jar("stormcut-hook"), _plugin_jar("stormcut-scheduler"))
 
 
+def topologies_jar() -> Path:
+    """Return the jar of the topologies' components in Java.
+
+    Raises
+    ------
+    InvalidInput
+        It is missing, or there are several versions.
+    """
+    return _plugin_jar("stormcut-topologies")
+
+
 def _plugin_jar(name: str) -> Path:
     folder = home() / "plugin"
     jars = sorted(folder.glob(f"{name}-*.jar"))

@@ -45,6 +45,7 @@ def examine() -> Iterator[Finding]:
         ("lein", "leiningen", "sparse submit builds topology jars with it"),
         ("mvn", "maven", "it builds the plugin and fetches Storm"),
         ("thrift", "thrift-compiler", "the plugin's build generates Java with it"),
+        ("redis-server", "redis-server", "two benchmark topologies keep data in it"),
     ):
         path = shutil.which(command)
         yield Finding(

@@ -18,7 +18,7 @@ from stormcut.model.errors import InvalidInput, StormcutError
 NIMBUS_TIMEOUT_MS = 30_000
 
 #: What builds and checks leave in a project; a private copy starts without.
-BUILD_FOLDERS = ("_build", "_resources", "logs", "__pycache__", ".*")
+BUILD_FOLDERS = ("_build", "_resources", "logs", "java", "__pycache__", ".*")
 
 #: What streamparse, Leiningen and Storm say, and what it means to the user.
 KNOWN_FAILURES = (
@@ -43,6 +43,7 @@ def submit(
     virtualenv: Path,
     work_folder: Path,
     timeout: float = 120.0,
+    jar: Path | None = None,
 ) -> None:
     """Submit a topology of a streamparse project, without ssh.
 
@@ -71,6 +72,8 @@ def submit(
         Where the private copy is made.
     timeout : float
         Seconds until the submission is given up.
+    jar : Path, optional
+        The topology's jar, if its components are in Java; else one is made of `src/`.
 
     Raises
     ------
@@ -87,6 +90,8 @@ def submit(
         _write_config(copy, nimbus, virtualenv)
         command = [str(sparse), "submit", "-n", topology, "-N", name, "-w", str(workers)]
         command += ["--timeout", str(NIMBUS_TIMEOUT_MS)]
+        if jar is not None:
+            command += ["--local_jar_path", str(jar)]
         for key, value in options.items():
             command += ["-o", f"{key}={json.dumps(value)}"]
         code, output = _run(command, copy, _environment(environment), timeout)

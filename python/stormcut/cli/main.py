@@ -31,6 +31,7 @@ COMMANDS = {
     "profile": "stormcut.cli.profile",
     "publish": "stormcut.cli.publish",
     "score": "stormcut.cli.score",
+    "topologies": "stormcut.cli.topologies",
 }
 
 

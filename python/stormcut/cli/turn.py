@@ -103,8 +103,8 @@ def _submit(settings: Settings, cluster: LocalCluster, steps: Steps) -> None:
             name=TOPOLOGY,
             nimbus=cluster.nimbus_address,
             workers=settings.supervisors,
-            options={"taxi.rate": settings.rate},
-            environment={"STORMCUT_TAXI_SCALE": str(settings.scale)},
+            options={"rig.rate": settings.rate, "rig.scale": settings.scale},
+            environment={},
             virtualenv=Path(sys.prefix),
             work_folder=cluster.folder / "sparse",
         )

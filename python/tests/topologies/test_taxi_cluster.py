@@ -18,10 +18,14 @@ from stormcut.model.errors import StormcutError
 
 pytestmark = pytest.mark.cluster
 
-QUARTER = {"STORMCUT_TAXI_SCALE": "0.25"}
 #: As fast as possible no trip is ever skipped, and in a window of a year none is ever too late:
 #: the result does not depend on how busy the machine is.
-EVERY_TRIP_ONCE = {"taxi.rate": 0, "taxi.replays": 1, "taxi.window.minutes": 525_600}
+EVERY_TRIP_ONCE = {
+    "rig.rate": 0,
+    "rig.replays": 1,
+    "rig.window.minutes": 525_600,
+    "rig.scale": 0.25,
+}
 
 
 @pytest.fixture(scope="module")
@@ -35,21 +39,20 @@ def submit_taxi(
     project: Path,
     work_folder: Path,
     options: dict[str, object],
-    environment: dict[str, str] = QUARTER,
     name: str = "taxi",
 ) -> None:
     virtualenv = Path(sys.executable).parents[1]
     nimbus = cluster.nimbus_address
-    submit(project, "taxi", name, nimbus, 4, options, environment, virtualenv, work_folder)
+    submit(project, "taxi", name, nimbus, 4, options, {}, virtualenv, work_folder)
 
 
 def test_mistakes_end_at_the_submission(
     cluster: LocalCluster, project: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(StormcutError, match=r"taxi\.rate: -1 must be a number"):
-        submit_taxi(cluster, project, tmp_path, {"taxi.rate": -1})
-    with pytest.raises(StormcutError, match="STORMCUT_TAXI_SCALE: 'x' must be a number"):
-        submit_taxi(cluster, project, tmp_path, {}, {"STORMCUT_TAXI_SCALE": "x"})
+    with pytest.raises(StormcutError, match=r"rig\.rate: -1 must be a number"):
+        submit_taxi(cluster, project, tmp_path, {"rig.rate": -1})
+    with pytest.raises(StormcutError, match=r"rig\.scale: 'x' must be a number"):
+        submit_taxi(cluster, project, tmp_path, {"rig.scale": "x"})
     with pytest.raises(StormcutError, match="the name holds one of"):
         submit_taxi(cluster, project, tmp_path, {}, name="a/b")
     assert cluster.nimbus.cluster().topologies == ()

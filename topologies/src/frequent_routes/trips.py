@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import csv
-import gzip
-from pathlib import Path
 
 from frequent_routes.grid import CHICAGO, Grid
+from rig.records import lines
 
-#: Inside src/, so that it travels in the topology's jar to every worker.
-TRIPS_FILE = Path(__file__).parents[1] / "data" / "taxi-chicago" / "trips.csv.gz"
+TRIPS_FILE = "taxi-chicago/trips.csv.gz"
 
 COLUMNS = 18
 #: The columns pickup_latitude, pickup_longitude, dropoff_latitude, dropoff_longitude.
@@ -24,10 +22,9 @@ class UnusableTrip(Exception):
     """A line that has no route; its text is the reason, one of the three of this module."""
 
 
-def load_trips(path: Path = TRIPS_FILE) -> list[str]:
+def load_trips(name: str = TRIPS_FILE) -> list[str]:
     """Return the lines of all trips in time order, without the header."""
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        return file.read().splitlines()[1:]
+    return lines(name)[1:]
 
 
 def route(line: str, grid: Grid = CHICAGO) -> str:

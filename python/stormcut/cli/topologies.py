@@ -1,0 +1,167 @@
+"""`stormcut topologies`: the benchmark topologies, and a run of one here."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from stormcut.cli.interruption import interruptible
+from stormcut.cli.key_values import parse_pairs
+from stormcut.cli.steps import Steps
+
+if TYPE_CHECKING:
+    from stormcut.adapters.topology_project import Definition
+    from stormcut.cli.topology_run import Outcome
+
+WIDTH = 100
+
+
+@click.group()
+def topologies() -> None:
+    """List the benchmark topologies, or run one on a Storm cluster here.
+
+    \b
+    Example:
+      stormcut topologies list word_count
+      stormcut topologies run word_count
+    """
+
+
+@topologies.command("list")
+@click.argument("name", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+def list_(name: str | None, as_json: bool) -> None:
+    """List the topologies, or the options of the one called NAME.
+
+    \b
+    Example:
+      stormcut topologies list
+      stormcut topologies list linear
+    """
+    from stormcut.adapters.topology_project import load, names
+
+    chosen = [load(each) for each in ([name] if name else names())]
+    if as_json:
+        click.echo(json.dumps([asdict(each) for each in chosen], indent=2))
+        return
+    out = Console(highlight=False)
+    console = Console(width=min(WIDTH, out.width) if out.is_terminal else WIDTH, highlight=False)
+    if name is None:
+        console.print(_table(chosen))
+        console.print("Options of one: stormcut topologies list NAME")
+    else:
+        console.print(f"[bold]{name}[/] {escape(chosen[0].summary)}")
+        console.print(_options(chosen[0]))
+
+
+def _table(chosen: list[Definition]) -> Table:
+    table = Table("name", "tasks", "what", box=SIMPLE_HEAD)
+    for each in chosen:
+        table.add_row(each.name, str(each.tasks), escape(each.summary))
+    return table
+
+
+def _options(chosen: Definition) -> Table:
+    table = Table("option", "default", "what it sets", box=SIMPLE_HEAD)
+    for name, option in chosen.options.items():
+        table.add_row(name, escape(str(option.default)), escape(option.help))
+    return table
+
+
+@topologies.command()
+@click.argument("name")
+@click.option("--option", "-o", "pairs", multiple=True, metavar="KEY=VALUE", help="An option.")
+@click.option("--minutes", type=float, help="Replay for so long; else: the data once.")
+@click.option("--supervisors", default=2, show_default=True, help="Number of nodes.")
+@click.option("--slots", default=2, show_default=True, help="Slots of each node.")
+@click.option("--results", type=click.Path(path_type=Path), help="Keep the tasks' reports here.")
+@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
+def run(
+    name: str,
+    pairs: tuple[str, ...],
+    minutes: float | None,
+    supervisors: int,
+    slots: int,
+    results: Path | None,
+    as_json: bool,
+) -> None:
+    """Run the topology called NAME on a Storm cluster of its own, and check what it did.
+
+    Starts the cluster (and a Redis server, if the topology needs one), submits, waits until the
+    sources have nothing left to send and every tuple is acknowledged, compares what was sent with
+    what arrived, and the answer with one computed by Spark. The default is a size for two cores
+    and one replay of the data, as fast as possible. Exit code 1: something was lost or wrong.
+
+    \b
+    Examples:
+      stormcut topologies run word_count
+      stormcut topologies run linear --option setting=cpu --option bolts=2 --minutes 1
+      stormcut topologies run taxi -o scale=0.25 -o topology.max.spout.pending=50
+    """
+    from stormcut.cli import topology_run
+
+    settings = topology_run.Settings(name, parse_pairs(pairs), minutes, supervisors, slots, results)
+    with interruptible():
+        outcome = topology_run.run(settings, Steps("topologies"))
+    click.echo(json.dumps(topology_run.document(outcome), indent=2) if as_json else _text(outcome))
+    if not outcome.holds:
+        raise click.exceptions.Exit(1)
+
+
+@topologies.command()
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+def draw(folder: Path) -> None:
+    """Write a picture of every topology's graph into FOLDER.
+
+    \b
+    Example:
+      stormcut topologies draw topologies/docs
+    """
+    from stormcut.adapters.json_document import write_text
+    from stormcut.adapters.topology_project import load, names
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names():
+        write_text(folder / f"{name}.svg", picture(load(name)))
+
+
+def picture(definition: Definition) -> str:
+    """Return a topology's graph as SVG."""
+    from stormcut.report.topology_picture import Edge, draw_topology
+
+    tasks = {component.name: component.tasks for component in definition.components}
+    edges = [
+        Edge(sender, component.name, grouping)
+        for component in definition.components
+        for sender, grouping in component.inputs
+    ]
+    return draw_topology(tasks, edges)
+
+
+def _text(outcome: Outcome) -> str:
+    totals = outcome.totals
+    lines = [
+        f"{outcome.topology}: {outcome.tasks} tasks, acks over {outcome.seconds:.0f} s",
+        f"sent {totals.sent:,}, acknowledged {totals.acked:,}, replayed {totals.replayed:,}, "
+        f"skipped {totals.skipped:,}",
+    ]
+    lines += [
+        f"{each.sender} -> {each.receiver}: {each.received:,} of {each.emitted:,}"
+        for each in outcome.passages
+    ]
+    lines += [f"{component} dropped {count:,}: {why}" for component, why, count in outcome.dropped]
+    lines += [f"latency {outcome.latency}", f"nothing lost: {_yes(outcome.whole)}"]
+    lines.append(f"answer: {outcome.answer}")
+    return "\n".join(lines)
+
+
+def _yes(holds: bool) -> str:
+    return "yes" if holds else "NO"

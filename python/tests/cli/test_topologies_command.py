@@ -1,0 +1,62 @@
+import json
+import os
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from stormcut.adapters.redis_server import redis_server
+from stormcut.adapters.topology_project import load
+from stormcut.cli import topology_run
+from stormcut.cli.main import cli
+from stormcut.cli.topology_run import Settings
+from stormcut.model.errors import InvalidInput
+
+
+def options(name: str, minutes: float | None = None, **given: str) -> dict[str, object]:
+    return topology_run.options_of(Settings(name, given, minutes, 2, 2))
+
+
+def test_list_names_every_topology_and_its_options() -> None:
+    table = CliRunner().invoke(cli, ["topologies", "list"]).output
+    assert "word_count" in table
+    assert "bigbench_star" in table
+    [document] = json.loads(
+        CliRunner().invoke(cli, ["topologies", "list", "star", "--json"]).output
+    )
+    assert document["options"]["hub"]["default"] == 8
+    assert {"sender": "hub", "stream": "default", "receiver": "sink_1", "copies": 1} in document[
+        "hops"
+    ]
+
+
+def test_an_unknown_topology_or_option_says_what_there_is() -> None:
+    with pytest.raises(InvalidInput, match=r"taxis: no such topology; there are .*taxi"):
+        load("taxis")
+    with pytest.raises(InvalidInput, match=r"--option speed: no such option; .*rate"):
+        options("linear", speed="3")
+
+
+def test_a_run_without_minutes_is_one_replay_of_a_size_for_two_cores() -> None:
+    found = options("word_count")
+    assert (found["replays"], found["rate"]) == (1, 0)
+    assert found["scale"] == pytest.approx(12 / 23)
+    assert options("taxi")["window.minutes"] == 525_600
+
+
+def test_options_given_win() -> None:
+    found = options("linear", 1.5, scale="0.5", setting="cpu", **{"topology.workers": "3"})
+    assert found["seconds"] == 90
+    assert (found["scale"], found["setting"], found["topology.workers"]) == (0.5, "cpu", 3)
+    assert "replays" not in found
+
+
+def test_draw_writes_a_picture_of_each(tmp_path: Path) -> None:
+    assert CliRunner().invoke(cli, ["topologies", "draw", str(tmp_path)]).exit_code == 0
+    assert (tmp_path / "taxi.svg").read_text().count("<rect") == 1 + 5
+
+
+def test_without_redis_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "environ", os.environ | {"PATH": "/nonexistent"})
+    with pytest.raises(InvalidInput, match="apt install redis-server"), redis_server():
+        pass

@@ -1,0 +1,66 @@
+import sys
+
+import pytest
+
+from micro.settings import micro
+from rig.options import command_line, declare
+from rig.pace import Pace, rates
+
+
+def test_options_come_from_the_command_line_of_sparse(monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = ["submit", "-n", "linear", "-o", "rig.scale=0.5", "-o", 'rig.rate="100,200"']
+    monkeypatch.setattr(sys, "argv", ["/venv/bin/sparse", *arguments, "-o", "topology.workers=3"])
+    assert command_line() == {"scale": 0.5, "rate": "100,200"}
+    assert declare()["rate"] == [100.0, 200.0]
+    monkeypatch.setattr(sys, "argv", ["/venv/bin/stormcut", *arguments])
+    assert command_line() == {}
+
+
+def test_the_configuration_holds_every_option_and_storm_key() -> None:
+    config = declare({"rate": 5}, given={"payload": 7}).config(topology_workers=2)
+    assert (config["rig.rate"], config["rig.payload"], config["topology.workers"]) == ([5.0], 7, 2)
+
+
+def test_components_have_at_least_one_task() -> None:
+    options = declare(given={"scale": 0.25})
+    assert [options.tasks(size) for size in (16, 8, 1)] == [4, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("rate", "fast"),
+        ("rate", -1),
+        ("rate", float("nan")),
+        ("rate", "10,0"),
+        ("scale", 0),
+        ("replays", 1.5),
+        ("replays", True),
+        ("payload", -1),
+        ("cpu.ms", float("inf")),
+        ("speed", 100),
+    ],
+)
+def test_options_that_cannot_be_used_name_the_key(name: str, value: object) -> None:
+    with pytest.raises(ValueError, match=rf"rig\.{name}: "):
+        declare(given={name: value})
+
+
+def test_a_missing_data_file_ends_the_submission() -> None:
+    with pytest.raises(ValueError, match=r"rig\.data: there is no data file .*nowhere"):
+        declare(data="text/moby-dick.txt.gz", given={"data": "/nowhere"})
+
+
+def test_settings_of_the_micro_benchmarks_are_defaults() -> None:
+    assert micro(given={"setting": "cpu"})["cpu.ms"] == 2.0
+    assert micro(given={"setting": "cpu", "cpu.ms": 9})["cpu.ms"] == 9.0
+    assert micro(given={})["payload"] == 10_000
+    with pytest.raises(ValueError, match=r"rig\.setting: 'disk' must be one of cpu, network, io"):
+        micro(given={"setting": "disk"})
+
+
+def test_a_staircase_inverts_itself() -> None:
+    pace = Pace(rates("10,20,5"), step_s=2.0)
+    assert [pace.due(at) for at in (1, 2, 4, 6)] == [10, 20, 60, 70]
+    for ordinal in range(100):
+        assert pace.due(pace.moment(ordinal)) == pytest.approx(ordinal)

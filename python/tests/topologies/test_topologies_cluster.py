@@ -1,0 +1,70 @@
+"""Every topology on a real Storm cluster: nothing lost, and the answer is Spark's."""
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from ads.components import VIEWS_TABLE
+from rig.store import Store
+from stormcut.adapters.local_cluster import LocalCluster
+from stormcut.adapters.nimbus import wait_until
+from stormcut.adapters.redis_server import redis_server
+from stormcut.adapters.spark import spark_session
+from stormcut.adapters.spark.answers import ANSWERS
+from stormcut.adapters.topology_project import names
+from stormcut.cli.steps import Steps
+from stormcut.cli.topology_run import Outcome, Settings, cluster_for, options_of, run_on
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+
+STEPS = Steps("test")
+#: Longer than a call to Redis may take.
+PAUSE_MS = 8000
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[LocalCluster]:
+    with (
+        spark_session("local[2]"),
+        cluster_for(Settings("tests", {}, None, supervisors=2, slots=2), STEPS) as cluster,
+    ):
+        yield cluster
+
+
+def run(cluster: LocalCluster, name: str, **given: str) -> Outcome:
+    settings = Settings(name, given, None, supervisors=2, slots=2)
+    return run_on(cluster, settings, options_of(settings), STEPS)
+
+
+@pytest.mark.parametrize("name", sorted({*names()} - {"yahoo"}))
+def test_a_topology_loses_nothing_and_gives_the_right_answer(
+    cluster: LocalCluster, name: str
+) -> None:
+    outcome = run(cluster, name)
+    assert outcome.whole
+    assert outcome.totals.sent > 5000
+    if name in ANSWERS:
+        assert outcome.answer.startswith("equals Spark's")
+
+
+def test_the_same_in_java(cluster: LocalCluster) -> None:
+    outcome = run(cluster, "diamond", language="java")
+    assert outcome.whole
+    assert [hop.received for hop in outcome.passages] == [10_000] * 6
+
+
+def test_nothing_is_lost_while_redis_is_down(cluster: LocalCluster) -> None:
+    with redis_server() as address, Store(address).client() as client:
+
+        def pause() -> None:
+            wait_until(lambda: client.hlen(VIEWS_TABLE), 400, "views are counted")
+            client.execute_command("CLIENT PAUSE", PAUSE_MS)
+
+        pausing = threading.Thread(target=pause)
+        pausing.start()
+        outcome = run(cluster, "yahoo", redis=address)
+        pausing.join()
+    assert outcome.whole
+    assert outcome.totals.sent == outcome.totals.acked == 20_000
+    assert outcome.answer.startswith("equals Spark's")

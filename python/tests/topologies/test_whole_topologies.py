@@ -1,0 +1,59 @@
+"""Every topology in one process: its answer is Spark's, and nothing is left unacknowledged."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rig.options import COMMON
+from stormcut.adapters.spark import spark_session
+from stormcut.adapters.spark.answers import ANSWERS
+from stormcut.adapters.topology_project import load, names, records
+from stormcut.cli.topologies import picture
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[object]:
+    with spark_session("local[2]") as session:
+        yield session
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", sorted(ANSWERS))
+def test_the_answer_is_spark_s(
+    spark: object, whole: Any, name: str, request: pytest.FixtureRequest
+) -> None:
+    answer, declared = ANSWERS[name], load(name).options
+    options = {key: option.default for key, option in declared.items()} | dict(answer.options)
+    given = {"replays": 1, **answer.options}
+    if "redis" in declared:
+        given["redis"] = request.getfixturevalue("redis")
+    topology = whole(name, **given)
+    topology.run()
+    expected = answer.expected(spark, records(name, {}), options)
+    assert expected
+    assert answer.given(topology.reports()) == expected
+    assert all(not bench.failed for bench in topology.benches.values())
+
+
+def test_every_topology_can_be_loaded() -> None:
+    assert len(names()) >= 20
+    for name in names():
+        definition = load(name)
+        assert definition.summary.endswith(".")
+        assert definition.spouts
+        assert {hop.receiver for hop in definition.hops} | {
+            spout.name for spout in definition.spouts
+        } == {component.name for component in definition.components}
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_topology_has_a_page_with_its_picture(project: Path, name: str) -> None:
+    page = (project / "docs" / f"{name}.md").read_text()
+    assert page.startswith(f"# {name}: ")
+    assert f"({name}.svg)" in page
+    # made by `stormcut topologies draw topologies/docs`
+    assert (project / "docs" / f"{name}.svg").read_text() == picture(load(name))
+    for option in set(load(name).options) - {*COMMON, "data"}:
+        assert f"`{option}`" in page or "(micro.md)" in page

@@ -1,0 +1,1 @@
+"""The Yahoo streaming benchmark: views of advertisements, counted per campaign."""

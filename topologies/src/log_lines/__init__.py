@@ -1,0 +1,1 @@
+"""Log processing over a Linux auth.log."""

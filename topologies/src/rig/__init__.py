@@ -1,0 +1,1 @@
+"""What every benchmark topology is built from: options, replaying spouts, counting bolts."""

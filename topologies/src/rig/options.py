@@ -1,0 +1,219 @@
+"""Options of a topology, given as `sparse submit -o rig.NAME=VALUE` and nowhere else."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rig.pace import rates
+from rig.records import data_file
+from rig.store import address
+
+PREFIX = "rig."
+
+
+def number(value: Any) -> float:
+    """Return a finite number, 0 or more."""
+    usable = isinstance(value, int | float) and not isinstance(value, bool)
+    if not (usable and math.isfinite(value) and value >= 0):
+        raise ValueError(f"{value!r} must be a number, 0 or more")
+    return float(value)
+
+
+def positive(value: Any) -> float:
+    """Return a finite number above 0."""
+    if not number(value):
+        raise ValueError("0 must be above 0")
+    return float(value)
+
+
+def whole(value: Any) -> int:
+    """Return a whole number, 0 or more."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ValueError(f"{value!r} must be a whole number, 0 or more")
+    return value
+
+
+def count(value: Any) -> int:
+    """Return a whole number, 1 or more."""
+    if not whole(value):
+        raise ValueError("0 must be 1 or more")
+    return int(value)
+
+
+def share(value: Any) -> float:
+    """Return a number from 0 to 1."""
+    if number(value) > 1:
+        raise ValueError(f"{value!r} must be from 0 to 1")
+    return float(value)
+
+
+def choice(*allowed: str) -> Callable[[Any], str]:
+    """Return the parser of an option with few values."""
+
+    def parse(value: Any) -> str:
+        if value not in allowed:
+            raise ValueError(f"{value!r} must be one of {', '.join(allowed)}")
+        return str(value)
+
+    return parse
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option: its default, how a value is read (ValueError if it cannot be used), its help."""
+
+    default: Any
+    parse: Callable[[Any], Any]
+    help: str
+
+
+#: Options that every topology has.
+COMMON: Mapping[str, Option] = {
+    "scale": Option(1.0, positive, "times the tasks of every component, each at least 1"),
+    "rate": Option(
+        0, rates, "tuples/s of all sources; 0: as fast as possible; 100,200,400: a staircase"
+    ),
+    "step.seconds": Option(30.0, positive, "how long each step of a staircase lasts"),
+    "replays": Option(0, whole, "how often the data is replayed; 0: without end"),
+    "seconds": Option(0.0, number, "sources stop after so many seconds; 0: never"),
+    "payload": Option(0, whole, "bytes of padding in every tuple"),
+    "cpu.ms": Option(0.0, number, "CPU milliseconds that every bolt spends on a tuple"),
+    "io.bytes": Option(0, whole, "bytes that every bolt writes to disk for a tuple"),
+    "results": Option("", str, "folder for each task's report; empty: worker logs only"),
+}
+
+#: Where a thesis's grouping gives wrong answers, it is kept for its traffic.
+MODE = Option(
+    "correct", choice("correct", "thesis"), "correct: right answers; thesis: groupings as printed"
+)
+
+#: Of topologies with a store.
+REDIS = Option("127.0.0.1:6379", address, "host:port of Redis")
+
+#: Storm's own settings, the same for all topologies; `-o` overrides them.
+STORM: Mapping[str, Any] = {
+    "topology.workers": 4,
+    "topology.acker.executors": 2,
+    # Load-aware shuffle prefers targets in the same worker, so that traffic would depend on
+    # the placement that is to be compared.
+    "topology.disable.loadaware.messaging": True,
+    # A spout asks its subprocess "next?" after each pause; at Storm's 1 ms sixteen idle
+    # sources would keep a core busy with questions.
+    "topology.sleep.spout.wait.strategy.time.ms": 10,
+    "topology.max.spout.pending": 100,
+    "topology.message.timeout.secs": 30,
+    # Dozens of Python processes that start at once on few cores are slow, not dead.
+    "topology.subprocess.timeout.secs": 120,
+    "topology.builtin.metrics.bucket.size.secs": 10,
+}
+
+
+class Options(Mapping[str, Any]):
+    """The options of one topology with the values of this submission.
+
+    Parameters
+    ----------
+    declared : mapping
+        Every option the topology has.
+    given : mapping
+        Values that replace defaults.
+
+    Raises
+    ------
+    ValueError
+        A value cannot be used, or there is no such option.
+    """
+
+    def __init__(self, declared: Mapping[str, Option], given: Mapping[str, Any]) -> None:
+        self.declared = declared
+        for name in given:
+            if name not in declared:
+                raise ValueError(f"{PREFIX}{name}: no such option; there are {', '.join(declared)}")
+        self._values = {
+            name: _parsed(name, option, given.get(name, option.default))
+            for name, option in declared.items()
+        }
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def tasks(self, full_size: int) -> int:
+        """Return the scaled number of tasks of a component, at least 1."""
+        return max(1, round(full_size * self["scale"]))
+
+    def config(self, **storm: Any) -> dict[str, Any]:
+        """Return a topology's configuration; the components read the options in it.
+
+        Keywords set further Storm keys, written with underscores for dots.
+        """
+        further = {key.replace("_", "."): value for key, value in storm.items()}
+        return {
+            **STORM,
+            **further,
+            **{PREFIX + name: value for name, value in self.items()},
+        }
+
+
+def _parsed(name: str, option: Option, value: Any) -> Any:
+    try:
+        return option.parse(value)
+    except ValueError as error:
+        raise ValueError(f"{PREFIX}{name}: {error}") from None
+
+
+def declare(
+    defaults: Mapping[str, Any] | None = None,
+    own: Mapping[str, Option] | None = None,
+    data: str = "",
+    given: Mapping[str, Any] | None = None,
+) -> Options:
+    """Return the options of the topology that is being submitted.
+
+    Parameters
+    ----------
+    defaults : mapping, optional
+        Defaults of common options that this topology has otherwise.
+    own : mapping, optional
+        Options that only this topology has.
+    data : str, optional
+        Its input file, below `src/data`.
+    given : mapping, optional
+        Values; those of the command line if left out.
+    """
+    declared = {**COMMON, **(own or {})}
+    if data:
+        help_text = "input file: below src/data, or a path that exists on every machine"
+        declared["data"] = Option(data, data_file, help_text)
+    for name, value in (defaults or {}).items():
+        declared[name] = replace(declared[name], default=value)
+    return Options(declared, command_line() if given is None else given)
+
+
+def command_line() -> dict[str, Any]:
+    """Return what `-o rig.NAME=VALUE` sets on the command line of `sparse`.
+
+    Parallelism and groupings are part of what Nimbus stores, so they must be known when a
+    topology's module is loaded; streamparse hands its options out only later.
+    """
+    if Path(sys.argv[0]).name not in ("sparse", "streamparse"):
+        return {}
+    from streamparse.cli.common import add_options
+
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    add_options(parser)
+    options = parser.parse_known_args(sys.argv[1:])[0].options or {}
+    return {
+        key.removeprefix(PREFIX): value for key, value in options.items() if key.startswith(PREFIX)
+    }

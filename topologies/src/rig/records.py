@@ -1,0 +1,62 @@
+"""What sources replay: the lines of a file, or records made up by a function of their number."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, overload
+
+#: Inside src/, so that it travels in the topology's jar to every worker.
+DATA = Path(__file__).parents[1] / "data"
+
+
+def data_file(name: Any) -> str:
+    """Return the name of an input file that exists.
+
+    Raises
+    ------
+    ValueError
+        There is no such file.
+    """
+    if not (DATA / str(name)).is_file():
+        raise ValueError(f"there is no data file {DATA / str(name)}")
+    return str(name)
+
+
+def lines(name: str) -> list[str]:
+    """Return the lines of a file: below `src/data` or absolute, packed if it ends in `.gz`.
+
+    Bytes that are not UTF-8 become replacement characters: such a line is malformed for
+    the component that reads it, and counted there.
+    """
+    path = DATA / data_file(name)
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="utf-8", errors="replace") as file:
+        return file.read().splitlines()
+
+
+class Generated(Sequence[str]):
+    """Records that are a function of their number alone.
+
+    A source that replays its share, and a recount of the whole, get the same records.
+    """
+
+    def __init__(self, record: Callable[[int], str], length: int) -> None:
+        self._record = record
+        self._length = length
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
+    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        if isinstance(index, slice):
+            return [self._record(number) for number in range(self._length)[index]]
+        return self._record(range(self._length)[index])
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[str]:
+        return map(self._record, range(self._length))

@@ -1,0 +1,1 @@
+"""Topologies over tweets: trending topics and sentiment."""

@@ -1,0 +1,1 @@
+"""Topologies over texts: word count, synthetic communication, throughput test."""
