@@ -19,8 +19,8 @@ _HEADER = """\
 # A Storm 1.2.4 cluster with limited nodes, as `stormcut docker compose` prints it.
 #
 #   stormcut docker image                          # once
-#   docker compose -f docker/compose.yaml up -d
-#   docker compose -f docker/compose.yaml down && rm -r .stormcut/docker/compose
+#   docker compose -p stormcut -f docker/compose.yaml up -d
+#   docker compose -p stormcut -f docker/compose.yaml down && rm -r .stormcut/docker/compose
 #
 # Every container's Storm home, logs included, is a folder in .stormcut/docker/compose. Its owner
 # is STORMCUT_USER. storm.yaml beside this file is copied there at the first start.
@@ -32,7 +32,6 @@ def compose_file(shape: Shape) -> str:
     """Return the text of a Compose file; its paths are relative to the folder ``docker``."""
     planned = plan(NAME, shape, _SUBNET)
     document = {
-        "name": f"stormcut-{NAME}",
         "services": {each.name: _service(planned, each) for each in planned.containers},
         "networks": {
             _NETWORK: {"ipam": {"config": [{"subnet": str(_SUBNET), "gateway": planned.gateway}]}}
@@ -45,6 +44,7 @@ def _service(planned: Plan, container: Container) -> dict[str, object]:
     limits = container.limits
     service: dict[str, object] = {
         "image": IMAGE,
+        "container_name": planned.container_name(container),
         "command": container.daemon,
         "hostname": container.name,
         "init": True,

@@ -25,6 +25,9 @@ from stormcut.model.errors import InvalidInput, StormcutError
 IMAGE = "stormcut-storm:1.2.4"
 BASE = "stormcut-base:bookworm"
 
+#: In the image, for `sparse submit`: what starts the components of a topology.
+VIRTUALENV = Path("/opt/stormcut/venv")
+
 _CONTENT_LABEL = "stormcut.content"
 
 #: Distributions that the topologies' components import, with all these require.
