@@ -1,0 +1,134 @@
+"""The loop in containers with limited nodes: plan, measure, lose a node, take stormcut out.
+
+The tests run in the order in which they stand here: the last one removes the plugin.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from stage import DockerStage
+
+from stormcut.adapters.nimbus import wait_until
+from stormcut.adapters.spark import profile_logs
+
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(600)]
+
+TOPOLOGY = "alpha"
+
+
+def test_the_kernel_has_the_limits(docker_stage: DockerStage) -> None:
+    status = docker_stage.cluster.status()
+    assert status.refused == {}
+    for container in status.containers:
+        now = container.effective
+        assert now is not None
+        if container.name.startswith("node-"):
+            assert (now.cpus, now.period_us, now.memory_mb) == (0.5, 100_000, 768)
+            assert "rate 20Mbit" in now.shaping
+        else:
+            assert (now.cpus, now.memory_mb, now.is_shaped) == (None, None, False)
+
+
+def test_the_status_command_tells_the_same(docker_stage: DockerStage) -> None:
+    name = docker_stage.cluster.name
+    document = json.loads(docker_stage.command("docker", "status", "--name", name, "--json"))
+    assert document["refused"] == {}
+    assert [each["state"] for each in document["containers"]] == ["running"] * 5
+    table = docker_stage.command("docker", "status", "--name", name)
+    assert table.count("20Mbit") == 3
+    assert "not limited" not in table
+
+
+def test_placements_come_from_the_brain(docker_stage: DockerStage) -> None:
+    stage = docker_stage
+    mark = stage.log_mark()
+    stage.cluster.lift()
+    with stage.brain():
+        stage.rebalance()
+        stage.wait_log(mark, "p-scheduler", TOPOLOGY)
+        history = json.loads(stage.command("history", "--json"))
+        stage.wait_acks(TOPOLOGY)
+    stage.cluster.limit()
+    planned = [line for entry in history for line in entry["topologies"]]
+    assert any(line["topology"].startswith(f"{TOPOLOGY}-") for line in planned)
+
+
+def test_traffic_is_measured(docker_stage: DockerStage, tmp_path: Path) -> None:
+    stage = docker_stage
+    topology = stage.nimbus.topology(TOPOLOGY)
+
+    def measured() -> bool:
+        result = profile_logs(stage.cluster.log_folders, tmp_path, topology=topology.id)
+        found = result.measured.get(topology.id)
+        return found is not None and found.emitted_per_s > 0 and not found.missing_executors
+
+    wait_until(measured, 120, "every executor has a measurement", poll_s=5)
+    profile = json.loads((tmp_path / f"profile-{topology.id}.json").read_text())
+    assert profile["format"] == "stormcut-profile/1"
+    assert len(profile["traffic"]) > 0
+
+
+def test_a_node_is_killed_and_returns(docker_stage: DockerStage) -> None:
+    stage = docker_stage
+    nodes = stage.cluster.plan.nodes
+    with stage.brain():
+        used = {host for host, _ in stage.workers(TOPOLOGY)}
+        victim = next(i for i, node in enumerate(nodes, start=1) if node.address in used)
+        address = nodes[victim - 1].address
+        stage.cluster.lift()
+        stage.cluster.kill_node(victim)
+
+        def moved() -> bool:
+            now = {host for host, _ in stage.workers(TOPOLOGY)}
+            return address not in now and stage.is_whole(TOPOLOGY)
+
+        wait_until(moved, stage.patience_s, "everything runs on the other nodes")
+        killed = stage.cluster.status().containers[1 + victim]
+        assert (killed.state, killed.effective) == ("exited", None)
+        stage.cluster.start_node(victim)
+    stage.wait_acks(TOPOLOGY)
+    stage.cluster.limit()
+    returned = stage.cluster.status().containers[1 + victim].effective
+    assert returned is not None
+    assert returned.cpus == 0.5
+    assert "rate 20Mbit" in returned.shaping
+
+
+def test_the_plugin_is_removed_without_a_trace(docker_stage: DockerStage) -> None:
+    stage, name = docker_stage, docker_stage.cluster.name
+    before = stage.workers(TOPOLOGY)
+    stage.command("docker", "plugin", "remove", "--name", name)
+    wait_until(lambda: stage.is_whole(TOPOLOGY), 60, "the topology is known to Nimbus again")
+    assert stage.workers(TOPOLOGY) == before, "a topology moved for the removal"
+    homes = stage.cluster.storm_homes.values()
+    assert traces(homes) == {"stormcut-hook-0.1.0.jar"}, "its topology still needs the hook"
+
+    stage.nimbus.kill_topology(TOPOLOGY)
+    wait_until(lambda: not stage.nimbus.cluster().topologies, 60, f"{TOPOLOGY} is gone")
+    stage.command("docker", "plugin", "remove", "--name", name)
+    assert traces(homes) == set()
+
+    mark = stage.log_mark()
+    stage.cluster.lift()
+    stage.submit(TOPOLOGY)
+    stage.wait_whole()
+    stage.wait_acks(TOPOLOGY)
+    assert stage.log_since(mark) == []
+    assert not stage.nimbus.topology_conf(TOPOLOGY).get("topology.auto.task.hooks")
+
+
+def traces(storm_homes: Iterable[Path]) -> set[str]:
+    """Return what of the plugin is in Storm homes: names of jars, lines of storm.yaml."""
+    jars = {jar.name for home in storm_homes for jar in home.glob("extlib*/*")}
+    lines = {
+        line
+        for home in storm_homes
+        for line in (home / "conf" / "storm.yaml").read_text().splitlines()
+        # The tests' own setting, which is none of the plugin's keys.
+        if "stormcut" in line.lower() and not line.startswith("stormcut.hook.interval.secs")
+    }
+    return jars | (lines - {"storm.log4j2.conf.dir: /opt/stormcut/log4j2"})
