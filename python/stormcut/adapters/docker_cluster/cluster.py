@@ -36,6 +36,9 @@ from stormcut.model.errors import InvalidInput
 
 RESTART_TIMEOUT_S = 180.0
 
+#: What Nimbus logs when it may give orders.
+_LEADS = b"Accepting leadership"
+
 
 class DockerCluster:
     """A running cluster; as a context manager it ends with the block.
@@ -80,11 +83,11 @@ class DockerCluster:
         """
         folder = Folder(name)
         jars = plugin_jars() if with_plugin else None
-        with exclusive(folder), engine() as client:
+        with engine() as client, exclusive(folder):
             _check_free(client, folder)
-            image.ensure(client, progress)
-            planned = plan(name, shape, free_subnet(taken_subnets(client)))
             try:
+                image.ensure(client, progress)
+                planned = plan(name, shape, free_subnet(taken_subnets(client)))
                 start = startup.Startup(client, folder, planned, progress, jars, config or {})
                 state = State(planned, start.run())
                 folder.write_state(state)
@@ -120,7 +123,7 @@ class DockerCluster:
             Containers removed.
         """
         folder = Folder(name)
-        with exclusive(folder), engine() as client:
+        with engine() as client, exclusive(folder):
             return _clear(client, folder)
 
     def down(self) -> None:
@@ -261,11 +264,19 @@ class DockerCluster:
         return removed
 
     def _restart_nimbus(self) -> None:
+        log = self._folder.logs("nimbus") / "nimbus.log"
+        before = log.stat().st_size
         with self._running() as running:
             running["nimbus"].restart(timeout=5)
-        wait_until(
-            lambda: self.nimbus.cluster().has_leader, RESTART_TIMEOUT_S, "Nimbus leads again"
-        )
+
+        def leads() -> bool:
+            # Not what Nimbus answers: until its old ZooKeeper session ends, the new one takes the
+            # old one, of the same address, for the leader, and refuses all orders.
+            with log.open("rb") as file:
+                file.seek(before)
+                return _LEADS in file.read()
+
+        wait_until(leads, RESTART_TIMEOUT_S, "Nimbus leads again")
 
     def _uptime(self, address: str) -> int | None:
         registered = self.nimbus.cluster().supervisors

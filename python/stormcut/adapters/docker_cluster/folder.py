@@ -69,7 +69,8 @@ class Folder:
     def create_storm_home(self, container: Container, config: Mapping[str, object]) -> None:
         """Make a container's Storm home with its storm.yaml."""
         storm_home = self.storm_home(container.name)
-        for folder in ("conf", "extlib", "extlib-daemon", "logs"):
+        # Without artifacts a node's first worker would make the folder that readers look for.
+        for folder in ("conf", "extlib", "extlib-daemon", "logs/workers-artifacts"):
             (storm_home / folder).mkdir(parents=True)
         text = yaml.safe_dump(dict(config), allow_unicode=True, sort_keys=False)
         (storm_home / "conf" / "storm.yaml").write_text(text, encoding="utf-8")
