@@ -53,7 +53,6 @@ def docker_stage(storm_image: str) -> Iterator[DockerStage]:
         f"tests-{os.getpid()}",
         with_plugin=False,
         config={
-            "stormcut.hook.interval.secs": 5,
             # Storm's patience with lost nodes, shortened: limits are lifted while workers start.
             "storm.zookeeper.session.timeout": 15000,
             "nimbus.task.timeout.secs": 30,

@@ -55,6 +55,7 @@ class Stage(Generic[C]):
             environment={"STORMCUT_TAXI_SCALE": "0.06"},
             virtualenv=Path(sys.prefix),
             work_folder=self.cluster.folder / "sparse" / name,
+            timeout=self.patience_s,
             workers_virtualenv=self.workers_virtualenv,
         )
 
@@ -91,12 +92,15 @@ class Stage(Generic[C]):
     def log_mark(self) -> int:
         return self._log.stat().st_size
 
-    def log_since(self, mark: int) -> list[str]:
-        """Return what stormcut logged in Nimbus since a mark."""
+    def log_text(self, mark: int) -> str:
+        """Return what Nimbus logged since a mark."""
         with self._log.open("rb") as log:
             log.seek(mark)
-            lines = log.read().decode(errors="replace").splitlines()
-        return [line for line in lines if "stormcut: " in line]
+            return log.read().decode(errors="replace")
+
+    def log_since(self, mark: int) -> list[str]:
+        """Return what stormcut logged in Nimbus since a mark."""
+        return [line for line in self.log_text(mark).splitlines() if "stormcut: " in line]
 
     def wait_log(self, mark: int, *words: str) -> str:
         """Return stormcut's first line since a mark that has all these words."""
@@ -156,6 +160,7 @@ class DockerStage(Stage[DockerCluster]):
     topologies = ("alpha",)
     options: ClassVar[dict[str, object]] = {
         "taxi.rate": 20,
+        "stormcut.hook.interval.secs": 5,
         # What twenty trips a second need; Storm's 10 of 100 would fill the small nodes.
         "topology.component.cpu.pcore.percent": 5.0,
     }

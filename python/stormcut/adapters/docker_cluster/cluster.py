@@ -121,9 +121,15 @@ class DockerCluster:
         -------
         int
             Containers removed.
+
+        Raises
+        ------
+        InvalidInput
+            It was started from another checkout, whose files these containers write.
         """
         folder = Folder(name)
         with engine() as client, exclusive(folder):
+            _check_own(client, folder)
             return _clear(client, folder)
 
     def down(self) -> None:
@@ -299,13 +305,23 @@ class DockerCluster:
 
 
 def _check_free(client: Engine, folder: Folder) -> None:
-    found = containers_of(client, folder.name)
-    where = found[0].labels.get(FOLDER_LABEL, "") if found else str(folder.path)
-    if found or folder.path.exists():
+    _check_own(client, folder)
+    if containers_of(client, folder.name) or folder.path.exists():
         raise InvalidInput(
-            f"exists already ({where}): `stormcut docker down --name {folder.name}` ends it",
+            f"exists already: `stormcut docker down --name {folder.name}` ends it",
             f"cluster {folder.name}",
         )
+
+
+def _check_own(client: Engine, folder: Folder) -> None:
+    for container in containers_of(client, folder.name):
+        owner = Path(container.labels.get(FOLDER_LABEL, folder.path))
+        if owner != folder.path:
+            raise InvalidInput(
+                f"belongs to {owner}: choose another --name, or end that one with"
+                f" STORMCUT_HOME={owner.parent.parent}",
+                f"cluster {folder.name}",
+            )
 
 
 def _clear(client: Engine, folder: Folder) -> int:
