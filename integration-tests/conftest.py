@@ -1,4 +1,4 @@
-"""One embedded cluster with two small topologies for all safety tests."""
+"""The clusters under test, each started once per run: one embedded, one in containers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from stage import TOPOLOGIES, Stage
+from stage import TOPOLOGIES, DockerStage, Stage
 
+from stormcut.adapters.docker_cluster import DockerCluster, Shape, image
+from stormcut.adapters.docker_cluster.engine import engine
 from stormcut.adapters.local_cluster import LocalCluster
 
 
@@ -21,10 +23,49 @@ def stage() -> Iterator[Stage]:
         # Storm's own patience with lost nodes is two minutes.
         config={"nimbus.task.launch.secs": 40, "nimbus.task.timeout.secs": 15},
     ) as cluster:
-        stage = Stage(cluster)
+        stage = Stage(cluster, cluster.log_files()["nimbus"])
         for name in TOPOLOGIES:
             stage.submit(name)
         stage.wait_whole()
         for name in TOPOLOGIES:
             stage.wait_acks(name)
+        yield stage
+
+
+# testcontainers would start a container that removes what it forgot, from a registry. The tests
+# here forget nothing, and need no registry.
+os.environ["TESTCONTAINERS_RYUK_DISABLED"] = "true"
+
+
+@pytest.fixture(scope="session")
+def storm_image() -> str:
+    """Name of the image of all containers."""
+    with engine() as client:
+        image.ensure(client, print)
+    return image.IMAGE
+
+
+@pytest.fixture(scope="session")
+def docker_stage(storm_image: str) -> Iterator[DockerStage]:
+    """Three limited nodes; the plugin, installed by command; a topology that runs and acks."""
+    with DockerCluster.up(
+        Shape(nodes=3, cpus=0.5, bandwidth_bits=20_000_000, memory_mb=768),
+        f"tests-{os.getpid()}",
+        with_plugin=False,
+        config={
+            # Storm's patience with lost nodes, shortened: limits are lifted while workers start.
+            "storm.zookeeper.session.timeout": 15000,
+            "nimbus.task.timeout.secs": 30,
+            "nimbus.supervisor.timeout.secs": 30,
+        },
+    ) as cluster:
+        stage = DockerStage(cluster, cluster.storm_homes["nimbus"] / "logs" / "nimbus.log")
+        stage.command("docker", "plugin", "install", "--name", cluster.name)
+        cluster.lift()
+        for name in stage.topologies:
+            stage.submit(name)
+        stage.wait_whole()
+        for name in stage.topologies:
+            stage.wait_acks(name)
+        cluster.limit()
         yield stage

@@ -9,9 +9,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, ClassVar, Generic, TypeVar
 
 from stormcut.adapters import home
+from stormcut.adapters.docker_cluster import VIRTUALENV, DockerCluster
 from stormcut.adapters.local_cluster import LocalCluster
 from stormcut.adapters.nimbus import Nimbus, wait_until
 from stormcut.adapters.sparse_submit import submit
@@ -19,13 +20,25 @@ from stormcut.adapters.sparse_submit import submit
 TOPOLOGIES = ("alpha", "beta")
 
 
-class Stage:
-    """The cluster under test, and what can be seen of it."""
+C = TypeVar("C", LocalCluster, DockerCluster)
 
-    def __init__(self, cluster: LocalCluster) -> None:
+
+class Stage(Generic[C]):
+    """The cluster under test, and what can be seen of it.
+
+    ``topologies`` are those that the tests of this cluster start, ``nimbus_log`` is Nimbus's log.
+    """
+
+    topologies: tuple[str, ...] = TOPOLOGIES
+    options: ClassVar[dict[str, object]] = {"rig.rate": 20, "rig.scale": 0.06}
+    workers_virtualenv: Path | None = None
+    #: How long workers may take to start and ack, and dead nodes to be given up.
+    patience_s = 120.0
+
+    def __init__(self, cluster: C, nimbus_log: Path) -> None:
         self.cluster = cluster
         self.nimbus = Nimbus.at(cluster.nimbus_address)
-        self._log = cluster.log_files()["nimbus"]
+        self._log = nimbus_log
 
     @property
     def environment(self) -> dict[str, str]:
@@ -38,10 +51,12 @@ class Stage:
             name=name,
             nimbus=self.cluster.nimbus_address,
             workers=2,
-            options={"rig.rate": 20, "rig.scale": 0.06},
+            options=self.options,
             environment={},
             virtualenv=Path(sys.prefix),
             work_folder=self.cluster.folder / "sparse" / name,
+            timeout=self.patience_s,
+            workers_virtualenv=self.workers_virtualenv,
         )
 
     def is_whole(self, name: str) -> bool:
@@ -51,7 +66,7 @@ class Stage:
         return summary.status == "ACTIVE" and len(info.executors) == summary.executors > 0
 
     def wait_whole(self) -> None:
-        for name in TOPOLOGIES:
+        for name in self.topologies:
             wait_until(lambda name=name: self.is_whole(name), 60, f"{name} is fully assigned")
 
     def wait_acks(self, name: str) -> None:
@@ -61,11 +76,11 @@ class Stage:
             spouts = [e for e in self.nimbus.topology(name).executors if e.is_spout]
             return bool(spouts) and all(e.acked > 0 for e in spouts)
 
-        wait_until(acked, 120, f"{name} acks tuples")
+        wait_until(acked, self.patience_s, f"{name} acks tuples")
 
     def rebalance(self) -> None:
         """Have all topologies placed from nothing, and wait until they are."""
-        for name in TOPOLOGIES:
+        for name in self.topologies:
             self.nimbus.rebalance(name, wait_secs=0)
         wait_until(
             lambda: all(t.status != "REBALANCING" for t in self.nimbus.cluster().topologies),
@@ -77,12 +92,15 @@ class Stage:
     def log_mark(self) -> int:
         return self._log.stat().st_size
 
-    def log_since(self, mark: int) -> list[str]:
-        """Return what stormcut logged in Nimbus since a mark."""
+    def log_text(self, mark: int) -> str:
+        """Return what Nimbus logged since a mark."""
         with self._log.open("rb") as log:
             log.seek(mark)
-            lines = log.read().decode(errors="replace").splitlines()
-        return [line for line in lines if "stormcut: " in line]
+            return log.read().decode(errors="replace")
+
+    def log_since(self, mark: int) -> list[str]:
+        """Return what stormcut logged in Nimbus since a mark."""
+        return [line for line in self.log_text(mark).splitlines() if "stormcut: " in line]
 
     def wait_log(self, mark: int, *words: str) -> str:
         """Return stormcut's first line since a mark that has all these words."""
@@ -116,12 +134,42 @@ class Stage:
         script = str(Path(__file__).with_name("liar.py"))
         return self.process(sys.executable, script, mode, ready="ready")
 
-    def brain(self) -> AbstractContextManager[subprocess.Popen[str]]:
-        return self.process(sys.executable, "-m", "stormcut.cli.main", "brain", ready="leader:")
+    def brain(self, *options: str) -> AbstractContextManager[subprocess.Popen[str]]:
+        command = (sys.executable, "-m", "stormcut.cli.main", "brain", *options)
+        return self.process(*command, ready="leader:")
+
+    def command(self, *arguments: str) -> str:
+        """Run a stormcut command as a user would; return what it prints."""
+        done = subprocess.run(
+            [sys.executable, "-m", "stormcut.cli.main", *arguments],
+            capture_output=True,
+            text=True,
+            env=self.environment,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
     def workers(self, name: str) -> dict[tuple[str, int], frozenset[int]]:
         """Return the first tasks of the executors in each slot of a topology."""
         return self.nimbus.topology(name).workers
+
+
+class DockerStage(Stage[DockerCluster]):
+    """A cluster in containers with one small topology; its brain runs on this machine."""
+
+    topologies = ("alpha",)
+    options: ClassVar[dict[str, object]] = {
+        "rig.rate": 20,
+        "rig.scale": 0.06,
+        "stormcut.hook.interval.secs": 5,
+        # What twenty trips a second need; Storm's 10 of 100 would fill the small nodes.
+        "topology.component.cpu.pcore.percent": 5.0,
+    }
+    workers_virtualenv = VIRTUALENV
+    patience_s = 240.0
+
+    def brain(self, *options: str) -> AbstractContextManager[subprocess.Popen[str]]:
+        return super().brain("--bind", self.cluster.host, "--insecure-bind", *options)
 
 
 def read_until(process: subprocess.Popen[str], word: str, stream: IO[str] | None = None) -> None:

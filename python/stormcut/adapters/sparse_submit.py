@@ -44,6 +44,7 @@ def submit(
     work_folder: Path,
     timeout: float = 120.0,
     jar: Path | None = None,
+    workers_virtualenv: Path | None = None,
 ) -> None:
     """Submit a topology of a streamparse project, without ssh.
 
@@ -67,13 +68,15 @@ def submit(
     environment : Mapping
         Variables for the topology's module, added to this process's own.
     virtualenv : Path
-        Python environment with streamparse, at the same path on every supervisor.
+        Python environment with streamparse.
     work_folder : Path
         Where the private copy is made.
     timeout : float
         Seconds until the submission is given up.
     jar : Path, optional
         The topology's jar, if its components are in Java; else one is made of `src/`.
+    workers_virtualenv : Path, optional
+        Where the supervisors have such an environment, if not at the same path.
 
     Raises
     ------
@@ -87,7 +90,7 @@ def submit(
     with tempfile.TemporaryDirectory(prefix="submit-", dir=work_folder) as folder:
         copy = Path(folder) / "project"
         shutil.copytree(project, copy, ignore=shutil.ignore_patterns(*BUILD_FOLDERS))
-        _write_config(copy, nimbus, virtualenv)
+        _write_config(copy, nimbus, workers_virtualenv or virtualenv.absolute())
         command = [str(sparse), "submit", "-n", topology, "-N", name, "-w", str(workers)]
         command += ["--timeout", str(NIMBUS_TIMEOUT_MS)]
         if jar is not None:
@@ -115,9 +118,8 @@ def _require_parts(project: Path, topology: str, virtualenv: Path) -> Path:
     return sparse
 
 
-def _write_config(project: Path, nimbus: str, virtualenv: Path) -> None:
+def _write_config(project: Path, nimbus: str, home: Path) -> None:
     """Write the config.json that makes streamparse use this environment, as it is, without ssh."""
-    home = virtualenv.absolute()
     production = {
         "user": "",
         "nimbus": nimbus,

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-import yaml
 from rich.console import Console
 from rich.table import Table
 
 from stormcut.cli.interruption import interruptible
 from stormcut.cli.steps import Steps
+from stormcut.cli.storm_settings import storm_settings
 from stormcut.model.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def up(name: str, supervisors: int, slots: int, no_plugin: bool, settings: tuple
     """
     from stormcut.adapters.local_cluster import LocalCluster
 
-    config = dict(map(_setting, settings))
+    config = storm_settings(settings)
     steps = Steps("cluster")
     with (
         interruptible(),
@@ -163,16 +163,6 @@ def down(name: str, keep_logs: bool) -> None:
     click.echo(f"{ended} processes ended" if ended else "nothing ran")
     if kept:
         click.echo(f"Logs: {kept}")
-
-
-def _setting(text: str) -> tuple[str, object]:
-    key, equals, value = text.partition("=")
-    if not key or not equals:
-        raise InvalidInput(f"must be KEY=VALUE, not {text!r}", "--set")
-    try:
-        return key, yaml.safe_load(value)
-    except yaml.YAMLError as error:
-        raise InvalidInput(f"the value is not YAML: {value!r}", f"--set {key}") from error
 
 
 def _daemon_table(now: ClusterStatus) -> Table:

@@ -7,13 +7,22 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
 
-from stormcut.adapters.local_cluster.layout import Layout
 from stormcut.model.errors import InvalidInput
 
 
+class Lockable(Protocol):
+    """A cluster's paths, as far as a lock needs them."""
+
+    name: str
+    clusters: Path
+    lock_file: Path
+
+
 @contextmanager
-def exclusive(layout: Layout) -> Iterator[None]:
+def exclusive(layout: Lockable) -> Iterator[None]:
     """Hold the cluster's lock, which the system releases should this process die.
 
     Raises

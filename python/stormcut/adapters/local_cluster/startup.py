@@ -73,7 +73,8 @@ class Startup:
             state = self._start(state, state.zookeeper, claim.sockets)
         finally:
             claim.close()
-        self._await(lambda: _zookeeper_answers(state), "ZooKeeper answers")
+        host, port = state.zookeeper.host, state.zookeeper.ports[0]
+        self._await(lambda: zookeeper_answers(host, port), "ZooKeeper answers")
         for daemon in (state.nimbus, *state.supervisors):
             state = self._start(state, daemon)
         self._await_registrations(state)
@@ -182,10 +183,10 @@ def _messages(path: Path) -> list[str]:
     return [line for line in lines if not line.startswith("\t")]
 
 
-def _zookeeper_answers(state: State) -> bool:
-    daemon = state.zookeeper
+def zookeeper_answers(host: str, port: int) -> bool:
+    """Return whether a ZooKeeper server is there and serves."""
     try:
-        with socket.create_connection((daemon.host, daemon.ports[0]), timeout=5) as connection:
+        with socket.create_connection((host, port), timeout=5) as connection:
             connection.sendall(b"ruok")
             return connection.recv(4) == b"imok"
     except OSError:

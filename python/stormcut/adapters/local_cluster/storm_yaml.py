@@ -8,6 +8,7 @@ from pathlib import Path
 import yaml
 
 from stormcut.adapters.local_cluster.layout import Daemon, Layout, State
+from stormcut.adapters.plugin import KEYS
 
 Config = dict[str, object]
 
@@ -37,15 +38,6 @@ _COMMON: Config = {
     "storm.messaging.netty.max_wait_ms": 200,
 }
 
-_PLUGIN: Config = {
-    "storm.scheduler": "io.stormcut.StormcutScheduler",
-    "topology.auto.task.hooks": ["io.stormcut.StormcutHook"],
-    "topology.multilang.serializer": "io.stormcut.StormcutSerializer",
-    "topology.metrics.consumer.register": [
-        {"class": "org.apache.storm.metric.LoggingMetricsConsumer", "parallelism.hint": 1}
-    ],
-}
-
 
 def nimbus_config(
     layout: Layout, state: State, plugin: bool, overrides: Mapping[str, object]
@@ -65,7 +57,7 @@ def supervisor_config(
 def _shared(layout: Layout, state: State, daemon: Daemon, plugin: bool) -> Config:
     return {
         **_COMMON,
-        **(_PLUGIN if plugin else {}),
+        **(KEYS if plugin else {}),
         "storm.zookeeper.port": state.zookeeper.ports[0],
         "nimbus.thrift.port": state.nimbus.ports[0],
         "storm.local.hostname": daemon.host,

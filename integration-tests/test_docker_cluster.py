@@ -1,0 +1,136 @@
+"""The loop in containers with limited nodes: plan, measure, lose a node, take stormcut out.
+
+The tests run in the order in which they stand here: the last one removes the plugin.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from stage import DockerStage
+
+from stormcut.adapters.nimbus import wait_until
+from stormcut.adapters.spark import profile_logs
+
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
+
+TOPOLOGY = "alpha"
+
+
+def test_the_kernel_has_the_limits(docker_stage: DockerStage) -> None:
+    status = docker_stage.cluster.status()
+    assert status.refused == {}
+    for container in status.containers:
+        now = container.effective
+        assert now is not None
+        if container.name.startswith("node-"):
+            assert (now.cpus, now.period_us, now.memory_mb) == (0.5, 100_000, 768)
+            assert "rate 20Mbit" in now.shaping
+        else:
+            assert (now.cpus, now.memory_mb, now.is_shaped) == (None, None, False)
+
+
+def test_the_status_command_tells_the_same(docker_stage: DockerStage) -> None:
+    name = docker_stage.cluster.name
+    document = json.loads(docker_stage.command("docker", "status", "--name", name, "--json"))
+    assert document["refused"] == {}
+    assert [each["state"] for each in document["containers"]] == ["running"] * 5
+    table = docker_stage.command("docker", "status", "--name", name)
+    assert table.count("20Mbit") == 3
+    assert "not limited" not in table
+
+
+def test_placements_come_from_the_brain(docker_stage: DockerStage) -> None:
+    stage = docker_stage
+    mark = stage.log_mark()
+    stage.cluster.lift()
+    with stage.brain():
+        stage.rebalance()
+        stage.wait_log(mark, "p-scheduler", TOPOLOGY)
+        history = json.loads(stage.command("history", "--json"))
+        stage.wait_acks(TOPOLOGY)
+    stage.cluster.limit()
+    planned = [line for entry in history for line in entry["topologies"]]
+    assert any(line["topology"].startswith(f"{TOPOLOGY}-") for line in planned)
+
+
+def test_traffic_is_measured(docker_stage: DockerStage, tmp_path: Path) -> None:
+    stage = docker_stage
+    topology = stage.nimbus.topology(TOPOLOGY)
+    begin, enough = time.time(), lines(stage) + 4 * len(topology.executors)
+    wait_until(lambda: lines(stage) > enough, 120, "every task has written some lines", poll_s=1)
+    folders = stage.cluster.log_folders
+    result = profile_logs(folders, tmp_path, topology=topology.id, from_epoch=begin)
+    measured = result.measured[topology.id]
+    assert measured.missing_executors == ()
+    assert measured.emitted_per_s > 0
+    assert len(result.profiles[topology.id].traffic) > 0
+    assert measured.nodes_used == len({executor.host for executor in topology.executors})
+
+
+def lines(stage: DockerStage) -> int:
+    """Return how many lines of the hook there are on the host."""
+    logs = [log for each in stage.cluster.log_folders for log in each.rglob("worker.log.metrics")]
+    return sum(log.read_text().count("\tstormcut ") for log in logs)
+
+
+def test_a_node_is_killed_and_returns(docker_stage: DockerStage) -> None:
+    stage = docker_stage
+    nodes = stage.cluster.plan.nodes
+    with stage.brain():
+        used = {host for host, _ in stage.workers(TOPOLOGY)}
+        victim = next(i for i, node in enumerate(nodes, start=1) if node.address in used)
+        address = nodes[victim - 1].address
+        stage.cluster.lift()
+        stage.cluster.kill_node(victim)
+
+        def moved() -> bool:
+            now = {host for host, _ in stage.workers(TOPOLOGY)}
+            return address not in now and stage.is_whole(TOPOLOGY)
+
+        wait_until(moved, stage.patience_s, "everything runs on the other nodes")
+        killed = stage.cluster.status().containers[1 + victim]
+        assert (killed.state, killed.effective) == ("exited", None)
+        stage.cluster.start_node(victim)
+    stage.wait_acks(TOPOLOGY)
+    stage.cluster.limit()
+    returned = stage.cluster.status().containers[1 + victim].effective
+    assert returned is not None
+    assert returned.cpus == 0.5
+    assert "rate 20Mbit" in returned.shaping
+
+
+def test_the_plugin_is_removed_without_a_trace(docker_stage: DockerStage) -> None:
+    stage, name = docker_stage, docker_stage.cluster.name
+    before = stage.workers(TOPOLOGY)
+    stage.command("docker", "plugin", "remove", "--name", name)
+    wait_until(lambda: stage.is_whole(TOPOLOGY), 60, "the topology is known to Nimbus again")
+    assert stage.workers(TOPOLOGY) == before, "a topology moved for the removal"
+    homes = stage.cluster.storm_homes.values()
+    assert traces(homes) == {"stormcut-hook-0.1.0.jar"}, "its topology still needs the hook"
+
+    stage.nimbus.kill_topology(TOPOLOGY)
+    wait_until(lambda: not stage.nimbus.cluster().topologies, 60, f"{TOPOLOGY} is gone")
+    mark = stage.log_mark()
+    stage.command("docker", "plugin", "remove", "--name", name)
+    assert traces(homes) == set()
+
+    started = stage.log_text(mark)
+    assert "Using default scheduler" in started
+    assert "io.stormcut" not in started
+
+
+def traces(storm_homes: Iterable[Path]) -> set[str]:
+    """Return what of the plugin is in Storm homes: names of jars, lines of storm.yaml."""
+    jars = {jar.name for home in storm_homes for jar in home.glob("extlib*/*")}
+    lines = {
+        line
+        for home in storm_homes
+        for line in (home / "conf" / "storm.yaml").read_text().splitlines()
+        if "stormcut" in line and "/opt/stormcut/" not in line
+    }
+    return jars | lines

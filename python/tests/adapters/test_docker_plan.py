@@ -1,0 +1,152 @@
+import ipaddress
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stormcut.adapters.docker_cluster.compose import compose_file
+from stormcut.adapters.docker_cluster.engine import engine
+from stormcut.adapters.docker_cluster.folder import Folder, State
+from stormcut.adapters.docker_cluster.image import docker_folder
+from stormcut.adapters.docker_cluster.plan import (
+    Plan,
+    Shape,
+    free_subnet,
+    parse_sizes,
+    plan,
+    storm_yaml,
+)
+from stormcut.model.errors import InvalidInput
+
+SUBNET = ipaddress.IPv4Network("10.213.7.0/24")
+
+
+def planned(shape: Shape) -> Plan:
+    return plan("x", shape, SUBNET)
+
+
+@pytest.mark.parametrize("text", ["", "3x", "x3", "3*6", "0x4", "3x0", "3x6,", "-1x4", "3x1.5"])
+def test_sizes_of_another_form_are_refused(text: str) -> None:
+    with pytest.raises(InvalidInput, match="3x6,3x4,4x2"):
+        parse_sizes(text)
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=20), st.floats(0.2, 4))
+def test_heterogeneous_nodes_share_the_same_cores(sizes: list[int], cpus: float) -> None:
+    shape = Shape(len(sizes), cpus, sizes=tuple(sizes))
+    shares = [limits.cpus or 0.0 for limits in shape.limits]
+    assert sum(shares) == pytest.approx(cpus * len(sizes))
+    assert shares == pytest.approx([shares[0] / sizes[0] * size for size in sizes])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"nodes": 0}, "nodes"),
+        ({"nodes": 3, "slots": 0}, "slots"),
+        ({"nodes": 3, "memory_mb": 100}, "memory"),
+        ({"nodes": 3, "cpus": 0.001}, "cpus"),
+        ({"nodes": 2, "cpus": 0.1, "sizes": (1, 99)}, "cpus"),
+        ({"nodes": 3, "sizes": (4, 4)}, "heterogeneous"),
+    ],
+)
+def test_a_shape_that_no_cluster_can_have_is_refused(
+    arguments: dict[str, object], words: str
+) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        Shape(**arguments)
+
+
+def test_every_container_has_its_own_address_in_the_network() -> None:
+    for nodes in (1, 200):
+        cluster = planned(Shape(nodes))
+        addresses = {ipaddress.ip_address(each.address) for each in cluster.containers}
+        assert len(addresses) == nodes + 2
+        assert all(address in SUBNET for address in addresses)
+        assert cluster.gateway not in map(str, addresses)
+
+
+def test_a_node_declares_what_it_may_use_and_the_user_has_the_last_word() -> None:
+    cluster = planned(Shape(2, cpus=0.5, memory_mb=768, sizes=(3, 1), slots=3))
+    large = storm_yaml(cluster, cluster.nodes[0], {"nimbus.seeds": ["nimbus"]}, {})
+    assert large == {
+        "nimbus.seeds": ["nimbus"],
+        "storm.local.hostname": "10.213.7.11",
+        "supervisor.slots.ports": [6700, 6701, 6702],
+        "supervisor.cpu.capacity": 75.0,
+        "supervisor.memory.capacity.mb": 768.0,
+    }
+    chosen = {"supervisor.cpu.capacity": 400}
+    assert storm_yaml(cluster, cluster.nodes[1], {}, chosen).items() >= chosen.items()
+    free = planned(Shape(1, memory_mb=None))
+    assert "capacity" not in str(storm_yaml(free, free.nodes[0], {}, {}))
+
+
+def test_only_nodes_are_limited() -> None:
+    cluster = planned(Shape(2, cpus=0.5, bandwidth_bits=10**7))
+    for container in cluster.containers:
+        assert (container.limits.cpus is not None) == container.is_node
+        assert ("STORMCUT_TBF" in container.environment) == container.is_node
+
+
+def test_without_an_engine_one_line_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
+    with pytest.raises(InvalidInput, match="Docker engine: does not answer") as caught, engine():
+        pass
+    assert "\n" not in str(caught.value)
+
+
+def test_a_subnet_that_others_use_is_not_taken() -> None:
+    taken = [ipaddress.IPv4Network(text) for text in ("10.213.0.0/23", "10.213.2.128/25")]
+    assert str(free_subnet(taken)) == "10.213.3.0/24"
+    with pytest.raises(InvalidInput):
+        free_subnet([ipaddress.IPv4Network("10.0.0.0/8")])
+
+
+def test_the_state_reads_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STORMCUT_HOME", str(tmp_path))
+    folder = Folder("x")
+    assert folder.read_state() is None
+    state = State(planned(Shape(3, 0.3, 10**7, 512, (1, 2, 3), 4)), {"cpu": "no permission"})
+    folder.path.mkdir(parents=True)
+    folder.write_state(state)
+    assert folder.read_state() == state
+    (folder.path / "state.json").write_text("{")
+    assert folder.read_state() is None
+
+
+def test_a_removed_folder_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STORMCUT_HOME", str(tmp_path))
+    first, second = Folder("first"), Folder("second")
+    for folder in (first, second):
+        folder.create_storm_home(planned(Shape(1)).nodes[0], {})
+    first.remove()
+    assert second.path.is_dir()
+    second.remove()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["", "A", "../x", "a b", "x" * 42])
+def test_a_name_that_no_container_can_have_is_refused(name: str) -> None:
+    with pytest.raises(InvalidInput, match="cluster name"):
+        Folder(name)
+
+
+def test_the_compose_file_has_the_same_containers_and_limits() -> None:
+    services = yaml.safe_load(compose_file(Shape(2, 0.3, 2 * 10**7, 512, (2, 1))))["services"]
+    assert list(services) == ["zookeeper", "nimbus", "node-1", "node-2"]
+    assert [services[name].get("cpu_quota") for name in services] == [None, None, 40000, 20000]
+    assert services["node-1"]["mem_limit"] == services["node-1"]["memswap_limit"] == "512m"
+    assert services["node-1"]["cap_add"] == ["NET_ADMIN"]
+    assert services["node-1"]["environment"]["STORMCUT_TBF"].startswith("rate 20000000bit ")
+    free = yaml.safe_load(compose_file(Shape(1, memory_mb=None)))["services"]["node-1"]
+    assert not {"cpu_quota", "mem_limit", "cap_add"} & set(free)
+
+
+def test_the_compose_file_in_the_tree_is_the_printed_one() -> None:
+    text = (docker_folder() / "compose.yaml").read_text(encoding="utf-8")
+    assert text == compose_file(Shape(3, 0.3, 20_000_000))

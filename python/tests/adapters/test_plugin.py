@@ -1,0 +1,95 @@
+from pathlib import Path
+
+import pytest
+import yaml
+
+from stormcut.adapters import plugin
+from stormcut.adapters.home import PluginJars
+from stormcut.model.errors import InvalidInput
+
+OWN = "# ours\nnimbus.seeds: [one]\n\nui.port: 8080  # taken\n"
+
+
+@pytest.fixture
+def jars(tmp_path: Path) -> PluginJars:
+    hook, scheduler = tmp_path / "stormcut-hook-2.jar", tmp_path / "stormcut-scheduler-2.jar"
+    for jar in (hook, scheduler):
+        jar.write_bytes(b"jar")
+    return PluginJars(hook, scheduler)
+
+
+@pytest.fixture
+def storm(tmp_path: Path) -> Path:
+    """A Storm home with a configuration of its user's."""
+    home = tmp_path / "storm"
+    (home / "conf").mkdir(parents=True)
+    (home / "conf" / "storm.yaml").write_text(OWN)
+    return home
+
+
+def config(storm: Path) -> str:
+    return (storm / "conf" / "storm.yaml").read_text()
+
+
+def jars_in(storm: Path) -> set[str]:
+    return {str(jar.relative_to(storm)) for jar in storm.glob("extlib*/*")}
+
+
+def test_nimbus_gets_keys_and_both_jars(storm: Path, jars: PluginJars) -> None:
+    plugin.install(storm, jars, "/etc/stormcut.auth")
+    found = yaml.safe_load(config(storm))
+    assert found.items() >= {**plugin.KEYS, "ui.port": 8080}.items()
+    assert found["stormcut.zookeeper.auth.file"] == "/etc/stormcut.auth"
+    assert jars_in(storm) == {
+        "extlib/stormcut-hook-2.jar",
+        "extlib-daemon/stormcut-scheduler-2.jar",
+    }
+
+
+def test_a_supervisor_gets_the_hook_alone(storm: Path, jars: PluginJars) -> None:
+    plugin.install(storm, jars, None)
+    assert jars_in(storm) == {"extlib/stormcut-hook-2.jar"}
+    assert config(storm) == OWN
+
+
+def test_a_newer_version_takes_the_place_of_the_old(storm: Path, jars: PluginJars) -> None:
+    plugin.install(storm, jars, "/old")
+    (storm / "extlib" / "stormcut-hook-2.jar").rename(storm / "extlib" / "stormcut-hook-1.jar")
+    plugin.install(storm, jars, "/new")
+    assert len(jars_in(storm)) == 2
+    assert config(storm).count("stormcut.zookeeper.auth.file") == 1
+    assert "/new" in config(storm)
+
+
+@pytest.mark.parametrize("text", [OWN, OWN.rstrip("\n"), ""], ids=["lines", "no last end", "empty"])
+def test_removal_leaves_no_trace(storm: Path, jars: PluginJars, text: str) -> None:
+    (storm / "conf" / "storm.yaml").write_text(text)
+    (storm / "conf" / "storm.yaml").chmod(0o640)
+    plugin.install(storm, jars, "/etc/stormcut.auth")
+    assert len(plugin.remove(storm, hook=True)) == 3
+    assert config(storm).rstrip("\n") == text.rstrip("\n")
+    assert (storm / "conf" / "storm.yaml").stat().st_mode & 0o777 == 0o640
+    assert jars_in(storm) == set()
+    assert plugin.remove(storm, hook=True) == []
+
+
+def test_the_hook_stays_for_topologies_that_carry_it(storm: Path, jars: PluginJars) -> None:
+    plugin.install(storm, jars, "/etc/stormcut.auth")
+    plugin.remove(storm, hook=False)
+    assert jars_in(storm) == {"extlib/stormcut-hook-2.jar"}
+
+
+def test_what_the_user_set_is_not_overwritten(storm: Path, jars: PluginJars) -> None:
+    text = f"{OWN}storm.scheduler: org.example.Mine\n"
+    (storm / "conf" / "storm.yaml").write_text(text)
+    with pytest.raises(InvalidInput, match=r"storm\.scheduler already"):
+        plugin.install(storm, jars, "/etc/stormcut.auth")
+    assert config(storm) == text
+    assert jars_in(storm) == set()
+
+
+def test_a_folder_that_is_no_storm_home_is_refused(tmp_path: Path, jars: PluginJars) -> None:
+    with pytest.raises(InvalidInput, match="no Storm home"):
+        plugin.install(tmp_path, jars, None)
+    with pytest.raises(InvalidInput, match="no Storm home"):
+        plugin.remove(tmp_path, hook=True)
