@@ -31,7 +31,7 @@ ALGORITHMS = ("cut", "r-storm", "p-scheduler", "i-scheduler")
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000)
 EXECUTORS, COMPONENTS = 200, 5
 #: A cell that takes longer, or an algorithm whose last cell did, is not run on.
-MOST_SECONDS = 600
+MOST_SECONDS = 120
 MOST_BYTES = 16 * 2**30
 
 PAGE = """\
