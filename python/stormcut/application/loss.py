@@ -117,14 +117,14 @@ def is_whole(totals: Totals, crossed: Iterable[Passage]) -> bool:
     return totals.drained and (lossless or totals.replayed > 0)
 
 
-def sent_ordinals(reports: Sequence[Report]) -> list[int]:
-    """Return the numbers of the records that were sent, if none was skipped.
+def sent_ordinals(reports: Sequence[Report], source: str) -> list[int]:
+    """Return the numbers of the records that one source sent, if none was skipped.
 
     A task's `share` is the first ordinal it sent, the one it would send next, and the step.
     """
     ordinals: list[int] = []
     for report in reports:
-        if "share" in report:
+        if report["component"] == source:
             first, following, step = report["share"]
             ordinals.extend(range(first, following, step))
     return sorted(ordinals)

@@ -338,7 +338,8 @@ def _check(
         return f"not checked: it needs {needed}", False
     with steps.step("computing the answer with Spark"), spark_session("local[2]") as spark:
         data = records(definition.name, given)
-        sent = [data[ordinal % len(data)] for ordinal in sent_ordinals(reports)]
+        ordinals = sent_ordinals(reports, definition.spouts[0].name)
+        sent = [data[ordinal % len(data)] for ordinal in ordinals]
         expected = answer.expected(spark, sent, options)
     found = answer.given(reports)
     if found == expected:

@@ -53,4 +53,5 @@ def test_a_task_that_reports_twice_was_restarted() -> None:
 
 def test_shares_make_up_what_was_sent() -> None:
     reports = [source(1, 3, 3, share=[0, 6, 2]), source(2, 2, 2, share=[1, 5, 2]), *bolts(5, 5)]
-    assert sent_ordinals(reports) == [0, 1, 2, 3, 4]
+    reports.append({"component": "other", "share": [0, 9, 1]})
+    assert sent_ordinals(reports, "source") == [0, 1, 2, 3, 4]

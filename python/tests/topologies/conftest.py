@@ -79,6 +79,8 @@ class Bench:
     def _take(self, message: dict[str, Any]) -> None:
         command = message["command"]
         if command == "emit":
+            # Storm cannot send anything else to another worker.
+            assert all(isinstance(value, str | int | float) for value in message["tuple"])
             self.emitted.append(message["tuple"][:-1])
         elif command in ("ack", "fail"):
             (self.acked if command == "ack" else self.failed).append(message["id"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -56,7 +57,8 @@ class Rank(CountedBolt):
         ranking = top(totals, self._k)
         if ranking != self._last:
             self._last = ranking
-            self.emit([ranking])
+            # as text: Storm cannot send a list within a tuple to another worker
+            self.emit([json.dumps(ranking)])
 
 
 class Merge(CountedBolt):
@@ -67,9 +69,9 @@ class Merge(CountedBolt):
         self._k = conf["rig.k"]
         self._rankings: dict[int, list[tuple[str, int]]] = {}
 
-    def handle(self, ranking: list[tuple[str, int]]) -> None:
+    def handle(self, ranking: str) -> None:
         """Replace one task's ranking."""
-        self._rankings[self.sender] = ranking
+        self._rankings[self.sender] = [(topic, count) for topic, count in json.loads(ranking)]
 
     def answer(self) -> list[tuple[str, int]]:
         """Return the topics that trend."""
