@@ -128,9 +128,10 @@ class DockerCluster:
             It was started from another checkout, whose files these containers write.
         """
         folder = Folder(name)
-        with engine() as client, exclusive(folder):
+        with engine() as client:
             _check_own(client, folder)
-            return _clear(client, folder)
+            with exclusive(folder):
+                return _clear(client, folder)
 
     def down(self) -> None:
         """Remove containers, network and folder."""

@@ -10,6 +10,7 @@ import subprocess
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -75,17 +76,19 @@ def ensure(client: Engine, progress: Callable[[str], None]) -> None:
     """
     parts = tuple(_parts())
     content = _hash(parts)
-    try:
-        if client.images.get(IMAGE).labels.get(_CONTENT_LABEL) == content:
-            return
-    except ImageNotFound:
-        pass
+    old = next(iter(client.images.list(IMAGE)), None)
+    if old and old.labels.get(_CONTENT_LABEL) == content:
+        return
     _ensure_base(client, progress)
     progress("building the image")
     with tempfile.TemporaryFile() as context:
         _pack(parts, context)
         context.seek(0)
         _build(client, context, IMAGE, "Dockerfile", {_CONTENT_LABEL: content})
+    if old:
+        # It has lost its name to the new one; a cluster that runs may still be made from it.
+        with suppress(APIError):
+            client.images.remove(str(old.id))
 
 
 def remove(client: Engine) -> list[str]:
