@@ -47,7 +47,7 @@ HOPELESS = {
 
 
 #: Options under which the suite runs an algorithm.
-OPTIONS = {"cut": {"effort": "0.05"}}
+OPTIONS = {"cut": {"effort": "0.05"}, "exact": {"time_limit": "3"}}
 #: Why an algorithm's placement may be worth something else when nodes have other names.
 DEPENDS_ON_NAMES = {
     "even": "Storm's order of nodes is the hash order of their names",
@@ -89,6 +89,11 @@ def test_hopeless_cases(name, case):
     assert outcome(problem, name) == constraint
 
 
+def unproven(found):
+    """Return whether time ended a search: another run may then find something else."""
+    return isinstance(found, Placement) and any("not proven" in note for note in found.notes)
+
+
 def test_random_problems_are_placed_feasibly_or_refused_and_alike_each_time(name):
     outcomes = []
 
@@ -97,7 +102,7 @@ def test_random_problems_are_placed_feasibly_or_refused_and_alike_each_time(name
     def each(problem):
         before = problem.current_slots().copy()
         found = outcome(problem, name)
-        assert found == outcome(problem, name)
+        assert found == outcome(problem, name) or unproven(found)
         assert np.array_equal(problem.current_slots(), before)
         outcomes.append(found)
 
@@ -116,6 +121,8 @@ def test_names_of_nodes_do_not_change_the_worth(name, problem):
     problem = replace(problem, nodes=equal)
     renamed = tuple(replace(node, id=f"x{-i % 7}") for i, node in enumerate(equal))
     one, other = outcome(problem, name), outcome(replace(problem, nodes=renamed), name)
+    if unproven(one) or unproven(other):
+        return
     if isinstance(one, str):
         assert one == other
         return
@@ -129,6 +136,8 @@ def test_names_of_components_do_not_change_the_worth(name, problem):
         pytest.skip(DEPENDS_ON_COMPONENT_NAMES[name])
     renamed = replace(problem, topologies=tuple(map(with_other_names, problem.topologies)))
     one, other = outcome(problem, name), outcome(renamed, name)
+    if unproven(one) or unproven(other):
+        return
     if isinstance(one, str):
         assert one == other
         return

@@ -2,7 +2,7 @@
 
 Run by hand, on a machine that does nothing else (three minutes):
 
-    .stormcut/venv/bin/python benchmarks/yahoo.py --output docs/results/yahoo-clusters.md
+    .stormcut/venv/bin/python benchmarks/yahoo_clusters.py --output docs/results/yahoo-clusters.md
 """
 
 from __future__ import annotations
