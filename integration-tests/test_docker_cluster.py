@@ -50,7 +50,7 @@ def test_placements_come_from_the_brain(docker_stage: DockerStage) -> None:
     stage.cluster.lift()
     with stage.brain():
         stage.rebalance()
-        stage.wait_log(mark, "p-scheduler", TOPOLOGY)
+        stage.wait_log(mark, "by cut applied", TOPOLOGY)
         history = json.loads(stage.command("history", "--json"))
         stage.wait_acks(TOPOLOGY)
     stage.cluster.limit()
