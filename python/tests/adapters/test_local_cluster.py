@@ -184,7 +184,9 @@ def test_a_failed_start_ends_everything_and_shows_why(name: str) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_start_leaves_nothing(name: str, number: signal.Signals) -> None:
-    command = _cli("up", "--name", name, "--supervisors", "1", "--no-plugin")
+    # A test run that nohup or a script put in the background ignores SIGINT, and so would this.
+    command = ["env", "--default-signal=INT"]
+    command += _cli("up", "--name", name, "--supervisors", "1", "--no-plugin")
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as starting:
         folder = Layout(name).folder
 
