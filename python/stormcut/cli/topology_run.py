@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import tempfile
 import sys
 import time
 from collections import Counter
@@ -101,7 +102,10 @@ def run_on(
     from stormcut.adapters.topology_project import load
 
     definition = load(settings.name)
-    folder = cluster.folder / "results" / settings.name
+    results = cluster.folder / "results"
+    results.mkdir(exist_ok=True)
+    # Of its own: what an earlier run reported under this name is no part of this one.
+    folder = Path(tempfile.mkdtemp(prefix=f"{settings.name}-", dir=results))
     with ExitStack() as stack:
         given = {**given, "results": str(folder)}
         if "redis" in definition.options and "redis" not in given:
