@@ -36,7 +36,7 @@ OPTIONS = {
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000)
 EXECUTORS, COMPONENTS = 200, 5
 #: A cell that takes longer, or an algorithm whose last cell did, is not run on.
-MOST_SECONDS = 120
+MOST_SECONDS = 60
 MOST_BYTES = 16 * 2**30
 
 PAGE = """\

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-import tempfile
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
