@@ -26,6 +26,7 @@ from stormcut.objective.metrics import Metrics, measure
 from stormcut.objective.verify import violations
 from stormcut.placement import p_scheduler
 
+CUT = "cut"
 P_SCHEDULER = "p-scheduler"
 KEPT = "kept"
 
@@ -307,7 +308,7 @@ def attempts(
         return
     if not usable:
         return
-    if settings.algorithm == DEFAULT_ALGORITHM and "cpu_share" not in given:
+    if settings.algorithm == CUT and "cpu_share" not in given:
         yield usable, given | {"cpu_share": str(p_scheduler.Options.cpu_share)}
     yield usable, given
 

@@ -235,6 +235,14 @@ class Problem:
             return np.full(self.executor_count, UNASSIGNED, dtype=np.int64)
         return self.current.slots
 
+    def current_nodes(self) -> Ints:
+        """Node ordinal of each executor now, `UNASSIGNED` where its slot is lost or it has none."""
+        slots = self.current_slots()
+        offered = (slots >= 0) & (slots < self.slot_count)
+        nodes = np.full(self.executor_count, UNASSIGNED, dtype=np.int64)
+        nodes[offered] = self.slot_node[slots[offered]]
+        return nodes
+
     def executor_names(self) -> Iterator[tuple[str, str, int]]:
         """Yield (topology id, component, index) in the order of executor ordinals."""
         for topology in self.topologies:

@@ -32,13 +32,25 @@ class Hosts:
 def hosts(problem: Problem) -> Hosts:
     """Return the nodes that have a slot and neither CPU nor executors limited to 0."""
     order = sorted(range(len(problem.nodes)), key=lambda n: problem.nodes[n].id)
-    nodes = [problem.nodes[n] for n in order]
-    rows = [(n.cpu_percent, n.max_executors, n.memory_mb) for n in nodes]
-    values = [[np.inf if v is None else v for v in row] for row in rows]
-    limits = np.array(values, dtype=np.float64).reshape(-1, 3)
-    slots = np.array([len(n.ports) for n in nodes], dtype=np.int64)
+    ordinals = np.array(order, dtype=np.int64)
+    limits = node_limits(problem)[ordinals]
+    slots = np.array([len(problem.nodes[n].ports) for n in order], dtype=np.int64)
     able = (slots > 0) & (limits[:, CPU] > 0) & (limits[:, EXECUTORS] > 0)
-    return Hosts(np.array(order, dtype=np.int64)[able], slots[able], limits[able])
+    return Hosts(ordinals[able], slots[able], limits[able])
+
+
+def node_limits(problem: Problem) -> Floats:
+    """Return CPU, executors and memory of every node, infinite without a limit, (nodes, 3)."""
+    rows = [(n.cpu_percent, n.max_executors, n.memory_mb) for n in problem.nodes]
+    values = [[np.inf if value is None else value for value in row] for row in rows]
+    return np.array(values, dtype=np.float64).reshape(-1, 3)
+
+
+def node_racks(problem: Problem) -> Ints:
+    """Return the rack of every node, numbered by name; nodes that name none share one, (nodes,)."""
+    names = [node.rack or "" for node in problem.nodes]
+    numbers: Ints = np.unique(names, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return numbers
 
 
 def loads(problem: Problem) -> Floats:

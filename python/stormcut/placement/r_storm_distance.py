@@ -49,7 +49,7 @@ from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem, Topology
 from stormcut.objective.verify import exceeds
-from stormcut.placement.capacity import CPU, EXECUTORS, MEMORY
+from stormcut.placement.capacity import CPU, EXECUTORS, MEMORY, node_limits, node_racks
 from stormcut.placement.capacity import loads as executor_loads
 from stormcut.placement.seating import seat
 
@@ -137,15 +137,12 @@ class _Cluster:
     def __init__(self, problem: Problem, options: Options) -> None:
         self.options, self.names = options, [topology.id for topology in problem.topologies]
         self.topology, self.loads = problem.executor_topology, executor_loads(problem)
-        limits = [(n.cpu_percent, n.max_executors, n.memory_mb) for n in problem.nodes]
-        rows = [[np.inf if v is None else v for v in row] for row in limits]
-        self.left = np.array(rows, dtype=np.float64).reshape(-1, 3)
-        self.limits = self.left.copy()
+        self.limits = node_limits(problem)
+        self.left = self.limits.copy()
         by_cpu = np.isfinite(self.limits[:, CPU]).any()
         self.columns = [CPU if by_cpu else EXECUTORS, MEMORY]
         self.free = np.array([len(n.ports) for n in problem.nodes], dtype=np.int64)
-        racks = ["" if n.rack is None else n.rack for n in problem.nodes]
-        self.rack = np.unique(racks, return_inverse=True)[1].reshape(-1)
+        self.rack = node_racks(problem)
         self.nodes = np.full(problem.executor_count, -1, dtype=np.int64)
         self.workers = np.full(problem.executor_count, -1, dtype=np.int64)
         self.count = 0  # workers of all topologies

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from stormcut.model.problem import Problem
 from stormcut.objective.verify import TOLERANCE
-from stormcut.placement.capacity import CPU, EXECUTORS, MEMORY
+from stormcut.placement.capacity import CPU, EXECUTORS, MEMORY, node_limits, node_racks
 from stormcut.placement.cut.groups import Groups, fold
 from stormcut.placement.cut.options import Options, excluded_nodes, kept_apart, pinned
 
@@ -70,14 +70,6 @@ class Instance:
         within = bool((used <= self.bounds).all() and (tenants <= self.slots).all())
         return within and not pinned
 
-    def kinds(self) -> Ints:
-        """Return a label per node; nodes of one label can change names without effect on a plan."""
-        pins = np.zeros((0, len(self.slots))) if self.allowed is None else self.allowed
-        columns = (self.limits, self.slots[:, None], self.rack[:, None], pins.T)
-        rows = np.concatenate([each.astype(np.float64) for each in columns], axis=1)
-        labels: Ints = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
-        return labels
-
     def without(self, relaxed: str) -> Instance:
         """Return this instance without one kind of limit, to learn which one binds."""
         if relaxed == "slots":
@@ -126,19 +118,15 @@ def instance(problem: Problem, options: Options) -> Instance:
     load, limits = _spread(problem, options, groups, limits)
     slots = np.array([len(node.ports) for node in problem.nodes], dtype=np.int64)
     slots[(limits[:, 1] < 1)] = 0
-    racks = [node.rack or "" for node in problem.nodes]
-    rack = np.unique(racks, return_inverse=True)[1].reshape(-1) if racks else slots
     start = None if problem.current is None else _start(problem, groups)
     allowed = _allowed(groups, pins, len(slots))
-    result = Instance(groups, load, limits, slots, rack, allowed, start)
+    result = Instance(groups, load, limits, slots, node_racks(problem), allowed, start)
     return result if options.balance is None else result.balanced(options.balance)
 
 
 def _limits(problem: Problem, options: Options) -> Floats:
     """Return CPU, executors and memory of every node, shape (nodes, 3)."""
-    rows = [(n.cpu_percent, n.max_executors, n.memory_mb) for n in problem.nodes]
-    values = [[np.inf if value is None else value for value in row] for row in rows]
-    limits = np.array(values, dtype=np.float64).reshape(-1, 3) * (1.0 - options.headroom)
+    limits = node_limits(problem) * (1.0 - options.headroom)
     limits[:, CPU] *= options.cpu_share
     limits[[not node.ports for node in problem.nodes]] = 0.0
     limits[excluded_nodes(problem, options)] = 0.0
@@ -180,7 +168,7 @@ def _allowed(
 
 def _start(problem: Problem, groups: Groups) -> Ints:
     counts = np.zeros((len(groups.size), len(problem.nodes)), dtype=np.int64)
-    slots = problem.current_slots()
-    running = np.flatnonzero((slots >= 0) & (slots < problem.slot_count))
-    np.add.at(counts, (groups.of[running], problem.slot_node[slots[running]]), 1)
+    nodes = problem.current_nodes()
+    running = nodes >= 0
+    np.add.at(counts, (groups.of[running], nodes[running]), 1)
     return counts

@@ -201,15 +201,12 @@ def _workers_now(problem: Problem, nodes: Ints) -> Ints:
     Only where all executors that a topology has on a node ran there before, and no other did; the
     rest gets number 0, one worker.
     """
-    current = problem.current_slots()
-    known = (current >= 0) & (current < problem.slot_count)
-    before = np.full(len(nodes), -1, dtype=np.int64)
-    before[known] = problem.slot_node[current[known]]
+    before = problem.current_nodes()
     homes = len(problem.nodes)
     after_key = problem.executor_topology * homes + nodes
     before_key = problem.executor_topology * homes + before
     strange = np.unique(np.concatenate((after_key[before != nodes], before_key[before != nodes])))
-    same: Ints = np.where(np.isin(after_key, strange), 0, current + 1)
+    same: Ints = np.where(np.isin(after_key, strange), 0, problem.current_slots() + 1)
     return same
 
 

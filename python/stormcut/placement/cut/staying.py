@@ -10,6 +10,8 @@ from stormcut.model.problem import Problem
 from stormcut.placement.cut.groups import Groups
 from stormcut.placement.cut.instance import Instance
 from stormcut.placement.cut.kernels import shared
+from stormcut.placement.cut.search import interchangeable
+from stormcut.placement.cut.state import model_of
 
 Ints = npt.NDArray[np.int64]
 
@@ -22,11 +24,11 @@ def on_nodes(problem: Problem, groups: Groups, counts: Ints) -> Ints:
     counts : array of shape (groups, nodes)
         Executors of each group on each node, all of them.
     """
-    current = problem.current_slots()
+    current = problem.current_nodes()
     result = np.full(problem.executor_count, -1, dtype=np.int64)
     left = counts.copy()
-    running = np.flatnonzero((current >= 0) & (current < problem.slot_count))
-    now = problem.slot_node[current[running]]
+    running = np.flatnonzero(current >= 0)
+    now = current[running]
     order = np.lexsort((running, now, groups.of[running]))
     running, now = running[order], now[order]
     key = groups.of[running] * counts.shape[1] + now
@@ -48,7 +50,8 @@ def like_before(asked: Instance, counts: Ints) -> Ints:
     """
     if asked.start is None or not asked.start.any():
         return counts
-    kinds = asked.kinds()
+    # Racks count, where executors run now does not.
+    kinds = interchangeable(model_of(asked, (1.0, 1.0, 0.0)))
     kept = shared(asked.start, counts).astype(np.float64)
     kept[kinds[:, None] != kinds] = -1e9
     chosen = linear_sum_assignment(-kept)[1]

@@ -29,7 +29,7 @@ from stormcut.model.errors import Infeasible
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import Problem
 from stormcut.objective.verify import exceeds
-from stormcut.placement.capacity import CPU, EXECUTORS, loads, scarcest
+from stormcut.placement.capacity import CPU, EXECUTORS, loads, node_limits, node_racks, scarcest
 from stormcut.placement.component_graph import component_graph, linear_order
 from stormcut.placement.fit import fit
 from stormcut.placement.model_driven.allocation import Allocation
@@ -65,13 +65,9 @@ class Machines:
     @classmethod
     def of(cls, problem: Problem) -> Machines:
         """Return the nodes of a problem."""
-        rows = [(n.cpu_percent, n.max_executors, n.memory_mb) for n in problem.nodes]
-        values = [[np.inf if value is None else value for value in row] for row in rows]
-        limits = np.array(values, dtype=np.float64).reshape(-1, 3)
+        limits = node_limits(problem)
         ports = np.array([len(node.ports) for node in problem.nodes], dtype=np.float64)
-        names = [node.rack or "" for node in problem.nodes]
-        racks = np.array([sorted(set(names)).index(name) for name in names], dtype=np.int64)
-        return cls(problem.slot_node, limits, _share(limits, ports), racks)
+        return cls(problem.slot_node, limits, _share(limits, ports), node_racks(problem))
 
     @classmethod
     def acquired(cls, sizes: Sequence[int]) -> Machines:
