@@ -1,0 +1,106 @@
+"""What a bench measures: cells, the placements behind them, and the run they belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """One scheduler's placement of one topology, measured once; repetitions count from 1."""
+
+    topology: str
+    repetition: int
+    scheduler: str
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What one window of one cell showed.
+
+    Attributes
+    ----------
+    begin, end : float
+        Of the window, in epoch seconds.
+    tuples_per_10s : float
+        Tuple trees acknowledged at the sources in 10 s.
+    mean_ms, p50_ms, p95_ms, p99_ms : float or None
+        From source to last acknowledgement, measured by the sources; ``mean_ms`` is the papers' TPT.
+        None where nothing was acknowledged.
+    sent_mbit_s : float
+        What all nodes sent, in Mbit/s (the papers' inter-node bandwidth, INB).
+    node_cores : tuple of float
+        Cores used by each node.
+    other_cores : float
+        Cores used by everything else on the machine.
+    replayed : int
+        Tuples that failed or timed out.
+    unsteady : str
+        Why the rate did not settle, in a few words; empty: it did. Such a window enters no figure.
+    """
+
+    cell: Cell
+    begin: float
+    end: float
+    tuples_per_10s: float
+    mean_ms: float | None
+    p50_ms: float | None
+    p95_ms: float | None
+    p99_ms: float | None
+    sent_mbit_s: float
+    node_cores: tuple[float, ...]
+    other_cores: float
+    replayed: int
+    unsteady: str = ""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """What one scheduler made of one topology, before anything was measured under it.
+
+    ``refusal`` says why there is no placement; then the cells do not exist. ``nodes`` is the node
+    of each executor in the order of first tasks (system executors last); ``predicted_between`` the
+    tuples/s that cross nodes by the profile, ``predicted_total`` all of them; ``kept`` the share of
+    tuples that stayed on their node as the hook measured it, None before that was looked at.
+    """
+
+    topology: str
+    scheduler: str
+    refusal: str
+    nodes: tuple[str, ...]
+    predicted_between: float
+    predicted_total: float
+    kept: float | None = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is the same for all cells of a bench.
+
+    Attributes
+    ----------
+    setting : str
+        Its name, such as ``network-bound``.
+    summary : str
+        What the setting is, in a sentence.
+    schedulers, topologies : tuple of str
+        In the order of the tables.
+    repetitions : int
+        Of each cell.
+    options : mapping
+        By topology, the options it was submitted with.
+    facts : mapping of str to str
+        Cluster, limits, windows, machine, command, day: whatever a reader needs to judge by.
+    refused : mapping of str to str
+        Limits that the engine or the kernel refused, by kind, and why; empty: all are in force.
+    """
+
+    setting: str
+    summary: str
+    schedulers: tuple[str, ...]
+    topologies: tuple[str, ...]
+    repetitions: int
+    options: Mapping[str, Mapping[str, object]]
+    facts: Mapping[str, str]
+    refused: Mapping[str, str]
