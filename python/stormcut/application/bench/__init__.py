@@ -1,1 +1,1 @@
-"""Schedulers measured side by side on one cluster: what is measured, in which order, what it says."""
+"""Schedulers measured side by side on one cluster: order, windows, what they say."""

@@ -26,7 +26,7 @@ class Measurement:
     tuples_per_10s : float
         Tuple trees acknowledged at the sources in 10 s.
     mean_ms, p50_ms, p95_ms, p99_ms : float or None
-        From source to last acknowledgement, measured by the sources; ``mean_ms`` is the papers' TPT.
+        From source to last acknowledgement, by the sources' clocks; ``mean_ms`` is TPT.
         None where nothing was acknowledged.
     sent_mbit_s : float
         What all nodes sent, in Mbit/s (the papers' inter-node bandwidth, INB).
