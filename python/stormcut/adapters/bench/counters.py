@@ -1,0 +1,65 @@
+"""What nodes have used so far: bytes sent and CPU time, as the kernel counts them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import psutil
+
+from stormcut.adapters.docker_cluster.engine import engine
+
+
+@dataclass(frozen=True)
+class Counters:
+    """Totals at a moment (`time.time`): of each node, and ``busy_s`` of the whole machine.
+
+    ``busy_s`` counts every core's seconds that were not idle.
+    """
+
+    at: float
+    sent_bytes: tuple[int, ...]
+    cpu_s: tuple[float, ...]
+    busy_s: float
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Means between two moments: Mbit/s that all nodes sent, and cores used."""
+
+    sent_mbit_s: float
+    node_cores: tuple[float, ...]
+    other_cores: float
+
+
+def read_counters(containers: Sequence[str]) -> Counters:
+    """Return the totals of containers, by the engine's names."""
+    with engine() as client, ThreadPoolExecutor(len(containers)) as pool:
+        at = time.time()
+        stats = list(
+            pool.map(lambda name: client.api.stats(name, stream=False, one_shot=True), containers)
+        )
+        cpu = psutil.cpu_times()
+    return Counters(
+        at,
+        tuple(sum(each["tx_bytes"] for each in one["networks"].values()) for one in stats),
+        tuple(_cpu_s(one) for one in stats),
+        sum(cpu) - cpu.idle - getattr(cpu, "iowait", 0.0) - getattr(cpu, "guest", 0.0),
+    )
+
+
+def _cpu_s(stats: Mapping[str, Mapping[str, Mapping[str, int]]]) -> float:
+    return stats["cpu_stats"]["cpu_usage"]["total_usage"] / 1e9
+
+
+def usage(before: Counters, after: Counters) -> Usage:
+    """Return what was used between two readings."""
+    seconds = after.at - before.at
+    sent = sum(after.sent_bytes) - sum(before.sent_bytes)
+    cores = tuple(
+        (b - a) / seconds for a, b in zip(before.cpu_s, after.cpu_s, strict=True)
+    )
+    busy = (after.busy_s - before.busy_s) / seconds
+    return Usage(8e-6 * sent / seconds, cores, max(0.0, busy - sum(cores)))
