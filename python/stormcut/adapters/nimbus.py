@@ -169,6 +169,17 @@ class Nimbus:
         conf: dict[str, Any] = json.loads(self._call("getTopologyConf", self.topology_id(name)))
         return conf
 
+    def activate(self, name: str) -> None:
+        """Have a deactivated topology's spouts emit again; returns at once."""
+        self._call("activate", name)
+
+    def deactivate(self, name: str) -> None:
+        """Have a topology's spouts emit no more; returns at once.
+
+        Workers stay, and what is on its way is still processed.
+        """
+        self._call("deactivate", name)
+
     def kill_topology(self, name: str, wait_secs: int = 0) -> None:
         """Stop a topology's spouts, wait ``wait_secs`` seconds, then end its workers.
 
