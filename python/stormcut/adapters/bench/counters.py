@@ -58,8 +58,6 @@ def usage(before: Counters, after: Counters) -> Usage:
     """Return what was used between two readings."""
     seconds = after.at - before.at
     sent = sum(after.sent_bytes) - sum(before.sent_bytes)
-    cores = tuple(
-        (b - a) / seconds for a, b in zip(before.cpu_s, after.cpu_s, strict=True)
-    )
+    cores = tuple((b - a) / seconds for a, b in zip(before.cpu_s, after.cpu_s, strict=True))
     busy = (after.busy_s - before.busy_s) / seconds
     return Usage(8e-6 * sent / seconds, cores, max(0.0, busy - sum(cores)))

@@ -6,10 +6,11 @@ import threading
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from stormcut.model.cluster import ClusterState, RunningTopology, Slot, Worker
+from stormcut.model.errors import StormcutError
 from stormcut.model.plan import Declined, Plan, TopologyPlan
 
 
@@ -40,14 +41,28 @@ class BenchPlanner:
     leads = True
 
     def __init__(self) -> None:
-        self._wanted: dict[str, Wanted] = {}
+        self._decide: dict[str, Callable[[RunningTopology], Wanted]] = {}
+        self._seen: dict[str, RunningTopology] = {}
         self._lock = threading.Lock()
         self._plan: Plan | None = None
 
-    def register(self, name: str, wanted: Wanted) -> None:
-        """Have the topology of this name placed so as soon as it is submitted."""
+    def register(self, name: str, decide: Callable[[RunningTopology], Wanted]) -> None:
+        """Have the topology of this name placed as ``decide`` says: at once, Nimbus waits."""
         with self._lock:
-            self._wanted[name] = wanted
+            self._decide[name] = decide
+
+    def seen(self, name: str) -> RunningTopology:
+        """Return a topology of this name as Nimbus described it last.
+
+        Raises
+        ------
+        StormcutError
+            Nimbus has not asked about one: its plugin may be missing.
+        """
+        with self._lock:
+            if name not in self._seen:
+                raise StormcutError(f"Nimbus did not ask where to run {name}: see its log")
+            return self._seen[name]
 
     def plan(self, state: ClusterState) -> Plan:
         """Return the plan for a state; topologies that nobody registered are declined."""
@@ -55,11 +70,11 @@ class BenchPlanner:
             nodes = {supervisor.host: supervisor.id for supervisor in state.supervisors}
             placed, declined = [], []
             for topology in state.topologies:
-                reason = self._misfit(topology, nodes)
-                if reason:
-                    declined.append(Declined(topology.id, reason))
+                self._seen[topology.name] = topology
+                if topology.name not in self._decide:
+                    declined.append(Declined(topology.id, "it is no part of the bench"))
                     continue
-                wanted = self._wanted[topology.name]
+                wanted = self._decide[topology.name](topology)
                 placed.append(
                     TopologyPlan(topology.id, wanted.workers(nodes), wanted.scheduler, "bench")
                 )
@@ -74,12 +89,3 @@ class BenchPlanner:
             if self._plan is None or not plan.places_like(self._plan):
                 self._plan = plan
             return self._plan
-
-    def _misfit(self, topology: RunningTopology, nodes: Mapping[str, str]) -> str:
-        wanted = self._wanted.get(topology.name)
-        if wanted is None:
-            return "it is no part of the bench"
-        if wanted.hosts.keys() != {executor.start_task for executor in topology.executors}:
-            return "its executors are not those that were placed"
-        missing = sorted(set(wanted.hosts.values()) - nodes.keys())
-        return f"no supervisor on {', '.join(missing)}" if missing else ""

@@ -1,0 +1,165 @@
+"""Topologies of a bench on one Docker cluster: started, then held; at most one of them runs."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from stormcut.adapters.bench.reports import newest
+from stormcut.adapters.bench.workers import TOPOLOGY_PATIENCE, hold, let_go
+from stormcut.adapters.docker_cluster import VIRTUALENV, DockerCluster
+from stormcut.adapters.home import topologies, topologies_jar
+from stormcut.adapters.nimbus import wait_until
+from stormcut.adapters.sparse_submit import submit
+from stormcut.adapters.topology_project import load
+from stormcut.application.bench.windows import Sample
+from stormcut.model.errors import StormcutError
+
+START_S = 300.0
+GONE_S = 60.0
+#: What is under way when a topology is deactivated has so long to arrive before it is held.
+DRAIN_S = 1.5
+
+_RESULTS = "logs/results"
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """One scheduler's submission of a topology.
+
+    ``sources`` are its spouts; ``reports`` the folders in which its tasks report, one a node.
+    """
+
+    name: str
+    id: str
+    sources: frozenset[str]
+    reports: tuple[Path, ...]
+
+    def samples(self) -> dict[str, Sample]:
+        """Return the newest sample of each source task."""
+        return newest(self.reports, self.sources)
+
+
+class Rig:
+    """Starts, runs and ends topologies on a cluster; CPU quotas are in force while one runs."""
+
+    def __init__(self, cluster: DockerCluster) -> None:
+        self._cluster = cluster
+        self._nimbus = cluster.nimbus
+        self._refused = dict(cluster.refused)
+        self._lifted = False
+
+    @property
+    def containers(self) -> tuple[str, ...]:
+        """The engine's names of the nodes."""
+        plan = self._cluster.plan
+        return tuple(plan.container_name(node) for node in plan.nodes)
+
+    def start(self, name: str, topology: str, options: Mapping[str, object]) -> Entrant:
+        """Submit a topology, wait until every source has acked, then hold it.
+
+        Parameters
+        ----------
+        options : mapping
+            The topology's own by their names, Storm keys as they are.
+
+        Raises
+        ------
+        StormcutError
+            It cannot be submitted, or does not ack in time.
+        """
+        self._lift(True)
+        self._submit(name, topology, options)
+        definition = load(topology)
+        entrant = Entrant(
+            name,
+            self._nimbus.topology_id(name),
+            frozenset(spout.name for spout in definition.spouts),
+            tuple(
+                self._cluster.storm_homes[node.name] / _RESULTS / name
+                for node in self._cluster.plan.nodes
+            ),
+        )
+        wait_until(lambda: self._acks(entrant), START_S, f"all sources of {name} ack")
+        self.pause(entrant)
+        return entrant
+
+    def _submit(self, name: str, topology: str, options: Mapping[str, object]) -> None:
+        known = load(topology).options
+        given = {
+            **TOPOLOGY_PATIENCE,
+            "topology.workers": len(self._cluster.plan.nodes),
+            **{f"rig.{key}" if key in known else key: value for key, value in options.items()},
+            "rig.results": f"/storm/{_RESULTS}/{name}",
+        }
+        submit(
+            project=topologies(),
+            topology=topology,
+            name=name,
+            nimbus=self._cluster.nimbus_address,
+            workers=len(self._cluster.plan.nodes),
+            options=given,
+            environment={},
+            virtualenv=Path(sys.prefix),
+            work_folder=self._cluster.folder / "sparse",
+            jar=topologies_jar() if options.get("language") == "java" else None,
+            workers_virtualenv=VIRTUALENV,
+        )
+
+    def _acks(self, entrant: Entrant) -> bool:
+        spouts = [e for e in self._nimbus.topology(entrant.name).executors if e.is_spout]
+        tasks = sum(e.end_task - e.start_task + 1 for e in spouts)
+        samples = entrant.samples().values()
+        return len(samples) == tasks > 0 and all(each.acked for each in samples)
+
+    def hosts(self, entrant: Entrant) -> dict[int, str]:
+        """Return the host of each executor, by first task."""
+        executors = self._nimbus.topology(entrant.name).executors
+        return {each.start_task: each.host for each in executors}
+
+    @contextmanager
+    def running(self, entrant: Entrant) -> Iterator[None]:
+        """Let an entrant run while the block does, with the quotas in force."""
+        self._lift(False)
+        let_go(entrant.id)
+        self._nimbus.activate(entrant.name)
+        try:
+            yield
+        finally:
+            self.pause(entrant)
+
+    def pause(self, entrant: Entrant) -> None:
+        """Stop an entrant's sources, let it drain, hold it."""
+        self._nimbus.deactivate(entrant.name)
+        time.sleep(DRAIN_S)
+        hold(entrant.id)
+
+    def end(self, entrant: Entrant) -> None:
+        """Kill a topology and remove its logs; those that read them have done so."""
+        let_go(entrant.id)
+        self._nimbus.kill_topology(entrant.name)
+        wait_until(lambda: self._is_gone(entrant), GONE_S, f"{entrant.name} is gone")
+        for folder in self._cluster.log_folders:
+            shutil.rmtree(folder / entrant.id, ignore_errors=True)
+
+    def _is_gone(self, entrant: Entrant) -> bool:
+        return all(each.id != entrant.id for each in self._nimbus.cluster().topologies)
+
+    def _lift(self, wanted: bool) -> None:
+        if wanted != self._lifted:
+            if wanted:
+                self._cluster.lift()
+            else:
+                self._cluster.limit()
+                self._check_limits()
+            self._lifted = wanted
+
+    def _check_limits(self) -> None:
+        if dict(self._cluster.refused) != self._refused:
+            now = ", ".join(self._cluster.refused) or "none"
+            raise StormcutError(f"other limits are refused than at the start: {now}")

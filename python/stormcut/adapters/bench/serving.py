@@ -1,0 +1,49 @@
+"""A planner as the brain of a cluster, for as long as a block runs."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from stormcut.adapters.docker_cluster import DockerCluster
+from stormcut.adapters.nimbus import wait_until
+from stormcut.adapters.thrift_brain import BrainServer, Planner
+from stormcut.adapters.zookeeper import StormcutNodes, connected, read_auth_file
+from stormcut.adapters.zookeeper_leader import Leadership
+
+ELECTED_S = 30.0
+
+
+@contextmanager
+def serving(planner: Planner, cluster: DockerCluster) -> Iterator[None]:
+    """Let the plugin of a cluster ask ``planner``; it listens in the cluster's network alone.
+
+    Raises
+    ------
+    InvalidInput
+        ZooKeeper or the address cannot be used.
+    TimedOut
+        Another brain leads.
+    """
+    identity = f"bench-{os.getpid()}-{int(time.time())}"
+    server = BrainServer(planner, identity, cluster.host, 0)
+    try:
+        with connected(cluster.zookeeper_address, read_auth_file(cluster.auth_file)) as client:
+            nodes = StormcutNodes(client)
+            nodes.secure()
+            leadership = Leadership(nodes, identity, cluster.host, server.port, _pass, _pass)
+            server.start()
+            leadership.start()
+            try:
+                wait_until(lambda: leadership.leads, ELECTED_S, "the bench's planner is elected")
+                yield
+            finally:
+                leadership.close()
+    finally:
+        server.close()
+
+
+def _pass() -> None:
+    """Nothing is published or read: every question is answered from memory."""

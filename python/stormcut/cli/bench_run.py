@@ -1,0 +1,358 @@
+"""A bench on the Docker cluster: every cell measured, journal and pages written."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stormcut.application.bench.cells import Cell, Measurement, Placed
+from stormcut.application.bench.contest import Host, Seat, place
+from stormcut.application.bench.order import order
+from stormcut.application.bench.planner import BenchPlanner, Wanted
+from stormcut.application.bench.windows import (
+    Sample,
+    covered,
+    measure,
+    rates,
+    settled,
+    why_unsettled,
+)
+from stormcut.cli.steps import Steps
+from stormcut.model.errors import Infeasible, StormcutError
+
+if TYPE_CHECKING:
+    from stormcut.adapters.bench.rig import Entrant
+    from stormcut.adapters.bench.setting import Setting
+    from stormcut.adapters.bench_journal import Journal
+    from stormcut.adapters.docker_cluster import DockerCluster
+    from stormcut.model.cluster import RunningTopology
+    from stormcut.model.profile import Profile
+
+#: Every topology is measured under this placement to learn its traffic; Storm's own.
+REFERENCE = "even"
+FIRST_PORT = 6700
+HOOK_INTERVAL_S = 5
+POLL_S = 0.25
+#: By then every source has reported what it did up to a moment.
+REPORTED_S = 2.5
+SEED = 1
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds: a cell settles for at least and at most so long; a window; the profile's window."""
+
+    settle_s: float = 4.0
+    patience_s: float = 20.0
+    window_s: float = 10.0
+    profile_s: float = 30.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be done."""
+
+    setting: Setting
+    schedulers: tuple[str, ...]
+    topologies: tuple[str, ...]
+    repetitions: int
+    timing: Timing
+    output: Path
+
+
+class Bench:
+    """One run, or the rest of one that was interrupted."""
+
+    def __init__(self, plan: Plan, journal: Journal, cluster: DockerCluster, steps: Steps) -> None:
+        from stormcut.adapters.bench.rig import Rig
+
+        self._plan = plan
+        self._journal = journal
+        self._cluster = cluster
+        self._steps = steps
+        self._rig = Rig(cluster)
+        self._planner = BenchPlanner()
+        self._names = {node.address: node.name for node in cluster.plan.nodes}
+        self._pace = _Pace(len(self._todo()))
+
+    def _todo(self) -> list[Cell]:
+        plan = self._plan
+        every = order(plan.topologies, plan.schedulers, plan.repetitions)
+        done = {each.cell for each in self._journal.measurements()}
+        refused = {(p.topology, p.scheduler) for p in self._journal.placements() if p.refusal}
+        return [c for c in every if c not in done and (c.topology, c.scheduler) not in refused]
+
+    def run(self) -> None:
+        """Measure every cell that the journal does not hold."""
+        from stormcut.adapters.bench.serving import serving
+
+        with serving(self._planner, self._cluster):
+            for topology in self._plan.topologies:
+                cells = [cell for cell in self._todo() if cell.topology == topology]
+                if cells:
+                    self._topology(topology, cells)
+
+    def _topology(self, topology: str, cells: Sequence[Cell]) -> None:
+        with ExitStack() as stack:
+            options = {**self._plan.setting.storm, **self._plan.setting.topologies[topology]}
+            options |= stack.enter_context(_store(topology, options, self._cluster, self._steps))
+            entrants = self._entrants(topology, options, stack)
+            began = time.time()
+            for cell in cells:
+                if cell.scheduler in entrants:
+                    self._cell(cell, entrants[cell.scheduler])
+            self._kept(topology, entrants, began)
+
+    def _entrants(
+        self, topology: str, options: Mapping[str, object], stack: ExitStack
+    ) -> dict[str, Entrant]:
+        """Start the topology once for every scheduler that finds a placement; all are held."""
+        reference, running = self._reference(topology, options, stack)
+        seats = self._seats(topology, reference, running)
+        found = {REFERENCE: reference} if REFERENCE in seats else {}
+        for scheduler, seat in seats.items():
+            if scheduler == REFERENCE:
+                self._check(reference.name, seat, reference)
+                continue
+            name = _name(topology, scheduler)
+            self._planner.register(name, partial(self._wanted, scheduler, seat))
+            with self._steps.step(f"starting {name}"):
+                found[scheduler] = self._start(name, topology, options, stack)
+            self._check(name, seat, found[scheduler])
+        return found
+
+    def _start(
+        self, name: str, topology: str, options: Mapping[str, object], stack: ExitStack
+    ) -> Entrant:
+        entrant = self._rig.start(name, topology, options)
+        stack.callback(self._rig.end, entrant)
+        return entrant
+
+    def _wanted(self, scheduler: str, seat: Seat, running: RunningTopology) -> Wanted:
+        """Return where a topology shall run; each scheduler's has a port of its own."""
+        ports = (REFERENCE, *(s for s in self._plan.schedulers if s != REFERENCE))
+        return Wanted(scheduler, FIRST_PORT + ports.index(scheduler), seat.hosts)
+
+    def _check(self, name: str, seat: Seat, entrant: Entrant) -> None:
+        hosts = self._rig.hosts(entrant)
+        if hosts != seat.hosts:
+            raise StormcutError(f"{name} does not run where it was placed: see Nimbus's log")
+
+    def _reference(
+        self, topology: str, options: Mapping[str, object], stack: ExitStack
+    ) -> tuple[Entrant, RunningTopology]:
+        """Start the topology as Storm would place it."""
+        name = _name(topology, REFERENCE)
+        self._planner.register(name, self._evenly)
+        with self._steps.step(f"starting {name}"):
+            entrant = self._start(name, topology, options, stack)
+        return entrant, self._planner.seen(name)
+
+    def _evenly(self, running: RunningTopology) -> Wanted:
+        seat = place(running, None, self._hosts(), self._plan.setting.room, REFERENCE, SEED)
+        return self._wanted(REFERENCE, seat, running)
+
+    def _hosts(self) -> list[Host]:
+        sizes = self._cluster.plan.shape.sizes
+        return [
+            Host(node.address, sizes[at] if sizes else 1)
+            for at, node in enumerate(self._cluster.plan.nodes)
+        ]
+
+    def _seats(
+        self, topology: str, reference: Entrant, running: RunningTopology
+    ) -> dict[str, Seat]:
+        """Return every scheduler's placement, by the journal or by a new profile."""
+        known = {p.scheduler: p for p in self._journal.placements() if p.topology == topology}
+        tasks = sorted(executor.start_task for executor in running.executors)
+        addresses = {name: address for address, name in self._names.items()}
+        missing = [s for s in self._plan.schedulers if s not in known]
+        if missing:
+            profile = self._profile(reference)
+            for scheduler in missing:
+                known[scheduler] = self._placed(topology, scheduler, running, profile)
+                self._journal.add_placement(known[scheduler])
+        return {
+            scheduler: Seat(
+                {task: addresses[node] for task, node in zip(tasks, placed.nodes, strict=True)},
+                placed.predicted_between,
+                placed.predicted_total,
+            )
+            for scheduler in self._plan.schedulers
+            if not (placed := known[scheduler]).refusal
+        }
+
+    def _placed(
+        self, topology: str, scheduler: str, running: RunningTopology, profile: Profile
+    ) -> Placed:
+        began = time.monotonic()
+        try:
+            with self._steps.step(f"{scheduler} places {topology}"):
+                seat = place(
+                    running, profile, self._hosts(), self._plan.setting.room, scheduler, SEED
+                )
+        except Infeasible as refusal:
+            self._steps.say(f"{scheduler}: {refusal}")
+            return Placed(topology, scheduler, str(refusal), (), 0.0, 0.0)
+        self._steps.say(
+            f"{scheduler}: {seat.between:,.0f} of {seat.total:,.0f} tuples/s between "
+            f"{len(set(seat.hosts.values()))} nodes, in {time.monotonic() - began:.1f} s"
+        )
+        nodes = tuple(self._names[seat.hosts[task]] for task in sorted(seat.hosts))
+        return Placed(topology, scheduler, "", nodes, seat.between, seat.total)
+
+    def _profile(self, entrant: Entrant) -> Profile:
+        """Run an entrant for a while and return its traffic as the hook measured it."""
+        timing = self._plan.timing
+        title = f"measuring the traffic of {entrant.name}"
+        with self._steps.step(title), self._rig.running(entrant):
+            time.sleep(timing.settle_s + HOOK_INTERVAL_S)
+            begin = time.time()
+            time.sleep(timing.profile_s)
+            end = time.time()
+            # The last interval's lines are written up to one interval after it ended.
+            time.sleep(HOOK_INTERVAL_S + 1)
+        return self._profiled(entrant.id, begin, end).profiles[entrant.id]
+
+    def _profiled(self, topology: str | None, begin: float, end: float) -> Any:
+        from stormcut.adapters.spark import profile_logs
+
+        with self._steps.step("profiling the metrics logs with Spark") as update:
+            return profile_logs(
+                self._cluster.log_folders,
+                self._cluster.folder / "profile",
+                topology=topology,
+                from_epoch=begin,
+                to_epoch=end,
+                warm_up=0,
+                progress=update,
+            )
+
+    def _cell(self, cell: Cell, entrant: Entrant) -> None:
+        title = f"{cell.topology} {cell.repetition}/{self._plan.repetitions} {cell.scheduler}"
+        with self._rig.running(entrant):
+            measurement = self._measured(cell, entrant)
+        self._journal.add_measurement(measurement)
+        left = self._pace.after_one()
+        note = f", not counted: {measurement.unsteady}" if measurement.unsteady else ""
+        rate = f"{measurement.tuples_per_10s:,.0f} tuples/10 s"
+        self._steps.say(f"{title}: {rate}{note} ({left})")
+
+    def _measured(self, cell: Cell, entrant: Entrant) -> Measurement:
+        """Wait until the rate of a running entrant has settled, then measure a window."""
+        from stormcut.adapters.bench.counters import read_counters, usage
+
+        timing, series = self._plan.timing, _Series(entrant)
+        began = time.time()
+        series.watch(until=began + timing.settle_s)
+        while not series.settled() and time.time() < began + timing.patience_s:
+            series.watch(until=time.time() + POLL_S)
+        unsettled = series.why_unsettled(time.time() - began)
+        before = read_counters(self._rig.containers)
+        series.watch(until=before.at + timing.window_s)
+        after = read_counters(self._rig.containers)
+        series.watch(until=after.at + REPORTED_S)
+        found = measure(series.samples, before.at, after.at)
+        used = usage(before, after)
+        return Measurement(
+            cell,
+            found.begin,
+            found.end,
+            found.tuples_per_10s,
+            found.mean_ms,
+            found.p50_ms,
+            found.p95_ms,
+            found.p99_ms,
+            used.sent_mbit_s,
+            used.node_cores,
+            used.other_cores,
+            found.replayed,
+            unsettled or found.unsteady,
+        )
+
+    def _kept(self, topology: str, entrants: Mapping[str, Entrant], began: float) -> None:
+        """Note for each placement the share of tuples that stayed on their node."""
+        measured = self._profiled(None, began, time.time()).measured
+        for placed in self._journal.placements():
+            entrant = entrants.get(placed.scheduler)
+            if placed.topology != topology or entrant is None or entrant.id not in measured:
+                continue
+            found = measured[entrant.id]
+            if found.emitted_per_s:
+                kept = 1 - found.between_nodes_per_s / found.emitted_per_s
+                self._journal.add_placement(replace(placed, kept=kept))
+
+
+class _Series:
+    """The samples of a running entrant so far."""
+
+    def __init__(self, entrant: Entrant) -> None:
+        self._entrant = entrant
+        self._since = time.time()
+        self.samples: dict[str, list[Sample]] = {task: [] for task in entrant.samples()}
+
+    def watch(self, until: float) -> None:
+        """Collect samples up to an epoch second; what was reported before a pause is left out."""
+        while True:
+            for task, sample in self._entrant.samples().items():
+                seen = self.samples.setdefault(task, [])
+                if sample.at > (seen[-1].at if seen else self._since):
+                    seen.append(sample)
+            left = until - time.time()
+            if left <= 0:
+                return
+            time.sleep(min(POLL_S, left))
+
+    def settled(self) -> bool:
+        """Return whether the rate has settled."""
+        return settled(self._rates())
+
+    def why_unsettled(self, waited_s: float) -> str:
+        """Return why it has not, empty if it has."""
+        return "" if self.settled() else why_unsettled(self._rates(), waited_s)
+
+    def _rates(self) -> list[float]:
+        span = covered(self.samples)
+        return rates(self.samples, *span) if span else []
+
+
+class _Pace:
+    """How long the rest will take, by the cells so far."""
+
+    def __init__(self, cells: int) -> None:
+        self._left = cells
+        self._began = time.monotonic()
+        self._done = 0
+
+    def after_one(self) -> str:
+        """Return what is left, in words, after one more cell."""
+        self._done += 1
+        self._left -= 1
+        minutes = self._left * (time.monotonic() - self._began) / self._done / 60
+        return f"{self._left} cells left, about {minutes:.0f} min"
+
+
+def _name(topology: str, scheduler: str) -> str:
+    return f"{topology}-{scheduler}".replace("_", "-")
+
+
+@contextmanager
+def _store(
+    topology: str, options: Mapping[str, object], cluster: DockerCluster, steps: Steps
+) -> Iterator[dict[str, object]]:
+    """Yield the options that name a Redis server of this block, if the topology needs one."""
+    from stormcut.adapters.redis_server import redis_server
+    from stormcut.adapters.topology_project import load
+
+    if "redis" not in load(topology).options or "redis" in options:
+        yield {}
+        return
+    with ExitStack() as stack:
+        with steps.step("starting a Redis server"):
+            address = stack.enter_context(redis_server(host=cluster.host))
+        yield {"redis": address}
