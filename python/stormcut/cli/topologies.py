@@ -82,6 +82,7 @@ def _options(chosen: Definition) -> Table:
 @click.option("--minutes", type=float, help="Replay for so long; else: the data once.")
 @click.option("--supervisors", default=2, show_default=True, help="Number of nodes.")
 @click.option("--slots", default=2, show_default=True, help="Slots of each node.")
+@click.option("--docker", metavar="NAME", help="Run on this cluster of `stormcut docker up`.")
 @click.option("--results", type=click.Path(path_type=Path), help="Keep the tasks' reports here.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 def run(
@@ -90,6 +91,7 @@ def run(
     minutes: float | None,
     supervisors: int,
     slots: int,
+    docker: str | None,
     results: Path | None,
     as_json: bool,
 ) -> None:
@@ -100,15 +102,21 @@ def run(
     what arrived, and the answer with one computed by Spark. The default is a size for two cores
     and one replay of the data, as fast as possible. Exit code 1: something was lost or wrong.
 
+    With --docker the cluster is there already and stays as it is; --supervisors and --slots are
+    of no use then. Its CPU limits are lifted while the workers start.
+
     \b
     Examples:
       stormcut topologies run word_count
       stormcut topologies run linear --option setting=cpu --option bolts=2 --minutes 1
       stormcut topologies run taxi -o scale=0.25 -o topology.max.spout.pending=50
+      stormcut topologies run yahoo --docker default
     """
     from stormcut.cli import topology_run
 
-    settings = topology_run.Settings(name, parse_pairs(pairs), minutes, supervisors, slots, results)
+    settings = topology_run.Settings(
+        name, parse_pairs(pairs), minutes, supervisors, slots, results, docker
+    )
     with interruptible():
         outcome = topology_run.run(settings, Steps("topologies"))
     click.echo(json.dumps(topology_run.document(outcome), indent=2) if as_json else _text(outcome))

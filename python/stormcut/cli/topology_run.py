@@ -1,14 +1,12 @@
-"""One run of a benchmark topology on a local cluster, drained and checked."""
+"""One run of a benchmark topology, drained and checked."""
 
 from __future__ import annotations
 
 import json
 import shutil
-import sys
-import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -29,7 +27,9 @@ from stormcut.model.errors import InvalidInput, StormcutError
 
 if TYPE_CHECKING:
     from stormcut.adapters.local_cluster import LocalCluster
+    from stormcut.adapters.nimbus import Nimbus
     from stormcut.adapters.topology_project import Definition
+    from stormcut.adapters.topology_site import Site
 
 #: Tasks that two cores start in reasonable time; the default scale stays near it.
 TASKS = 12
@@ -52,7 +52,10 @@ STORM_PREFIXES = ("topology.", "storm.", "worker.", "pystorm.")
 
 @dataclass(frozen=True)
 class Settings:
-    """What is run; without minutes the data is replayed once, as fast as possible."""
+    """What is run; without minutes the data is replayed once, as fast as possible.
+
+    ``docker`` names a cluster in containers; else a cluster of so many supervisors is started.
+    """
 
     name: str
     options: Mapping[str, str]
@@ -60,6 +63,7 @@ class Settings:
     supervisors: int
     slots: int
     results: Path | None = None
+    docker: str | None = None
 
 
 @dataclass(frozen=True)
@@ -89,34 +93,42 @@ def document(outcome: Outcome) -> dict[str, Any]:
 
 
 def run(settings: Settings, steps: Steps) -> Outcome:
-    """Run a topology on a cluster of its own; nothing stays behind but the reports asked for."""
+    """Run a topology on the cluster that is asked for; nothing of it stays there."""
+    from stormcut.adapters.topology_site import docker_site, local_site
+
     given = options_of(settings)
+    if settings.docker is not None:
+        from stormcut.adapters.docker_cluster import DockerCluster
+
+        return run_on(docker_site(DockerCluster.open(settings.docker)), settings, given, steps)
     with cluster_for(settings, steps) as cluster:
-        return run_on(cluster, settings, given, steps)
+        return run_on(local_site(cluster), settings, given, steps)
 
 
-def run_on(
-    cluster: LocalCluster, settings: Settings, given: Mapping[str, Any], steps: Steps
-) -> Outcome:
+def run_on(site: Site, settings: Settings, given: Mapping[str, Any], steps: Steps) -> Outcome:
     """Run a topology on a cluster that is up; afterwards it is gone from there."""
     from stormcut.adapters.topology_project import load
+    from stormcut.adapters.topology_site import submit_on
 
-    definition = load(settings.name)
-    results = cluster.folder / "results"
-    results.mkdir(exist_ok=True)
-    # Of its own: what an earlier run reported under this name is no part of this one.
-    folder = Path(tempfile.mkdtemp(prefix=f"{settings.name}-", dir=results))
+    name = settings.name
+    definition = load(name)
     with ExitStack() as stack:
-        given = {**given, "results": str(folder)}
         if "redis" in definition.options and "redis" not in given:
-            given["redis"] = stack.enter_context(_redis(steps))
-        _submit(settings, definition, given, cluster, steps)
-        stack.callback(_kill, cluster, settings.name)
-        spouts = _spouts(cluster, definition)
-        seconds = _drain(folder, spouts, settings, steps)
-        reports = read_reports(folder)
-    if settings.results:
-        shutil.copytree(folder, settings.results, dirs_exist_ok=True)
+            given = {**given, "redis": stack.enter_context(_redis(site, steps))}
+        with site.start():
+            with steps.step(f"sparse submit {name}"):
+                folders = submit_on(site, name, name, given)
+            stack.callback(_remove, folders)
+            stack.callback(_kill, site.nimbus, name)
+            spouts = _spouts(site.nimbus, definition)
+            with steps.step("waiting until every source has acknowledged tuples"):
+                began = _started(folders, spouts)
+        _drain(folders, spouts, settings, steps)
+        seconds = time.monotonic() - began
+        time.sleep(SETTLED_S)
+        reports = _reports(folders)
+        if settings.results:
+            _keep(folders, settings.results)
     return _outcome(definition, given, reports, spouts, seconds, steps)
 
 
@@ -160,12 +172,12 @@ def _value(text: str) -> Any:
 
 
 @contextmanager
-def _redis(steps: Steps) -> Iterator[str]:
+def _redis(site: Site, steps: Steps) -> Iterator[str]:
     from stormcut.adapters.redis_server import redis_server
 
     with ExitStack() as stack:
         with steps.step("starting a Redis server"):
-            address = stack.enter_context(redis_server())
+            address = stack.enter_context(redis_server(site.host))
         yield address
 
 
@@ -191,88 +203,87 @@ def cluster_for(settings: Settings, steps: Steps) -> Iterator[LocalCluster]:
             cluster.down()
 
 
-def _submit(
-    settings: Settings,
-    definition: Definition,
-    given: Mapping[str, Any],
-    cluster: LocalCluster,
-    steps: Steps,
-) -> None:
-    from stormcut.adapters.home import topologies, topologies_jar
-    from stormcut.adapters.sparse_submit import submit
-
-    options = {
-        f"rig.{key}" if key in definition.options else key: value for key, value in given.items()
-    }
-    with steps.step(f"sparse submit {settings.name}"):
-        submit(
-            project=topologies(),
-            topology=settings.name,
-            name=settings.name,
-            nimbus=cluster.nimbus_address,
-            workers=settings.supervisors,
-            options=options,
-            environment={},
-            virtualenv=Path(sys.prefix),
-            work_folder=cluster.folder / "sparse",
-            jar=topologies_jar() if given.get("language") == "java" else None,
-        )
+def _remove(folders: Sequence[Path]) -> None:
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-def _kill(cluster: LocalCluster, name: str) -> None:
+def _keep(folders: Sequence[Path], results: Path) -> None:
+    for folder in folders:
+        # A node without a task has none.
+        if folder.is_dir():
+            shutil.copytree(folder, results, dirs_exist_ok=True)
+
+
+def _kill(nimbus: Nimbus, name: str) -> None:
     from stormcut.adapters.nimbus import NimbusUnavailable, wait_until
 
     def gone() -> bool:
-        return all(each.name != name for each in cluster.nimbus.cluster().topologies)
+        return all(each.name != name for each in nimbus.cluster().topologies)
 
     # A Nimbus that no longer answers takes the topology with it when the cluster ends.
     with suppress(NimbusUnavailable):
-        cluster.nimbus.kill_topology(name)
+        nimbus.kill_topology(name)
         wait_until(gone, 60.0, f"topology {name} is gone")
 
 
-def _spouts(cluster: LocalCluster, definition: Definition) -> dict[str, int]:
+def _spouts(nimbus: Nimbus, definition: Definition) -> dict[str, int]:
     """Return how many tasks each source has at the size that was submitted."""
     from stormcut.adapters.nimbus import wait_until
 
     names = {spout.name for spout in definition.spouts}
 
     def placed() -> Counter[str]:
-        executors = cluster.nimbus.topology(definition.name).executors
+        executors = nimbus.topology(definition.name).executors
         return Counter(each.component for each in executors if each.component in names)
 
     return dict(wait_until(placed, PATIENCE_S, f"Nimbus has placed {definition.name}"))
 
 
-def _drain(folder: Path, spouts: Mapping[str, int], settings: Settings, steps: Steps) -> float:
-    """Wait until all that is ever sent is acknowledged; return seconds since the first ack."""
+def _started(folders: Sequence[Path], spouts: Mapping[str, int]) -> float:
+    """Wait until every source runs; return when the first tuple was acknowledged."""
     from stormcut.adapters.nimbus import wait_until
 
     began = 0.0
+
+    def started() -> bool:
+        nonlocal began
+        reports = _reports(folders)
+        if source_totals(reports, spouts).acked and not began:
+            began = time.monotonic()
+        sources = [each for each in reports if each["component"] in spouts]
+        running = [each for each in sources if each["acked"] or each["finished"]]
+        return len(running) == sum(spouts.values())
+
+    wait_until(started, PATIENCE_S, "every source has acknowledged tuples", poll_s=0.5)
+    return began
+
+
+def _drain(
+    folders: Sequence[Path], spouts: Mapping[str, int], settings: Settings, steps: Steps
+) -> None:
+    """Wait until all that is ever sent is acknowledged."""
+    from stormcut.adapters.nimbus import wait_until
+
     with steps.step("waiting until everything that is sent is acknowledged") as update:
 
         def drained() -> bool:
-            nonlocal began
-            reports = read_reports(folder)
-            if restarted(reports):
-                names = ", ".join(restarted(reports))
-                raise StormcutError(f"a worker was restarted and its counts are lost: {names}")
-            totals = source_totals(reports, spouts)
-            if totals.acked and not began:
-                began = time.monotonic()
+            totals = source_totals(_reports(folders), spouts)
             update(f"{totals.acked:,} of {totals.sent:,}")
             return totals.drained
 
         timeout_s = (settings.minutes or 0) * 60 + PATIENCE_S
         wait_until(drained, timeout_s, "every tuple is acknowledged", poll_s=0.5)
-    seconds = time.monotonic() - began
-    time.sleep(SETTLED_S)
-    return seconds
 
 
-def read_reports(folder: Path) -> list[Report]:
-    """Return the newest report of every task."""
-    return [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+def _reports(folders: Sequence[Path]) -> list[Report]:
+    from stormcut.adapters.topology_site import read_reports
+
+    reports = read_reports(folders)
+    if restarted(reports):
+        names = ", ".join(restarted(reports))
+        raise StormcutError(f"a worker was restarted and its counts are lost: {names}")
+    return reports
 
 
 def _outcome(

@@ -13,6 +13,7 @@ from stormcut.adapters.redis_server import redis_server
 from stormcut.adapters.spark import spark_session
 from stormcut.adapters.spark.answers import ANSWERS
 from stormcut.adapters.topology_project import names
+from stormcut.adapters.topology_site import local_site
 from stormcut.cli.steps import Steps
 from stormcut.cli.topology_run import Outcome, Settings, cluster_for, options_of, run_on
 
@@ -34,7 +35,7 @@ def cluster() -> Iterator[LocalCluster]:
 
 def run(cluster: LocalCluster, name: str, **given: str) -> Outcome:
     settings = Settings(name, given, None, supervisors=2, slots=2)
-    return run_on(cluster, settings, options_of(settings), STEPS)
+    return run_on(local_site(cluster), settings, options_of(settings), STEPS)
 
 
 @pytest.mark.parametrize("name", sorted({*names()} - {"yahoo"}))

@@ -94,7 +94,7 @@ MODE = Option(
 )
 
 #: Of topologies with a store.
-REDIS = Option("127.0.0.1:6379", address, "host:port of Redis")
+REDIS = Option("127.0.0.1:6379", address, "host:port of Redis, or password@host:port")
 
 #: Storm's own settings, the same for all topologies; `-o` overrides them.
 STORM: Mapping[str, Any] = {

@@ -20,7 +20,7 @@ class Store:
     Parameters
     ----------
     address : str
-        Its `host:port`.
+        Its `host:port`, or `password@host:port`.
     """
 
     def __init__(self, address: str) -> None:
@@ -29,12 +29,13 @@ class Store:
         from redis.backoff import NoBackoff
         from redis.retry import Retry
 
-        host, _, port = address.rpartition(":")
-        self._address = address
+        password, _, self._address = address.rpartition("@")
+        host, _, port = self._address.rpartition(":")
         self._errors = (redis.ConnectionError, redis.TimeoutError, redis.BusyLoadingError)
         self._client = redis.Redis(
             host=host,
             port=int(port),
+            password=password or None,
             decode_responses=True,
             socket_timeout=TIMEOUT_S,
             socket_connect_timeout=TIMEOUT_S,
@@ -58,7 +59,7 @@ class Store:
 
 
 def address(value: Any) -> str:
-    """Return a `host:port`.
+    """Return a `host:port`, with or without `password@` before it.
 
     Raises
     ------

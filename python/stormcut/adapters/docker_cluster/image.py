@@ -32,7 +32,10 @@ VIRTUALENV = Path("/opt/stormcut/venv")
 _CONTENT_LABEL = "stormcut.content"
 
 #: Distributions that the topologies' components import, with all these require.
-_FOR_COMPONENTS = ("streamparse",)
+_FOR_COMPONENTS = ("streamparse", "redis")
+
+#: The image's Python, Debian 12's: what it needs can differ from what this one needs.
+_PYTHON = {"python_version": "3.11", "python_full_version": "3.11.2"}
 
 #: What streamparse starts a component with; that of the host names the host's Python.
 _STREAMPARSE_RUN = """#!/usr/bin/python3
@@ -165,7 +168,7 @@ def _parts() -> Iterator[_Part]:
 
 
 def _required(names: tuple[str, ...]) -> set[str]:
-    """Return distributions with all that they require on this machine, without extras."""
+    """Return distributions with all that they require in the image, without extras."""
     found: set[str] = set()
     waiting = list(names)
     while waiting:
@@ -174,7 +177,11 @@ def _required(names: tuple[str, ...]) -> set[str]:
             continue
         found.add(name)
         requirements = map(Requirement, importlib.metadata.requires(name) or ())
-        waiting += [each.name for each in requirements if not each.marker or each.marker.evaluate()]
+        waiting += [
+            each.name
+            for each in requirements
+            if not each.marker or each.marker.evaluate({**_PYTHON, "extra": ""})
+        ]
     return found
 
 
