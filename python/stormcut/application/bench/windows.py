@@ -1,0 +1,246 @@
+"""From what source tasks report now and then to the figures of one window, and whether they hold.
+
+Sources report their counts since their start every other second, each at moments of its own, and
+only when a count has changed. A count between two reports is taken to lie on the line between them.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+#: Rates are taken over steps of this length: as often as sources report.
+STEP_S = 2.0
+#: The halves of a window, or the last steps before it, may differ by this share of their mean.
+DRIFT = 0.15
+#: That many steps must agree before a window begins.
+SETTLED_STEPS = 3
+#: A step with less than this share of the mean rate is a stall.
+STALL = 1 / 3
+#: A source that does not report for so long has lost its tuples, or its processor.
+SILENCE_S = 3 * STEP_S
+#: A difference of so many standard deviations of counts is no longer chance.
+CHANCE = 3.0
+#: Latency bucket b reaches up to this to the power of b, in ms; the topologies' `rig.latency`.
+GROWTH = 1.05
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What a source task had counted since its start, at epoch second ``at``.
+
+    ``latency`` counts tuples by bucket: bucket b ends at 1.05**b ms.
+    """
+
+    at: float
+    sent: int
+    acked: int
+    replayed: int
+    latency: Mapping[int, int]
+
+    @classmethod
+    def of(cls, report: Mapping[str, Any], at: float) -> Sample:
+        """Return what a source's report says that was written at an epoch second."""
+        latency = {int(bucket): count for bucket, count in report["latency"].items()}
+        return cls(at, report["sent"], report["acked"], report["replayed"], latency)
+
+
+#: The samples of each source task in the order of time, without those from before a pause.
+Series = Mapping[str, Sequence[Sample]]
+
+
+@dataclass(frozen=True)
+class Window:
+    """What the sources did between two epoch seconds; fields as in `Measurement`."""
+
+    begin: float
+    end: float
+    tuples_per_10s: float
+    replayed: int
+    mean_ms: float | None
+    p50_ms: float | None
+    p95_ms: float | None
+    p99_ms: float | None
+    unsteady: str
+
+
+def measure(series: Series, begin: float, end: float) -> Window:
+    """Return the figures of a window.
+
+    Parameters
+    ----------
+    series : mapping of str to sequence of Sample
+        By source task. Samples should reach beyond both ends: `covered`. Where one does not, its
+        task is taken to have stood still.
+    begin, end : float
+        In epoch seconds.
+    """
+    acked = sum(_acked(samples, begin, end) for samples in series.values())
+    first_last = [(_nearest(all_, begin), _nearest(all_, end)) for all_ in series.values() if all_]
+    buckets: Counter[int] = Counter()
+    for first, last in first_last:
+        buckets += Counter(last.latency) - Counter(first.latency)
+    return Window(
+        begin,
+        end,
+        tuples_per_10s=10 * acked / (end - begin),
+        replayed=sum(max(0, last.replayed - first.replayed) for first, last in first_last),
+        mean_ms=mean(buckets),
+        p50_ms=percentile(buckets, 0.50),
+        p95_ms=percentile(buckets, 0.95),
+        p99_ms=percentile(buckets, 0.99),
+        unsteady=_unsteady(series, begin, end),
+    )
+
+
+def covered(series: Series) -> tuple[float, float] | None:
+    """Return from when until when all source tasks have reported, None if some have not yet."""
+    if not series or not all(series.values()):
+        return None
+    begin = max(samples[0].at for samples in series.values())
+    end = min(samples[-1].at for samples in series.values())
+    return (begin, end) if begin < end else None
+
+
+def rates(series: Series, begin: float, end: float) -> list[float]:
+    """Return tuples/s acknowledged in each whole step of `STEP_S`, counted back from the end."""
+    steps = math.floor((end - begin) / STEP_S + 1e-6)
+    edges = [end - STEP_S * step for step in range(steps, -1, -1)]
+    return [
+        sum(_acked(samples, *step) for samples in series.values()) / STEP_S
+        for step in pairwise(edges)
+    ]
+
+
+def settled(rates: Sequence[float]) -> bool:
+    """Return whether the last steps agree well enough for a window to begin."""
+    last = rates[-SETTLED_STEPS:]
+    return len(last) == SETTLED_STEPS and min(last) > 0 and max(last) - min(last) <= _room(last)
+
+
+def why_unsettled(rates: Sequence[float], waited_s: float) -> str:
+    """Return in words what the last steps do that are not `settled`."""
+    last = rates[-SETTLED_STEPS:]
+    after = f"after {waited_s:.0f} s"
+    if len(last) < SETTLED_STEPS:
+        return f"not all sources report {after}"
+    if not any(last):
+        return f"nothing is acknowledged {after}"
+    if abs(last[-1] - last[0]) > _room(last):
+        return f"still {'rising' if last[-1] > last[0] else 'falling'} {after}"
+    swing = (max(last) - min(last)) / statistics.mean(last)
+    return f"still swings by {swing:.0%} {after}"
+
+
+def mean(buckets: Mapping[int, int]) -> float | None:
+    """Return the mean latency in ms, every tuple in the middle of its bucket, None without any."""
+    count = sum(buckets.values())
+    if not count:
+        return None
+    return sum(tuples * _middle(bucket) for bucket, tuples in buckets.items()) / count
+
+
+def percentile(buckets: Mapping[int, int], share: float) -> float | None:
+    """Return the latency in ms that `share` of the tuples do not exceed, None without any."""
+    wanted = share * sum(buckets.values())
+    for bucket in sorted(buckets):
+        wanted -= buckets[bucket]
+        if buckets[bucket] and wanted <= 0:
+            return GROWTH**bucket
+    return None
+
+
+def _middle(bucket: int) -> float:
+    """Return the middle of a bucket in ms; the first begins at nothing."""
+    return (GROWTH**bucket + (GROWTH ** (bucket - 1) if bucket else 0.0)) / 2
+
+
+def _unsteady(series: Series, begin: float, end: float) -> str:
+    """Return why a window's rate says little of what the topology would do, empty if it holds."""
+    within = {task: _around(samples, begin, end) for task, samples in series.items()}
+    for task, samples in within.items():
+        if any(then.sent < before.sent for before, then in pairwise(samples)):
+            return f"a worker was restarted: {task} counts from 0"
+    steps = rates(series, begin, end)
+    if not any(steps):
+        return "nothing was acknowledged"
+    for task, samples in within.items():
+        silence = _silence(samples, begin, end)
+        if silence > SILENCE_S:
+            return f"no report of {task} for {silence:.0f} s"
+    return _stall(steps) or _drift(series, begin, end)
+
+
+def _stall(steps: Sequence[float]) -> str:
+    usual, slowest = statistics.mean(steps), min(steps)
+    if slowest >= STALL * usual or usual - slowest <= _chance([usual, slowest], STEP_S):
+        return ""
+    return f"stalled: its slowest {STEP_S:.0f} s had {slowest / usual:.0%} of the mean rate"
+
+
+def _drift(series: Series, begin: float, end: float) -> str:
+    middle = (begin + end) / 2
+    half_s = middle - begin
+    halves = [
+        sum(_acked(samples, *half) for samples in series.values()) / half_s
+        for half in pairwise((begin, middle, end))
+    ]
+    change = halves[1] - halves[0]
+    if abs(change) <= max(DRIFT * statistics.mean(halves), _chance(halves, half_s)):
+        return ""
+    word = "rises" if change > 0 else "falls"
+    return f"the rate {word} by {abs(change) / statistics.mean(halves):.0%} from half to half"
+
+
+def _room(steps: Sequence[float]) -> float:
+    """Return by how many tuples/s steps may differ and still agree."""
+    return max(DRIFT * statistics.mean(steps), _chance([max(steps), min(steps)], STEP_S))
+
+
+def _chance(pair: Sequence[float], seconds: float) -> float:
+    """Return the difference in tuples/s that chance alone makes of two small counts."""
+    return CHANCE * math.sqrt(sum(pair) * seconds) / seconds
+
+
+def _silence(samples: Sequence[Sample], begin: float, end: float) -> float:
+    """Return the longest time without a report inside the window and up to those around it."""
+    if not samples:
+        return end - begin
+    moments = [sample.at for sample in samples]
+    edges = [min(begin, moments[0]), *moments, max(end, moments[-1])]
+    return max(then - before for before, then in pairwise(edges))
+
+
+def _around(samples: Sequence[Sample], begin: float, end: float) -> Sequence[Sample]:
+    """Return the samples of a window with the last before it and the first after it."""
+    moments = [sample.at for sample in samples]
+    return samples[max(0, bisect_left(moments, begin) - 1) : bisect_left(moments, end) + 1]
+
+
+def _nearest(samples: Sequence[Sample], at: float) -> Sample:
+    return min(samples, key=lambda sample: abs(sample.at - at))
+
+
+def _acked(samples: Sequence[Sample], begin: float, end: float) -> float:
+    """Return how many tuples a task had acknowledged; what a restart took away is not known."""
+    return max(0.0, _count_at(samples, end) - _count_at(samples, begin))
+
+
+def _count_at(samples: Sequence[Sample], at: float) -> float:
+    """Return what a task had acknowledged at an epoch second, on the line between two samples."""
+    if not samples:
+        return 0.0
+    index = bisect_left(samples, at, key=lambda sample: sample.at)
+    if index == 0:
+        return samples[0].acked
+    if index == len(samples):
+        return samples[-1].acked
+    before, after = samples[index - 1], samples[index]
+    share = (at - before.at) / (after.at - before.at)
+    return before.acked + share * (after.acked - before.acked)
