@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,11 +11,10 @@ from pathlib import Path
 
 from stormcut.adapters.bench.reports import newest
 from stormcut.adapters.bench.workers import TOPOLOGY_PATIENCE, hold, let_go
-from stormcut.adapters.docker_cluster import VIRTUALENV, DockerCluster
-from stormcut.adapters.home import topologies, topologies_jar
+from stormcut.adapters.docker_cluster import DockerCluster
 from stormcut.adapters.nimbus import wait_until
-from stormcut.adapters.sparse_submit import submit
 from stormcut.adapters.topology_project import load
+from stormcut.adapters.topology_site import docker_site, submit_on
 from stormcut.application.bench.windows import Sample
 from stormcut.model.errors import StormcutError
 
@@ -24,8 +22,6 @@ START_S = 300.0
 GONE_S = 60.0
 #: What is under way when a topology is deactivated has so long to arrive before it is held.
 DRAIN_S = 1.5
-
-_RESULTS = "logs/results"
 
 
 @dataclass(frozen=True)
@@ -50,7 +46,8 @@ class Rig:
 
     def __init__(self, cluster: DockerCluster) -> None:
         self._cluster = cluster
-        self._nimbus = cluster.nimbus
+        self._site = docker_site(cluster)
+        self._nimbus = self._site.nimbus
         self._refused = dict(cluster.refused)
         self._lifted = False
 
@@ -74,42 +71,12 @@ class Rig:
             It cannot be submitted, or does not ack in time.
         """
         self._lift(True)
-        self._submit(name, topology, options)
-        definition = load(topology)
-        entrant = Entrant(
-            name,
-            self._nimbus.topology_id(name),
-            frozenset(spout.name for spout in definition.spouts),
-            tuple(
-                self._cluster.storm_homes[node.name] / _RESULTS / name
-                for node in self._cluster.plan.nodes
-            ),
-        )
+        reports = submit_on(self._site, topology, name, {**TOPOLOGY_PATIENCE, **options})
+        sources = frozenset(spout.name for spout in load(topology).spouts)
+        entrant = Entrant(name, self._nimbus.topology_id(name), sources, reports)
         wait_until(lambda: self._acks(entrant), START_S, f"all sources of {name} ack")
         self.pause(entrant)
         return entrant
-
-    def _submit(self, name: str, topology: str, options: Mapping[str, object]) -> None:
-        known = load(topology).options
-        given = {
-            **TOPOLOGY_PATIENCE,
-            "topology.workers": len(self._cluster.plan.nodes),
-            **{f"rig.{key}" if key in known else key: value for key, value in options.items()},
-            "rig.results": f"/storm/{_RESULTS}/{name}",
-        }
-        submit(
-            project=topologies(),
-            topology=topology,
-            name=name,
-            nimbus=self._cluster.nimbus_address,
-            workers=len(self._cluster.plan.nodes),
-            options=given,
-            environment={},
-            virtualenv=Path(sys.prefix),
-            work_folder=self._cluster.folder / "sparse",
-            jar=topologies_jar() if options.get("language") == "java" else None,
-            workers_virtualenv=VIRTUALENV,
-        )
 
     def _acks(self, entrant: Entrant) -> bool:
         spouts = [e for e in self._nimbus.topology(entrant.name).executors if e.is_spout]
