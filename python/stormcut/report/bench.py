@@ -1,0 +1,208 @@
+"""What a bench measured: one Markdown page of tables, and one HTML page with pictures as well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
+
+from jinja2 import Environment, StrictUndefined
+
+from stormcut.report.bench_figures import Bench, between
+from stormcut.report.bench_goals import MISSED, REACHED, outcomes, overall
+from stormcut.report.bench_pictures import colour, draw_dots, draw_scatter, shape
+from stormcut.report.bench_tables import RANGE, headline, ratios, repeated, times
+from stormcut.report.published import PUBLISHED, Published
+from stormcut.report.tables import Picture, Section, Table
+from stormcut.report.tables import markdown as as_markdown
+
+TITLE = "stormcut: schedulers side by side"
+LEAD = (
+    "Every topology ran under every scheduler on the same cluster of containers, in alternating "
+    "order; each repetition is one measured window per scheduler. Figures are medians over "
+    "repetitions (lowest-highest); ratios pair the windows of one repetition. Windows whose rate "
+    "did not settle are counted as unsteady and enter no figure."
+)
+CAVEATS = (
+    (
+        "Two cores carry everything",
+        "nodes, the services beside them and this measurement share the machine's two cores, "
+        "caches and memory bandwidth. Ratios between placements on one cluster mean something, "
+        "absolute rates do not.",
+    ),
+    (
+        "No network between machines",
+        "nodes are joined by a bridge inside one kernel. Bandwidth is limited at each sender, but "
+        "a hop has hardly any latency, loses nothing and passes no switch that others load: tuple "
+        "times show queues and CPU, not distance.",
+    ),
+    (
+        "Limits come in slices",
+        "a CPU quota is spent within periods of 100 ms; a node that used its share up stands still "
+        "for the rest of the period. Percentiles below some 100 ms are shaped by that, and a busy "
+        "real core would behave otherwise.",
+    ),
+    (
+        "Warm processes",
+        "schedulers take turns by stopping and continuing worker processes, so no window pays for "
+        "starting workers or compiling code. What a change of placement costs is not in these "
+        "figures.",
+    ),
+    (
+        "What it can show",
+        "which placement keeps more tuples on their node, how far that carries under a stated "
+        "limit of bandwidth or CPU, and which limit binds. How large the gain is on other "
+        "machines, rates and payloads it cannot.",
+    ),
+)
+
+
+def markdown(benches: Sequence[Bench]) -> str:
+    """Return a page of tables, at most 100 columns wide; one bench for each setting."""
+    return as_markdown(_sections(benches, pictures=False))
+
+
+def page(benches: Sequence[Bench]) -> str:
+    """Return one self-contained HTML page: the same tables, and pictures."""
+    template = files("stormcut.report").joinpath("bench_page.html.j2").read_text(encoding="utf-8")
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    schedulers = dict.fromkeys(name for bench in benches for name in bench.run.schedulers)
+    return environment.from_string(template).render(
+        title=TITLE,
+        sections=_sections(benches, pictures=True),
+        legend=[(name, colour(name), shape(name)[1]) for name in schedulers],
+        tone=_tone,
+        below=RANGE,
+    )
+
+
+def _tone(text: str) -> str:
+    """Return the class of a cell that holds a verdict."""
+    if text.startswith(MISSED):
+        return "bad"
+    return "good" if text == REACHED else ""
+
+
+def _sections(benches: Sequence[Bench], pictures: bool) -> list[Section]:
+    sections = [Section(TITLE, 1, (LEAD,))]
+    for bench in benches:
+        sections.append(_setting(bench))
+        sections += _goals(bench)
+        sections += [_topology(bench, topology, pictures) for topology in bench.run.topologies]
+        sections += _circumstances(bench)
+    sections.append(
+        Section("What two cores under the containers can and cannot show", 2, points=CAVEATS)
+    )
+    entries = [e for e in PUBLISHED if any(_concerns(bench, e) for bench in benches)]
+    if entries:
+        sections.append(_sources(entries))
+    return sections
+
+
+def _concerns(bench: Bench, entry: Published) -> bool:
+    return entry.topology in bench.run.topologies and entry.baseline in bench.run.schedulers
+
+
+def _setting(bench: Bench) -> Section:
+    run = bench.run
+    text = [run.summary, _progress(bench)]
+    if run.refused:
+        refused = "; ".join(f"{kind} ({why})" for kind, why in run.refused.items())
+        text.append(f"NOT LIMITED: {refused}. The figures below were measured without that limit.")
+    return Section(run.setting, 2, tuple(text), (headline(bench),))
+
+
+def _progress(bench: Bench) -> str:
+    """Return how much of the run is there."""
+    run = bench.run
+    refusals = sum(bool(placed.refusal) for placed in bench.placed)
+    pairs = len(run.topologies) * len(run.schedulers)
+    unsteady = sum(bool(each.unsteady) for each in bench.measurements)
+    return (
+        f"{len(bench.measurements)} of {(pairs - refusals) * run.repetitions} cells are measured "
+        f"({len(run.topologies)} topologies, {len(run.schedulers)} schedulers, {run.repetitions} "
+        f"repetitions; placements refused: {refusals}). Unsteady: {unsteady}."
+    )
+
+
+def _goals(bench: Bench) -> Iterator[Section]:
+    results = outcomes(bench)
+    rows = [(str(goal), overall(each)) for goal, each in results]
+    table = Table(("goal", "verdict"), tuple(rows), words=2)
+    points = tuple((str(goal), "; ".join(map(str, each))) for goal, each in results)
+    yield Section(f"Goals, {bench.run.setting}", 3, tables=(table,), points=points)
+
+
+def _topology(bench: Bench, topology: str, pictures: bool) -> Section:
+    run = bench.run
+    measured = any(bench.steady(topology, scheduler) for scheduler in run.schedulers)
+    title = f"{topology}, {run.setting}"
+    left_out = tuple(_left_out(bench, topology))
+    if not measured:
+        return Section(title, 3, ("Not measured.",), points=left_out)
+    tables = (ratios(bench, topology), times(bench, topology), repeated(bench, topology))
+    others = [bench.summary(topology, name).other_cores or 0.0 for name in run.schedulers]
+    text = f"Everything else on the machine used at most {max(others):.2f} cores in any window."
+    return Section(
+        title,
+        3,
+        (text,),
+        tables=tuple(table for table in tables if table.rows),
+        points=left_out,
+        pictures=_pictures(bench, topology) if pictures else (),
+    )
+
+
+def _left_out(bench: Bench, topology: str) -> Iterator[tuple[str, str]]:
+    """Yield what enters no figure, and why."""
+    for placed in bench.placed:
+        if placed.topology == topology and placed.refusal:
+            yield f"{placed.scheduler} placed nothing", placed.refusal
+    for each in sorted(bench.measurements, key=lambda each: each.cell):
+        if each.cell.topology == topology and each.unsteady:
+            yield f"{each.cell.scheduler}, repetition {each.cell.repetition}", each.unsteady
+
+
+def _pictures(bench: Bench, topology: str) -> tuple[Picture, ...]:
+    windows = {name: bench.steady(topology, name) for name in bench.run.schedulers}
+    rates = {name: [w.tuples_per_10s for w in found] for name, found in windows.items()}
+    delays = {
+        name: [w.mean_ms for w in found if w.mean_ms is not None] for name, found in windows.items()
+    }
+    traffic = {
+        name: [(w.sent_mbit_s, w.tuples_per_10s) for w in found] for name, found in windows.items()
+    }
+    return (
+        Picture("Throughput", draw_dots(rates, "tuples per 10 s")),
+        Picture("Time of a tuple (TPT)", draw_dots(delays, "ms, mean")),
+        Picture(
+            "Traffic and throughput",
+            draw_scatter(traffic, "sent by all nodes, Mbit/s", "tuples per 10 s"),
+        ),
+    )
+
+
+def _circumstances(bench: Bench) -> Iterator[Section]:
+    run = bench.run
+    refused = tuple((f"NOT LIMITED, {kind}", why) for kind, why in run.refused.items())
+    options = tuple(
+        (topology, ", ".join(f"{key}={value}" for key, value in given.items()) or "no options")
+        for topology, given in run.options.items()
+    )
+    yield Section(f"How it was made, {run.setting}", 3, points=(*run.facts.items(), *refused))
+    yield Section(f"Options of the topologies, {run.setting}", 3, points=options)
+
+
+def _sources(entries: Sequence[Published]) -> Section:
+    points = tuple(
+        (
+            f"{entry.topology}, {entry.scheduler} against {entry.baseline}",
+            f"{entry.metric} {entry.printed} ({between(entry.least, entry.most)}); "
+            f"{entry.setting}; {entry.place}",
+        )
+        for entry in entries
+    )
+    text = (
+        "On the papers' own clusters, which differ from this one in everything but the idea; "
+        "averages without spread."
+    )
+    return Section("What the papers print", 2, (text,), points=points)

@@ -1,0 +1,124 @@
+"""What `cut` is to reach in a bench, and whether it did, topology by topology."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stormcut.application.bench.summary import ENOUGH_PAIRS, Ratio
+from stormcut.report.bench_figures import Bench, spread_out
+from stormcut.report.published import THROUGHPUT, TUPLE_TIME
+
+REACHED, MISSED, UNKNOWN = "reached", "missed", "not measured"
+MICRO = ("linear", "diamond", "star")
+STROMAX = (
+    "word_count",
+    "throughput_test",
+    "trending_topics",
+    "log_processing",
+    "sentiment",
+    "communication",
+)
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A ratio that one scheduler is to reach over another.
+
+    Attributes
+    ----------
+    bound : float or None
+        Throughput must be so many times the baseline's or more, a tuple's time so many times or
+        less. None: not below it beyond noise, that is, in some repetition at least as high.
+    topologies : tuple of str
+        Where it is asked; empty: on all topologies of the run.
+    """
+
+    scheduler: str
+    baseline: str
+    metric: str = THROUGHPUT
+    bound: float | None = None
+    topologies: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        if self.bound is None:
+            return f"{self.scheduler} never below {self.baseline} beyond noise"
+        if self.metric == TUPLE_TIME:
+            change = f"{100 * (self.bound - 1):+.0f} %"
+            return f"{self.scheduler}'s TPT against {self.baseline} {change} or better"
+        return f"{self.scheduler} over {self.baseline} at least {self.bound:g}"
+
+    def verdict(self, ratio: Ratio | None) -> str:
+        """Return whether the paired ratios of one topology reach it."""
+        if ratio is None:
+            return UNKNOWN
+        if self.bound is None:
+            if ratio.spread.highest < 1 and ratio.pairs < ENOUGH_PAIRS:
+                return f"{UNKNOWN} often enough"
+            reached = ratio.spread.highest >= 1
+        elif self.metric == TUPLE_TIME:
+            reached = ratio.spread.median <= self.bound
+        else:
+            reached = ratio.spread.median >= self.bound
+        return REACHED if reached else MISSED
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A goal on one topology."""
+
+    goal: Goal
+    topology: str
+    ratio: Ratio | None
+
+    @property
+    def verdict(self) -> str:
+        """Return reached, missed or not measured."""
+        return self.goal.verdict(self.ratio)
+
+    def __str__(self) -> str:
+        if self.ratio is None:
+            return f"{self.topology} {self.verdict}"
+        return f"{self.topology} {spread_out(self.ratio.spread)} {self.verdict}"
+
+
+_APPLICATIONS = ("load_prediction", "taxi", *MICRO)
+#: Asked where bandwidth is what is scarce, which a setting's name says: ``network-...``.
+NETWORK_BOUND = (
+    Goal("cut", "r-storm", bound=1.4, topologies=_APPLICATIONS),
+    Goal("cut", "even", bound=1.9, topologies=_APPLICATIONS),
+    Goal("cut", "ols", bound=1.4, topologies=_APPLICATIONS),
+)
+EVERYWHERE = (
+    Goal("cut", "p-scheduler"),
+    Goal("cut", "i-scheduler"),
+    Goal("cut", "even"),
+    Goal("stromax", "even", TUPLE_TIME, bound=0.63, topologies=STROMAX),
+    Goal("cut", "even", TUPLE_TIME, bound=0.63, topologies=STROMAX),
+)
+
+
+def outcomes(bench: Bench) -> list[tuple[Goal, list[Outcome]]]:
+    """Return each goal of the bench's setting with how it went on each topology."""
+    asked = NETWORK_BOUND if bench.run.setting.startswith("network") else ()
+    return [(goal, _results(bench, goal)) for goal in (*asked, *EVERYWHERE)]
+
+
+def _results(bench: Bench, goal: Goal) -> list[Outcome]:
+    topologies = goal.topologies or bench.run.topologies
+    return [
+        Outcome(goal, each, bench.ratio(each, goal.scheduler, goal.baseline, goal.metric))
+        for each in topologies
+    ]
+
+
+def overall(results: list[Outcome]) -> str:
+    """Return the verdict over all topologies: missed if on any, reached only if on all."""
+    verdicts = [outcome.verdict for outcome in results]
+    reached, missed = verdicts.count(REACHED), verdicts.count(MISSED)
+    if missed:
+        return f"{MISSED} on {missed} of {len(verdicts)}"
+    if reached == len(verdicts):
+        return REACHED
+    return (
+        f"{REACHED} on {reached} of {len(verdicts)}, the others {UNKNOWN}" if reached else UNKNOWN
+    )

@@ -1,0 +1,115 @@
+"""The tables of a bench."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stormcut.application.bench.summary import Spread
+from stormcut.report.bench_figures import Bench, absent, amount, between, median, share, spread_out
+from stormcut.report.published import PUBLISHED, THROUGHPUT, Published, published
+from stormcut.report.tables import Table
+
+OURS = "cut"
+#: Rows of the headline that belong to the one above.
+RANGE = ("lowest", "highest")
+
+
+def headline(bench: Bench) -> Table:
+    """Return throughput by topology and scheduler: median, lowest and highest."""
+    rows = []
+    for topology in bench.run.topologies:
+        summaries = [bench.summary(topology, name) for name in bench.run.schedulers]
+        if not any(each.used for each in summaries):
+            rows.append((f"{topology}: not measured", *("-" for _ in summaries)))
+            continue
+        spreads = [each.tuples_per_10s for each in summaries]
+        rows.append((topology, *map(median, spreads)))
+        rows += [(end, *(_end(each, end) for each in spreads)) for end in RANGE]
+    caption = "Tuples per 10 s, median, lowest and highest of the windows; -: not measured."
+    return Table(("topology", *bench.run.schedulers), tuple(rows), caption)
+
+
+def _end(spread: Spread | None, which: str) -> str:
+    return "" if spread is None else amount(getattr(spread, which))
+
+
+def ratios(bench: Bench, topology: str) -> Table:
+    """Return our throughput over every other scheduler's, and the papers' over the same."""
+    header = ("scheduler", "tuples/10 s", f"{OURS} / it", "pairs", "papers / it")
+    rows = []
+    for name in bench.run.schedulers:
+        summary = bench.summary(topology, name)
+        ratio = bench.ratio(topology, OURS, name, THROUGHPUT) if name != OURS else None
+        rows.append(
+            (
+                name,
+                spread_out(summary.tuples_per_10s) if summary.used else absent(summary),
+                spread_out(ratio.spread) if ratio else "-",
+                str(ratio.pairs) if ratio else "-",
+                _papers(published(topology, None, name)),
+            )
+        )
+    return Table(header, tuple(rows))
+
+
+def _papers(entries: Sequence[Published]) -> str:
+    """Return the papers' ratios of throughput, one span a scheduler."""
+    spans: dict[str, list[float]] = {}
+    for entry in entries:
+        if entry.metric == THROUGHPUT:
+            spans.setdefault(entry.scheduler, []).extend((entry.least, entry.most))
+    ratios = (
+        f"{name.removesuffix('-scheduler')} {between(min(span), max(span))}"
+        for name, span in spans.items()
+    )
+    return ", ".join(ratios) or "-"
+
+
+def times(bench: Bench, topology: str) -> Table:
+    """Return tuple times, traffic, CPU and what stayed on its node, as medians of windows."""
+    header = (
+        "scheduler",
+        *("TPT ms", "p50", "p95", "p99", "Mbit/s", "cores"),
+        *("kept", "nodes", "unsteady", "replayed"),
+    )
+    caption = (
+        "Medians of windows. TPT: mean time of a tuple, beside it percentiles; Mbit/s: what all "
+        "nodes sent; kept: tuples that stay on their node, by the profile / as measured."
+    )
+    rows = tuple(_times(bench, topology, name) for name in bench.run.schedulers)
+    return Table(header, rows, caption)
+
+
+def _times(bench: Bench, topology: str, scheduler: str) -> tuple[str, ...]:
+    found, nodes = bench.summary(topology, scheduler), bench.nodes(topology, scheduler)
+    times = (found.mean_ms, found.p50_ms, found.p95_ms, found.p99_ms)
+    remote, windows = found.predicted_remote, found.used + found.unsteady
+    return (
+        scheduler,
+        *map(median, (*times, found.sent_mbit_s, found.cores)),
+        f"{share(None if remote is None else 1 - remote)} / {share(found.kept)} %",
+        "-" if nodes is None else str(nodes),
+        f"{found.unsteady} of {windows}" if windows else "-",
+        f"{found.replayed:,}" if found.used else "-",
+    )
+
+
+def repeated(bench: Bench, topology: str) -> Table:
+    """Return the papers' own comparisons with what the same two schedulers did here."""
+    header = ("the papers' comparisons", "of", "here", "paper", "place")
+    schedulers = bench.run.schedulers
+    rows = []
+    for entry in PUBLISHED:
+        if entry.topology != topology or not {entry.scheduler, entry.baseline} <= set(schedulers):
+            continue
+        here = bench.ratio(topology, entry.scheduler, entry.baseline, entry.metric)
+        rows.append(
+            (
+                f"{entry.scheduler} / {entry.baseline}",
+                entry.metric,
+                spread_out(here.spread) if here else "not measured",
+                between(entry.least, entry.most),
+                entry.place,
+            )
+        )
+    return Table(header, tuple(rows))
