@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stormcut.application.bench.cells import Cell, Measurement, Placed
 from stormcut.application.bench.contest import Host, Seat, place
@@ -26,10 +26,11 @@ from stormcut.cli.steps import Steps
 from stormcut.model.errors import Infeasible, StormcutError
 
 if TYPE_CHECKING:
+    from stormcut.adapters.bench.journal import Journal
     from stormcut.adapters.bench.rig import Entrant
     from stormcut.adapters.bench.setting import Setting
-    from stormcut.adapters.bench_journal import Journal
-    from stormcut.adapters.docker_cluster import DockerCluster
+    from stormcut.adapters.docker_cluster import DockerCluster, Shape
+    from stormcut.adapters.spark import ProfileResult
     from stormcut.model.cluster import RunningTopology
     from stormcut.model.profile import Profile
 
@@ -41,6 +42,8 @@ POLL_S = 0.25
 #: By then every source has reported what it did up to a moment.
 REPORTED_S = 2.5
 SEED = 1
+#: Of a node: held workers of all schedulers keep theirs.
+MEMORY_MB = 6144
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,27 @@ class Plan:
     repetitions: int
     timing: Timing
     output: Path
+
+    @property
+    def shape(self) -> Shape:
+        """The cluster; every scheduler has a slot of its own on each node."""
+        from stormcut.adapters.docker_cluster import Shape
+        from stormcut.adapters.docker_cluster.limits import parse_bandwidth
+        from stormcut.adapters.docker_cluster.plan import parse_sizes
+
+        setting = self.setting
+        return Shape(
+            setting.nodes,
+            setting.cpus,
+            parse_bandwidth(setting.bandwidth) if setting.bandwidth else None,
+            MEMORY_MB,
+            parse_sizes(setting.heterogeneous) if setting.heterogeneous else (),
+            len({REFERENCE, *self.schedulers}),
+        )
+
+    def options(self, topology: str) -> dict[str, object]:
+        """Return what a topology is submitted with."""
+        return {**self.setting.storm, **self.setting.topologies.get(topology, {})}
 
 
 class Bench:
@@ -99,7 +123,7 @@ class Bench:
 
     def _topology(self, topology: str, cells: Sequence[Cell]) -> None:
         with ExitStack() as stack:
-            options = {**self._plan.setting.storm, **self._plan.setting.topologies[topology]}
+            options = self._plan.options(topology)
             options |= stack.enter_context(_store(topology, options, self._cluster, self._steps))
             entrants = self._entrants(topology, options, stack)
             began = time.time()
@@ -219,7 +243,7 @@ class Bench:
             time.sleep(HOOK_INTERVAL_S + 1)
         return self._profiled(entrant.id, begin, end).profiles[entrant.id]
 
-    def _profiled(self, topology: str | None, begin: float, end: float) -> Any:
+    def _profiled(self, topology: str | None, begin: float, end: float) -> ProfileResult:
         from stormcut.adapters.spark import profile_logs
 
         with self._steps.step("profiling the metrics logs with Spark") as update:

@@ -18,6 +18,7 @@ EXIT_INTERRUPTED = 130
 #: Loaded only when asked for: `stormcut score` must not wait for Spark to be imported.
 COMMANDS = {
     "algorithms": "stormcut.cli.algorithms",
+    "bench": "stormcut.cli.bench",
     "brain": "stormcut.cli.brain",
     "check": "stormcut.cli.check",
     "cluster": "stormcut.cli.cluster",

@@ -9,7 +9,7 @@ from bench_runs import PLACED, REFUSED, RUN, measured
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormcut.adapters.bench_journal import Journal
+from stormcut.adapters.bench.journal import Journal
 from stormcut.model.errors import InvalidInput
 
 

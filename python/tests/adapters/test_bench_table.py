@@ -8,7 +8,7 @@ import pytest
 from bench_runs import PLACED, RUN, measured
 from pyspark.sql import SparkSession
 
-from stormcut.adapters.bench_journal import Journal
+from stormcut.adapters.bench.journal import Journal
 from stormcut.adapters.spark import spark_session
 from stormcut.adapters.spark.bench_table import SCHEMA, write_parquet
 from stormcut.model.errors import InvalidInput

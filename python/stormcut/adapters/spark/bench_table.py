@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from stormcut.adapters.bench_journal import Journal
+from stormcut.adapters.bench.journal import Journal
 from stormcut.application.bench.cells import Measurement, Placed
 from stormcut.model.errors import InvalidInput
 

@@ -1,0 +1,192 @@
+"""`stormcut bench`: schedulers side by side on a real cluster with limits."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import psutil
+
+from stormcut import __version__
+from stormcut.cli.interruption import interruptible
+from stormcut.cli.steps import Steps
+from stormcut.model.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from stormcut.adapters.bench.setting import Setting
+    from stormcut.application.bench.cells import Run
+    from stormcut.cli.bench_run import Plan
+
+SCHEDULERS = "even,r-storm,ols,p-scheduler,t3-scheduler,i-scheduler,stromax,cut"
+
+
+@click.command()
+@click.option("--setting", default="network", show_default=True, help="Name, or a YAML file.")
+@click.option("--topologies", metavar="NAME,...", help="Default: all of the setting.")
+@click.option("--schedulers", default=SCHEDULERS, metavar="NAME,...", help="Default: the papers'.")
+@click.option("--nodes", type=click.IntRange(2), help="Number of nodes; default: the setting's.")
+@click.option("--cpus", type=float, help="Cores of a node; default: the setting's.")
+@click.option("--bandwidth", metavar="RATE", help="What a node may send, such as 5mbit.")
+@click.option("--heterogeneous", metavar="NODESxSIZE,...", help="Sizes of the nodes.")
+@click.option("--repetitions", default=5, show_default=True, type=click.IntRange(1))
+@click.option("--window", default=10.0, show_default=True, help="Seconds measured in each cell.")
+@click.option("--output", type=click.Path(file_okay=False, path_type=Path), help="Results' folder.")
+@click.option("--report-only", is_flag=True, help="Measure nothing, make the pages anew.")
+def bench(
+    setting: str,
+    topologies: str | None,
+    schedulers: str,
+    nodes: int | None,
+    cpus: float | None,
+    bandwidth: str | None,
+    heterogeneous: str | None,
+    repetitions: int,
+    window: float,
+    output: Path | None,
+    report_only: bool,
+) -> None:
+    """Measure schedulers side by side on a Docker cluster of their own.
+
+    Each topology runs under each scheduler's placement, on the same nodes with the same limits, in
+    alternating order, until all repetitions are measured. Results go to a folder (default:
+    bench-SETTING): bench.html, bench.md, cells.parquet, and a journal. Interrupted, the same
+    command goes on where it was.
+
+    \b
+    Examples:
+      stormcut bench --topologies linear,word_count --schedulers even,cut --repetitions 3
+      stormcut bench --setting cpu --output docs/results/bench-cpu
+      stormcut bench --setting network --heterogeneous 1x3,2x2,2x1
+    """
+    from stormcut.adapters.bench.setting import read_setting
+    from stormcut.cli.bench_run import Plan, Timing
+
+    chosen = _changed(read_setting(setting), nodes, cpus, bandwidth, heterogeneous)
+    plan = Plan(
+        chosen,
+        _listed(schedulers),
+        _listed(topologies) if topologies else tuple(chosen.topologies),
+        repetitions,
+        Timing(window_s=window),
+        output or Path(f"bench-{chosen.name}"),
+    )
+    _check(plan)
+    steps = Steps("bench")
+    with interruptible():
+        if not report_only:
+            _measure(plan, steps)
+        _report(plan.output, steps)
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+
+
+def _changed(
+    setting: Setting,
+    nodes: int | None,
+    cpus: float | None,
+    bandwidth: str | None,
+    heterogeneous: str | None,
+) -> Setting:
+    given = {
+        "nodes": nodes,
+        "cpus": cpus,
+        "bandwidth": bandwidth,
+        "heterogeneous": heterogeneous,
+    }
+    changed = {key: value for key, value in given.items() if value is not None}
+    return replace(setting, **changed) if changed else setting
+
+
+def _check(plan: Plan) -> None:
+    """Refuse what would only fail once the cluster is up."""
+    from stormcut.adapters.topology_project import load
+    from stormcut.cli.topology_run import STORM_PREFIXES
+    from stormcut.placement.registry import algorithm
+
+    for name in plan.schedulers:
+        algorithm(name)
+    for topology in plan.topologies:
+        known = load(topology).options
+        for key in plan.setting.topologies.get(topology, {}):
+            if key not in known and not key.startswith(STORM_PREFIXES):
+                raise InvalidInput(f"{topology} has no option {key}", plan.setting.name)
+    if not plan.schedulers:
+        raise InvalidInput("names no scheduler", "--schedulers")
+
+
+def _measure(plan: Plan, steps: Steps) -> None:
+    from stormcut.adapters.bench.journal import Journal
+    from stormcut.adapters.bench.workers import CLUSTER_PATIENCE
+    from stormcut.adapters.docker_cluster import DockerCluster
+    from stormcut.adapters.spark import spark_session
+    from stormcut.cli.bench_run import HOOK_INTERVAL_S, Bench
+
+    shape = plan.shape
+    title = f"starting Storm 1.2.4 in {shape.nodes + 2} containers"
+    config = {**CLUSTER_PATIENCE, "stormcut.hook.interval.secs": HOOK_INTERVAL_S}
+    with steps.step(title) as update:
+        cluster = DockerCluster.up(shape, "bench", config=config, progress=update)
+    with cluster, spark_session("local[2]"):
+        journal = Journal.open(plan.output, _run(plan, dict(cluster.refused)))
+        for note in journal.notes:
+            steps.say(note)
+        Bench(plan, journal, cluster, steps).run()
+
+
+def _run(plan: Plan, refused: dict[str, str]) -> Run:
+    from stormcut.application.bench.cells import Run
+
+    setting, timing = plan.setting, plan.timing
+    memory = psutil.virtual_memory().total / 2**30
+    sizes = setting.heterogeneous or "all alike"
+    return Run(
+        setting=setting.name,
+        summary=setting.summary,
+        schedulers=plan.schedulers,
+        topologies=plan.topologies,
+        repetitions=plan.repetitions,
+        options={name: plan.options(name) for name in plan.topologies},
+        facts={
+            "cluster": f"Storm 1.2.4 in containers, {setting.nodes} nodes ({sizes}), each with one "
+            "slot for each scheduler",
+            "limits": f"{setting.cpus:g} cores a node on average in periods of 100 ms, "
+            f"{setting.bandwidth or 'no limit of'} bandwidth for what it sends",
+            "room": f"a node may hold {setting.room:g} times its even share of the executors; "
+            "even and default know no capacity",
+            "profile": f"{timing.profile_s:g} s under even, limits in force; all schedulers place "
+            "by it",
+            "cells": f"continued, settled for {timing.settle_s:g} to {timing.patience_s:g} s, "
+            f"{timing.window_s:g} s measured, drained, stopped",
+            "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, "
+            f"{memory:.0f} GiB",
+            "version": __version__,
+            "command": " ".join(["stormcut", *sys.argv[1:]]),
+            "day": time.strftime("%Y-%m-%d"),
+        },
+        refused=refused,
+    )
+
+
+def _report(folder: Path, steps: Steps) -> None:
+    from stormcut.adapters.bench.journal import Journal
+    from stormcut.adapters.json_document import write_text
+    from stormcut.adapters.spark import spark_session
+    from stormcut.adapters.spark.bench_table import write_parquet
+    from stormcut.report.bench import Bench, markdown, page
+
+    journal = Journal(folder)
+    with steps.step("writing the pages"):
+        found = [Bench(journal.run, journal.measurements(), journal.placements())]
+        write_text(folder / "bench.md", markdown(found))
+        write_text(folder / "bench.html", page(found))
+    with steps.step("writing cells.parquet"), spark_session("local[2]") as spark:
+        write_parquet(spark, folder)
+    click.echo(f"{folder / 'bench.html'}, {folder / 'bench.md'}, {folder / 'cells.parquet'}")
