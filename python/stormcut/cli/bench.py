@@ -95,14 +95,13 @@ def _changed(
     bandwidth: str | None,
     heterogeneous: str | None,
 ) -> Setting:
-    given = {
-        "nodes": nodes,
-        "cpus": cpus,
-        "bandwidth": bandwidth,
-        "heterogeneous": heterogeneous,
-    }
-    changed = {key: value for key, value in given.items() if value is not None}
-    return replace(setting, **changed) if changed else setting
+    return replace(
+        setting,
+        nodes=setting.nodes if nodes is None else nodes,
+        cpus=setting.cpus if cpus is None else cpus,
+        bandwidth=setting.bandwidth if bandwidth is None else bandwidth,
+        heterogeneous=setting.heterogeneous if heterogeneous is None else heterogeneous,
+    )
 
 
 def _check(plan: Plan) -> None:
@@ -180,7 +179,8 @@ def _report(folder: Path, steps: Steps) -> None:
     from stormcut.adapters.json_document import write_text
     from stormcut.adapters.spark import spark_session
     from stormcut.adapters.spark.bench_table import write_parquet
-    from stormcut.report.bench import Bench, markdown, page
+    from stormcut.report.bench import markdown, page
+    from stormcut.report.bench_figures import Bench
 
     journal = Journal(folder)
     with steps.step("writing the pages"):
