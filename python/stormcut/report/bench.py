@@ -7,11 +7,11 @@ from importlib.resources import files
 
 from jinja2 import Environment, StrictUndefined
 
-from stormcut.report.bench_figures import Bench, between
-from stormcut.report.bench_goals import MISSED, REACHED, outcomes, overall
-from stormcut.report.bench_pictures import colour, draw_dots, draw_scatter, shape
+from stormcut.report.bench_figures import OURS, Bench, between
+from stormcut.report.bench_goals import MISSED, REACHED, details, outcomes, overall
+from stormcut.report.bench_pictures import draw_dots, draw_overview, draw_scatter, look
 from stormcut.report.bench_tables import RANGE, headline, ratios, repeated, times
-from stormcut.report.published import PUBLISHED, Published
+from stormcut.report.published import PUBLISHED, THROUGHPUT, Published
 from stormcut.report.tables import Picture, Section, Table
 from stormcut.report.tables import markdown as as_markdown
 
@@ -69,7 +69,8 @@ def page(benches: Sequence[Bench]) -> str:
     return environment.from_string(template).render(
         title=TITLE,
         sections=_sections(benches, pictures=True),
-        legend=[(name, colour(name), shape(name)[1]) for name in schedulers],
+        looks={name: look(name) for name in schedulers},
+        ours=OURS,
         tone=_tone,
         below=RANGE,
     )
@@ -77,7 +78,7 @@ def page(benches: Sequence[Bench]) -> str:
 
 def _tone(text: str) -> str:
     """Return the class of a cell that holds a verdict."""
-    if text.startswith(MISSED):
+    if f"{MISSED} on " in text or text == MISSED:
         return "bad"
     return "good" if text == REACHED else ""
 
@@ -85,7 +86,7 @@ def _tone(text: str) -> str:
 def _sections(benches: Sequence[Bench], pictures: bool) -> list[Section]:
     sections = [Section(TITLE, 1, (LEAD,))]
     for bench in benches:
-        sections.append(_setting(bench))
+        sections.append(_setting(bench, pictures))
         sections += _goals(bench)
         sections += [_topology(bench, topology, pictures) for topology in bench.run.topologies]
         sections += _circumstances(bench)
@@ -102,13 +103,28 @@ def _concerns(bench: Bench, entry: Published) -> bool:
     return entry.topology in bench.run.topologies and entry.baseline in bench.run.schedulers
 
 
-def _setting(bench: Bench) -> Section:
+def _setting(bench: Bench, pictures: bool) -> Section:
     run = bench.run
     text = [run.summary, _progress(bench)]
     if run.refused:
         refused = "; ".join(f"{kind} ({why})" for kind, why in run.refused.items())
         text.append(f"NOT LIMITED: {refused}. The figures below were measured without that limit.")
-    return Section(run.setting, 2, tuple(text), (headline(bench),))
+    overview = (_overview(bench),) if pictures and bench.measurements else ()
+    return Section(run.setting, 2, tuple(text), (headline(bench),), pictures=overview)
+
+
+def _overview(bench: Bench) -> Picture:
+    names = bench.run.schedulers
+    baseline = "even" if "even" in names else names[0]
+    ratios = {
+        topology: {
+            name: found.spread
+            for name in names
+            if (found := bench.ratio(topology, name, baseline, THROUGHPUT))
+        }
+        for topology in bench.run.topologies
+    }
+    return Picture("All topologies", draw_overview(ratios, baseline))
 
 
 def _progress(bench: Bench) -> str:
@@ -128,7 +144,7 @@ def _goals(bench: Bench) -> Iterator[Section]:
     results = outcomes(bench)
     rows = [(str(goal), overall(each)) for goal, each in results]
     table = Table(("goal", "verdict"), tuple(rows), words=2)
-    points = tuple((str(goal), "; ".join(map(str, each))) for goal, each in results)
+    points = tuple((str(goal), details(each)) for goal, each in results)
     yield Section(f"Goals, {bench.run.setting}", 3, tables=(table,), points=points)
 
 
@@ -173,7 +189,7 @@ def _pictures(bench: Bench, topology: str) -> tuple[Picture, ...]:
     }
     return (
         Picture("Throughput", draw_dots(rates, "tuples per 10 s")),
-        Picture("Time of a tuple (TPT)", draw_dots(delays, "ms, mean")),
+        Picture("Time of a tuple (TPT)", draw_dots(delays, "mean, ms")),
         Picture(
             "Traffic and throughput",
             draw_scatter(traffic, "sent by all nodes, Mbit/s", "tuples per 10 s"),

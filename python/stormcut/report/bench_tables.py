@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stormcut.application.bench.summary import Spread
-from stormcut.report.bench_figures import Bench, absent, amount, between, median, share, spread_out
+from stormcut.report.bench_figures import (
+    OURS,
+    Bench,
+    absent,
+    amount,
+    between,
+    median,
+    share,
+    spread_out,
+)
 from stormcut.report.published import PUBLISHED, THROUGHPUT, Published, published
 from stormcut.report.tables import Table
 
-OURS = "cut"
 #: Rows of the headline that belong to the one above.
 RANGE = ("lowest", "highest")
 
