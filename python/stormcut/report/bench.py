@@ -24,34 +24,34 @@ LEAD = (
 )
 CAVEATS = (
     (
-        "Two cores carry everything",
-        "nodes, the services beside them and this measurement share the machine's two cores, "
-        "caches and memory bandwidth. Ratios between placements on one cluster mean something, "
-        "absolute rates do not.",
+        "One machine carries everything",
+        "nodes, the services beside them and the measuring share its few cores, caches and memory "
+        "bandwidth. Ratios between placements on one cluster mean something, absolute rates do "
+        "not.",
     ),
     (
         "No network between machines",
-        "nodes are joined by a bridge inside one kernel. Bandwidth is limited at each sender, but "
-        "a hop has hardly any latency, loses nothing and passes no switch that others load: tuple "
-        "times show queues and CPU, not distance.",
+        "nodes are joined by a bridge inside one kernel. Bandwidth is limited where each sends, "
+        "but a hop has hardly any latency and passes no switch that others load: tuple times show "
+        "queues and CPU, not distance.",
     ),
     (
-        "Limits come in slices",
-        "a CPU quota is spent within periods of 100 ms; a node that used its share up stands still "
-        "for the rest of the period. Percentiles below some 100 ms are shaped by that, and a busy "
-        "real core would behave otherwise.",
+        "CPU comes in slices",
+        "a quota is spent within periods of 100 ms; a node that used its share up stands still for "
+        "the rest of the period, as no real core does. That shapes tuple times up to a few hundred "
+        "milliseconds wherever a quota binds.",
     ),
     (
         "Warm processes",
         "schedulers take turns by stopping and continuing worker processes, so no window pays for "
         "starting workers or compiling code. What a change of placement costs is not in these "
-        "figures.",
+        "figures, and stopped workers keep their memory.",
     ),
     (
         "What it can show",
-        "which placement keeps more tuples on their node, how far that carries under a stated "
-        "limit of bandwidth or CPU, and which limit binds. How large the gain is on other "
-        "machines, rates and payloads it cannot.",
+        "which placement keeps more tuples on their node, and how far that carries under stated "
+        "limits, rates and payloads. It cannot show how large the gain is with others, or on "
+        "machines of their own.",
     ),
 )
 
@@ -91,7 +91,7 @@ def _sections(benches: Sequence[Bench], pictures: bool) -> list[Section]:
         sections += [_topology(bench, topology, pictures) for topology in bench.run.topologies]
         sections += _circumstances(bench)
     sections.append(
-        Section("What two cores under the containers can and cannot show", 2, points=CAVEATS)
+        Section("What containers on one machine can and cannot show", 2, points=CAVEATS)
     )
     entries = [e for e in PUBLISHED if any(_concerns(bench, e) for bench in benches)]
     if entries:
@@ -209,14 +209,14 @@ def _circumstances(bench: Bench) -> Iterator[Section]:
 
 
 def _sources(entries: Sequence[Published]) -> Section:
-    points = tuple(
-        (
-            f"{entry.topology}, {entry.scheduler} against {entry.baseline}",
-            f"{entry.metric} {entry.printed} ({between(entry.least, entry.most)}); "
-            f"{entry.setting}; {entry.place}",
-        )
-        for entry in entries
-    )
+    """Return what was printed; figures given for several topologies at once only once."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for entry in entries:
+        term = f"{entry.scheduler} against {entry.baseline}"
+        ratio = between(entry.least, entry.most)
+        text = f"{entry.metric} {entry.printed}, {ratio} times; {entry.setting}; {entry.place}"
+        alike.setdefault((term, text), []).append(entry.topology)
+    points = tuple((f"{', '.join(on)}: {term}", text) for (term, text), on in alike.items())
     text = (
         "On the papers' own clusters, which differ from this one in everything but the idea; "
         "averages without spread."

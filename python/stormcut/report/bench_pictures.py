@@ -163,7 +163,7 @@ def _emphasise(labels: Sequence[Any], names: Sequence[str]) -> None:
 
 
 def _svg(figure: Any, label: str) -> str:
-    """Return a figure to stand inside a page: its text in the page's colours, no ids of its own."""
+    """Return a figure to stand inside a page, with that page's colours and font."""
     from matplotlib import rc_context
 
     buffer = BytesIO()
@@ -176,5 +176,7 @@ def _svg(figure: Any, label: str) -> str:
     text = re.sub(r' (width|height)="[\d.]+pt"', "", text, count=2)
     # Several pictures in one page must not repeat an id; groups' ids are referred to by nothing.
     text = re.sub(r'<g id="[^"]*"', "<g", text)
+    text = re.sub(r'="[^"]*"', lambda found: re.sub(r"(\.\d\d)\d+", r"\1", found[0]), text)
+    text = re.sub(r' ?font-family: [^;"]*;', "", text)
     text = text.replace(_INK, "currentColor").replace(_RULE, "var(--rule)")
     return text.replace("<svg ", f'<svg role="img" aria-label="{escape(label)}" ', 1)

@@ -33,7 +33,10 @@ def headline(bench: Bench) -> Table:
         spreads = [each.tuples_per_10s for each in summaries]
         rows.append((topology, *map(median, spreads)))
         rows += [(end, *(_end(each, end) for each in spreads)) for end in RANGE]
-    caption = "Tuples per 10 s, median, lowest and highest of the windows; -: not measured."
+    caption = (
+        "Tuples per 10 s, median, lowest and highest of the windows; -: not measured, refused or "
+        "unsteady, as said at the topology."
+    )
     return Table(("topology", *bench.run.schedulers), tuple(rows), caption)
 
 
