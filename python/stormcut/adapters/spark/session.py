@@ -8,6 +8,7 @@ import signal
 import subprocess
 import tempfile
 import threading
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -27,6 +28,8 @@ SHUFFLE_PARTITIONS = 4
 _STOP_SECONDS = 20
 # A run lasts seconds: the second compiler costs as much CPU as it saves only in long ones.
 _FAST_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+_PANDAS = "PySpark does not yet fully support pandas"
 
 _LOG4J = """\
 rootLogger.level = error
@@ -63,7 +66,9 @@ def spark_session(master: str = "local[*]") -> Iterator[SparkSession]:
     folder = Path(tempfile.mkdtemp(prefix="stormcut-spark-"))
     before = set(os.environ)
     try:
-        with (folder / "spark.log").open("w+b") as log:
+        with (folder / "spark.log").open("w+b") as log, warnings.catch_warnings():
+            # No pandas is used here; pyspark looks at it all the same.
+            warnings.filterwarnings("ignore", _PANDAS, FutureWarning)
             gateway = _launch(folder, log, master)
             try:
                 yield _start(gateway, folder, log, master)

@@ -1,0 +1,281 @@
+"""The folder of a bench: what the run is, and a line for each placement and cell as it is made."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from stormcut.adapters.json_document import Value, optional, parse_json, read_json, write_text
+from stormcut.application.bench.cells import Cell, Measurement, Placed, Run
+from stormcut.model.errors import InvalidInput
+
+VERSION = 1
+#: Facts that may be others when a bench is resumed; the first ones are kept.
+PASSING_FACTS = frozenset({"command", "day"})
+MOST_REPETITIONS = 10_000
+
+_RUN, _CELLS, _PLACEMENTS = "run.json", "cells.jsonl", "placements.jsonl"
+
+T = TypeVar("T")
+
+
+class Journal:
+    """A bench as far as it has come.
+
+    Attributes
+    ----------
+    folder : Path
+    run : Run
+        As it is on the disk.
+    notes : tuple of str
+        What reading had to leave out, for people.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Read a bench's folder.
+
+        Raises
+        ------
+        InvalidInput
+            There is no bench, or a file is damaged; names file and line.
+        """
+        self.folder = folder
+        self.run = _read_run(folder / _RUN)
+        self.notes: tuple[str, ...] = ()
+        self._placements = {
+            (each.topology, each.scheduler): each for each in self._read(_PLACEMENTS, _placed)
+        }
+        self._measurements = {each.cell: each for each in self._read(_CELLS, self._measurement)}
+
+    @classmethod
+    def open(cls, folder: Path, run: Run) -> Journal:
+        """Return a new bench's journal, or the one of an interrupted bench to go on with.
+
+        More repetitions and more topologies than before are welcome.
+
+        Raises
+        ------
+        InvalidInput
+            The folder holds another bench, or damaged files, or cannot be written.
+        """
+        _make(folder)
+        if not (folder / _RUN).exists():
+            if any((folder / name).exists() for name in (_CELLS, _PLACEMENTS)):
+                raise InvalidInput(f"has cells of a bench but no {_RUN}", str(folder))
+            _write_run(folder / _RUN, run)
+            return cls(folder)
+        journal = cls(folder)
+        journal._go_on(run)
+        return journal
+
+    def placements(self) -> list[Placed]:
+        """Return each scheduler's placement of each topology as it was added last."""
+        return list(self._placements.values())
+
+    def measurements(self) -> list[Measurement]:
+        """Return the measured cells in the order of measuring."""
+        return list(self._measurements.values())
+
+    def add_placement(self, placed: Placed) -> None:
+        """Append a placement; it replaces an earlier one of the same scheduler and topology."""
+        _append(self.folder / _PLACEMENTS, asdict(placed))
+        self._placements[placed.topology, placed.scheduler] = placed
+
+    def add_measurement(self, measurement: Measurement) -> None:
+        """Append a measured cell; it replaces an earlier one of the same cell."""
+        _append(self.folder / _CELLS, asdict(measurement))
+        self._measurements[measurement.cell] = measurement
+
+    def _go_on(self, run: Run) -> None:
+        run = _as_read(run)
+        difference = _difference(self.run, run)
+        if difference:
+            what = f"holds another bench: {difference}; choose another folder"
+            raise InvalidInput(what, str(self.folder))
+        passing = {k: v for k, v in self.run.facts.items() if k in PASSING_FACTS}
+        self.run = replace(run, facts={**run.facts, **passing})
+        _write_run(self.folder / _RUN, self.run)
+
+    def _measurement(self, value: Value) -> Measurement:
+        measurement = _measurement(value)
+        if not _belongs(measurement.cell, self.run):
+            value.fail("is no cell of this bench")
+        return measurement
+
+    def _read(self, name: str, read: Callable[[Value], T]) -> Iterator[T]:
+        path = self.folder / name
+        lines = _content(path).split(b"\n")
+        if lines.pop():
+            self.notes += (f"{path}, line {len(lines) + 1}: cut off, left out",)
+        for number, line in enumerate(lines, start=1):
+            where = f"{path}, line {number}"
+            value = parse_json(line, where)
+            try:
+                yield read(value)
+            except InvalidInput as error:
+                raise InvalidInput(str(error), where) from None
+
+
+def _belongs(cell: Cell, run: Run) -> bool:
+    return (
+        cell.topology in run.topologies
+        and cell.scheduler in run.schedulers
+        and cell.repetition <= run.repetitions
+    )
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInput(f"cannot be made: {error.strerror}", str(folder)) from None
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise InvalidInput(f"cannot be read: {error.strerror}", str(path)) from None
+
+
+def _append(path: Path, document: Mapping[str, Any]) -> None:
+    """Append a line that is on the disk when this returns; a line cut off before goes."""
+    line = json.dumps(document, allow_nan=False).encode() + b"\n"
+    try:
+        with path.open("a+b") as file:
+            file.seek(0)
+            file.truncate(file.read().rfind(b"\n") + 1)
+            file.write(line)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise InvalidInput(f"cannot be written: {error.strerror}", str(path)) from None
+
+
+def _difference(old: Run, new: Run) -> str:
+    """Return the first thing in which a run cannot go on with an older one, in words."""
+    if old.setting != new.setting:
+        return f"its setting is {old.setting}, not {new.setting}"
+    if old.schedulers != new.schedulers:
+        return f"its schedulers are {', '.join(old.schedulers)}, not {', '.join(new.schedulers)}"
+    if missing := [each for each in old.topologies if each not in new.topologies]:
+        return f"it has {', '.join(missing)} too"
+    if old.repetitions > new.repetitions:
+        return f"it has {old.repetitions} repetitions, not {new.repetitions}"
+    for topology, options in old.options.items():
+        if different := _first_change(options, new.options.get(topology, {})):
+            return f"{topology} has {different}"
+    facts = ({k: v for k, v in run.facts.items() if k not in PASSING_FACTS} for run in (old, new))
+    if different := _first_change(*facts):
+        return f"it has {different}"
+    if different := _first_change(old.refused, new.refused):
+        return f"limits were refused otherwise: {different}"
+    return ""
+
+
+def _first_change(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    for key in sorted({*old, *new}):
+        before, now = (side.get(key, "nothing") for side in (old, new))
+        if before != now:
+            return f"{key} {before}, not {now}"
+    return ""
+
+
+def _as_read(run: Run) -> Run:
+    """Return a run as it is after it was written and read: tuples in options are lists."""
+    return _run(Value(json.loads(json.dumps(_run_document(run))), ""))
+
+
+def _run_document(run: Run) -> dict[str, Any]:
+    return {"version": VERSION, **asdict(run)}
+
+
+def _write_run(path: Path, run: Run) -> None:
+    write_text(path, json.dumps(_run_document(run), indent=2) + "\n")
+
+
+def _read_run(path: Path) -> Run:
+    if not path.parent.is_dir() or not path.exists():
+        raise InvalidInput(f"holds no bench: there is no {_RUN}", str(path.parent))
+    value = read_json(path)
+    try:
+        return _run(value)
+    except InvalidInput as error:
+        raise InvalidInput(str(error), str(path)) from None
+
+
+def _run(value: Value) -> Run:
+    if "version" in value.members() and value.members()["version"].raw != VERSION:
+        value.members()["version"].mismatch(f"{VERSION}: another stormcut wrote this")
+    keys = value.keys(("version", *_names(Run)))
+    return Run(
+        setting=keys["setting"].name(),
+        summary=_text(keys["summary"]),
+        schedulers=_texts(keys["schedulers"]),
+        topologies=_texts(keys["topologies"]),
+        repetitions=keys["repetitions"].integer(1, MOST_REPETITIONS),
+        options={
+            topology: {key: option.raw for key, option in options.members().items()}
+            for topology, options in keys["options"].members().items()
+        },
+        facts={key: _text(fact) for key, fact in keys["facts"].members().items()},
+        refused={key: _text(why) for key, why in keys["refused"].members().items()},
+    )
+
+
+def _placed(value: Value) -> Placed:
+    keys = value.keys(_names(Placed))
+    return Placed(
+        topology=keys["topology"].name(),
+        scheduler=keys["scheduler"].name(),
+        refusal=_text(keys["refusal"]),
+        nodes=_texts(keys["nodes"]),
+        predicted_between=keys["predicted_between"].amount(),
+        predicted_total=keys["predicted_total"].amount(),
+        kept=optional(keys["kept"], Value.amount),
+    )
+
+
+def _measurement(value: Value) -> Measurement:
+    keys = value.keys(_names(Measurement))
+    cell = keys["cell"].keys(_names(Cell))
+    return Measurement(
+        cell=Cell(
+            cell["topology"].name(),
+            cell["repetition"].integer(1, MOST_REPETITIONS),
+            cell["scheduler"].name(),
+        ),
+        begin=keys["begin"].amount(),
+        end=keys["end"].amount(),
+        tuples_per_10s=keys["tuples_per_10s"].amount(),
+        mean_ms=optional(keys["mean_ms"], Value.amount),
+        p50_ms=optional(keys["p50_ms"], Value.amount),
+        p95_ms=optional(keys["p95_ms"], Value.amount),
+        p99_ms=optional(keys["p99_ms"], Value.amount),
+        sent_mbit_s=keys["sent_mbit_s"].amount(),
+        node_cores=tuple(each.amount() for each in keys["node_cores"].items()),
+        other_cores=keys["other_cores"].amount(),
+        replayed=keys["replayed"].integer(0, 10**15),
+        unsteady=_text(keys["unsteady"]),
+    )
+
+
+def _names(of: type[Any]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(of))
+
+
+def _texts(value: Value) -> tuple[str, ...]:
+    return tuple(each.name() for each in value.items())
+
+
+def _text(value: Value) -> str:
+    """Return a text, which may be empty."""
+    if not isinstance(value.raw, str):
+        value.mismatch("a text")
+    return value.raw

@@ -1,0 +1,137 @@
+"""A bench's folder: what is added is read again, also after a kill; other benches stay out."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from bench_runs import PLACED, REFUSED, RUN, measured
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stormcut.adapters.bench_journal import Journal
+from stormcut.model.errors import InvalidInput
+
+
+def test_what_is_added_is_read_again(tmp_path: Path) -> None:
+    journal = Journal.open(tmp_path / "a" / "run", RUN)
+    journal.add_placement(PLACED)
+    journal.add_placement(REFUSED)
+    journal.add_measurement(measured())
+    journal.add_measurement(measured("even", unsteady="still rising after 20 s"))
+    journal.add_placement(replace(PLACED, kept=0.75))
+    again = Journal(journal.folder)
+    for each in (journal, again):
+        assert each.placements() == [replace(PLACED, kept=0.75), REFUSED]
+        assert each.measurements() == [
+            measured(),
+            measured("even", unsteady="still rising after 20 s"),
+        ]
+    assert again.run == replace(RUN, options={"linear": {"rate": 0, "scale": 1.5, "steps": [1, 2]}})
+    assert again.notes == ()
+
+
+@given(st.integers(1, 600))
+def test_a_line_cut_off_by_a_kill_is_left_out_and_then_replaced(
+    tmp_path_factory: pytest.TempPathFactory, lost: int
+) -> None:
+    folder = tmp_path_factory.mktemp("run")
+    journal = Journal.open(folder, RUN)
+    for repetition in (1, 2, 3):
+        journal.add_measurement(measured(repetition=repetition))
+    cells = folder / "cells.jsonl"
+    content = cells.read_bytes()[:-lost]
+    cells.write_bytes(content)
+    whole = content.count(b"\n")
+    again = Journal.open(folder, RUN)
+    assert [each.cell.repetition for each in again.measurements()] == [1, 2, 3][:whole]
+    cut_off = bool(content) and not content.endswith(b"\n")
+    assert again.notes == ((f"{cells}, line {whole + 1}: cut off, left out",) if cut_off else ())
+    for repetition in (1, 2, 3)[whole:]:
+        again.add_measurement(measured(repetition=repetition))
+    assert cells.read_bytes().count(b"\n") == 3
+    assert Journal(folder).measurements() == [measured(repetition=n) for n in (1, 2, 3)]
+
+
+def test_a_bench_goes_on_with_more_repetitions_and_topologies(tmp_path: Path) -> None:
+    Journal.open(tmp_path, RUN).add_measurement(measured())
+    later = {**RUN.facts, "day": "2026-11-22", "command": "stormcut bench --repetitions 5"}
+    grown = replace(RUN, repetitions=5, topologies=("linear", "star", "diamond"), facts=later)
+    journal = Journal.open(tmp_path, grown)
+    assert journal.measurements() == [measured()]
+    again = Journal(tmp_path).run
+    assert (again.repetitions, again.topologies) == (5, ("linear", "star", "diamond"))
+    assert again.facts == RUN.facts
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"setting": "cpu-bound"}, "its setting is network-bound, not cpu-bound"),
+        ({"schedulers": ("cut",)}, "its schedulers are even, cut, not cut"),
+        ({"topologies": ("star",)}, "it has linear too"),
+        ({"repetitions": 2}, "it has 3 repetitions, not 2"),
+        (
+            {"options": {"linear": {"rate": 9, "scale": 1.5, "steps": (1, 2)}}},
+            "linear has rate 0, not 9",
+        ),
+        ({"facts": {"limits": "1 core"}}, "it has limits 0.3 cores, not 1 core"),
+        ({"refused": {}}, "limits were refused otherwise: cpu no permission, not nothing"),
+    ],
+)
+def test_another_bench_does_not_go_into_the_same_folder(
+    tmp_path: Path, changes: dict[str, object], what: str
+) -> None:
+    Journal.open(tmp_path, RUN)
+    before = (tmp_path / "run.json").read_bytes()
+    with pytest.raises(InvalidInput) as error:
+        Journal.open(tmp_path, replace(RUN, **changes))
+    assert str(error.value) == f"{tmp_path}: holds another bench: {what}; choose another folder"
+    assert (tmp_path / "run.json").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        (b"nonsense", "is not JSON: Expecting value at line 1, column 1"),
+        (b"[]", "must be an object, not a list"),
+        (b"{}", 'missing key "cell"'),
+        (b'"replayed": 2', "replayed: must be a whole number"),
+        (b'"repetition": 1', "cell.repetition: must be a whole number from 1 to"),
+        (b'"scheduler": "cut"', "is no cell of this bench"),
+    ],
+)
+def test_a_damaged_line_is_named(tmp_path: Path, line: bytes, what: str) -> None:
+    journal = Journal.open(tmp_path, RUN)
+    journal.add_measurement(measured("even"))
+    journal.add_measurement(measured())
+    cells = tmp_path / "cells.jsonl"
+    first, second = cells.read_bytes().splitlines()
+    if b": " in line:
+        key, _, value = line.partition(b": ")
+        other = b'"other"' if value.startswith(b'"') else b"-1"
+        line = second.replace(line, key + b": " + other)
+    cells.write_bytes(b"\n".join([first, line, second, b""]))
+    with pytest.raises(InvalidInput) as error:
+        Journal(tmp_path)
+    assert str(error.value).startswith(f"{cells}, line 2: {what}")
+    assert "\n" not in str(error.value)
+
+
+def test_run_json_of_another_version_is_refused(tmp_path: Path) -> None:
+    Journal.open(tmp_path, RUN)
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "version": 2}))
+    with pytest.raises(InvalidInput) as error:
+        Journal(tmp_path)
+    assert str(error.value) == f"{path}: version: must be 1: another stormcut wrote this, not 2"
+
+
+def test_folders_that_are_no_bench(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"holds no bench: there is no run.json"):
+        Journal(tmp_path / "missing")
+    (tmp_path / "cells.jsonl").write_text("")
+    with pytest.raises(InvalidInput, match=r"has cells of a bench but no run.json"):
+        Journal.open(tmp_path, RUN)
+    with pytest.raises(InvalidInput, match=r"cannot be made"):
+        Journal.open(tmp_path / "cells.jsonl", RUN)
