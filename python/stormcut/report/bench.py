@@ -7,11 +7,11 @@ from importlib.resources import files
 
 from jinja2 import Environment, StrictUndefined
 
-from stormcut.report.bench_figures import Bench, between
-from stormcut.report.bench_goals import MISSED, REACHED, outcomes, overall
-from stormcut.report.bench_pictures import colour, draw_dots, draw_scatter, shape
+from stormcut.report.bench_figures import OURS, Bench, between
+from stormcut.report.bench_goals import MISSED, REACHED, details, outcomes, overall
+from stormcut.report.bench_pictures import draw_dots, draw_overview, draw_scatter, look
 from stormcut.report.bench_tables import RANGE, headline, ratios, repeated, times
-from stormcut.report.published import PUBLISHED, Published
+from stormcut.report.published import PUBLISHED, THROUGHPUT, Published
 from stormcut.report.tables import Picture, Section, Table
 from stormcut.report.tables import markdown as as_markdown
 
@@ -24,34 +24,34 @@ LEAD = (
 )
 CAVEATS = (
     (
-        "Two cores carry everything",
-        "nodes, the services beside them and this measurement share the machine's two cores, "
-        "caches and memory bandwidth. Ratios between placements on one cluster mean something, "
-        "absolute rates do not.",
+        "One machine carries everything",
+        "nodes, the services beside them and the measuring share its few cores, caches and memory "
+        "bandwidth. Ratios between placements on one cluster mean something, absolute rates do "
+        "not.",
     ),
     (
         "No network between machines",
-        "nodes are joined by a bridge inside one kernel. Bandwidth is limited at each sender, but "
-        "a hop has hardly any latency, loses nothing and passes no switch that others load: tuple "
-        "times show queues and CPU, not distance.",
+        "nodes are joined by a bridge inside one kernel. Bandwidth is limited where each sends, "
+        "but a hop has hardly any latency and passes no switch that others load: tuple times show "
+        "queues and CPU, not distance.",
     ),
     (
-        "Limits come in slices",
-        "a CPU quota is spent within periods of 100 ms; a node that used its share up stands still "
-        "for the rest of the period. Percentiles below some 100 ms are shaped by that, and a busy "
-        "real core would behave otherwise.",
+        "CPU comes in slices",
+        "a quota is spent within periods of 100 ms; a node that used its share up stands still for "
+        "the rest of the period, as no real core does. That shapes tuple times up to a few hundred "
+        "milliseconds wherever a quota binds.",
     ),
     (
         "Warm processes",
         "schedulers take turns by stopping and continuing worker processes, so no window pays for "
         "starting workers or compiling code. What a change of placement costs is not in these "
-        "figures.",
+        "figures, and stopped workers keep their memory.",
     ),
     (
         "What it can show",
-        "which placement keeps more tuples on their node, how far that carries under a stated "
-        "limit of bandwidth or CPU, and which limit binds. How large the gain is on other "
-        "machines, rates and payloads it cannot.",
+        "which placement keeps more tuples on their node, and how far that carries under stated "
+        "limits, rates and payloads. It cannot show how large the gain is with others, or on "
+        "machines of their own.",
     ),
 )
 
@@ -69,7 +69,8 @@ def page(benches: Sequence[Bench]) -> str:
     return environment.from_string(template).render(
         title=TITLE,
         sections=_sections(benches, pictures=True),
-        legend=[(name, colour(name), shape(name)[1]) for name in schedulers],
+        looks={name: look(name) for name in schedulers},
+        ours=OURS,
         tone=_tone,
         below=RANGE,
     )
@@ -77,7 +78,7 @@ def page(benches: Sequence[Bench]) -> str:
 
 def _tone(text: str) -> str:
     """Return the class of a cell that holds a verdict."""
-    if text.startswith(MISSED):
+    if f"{MISSED} on " in text or text == MISSED:
         return "bad"
     return "good" if text == REACHED else ""
 
@@ -85,12 +86,12 @@ def _tone(text: str) -> str:
 def _sections(benches: Sequence[Bench], pictures: bool) -> list[Section]:
     sections = [Section(TITLE, 1, (LEAD,))]
     for bench in benches:
-        sections.append(_setting(bench))
+        sections.append(_setting(bench, pictures))
         sections += _goals(bench)
         sections += [_topology(bench, topology, pictures) for topology in bench.run.topologies]
         sections += _circumstances(bench)
     sections.append(
-        Section("What two cores under the containers can and cannot show", 2, points=CAVEATS)
+        Section("What containers on one machine can and cannot show", 2, points=CAVEATS)
     )
     entries = [e for e in PUBLISHED if any(_concerns(bench, e) for bench in benches)]
     if entries:
@@ -102,13 +103,28 @@ def _concerns(bench: Bench, entry: Published) -> bool:
     return entry.topology in bench.run.topologies and entry.baseline in bench.run.schedulers
 
 
-def _setting(bench: Bench) -> Section:
+def _setting(bench: Bench, pictures: bool) -> Section:
     run = bench.run
     text = [run.summary, _progress(bench)]
     if run.refused:
         refused = "; ".join(f"{kind} ({why})" for kind, why in run.refused.items())
         text.append(f"NOT LIMITED: {refused}. The figures below were measured without that limit.")
-    return Section(run.setting, 2, tuple(text), (headline(bench),))
+    overview = (_overview(bench),) if pictures and bench.measurements else ()
+    return Section(run.setting, 2, tuple(text), (headline(bench),), pictures=overview)
+
+
+def _overview(bench: Bench) -> Picture:
+    names = bench.run.schedulers
+    baseline = "even" if "even" in names else names[0]
+    ratios = {
+        topology: {
+            name: found.spread
+            for name in names
+            if (found := bench.ratio(topology, name, baseline, THROUGHPUT))
+        }
+        for topology in bench.run.topologies
+    }
+    return Picture("All topologies", draw_overview(ratios, baseline))
 
 
 def _progress(bench: Bench) -> str:
@@ -128,7 +144,7 @@ def _goals(bench: Bench) -> Iterator[Section]:
     results = outcomes(bench)
     rows = [(str(goal), overall(each)) for goal, each in results]
     table = Table(("goal", "verdict"), tuple(rows), words=2)
-    points = tuple((str(goal), "; ".join(map(str, each))) for goal, each in results)
+    points = tuple((str(goal), details(each)) for goal, each in results)
     yield Section(f"Goals, {bench.run.setting}", 3, tables=(table,), points=points)
 
 
@@ -173,7 +189,7 @@ def _pictures(bench: Bench, topology: str) -> tuple[Picture, ...]:
     }
     return (
         Picture("Throughput", draw_dots(rates, "tuples per 10 s")),
-        Picture("Time of a tuple (TPT)", draw_dots(delays, "ms, mean")),
+        Picture("Time of a tuple (TPT)", draw_dots(delays, "mean, ms")),
         Picture(
             "Traffic and throughput",
             draw_scatter(traffic, "sent by all nodes, Mbit/s", "tuples per 10 s"),
@@ -193,14 +209,14 @@ def _circumstances(bench: Bench) -> Iterator[Section]:
 
 
 def _sources(entries: Sequence[Published]) -> Section:
-    points = tuple(
-        (
-            f"{entry.topology}, {entry.scheduler} against {entry.baseline}",
-            f"{entry.metric} {entry.printed} ({between(entry.least, entry.most)}); "
-            f"{entry.setting}; {entry.place}",
-        )
-        for entry in entries
-    )
+    """Return what was printed; figures given for several topologies at once only once."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for entry in entries:
+        term = f"{entry.scheduler} against {entry.baseline}"
+        ratio = between(entry.least, entry.most)
+        text = f"{entry.metric} {entry.printed}, {ratio} times; {entry.setting}; {entry.place}"
+        alike.setdefault((term, text), []).append(entry.topology)
+    points = tuple((f"{', '.join(on)}: {term}", text) for (term, text), on in alike.items())
     text = (
         "On the papers' own clusters, which differ from this one in everything but the idea; "
         "averages without spread."

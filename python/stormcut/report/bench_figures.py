@@ -11,6 +11,9 @@ from stormcut.application.bench.summary import Ratio, Spread, Summary, mean_ms, 
 from stormcut.application.bench.summary import tuples_per_10s as throughput
 from stormcut.report.published import TUPLE_TIME
 
+#: The scheduler that the others are compared with.
+OURS = "cut"
+
 
 @dataclass(frozen=True)
 class Bench:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stormcut.application.bench.summary import ENOUGH_PAIRS, Ratio
+from stormcut.application.bench.summary import Ratio
 from stormcut.report.bench_figures import Bench, spread_out
 from stormcut.report.published import THROUGHPUT, TUPLE_TIME
 
@@ -28,7 +29,7 @@ class Goal:
     ----------
     bound : float or None
         Throughput must be so many times the baseline's or more, a tuple's time so many times or
-        less. None: not below it beyond noise, that is, in some repetition at least as high.
+        less. None: not below it beyond noise; all pairs below, but too few of them, shows nothing.
     topologies : tuple of str
         Where it is asked; empty: on all topologies of the run.
     """
@@ -52,8 +53,8 @@ class Goal:
         if ratio is None:
             return UNKNOWN
         if self.bound is None:
-            if ratio.spread.highest < 1 and ratio.pairs < ENOUGH_PAIRS:
-                return f"{UNKNOWN} often enough"
+            if ratio.spread.highest < 1 and not ratio.beyond_noise:
+                return UNKNOWN
             reached = ratio.spread.highest >= 1
         elif self.metric == TUPLE_TIME:
             reached = ratio.spread.median <= self.bound
@@ -75,11 +76,6 @@ class Outcome:
         """Return reached, missed or not measured."""
         return self.goal.verdict(self.ratio)
 
-    def __str__(self) -> str:
-        if self.ratio is None:
-            return f"{self.topology} {self.verdict}"
-        return f"{self.topology} {spread_out(self.ratio.spread)} {self.verdict}"
-
 
 _APPLICATIONS = ("load_prediction", "taxi", *MICRO)
 #: Asked where bandwidth is what is scarce, which a setting's name says: ``network-...``.
@@ -97,7 +93,7 @@ EVERYWHERE = (
 )
 
 
-def outcomes(bench: Bench) -> list[tuple[Goal, list[Outcome]]]:
+def outcomes(bench: Bench) -> list[tuple[Goal, Sequence[Outcome]]]:
     """Return each goal of the bench's setting with how it went on each topology."""
     asked = NETWORK_BOUND if bench.run.setting.startswith("network") else ()
     return [(goal, _results(bench, goal)) for goal in (*asked, *EVERYWHERE)]
@@ -111,14 +107,24 @@ def _results(bench: Bench, goal: Goal) -> list[Outcome]:
     ]
 
 
-def overall(results: list[Outcome]) -> str:
-    """Return the verdict over all topologies: missed if on any, reached only if on all."""
+def overall(results: Sequence[Outcome]) -> str:
+    """Return the verdict over all topologies: one word if it is the same on all."""
     verdicts = [outcome.verdict for outcome in results]
-    reached, missed = verdicts.count(REACHED), verdicts.count(MISSED)
-    if missed:
-        return f"{MISSED} on {missed} of {len(verdicts)}"
-    if reached == len(verdicts):
-        return REACHED
-    return (
-        f"{REACHED} on {reached} of {len(verdicts)}, the others {UNKNOWN}" if reached else UNKNOWN
-    )
+    counts = {each: verdicts.count(each) for each in (REACHED, MISSED, UNKNOWN)}
+    found = {each: count for each, count in counts.items() if count}
+    if len(found) == 1:
+        return next(iter(found))
+    return ", ".join(f"{each} on {count}" for each, count in found.items())
+
+
+def details(results: Sequence[Outcome]) -> str:
+    """Return the ratio and verdict of each topology, those without a ratio last."""
+    parts = [
+        f"{each.topology} {spread_out(each.ratio.spread)} {each.verdict}"
+        for each in results
+        if each.ratio is not None
+    ]
+    absent = [each.topology for each in results if each.ratio is None]
+    if absent:
+        parts.append(f"{UNKNOWN}: {', '.join(absent)}")
+    return "; ".join(parts)

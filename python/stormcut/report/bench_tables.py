@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stormcut.application.bench.summary import Spread
-from stormcut.report.bench_figures import Bench, absent, amount, between, median, share, spread_out
+from stormcut.report.bench_figures import (
+    OURS,
+    Bench,
+    absent,
+    amount,
+    between,
+    median,
+    share,
+    spread_out,
+)
 from stormcut.report.published import PUBLISHED, THROUGHPUT, Published, published
 from stormcut.report.tables import Table
 
-OURS = "cut"
 #: Rows of the headline that belong to the one above.
 RANGE = ("lowest", "highest")
 
@@ -25,7 +33,10 @@ def headline(bench: Bench) -> Table:
         spreads = [each.tuples_per_10s for each in summaries]
         rows.append((topology, *map(median, spreads)))
         rows += [(end, *(_end(each, end) for each in spreads)) for end in RANGE]
-    caption = "Tuples per 10 s, median, lowest and highest of the windows; -: not measured."
+    caption = (
+        "Tuples per 10 s, median, lowest and highest of the windows; -: not measured, refused or "
+        "unsteady, as said at the topology."
+    )
     return Table(("topology", *bench.run.schedulers), tuple(rows), caption)
 
 

@@ -21,11 +21,13 @@ STEP_S = 2.0
 DRIFT = 0.15
 #: That many steps must agree before a window begins.
 SETTLED_STEPS = 3
+#: Whether a rate that does not settle rises or falls is seen in so many steps.
+TREND_STEPS = 5
 #: A step with less than this share of the mean rate is a stall.
 STALL = 1 / 3
 #: A source that does not report for so long has lost its tuples, or its processor.
 SILENCE_S = 3 * STEP_S
-#: A difference of so many standard deviations of counts is no longer chance.
+#: What is so many standard deviations away is no longer chance.
 CHANCE = 3.0
 #: Latency bucket b reaches up to this to the power of b, in ms; the topologies' `rig.latency`.
 GROWTH = 1.05
@@ -125,17 +127,18 @@ def settled(rates: Sequence[float]) -> bool:
 
 
 def why_unsettled(rates: Sequence[float], waited_s: float) -> str:
-    """Return in words what the last steps do that are not `settled`."""
-    last = rates[-SETTLED_STEPS:]
+    """Return in words why the rate has not settled.
+
+    Empty if it only swings: a window over it is fair, and tells by itself whether it stalls.
+    """
+    last = rates[-TREND_STEPS:]
     after = f"after {waited_s:.0f} s"
     if len(last) < SETTLED_STEPS:
         return f"not all sources report {after}"
     if not any(last):
         return f"nothing is acknowledged {after}"
-    if abs(last[-1] - last[0]) > _room(last):
-        return f"still {'rising' if last[-1] > last[0] else 'falling'} {after}"
-    swing = (max(last) - min(last)) / statistics.mean(last)
-    return f"still swings by {swing:.0%} {after}"
+    trend = _trend(last)
+    return f"still {'rising' if trend > 0 else 'falling'} {after}" if trend else ""
 
 
 def mean(buckets: Mapping[int, int]) -> float | None:
@@ -174,7 +177,7 @@ def _unsteady(series: Series, begin: float, end: float) -> str:
         silence = _silence(samples, begin, end)
         if silence > SILENCE_S:
             return f"no report of {task} for {silence:.0f} s"
-    return _stall(steps) or _drift(series, begin, end)
+    return _stall(steps) or _drift(steps)
 
 
 def _stall(steps: Sequence[float]) -> str:
@@ -184,18 +187,27 @@ def _stall(steps: Sequence[float]) -> str:
     return f"stalled: its slowest {STEP_S:.0f} s had {slowest / usual:.0%} of the mean rate"
 
 
-def _drift(series: Series, begin: float, end: float) -> str:
-    middle = (begin + end) / 2
-    half_s = middle - begin
-    halves = [
-        sum(_acked(samples, *half) for samples in series.values()) / half_s
-        for half in pairwise((begin, middle, end))
-    ]
-    change = halves[1] - halves[0]
-    if abs(change) <= max(DRIFT * statistics.mean(halves), _chance(halves, half_s)):
-        return ""
-    word = "rises" if change > 0 else "falls"
-    return f"the rate {word} by {abs(change) / statistics.mean(halves):.0%} from half to half"
+def _drift(steps: Sequence[float]) -> str:
+    trend = _trend(steps)
+    word = "rises" if trend > 0 else "falls"
+    return f"the rate {word} by {abs(trend):.0%} from half to half" if trend else ""
+
+
+def _trend(steps: Sequence[float]) -> float:
+    """Return by which share of their mean steps change from half to half, 0 if by little.
+
+    Half to half of the line through them: a change that is small beside how far the steps lie from
+    that line is noise, however large it is.
+    """
+    if len(steps) < SETTLED_STEPS:
+        return 0.0
+    at = range(len(steps))
+    slope, start = statistics.linear_regression(at, steps)
+    off = sum((step - start - slope * x) ** 2 for x, step in zip(at, steps, strict=True))
+    width = statistics.pvariance(at) * len(steps)
+    deviation = math.sqrt(off / (len(steps) - 2) / width)
+    change = slope * len(steps) / 2 / statistics.mean(steps)
+    return change if abs(change) > DRIFT and abs(slope) > CHANCE * deviation else 0.0
 
 
 def _room(steps: Sequence[float]) -> float:

@@ -1,0 +1,203 @@
+"""A bench's pages. All measurements are made up (`bench_data`): no run stands behind them."""
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+from bench_data import SCHEDULERS, bench, measurement, placed, run
+
+from stormcut.adapters.home import topologies as project
+from stormcut.placement.registry import ALGORITHMS
+from stormcut.report.bench import markdown, page
+from stormcut.report.bench_figures import Bench
+from stormcut.report.bench_goals import MISSED, REACHED, UNKNOWN, details, outcomes, overall
+from stormcut.report.published import PUBLISHED, THROUGHPUT, TUPLE_TIME, published
+
+
+def verdicts(shown: Bench) -> dict[str, str]:
+    return {str(goal): overall(each) for goal, each in outcomes(shown)}
+
+
+def two(rates: dict[str, list[float]], topology: str = "linear", setting: str = "cpu") -> Bench:
+    """Return a bench of one topology with these rates, repetition by repetition."""
+    cells = [
+        measurement(topology, at, scheduler, rate)
+        for scheduler, values in rates.items()
+        for at, rate in enumerate(values, start=1)
+    ]
+    return Bench(run(setting, topologies=(topology,)), cells, [])
+
+
+class Checker(HTMLParser):
+    """Notes every address that a browser would fetch, every id, and all text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fetched: list[str] = []
+        self.tags: dict[str, int] = {}
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] = self.tags.get(tag, 0) + 1
+        self.fetched += [v or "" for name, v in attrs if name in ("src", "href", "xlink:href")]
+
+
+def checked(text: str) -> Checker:
+    checker = Checker()
+    checker.feed(text)
+    return checker
+
+
+def test_no_line_of_the_markdown_is_wider_than_100_columns() -> None:
+    long = {"reason": "because " * 60, "command": "stormcut bench " + "--option x=1 " * 40}
+    shown = bench(facts=long, refused={"bandwidth": "tc says: no " * 30})
+    assert max(map(len, markdown([shown, bench("cpu-bound")]).splitlines())) <= 100
+
+
+def test_a_table_of_many_schedulers_is_split_and_loses_nothing() -> None:
+    names = (*SCHEDULERS, "bframework", "pipeline-linear", "ols-offline", "r-storm-distance")
+    text = markdown([Bench(run(schedulers=names), bench().measurements, [])])
+    assert max(map(len, text.splitlines())) <= 100
+    headers = [line for line in text.splitlines() if line.startswith("| topology |")]
+    assert len(headers) == 2
+    assert [name for line in headers for name in line.strip("| ").split(" | ")[1:]] == [*names]
+
+
+def test_medians_ratios_and_the_papers_ratio_stand_side_by_side() -> None:
+    rates = {"r-storm": [100.0, 200.0, 300.0], "cut": [150.0, 400.0, 390.0]}
+    text = markdown([two(rates, "load_prediction")])
+    row = "| r-storm | 200 (100-300) | 1.50 (1.30-2.00) | 3 | p 1.33, t3 1.27, i 1.33 |"
+    assert row in text.splitlines()
+    assert "| ols | not measured | - | - | p 1.86, t3 1.78, i 1.86 |" in text.splitlines()
+
+
+def test_the_papers_own_comparisons_are_repeated() -> None:
+    rates = {"even": [100.0, 100.0], "stromax": [200.0, 160.0]}
+    text = markdown([two(rates, "log_processing")])
+    row = "| stromax / even | tuple time | 0.56 (0.50-0.62) | 0.63 | StroMAX 5.2, fig. 5a |"
+    assert row in text.splitlines()
+
+
+def test_goals_of_a_whole_network_bound_run() -> None:
+    found = verdicts(bench(noise=0.0))
+    assert found["cut over r-storm at least 1.4"] == REACHED
+    assert found["cut over even at least 1.9"] == REACHED
+    assert found["cut over ols at least 1.4"] == REACHED
+    assert found["cut never below i-scheduler beyond noise"] == REACHED
+    # 2.2 times even's speed is 0.45 of its time, 1.3 times is 0.77; one of six topologies is there.
+    change = "TPT against even -37 % or better"
+    assert found[f"cut's {change}"] == f"{REACHED} on 1, {UNKNOWN} on 5"
+    assert found[f"stromax's {change}"] == f"{MISSED} on 1, {UNKNOWN} on 5"
+
+
+def test_a_goal_missed_on_one_topology_is_missed() -> None:
+    whole = bench(noise=0.0)
+    slower = [
+        replace(each, tuples_per_10s=each.tuples_per_10s / 2)
+        if (each.cell.topology, each.cell.scheduler) == ("star", "cut")
+        else each
+        for each in whole.measurements
+    ]
+    shown = Bench(whole.run, slower, whole.placed)
+    assert verdicts(shown)["cut over even at least 1.9"] == f"{REACHED} on 4, {MISSED} on 1"
+    assert "star 1.10 (1.10-1.10) missed" in " ".join(markdown([shown]).split())
+    assert '<td class="word bad">reached on 4, missed on 1</td>' in page([shown])
+
+
+def test_goals_of_network_bound_settings_are_not_asked_elsewhere() -> None:
+    assert "cut over even at least 1.9" not in verdicts(bench("cpu-bound"))
+    assert "cut never below even beyond noise" in verdicts(bench("cpu-bound"))
+
+
+@pytest.mark.parametrize(
+    ("ours", "verdict"),
+    [
+        ([90.0] * 5, MISSED),
+        ([90.0] * 4 + [101.0], REACHED),
+        ([110.0] * 5, REACHED),
+        ([90.0] * 4, UNKNOWN),
+        ([], UNKNOWN),
+    ],
+)
+def test_below_counts_only_beyond_noise(ours: list[float], verdict: str) -> None:
+    shown = two({"even": [100.0] * 5, "cut": ours})
+    assert verdicts(shown)["cut never below even beyond noise"] == verdict
+
+
+def test_what_is_not_there_is_called_not_measured() -> None:
+    empty = Bench(run(), [], [])
+    text = markdown([empty])
+    assert "0 of 240 cells are measured" in text
+    assert "| taxi: not measured | - |" in text
+    assert text.count("\nNot measured.\n") == 6
+    assert set(verdicts(empty).values()) == {UNKNOWN}
+    absent = {str(goal): details(each) for goal, each in outcomes(empty)}
+    assert absent["cut over r-storm at least 1.4"].startswith("not measured: load_prediction, taxi")
+    assert checked(page([empty])).tags.get("svg", 0) == 0
+
+
+def test_refused_placements_and_unsteady_windows_are_named_and_enter_nothing() -> None:
+    cells = [
+        measurement("linear", 1, "even", 100.0),
+        measurement("linear", 2, "even", 9.0, unsteady="stood still for 4 s"),
+        measurement("linear", 1, "ols", 9.0, unsteady="fell by 40 %"),
+    ]
+    refusals = [placed("linear", "stromax", "needs 12 slots, there are 10")]
+    text = markdown([Bench(run(topologies=("linear",)), cells, refusals)])
+    assert "3 of 35 cells are measured" in text and "Unsteady: 2." in text
+    assert "| even | 100 (100-100) |" in text and "| 1 of 2 |" in text
+    assert "| ols | unsteady |" in text and "| stromax | refused |" in text
+    assert "- **stromax placed nothing**: needs 12 slots, there are 10" in text
+    assert "- **even, repetition 2**: stood still for 4 s" in text
+
+
+def test_a_limit_that_is_not_in_force_is_said_where_the_figures_are() -> None:
+    shown = bench(refused={"bandwidth": "node-1: tc says: operation not permitted"})
+    text = markdown([shown])
+    assert text.index("NOT LIMITED: bandwidth") < text.index("| topology |")
+    assert '<p class="note">NOT LIMITED: bandwidth' in page([shown])
+
+
+def test_facts_and_options_are_all_there() -> None:
+    text = markdown([bench()])
+    assert "- **cluster**: 10 nodes, 0.3 cores and 5 Mbit/s each, 2 slots" in text
+    assert "- **taxi**: payload=1000, rate=0" in text
+
+
+def test_markdown_and_html_escape_what_they_show() -> None:
+    facts = {"a|b": "one <b>bold</b> | two *stars* & `more`"}
+    shown = bench(facts=facts, summary="<script>alert(1)</script>")
+    assert r"- **a\|b**: one \<b>bold\</b> \| two \*stars\* \& \`more\`" in markdown([shown])
+    text = page([shown])
+    assert "<script" not in text
+    assert "one &lt;b&gt;bold&lt;/b&gt; | two *stars* &amp; `more`" in text
+
+
+def test_the_page_is_self_contained_and_the_same_each_time() -> None:
+    shown = bench(topologies=("linear", "log_processing"))
+    text = page([shown])
+    checker = checked(text)
+    assert [address for address in checker.fetched if not address.startswith("#")] == []
+    assert checker.tags["svg"] == 1 + 2 * 3
+    assert text == page([shown])
+    assert "currentColor" in text and "#010203" not in text and "prefers-color-scheme" in text
+    anchors = set(re.findall(r'(?:url\(#|href="#)([^")]+)', text))
+    assert anchors <= set(re.findall(r'id="([^"]+)"', text))
+
+
+def test_what_the_papers_print() -> None:
+    found = {entry.scheduler: entry for entry in published("load_prediction", None, "r-storm")}
+    assert found["p-scheduler"].least == pytest.approx(6900 / 5200)
+    assert "+32 %" in found["p-scheduler"].printed and "+30 %" in found["i-scheduler"].printed
+    (change,) = published("sentiment", "stromax", "even")
+    assert (change.metric, change.least) == (TUPLE_TIME, pytest.approx(0.61))
+    (spread,) = published("bigbench_star", "bframework", "even")
+    assert (spread.least, spread.most) == pytest.approx((0.343, 0.963))
+    assert published("word_count", None, "even") == ()
+    assert all(e.least <= e.most and e.metric in (THROUGHPUT, TUPLE_TIME) for e in PUBLISHED)
+
+
+def test_published_names_are_those_of_this_project() -> None:
+    topologies = {path.stem for path in (project() / "topologies").glob("*.py")}
+    assert {entry.topology for entry in PUBLISHED} <= topologies
+    assert {name for e in PUBLISHED for name in (e.scheduler, e.baseline)} <= set(ALGORITHMS)
