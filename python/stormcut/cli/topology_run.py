@@ -138,9 +138,9 @@ def options_of(settings: Settings) -> dict[str, Any]:
     Raises
     ------
     InvalidInput
-        There is no such topology, or it has no such option.
+        There is no such topology, it has no such option, or cannot use its value.
     """
-    from stormcut.adapters.topology_project import load
+    from stormcut.adapters.topology_project import check_options, load
 
     definition = load(settings.name)
     given = {key: _value(text) for key, text in settings.options.items()}
@@ -148,6 +148,9 @@ def options_of(settings: Settings) -> dict[str, Any]:
         if key not in definition.options and not key.startswith(STORM_PREFIXES):
             known = ", ".join(definition.options)
             raise InvalidInput(f"no such option; there are {known}", f"--option {key}")
+    check_options(
+        settings.name, {key: value for key, value in given.items() if key in definition.options}
+    )
     small = {
         "scale": min(1.0, TASKS / definition.tasks),
         "topology.message.timeout.secs": MESSAGE_TIMEOUT_S,
