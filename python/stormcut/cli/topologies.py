@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
@@ -16,6 +17,7 @@ from rich.table import Table
 from stormcut.cli.interruption import interruptible
 from stormcut.cli.key_values import parse_pairs
 from stormcut.cli.steps import Steps
+from stormcut.model.errors import InvalidInput
 
 if TYPE_CHECKING:
     from stormcut.adapters.topology_project import Definition
@@ -102,8 +104,8 @@ def run(
     what arrived, and the answer with one computed by Spark. The default is a size for two cores
     and one replay of the data, as fast as possible. Exit code 1: something was lost or wrong.
 
-    With --docker the cluster is there already and stays as it is; --supervisors and --slots are
-    of no use then. Its CPU limits are lifted while the workers start.
+    With --docker the cluster is there already and stays as it is. Its CPU limits are lifted while
+    the workers start.
 
     \b
     Examples:
@@ -114,6 +116,9 @@ def run(
     """
     from stormcut.cli import topology_run
 
+    source = click.get_current_context().get_parameter_source
+    if docker and ParameterSource.COMMANDLINE in (source("supervisors"), source("slots")):
+        raise InvalidInput("the cluster has its own supervisors and slots", f"--docker {docker}")
     settings = topology_run.Settings(
         name, parse_pairs(pairs), minutes, supervisors, slots, results, docker
     )

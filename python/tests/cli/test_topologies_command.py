@@ -59,16 +59,18 @@ def test_what_cannot_be_used_is_said_before_a_cluster_is_started(
 ) -> None:
     monkeypatch.setattr(topology_run, "cluster_for", pytest.fail)
 
-    def refusal(name: str, option: str) -> str:
-        arguments = ["topologies", "run", name, "--option", option]
-        error = CliRunner().invoke(cli, arguments).exception
+    def refusal(*arguments: str) -> str:
+        error = CliRunner().invoke(cli, ["topologies", "run", *arguments]).exception
         assert isinstance(error, InvalidInput)
         return str(error)
 
-    assert "--option data: there is no data file /nowhere" in refusal("taxi", "data=/nowhere")
-    assert "--option rate: " in refusal("linear", "rate=fast")
-    redis = refusal("yahoo", "redis=127.0.0.1:1")
+    missing = refusal("taxi", "-o", "data=/nowhere")
+    assert missing == "--option data: there is no data file /nowhere"
+    assert refusal("linear", "-o", "rate=fast").startswith("--option rate: ")
+    redis = refusal("yahoo", "-o", "redis=127.0.0.1:1")
     assert redis.startswith("--option redis: Redis at 127.0.0.1:1 does not answer: ")
+    assert refusal("taxi", "--docker", "nowhere").startswith("cluster nowhere: is not up: ")
+    assert "its own supervisors" in refusal("taxi", "--docker", "nowhere", "--slots", "3")
 
 
 def test_containers_do_not_see_files_of_this_machine(tmp_path: Path) -> None:
