@@ -21,7 +21,7 @@ from stormcut.model.errors import InvalidInput
 
 if TYPE_CHECKING:
     from stormcut.adapters.topology_project import Definition
-    from stormcut.cli.topology_run import Outcome
+    from stormcut.cli.topology_outcome import Outcome
 
 WIDTH = 100
 
@@ -114,7 +114,7 @@ def run(
       stormcut topologies run taxi -o scale=0.25 -o topology.max.spout.pending=50
       stormcut topologies run yahoo --docker default
     """
-    from stormcut.cli import topology_run
+    from stormcut.cli import topology_outcome, topology_run
 
     source = click.get_current_context().get_parameter_source
     if docker and ParameterSource.COMMANDLINE in (source("supervisors"), source("slots")):
@@ -124,7 +124,9 @@ def run(
     )
     with interruptible():
         outcome = topology_run.run(settings, Steps("topologies"))
-    click.echo(json.dumps(topology_run.document(outcome), indent=2) if as_json else _text(outcome))
+    click.echo(
+        json.dumps(topology_outcome.document(outcome), indent=2) if as_json else _text(outcome)
+    )
     if not outcome.holds:
         raise click.exceptions.Exit(1)
 

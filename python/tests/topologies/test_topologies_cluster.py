@@ -17,7 +17,8 @@ from stormcut.adapters.spark.answers import ANSWERS
 from stormcut.adapters.topology_project import names
 from stormcut.adapters.topology_site import local_site
 from stormcut.cli.steps import Steps
-from stormcut.cli.topology_run import Outcome, Settings, cluster_for, options_of, run_on
+from stormcut.cli.topology_outcome import Outcome
+from stormcut.cli.topology_run import Settings, cluster_for, options_of, run_on
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
