@@ -104,6 +104,18 @@ def test_a_node_is_killed_and_returns(docker_stage: DockerStage) -> None:
     assert "rate 20Mbit" in returned.shaping
 
 
+def test_a_topology_with_redis_is_drained_and_checked(docker_stage: DockerStage) -> None:
+    stage, name = docker_stage, docker_stage.cluster.name
+    run = ("topologies", "run", "load_prediction", "--docker", name, "--json", "--minutes", "0.1")
+    outcome = json.loads(stage.command(*run, "--option", "scale=0.1"))
+    assert outcome["whole"]
+    assert outcome["totals"]["sent"] > 100
+    assert outcome["answer"].startswith("equals Spark's")
+    assert [each.name for each in stage.nimbus.cluster().topologies] == [TOPOLOGY]
+    nodes = [each.effective for each in stage.cluster.status().containers[2:]]
+    assert [each and each.cpus for each in nodes] == [0.5] * 3
+
+
 def test_the_plugin_is_removed_without_a_trace(docker_stage: DockerStage) -> None:
     stage, name = docker_stage, docker_stage.cluster.name
     before = stage.workers(TOPOLOGY)

@@ -99,6 +99,29 @@ def load(name: str) -> Definition:
     return Definition(name, summary, options, tuple(map(_component, specs)), tuple(_hops(specs)))
 
 
+def check_options(name: str, given: Mapping[str, Any]) -> None:
+    """Have a topology look at options of its own before it is submitted with them.
+
+    Raises
+    ------
+    InvalidInput
+        A value cannot be used, or a Redis server that is named does not answer.
+    """
+    declared = _module(name).OPTIONS
+    try:
+        type(declared)(declared.declared, given)
+    except ValueError as error:
+        option, _, why = str(error).removeprefix("rig.").partition(": ")
+        raise InvalidInput(why, f"--option {option}") from error
+    if "redis" in given:
+        store = _module("rig.store")
+        try:
+            with store.Store(given["redis"]).client() as client:
+                client.ping()
+        except store.StoreDown as down:
+            raise InvalidInput(str(down), "--option redis") from down
+
+
 def records(name: str, given: Mapping[str, Any]) -> Sequence[str]:
     """Return what a topology's first source replays, with some options given."""
     module = _module(name)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
@@ -16,10 +17,11 @@ from rich.table import Table
 from stormcut.cli.interruption import interruptible
 from stormcut.cli.key_values import parse_pairs
 from stormcut.cli.steps import Steps
+from stormcut.model.errors import InvalidInput
 
 if TYPE_CHECKING:
     from stormcut.adapters.topology_project import Definition
-    from stormcut.cli.topology_run import Outcome
+    from stormcut.cli.topology_outcome import Outcome
 
 WIDTH = 100
 
@@ -102,8 +104,8 @@ def run(
     what arrived, and the answer with one computed by Spark. The default is a size for two cores
     and one replay of the data, as fast as possible. Exit code 1: something was lost or wrong.
 
-    With --docker the cluster is there already and stays as it is; --supervisors and --slots are
-    of no use then. Its CPU limits are lifted while the workers start.
+    With --docker the cluster is there already and stays as it is. Its CPU limits are lifted while
+    the workers start.
 
     \b
     Examples:
@@ -112,14 +114,19 @@ def run(
       stormcut topologies run taxi -o scale=0.25 -o topology.max.spout.pending=50
       stormcut topologies run yahoo --docker default
     """
-    from stormcut.cli import topology_run
+    from stormcut.cli import topology_outcome, topology_run
 
+    source = click.get_current_context().get_parameter_source
+    if docker and ParameterSource.COMMANDLINE in (source("supervisors"), source("slots")):
+        raise InvalidInput("the cluster has its own supervisors and slots", f"--docker {docker}")
     settings = topology_run.Settings(
         name, parse_pairs(pairs), minutes, supervisors, slots, results, docker
     )
     with interruptible():
         outcome = topology_run.run(settings, Steps("topologies"))
-    click.echo(json.dumps(topology_run.document(outcome), indent=2) if as_json else _text(outcome))
+    click.echo(
+        json.dumps(topology_outcome.document(outcome), indent=2) if as_json else _text(outcome)
+    )
     if not outcome.holds:
         raise click.exceptions.Exit(1)
 

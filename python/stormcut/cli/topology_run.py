@@ -8,21 +8,13 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stormcut.application.loss import (
-    Passage,
-    Report,
-    Totals,
-    is_whole,
-    passages,
-    restarted,
-    sent_ordinals,
-    source_totals,
-)
+from stormcut.application.loss import Report, restarted, source_totals
 from stormcut.cli.steps import Steps
+from stormcut.cli.topology_outcome import Outcome, outcome_of
 from stormcut.model.errors import InvalidInput, StormcutError
 
 if TYPE_CHECKING:
@@ -66,32 +58,6 @@ class Settings:
     docker: str | None = None
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What a drained run did; `answer` is in words, `wrong` if it differs from Spark's."""
-
-    topology: str
-    tasks: int
-    seconds: float
-    totals: Totals
-    passages: tuple[Passage, ...]
-    dropped: tuple[tuple[str, str, int], ...]
-    latency: str
-    whole: bool
-    answer: str
-    wrong: bool
-
-    @property
-    def holds(self) -> bool:
-        """Whether nothing was lost and no answer is wrong."""
-        return self.whole and not self.wrong
-
-
-def document(outcome: Outcome) -> dict[str, Any]:
-    """Return an outcome as JSON values."""
-    return {**asdict(outcome), "holds": outcome.holds}
-
-
 def run(settings: Settings, steps: Steps) -> Outcome:
     """Run a topology on the cluster that is asked for; nothing of it stays there."""
     from stormcut.adapters.topology_site import docker_site, local_site
@@ -129,7 +95,7 @@ def run_on(site: Site, settings: Settings, given: Mapping[str, Any], steps: Step
         reports = _reports(folders)
         if settings.results:
             _keep(folders, settings.results)
-    return _outcome(definition, given, reports, spouts, seconds, steps)
+    return outcome_of(definition, given, reports, spouts, seconds, steps)
 
 
 def options_of(settings: Settings) -> dict[str, Any]:
@@ -138,9 +104,9 @@ def options_of(settings: Settings) -> dict[str, Any]:
     Raises
     ------
     InvalidInput
-        There is no such topology, or it has no such option.
+        There is no such topology, it has no such option, or cannot use its value.
     """
-    from stormcut.adapters.topology_project import load
+    from stormcut.adapters.topology_project import check_options, load
 
     definition = load(settings.name)
     given = {key: _value(text) for key, text in settings.options.items()}
@@ -148,6 +114,9 @@ def options_of(settings: Settings) -> dict[str, Any]:
         if key not in definition.options and not key.startswith(STORM_PREFIXES):
             known = ", ".join(definition.options)
             raise InvalidInput(f"no such option; there are {known}", f"--option {key}")
+    check_options(
+        settings.name, {key: value for key, value in given.items() if key in definition.options}
+    )
     small = {
         "scale": min(1.0, TASKS / definition.tasks),
         "topology.message.timeout.secs": MESSAGE_TIMEOUT_S,
@@ -284,87 +253,3 @@ def _reports(folders: Sequence[Path]) -> list[Report]:
         names = ", ".join(restarted(reports))
         raise StormcutError(f"a worker was restarted and its counts are lost: {names}")
     return reports
-
-
-def _outcome(
-    definition: Definition,
-    given: Mapping[str, Any],
-    reports: list[Report],
-    spouts: Mapping[str, int],
-    seconds: float,
-    steps: Steps,
-) -> Outcome:
-    totals = source_totals(reports, spouts)
-    crossed = passages(reports, definition.hops)
-    answer, wrong = _check(definition, given, reports, totals, steps)
-    return Outcome(
-        topology=definition.name,
-        tasks=len(reports),
-        seconds=seconds,
-        totals=totals,
-        passages=tuple(crossed),
-        dropped=_dropped(reports),
-        latency=_latency(reports),
-        whole=is_whole(totals, crossed),
-        answer=answer,
-        wrong=wrong,
-    )
-
-
-def _dropped(reports: list[Report]) -> tuple[tuple[str, str, int], ...]:
-    found: Counter[tuple[str, str]] = Counter()
-    for report in reports:
-        for reason, count in report.get("dropped", {}).items():
-            found[report["component"], reason] += count
-    return tuple((*key, count) for key, count in sorted(found.items()))
-
-
-def _latency(reports: list[Report]) -> str:
-    from stormcut.adapters.topology_project import percentile
-
-    buckets: Counter[int] = Counter()
-    for report in reports:
-        for bucket, count in report.get("latency", {}).items():
-            buckets[int(bucket)] += count
-    shares = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
-    return ", ".join(f"{name} {percentile(buckets, at):.0f} ms" for name, at in shares.items())
-
-
-def _check(
-    definition: Definition,
-    given: Mapping[str, Any],
-    reports: list[Report],
-    totals: Totals,
-    steps: Steps,
-) -> tuple[str, bool]:
-    """Return how the answer compares with Spark's, in words, and whether it is wrong."""
-    from stormcut.adapters.spark import spark_session
-    from stormcut.adapters.spark.answers import ANSWERS
-    from stormcut.adapters.topology_project import records
-
-    if definition.name not in ANSWERS:
-        return "this topology has none to check", False
-    if totals.skipped:
-        return "not checked: records were skipped", False
-    answer = ANSWERS[definition.name]
-    options = {name: option.default for name, option in definition.options.items()} | dict(given)
-    if any(options[key] != value for key, value in answer.options.items()):
-        needed = ", ".join(f"{key}={value}" for key, value in answer.options.items())
-        return f"not checked: it needs {needed}", False
-    with steps.step("computing the answer with Spark"), spark_session("local[2]") as spark:
-        data = records(definition.name, given)
-        ordinals = sent_ordinals(reports, definition.spouts[0].name)
-        sent = [data[ordinal % len(data)] for ordinal in ordinals]
-        expected = answer.expected(spark, sent, options)
-    found = answer.given(reports)
-    if found == expected:
-        return f"equals Spark's: {_first(expected)}", False
-    if totals.replayed:
-        return "differs from Spark's, as it may: what is replayed can be counted twice", False
-    return f"DIFFERS from Spark's: {_first(found)} instead of {_first(expected)}", True
-
-
-def _first(answer: Any) -> str:
-    """Return an answer, or how it begins."""
-    text = json.dumps(answer, sort_keys=True)
-    return text if len(text) < 200 else f"{text[:200]}... ({len(answer):,} in all)"

@@ -1,12 +1,15 @@
 import json
 import os
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from stormcut.adapters.nimbus import Nimbus
 from stormcut.adapters.redis_server import redis_server
 from stormcut.adapters.topology_project import load
+from stormcut.adapters.topology_site import Site, read_reports, submit_on
 from stormcut.cli import topology_run
 from stormcut.cli.main import cli
 from stormcut.cli.topology_run import Settings
@@ -49,6 +52,53 @@ def test_options_given_win() -> None:
     assert found["seconds"] == 90
     assert (found["scale"], found["setting"], found["topology.workers"]) == (0.5, "cpu", 3)
     assert "replays" not in found
+
+
+def test_what_cannot_be_used_is_said_before_a_cluster_is_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(topology_run, "cluster_for", pytest.fail)
+
+    def refusal(*arguments: str) -> str:
+        error = CliRunner().invoke(cli, ["topologies", "run", *arguments]).exception
+        assert isinstance(error, InvalidInput)
+        return str(error)
+
+    missing = refusal("taxi", "-o", "data=/nowhere")
+    assert missing == "--option data: there is no data file /nowhere"
+    assert refusal("linear", "-o", "rate=fast").startswith("--option rate: ")
+    redis = refusal("yahoo", "-o", "redis=127.0.0.1:1")
+    assert redis.startswith("--option redis: Redis at 127.0.0.1:1 does not answer: ")
+    assert refusal("taxi", "--docker", "nowhere").startswith("cluster nowhere: is not up: ")
+    assert "its own supervisors" in refusal("taxi", "--docker", "nowhere", "--slots", "3")
+
+
+def test_containers_do_not_see_files_of_this_machine(tmp_path: Path) -> None:
+    data = tmp_path / "trips"
+    data.write_text("a trip")
+    site = Site(
+        nimbus=Nimbus("127.0.0.1", 1),
+        folder=tmp_path,
+        nodes=1,
+        host="127.0.0.1",
+        virtualenv=tmp_path,
+        results=tmp_path,
+        results_here=(tmp_path,),
+        shares_files=False,
+        options={},
+        start=nullcontext,
+    )
+    with pytest.raises(InvalidInput, match="trips: must lie below src/data"):
+        submit_on(site, "taxi", "taxi", {"data": str(data)})
+
+
+def test_reports_are_gathered_from_all_nodes(tmp_path: Path) -> None:
+    folders = [tmp_path / node for node in ("one", "two", "idle")]
+    for folder in folders[:2]:
+        folder.mkdir()
+        (folder / "source-1-7.json").write_text(json.dumps({"node": folder.name}))
+        (folder / "source-2-7.part").write_text("{")
+    assert read_reports(folders) == [{"node": "one"}, {"node": "two"}]
 
 
 def test_draw_writes_a_picture_of_each(tmp_path: Path) -> None:

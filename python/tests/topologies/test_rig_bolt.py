@@ -70,6 +70,14 @@ def test_a_store_that_is_down_says_so_in_one_line() -> None:
         client.ping()
 
 
+def test_a_store_wants_its_password(redis: str) -> None:
+    with Store(redis).client() as client:
+        assert client.ping()
+    without = redis.partition("@")[2]
+    with pytest.raises(StoreDown, match="AUTH"), Store(without).client() as client:
+        client.ping()
+
+
 @pytest.mark.parametrize("text", ["host", ":1", "host:", "host:x"])
 def test_addresses_that_cannot_be(text: str) -> None:
     with pytest.raises(ValueError, match="must be host:port"):

@@ -1,4 +1,5 @@
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -46,9 +47,12 @@ def test_options_that_cannot_be_used_name_the_key(name: str, value: object) -> N
         declare(given={name: value})
 
 
-def test_a_missing_data_file_ends_the_submission() -> None:
+def test_a_missing_or_empty_data_file_ends_the_submission(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"rig\.data: there is no data file .*nowhere"):
         declare(data="text/moby-dick.txt.gz", given={"data": "/nowhere"})
+    (tmp_path / "empty").touch()
+    with pytest.raises(ValueError, match=r"rig\.data: the data file .*empty is empty"):
+        declare(data="text/moby-dick.txt.gz", given={"data": str(tmp_path / "empty")})
 
 
 def test_settings_of_the_micro_benchmarks_are_defaults() -> None:

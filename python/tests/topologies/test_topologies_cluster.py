@@ -1,5 +1,7 @@
 """Every topology on a real Storm cluster: nothing lost, and the answer is Spark's."""
 
+import os
+import signal
 import threading
 from collections.abc import Iterator
 
@@ -15,7 +17,8 @@ from stormcut.adapters.spark.answers import ANSWERS
 from stormcut.adapters.topology_project import names
 from stormcut.adapters.topology_site import local_site
 from stormcut.cli.steps import Steps
-from stormcut.cli.topology_run import Outcome, Settings, cluster_for, options_of, run_on
+from stormcut.cli.topology_outcome import Outcome
+from stormcut.cli.topology_run import Settings, cluster_for, options_of, run_on
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
@@ -34,8 +37,9 @@ def cluster() -> Iterator[LocalCluster]:
 
 
 def run(cluster: LocalCluster, name: str, **given: str) -> Outcome:
-    settings = Settings(name, given, None, supervisors=2, slots=2)
-    return run_on(local_site(cluster), settings, options_of(settings), STEPS)
+    settings = Settings(name, {}, None, supervisors=2, slots=2)
+    # Not through the settings, which refuse a Redis that is down.
+    return run_on(local_site(cluster), settings, {**options_of(settings), **given}, STEPS)
 
 
 @pytest.mark.parametrize("name", sorted({*names()} - {"yahoo"}))
@@ -56,16 +60,29 @@ def test_the_same_in_java(cluster: LocalCluster) -> None:
 
 
 def test_nothing_is_lost_while_redis_is_down(cluster: LocalCluster) -> None:
+    """Redis is down when the topology starts, and again in the middle."""
     with redis_server() as address, Store(address).client() as client:
+        server = client.info("server")["process_id"]
+        os.kill(server, signal.SIGSTOP)
 
-        def pause() -> None:
+        def trouble() -> None:
+            try:
+                wait_until(lambda: is_missed(cluster, address), 400, "a component misses Redis")
+            finally:
+                os.kill(server, signal.SIGCONT)
             wait_until(lambda: client.hlen(VIEWS_TABLE), 400, "views are counted")
             client.execute_command("CLIENT PAUSE", PAUSE_MS)
 
-        pausing = threading.Thread(target=pause)
-        pausing.start()
+        troubling = threading.Thread(target=trouble)
+        troubling.start()
         outcome = run(cluster, "yahoo", redis=address)
-        pausing.join()
+        troubling.join()
     assert outcome.whole
     assert outcome.totals.sent == outcome.totals.acked == 20_000
     assert outcome.answer.startswith("equals Spark's")
+
+
+def is_missed(cluster: LocalCluster, address: str) -> bool:
+    """Return whether a component's log says that Redis does not answer, without its password."""
+    line = f"Redis at {address.partition('@')[2]} does not answer: "
+    return any(line in log.read_text() for log in cluster.log_files().values())

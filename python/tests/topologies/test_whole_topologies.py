@@ -1,5 +1,6 @@
 """Every topology in one process: its answer is Spark's, and nothing is left unacknowledged."""
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,30 @@ def test_the_answer_is_spark_s(
     assert expected
     assert answer.given(topology.reports()) == expected
     assert all(not bench.failed for bench in topology.benches.values())
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "name", ["load_prediction", "log_processing", "sentiment", "taxi", "trending_topics"]
+)
+def test_malformed_lines_are_counted_and_change_no_answer(
+    spark: object, whole: Any, name: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    lines = [line.encode() for line in records(name, {})[:300]]
+    bad = [b"", b"{", b"a,b,c,1,d,e,f", b"\xff\xfe\x00"]
+    data = tmp_path / "lines"
+    data.write_bytes(b"\n".join([*bad, *lines[:150], *bad, *lines[150:], *bad]) + b"\n")
+    answer, declared = ANSWERS[name], load(name).options
+    given = {"replays": 1, "data": str(data), **answer.options}
+    options = {key: option.default for key, option in declared.items()} | given
+    if "redis" in declared:
+        given["redis"] = request.getfixturevalue("redis")
+    topology = whole(name, **given)
+    topology.run()
+    dropped = sum((Counter(bench.dropped) for bench in topology.benches.values()), Counter())
+    # The first line of trips is a heading.
+    assert dropped["malformed"] == 12 - (name == "taxi")
+    assert answer.given(topology.reports()) == answer.expected(spark, records(name, given), options)
 
 
 def test_every_topology_can_be_loaded() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, ClassVar
 
 from plugs.prediction import Loads
@@ -25,8 +26,8 @@ class Source(ReplayingSpout):
         """Return the records in Redis."""
         self._lines = self.records(conf)
         self._table = Table(conf["rig.redis"], TABLE, len(self._lines))
-        self._start = reading(self._lines[0]).timestamp
-        self._span = reading(self._lines[-1]).timestamp + 1 - self._start
+        self._start = first_time(self._lines)
+        self._span = first_time(reversed(self._lines)) + 1 - self._start
         return TableRecords(self._table, len(self._lines), self.tasks)
 
     def tick(self) -> None:
@@ -43,6 +44,20 @@ class Source(ReplayingSpout):
         replay = departure.ordinal // len(self._lines)
         second = found.timestamp - self._start + replay * self._span
         return [found.house, found.plug, second, found.milliwatts]
+
+
+def first_time(lines: Iterable[str]) -> int:
+    """Return when the first reading among lines was taken; 0 if there is none.
+
+    Examples
+    --------
+    >>> first_time(["no reading", "6,1341306000,8.72,1,3,0,5"])
+    1341306000
+    """
+    for line in lines:
+        with suppress(Unusable):
+            return reading(line).timestamp
+    return 0
 
 
 class Prediction(CountedBolt):

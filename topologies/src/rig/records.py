@@ -17,10 +17,13 @@ def data_file(name: Any) -> str:
     Raises
     ------
     ValueError
-        There is no such file.
+        There is no such file, or nothing in it.
     """
-    if not (DATA / str(name)).is_file():
-        raise ValueError(f"there is no data file {DATA / str(name)}")
+    path = DATA / str(name)
+    if not path.is_file():
+        raise ValueError(f"there is no data file {path}")
+    if not path.stat().st_size:
+        raise ValueError(f"the data file {path} is empty")
     return str(name)
 
 

@@ -187,16 +187,22 @@ def _averages(
 ) -> dict[str, dict[int, float]]:
     """Return the average load of each plug in each slice, in watts."""
     field = [F.get(F.split("line", ","), F.lit(n)) for n in range(7)]
-    readings = _lines(spark, records).where(field[3] == "1")
     # whole: a sum that is exact in any order
-    milliwatts = F.round(field[2].cast("double") * 1000).cast("long")
-    start = int(records[0].split(",")[1])
-    averages = (
-        readings.groupBy(
+    milliwatts = F.round(field[2].try_cast("double") * 1000).try_cast("long")
+    readings = (
+        _lines(spark, records)
+        .where((F.size(F.split("line", ",")) == 7) & (field[3] == "1"))
+        .select(
             F.concat_ws("/", field[6], field[5], field[4]).alias("plug"),
-            F.floor((field[1].cast("long") - start) / slice_s).alias("slice"),
+            field[1].try_cast("long").alias("second"),
+            milliwatts.alias("milliwatts"),
         )
-        .agg(F.sum(milliwatts).alias("total"), F.count("*").alias("n"))
+        .dropna()
+    )
+    start = readings.first()["second"]
+    averages = (
+        readings.groupBy("plug", F.floor((F.col("second") - start) / slice_s).alias("slice"))
+        .agg(F.sum("milliwatts").alias("total"), F.count("*").alias("n"))
         .collect()
     )
     found: dict[str, dict[int, float]] = {}
