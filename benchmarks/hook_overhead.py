@@ -41,7 +41,12 @@ NO_CONSUMER: Options = {"topology.metrics.consumer.register": []}
 KINDS: Mapping[str, Options] = {
     "hook and metrics consumer": {},
     "hook alone": NO_CONSUMER,
-    "neither": {**NO_HOOK, **NO_CONSUMER},
+    "an empty hook": {
+        **NO_HOOK,
+        **NO_CONSUMER,
+        "topology.auto.task.hooks": ["org.apache.storm.hooks.BaseTaskHook"],
+    },
+    "none": {**NO_HOOK, **NO_CONSUMER},
 }
 #: The fastest shape: every further bolt or task shares the same cores.
 SHAPE: Options = {
@@ -72,26 +77,27 @@ PAGE = """\
 # What the hook costs
 
 Tuples acked by the fastest topology there is here: `linear` in {language}, a source and a bolt of
-one task each, no payload, one acker, all in one worker, {pending} tuples pending, as fast as it goes.
-Each worker has the hook and Storm's `LoggingMetricsConsumer` (what a user pays), the hook alone, or
-neither (then with Storm's own multilang serializer). What tasks write each interval they write every
-{interval} s, so that each window has its share of it; by default it is 60 s.
+one task each, no payload, one acker, all in one worker, {pending} tuples pending, as fast as it
+goes. Each worker has the hook and Storm's `LoggingMetricsConsumer` (what a user pays), the hook
+alone, Storm's own empty hook (what Storm asks for any hook), or none (then also with Storm's own
+multilang serializer). What tasks write each interval they write every {interval} s, so that each
+window has its share of it; by default it is 60 s.
 
-| with | tuples a second, ratio to neither | tuples a CPU second, ratio to neither |
+| with | tuples a second, ratio to none | tuples a CPU second, ratio to none |
 | --- | --- | --- |
 {summary}
 
-Medians over {groups} groups of three workers, with bootstrap 95 % intervals over the groups; the
-ratio of a group is the median over {rounds} rounds ({pairs} pairs of windows). All workers live at
-once and all but one are stopped (SIGSTOP): {seconds:g} s each in turn, in alternating order, after
-{settle:g} s to settle; before, each ran {warm_up:g} s to get warm. Counts are exact: the source's own.
-CPU is that of all the worker's processes. It says what the hook costs also when other programs
-compete for the cores; tuples a second then say less.
+Medians over {groups} groups of one worker of each kind, with bootstrap 95 % intervals over the
+groups; the ratio of a group is the median over {rounds} rounds ({pairs} pairs of windows). All
+workers live at once and all but one are stopped (SIGSTOP): {seconds:g} s each in turn, in
+alternating order, after {settle:g} s to settle; before, each ran {warm_up:g} s to get warm.
+Counts are exact: those of the source. CPU is that of all processes of the worker; it tells what the hook costs also while
+other programs compete for the cores, when tuples a second tell less.
 
-Medians of each group (tuples a second; both, hook, neither), and its ratios:
+Medians of each group, tuples a second and, in brackets, a CPU second, in thousands:
 
-| group | both | hook | neither | both | hook | both, CPU | hook, CPU |
-| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+| group | {kinds} |
+| ---: | {dashes} |
 {rows}
 
 {made_by} {day}.
@@ -168,7 +174,8 @@ def started(cluster: LocalCluster, name: str, options: Options, plan: Plan) -> W
         work_folder=cluster.folder / "sparse",
         jar=home.topologies_jar() if java else None,
     )
-    worker = Worker(cluster.nimbus.topology_id(name), results)
+    known = wait_until(lambda: cluster.nimbus.topology_id(name), 60, "Nimbus answers")
+    worker = Worker(known, results)
     wait_until(lambda: worker.acked()[1], 150, f"{name} acks")
     time.sleep(plan.warm_up)  # compilers finish after a while, not on a condition
     worker.stop()
@@ -244,12 +251,8 @@ def page(plan: Plan, rates: np.ndarray, per_cpu: np.ndarray) -> str:
         for at, kind in enumerate(kinds[:-1])
     ]
     rows = [
-        f"| {group + 1} | "
-        + " | ".join(f"{value:,.0f}" for value in np.median(rates[group], axis=0))
-        + " | "
-        + " | ".join(f"{value:.3f}" for value in (*by_second[group], *by_cpu[group]))
-        + " |"
-        for group in range(plan.groups)
+        f"| {group + 1} | {' | '.join(cells)} |"
+        for group, cells in enumerate(_cells(rates, per_cpu))
     ]
     return PAGE.format(
         language=plan.language.capitalize(),
@@ -262,10 +265,19 @@ def page(plan: Plan, rates: np.ndarray, per_cpu: np.ndarray) -> str:
         interval=INTERVAL_S,
         pending=SHAPE["topology.max.spout.pending"],
         summary="\n".join(summary),
+        kinds=" | ".join(kinds),
+        dashes=" | ".join("---:" for _ in kinds),
         rows="\n".join(rows),
         made_by=made_by("numpy"),
         day=time.strftime("%Y-%m-%d"),
     )
+
+
+def _cells(rates: np.ndarray, per_cpu: np.ndarray) -> list[list[str]]:
+    medians = zip(np.median(rates, axis=1) / 1000, np.median(per_cpu, axis=1) / 1000, strict=True)
+    return [
+        [f"{rate:,.1f} ({cpu:,.1f})" for rate, cpu in zip(*each, strict=True)] for each in medians
+    ]
 
 
 def _in_words(values: np.ndarray) -> str:
