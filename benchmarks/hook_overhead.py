@@ -91,8 +91,8 @@ Medians over {groups} groups of one worker of each kind, with bootstrap 95 % int
 groups; the ratio of a group is the median over {rounds} rounds ({pairs} pairs of windows). All
 workers live at once and all but one are stopped (SIGSTOP): {seconds:g} s each in turn, in
 alternating order, after {settle:g} s to settle; before, each ran {warm_up:g} s to get warm.
-Counts are exact: those of the source. CPU is that of all processes of the worker; it tells what the hook costs also while
-other programs compete for the cores, when tuples a second tell less.
+Counts are exact: those of the source. CPU is that of all processes of the worker; it tells what
+the hook costs also while other programs compete for the cores, when tuples a second tell less.
 
 Medians of each group, tuples a second and, in brackets, a CPU second, in thousands:
 
