@@ -49,7 +49,7 @@ public class StormcutHook extends BaseTaskHook {
       return;
     }
     try {
-      metric.emitted(info.values, info.outTasks);
+      metric.tally().emitted(info.values, info.outTasks);
     } catch (Throwable failure) {
       complain(failure);
     }
@@ -57,27 +57,31 @@ public class StormcutHook extends BaseTaskHook {
 
   @Override
   public void boltExecute(BoltExecuteInfo info) {
-    if (metric != null) {
-      metric.executed.add(1);
-    }
+    count(Tally.EXECUTED, 1);
   }
 
   @Override
   public void spoutAck(SpoutAckInfo info) {
-    if (metric == null) {
-      return;
-    }
-    metric.acked.add(1);
+    count(Tally.ACKED, 1);
     if (info.completeLatencyMs != null) { // only sampled tuples have one
-      metric.completeMs.add(info.completeLatencyMs);
-      metric.completeSamples.add(1);
+      count(Tally.COMPLETE_MS, info.completeLatencyMs);
+      count(Tally.COMPLETE_SAMPLES, 1);
     }
   }
 
   @Override
   public void spoutFail(SpoutFailInfo info) {
-    if (metric != null) {
-      metric.failed.add(1);
+    count(Tally.FAILED, 1);
+  }
+
+  private void count(int total, long amount) {
+    if (metric == null) {
+      return;
+    }
+    try {
+      metric.tally().add(total, amount);
+    } catch (Throwable failure) {
+      complain(failure);
     }
   }
 

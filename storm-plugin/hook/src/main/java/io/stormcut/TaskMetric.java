@@ -1,29 +1,24 @@
 package io.stormcut;
 
-import java.util.Collection;
-import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import org.apache.storm.metric.api.IMetric;
 import org.apache.storm.task.TopologyContext;
 
 /** One task's line of each interval: docs/protocol.md gives its format. */
 final class TaskMetric implements IMetric {
-  final Counter executed = new Counter();
-  final Counter acked = new Counter();
-  final Counter failed = new Counter();
-  final Counter completeMs = new Counter();
-  final Counter completeSamples = new Counter();
-
   private final int task;
   private final String component;
-  private final Traffic traffic;
+  private final int sampleEvery;
+  private final TupleSize size;
   private final boolean[] local;
   private final ExecutorThreads threads = new ExecutorThreads();
   /** Prepares many tasks; the emit that Storm makes on it at start is nobody's work. */
   private final Thread loader = Thread.currentThread();
-  /** The last one seen emitting: a race only costs another look. */
-  private Thread emitter = loader;
+  private final Map<Thread, Tally> tallies = new ConcurrentHashMap<>();
+  /** Of the thread last seen at work: a race only costs another look. */
+  private Tally latest;
   private long startNanos = System.nanoTime();
   private ChildProcess child;
 
@@ -40,19 +35,29 @@ final class TaskMetric implements IMetric {
         local[id] = true;
       }
     }
-    int every = config.byteSampleEvery;
-    traffic = new Traffic(tasks, every, every == 0 ? null : new TupleSize(conf));
+    sampleEvery = config.byteSampleEvery;
+    size = sampleEvery == 0 ? null : new TupleSize(conf);
+    latest = tallyOf(loader);
   }
 
-  void emitted(List<Object> values, Collection<Integer> targets) {
+  /** The calling thread's own. */
+  Tally tally() {
+    Tally seen = latest;
     Thread current = Thread.currentThread();
-    if (current != emitter) {
-      emitter = current;
-      if (current != loader) {
-        ExecutorThreads.claimFound(task, current);
-      }
+    return seen.thread == current ? seen : tallyOf(current);
+  }
+
+  private Tally tallyOf(Thread thread) {
+    Tally own = tallies.computeIfAbsent(thread, this::begin);
+    latest = own;
+    return own;
+  }
+
+  private Tally begin(Thread thread) {
+    if (thread != loader) {
+      ExecutorThreads.claimFound(task, thread);
     }
-    traffic.count(values, targets);
+    return new Tally(thread, local.length, sampleEvery, size);
   }
 
   /** Storm calls this on the executor's main thread. */
@@ -77,12 +82,13 @@ final class TaskMetric implements IMetric {
     json.append(",\"executor\":[").append(first).append(',').append(last).append(']');
     json.append(",\"ms\":").append(TimeUnit.NANOSECONDS.toMillis(now - startNanos)).append(',');
     startNanos = now;
-    traffic.appendSince(json, local);
-    json.append(",\"executed\":").append(executed.since());
-    json.append(",\"acked\":").append(acked.since());
-    json.append(",\"failed\":").append(failed.since());
-    json.append(",\"complete_ms\":[").append((double) completeMs.since());
-    json.append(',').append(completeSamples.since()).append(']');
+    long[] sums = sumsSince();
+    appendTraffic(json, sums);
+    json.append(",\"executed\":").append(sums[Tally.EXECUTED]);
+    json.append(",\"acked\":").append(sums[Tally.ACKED]);
+    json.append(",\"failed\":").append(sums[Tally.FAILED]);
+    json.append(",\"complete_ms\":[").append((double) sums[Tally.COMPLETE_MS]);
+    json.append(',').append(sums[Tally.COMPLETE_SAMPLES]).append(']');
     if (task == first) {
       double cpuMs = threads.cpuMsSince(first, last);
       json.append(",\"cpu_ms\":").append(Math.round(cpuMs * 1000) / 1000.0);
@@ -92,6 +98,40 @@ final class TaskMetric implements IMetric {
       child.appendSince(json);
     }
     return json.append('}').toString();
+  }
+
+  /** What all threads counted since the last call; those that have ended are forgotten. */
+  private long[] sumsSince() {
+    long[] sums = new long[Tally.length(local.length)];
+    for (Tally tally : tallies.values()) {
+      boolean ended = !tally.thread.isAlive();
+      tally.moveTo(sums);
+      if (ended) {
+        tallies.remove(tally.thread);
+      }
+    }
+    return sums;
+  }
+
+  /** Write `"to":{...},"local":n`. */
+  private void appendTraffic(StringBuilder json, long[] sums) {
+    int tasks = local.length;
+    long localTuples = 0;
+    json.append("\"to\":{");
+    String separator = "";
+    for (int to = 0; to < tasks; to++) {
+      long tuples = sums[Tally.SENT + to];
+      long samples = sums[Tally.SENT + tasks + to];
+      if (tuples == 0 && samples == 0) {
+        continue;
+      }
+      localTuples += local[to] ? tuples : 0;
+      json.append(separator).append('"').append(to).append("\":[").append(tuples);
+      json.append(',').append(samples);
+      json.append(',').append(sums[Tally.SENT + 2 * tasks + to]).append(']');
+      separator = ",";
+    }
+    json.append("},\"local\":").append(localTuples);
   }
 
   private static void appendString(StringBuilder json, String text) {
