@@ -162,8 +162,8 @@ def _run(plan: Plan, refused: dict[str, str]) -> Run:
             "even and default know no capacity",
             "profile": f"{timing.profile_s:g} s under even, limits in force; all schedulers place "
             "by it",
-            "cells": f"continued, settled for {timing.settle_s:g} to {timing.patience_s:g} s, "
-            f"{timing.window_s:g} s measured, drained, stopped",
+            "cells": f"continued, {timing.settle_s:g} s left out, {timing.window_s:g} s measured (once "
+            f"more if not steady, for up to {timing.patience_s:g} s), drained, stopped",
             "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, "
             f"{memory:.0f} GiB",
             "version": __version__,

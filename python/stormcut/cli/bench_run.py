@@ -14,14 +14,7 @@ from stormcut.application.bench.cells import Cell, Measurement, Placed
 from stormcut.application.bench.contest import Host, Seat, place
 from stormcut.application.bench.order import order
 from stormcut.application.bench.planner import BenchPlanner, Wanted
-from stormcut.application.bench.windows import (
-    Sample,
-    covered,
-    measure,
-    rates,
-    settled,
-    why_unsettled,
-)
+from stormcut.application.bench.windows import Sample, measure
 from stormcut.cli.steps import Steps
 from stormcut.model.errors import Infeasible, StormcutError
 
@@ -48,10 +41,10 @@ MEMORY_MB = 6144
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds: a cell settles for at least and at most so long; a window; the profile's window."""
+    """Seconds: what is left out at first; when to give up; a window; the profile's window."""
 
     settle_s: float = 4.0
-    patience_s: float = 20.0
+    patience_s: float = 30.0
     window_s: float = 10.0
     profile_s: float = 30.0
 
@@ -268,20 +261,20 @@ class Bench:
         self._steps.say(f"{title}: {rate}{note} ({left})")
 
     def _measured(self, cell: Cell, entrant: Entrant) -> Measurement:
-        """Wait until the rate of a running entrant has settled, then measure a window."""
+        """Measure windows of a running entrant until one is steady, or patience ends."""
         from stormcut.adapters.bench.counters import read_counters, usage
 
         timing, series = self._plan.timing, _Series(entrant)
         began = time.time()
         series.watch(until=began + timing.settle_s)
-        while not series.settled() and time.time() < began + timing.patience_s:
-            series.watch(until=time.time() + POLL_S)
-        unsettled = series.why_unsettled(time.time() - began)
-        before = read_counters(self._rig.containers)
-        series.watch(until=before.at + timing.window_s)
-        after = read_counters(self._rig.containers)
-        series.watch(until=after.at + REPORTED_S)
-        found = measure(series.samples, before.at, after.at)
+        while True:
+            before = read_counters(self._rig.containers)
+            series.watch(until=before.at + timing.window_s)
+            after = read_counters(self._rig.containers)
+            series.watch(until=after.at + REPORTED_S)
+            found = measure(series.samples, before.at, after.at)
+            if not found.unsteady or time.time() > began + timing.patience_s:
+                break
         used = usage(before, after)
         return Measurement(
             cell,
@@ -296,7 +289,7 @@ class Bench:
             used.node_cores,
             used.other_cores,
             found.replayed,
-            unsettled or found.unsteady,
+            found.unsteady,
         )
 
     def _kept(self, topology: str, entrants: Mapping[str, Entrant], began: float) -> None:
@@ -331,18 +324,6 @@ class _Series:
             if left <= 0:
                 return
             time.sleep(min(POLL_S, left))
-
-    def settled(self) -> bool:
-        """Return whether the rate has settled."""
-        return settled(self._rates())
-
-    def why_unsettled(self, waited_s: float) -> str:
-        """Return why it has not, empty if it has."""
-        return "" if self.settled() else why_unsettled(self._rates(), waited_s)
-
-    def _rates(self) -> list[float]:
-        span = covered(self.samples)
-        return rates(self.samples, *span) if span else []
 
 
 class _Pace:
