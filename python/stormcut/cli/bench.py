@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from stormcut.application.bench.cells import Run
     from stormcut.cli.bench_run import Plan
 
-SCHEDULERS = "even,r-storm,ols,p-scheduler,t3-scheduler,i-scheduler,stromax,cut"
+SCHEDULERS = "even,r-storm,ols,p-scheduler,t3-scheduler,i-scheduler,stromax,cut,cut:relief=0.3"
 
 
 @click.command()
@@ -107,11 +107,13 @@ def _changed(
 def _check(plan: Plan) -> None:
     """Refuse what would only fail once the cluster is up."""
     from stormcut.adapters.topology_project import load
+    from stormcut.cli.bench_run import contender
     from stormcut.cli.topology_run import STORM_PREFIXES
-    from stormcut.placement.registry import algorithm
+    from stormcut.placement.registry import algorithm, parse_options
 
     for name in plan.schedulers:
-        algorithm(name)
+        entry = contender(name)
+        parse_options(algorithm(entry.algorithm), entry.options)
     for topology in plan.topologies:
         known = load(topology).options
         for key in plan.setting.topologies.get(topology, {}):
@@ -162,8 +164,8 @@ def _run(plan: Plan, refused: dict[str, str]) -> Run:
             "even and default know no capacity",
             "profile": f"{timing.profile_s:g} s under even, limits in force; all schedulers place "
             "by it",
-            "cells": f"continued, {timing.settle_s:g} s left out, {timing.window_s:g} s measured (once "
-            f"more if not steady, for up to {timing.patience_s:g} s), drained, stopped",
+            "cells": f"continued, {timing.settle_s:g} s left out, {timing.window_s:g} s measured "
+            f"(anew if not steady, for up to {timing.patience_s:g} s), drained, stopped",
             "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, "
             f"{memory:.0f} GiB",
             "version": __version__,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -15,6 +16,8 @@ from stormcut.application.bench.contest import Host, Seat, place
 from stormcut.application.bench.order import order
 from stormcut.application.bench.planner import BenchPlanner, Wanted
 from stormcut.application.bench.windows import Sample, measure
+from stormcut.application.compare import Contender
+from stormcut.cli.key_values import parse_pairs
 from stormcut.cli.steps import Steps
 from stormcut.model.errors import Infeasible, StormcutError
 
@@ -171,7 +174,9 @@ class Bench:
         return entrant, self._planner.seen(name)
 
     def _evenly(self, running: RunningTopology) -> Wanted:
-        seat = place(running, None, self._hosts(), self._plan.setting.room, REFERENCE, SEED)
+        seat = place(
+            running, None, self._hosts(), self._plan.setting.room, Contender(REFERENCE), SEED
+        )
         return self._wanted(REFERENCE, seat, running)
 
     def _hosts(self) -> list[Host]:
@@ -211,7 +216,12 @@ class Bench:
         try:
             with self._steps.step(f"{scheduler} places {topology}"):
                 seat = place(
-                    running, profile, self._hosts(), self._plan.setting.room, scheduler, SEED
+                    running,
+                    profile,
+                    self._hosts(),
+                    self._plan.setting.room,
+                    contender(scheduler),
+                    SEED,
                 )
         except Infeasible as refusal:
             self._steps.say(f"{scheduler}: {refusal}")
@@ -305,6 +315,12 @@ class Bench:
                 self._journal.add_placement(replace(placed, kept=kept))
 
 
+def contender(text: str) -> Contender:
+    """Return an algorithm with options, as in ``cut:relief=0.3``."""
+    algorithm, _, options = text.partition(":")
+    return Contender(algorithm, parse_pairs(tuple(filter(None, options.split("+")))))
+
+
 class _Series:
     """The samples of a running entrant so far."""
 
@@ -343,7 +359,7 @@ class _Pace:
 
 
 def _name(topology: str, scheduler: str) -> str:
-    return f"{topology}-{scheduler}".replace("_", "-")
+    return re.sub(r"[^a-z0-9]+", "-", f"{topology}-{scheduler}")
 
 
 @contextmanager

@@ -2,8 +2,8 @@
 
 Capacities are executors: a node holds at most so many, in proportion to its size. For schedulers
 that pack by CPU the same is said in points: every executor counts as Storm's default of 10, a node
-has 10 for each executor it may hold. Each topology has one slot on each node, so a worker's tuples
-either stay in it or cross the network.
+has 10 for each executor it may hold. Memory never binds: R-Storm would stop at a worker's 768 MB.
+Each topology has one slot on each node, so a worker's tuples stay in it or cross the network.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from stormcut.application.compare import Contender
 from stormcut.application.place import solve
 from stormcut.application.situation import workload
 from stormcut.model.cluster import RunningTopology
-from stormcut.model.problem import DEFAULT_CPU_PERCENT, DEFAULT_MEMORY_MB, Node, Problem
+from stormcut.model.problem import DEFAULT_CPU_PERCENT, Node, Problem
 from stormcut.model.profile import Profile
 
 #: These know nothing of capacities: Storm gives them none.
@@ -49,7 +50,7 @@ def place(
     profile: Profile | None,
     hosts: Sequence[Host],
     room: float,
-    scheduler: str,
+    scheduler: Contender,
     seed: int,
 ) -> Seat:
     """Return where a scheduler puts a topology's executors.
@@ -73,7 +74,7 @@ def place(
             replace(
                 each,
                 cpu_percent=np.full(each.executors, DEFAULT_CPU_PERCENT),
-                memory_mb=np.full(each.executors, DEFAULT_MEMORY_MB),
+                memory_mb=np.zeros(each.executors),
             )
             for each in load.topology.components
         ),
@@ -81,11 +82,11 @@ def place(
     )
     limits = capacities([host.size for host in hosts], topology.executor_count, room)
     nodes = tuple(
-        _node(host, None if scheduler in BLIND else limit)
+        _node(host, None if scheduler.algorithm in BLIND else limit)
         for host, limit in zip(hosts, limits, strict=True)
     )
     problem = Problem(nodes, (topology,))
-    solution = solve(problem, scheduler, seed)
+    solution = solve(problem, scheduler.algorithm, seed, scheduler.options)
     chosen = problem.slot_node[solution.placement.slots]
     return Seat(
         {task: hosts[node].address for task, node in zip(load.tasks, chosen.tolist(), strict=True)},
@@ -107,6 +108,5 @@ def _node(host: Host, limit: int | None) -> Node:
         host.address,
         (0,),
         cpu_percent=limit * DEFAULT_CPU_PERCENT,
-        memory_mb=limit * DEFAULT_MEMORY_MB,
         max_executors=limit,
     )

@@ -45,6 +45,12 @@ class Options:
         default=None,
         metadata={"help": "most CPU on a node, in its fair shares, 1 or more; none: what it has"},
     )
+    relief: float = field(
+        default=0.0,
+        metadata={
+            "help": "traffic between nodes may rise by this share to relieve the busiest link"
+        },
+    )
     tuple_cost: float = field(
         default=0.002,
         metadata={"help": "contention: CPU points a tuple/s to or from another node costs a node"},
@@ -67,6 +73,8 @@ class Options:
             raise _refused("from 0 to 1000", self.effort, "effort")
         if self.balance is not None and not 1 <= self.balance < float("inf"):
             raise _refused("at least 1", self.balance, "balance")
+        if not 0 <= self.relief < float("inf"):
+            raise _refused("at least 0", self.relief, "relief")
         if not 0 <= self.tuple_cost < float("inf"):
             raise _refused("at least 0", self.tuple_cost, "tuple_cost")
         if self.link is not None and not self.link > 0:

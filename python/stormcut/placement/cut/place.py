@@ -16,7 +16,10 @@ C-3. Without a price for restarts everything is planned anew; nodes that are ali
      so that most executors stay. What runs now remains if it is no worse.
 C-4. With a price, workers whose executors all stay on their node stay as they are, though one
      worker might hold those of two.
-C-5. Least contention: placements of several ``balance`` are improved until their busiest node
+C-5. Of placements with the least traffic found, the one whose busiest link is least busy
+     (`evening`), where nothing runs yet and no pins, ``apart`` or racks count; ``relief`` lets
+     traffic rise for it.
+C-6. Least contention: placements of several ``balance`` are improved until their busiest node
      cannot be relieved; the least busy one wins, of like ones that with less traffic.
 
 References
@@ -39,6 +42,7 @@ from stormcut.model.problem import Problem
 from stormcut.placement.capacity import CPU, EXECUTORS, MEMORY, hosts
 from stormcut.placement.cut.construct import fill
 from stormcut.placement.cut.contention import Costs, busiest, relieved
+from stormcut.placement.cut.evening import evened
 from stormcut.placement.cut.instance import Instance, instance
 from stormcut.placement.cut.kernels import cost_at, noise
 from stormcut.placement.cut.options import Options
@@ -96,8 +100,18 @@ def place(problem: Problem, rng: np.random.Generator, options: Options) -> Place
         if found is None:
             raise _refusal(problem, asked, options, rng)
         nodes = on_nodes(problem, asked.groups, found)
+        if _is_free(problem, asked, options):
+            limits, slots = asked.limits, asked.slots
+            nodes = evened(problem, nodes, limits, slots, options.relief, options.effort, rng)
         workers = _workers_now(problem, nodes) if stay else np.zeros(len(nodes), dtype=np.int64)
         return Placement(seat(problem, nodes, workers), bound=bound.result())
+
+
+def _is_free(problem: Problem, asked: Instance, options: Options) -> bool:
+    """Return whether nothing but traffic between nodes counts: nothing runs, no pins, one rack."""
+    runs = asked.start is not None and bool(asked.start.any())
+    bound = runs or options.pin or options.apart or np.ptp(asked.rack) > 0
+    return options.objective == "cut" and not bound
 
 
 def _prices(options: Options) -> Prices:
