@@ -106,19 +106,22 @@ def _changed(
 
 def _check(plan: Plan) -> None:
     """Refuse what would only fail once the cluster is up."""
-    from stormcut.adapters.topology_project import load
+    from stormcut.adapters.topology_project import check_options, load
     from stormcut.cli.bench_run import contender
     from stormcut.cli.topology_run import STORM_PREFIXES
     from stormcut.placement.registry import algorithm, parse_options
 
+    plan.shape()
     for name in plan.schedulers:
         entry = contender(name)
         parse_options(algorithm(entry.algorithm), entry.options)
     for topology in plan.topologies:
         known = load(topology).options
-        for key in plan.setting.topologies.get(topology, {}):
+        options = plan.setting.topologies.get(topology, {})
+        for key in options:
             if key not in known and not key.startswith(STORM_PREFIXES):
                 raise InvalidInput(f"{topology} has no option {key}", plan.setting.name)
+        check_options(topology, {key: options[key] for key in options if key in known})
     if not plan.schedulers:
         raise InvalidInput("names no scheduler", "--schedulers")
 
@@ -130,7 +133,7 @@ def _measure(plan: Plan, steps: Steps) -> None:
     from stormcut.adapters.spark import spark_session
     from stormcut.cli.bench_run import HOOK_INTERVAL_S, Bench
 
-    shape = plan.shape
+    shape = plan.shape()
     title = f"starting Storm 1.2.4 in {shape.nodes + 2} containers"
     config = {**CLUSTER_PATIENCE, "stormcut.hook.interval.secs": HOOK_INTERVAL_S}
     with steps.step(title) as update:

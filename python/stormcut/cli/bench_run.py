@@ -63,9 +63,14 @@ class Plan:
     timing: Timing
     output: Path
 
-    @property
     def shape(self) -> Shape:
-        """The cluster; every scheduler has a slot of its own on each node."""
+        """Return the cluster's shape; every scheduler has a slot of its own on each node.
+
+        Raises
+        ------
+        InvalidInput
+            The setting's limits are impossible.
+        """
         from stormcut.adapters.docker_cluster import Shape
         from stormcut.adapters.docker_cluster.limits import parse_bandwidth
         from stormcut.adapters.docker_cluster.plan import parse_sizes
@@ -262,10 +267,11 @@ class Bench:
 
     def _cell(self, cell: Cell, entrant: Entrant) -> None:
         title = f"{cell.topology} {cell.repetition}/{self._plan.repetitions} {cell.scheduler}"
+        began = time.monotonic()
         with self._rig.running(entrant):
             measurement = self._measured(cell, entrant)
         self._journal.add_measurement(measurement)
-        left = self._pace.after_one()
+        left = self._pace.after_one(time.monotonic() - began)
         note = f", not counted: {measurement.unsteady}" if measurement.unsteady else ""
         rate = f"{measurement.tuples_per_10s:,.0f} tuples/10 s"
         self._steps.say(f"{title}: {rate}{note} ({left})")
@@ -343,19 +349,20 @@ class _Series:
 
 
 class _Pace:
-    """How long the rest will take, by the cells so far."""
+    """How long the rest of the cells will take, by those so far."""
 
     def __init__(self, cells: int) -> None:
         self._left = cells
-        self._began = time.monotonic()
         self._done = 0
+        self._seconds = 0.0
 
-    def after_one(self) -> str:
-        """Return what is left, in words, after one more cell."""
+    def after_one(self, seconds: float) -> str:
+        """Return what is left, in words, after one more cell that took so long."""
         self._done += 1
         self._left -= 1
-        minutes = self._left * (time.monotonic() - self._began) / self._done / 60
-        return f"{self._left} cells left, about {minutes:.0f} min"
+        self._seconds += seconds
+        minutes = self._left * self._seconds / self._done / 60
+        return f"{self._left} cells left, about {minutes:.0f} min without starts"
 
 
 def _name(topology: str, scheduler: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import warnings
 
 import click
 
@@ -67,6 +68,9 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line; a user's mistake ends in one line on standard error."""
+    if not sys.warnoptions:
+        # Libraries' words about each other are for developers: `python -W default` has them.
+        warnings.simplefilter("ignore")
     try:
         sys.exit(cli.main(standalone_mode=False))
     except click.exceptions.Exit as exit_:

@@ -11,8 +11,13 @@ from stormcut.application.bench.summary import Ratio, Spread, Summary, mean_ms, 
 from stormcut.application.bench.summary import tuples_per_10s as throughput
 from stormcut.report.published import TUPLE_TIME
 
-#: The scheduler that the others are compared with.
+#: The algorithm that the others are compared with.
 OURS = "cut"
+
+
+def is_ours(scheduler: str) -> bool:
+    """Return whether a scheduler is ours, with options (``cut:relief=0.3``) or without."""
+    return scheduler.partition(":")[0] == OURS
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,11 @@ class Bench:
     def _summaries(self) -> dict[tuple[str, str], Summary]:
         found = summarise(self.run, self.measurements, self.placed)
         return {(each.topology, each.scheduler): each for each in found}
+
+    @property
+    def ours(self) -> tuple[str, ...]:
+        """Our schedulers in the run, each with its options."""
+        return tuple(filter(is_ours, self.run.schedulers))
 
     def summary(self, topology: str, scheduler: str) -> Summary:
         """Return what all windows of a topology under a scheduler say together."""

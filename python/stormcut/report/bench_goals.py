@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stormcut.application.bench.summary import Ratio
-from stormcut.report.bench_figures import Bench, spread_out
+from stormcut.report.bench_figures import OURS, Bench, spread_out
 from stormcut.report.published import THROUGHPUT, TUPLE_TIME
 
 REACHED, MISSED, UNKNOWN = "reached", "missed", "not measured"
@@ -96,7 +96,15 @@ EVERYWHERE = (
 def outcomes(bench: Bench) -> list[tuple[Goal, Sequence[Outcome]]]:
     """Return each goal of the bench's setting with how it went on each topology."""
     asked = NETWORK_BOUND if bench.run.setting.startswith("network") else ()
-    return [(goal, _results(bench, goal)) for goal in (*asked, *EVERYWHERE)]
+    every = (each for goal in (*asked, *EVERYWHERE) for each in _of_ours(bench, goal))
+    return [(goal, _results(bench, goal)) for goal in every]
+
+
+def _of_ours(bench: Bench, goal: Goal) -> tuple[Goal, ...]:
+    """Return a goal of our algorithm once for each set of options in the run."""
+    if goal.scheduler != OURS or not bench.ours:
+        return (goal,)
+    return tuple(replace(goal, scheduler=ours) for ours in bench.ours)
 
 
 def _results(bench: Bench, goal: Goal) -> list[Outcome]:

@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from stormcut.application.bench.summary import Spread
-from stormcut.report.bench_figures import OURS
+from stormcut.report.bench_figures import is_ours
 
 
 class Look(NamedTuple):
@@ -35,6 +35,7 @@ LOOKS = {
     "pipeline-linear": Look("#23a3b0", ">", "▶"),
     "cut": Look("#d5400a", "*", "★"),
 }
+OURS_WITH_OPTIONS = Look("#b01263", "*", "★")
 OTHER = Look("#77695d", "h", "⬢")
 #: Drawn by matplotlib, then replaced by what the page's light or dark theme says.
 _INK, _RULE = "#010203", "#040506"
@@ -45,7 +46,11 @@ _STEPS = (1, 2, 2.5, 5, 10)
 
 def look(scheduler: str) -> Look:
     """Return how a scheduler is drawn, the same on every page."""
-    return LOOKS.get(scheduler, OTHER)
+    return (
+        OURS_WITH_OPTIONS
+        if ":" in scheduler and is_ours(scheduler)
+        else LOOKS.get(scheduler, OTHER)
+    )
 
 
 def draw_dots(values: Mapping[str, Sequence[float]], label: str) -> str:
@@ -129,7 +134,7 @@ def draw_overview(ratios: Mapping[str, Mapping[str, Spread]], baseline: str) -> 
 def _mark(axes: Any, scheduler: str, x: float, y: float) -> None:
     """Draw a scheduler's large mark; ours is larger than the others' and above them."""
     colour, marker, _ = look(scheduler)
-    size, order = (150, 4) if scheduler == OURS else (55, 3)
+    size, order = (150, 4) if is_ours(scheduler) else (55, 3)
     line = {"edgecolors": _INK, "linewidths": 0.4}
     axes.scatter(x, y, size, colour, marker=marker, zorder=order, **line)
 
@@ -159,7 +164,7 @@ def _figure(height: float) -> tuple[Any, Any]:
 
 def _emphasise(labels: Sequence[Any], names: Sequence[str]) -> None:
     for text, name in zip(labels, names, strict=True):
-        text.set(fontweight="bold" if name == OURS else "normal")
+        text.set(fontweight="bold" if is_ours(name) else "normal")
 
 
 def _svg(figure: Any, label: str) -> str:

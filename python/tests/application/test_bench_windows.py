@@ -14,12 +14,9 @@ from stormcut.adapters import topology_project
 from stormcut.application.bench import windows
 from stormcut.application.bench.windows import (
     Sample,
-    covered,
     measure,
     percentile,
     rates,
-    settled,
-    why_unsettled,
 )
 
 BEGIN, END = 1000.0, 1010.0
@@ -143,32 +140,6 @@ def test_rates_of_a_line_are_its_slope_whenever_tasks_report(
         for task, (shift, other) in enumerate(shifts)
     }
     assert rates(found, BEGIN, END + 1.5) == pytest.approx([rate * len(shifts)] * 5)
-
-
-def test_all_sources_must_have_reported() -> None:
-    found = series(lambda at: 100)
-    assert covered(found) == (BEGIN - 10 + 1.5, BEGIN - 10 + 26)
-    assert covered({**found, "late": []}) is None
-    assert covered({**found, "late": [Sample(BEGIN + 90, 1, 1, 0, {})]}) is None
-    assert covered({}) is None
-
-
-@pytest.mark.parametrize(
-    ("steps", "holds", "why"),
-    [
-        ([10, 900, 1000, 990, 1020], True, None),
-        ([1, 3, 2], True, None),
-        ([1000, 1020], False, "not all sources report after 20 s"),
-        ([700, 900, 1000], False, "still rising after 20 s"),
-        ([1300, 1250, 1000, 900, 700], False, "still falling after 20 s"),
-        ([1000, 500, 1000, 600, 900], False, ""),
-        ([0, 0, 0], False, "nothing is acknowledged after 20 s"),
-    ],
-)
-def test_steps_that_agree_have_settled(steps: list[float], holds: bool, why: str | None) -> None:
-    assert settled(steps) is holds
-    if why is not None:
-        assert why_unsettled(steps, 20.2) == why
 
 
 @given(st.dictionaries(st.integers(0, 300), st.integers(1, 1000), min_size=1), st.floats(0.01, 1))

@@ -17,12 +17,10 @@ from typing import Any
 
 #: Rates are taken over steps of this length: as often as sources report.
 STEP_S = 2.0
-#: The halves of a window, or the last steps before it, may differ by this share of their mean.
+#: The halves of a window may differ by this share of their mean.
 DRIFT = 0.15
-#: That many steps must agree before a window begins.
-SETTLED_STEPS = 3
-#: Whether a rate that does not settle rises or falls is seen in so many steps.
-TREND_STEPS = 5
+#: Fewer steps than these show no trend.
+TREND_STEPS = 3
 #: A step with less than this share of the mean rate is a stall.
 STALL = 1 / 3
 #: A source that does not report for so long has lost its tuples, or its processor.
@@ -78,7 +76,7 @@ def measure(series: Series, begin: float, end: float) -> Window:
     Parameters
     ----------
     series : mapping of str to sequence of Sample
-        By source task. Samples should reach beyond both ends: `covered`. Where one does not, its
+        By source task. Samples should reach beyond both ends. Where one does not, its
         task is taken to have stood still.
     begin, end : float
         In epoch seconds.
@@ -101,15 +99,6 @@ def measure(series: Series, begin: float, end: float) -> Window:
     )
 
 
-def covered(series: Series) -> tuple[float, float] | None:
-    """Return from when until when all source tasks have reported, None if some have not yet."""
-    if not series or not all(series.values()):
-        return None
-    begin = max(samples[0].at for samples in series.values())
-    end = min(samples[-1].at for samples in series.values())
-    return (begin, end) if begin < end else None
-
-
 def rates(series: Series, begin: float, end: float) -> list[float]:
     """Return tuples/s acknowledged in each whole step of `STEP_S`, counted back from the end."""
     steps = math.floor((end - begin) / STEP_S + 1e-6)
@@ -118,27 +107,6 @@ def rates(series: Series, begin: float, end: float) -> list[float]:
         sum(_acked(samples, *step) for samples in series.values()) / STEP_S
         for step in pairwise(edges)
     ]
-
-
-def settled(rates: Sequence[float]) -> bool:
-    """Return whether the last steps agree well enough for a window to begin."""
-    last = rates[-SETTLED_STEPS:]
-    return len(last) == SETTLED_STEPS and min(last) > 0 and max(last) - min(last) <= _room(last)
-
-
-def why_unsettled(rates: Sequence[float], waited_s: float) -> str:
-    """Return in words why the rate has not settled.
-
-    Empty if it only swings: a window over it is fair, and tells by itself whether it stalls.
-    """
-    last = rates[-TREND_STEPS:]
-    after = f"after {waited_s:.0f} s"
-    if len(last) < SETTLED_STEPS:
-        return f"not all sources report {after}"
-    if not any(last):
-        return f"nothing is acknowledged {after}"
-    trend = _trend(last)
-    return f"still {'rising' if trend > 0 else 'falling'} {after}" if trend else ""
 
 
 def mean(buckets: Mapping[int, int]) -> float | None:
@@ -199,7 +167,7 @@ def _trend(steps: Sequence[float]) -> float:
     Half to half of the line through them: a change that is small beside how far the steps lie from
     that line is noise, however large it is.
     """
-    if len(steps) < SETTLED_STEPS:
+    if len(steps) < TREND_STEPS:
         return 0.0
     at = range(len(steps))
     slope, start = statistics.linear_regression(at, steps)
@@ -208,11 +176,6 @@ def _trend(steps: Sequence[float]) -> float:
     deviation = math.sqrt(off / (len(steps) - 2) / width)
     change = slope * len(steps) / 2 / statistics.mean(steps)
     return change if abs(change) > DRIFT and abs(slope) > CHANCE * deviation else 0.0
-
-
-def _room(steps: Sequence[float]) -> float:
-    """Return by how many tuples/s steps may differ and still agree."""
-    return max(DRIFT * statistics.mean(steps), _chance([max(steps), min(steps)], STEP_S))
 
 
 def _chance(pair: Sequence[float], seconds: float) -> float:

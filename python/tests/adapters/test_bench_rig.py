@@ -1,0 +1,99 @@
+"""What a bench reads from nodes and does to processes: settings, reports, counters, holding."""
+
+import json
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+from stormcut.adapters.bench.counters import Counters, usage
+from stormcut.adapters.bench.reports import newest
+from stormcut.adapters.bench.setting import names, read_setting
+from stormcut.adapters.bench.workers import hold, let_go, processes
+from stormcut.adapters.nimbus import wait_until
+from stormcut.adapters.topology_project import check_options
+from stormcut.model.errors import InvalidInput
+
+CHILD = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'input()'])"
+
+
+@pytest.mark.parametrize("name", names())
+def test_settings_that_come_with_stormcut_can_be_submitted(name):
+    setting = read_setting(name)
+    assert len(setting.topologies) >= 3
+    for topology, options in setting.topologies.items():
+        check_options(topology, options)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("nodes: [", "cannot be read"),
+        ("summary: a\nnodes: 3\ncpus: 1", "names no topologies"),
+        ("summary: a\nnodes: 3\ncpus: 1\nspeed: 2\ntopologies: {linear: {}}", "speed"),
+        ("summary: a\nnodes: 3\ncpus: 1\nroom: 0.5\ntopologies: {linear: {}}", "room must be"),
+        ("summary: a\nnodes: 3\ncpus: 1\ntopologies: {linear: 3}", "linear must be a mapping"),
+        ("- 1", "is no setting"),
+    ],
+)
+def test_a_bad_setting_is_told_in_one_line(tmp_path, text, words):
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    with pytest.raises(InvalidInput, match=words) as error:
+        read_setting(str(path))
+    assert str(path) in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_an_unknown_setting_names_those_there_are():
+    with pytest.raises(InvalidInput, match=r"there are .*network"):
+        read_setting("fast")
+
+
+def report(folder, task, process, acked):
+    folder.mkdir(exist_ok=True)
+    content = {"sent": acked + 5, "acked": acked, "replayed": 0, "latency": {"3": acked}}
+    (folder / f"{task}-{process}.json").write_text(json.dumps(content))
+
+
+def test_reports_are_those_of_sources_and_of_their_newest_process(tmp_path):
+    report(tmp_path / "node-1", "source-7", 50, 900)
+    report(tmp_path / "node-1", "sink-8", 50, 1)
+    report(tmp_path / "node-2", "source-7", 60, 10)
+    report(tmp_path / "node-2", "source-9", 60, 20)
+    found = newest([tmp_path / "node-1", tmp_path / "node-2", tmp_path / "node-3"], {"source"})
+    assert {task: sample.acked for task, sample in found.items()} == {
+        "source-7": 10,
+        "source-9": 20,
+    }
+    assert found["source-9"].latency == {3: 20}
+
+
+def test_usage_is_the_mean_between_two_readings():
+    before = Counters(100.0, (1_000_000, 0), (5.0, 1.0), 50.0)
+    after = Counters(110.0, (2_000_000, 250_000), (8.0, 2.0), 60.0)
+    found = usage(before, after)
+    assert found.sent_mbit_s == pytest.approx(1.0)
+    assert found.node_cores == pytest.approx((0.3, 0.1))
+    assert found.other_cores == pytest.approx(0.6)
+
+
+def test_a_topology_is_held_with_all_its_processes_and_let_go():
+    mark = "bench-test-1-1700000000"
+    # Not an option of Python: what stands after the program is the program's own.
+    command = [sys.executable, "-c", CHILD, f"-Dstorm.id={mark}"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
+        try:
+            wait_until(lambda: len(list(processes(mark))) == 2, 20, "both processes run")
+            family = list(processes(mark))
+            hold(mark)
+            assert {each.status() for each in family} == {psutil.STATUS_STOPPED}
+            let_go(mark)
+            assert psutil.STATUS_STOPPED not in {each.status() for each in family}
+            assert list(processes("bench-test-1-17000000")) == []
+        finally:
+            let_go(mark)
+            for each in psutil.Process(process.pid).children():
+                each.kill()
+            process.kill()

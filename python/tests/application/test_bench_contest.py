@@ -1,0 +1,85 @@
+"""Every scheduler of a bench gets the same problem, and what it says is what Nimbus is told."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stormcut.application.bench.contest import Host, capacities, place
+from stormcut.application.bench.planner import BenchPlanner, Wanted
+from stormcut.application.compare import Contender
+from stormcut.model.cluster import (
+    ClusterState,
+    RunningExecutor,
+    RunningTopology,
+    Slot,
+    Subscription,
+    Supervisor,
+)
+from stormcut.model.errors import StormcutError
+
+SCHEDULERS = ("even", "r-storm", "p-scheduler", "t3-scheduler", "i-scheduler", "stromax", "cut")
+
+
+def topology(name="linear-cut", tasks=6):
+    executors = tuple(
+        RunningExecutor(1 + at, 1 + at, ("a", "b", "c")[at // tasks]) for at in range(3 * tasks)
+    )
+    streams = (
+        Subscription("a", "b", "default", "shuffle"),
+        Subscription("b", "c", "default", "shuffle"),
+    )
+    return RunningTopology(f"{name}-1-1700000000", name, 4, executors, streams)
+
+
+def hosts(*sizes):
+    return [Host(f"10.0.0.{at}", size) for at, size in enumerate(sizes, start=1)]
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=12), st.integers(1, 200), st.floats(1, 3))
+def test_capacities_hold_everything_in_proportion(sizes, executors, room):
+    found = capacities(sizes, executors, room)
+    assert sum(found) >= executors
+    for size, limit in zip(sizes, found, strict=True):
+        assert 0 <= limit - room * executors * size / sum(sizes) <= 1
+
+
+# OLS's workers need not fit, and P-Scheduler knows nodes of one size: see their refusals.
+@pytest.mark.parametrize(
+    ("scheduler", "sizes"),
+    [(name, (1, 1, 1, 1)) for name in SCHEDULERS]
+    + [(name, (3, 2, 1)) for name in SCHEDULERS if name != "p-scheduler"],
+)
+def test_each_scheduler_places_all_executors_within_capacity(scheduler, sizes):
+    at = hosts(*sizes)
+    seat = place(topology(), None, at, 1.34, Contender(scheduler), 1)
+    assert seat.hosts.keys() == set(range(1, 19))
+    assert 0 <= seat.between <= seat.total
+    if scheduler == "even":
+        return  # Storm's own knows no capacity
+    for host, limit in zip(at, capacities(sizes, 18, 1.34), strict=True):
+        assert sum(each == host.address for each in seat.hosts.values()) <= limit
+
+
+def state(*topologies):
+    supervisors = tuple(Supervisor(f"id-{at}", f"10.0.0.{at}", (6700, 6701)) for at in (1, 2))
+    return ClusterState(supervisors, topologies)
+
+
+def test_the_planner_says_what_it_was_told_and_nothing_else():
+    planner, running = BenchPlanner(), topology(tasks=1)
+    wanted = Wanted("cut", 6701, {1: "10.0.0.1", 2: "10.0.0.2", 3: "10.0.0.1"})
+    planner.register(running.name, lambda _: wanted)
+    plan = planner.plan(state(running, topology("other", 1)))
+    (part,) = plan.topologies
+    assert {(w.slot, w.executors) for w in part.workers} == {
+        (Slot("id-1", 6701), (1, 3)),
+        (Slot("id-2", 6701), (2,)),
+    }
+    assert [each.topology for each in plan.declined] == ["other-1-1700000000"]
+    assert planner.plan(state(running, topology("other", 1))) is plan
+    assert planner.seen(running.name) == running
+
+
+def test_a_topology_that_nimbus_did_not_ask_about_is_named():
+    with pytest.raises(StormcutError, match="did not ask where to run linear-cut"):
+        BenchPlanner().seen("linear-cut")

@@ -1,0 +1,28 @@
+"""What cannot be measured is said before a cluster is started."""
+
+import pytest
+from click.testing import CliRunner
+
+from stormcut.adapters import docker_cluster
+from stormcut.cli.main import cli
+from stormcut.model.errors import InvalidInput
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--setting", "fast"), "no such setting"),
+        (("--schedulers", "even,best"), "best"),
+        (("--schedulers", "cut:relief=much"), "relief"),
+        (("--schedulers", " , "), "names no scheduler"),
+        (("--topologies", "circle"), "no such topology"),
+        (("--report-only", "--output", "/nowhere/bench"), "holds no bench"),
+        (("--bandwidth", "fast"), "fast"),
+        (("--heterogeneous", "2x1"), "heterogeneous"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_at_once(monkeypatch, arguments, words):
+    monkeypatch.setattr(docker_cluster.DockerCluster, "up", pytest.fail)
+    error = CliRunner().invoke(cli, ["bench", *arguments]).exception
+    assert isinstance(error, InvalidInput), error
+    assert words in str(error)

@@ -1,0 +1,79 @@
+"""Evening keeps every promise of the placement it starts from, and never makes a link busier."""
+
+import numpy as np
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from microbenchmarks import microbenchmark
+from problem_strategies import problems
+
+from stormcut.application.place import solve
+from stormcut.model.errors import Infeasible
+from stormcut.model.placement import Placement
+from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Topology
+from stormcut.objective.cut import executor_nodes
+from stormcut.objective.metrics import measure
+from stormcut.objective.verify import violations
+from stormcut.placement.capacity import node_limits
+from stormcut.placement.cut.evening import evened, links, rate_matrix
+
+
+def evened_placement(problem, placement, relief):
+    """Return the same placement with its links evened out, one worker a node and topology."""
+    nodes = executor_nodes(problem, placement)
+    slots = np.array([len(node.ports) for node in problem.nodes], dtype=np.int64)
+    rng = np.random.default_rng(1)
+    return nodes, evened(problem, nodes, node_limits(problem), slots, relief, 0.05, rng)
+
+
+def busiest(problem, nodes):
+    return links(rate_matrix(problem), nodes, len(problem.nodes)).max(initial=0.0)
+
+
+def crossing(problem, nodes):
+    return links(rate_matrix(problem), nodes, len(problem.nodes))[0].sum()
+
+
+@settings(max_examples=60, deadline=None)
+@given(problems(), st.sampled_from((0.0, 0.2)))
+def test_traffic_stays_within_what_is_allowed_and_no_link_is_busier(problem, relief):
+    try:
+        start = solve(problem, "cut", 1, {"effort": "0.1"}).placement
+    except Infeasible:
+        assume(False)
+    before, after = evened_placement(problem, start, relief)
+    allowed = crossing(problem, before) * (1 + relief)
+    assert crossing(problem, after) <= allowed * (1 + 1e-6) + 1e-6
+    assert busiest(problem, after) <= busiest(problem, before) * (1 + 1e-6) + 1e-6
+    used = np.zeros((len(problem.nodes), 2))
+    np.add.at(used, after, np.stack([problem.executor_cpu, np.ones(len(after))], axis=1))
+    assert (used <= node_limits(problem)[:, :2] + 1e-6).all()
+    for node, of in enumerate(problem.nodes):
+        tenants = set(problem.executor_topology[after == node].tolist())
+        assert len(tenants) <= len(of.ports)
+
+
+def hubs():
+    """Return two senders that fit on one node with nobody else, and four receivers."""
+    pairs = tuple(MeasuredPair(("s", i), ("r", j), 10.0) for i in range(2) for j in range(4))
+    parts = (Component.uniform("s", 2, "spout"), Component.uniform("r", 4))
+    nodes = tuple(Node(f"n{i}", (0,), max_executors=2) for i in range(3))
+    return Problem(nodes, (Topology("t", parts, (), pairs),))
+
+
+def test_senders_part_where_traffic_may_rise():
+    problem = hubs()
+    together = np.array([0, 0, 1, 1, 2, 2])
+    assert (busiest(problem, together), crossing(problem, together)) == (80.0, 80.0)
+    _, parted = evened_placement(problem, Placement(together), 0.0)
+    assert (busiest(problem, parted), crossing(problem, parted)) == (40.0, 60.0)
+
+
+def test_the_option_relieves_the_busiest_link_and_nothing_else_changes():
+    problem = microbenchmark("star", 10)
+    plain = solve(problem, "cut", 1)
+    eased = solve(problem, "cut", 1, {"relief": "0.3"})
+    assert violations(problem, eased.placement) == []
+    nodes = [executor_nodes(problem, each.placement) for each in (plain, eased)]
+    assert busiest(problem, nodes[1]) <= busiest(problem, nodes[0])
+    allowed = 1.3 * plain.metrics.inter_node_tuples_per_second
+    assert measure(problem, eased.placement).inter_node_tuples_per_second <= allowed + 1e-6
