@@ -33,7 +33,7 @@ from stormcut.model.problem import (
     Stream,
     Topology,
 )
-from stormcut.model.profile import ExecutorLoad, Profile
+from stormcut.model.profile import ExecutorLoad, Profile, TaskTraffic
 from stormcut.model.traffic import Traffic
 
 log = logging.getLogger(__name__)
@@ -155,16 +155,27 @@ def _measured_pairs(
         for ordinal, executor in enumerate(executors)
         for task in range(executor.start_task, executor.end_task + 1)
     }
-    rates: dict[tuple[int, int], float] = defaultdict(float)
+    between: dict[tuple[int, int], list[TaskTraffic]] = defaultdict(list)
     for traffic in profile.traffic:
         source, target = owner.get(traffic.source_task), owner.get(traffic.target_task)
         if source is not None and target is not None and source != target:
-            rates[source, target] += traffic.tuples_per_second
-    return tuple(
-        MeasuredPair(names[source], names[target], rates[source, target])
-        for source, target in sorted(rates)
-        if rates[source, target] > 0
+            between[source, target].append(traffic)
+    pairs = (
+        MeasuredPair(names[source], names[target], _rate(parts), _bytes_per_tuple(parts))
+        for (source, target), parts in sorted(between.items())
     )
+    return tuple(pair for pair in pairs if pair.tuples_per_second > 0)
+
+
+def _rate(parts: list[TaskTraffic]) -> float:
+    return sum(part.tuples_per_second for part in parts)
+
+
+def _bytes_per_tuple(parts: list[TaskTraffic]) -> float | None:
+    """Return the mean size of a tuple by the parts of known size, None without any."""
+    sized = [(p.tuples_per_second, p.bytes_per_tuple) for p in parts if p.bytes_per_tuple]
+    total = sum(rate for rate, _ in sized)
+    return sum(rate * size for rate, size in sized) / total if total else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -100,6 +100,7 @@ class MeasuredPair:
     source: tuple[str, int]
     target: tuple[str, int]
     tuples_per_second: float
+    bytes_per_tuple: float | None = None
 
 
 @dataclass(frozen=True, eq=False)

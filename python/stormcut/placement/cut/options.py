@@ -19,6 +19,10 @@ class Options:
         default="cut",
         metadata={"help": "least traffic between nodes, or the least busy busiest CPU or link"},
     )
+    traffic: Literal["tuples", "bytes"] = field(
+        default="tuples",
+        metadata={"help": "what counts as traffic; bytes where sizes are measured, else tuples"},
+    )
     cpu_share: float = field(
         default=1.0, metadata={"help": "share of a node's CPU that may be used (thesis: 0.8)"}
     )

@@ -19,7 +19,8 @@ C-4. With a price, workers whose executors all stay on their node stay as they a
 C-5. Of placements with the least traffic found, the one whose busiest link is least busy
      (`evening`), where nothing runs yet and no pins, ``apart`` or racks count; ``relief`` lets
      traffic rise for it.
-C-6. Least contention: placements of several ``balance`` are improved until their busiest node
+C-6. Traffic counts in tuples, as in the papers, or in bytes (``traffic``), which links carry.
+C-7. Least contention: placements of several ``balance`` are improved until their busiest node
      cannot be relieved; the least busy one wins, of like ones that with less traffic.
 
 References
@@ -50,6 +51,7 @@ from stormcut.placement.cut.replan import replan
 from stormcut.placement.cut.search import search
 from stormcut.placement.cut.state import Prices, model_of
 from stormcut.placement.cut.staying import like_before, on_nodes
+from stormcut.placement.cut.weighing import weighed
 from stormcut.placement.fit import fit
 from stormcut.placement.lower_bound import lower_bound
 from stormcut.placement.seating import seat
@@ -88,6 +90,10 @@ def place(problem: Problem, rng: np.random.Generator, options: Options) -> Place
     Takes O(groups x nodes) for each step of the search or of the construction; memory
     O(executors + groups x nodes).
     """
+    if options.traffic == "bytes":
+        # A bound in bytes says nothing of tuples.
+        by_bytes = place(weighed(problem), rng, replace(options, traffic="tuples"))
+        return replace(by_bytes, bound=None)
     asked = instance(problem, options)
     if not problem.executor_count:
         return Placement(np.zeros(0, dtype=np.int64))
