@@ -37,6 +37,7 @@ SCHEDULERS = "even,r-storm,ols,p-scheduler,t3-scheduler,i-scheduler,stromax,cut,
 @click.option("--repetitions", default=5, show_default=True, type=click.IntRange(1))
 @click.option("--window", default=10.0, show_default=True, help="Seconds measured in each cell.")
 @click.option("--output", type=click.Path(file_okay=False, path_type=Path), help="Results' folder.")
+@click.option("--name", default="bench", show_default=True, help="Name of the cluster.")
 @click.option("--report-only", is_flag=True, help="Measure nothing, make the pages anew.")
 def bench(
     setting: str,
@@ -49,6 +50,7 @@ def bench(
     repetitions: int,
     window: float,
     output: Path | None,
+    name: str,
     report_only: bool,
 ) -> None:
     """Measure schedulers side by side on a Docker cluster of their own.
@@ -80,7 +82,7 @@ def bench(
     steps = Steps("bench")
     with interruptible():
         if not report_only:
-            _measure(plan, steps)
+            _measure(plan, name, steps)
         _report(plan.output, steps)
 
 
@@ -126,7 +128,7 @@ def _check(plan: Plan) -> None:
         raise InvalidInput("names no scheduler", "--schedulers")
 
 
-def _measure(plan: Plan, steps: Steps) -> None:
+def _measure(plan: Plan, name: str, steps: Steps) -> None:
     from stormcut.adapters.bench.journal import Journal
     from stormcut.adapters.bench.workers import CLUSTER_PATIENCE
     from stormcut.adapters.docker_cluster import DockerCluster
@@ -137,7 +139,7 @@ def _measure(plan: Plan, steps: Steps) -> None:
     title = f"starting Storm 1.2.4 in {shape.nodes + 2} containers"
     config = {**CLUSTER_PATIENCE, "stormcut.hook.interval.secs": HOOK_INTERVAL_S}
     with steps.step(title) as update:
-        cluster = DockerCluster.up(shape, "bench", config=config, progress=update)
+        cluster = DockerCluster.up(shape, name, config=config, progress=update)
     with cluster, spark_session("local[2]"):
         journal = Journal.open(plan.output, _run(plan, dict(cluster.refused)))
         for note in journal.notes:
