@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from stormcut.application.bench.cells import Run
     from stormcut.cli.bench_run import Plan
 
-SCHEDULERS = "even,r-storm,ols,p-scheduler,t3-scheduler,i-scheduler,stromax,cut,cut:relief=0.3"
+SCHEDULERS = (
+    "even,r-storm,ols,p-scheduler,t3-scheduler,i-scheduler,stromax,cut,cut:traffic=bytes+relief=0.3"
+)
 
 
 @click.command()

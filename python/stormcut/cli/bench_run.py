@@ -46,10 +46,10 @@ MEMORY_MB = 6144
 class Timing:
     """Seconds: what is left out at first; when to give up; a window; the profile's window."""
 
-    settle_s: float = 4.0
+    settle_s: float = 3.0
     patience_s: float = 30.0
     window_s: float = 10.0
-    profile_s: float = 30.0
+    profile_s: float = 20.0
 
 
 @dataclass(frozen=True)
