@@ -1,5 +1,7 @@
 """Evening keeps every promise of the placement it starts from, and never makes a link busier."""
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -77,3 +79,28 @@ def test_the_option_relieves_the_busiest_link_and_nothing_else_changes():
     assert busiest(problem, nodes[1]) <= busiest(problem, nodes[0])
     allowed = 1.3 * plain.metrics.inter_node_tuples_per_second
     assert measure(problem, eased.placement).inter_node_tuples_per_second <= allowed + 1e-6
+
+
+def test_what_runs_is_left_alone_where_nothing_has_less_traffic():
+    problem = microbenchmark("star", 10)
+    placed = solve(problem, "cut", 1).placement
+    running = replace(problem, current=placed)
+    again = solve(running, "cut", 2)
+    assert (again.placement.slots == placed.slots).all()
+
+
+def test_bytes_count_where_sizes_are_known():
+    # Many small tuples one way, few large ones the other; only one pair fits on a node.
+    pairs = (
+        MeasuredPair(("a", 0), ("b", 0), 100.0, 10.0),
+        MeasuredPair(("a", 0), ("c", 0), 10.0, 1000.0),
+    )
+    parts = (Component.uniform("a", 1, "spout"), *(Component.uniform(n, 1) for n in "bc"))
+    nodes = tuple(Node(f"n{i}", (0,), max_executors=2) for i in range(2))
+    problem = Problem(nodes, (Topology("t", parts, (), pairs),))
+    at = executor_nodes(problem, solve(problem, "cut", 1).placement).tolist()
+    assert at[0] == at[1] != at[2]
+    by_bytes = solve(problem, "cut", 1, {"traffic": "bytes"})
+    at = executor_nodes(problem, by_bytes.placement).tolist()
+    assert at[0] == at[2] != at[1]
+    assert by_bytes.certificate is None

@@ -17,8 +17,8 @@ C-3. Without a price for restarts everything is planned anew; nodes that are ali
 C-4. With a price, workers whose executors all stay on their node stay as they are, though one
      worker might hold those of two.
 C-5. Of placements with the least traffic found, the one whose busiest link is least busy
-     (`evening`), where nothing runs yet and no pins, ``apart`` or racks count; ``relief`` lets
-     traffic rise for it.
+     (`evening`), where no price, pins, ``apart`` or racks count; ``relief`` lets traffic rise
+     for it.
 C-6. Traffic counts in tuples, as in the papers, or in bytes (``traffic``), which links carry.
 C-7. Least contention: placements of several ``balance`` are improved until their busiest node
      cannot be relieved; the least busy one wins, of like ones that with less traffic.
@@ -105,19 +105,30 @@ def place(problem: Problem, rng: np.random.Generator, options: Options) -> Place
         found = counts(problem, asked, options, rng)
         if found is None:
             raise _refusal(problem, asked, options, rng)
-        nodes = on_nodes(problem, asked.groups, found)
-        if _is_free(problem, asked, options):
-            limits, slots = asked.limits, asked.slots
-            nodes = evened(problem, nodes, limits, slots, options.relief, options.effort, rng)
+        nodes = on_nodes(problem, asked.groups, _evened(problem, asked, found, options, rng))
         workers = _workers_now(problem, nodes) if stay else np.zeros(len(nodes), dtype=np.int64)
         return Placement(seat(problem, nodes, workers), bound=bound.result())
 
 
-def _is_free(problem: Problem, asked: Instance, options: Options) -> bool:
-    """Return whether nothing but traffic between nodes counts: nothing runs, no pins, one rack."""
-    runs = asked.start is not None and bool(asked.start.any())
-    bound = runs or options.pin or options.apart or np.ptp(asked.rack) > 0
-    return options.objective == "cut" and not bound
+def _evened(
+    problem: Problem, asked: Instance, counts: Ints, options: Options, rng: np.random.Generator
+) -> Ints:
+    """Return counts whose links are evened out, if nothing but traffic between nodes counts.
+
+    What runs now, if nothing has less traffic, stays as it is.
+    """
+    priced = options.objective != "cut" or options.restart_price > 0 or np.ptp(asked.rack) > 0
+    if priced or options.pin or options.apart or _same(counts, asked.start):
+        return counts
+    nodes = on_nodes(problem, asked.groups, counts)
+    nodes = evened(problem, nodes, asked.limits, asked.slots, options.relief, options.effort, rng)
+    result = np.zeros_like(counts)
+    np.add.at(result, (asked.groups.of, nodes), 1)
+    return like_before(asked, result)
+
+
+def _same(counts: Ints, start: Ints | None) -> bool:
+    return start is not None and np.array_equal(counts, start)
 
 
 def _prices(options: Options) -> Prices:
