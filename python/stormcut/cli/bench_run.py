@@ -126,7 +126,7 @@ class Bench:
         with ExitStack() as stack:
             options = self._plan.options(topology)
             options |= stack.enter_context(_store(topology, options, self._cluster, self._steps))
-            entrants = self._entrants(topology, options, stack)
+            entrants = self._entrants(topology, options, cells, stack)
             began = time.time()
             for cell in cells:
                 if cell.scheduler in entrants:
@@ -134,39 +134,59 @@ class Bench:
             self._kept(topology, entrants, began)
 
     def _entrants(
-        self, topology: str, options: Mapping[str, object], stack: ExitStack
+        self,
+        topology: str,
+        options: Mapping[str, object],
+        cells: Sequence[Cell],
+        stack: ExitStack,
     ) -> dict[str, Entrant]:
-        """Start the topology once for every scheduler that finds a placement; all are held."""
+        """Start the topology once for each scheduler of the cells; all are held."""
         reference, running = self._reference(topology, options, stack)
         seats = self._seats(topology, reference, running)
-        found = {REFERENCE: reference} if REFERENCE in seats else {}
-        for scheduler, seat in seats.items():
+        found = {}
+        for scheduler in dict.fromkeys(cell.scheduler for cell in cells):
             if scheduler == REFERENCE:
-                self._check(reference.name, seat, reference)
-                continue
-            name = _name(topology, scheduler)
-            self._planner.register(name, partial(self._wanted, scheduler, seat))
-            with self._steps.step(f"starting {name}"):
-                found[scheduler] = self._start(name, topology, options, stack)
-            self._check(name, seat, found[scheduler])
+                found[scheduler] = reference
+            elif scheduler in seats:
+                name = _name(topology, scheduler)
+                self._planner.register(name, partial(self._wanted, scheduler, seats[scheduler]))
+                try:
+                    found[scheduler] = self._start(name, topology, options, stack, seats[scheduler])
+                except StormcutError as error:
+                    self._steps.say(f"{name} is left out for now: {error}")
         return found
 
     def _start(
-        self, name: str, topology: str, options: Mapping[str, object], stack: ExitStack
+        self,
+        name: str,
+        topology: str,
+        options: Mapping[str, object],
+        stack: ExitStack,
+        seat: Seat | None = None,
     ) -> Entrant:
-        entrant = self._rig.start(name, topology, options)
+        """Start one entrant; once more if that goes wrong, as it may on a busy machine."""
+        with self._steps.step(f"starting {name}"):
+            try:
+                entrant = self._started(name, topology, options, seat)
+            except StormcutError as error:
+                self._steps.say(f"{name}: {error}; once more")
+                entrant = self._started(name, topology, options, seat)
         stack.callback(self._rig.end, entrant)
         return entrant
+
+    def _started(
+        self, name: str, topology: str, options: Mapping[str, object], seat: Seat | None
+    ) -> Entrant:
+        entrant = self._rig.start(name, topology, options)
+        if seat is None or self._rig.hosts(entrant) == seat.hosts:
+            return entrant
+        self._rig.end(entrant)
+        raise StormcutError("it does not run where it was placed: Nimbus's log tells why")
 
     def _wanted(self, scheduler: str, seat: Seat, running: RunningTopology) -> Wanted:
         """Return where a topology shall run; each scheduler's has a port of its own."""
         ports = (REFERENCE, *(s for s in self._plan.schedulers if s != REFERENCE))
         return Wanted(scheduler, FIRST_PORT + ports.index(scheduler), seat.hosts)
-
-    def _check(self, name: str, seat: Seat, entrant: Entrant) -> None:
-        hosts = self._rig.hosts(entrant)
-        if hosts != seat.hosts:
-            raise StormcutError(f"{name} does not run where it was placed: see Nimbus's log")
 
     def _reference(
         self, topology: str, options: Mapping[str, object], stack: ExitStack
@@ -174,15 +194,15 @@ class Bench:
         """Start the topology as Storm would place it."""
         name = _name(topology, REFERENCE)
         self._planner.register(name, self._evenly)
-        with self._steps.step(f"starting {name}"):
-            entrant = self._start(name, topology, options, stack)
+        entrant = self._start(name, topology, options, stack)
         return entrant, self._planner.seen(name)
 
     def _evenly(self, running: RunningTopology) -> Wanted:
-        seat = place(
-            running, None, self._hosts(), self._plan.setting.room, Contender(REFERENCE), SEED
-        )
-        return self._wanted(REFERENCE, seat, running)
+        return self._wanted(REFERENCE, self._seat(running, None, REFERENCE), running)
+
+    def _seat(self, running: RunningTopology, profile: Profile | None, scheduler: str) -> Seat:
+        room = self._plan.setting.room
+        return place(running, profile, self._hosts(), room, contender(scheduler), SEED)
 
     def _hosts(self) -> list[Host]:
         sizes = self._cluster.plan.shape.sizes
@@ -220,14 +240,7 @@ class Bench:
         began = time.monotonic()
         try:
             with self._steps.step(f"{scheduler} places {topology}"):
-                seat = place(
-                    running,
-                    profile,
-                    self._hosts(),
-                    self._plan.setting.room,
-                    contender(scheduler),
-                    SEED,
-                )
+                seat = self._seat(running, profile, scheduler)
         except Infeasible as refusal:
             self._steps.say(f"{scheduler}: {refusal}")
             return Placed(topology, scheduler, str(refusal), (), 0.0, 0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,8 +74,13 @@ class Rig:
         reports = submit_on(self._site, topology, name, {**TOPOLOGY_PATIENCE, **options})
         sources = frozenset(spout.name for spout in load(topology).spouts)
         entrant = Entrant(name, self._nimbus.topology_id(name), sources, reports)
-        wait_until(lambda: self._acks(entrant), START_S, f"all sources of {name} ack")
-        self.pause(entrant)
+        try:
+            wait_until(lambda: self._acks(entrant), START_S, f"all sources of {name} ack")
+            self.pause(entrant)
+        except BaseException:
+            with suppress(StormcutError):
+                self.end(entrant)
+            raise
         return entrant
 
     def _acks(self, entrant: Entrant) -> bool:
