@@ -16,7 +16,7 @@ from stormcut.objective.cut import executor_nodes
 from stormcut.objective.metrics import measure
 from stormcut.objective.verify import violations
 from stormcut.placement.capacity import node_limits
-from stormcut.placement.cut.evening import evened, links, rate_matrix
+from stormcut.placement.cut.evening import Scales, evened, links, rate_matrix
 
 
 def evened_placement(problem, placement, relief):
@@ -24,7 +24,8 @@ def evened_placement(problem, placement, relief):
     nodes = executor_nodes(problem, placement)
     slots = np.array([len(node.ports) for node in problem.nodes], dtype=np.int64)
     rng = np.random.default_rng(1)
-    return nodes, evened(problem, nodes, node_limits(problem), slots, relief, 0.05, rng)
+    scales = Scales(1.0, np.full(len(problem.nodes), np.inf), 0.0, relief)
+    return nodes, evened(problem, nodes, node_limits(problem), slots, scales, 0.05, rng)
 
 
 def busiest(problem, nodes):

@@ -46,7 +46,7 @@ class Costs:
     tuple_cost : float
         CPU points for each tuple/s that it sends to or receives from another node.
     link : float
-        Tuples/s that its link carries; infinite if that never binds.
+        Tuples/s that its link carries, both ways together; infinite if that never binds.
     """
 
     tuple_cost: float
@@ -57,7 +57,9 @@ def busiest(instance: Instance, counts: Ints, costs: Costs) -> float:
     """Return how busy the busiest node is; 1 is all that it has."""
     model = model_of(instance, (1.0, 0.0, 0.0))
     state = state_of(instance, model, counts)
-    busy = _all_busy(state, _links(model, state), _cpu(instance), costs.tuple_cost, costs.link)
+    busy = _all_busy(
+        state, _links(model, state), nominal_cpu(instance), costs.tuple_cost, costs.link
+    )
     return float(busy.max(initial=0.0))
 
 
@@ -70,11 +72,14 @@ def relieved(instance: Instance, counts: Ints, costs: Costs) -> Ints:
     """
     model = model_of(instance, (1.0, 0.0, 0.0))
     state = state_of(instance, model, counts)
-    _relieve(model, state, _links(model, state), _cpu(instance), costs.tuple_cost, costs.link)
+    _relieve(
+        model, state, _links(model, state), nominal_cpu(instance), costs.tuple_cost, costs.link
+    )
     return state.counts
 
 
-def _cpu(instance: Instance) -> Floats:
+def nominal_cpu(instance: Instance) -> Floats:
+    """Return each node's CPU limit in points, one core where it names none, shape (nodes,)."""
     limits = instance.limits[:, CPU]
     return np.where(np.isfinite(limits) & (limits > 0), limits, NOMINAL_CPU)
 

@@ -1,11 +1,12 @@
-"""Evens out nodes' links: of placements with the same traffic between nodes, the fastest. Compiled.
+"""Evens out the busiest node: what it sends, what it receives, its CPU. Compiled.
 
 Where links bind, a topology is as fast as its busiest link lets it be: what a node sends and what
 it receives are separate (links are full duplex). Total traffic between nodes, which the papers
 minimise, says nothing of how it is spread; many placements share the least.
 
-Annealing over moves and exchanges of executors. The energy is the busiest link, smoothed by a norm
-of high power so that the second busiest counts too, plus a price on traffic beyond what is allowed.
+Annealing over moves and exchanges of executors. The energy is the busiest share of a link or CPU,
+smoothed by a norm of high power so that the second busiest counts too; a price on traffic beyond
+what is allowed, or a small one on all traffic, is added.
 
 References
 ----------
@@ -14,12 +15,14 @@ S. Kirkpatrick, C. D. Gelatt and M. P. Vecchi, "Optimization by Simulated Anneal
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
 from stormcut.model.problem import Problem
 from stormcut.objective.verify import TOLERANCE
-from stormcut.placement.capacity import loads
+from stormcut.placement.capacity import CPU, loads
 from stormcut.placement.cut.kernels import Floats, Ints, compiled, inlined
 
 #: The matrix of rates between executors is dense.
@@ -35,8 +38,31 @@ POWER = 12.0
 #: Temperatures from first to last, as shares of the energy at the start.
 HOT, COLD = 0.3, 0.002
 
-#: Price of traffic beyond what is allowed: so many times its share of what is allowed.
+#: Price of traffic beyond what is allowed, and of all traffic: so many times its share of that.
 PRICE = 20.0
+LIGHT = 0.02
+
+
+@dataclass(frozen=True)
+class Scales:
+    """What counts as busy.
+
+    Parameters
+    ----------
+    link : float
+        Tuples/s that a link carries each way; infinite: links do not count.
+    cpu : array of shape (nodes,)
+        Points of each node; infinite where CPU does not count.
+    tuple_cost : float
+        CPU points for each tuple/s that a node sends to or receives from another.
+    relief : float
+        Share by which traffic between nodes may rise; infinite: it may rise as it likes.
+    """
+
+    link: float
+    cpu: Floats
+    tuple_cost: float
+    relief: float
 
 
 def evened(
@@ -44,11 +70,11 @@ def evened(
     nodes: Ints,
     limits: Floats,
     slots: Ints,
-    relief: float,
+    scales: Scales,
     effort: float,
     rng: np.random.Generator,
 ) -> Ints:
-    """Return nodes of executors whose busiest link is less busy, or the same ones.
+    """Return nodes of executors of which the busiest is less busy, or the same ones.
 
     Parameters
     ----------
@@ -58,8 +84,8 @@ def evened(
         CPU, executors and memory of every node.
     slots : array of shape (nodes,)
         Most topologies of every node.
-    relief : float
-        Share by which traffic between nodes may rise for it.
+    scales : Scales
+        What counts as busy.
 
     Notes
     -----
@@ -77,7 +103,10 @@ def evened(
         limits + TOLERANCE,
         slots,
         nodes.copy(),
-        relief,
+        scales.link,
+        scales.cpu,
+        scales.tuple_cost,
+        scales.relief,
         steps,
         int(rng.integers(2**31)),
     )
@@ -106,16 +135,32 @@ def links(rates: Floats, nodes: Ints, count: int) -> npt.NDArray[np.float64]:
 
 
 @compiled
-def _annealed(rates, load, topology, topologies, limits, slots, nodes, relief, steps, seed):
+def _annealed(
+    rates,
+    load,
+    topology,
+    topologies,
+    limits,
+    slots,
+    nodes,
+    link,
+    cpu,
+    tuple_cost,
+    relief,
+    steps,
+    seed,
+):
     np.random.seed(seed)
     executors, count = len(nodes), len(slots)
     sent, got = _flows(rates, nodes, count)
     used, tenants = _occupied(load, topology, topologies, nodes, count)
     out, come = _links(sent, nodes, count), _links(got, nodes, count)
-    allowed = out.sum() * (1.0 + relief) * (1.0 + 1e-9)
-    if allowed <= 0.0:
+    total = out.sum()
+    if total <= 0.0:
         return nodes
-    energy = _energy(out, come, allowed)
+    allowed = total * (1.0 + relief) * (1.0 + 1e-9)
+    points = used[:, CPU].copy()
+    energy = _energy(out, come, points, link, cpu, tuple_cost, total, allowed)
     best, best_energy = nodes.copy(), energy
     hot, cold = HOT * energy, COLD * energy
     new_out, new_come = out.copy(), come.copy()
@@ -130,7 +175,10 @@ def _annealed(rates, load, topology, topologies, limits, slots, nodes, relief, s
             continue
         new_out[:], new_come[:] = out, come
         _shift(rates, sent, got, new_out, new_come, e, a, b, f, swap)
-        changed = _energy(new_out, new_come, allowed)
+        more = load[e, CPU] - (load[f, CPU] if swap else 0.0)
+        points[a] -= more
+        points[b] += more
+        changed = _energy(new_out, new_come, points, link, cpu, tuple_cost, total, allowed)
         if changed <= energy or np.random.random() < np.exp((energy - changed) / heat):
             _put(rates, sent, got, load, topology, used, tenants, nodes, e, a, b)
             if swap:
@@ -139,6 +187,9 @@ def _annealed(rates, load, topology, topologies, limits, slots, nodes, relief, s
             energy = changed
             if energy < best_energy * (1.0 - 1e-9) and out.sum() <= allowed:
                 best[:], best_energy = nodes, energy
+        else:
+            points[a] += more
+            points[b] -= more
     return best
 
 
@@ -180,16 +231,21 @@ def _power(share):
 
 
 @compiled
-def _energy(out, come, allowed):
-    most = max(out.max(), come.max())
+def _energy(out, come, points, link, cpu, tuple_cost, total, allowed):
+    most = max(out.max(), come.max()) / link
+    for n in range(len(out)):
+        most = max(most, (points[n] + tuple_cost * (out[n] + come[n])) / cpu[n])
     if most <= 0.0:
         return 0.0
-    total = 0.0
+    powers = 0.0
     for n in range(len(out)):
-        total += _power(out[n] / most) + _power(come[n] / most)
-    smooth = most * total ** (1.0 / POWER)
-    beyond = max(0.0, out.sum() / allowed - 1.0)
-    return smooth * (1.0 + PRICE * beyond)
+        busy = (points[n] + tuple_cost * (out[n] + come[n])) / cpu[n]
+        powers += _power(out[n] / link / most) + _power(come[n] / link / most) + _power(busy / most)
+    smooth = most * powers ** (1.0 / POWER)
+    now = out.sum()
+    if np.isinf(allowed):
+        return smooth * (1.0 + LIGHT * now / total)
+    return smooth * (1.0 + PRICE * max(0.0, now / allowed - 1.0))
 
 
 @compiled

@@ -60,7 +60,8 @@ class Options:
         metadata={"help": "contention: CPU points a tuple/s to or from another node costs a node"},
     )
     link: float | None = field(
-        default=None, metadata={"help": "contention: tuples/s that a node's link carries"}
+        default=None,
+        metadata={"help": "contention: tuples/s or bytes/s that a link carries each way"},
     )
     effort: float = field(
         default=1.0, metadata={"help": "search this many times as long as by default; 0: hardly"}

@@ -42,8 +42,8 @@ from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.placement.capacity import CPU, EXECUTORS, MEMORY, hosts
 from stormcut.placement.cut.construct import fill
-from stormcut.placement.cut.contention import Costs, busiest, relieved
-from stormcut.placement.cut.evening import evened
+from stormcut.placement.cut.contention import Costs, busiest, nominal_cpu, relieved
+from stormcut.placement.cut.evening import Scales, evened
 from stormcut.placement.cut.instance import Instance, instance
 from stormcut.placement.cut.kernels import cost_at, noise
 from stormcut.placement.cut.options import Options
@@ -92,8 +92,10 @@ def place(problem: Problem, rng: np.random.Generator, options: Options) -> Place
     """
     if options.traffic == "bytes":
         # A bound in bytes says nothing of tuples.
-        by_bytes = place(weighed(problem), rng, replace(options, traffic="tuples"))
-        return replace(by_bytes, bound=None)
+        by_size, mean = weighed(problem)
+        link = None if options.link is None else options.link / mean
+        placement = place(by_size, rng, replace(options, traffic="tuples", link=link))
+        return replace(placement, bound=None)
     asked = instance(problem, options)
     if not problem.executor_count:
         return Placement(np.zeros(0, dtype=np.int64))
@@ -113,18 +115,33 @@ def place(problem: Problem, rng: np.random.Generator, options: Options) -> Place
 def _evened(
     problem: Problem, asked: Instance, counts: Ints, options: Options, rng: np.random.Generator
 ) -> Ints:
-    """Return counts whose links are evened out, if nothing but traffic between nodes counts.
+    """Return counts whose busiest node is relieved, if nothing but what it does counts.
 
     What runs now, if nothing has less traffic, stays as it is.
     """
-    priced = options.objective != "cut" or options.restart_price > 0 or np.ptp(asked.rack) > 0
-    if priced or options.pin or options.apart or _same(counts, asked.start):
+    priced = options.restart_price > 0 or np.ptp(asked.rack) > 0 or options.pin or options.apart
+    if priced or _same(counts, asked.start):
         return counts
-    nodes = on_nodes(problem, asked.groups, counts)
-    nodes = evened(problem, nodes, asked.limits, asked.slots, options.relief, options.effort, rng)
+    nodes = evened(
+        problem,
+        on_nodes(problem, asked.groups, counts),
+        asked.limits,
+        asked.slots,
+        _scales(asked, options),
+        options.effort,
+        rng,
+    )
     result = np.zeros_like(counts)
     np.add.at(result, (asked.groups.of, nodes), 1)
     return like_before(asked, result)
+
+
+def _scales(asked: Instance, options: Options) -> Scales:
+    """Return what counts as busy: links alone, or CPU beside them for least contention."""
+    if options.objective == "cut":
+        return Scales(1.0, np.full(len(asked.slots), np.inf), 0.0, options.relief)
+    link = np.inf if options.link is None else options.link
+    return Scales(link, nominal_cpu(asked), options.tuple_cost, np.inf)
 
 
 def _same(counts: Ints, start: Ints | None) -> bool:
@@ -186,7 +203,8 @@ def _is_large(asked: Instance) -> bool:
 def _least_contention(
     problem: Problem, asked: Instance, options: Options, rng: np.random.Generator
 ) -> Ints | None:
-    link = float("inf") if options.link is None else options.link
+    # Of what a link carries each way, both ways together.
+    link = float("inf") if options.link is None else 2.0 * options.link
     costs = Costs(options.tuple_cost, link)
     few = replace(options, effort=options.effort / (len(BALANCES) + 1))
     best: tuple[float, float] | None = None

@@ -11,8 +11,10 @@ from stormcut.model.problem import MeasuredPair, Problem, Stream
 T = TypeVar("T", Stream, MeasuredPair)
 
 
-def weighed(problem: Problem) -> Problem:
-    """Return the problem with every rate in tuples of mean size; itself where no size is known.
+def weighed(problem: Problem) -> tuple[Problem, float]:
+    """Return the problem with every rate in tuples of mean size, and that size in bytes.
+
+    Where no size is known, the problem itself and 1.
 
     A stream or pair of unknown size counts as of mean size. Takes O(streams + pairs).
     """
@@ -23,10 +25,10 @@ def weighed(problem: Problem) -> Problem:
     ]
     total = sum(rate for rate, _ in sized)
     if total <= 0:
-        return problem
+        return problem, 1.0
     mean = sum(rate * size for rate, size in sized) / total
     if mean <= 0:
-        return problem
+        return problem, 1.0
     topologies = tuple(
         replace(
             topology,
@@ -35,7 +37,7 @@ def weighed(problem: Problem) -> Problem:
         )
         for topology in problem.topologies
     )
-    return replace(problem, topologies=topologies)
+    return replace(problem, topologies=topologies), mean
 
 
 def _all(problem: Problem) -> Iterator[Stream | MeasuredPair]:
