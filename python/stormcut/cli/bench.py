@@ -23,15 +23,16 @@ if TYPE_CHECKING:
     from stormcut.application.bench.cells import Run
     from stormcut.cli.bench_run import Plan
 
-SCHEDULERS = (
-    "even,r-storm,ols,p-scheduler,t3-scheduler,i-scheduler,stromax,cut,cut:traffic=bytes+relief=0.3"
+#: The papers' and ours; a setting adds variants.
+SCHEDULERS = tuple(
+    ["even", "r-storm", "ols", "p-scheduler", "t3-scheduler", "i-scheduler", "stromax", "cut"]
 )
 
 
 @click.command()
 @click.option("--setting", default="network", show_default=True, help="Name, or a YAML file.")
 @click.option("--topologies", metavar="NAME,...", help="Default: all of the setting.")
-@click.option("--schedulers", default=SCHEDULERS, metavar="NAME,...", help="Default: the papers'.")
+@click.option("--schedulers", metavar="NAME,...", help="Default: eight, and the setting's.")
 @click.option("--nodes", type=click.IntRange(2), help="Number of nodes; default: the setting's.")
 @click.option("--cpus", type=float, help="Cores of a node; default: the setting's.")
 @click.option("--bandwidth", metavar="RATE", help="What a node may send, such as 5mbit.")
@@ -44,7 +45,7 @@ SCHEDULERS = (
 def bench(
     setting: str,
     topologies: str | None,
-    schedulers: str,
+    schedulers: str | None,
     nodes: int | None,
     cpus: float | None,
     bandwidth: str | None,
@@ -74,7 +75,7 @@ def bench(
     chosen = _changed(read_setting(setting), nodes, cpus, bandwidth, heterogeneous)
     plan = Plan(
         chosen,
-        _listed(schedulers),
+        _listed(schedulers) if schedulers is not None else (*SCHEDULERS, *chosen.variants),
         _listed(topologies) if topologies else tuple(chosen.topologies),
         repetitions,
         Timing(window_s=window),

@@ -205,10 +205,11 @@ class Bench:
         return place(running, profile, self._hosts(), room, contender(scheduler), SEED)
 
     def _hosts(self) -> list[Host]:
-        sizes = self._cluster.plan.shape.sizes
+        plan = self._cluster.plan
+        sizes = plan.shape.sizes or (1,) * len(plan.nodes)
         return [
-            Host(node.address, sizes[at] if sizes else 1)
-            for at, node in enumerate(self._cluster.plan.nodes)
+            Host(node.address, size, node.limits.cpus and 100 * node.limits.cpus)
+            for node, size in zip(plan.nodes, sizes, strict=True)
         ]
 
     def _seats(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,8 @@ class Setting:
         How many times its even share of the executors a node may hold.
     storm : mapping
         Storm keys of all topologies.
+    variants : sequence of str
+        Schedulers with options, measured beside the usual ones.
     topologies : mapping
         By topology, its options.
     """
@@ -44,6 +46,7 @@ class Setting:
     heterogeneous: str = ""
     room: float = 1.25
     storm: Mapping[str, Any] = field(default_factory=dict)
+    variants: Sequence[str] = ()
     topologies: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 

@@ -1,36 +1,46 @@
 """The problem that every scheduler of a bench gets: one topology alone, measured, on equal terms.
 
-Capacities are executors: a node holds at most so many, in proportion to its size. For schedulers
-that pack by CPU the same is said in points: every executor counts as Storm's default of 10, a node
-has 10 for each executor it may hold. Memory never binds: R-Storm would stop at a worker's 768 MB.
-Each topology has one slot on each node, so a worker's tuples stay in it or cross the network.
+Capacities are executors: a node holds at most so many, in proportion to its size. CPU is as
+measured, but at the rate at which it takes half of all nodes' CPU, lest a profile of saturated nodes
+leave no room for any other placement; traffic is scaled with it. R-Storm packs by declared CPU: for
+it every executor counts as Storm's default of 10 points, and a node has 10 for each executor it may
+hold. Memory never binds: R-Storm would stop at a worker's 768 MB. Each topology has one slot on each
+node, so a worker's tuples stay in it or cross the network.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from stormcut.application.compare import Contender
 from stormcut.application.place import solve
-from stormcut.application.situation import workload
+from stormcut.application.situation import Workload, workload
 from stormcut.model.cluster import RunningTopology
-from stormcut.model.problem import DEFAULT_CPU_PERCENT, Node, Problem
+from stormcut.model.problem import DEFAULT_CPU_PERCENT, Component, Node, Problem, Topology
 from stormcut.model.profile import Profile
+
+Floats = npt.NDArray[np.float64]
 
 #: These know nothing of capacities: Storm gives them none.
 BLIND = ("even", "default")
+#: These pack by what executors declare.
+BY_DECLARATION = ("r-storm",)
+#: Of all nodes' CPU, at the rate at which topologies are placed.
+CPU_SHARE = 0.5
 
 
 @dataclass(frozen=True)
 class Host:
-    """A node of the cluster and its size relative to the others."""
+    """A node of the cluster, its size relative to the others, and its CPU in points (or None)."""
 
     address: str
     size: int
+    cpu_percent: float | None = None
 
 
 @dataclass(frozen=True)
@@ -68,21 +78,13 @@ def place(
         The scheduler finds no placement.
     """
     load = workload(running, profile)
-    topology = replace(
-        load.topology,
-        components=tuple(
-            replace(
-                each,
-                cpu_percent=np.full(each.executors, DEFAULT_CPU_PERCENT),
-                memory_mb=np.zeros(each.executors),
-            )
-            for each in load.topology.components
-        ),
-        workers=len(hosts),
-    )
+    declared = profile is None or scheduler.algorithm in BY_DECLARATION
+    scale = 1.0 if declared else _scale(load, hosts)
+    topology = _declared(load.topology) if declared else _scaled(load.topology, scale)
+    topology = replace(topology, workers=len(hosts))
     limits = capacities([host.size for host in hosts], topology.executor_count, room)
     nodes = tuple(
-        _node(host, None if scheduler.algorithm in BLIND else limit)
+        Node(host.address, (0,)) if scheduler.algorithm in BLIND else _node(host, limit, declared)
         for host, limit in zip(hosts, limits, strict=True)
     )
     problem = Problem(nodes, (topology,))
@@ -90,9 +92,36 @@ def place(
     chosen = problem.slot_node[solution.placement.slots]
     return Seat(
         {task: hosts[node].address for task, node in zip(load.tasks, chosen.tolist(), strict=True)},
-        solution.metrics.inter_node_tuples_per_second,
-        float(problem.traffic.total),
+        solution.metrics.inter_node_tuples_per_second / scale,
+        float(problem.traffic.total) / scale,
     )
+
+
+def _scale(load: Workload, hosts: Sequence[Host]) -> float:
+    """Return by what rates shrink so that CPU takes `CPU_SHARE` of what nodes have, at most 1."""
+    total = sum(load.cpu_percent.values())
+    has = sum(host.cpu_percent or np.inf for host in hosts)
+    return min(1.0, CPU_SHARE * has / total) if total > 0 else 1.0
+
+
+def _declared(topology: Topology) -> Topology:
+    return _with_loads(topology, lambda each: np.full(each.executors, DEFAULT_CPU_PERCENT))
+
+
+def _scaled(topology: Topology, scale: float) -> Topology:
+    measured = tuple(
+        replace(pair, tuples_per_second=pair.tuples_per_second * scale)
+        for pair in topology.measured
+    )
+    return replace(_with_loads(topology, lambda each: each.cpu_percent * scale), measured=measured)
+
+
+def _with_loads(topology: Topology, cpu: Callable[[Component], Floats]) -> Topology:
+    components = tuple(
+        replace(each, cpu_percent=cpu(each), memory_mb=np.zeros(each.executors))
+        for each in topology.components
+    )
+    return replace(topology, components=components)
 
 
 def capacities(sizes: Sequence[int], executors: int, room: float) -> list[int]:
@@ -101,12 +130,6 @@ def capacities(sizes: Sequence[int], executors: int, room: float) -> list[int]:
     return [math.ceil(room * share * size - 1e-9) for size in sizes]
 
 
-def _node(host: Host, limit: int | None) -> Node:
-    if limit is None:
-        return Node(host.address, (0,))
-    return Node(
-        host.address,
-        (0,),
-        cpu_percent=limit * DEFAULT_CPU_PERCENT,
-        max_executors=limit,
-    )
+def _node(host: Host, limit: int, declared: bool) -> Node:
+    cpu = limit * DEFAULT_CPU_PERCENT if declared else host.cpu_percent
+    return Node(host.address, (0,), cpu_percent=cpu, max_executors=limit)
