@@ -1,11 +1,11 @@
 """The problem that every scheduler of a bench gets: one topology alone, measured, on equal terms.
 
 Capacities are executors: a node holds at most so many, in proportion to its size. CPU is as
-measured, but at the rate at which it takes half of all nodes' CPU, lest a profile of saturated nodes
-leave no room for any other placement; traffic is scaled with it. R-Storm packs by declared CPU: for
-it every executor counts as Storm's default of 10 points, and a node has 10 for each executor it may
-hold. Memory never binds: R-Storm would stop at a worker's 768 MB. Each topology has one slot on each
-node, so a worker's tuples stay in it or cross the network.
+measured, but at the rate at which it takes half of all nodes' CPU, lest a profile of saturated
+nodes leave no room for any other placement; traffic is scaled with it. R-Storm packs by declared
+CPU: for it every executor counts as Storm's default of 10 points, and a node has 10 for each
+executor it may hold. Memory never binds: R-Storm would stop at a worker's 768 MB. Each topology
+has one slot on each node, so a worker's tuples stay in it or cross the network.
 """
 
 from __future__ import annotations
