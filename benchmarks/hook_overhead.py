@@ -15,15 +15,15 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import psutil
 from machine import made_by
 
 from stormcut.adapters import home
+from stormcut.adapters.bench.workers import hold, let_go, processes
 from stormcut.adapters.local_cluster import LocalCluster
 from stormcut.adapters.nimbus import wait_until
 from stormcut.adapters.sparse_submit import submit
@@ -119,30 +119,9 @@ class Worker:
                 return moment, json.load(report)["acked"]
         return 0.0, 0
 
-    def processes(self) -> Iterator[psutil.Process]:
-        """Yield the worker, what started it and what it started."""
-        mark = f"-Dstorm.id={self.topology_id}"
-        for process in psutil.process_iter():
-            try:
-                if mark in process.cmdline():
-                    yield process
-                    yield from process.children(recursive=True)
-            except psutil.Error:
-                continue
-
     def cpu_seconds(self) -> float:
         """Return the CPU time spent so far."""
-        return sum(sum(process.cpu_times()[:2]) for process in set(self.processes()))
-
-    def stop(self) -> None:
-        """Stop it where it is."""
-        for process in set(self.processes()):
-            process.suspend()
-
-    def resume(self) -> None:
-        """Let it go on."""
-        for process in set(self.processes()):
-            process.resume()
+        return sum(sum(process.cpu_times()[:2]) for process in processes(self.topology_id))
 
 
 @dataclass(frozen=True)
@@ -178,20 +157,20 @@ def started(cluster: LocalCluster, name: str, options: Options, plan: Plan) -> W
     worker = Worker(known, results)
     wait_until(lambda: worker.acked()[1], 150, f"{name} acks")
     time.sleep(plan.warm_up)  # compilers finish after a while, not on a condition
-    worker.stop()
+    hold(worker.topology_id)
     return worker
 
 
 def window(worker: Worker, plan: Plan) -> tuple[float, float]:
     """Return the tuples acked in one window (exact counts), per second and per CPU second."""
-    worker.resume()
+    let_go(worker.topology_id)
     time.sleep(plan.settle)
     begin, first = _next_report(worker)
     cpu_before = worker.cpu_seconds()
     time.sleep(plan.seconds - 1)
     end, last = _next_report(worker)
     cpu = worker.cpu_seconds() - cpu_before
-    worker.stop()
+    hold(worker.topology_id)
     return (last - first) / (end - begin), (last - first) / cpu
 
 
