@@ -37,7 +37,13 @@ SCHEDULERS = (*PAPERS, "cut")
 @click.option("--bandwidth", metavar="RATE", help="What a node may send, such as 5mbit.")
 @click.option("--heterogeneous", metavar="NODESxSIZE,...", help="Sizes of the nodes.")
 @click.option("--repetitions", default=5, show_default=True, type=click.IntRange(1))
-@click.option("--window", default=10.0, show_default=True, help="Seconds measured in each cell.")
+@click.option(
+    "--window",
+    default=10.0,
+    show_default=True,
+    type=click.FloatRange(4),
+    help="Seconds measured in each cell.",
+)
 @click.option("--output", type=click.Path(file_okay=False, path_type=Path), help="Results' folder.")
 @click.option("--name", default="bench", show_default=True, help="Name of the cluster.")
 @click.option("--report-only", is_flag=True, help="Measure nothing, make the pages anew.")

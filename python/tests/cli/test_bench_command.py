@@ -1,5 +1,8 @@
 """What cannot be measured is said before a cluster is started."""
 
+import subprocess
+import sys
+
 import pytest
 from click.testing import CliRunner
 
@@ -26,3 +29,11 @@ def test_what_cannot_be_used_is_refused_at_once(monkeypatch, arguments, words):
     error = CliRunner().invoke(cli, ["bench", *arguments]).exception
     assert isinstance(error, InvalidInput), error
     assert words in str(error)
+
+
+def test_a_mistake_is_one_line_whatever_libraries_say_of_each_other():
+    # It imports Docker's and streamparse's libraries, which warn of their own dependencies.
+    command = [sys.executable, "-m", "stormcut.cli.main", "docker", "status", "--name", "nowhere"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1, done.stderr
