@@ -75,7 +75,8 @@ def bench(
       stormcut bench --setting network --heterogeneous 1x3,2x2,2x1
     """
     from stormcut.adapters.bench.setting import read_setting
-    from stormcut.cli.bench_run import Plan, Timing
+    from stormcut.cli.bench_cell import Timing
+    from stormcut.cli.bench_run import Plan
 
     chosen = _changed(read_setting(setting), nodes, cpus, bandwidth, heterogeneous)
     plan = Plan(

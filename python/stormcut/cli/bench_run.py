@@ -11,12 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stormcut.application.bench.cells import Cell, Measurement, Placed
+from stormcut.application.bench.cells import Cell, Placed
 from stormcut.application.bench.contest import Host, Seat, place
 from stormcut.application.bench.order import order
 from stormcut.application.bench.planner import BenchPlanner, Wanted
-from stormcut.application.bench.windows import Sample, measure
 from stormcut.application.compare import Contender
+from stormcut.cli.bench_cell import Timing, measure_cell
 from stormcut.cli.key_values import parse_pairs
 from stormcut.cli.steps import Steps
 from stormcut.model.errors import Infeasible, StormcutError
@@ -34,22 +34,9 @@ if TYPE_CHECKING:
 REFERENCE = "even"
 FIRST_PORT = 6700
 HOOK_INTERVAL_S = 5
-POLL_S = 0.25
-#: By then every source has reported what it did up to a moment.
-REPORTED_S = 2.5
 SEED = 1
 #: Of a node: held workers of all schedulers keep theirs.
 MEMORY_MB = 6144
-
-
-@dataclass(frozen=True)
-class Timing:
-    """Seconds: what is left out at first; when to give up; a window; the profile's window."""
-
-    settle_s: float = 3.0
-    patience_s: float = 30.0
-    window_s: float = 10.0
-    profile_s: float = 20.0
 
 
 @dataclass(frozen=True)
@@ -283,44 +270,12 @@ class Bench:
         title = f"{cell.topology} {cell.repetition}/{self._plan.repetitions} {cell.scheduler}"
         began = time.monotonic()
         with self._rig.running(entrant):
-            measurement = self._measured(cell, entrant)
+            measurement = measure_cell(cell, entrant, self._rig.containers, self._plan.timing)
         self._journal.add_measurement(measurement)
         left = self._pace.after_one(time.monotonic() - began)
         note = f", not counted: {measurement.unsteady}" if measurement.unsteady else ""
         rate = f"{measurement.tuples_per_10s:,.0f} tuples/10 s"
         self._steps.say(f"{title}: {rate}{note} ({left})")
-
-    def _measured(self, cell: Cell, entrant: Entrant) -> Measurement:
-        """Measure windows of a running entrant until one is steady, or patience ends."""
-        from stormcut.adapters.bench.counters import read_counters, usage
-
-        timing, series = self._plan.timing, _Series(entrant)
-        began = time.time()
-        series.watch(until=began + timing.settle_s)
-        while True:
-            before = read_counters(self._rig.containers)
-            series.watch(until=before.at + timing.window_s)
-            after = read_counters(self._rig.containers)
-            series.watch(until=after.at + REPORTED_S)
-            found = measure(series.samples, before.at, after.at)
-            if not found.unsteady or time.time() > began + timing.patience_s:
-                break
-        used = usage(before, after)
-        return Measurement(
-            cell,
-            found.begin,
-            found.end,
-            found.tuples_per_10s,
-            found.mean_ms,
-            found.p50_ms,
-            found.p95_ms,
-            found.p99_ms,
-            used.sent_mbit_s,
-            used.node_cores,
-            used.other_cores,
-            found.replayed,
-            found.unsteady,
-        )
 
     def _kept(self, topology: str, entrants: Mapping[str, Entrant], began: float) -> None:
         """Note for each placement the share of tuples that stayed on their node."""
@@ -339,27 +294,6 @@ def contender(text: str) -> Contender:
     """Return an algorithm with options, as in ``cut:relief=0.3``."""
     algorithm, _, options = text.partition(":")
     return Contender(algorithm, parse_pairs(tuple(filter(None, options.split("+")))))
-
-
-class _Series:
-    """The samples of a running entrant so far."""
-
-    def __init__(self, entrant: Entrant) -> None:
-        self._entrant = entrant
-        self._since = time.time()
-        self.samples: dict[str, list[Sample]] = {task: [] for task in entrant.samples()}
-
-    def watch(self, until: float) -> None:
-        """Collect samples up to an epoch second; what was reported before a pause is left out."""
-        while True:
-            for task, sample in self._entrant.samples().items():
-                seen = self.samples.setdefault(task, [])
-                if sample.at > (seen[-1].at if seen else self._since):
-                    seen.append(sample)
-            left = until - time.time()
-            if left <= 0:
-                return
-            time.sleep(min(POLL_S, left))
 
 
 class _Pace:

@@ -1,0 +1,90 @@
+"""One cell of a bench: a running topology is watched until a window is steady."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stormcut.application.bench.cells import Cell, Measurement
+from stormcut.application.bench.windows import Sample, measure
+
+if TYPE_CHECKING:
+    from stormcut.adapters.bench.rig import Entrant
+
+POLL_S = 0.25
+#: By then every source has reported what it did up to a moment.
+REPORTED_S = 2.5
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds: what is left out at first; when to give up; a window; the profile's window."""
+
+    settle_s: float = 3.0
+    patience_s: float = 30.0
+    window_s: float = 10.0
+    profile_s: float = 20.0
+
+
+def measure_cell(
+    cell: Cell, entrant: Entrant, containers: Sequence[str], timing: Timing
+) -> Measurement:
+    """Measure windows of a running entrant until one is steady, or patience ends.
+
+    Parameters
+    ----------
+    containers : sequence of str
+        The nodes, by the engine's names.
+    """
+    from stormcut.adapters.bench.counters import read_counters, usage
+
+    series = _Series(entrant)
+    began = time.time()
+    series.watch(until=began + timing.settle_s)
+    while True:
+        before = read_counters(containers)
+        series.watch(until=before.at + timing.window_s)
+        after = read_counters(containers)
+        series.watch(until=after.at + REPORTED_S)
+        found = measure(series.samples, before.at, after.at)
+        if not found.unsteady or time.time() > began + timing.patience_s:
+            break
+    used = usage(before, after)
+    return Measurement(
+        cell,
+        found.begin,
+        found.end,
+        found.tuples_per_10s,
+        found.mean_ms,
+        found.p50_ms,
+        found.p95_ms,
+        found.p99_ms,
+        used.sent_mbit_s,
+        used.node_cores,
+        used.other_cores,
+        found.replayed,
+        found.unsteady,
+    )
+
+
+class _Series:
+    """The samples of a running entrant so far."""
+
+    def __init__(self, entrant: Entrant) -> None:
+        self._entrant = entrant
+        self._since = time.time()
+        self.samples: dict[str, list[Sample]] = {task: [] for task in entrant.samples()}
+
+    def watch(self, until: float) -> None:
+        """Collect samples up to an epoch second; what was reported before a pause is left out."""
+        while True:
+            for task, sample in self._entrant.samples().items():
+                seen = self.samples.setdefault(task, [])
+                if sample.at > (seen[-1].at if seen else self._since):
+                    seen.append(sample)
+            left = until - time.time()
+            if left <= 0:
+                return
+            time.sleep(min(POLL_S, left))
