@@ -87,10 +87,14 @@ def test_a_topology_is_held_with_all_its_processes_and_let_go():
         try:
             wait_until(lambda: len(list(processes(mark))) == 2, 20, "both processes run")
             family = list(processes(mark))
+
+            def stopped() -> int:
+                return sum(each.status() == psutil.STATUS_STOPPED for each in family)
+
             hold(mark)
-            assert {each.status() for each in family} == {psutil.STATUS_STOPPED}
+            wait_until(lambda: stopped() == len(family), 20, "all are stopped")
             let_go(mark)
-            assert psutil.STATUS_STOPPED not in {each.status() for each in family}
+            wait_until(lambda: not stopped(), 20, "none is stopped")
             assert list(processes("bench-test-1-17000000")) == []
         finally:
             let_go(mark)
