@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
@@ -142,8 +141,7 @@ def env(name: str) -> None:
     """
     from stormcut.adapters.local_cluster import LocalCluster
 
-    for variable, value in LocalCluster.open(name).environment().items():
-        click.echo(f"export {variable}={shlex.quote(value)}")
+    click.echo(LocalCluster.open(name).exports())
 
 
 @cluster.command()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -171,8 +170,7 @@ def env(name: str) -> None:
     """
     from stormcut.adapters.docker_cluster import DockerCluster
 
-    for variable, value in DockerCluster.open(name).environment().items():
-        click.echo(f"export {variable}={shlex.quote(value)}")
+    click.echo(DockerCluster.open(name).exports())
 
 
 @docker.command()

@@ -169,7 +169,7 @@ def cluster_for(settings: Settings, steps: Steps) -> Iterator[LocalCluster]:
         yield cluster
     finally:
         with steps.step("stopping the cluster"):
-            cluster.down()
+            cluster.end()
 
 
 def _remove(folders: Sequence[Path]) -> None:

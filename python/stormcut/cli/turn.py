@@ -89,7 +89,7 @@ def _cluster(settings: Settings, steps: Steps, keep: bool) -> Iterator[LocalClus
     finally:
         if not keep:
             with steps.step("stopping the cluster"):
-                cluster.down()
+                cluster.end()
 
 
 def _submit(settings: Settings, cluster: LocalCluster, steps: Steps) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 
 import docker.errors
 from docker.models.containers import Container as Running
@@ -31,7 +30,8 @@ from stormcut.adapters.docker_cluster.plan import (
 from stormcut.adapters.docker_cluster.status import DockerStatus, status
 from stormcut.adapters.home import plugin_jars
 from stormcut.adapters.local_cluster.lock import exclusive, uninterrupted
-from stormcut.adapters.nimbus import Nimbus, wait_until
+from stormcut.adapters.nimbus import wait_until
+from stormcut.adapters.running_cluster import RunningCluster
 from stormcut.model.errors import InvalidInput
 
 RESTART_TIMEOUT_S = 180.0
@@ -40,7 +40,7 @@ RESTART_TIMEOUT_S = 180.0
 _LEADS = b"Accepting leadership"
 
 
-class DockerCluster:
+class DockerCluster(RunningCluster):
     """A running cluster; as a context manager it ends with the block.
 
     Nodes are numbered from 1 and keep identity, address and limits over `kill_node` and
@@ -133,20 +133,9 @@ class DockerCluster:
             with exclusive(folder):
                 return _clear(client, folder)
 
-    def down(self) -> None:
+    def end(self) -> None:
         """Remove containers, network and folder."""
         self.clear(self.name)
-
-    def __enter__(self) -> DockerCluster:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.down()
 
     @property
     def name(self) -> str:
@@ -181,12 +170,8 @@ class DockerCluster:
     @property
     def nimbus_address(self) -> str:
         """``host:port`` of Nimbus's Thrift service."""
-        return f"{self.nimbus.host}:{self.nimbus.port}"
-
-    @property
-    def nimbus(self) -> Nimbus:
-        """A client of the cluster's Nimbus."""
-        return startup.nimbus_of(self.plan)
+        nimbus = startup.nimbus_of(self.plan)
+        return f"{nimbus.host}:{nimbus.port}"
 
     @property
     def auth_file(self) -> Path:
@@ -202,14 +187,6 @@ class DockerCluster:
     def log_folders(self) -> tuple[Path, ...]:
         """Each node's ``workers-artifacts``: what `stormcut profile` reads."""
         return tuple(self._folder.logs(node.name) / "workers-artifacts" for node in self.plan.nodes)
-
-    def environment(self) -> dict[str, str]:
-        """Return the variables that point stormcut's other commands at this cluster."""
-        return {
-            "STORMCUT_ZOOKEEPER": self.zookeeper_address,
-            "STORMCUT_AUTH_FILE": str(self.auth_file),
-            "STORMCUT_NIMBUS": self.nimbus_address,
-        }
 
     def status(self) -> DockerStatus:
         """Return what runs and which limits the kernel has; Nimbus has 5 s to answer."""

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 import psutil
 
@@ -25,6 +24,7 @@ from stormcut.adapters.local_cluster.startup import (
     identified,
 )
 from stormcut.adapters.nimbus import ClusterSummary, Nimbus, NimbusUnavailable, wait_until
+from stormcut.adapters.running_cluster import RunningCluster
 from stormcut.model.errors import InvalidInput
 
 #: storm.yaml keys for all supervisors alike, or for the supervisor of an index.
@@ -62,7 +62,7 @@ class ClusterStatus:
     storm: ClusterSummary | None
 
 
-class LocalCluster:
+class LocalCluster(RunningCluster):
     """A running cluster; as a context manager it ends with the block.
 
     Supervisors are numbered from 0, have their own loopback host names and keep identity, host
@@ -188,26 +188,9 @@ class LocalCluster:
         """
         return _clear(Layout(name), {}, keep_logs)
 
-    def down(self, keep_logs: bool = False) -> Path | None:
-        """End daemons, workers and their subprocesses, wait until they are gone, remove the files.
-
-        Returns
-        -------
-        Path or None
-            With ``keep_logs``, the folder with each daemon's log folder.
-        """
-        return _clear(self._layout, self._children, keep_logs)[1]
-
-    def __enter__(self) -> LocalCluster:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.down()
+    def end(self) -> None:
+        """End daemons, workers and their subprocesses, wait for that, remove the files."""
+        _clear(self._layout, self._children, keep_logs=False)
 
     @property
     def name(self) -> str:
@@ -228,11 +211,6 @@ class LocalCluster:
     def nimbus_address(self) -> str:
         """``host:port`` of Nimbus's Thrift service."""
         return _address(self._state.nimbus)
-
-    @property
-    def nimbus(self) -> Nimbus:
-        """A client of the cluster's Nimbus."""
-        return Nimbus.at(self.nimbus_address)
 
     @property
     def auth_file(self) -> Path:
@@ -261,14 +239,6 @@ class LocalCluster:
             for log in sorted(folder.glob("*/*/worker.log"))
         }
         return {name: log for name, log in {**daemons, **workers}.items() if log.is_file()}
-
-    def environment(self) -> dict[str, str]:
-        """Return the variables that point stormcut's other commands at this cluster."""
-        return {
-            "STORMCUT_ZOOKEEPER": self.zookeeper_address,
-            "STORMCUT_AUTH_FILE": str(self.auth_file),
-            "STORMCUT_NIMBUS": self.nimbus_address,
-        }
 
     def status(self) -> ClusterStatus:
         """Return what runs; Nimbus is asked with a short timeout."""
