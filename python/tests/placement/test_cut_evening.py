@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from microbenchmarks import microbenchmark
@@ -17,6 +18,7 @@ from stormcut.objective.metrics import measure
 from stormcut.objective.verify import violations
 from stormcut.placement.capacity import node_limits
 from stormcut.placement.cut.evening import Scales, evened, links, rate_matrix
+from stormcut.placement.cut.weighing import weighed
 
 
 def evened_placement(problem, placement, relief):
@@ -105,3 +107,21 @@ def test_bytes_count_where_sizes_are_known():
     at = executor_nodes(problem, by_bytes.placement).tolist()
     assert at[0] == at[2] != at[1]
     assert by_bytes.certificate is None
+
+
+def test_a_pair_without_a_sample_has_the_size_of_its_components():
+    pairs = (
+        MeasuredPair(("a", 0), ("b", 0), 1.0, 300.0),
+        MeasuredPair(("a", 0), ("b", 1), 3.0, 500.0),
+        MeasuredPair(("a", 1), ("b", 0), 2.0),
+        MeasuredPair(("a", 1), ("c", 0), 4.0, 50.0),
+        MeasuredPair(("b", 0), ("c", 0), 5.0),
+    )
+    parts = (Component.uniform("a", 2), Component.uniform("b", 2), Component.uniform("c", 1))
+    problem = Problem((Node("n", (0,)),), (Topology("t", parts, (), pairs),))
+    found, mean = weighed(problem)
+    assert mean == (300 + 1500 + 200) / 8
+    rates = [pair.tuples_per_second * mean for pair in found.topologies[0].measured]
+    assert rates == pytest.approx([450, 1350, 900, 200, 5 * mean])
+    unknown = Problem((), (Topology("t", parts, (), pairs[2:3]),))
+    assert weighed(unknown) == (unknown, 1.0)

@@ -2,50 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from stormcut.model.problem import MeasuredPair, Problem, Stream
+from stormcut.model.problem import MeasuredPair, Problem, Stream, Topology
 
 T = TypeVar("T", Stream, MeasuredPair)
+
+#: Topology, source and target component.
+Edge = tuple[str, str, str]
 
 
 def weighed(problem: Problem) -> tuple[Problem, float]:
     """Return the problem with every rate in tuples of mean size, and that size in bytes.
 
-    Where no size is known, the problem itself and 1.
-
-    A stream or pair of unknown size counts as of mean size. Takes O(streams + pairs).
+    A tuple's size is the mean of what is known between two components: few tuples are sampled, and
+    a pair of executors that exchanges few has no sample of its own. Between components without any
+    it is the mean of all. Where no size is known, the problem itself and 1. Takes
+    O(streams + pairs).
     """
-    sized = [
-        (each.tuples_per_second, each.bytes_per_tuple)
-        for each in _all(problem)
-        if each.bytes_per_tuple is not None
-    ]
-    total = sum(rate for rate, _ in sized)
-    if total <= 0:
+    sums: dict[Edge, tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
+    for edge, traffic in _all(problem):
+        if traffic.bytes_per_tuple is not None:
+            rate, size = traffic.tuples_per_second, traffic.bytes_per_tuple
+            tuples, content = sums[edge]
+            sums[edge] = tuples + rate, content + rate * size
+    tuples = sum(rate for rate, _ in sums.values())
+    content = sum(size for _, size in sums.values())
+    if tuples <= 0 or content <= 0:
         return problem, 1.0
-    mean = sum(rate * size for rate, size in sized) / total
-    if mean <= 0:
-        return problem, 1.0
-    topologies = tuple(
-        replace(
-            topology,
-            streams=tuple(_weighed(each, mean) for each in topology.streams),
-            measured=tuple(_weighed(each, mean) for each in topology.measured),
-        )
-        for topology in problem.topologies
-    )
+    mean = content / tuples
+    sizes = {edge: size / rate / mean for edge, (rate, size) in sums.items() if rate > 0}
+    topologies = tuple(_weighed(topology, sizes) for topology in problem.topologies)
     return replace(problem, topologies=topologies), mean
 
 
-def _all(problem: Problem) -> Iterator[Stream | MeasuredPair]:
+def _all(problem: Problem) -> Iterator[tuple[Edge, Stream | MeasuredPair]]:
     for topology in problem.topologies:
-        yield from topology.streams
-        yield from topology.measured
+        for stream in topology.streams:
+            yield _edge(topology, stream), stream
+        for pair in topology.measured:
+            yield _edge(topology, pair), pair
 
 
-def _weighed(traffic: T, mean: float) -> T:
-    size = mean if traffic.bytes_per_tuple is None else traffic.bytes_per_tuple
-    return replace(traffic, tuples_per_second=traffic.tuples_per_second * size / mean)
+def _edge(topology: Topology, traffic: Stream | MeasuredPair) -> Edge:
+    if isinstance(traffic, Stream):
+        return topology.id, traffic.source, traffic.target
+    return topology.id, traffic.source[0], traffic.target[0]
+
+
+def _weighed(topology: Topology, sizes: Mapping[Edge, float]) -> Topology:
+    def resized(traffic: T) -> T:
+        size = sizes.get(_edge(topology, traffic), 1.0)
+        return replace(traffic, tuples_per_second=traffic.tuples_per_second * size)
+
+    return replace(
+        topology,
+        streams=tuple(resized(each) for each in topology.streams),
+        measured=tuple(resized(each) for each in topology.measured),
+    )
