@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from stormcut.application.place import Solution, solve
-from stormcut.model.errors import Infeasible
+from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.problem import Problem
 from stormcut.objective.contention import Contention, contention
+from stormcut.placement.registry import algorithm, parse_options
 
 #: Settings of `cut` from least traffic to the evenest load of nodes.
 TRADE_OFF: tuple[Mapping[str, str], ...] = (
@@ -28,6 +29,25 @@ class Contender:
 
     algorithm: str
     options: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, text: str) -> Contender:
+        """Return the contender of a text such as ``cut`` or ``cut:traffic=bytes+relief=0.3``.
+
+        Raises
+        ------
+        InvalidInput
+            There is no such algorithm or option, or no value for one.
+        """
+        name, _, given = text.partition(":")
+        options = {}
+        for part in filter(None, given.split("+")):
+            key, equals, value = part.partition("=")
+            if not equals:
+                raise InvalidInput(f"must be NAME:KEY=VALUE+KEY=VALUE, not {text!r}", "algorithm")
+            options[key] = value
+        parse_options(algorithm(name), options)
+        return cls(name, options)
 
     def __str__(self) -> str:
         """Return its name with its options, for people."""

@@ -118,14 +118,12 @@ def _changed(
 def _check(plan: Plan) -> None:
     """Refuse what would only fail once the cluster is up."""
     from stormcut.adapters.topology_project import check_options, load
-    from stormcut.cli.bench_run import contender
+    from stormcut.application.compare import Contender
     from stormcut.cli.topology_run import STORM_PREFIXES
-    from stormcut.placement.registry import algorithm, parse_options
 
     plan.shape()
     for name in plan.schedulers:
-        entry = contender(name)
-        parse_options(algorithm(entry.algorithm), entry.options)
+        Contender.parse(name)
     for topology in plan.topologies:
         known = load(topology).options
         options = plan.setting.topologies.get(topology, {})

@@ -17,7 +17,6 @@ from stormcut.application.bench.order import order
 from stormcut.application.bench.planner import BenchPlanner, Wanted
 from stormcut.application.compare import Contender
 from stormcut.cli.bench_cell import Timing, measure_cell
-from stormcut.cli.key_values import parse_pairs
 from stormcut.cli.steps import Steps
 from stormcut.model.errors import Infeasible, StormcutError
 
@@ -189,7 +188,7 @@ class Bench:
 
     def _seat(self, running: RunningTopology, profile: Profile | None, scheduler: str) -> Seat:
         room = self._plan.setting.room
-        return place(running, profile, self._hosts(), room, contender(scheduler), SEED)
+        return place(running, profile, self._hosts(), room, Contender.parse(scheduler), SEED)
 
     def _hosts(self) -> list[Host]:
         plan = self._cluster.plan
@@ -288,12 +287,6 @@ class Bench:
             if found.emitted_per_s:
                 kept = 1 - found.between_nodes_per_s / found.emitted_per_s
                 self._journal.add_placement(replace(placed, kept=kept))
-
-
-def contender(text: str) -> Contender:
-    """Return an algorithm with options, as in ``cut:relief=0.3``."""
-    algorithm, _, options = text.partition(":")
-    return Contender(algorithm, parse_pairs(tuple(filter(None, options.split("+")))))
 
 
 class _Pace:

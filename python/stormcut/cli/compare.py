@@ -20,7 +20,7 @@ from stormcut.application.place import DEFAULT_SEED
 from stormcut.cli.steps import waiting
 from stormcut.model.errors import InvalidInput
 from stormcut.model.problem import Problem
-from stormcut.placement.registry import ALGORITHMS, algorithm
+from stormcut.placement.registry import ALGORITHMS
 from stormcut.report.comparison import draw_comparison
 
 WIDTH = 100
@@ -33,7 +33,7 @@ PICTURE_FORMS = ("svg", "png")
     "--algorithms",
     "names",
     metavar="NAME,...",
-    help="Those to run, separated by commas; all of them without it.",
+    help="Those to run, also as NAME:KEY=VALUE+KEY=VALUE; all of them without it.",
 )
 @click.option(
     "--trade-off",
@@ -91,7 +91,7 @@ def _contenders(names: str | None, trade_off: bool) -> list[Contender]:
     every = [] if trade_off else list(ALGORITHMS)
     chosen = names.split(",") if names is not None else every
     settings = [Contender("cut", options) for options in TRADE_OFF] if trade_off else []
-    named = [Contender(algorithm(name).name) for name in chosen]
+    named = [Contender.parse(name) for name in chosen]
     return [*(each for each in named if each not in settings), *settings]
 
 
