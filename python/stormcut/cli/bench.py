@@ -144,7 +144,12 @@ def _measure(plan: Plan, name: str, steps: Steps) -> None:
 
     shape = plan.shape()
     title = f"starting Storm 1.2.4 in {shape.nodes + 2} containers"
-    config = {**CLUSTER_PATIENCE, "stormcut.hook.interval.secs": HOOK_INTERVAL_S}
+    config = {
+        **CLUSTER_PATIENCE,
+        "stormcut.hook.interval.secs": HOOK_INTERVAL_S,
+        # The profile's window is short: of every hundredth tuple there would be too few.
+        "stormcut.hook.byte.sample.every": 10,
+    }
     with steps.step(title) as update:
         cluster = DockerCluster.up(shape, name, config=config, progress=update)
     with cluster, spark_session("local[2]"):
