@@ -9,10 +9,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from stormcut.adapters.bench.counters import read_counters, usage
 from stormcut.adapters.bench.reports import newest
 from stormcut.adapters.bench.workers import TOPOLOGY_PATIENCE, hold, let_go
 from stormcut.adapters.docker_cluster import DockerCluster
-from stormcut.adapters.nimbus import wait_until
+from stormcut.adapters.nimbus import TimedOut, wait_until
 from stormcut.adapters.topology_project import load
 from stormcut.adapters.topology_site import docker_site, submit_on
 from stormcut.application.bench.windows import Sample
@@ -20,8 +21,11 @@ from stormcut.model.errors import StormcutError
 
 START_S = 300.0
 GONE_S = 60.0
-#: What is under way when a topology is deactivated has so long to arrive before it is held.
-DRAIN_S = 1.5
+#: A deactivated topology has drained when all nodes together send no more than so many Mbit/s for
+#: `QUIET_S`: heartbeats and metrics go on. It is given `DRAIN_S` for that.
+QUIET_MBIT_S = 0.5
+QUIET_S = 0.7
+DRAIN_S = 20.0
 
 
 @dataclass(frozen=True)
@@ -108,8 +112,16 @@ class Rig:
     def pause(self, entrant: Entrant) -> None:
         """Stop an entrant's sources, let it drain, hold it."""
         self._nimbus.deactivate(entrant.name)
-        time.sleep(DRAIN_S)
+        # Tasks learn of it within a second.
+        time.sleep(1.0)
+        with suppress(TimedOut):
+            wait_until(self._is_quiet, DRAIN_S, f"{entrant.name} drains", poll_s=0.0)
         hold(entrant.id)
+
+    def _is_quiet(self) -> bool:
+        before = read_counters(self.containers)
+        time.sleep(QUIET_S)
+        return usage(before, read_counters(self.containers)).sent_mbit_s <= QUIET_MBIT_S
 
     def end(self, entrant: Entrant) -> None:
         """Kill a topology and remove its logs; those that read them have done so."""
