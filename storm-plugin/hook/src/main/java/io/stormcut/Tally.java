@@ -30,6 +30,10 @@ final class Tally {
   private final long[] before;
   /** Per destination, the ordinal of the next tuple to sample. */
   private final long[] next;
+  /** Per destination, the interval of its last sample. */
+  private final int[] sampledIn;
+  /** How often {@link #moveTo} was called; other threads do that. */
+  private volatile int interval;
 
   /** `size` may be null if `sampleEvery` is 0. */
   Tally(Thread thread, int tasks, int sampleEvery, TupleSize size) {
@@ -40,6 +44,7 @@ final class Tally {
     before = new long[length(tasks)];
     totals = new AtomicLongArray(PADDING + before.length + PADDING);
     next = new long[tasks];
+    sampledIn = new int[tasks];
   }
 
   /** How many totals there are. */
@@ -76,15 +81,22 @@ final class Tally {
 
   /**
    * One tuple of each `sampleEvery`, its position differing from group to group: streams that
-   * alternate, such as tuples and their acks, would else be sampled one-sidedly.
+   * alternate, such as tuples and their acks, would else be sampled one-sidedly. And the first of
+   * each interval, lest a destination that gets few be measured without a size.
    */
   private boolean isSampled(int target) {
-    if (sampleEvery == 0 || totals.get(PADDING + SENT + target) != next[target]) {
+    if (sampleEvery == 0) {
       return false;
     }
-    long group = next[target] / sampleEvery + 1;
-    long mixed = group * 0x9E3779B97F4A7C15L >>> 33; // the golden ratio spreads evenly
-    next[target] = group * sampleEvery + mixed % sampleEvery;
+    boolean isFirst = sampledIn[target] != interval;
+    if (totals.get(PADDING + SENT + target) == next[target]) {
+      long group = next[target] / sampleEvery + 1;
+      long mixed = group * 0x9E3779B97F4A7C15L >>> 33; // the golden ratio spreads evenly
+      next[target] = group * sampleEvery + mixed % sampleEvery;
+    } else if (!isFirst) {
+      return false;
+    }
+    sampledIn[target] = interval;
     return true;
   }
 
@@ -95,5 +107,7 @@ final class Tally {
       sums[total] += now - before[total];
       before[total] = now;
     }
+    // One thread at a time: see the description.
+    interval = interval + 1;
   }
 }
