@@ -16,6 +16,9 @@ from stormcut.adapters.home import topologies
 from stormcut.application.loss import Hop
 from stormcut.model.errors import InvalidInput
 
+#: A Storm key, given as it is; all others are the topology's own.
+STORM_PREFIXES = ("topology.", "storm.", "worker.", "pystorm.")
+
 
 @dataclass(frozen=True)
 class OptionText:
@@ -100,16 +103,22 @@ def load(name: str) -> Definition:
 
 
 def check_options(name: str, given: Mapping[str, Any]) -> None:
-    """Have a topology look at options of its own before it is submitted with them.
+    """Have a topology look at its own among the options before it is submitted with them.
 
     Raises
     ------
     InvalidInput
-        A value cannot be used, or a Redis server that is named does not answer.
+        There is no such topology, it has no such option, cannot use its value, or a Redis server
+        that is named does not answer.
     """
+    known = load(name).options
+    for key in given:
+        if key not in known and not key.startswith(STORM_PREFIXES):
+            raise InvalidInput(f"no such option; there are {', '.join(known)}", f"--option {key}")
     declared = _module(name).OPTIONS
     try:
-        type(declared)(declared.declared, given)
+        own = {key: value for key, value in given.items() if key in known}
+        type(declared)(declared.declared, own)
     except ValueError as error:
         option, _, why = str(error).removeprefix("rig.").partition(": ")
         raise InvalidInput(why, f"--option {option}") from error

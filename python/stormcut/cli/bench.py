@@ -117,20 +117,14 @@ def _changed(
 
 def _check(plan: Plan) -> None:
     """Refuse what would only fail once the cluster is up."""
-    from stormcut.adapters.topology_project import check_options, load
+    from stormcut.adapters.topology_project import check_options
     from stormcut.application.compare import Contender
-    from stormcut.cli.topology_run import STORM_PREFIXES
 
     plan.shape()
     for name in plan.schedulers:
         Contender.parse(name)
     for topology in plan.topologies:
-        known = load(topology).options
-        options = plan.setting.topologies.get(topology, {})
-        for key in options:
-            if key not in known and not key.startswith(STORM_PREFIXES):
-                raise InvalidInput(f"{topology} has no option {key}", plan.setting.name)
-        check_options(topology, {key: options[key] for key in options if key in known})
+        check_options(topology, plan.setting.topologies.get(topology, {}))
     if not plan.schedulers:
         raise InvalidInput("names no scheduler", "--schedulers")
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from stormcut.application.loss import Report, restarted, source_totals
 from stormcut.cli.steps import Steps
 from stormcut.cli.topology_outcome import Outcome, outcome_of
-from stormcut.model.errors import InvalidInput, StormcutError
+from stormcut.model.errors import StormcutError
 
 if TYPE_CHECKING:
     from stormcut.adapters.local_cluster import LocalCluster
@@ -38,8 +38,6 @@ PATIENT = {
     "supervisor.worker.start.timeout.secs": 240,
 }
 MESSAGE_TIMEOUT_S = 120
-#: A Storm key, given as it is; all others are the topology's own.
-STORM_PREFIXES = ("topology.", "storm.", "worker.", "pystorm.")
 
 
 @dataclass(frozen=True)
@@ -110,13 +108,7 @@ def options_of(settings: Settings) -> dict[str, Any]:
 
     definition = load(settings.name)
     given = {key: _value(text) for key, text in settings.options.items()}
-    for key in given:
-        if key not in definition.options and not key.startswith(STORM_PREFIXES):
-            known = ", ".join(definition.options)
-            raise InvalidInput(f"no such option; there are {known}", f"--option {key}")
-    check_options(
-        settings.name, {key: value for key, value in given.items() if key in definition.options}
-    )
+    check_options(settings.name, given)
     small = {
         "scale": min(1.0, TASKS / definition.tasks),
         "topology.message.timeout.secs": MESSAGE_TIMEOUT_S,

@@ -23,7 +23,7 @@ def test_settings_that_come_with_stormcut_can_be_submitted(name):
     setting = read_setting(name)
     assert len(setting.topologies) >= 3
     for topology, options in setting.topologies.items():
-        check_options(topology, options)
+        check_options(topology, {**setting.storm, **options})
 
 
 @pytest.mark.parametrize(
