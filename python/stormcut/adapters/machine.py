@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import platform
 import shutil
 import sys
 from collections.abc import Iterator
@@ -26,6 +28,13 @@ class Finding:
     ok: bool
     found: str
     advice: str = ""
+
+
+def describe() -> str:
+    """Return system, cores and memory in a few words, for those who judge a measurement."""
+    memory = psutil.virtual_memory().total / 2**30
+    system = f"{platform.system()} {platform.machine()}"
+    return f"{system}, {os.cpu_count()} cores, {memory:.0f} GiB"
 
 
 def examine() -> Iterator[Finding]:

@@ -189,6 +189,21 @@ class Nimbus:
 
         self._call("killTopologyWithOpts", name, KillOptions(wait_secs=wait_secs))
 
+    def end_topology(self, name: str, timeout_s: float = 60.0) -> None:
+        """Kill a topology and wait until it is gone.
+
+        Raises
+        ------
+        TimedOut
+            It is still there after ``timeout_s`` seconds.
+        """
+        self.kill_topology(name)
+        wait_until(
+            lambda: all(each.name != name for each in self.cluster().topologies),
+            timeout_s,
+            f"topology {name} is gone",
+        )
+
     def rebalance(self, name: str, wait_secs: int = 0) -> None:
         """Have the scheduler place a topology anew after ``wait_secs`` seconds; returns at once."""
         from streamparse.thrift import RebalanceOptions

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import platform
 import sys
 import time
 from dataclasses import replace
@@ -11,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-import psutil
 
 from stormcut import __version__
 from stormcut.cli.interruption import interruptible
@@ -154,10 +151,10 @@ def _measure(plan: Plan, name: str, steps: Steps) -> None:
 
 
 def _run(plan: Plan, refused: dict[str, str]) -> Run:
+    from stormcut.adapters.machine import describe
     from stormcut.application.bench.cells import Run
 
     setting, timing = plan.setting, plan.timing
-    memory = psutil.virtual_memory().total / 2**30
     sizes = setting.heterogeneous or "all alike"
     return Run(
         setting=setting.name,
@@ -177,8 +174,7 @@ def _run(plan: Plan, refused: dict[str, str]) -> Run:
             "by it",
             "cells": f"continued, {timing.settle_s:g} s left out, {timing.window_s:g} s measured "
             f"(anew if not steady, for up to {timing.patience_s:g} s), drained, stopped",
-            "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, "
-            f"{memory:.0f} GiB",
+            "machine": describe(),
             "version": __version__,
             "command": " ".join(["stormcut", *sys.argv[1:]]),
             "day": time.strftime("%Y-%m-%d"),

@@ -177,15 +177,11 @@ def _keep(folders: Sequence[Path], results: Path) -> None:
 
 
 def _kill(nimbus: Nimbus, name: str) -> None:
-    from stormcut.adapters.nimbus import NimbusUnavailable, wait_until
-
-    def gone() -> bool:
-        return all(each.name != name for each in nimbus.cluster().topologies)
+    from stormcut.adapters.nimbus import NimbusUnavailable
 
     # A Nimbus that no longer answers takes the topology with it when the cluster ends.
     with suppress(NimbusUnavailable):
-        nimbus.kill_topology(name)
-        wait_until(gone, 60.0, f"topology {name} is gone")
+        nimbus.end_topology(name)
 
 
 def _spouts(nimbus: Nimbus, definition: Definition) -> dict[str, int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import subprocess
 import sys
 import time
@@ -12,8 +11,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import psutil
 
 from stormcut import __version__
 from stormcut.cli.steps import Steps
@@ -297,9 +294,9 @@ def _measured_line(nodes: StormcutNodes, topology: str) -> dict[str, Any] | None
 def _compare(
     settings: Settings, cluster: LocalCluster, before: Phase, after: Phase, plan: AppliedPlan
 ) -> Loop:
+    from stormcut.adapters.machine import describe
     from stormcut.report.loop import Loop
 
-    memory = psutil.virtual_memory().total / 2**30
     rate = f"{settings.rate:g} trips/s" if settings.rate else "as fast as possible"
     return Loop(
         before=before,
@@ -317,8 +314,7 @@ def _compare(
             "windows": f"{settings.seconds} s each, after {WARM_UP_S} s of warm-up; the hook "
             f"writes every {HOOK_INTERVAL_S} s",
             "switch": f"{plan.seconds:.0f} s from the published profile to acks from every spout",
-            "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, "
-            f"{memory:.0f} GiB",
+            "machine": describe(),
             "made by": f"scripts/demo of stormcut {__version__}, {time.strftime('%Y-%m-%d')}",
         },
     )

@@ -20,7 +20,6 @@ from stormcut.application.bench.windows import Sample
 from stormcut.model.errors import StormcutError
 
 START_S = 300.0
-GONE_S = 60.0
 #: A deactivated topology has drained when all nodes together send no more than so many Mbit/s for
 #: `QUIET_S`: heartbeats and metrics go on. It is given `DRAIN_S` for that.
 QUIET_MBIT_S = 0.5
@@ -126,13 +125,9 @@ class Rig:
     def end(self, entrant: Entrant) -> None:
         """Kill a topology and remove its logs; those that read them have done so."""
         let_go(entrant.id)
-        self._nimbus.kill_topology(entrant.name)
-        wait_until(lambda: self._is_gone(entrant), GONE_S, f"{entrant.name} is gone")
+        self._nimbus.end_topology(entrant.name)
         for folder in self._cluster.log_folders:
             shutil.rmtree(folder / entrant.id, ignore_errors=True)
-
-    def _is_gone(self, entrant: Entrant) -> bool:
-        return all(each.id != entrant.id for each in self._nimbus.cluster().topologies)
 
     def _lift(self, wanted: bool) -> None:
         if wanted != self._lifted:

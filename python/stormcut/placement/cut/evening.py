@@ -115,12 +115,9 @@ def evened(
 
 def rate_matrix(problem: Problem) -> Floats:
     """Return the tuples/s from each executor to each other, shape (executors, executors)."""
-    traffic = problem.traffic
+    sources, targets, rate = problem.traffic.unfolded()
     rates: Floats = np.zeros((problem.executor_count, problem.executor_count))
-    np.add.at(rates, (traffic.source, traffic.target), traffic.rate)
-    for block in traffic.blocks:
-        sources = slice(block.sources.start, block.sources.stop)
-        rates[sources, block.targets.start : block.targets.stop] += block.rate
+    np.add.at(rates, (sources, targets), rate)
     np.fill_diagonal(rates, 0.0)
     return rates
 
