@@ -124,8 +124,17 @@ def _check(
     if found == expected:
         return f"equals Spark's: {_first(expected)}", False
     if totals.replayed:
-        return "differs from Spark's, as it may: what is replayed can be counted twice", False
-    return f"DIFFERS from Spark's: {_first(found)} instead of {_first(expected)}", True
+        why = "as it may: what is replayed can be counted twice"
+        return f"differs from Spark's, {why}: {_difference(found, expected)}", False
+    return f"DIFFERS from Spark's: {_difference(found, expected)}", True
+
+
+def _difference(found: Any, expected: Any) -> str:
+    """Return two answers without what they share."""
+    if isinstance(found, dict) and isinstance(expected, dict):
+        keys = [key for key in {**expected, **found} if found.get(key) != expected.get(key)]
+        found, expected = ({key: each.get(key) for key in keys} for each in (found, expected))
+    return f"{_first(found)} instead of {_first(expected)}"
 
 
 def _first(answer: Any) -> str:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 TASKS = 12
 #: Beyond the time that sources send: start, and whatever the slowest bolt still has to do.
 PATIENCE_S = 900.0
-#: Bolts report every other second; by then all have reported their last counts.
+#: Bolts report every other second what has changed: after so long without news there is none.
 SETTLED_S = 6.0
 #: A process that waits for a busy core is slow, not dead.
 PATIENT = {
@@ -89,8 +89,7 @@ def run_on(site: Site, settings: Settings, given: Mapping[str, Any], steps: Step
                 began = _started(folders, spouts)
         _drain(folders, spouts, settings, steps)
         seconds = time.monotonic() - began
-        time.sleep(SETTLED_S)
-        reports = _reports(folders)
+        reports = settled(folders)
         if settings.results:
             _keep(folders, settings.results)
     return outcome_of(definition, given, reports, spouts, seconds, steps)
@@ -231,6 +230,25 @@ def _drain(
 
         timeout_s = (settings.minutes or 0) * 60 + PATIENCE_S
         wait_until(drained, timeout_s, "every tuple is acknowledged", poll_s=0.5)
+
+
+def settled(folders: Sequence[Path]) -> list[Report]:
+    """Wait until no report changes any more and no task waits for its store; return them."""
+    from stormcut.adapters.nimbus import wait_until
+
+    reports: list[Report] = []
+    since = time.monotonic()
+
+    def settled() -> bool:
+        nonlocal reports, since
+        newest = _reports(folders)
+        if newest != reports:
+            reports, since = newest, time.monotonic()
+        waiting = any(each.get("waiting") for each in reports)
+        return not waiting and time.monotonic() - since >= SETTLED_S
+
+    wait_until(settled, PATIENCE_S, "every task has reported what it did", poll_s=0.5)
+    return reports
 
 
 def _reports(folders: Sequence[Path]) -> list[Report]:

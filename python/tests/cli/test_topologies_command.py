@@ -1,7 +1,9 @@
 import json
 import os
+import time
 from contextlib import nullcontext
 from pathlib import Path
+from threading import Timer
 
 import pytest
 from click.testing import CliRunner
@@ -14,6 +16,8 @@ from stormcut.cli import topology_run
 from stormcut.cli.main import cli
 from stormcut.cli.topology_run import Settings
 from stormcut.model.errors import InvalidInput
+
+WAITER = {"component": "count", "task": 1, "process": 1}
 
 
 def options(name: str, minutes: float | None = None, **given: str) -> dict[str, object]:
@@ -52,6 +56,30 @@ def test_options_given_win() -> None:
     assert found["seconds"] == 90
     assert (found["scale"], found["setting"], found["topology.workers"]) == (0.5, "cpu", 3)
     assert "replays" not in found
+
+
+def test_a_run_ends_when_reports_stay_the_same_and_no_task_waits_for_its_store(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(topology_run, "SETTLED_S", 0.8)
+    file = tmp_path / "count.json"
+    written: list[float] = []
+
+    def report(waiting: bool, answer: int) -> None:
+        part = file.with_suffix(".part")
+        part.write_text(json.dumps({**WAITER, "waiting": waiting, "answer": answer}))
+        part.replace(file)
+        written.append(time.monotonic())
+
+    report(waiting=True, answer=1)
+    timers = [Timer(1.5, report, (False, 2)), Timer(2.0, report, (False, 3))]
+    for timer in timers:
+        timer.start()
+    [settled] = topology_run.settled([tmp_path])
+    for timer in timers:
+        timer.join()
+    assert settled["answer"] == 3
+    assert time.monotonic() - written[-1] >= 0.8
 
 
 def test_what_cannot_be_used_is_said_before_a_cluster_is_started(

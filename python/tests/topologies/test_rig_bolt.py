@@ -43,8 +43,28 @@ def test_every_tuple_is_emitted_dropped_or_failed_and_counted(
         "emitted": {"default": 1},
         "failed": 1,
         "dropped": {"malformed": 1},
+        "waiting": False,
         "answer": "whole",
     }
+
+
+def test_a_report_says_whether_the_store_took_everything(
+    bench: Callable[..., Any], tmp_path: Path
+) -> None:
+    class Writer(Echo):
+        down = True
+
+        def tick(self) -> None:
+            if self.down:
+                raise StoreDown("Redis at a:1 does not answer")
+
+    bolt = bench(Writer, results=str(tmp_path))
+    file = tmp_path / f"own-2-{os.getpid()}.json"
+    bolt.tick()
+    assert json.loads(file.read_text())["waiting"]
+    Writer.down = False
+    bolt.tick()
+    assert not json.loads(file.read_text())["waiting"]
 
 
 def test_every_tuple_carries_the_padding(bench: Callable[..., Any]) -> None:

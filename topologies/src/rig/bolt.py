@@ -52,6 +52,7 @@ class CountedBolt(Padded, Bolt):
         self._dropped: Counter[str] = Counter()
         self._emitted: Counter[str] = Counter()
         self._failed = 0
+        self._waiting = False
         self._report = Report(
             self.component_name, self.task_id, storm_conf["rig.results"], self.logger
         )
@@ -74,7 +75,9 @@ class CountedBolt(Padded, Bolt):
         """Report."""
         try:
             self.tick()
+            self._waiting = False
         except StoreDown as down:
+            self._waiting = True
             self.logger.error("%s; trying again", down)
         self._report.publish(self.tally(), self.answer)
         self.ack(tup)
@@ -97,4 +100,6 @@ class CountedBolt(Padded, Bolt):
             "emitted": dict(self._emitted),
             "failed": self._failed,
             "dropped": dict(self._dropped),
+            # For the store, which has not taken all that it was given.
+            "waiting": self._waiting,
         }
