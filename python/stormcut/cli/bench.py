@@ -133,6 +133,7 @@ def _measure(plan: Plan, name: str, steps: Steps) -> None:
     from stormcut.adapters.spark import spark_session
     from stormcut.cli.bench_run import HOOK_INTERVAL_S, Bench
 
+    Journal.check(plan.output, _run(plan, {}))
     shape = plan.shape()
     title = f"starting Storm 1.2.4 in {shape.nodes + 2} containers"
     config = {

@@ -38,6 +38,10 @@ SEED = 1
 MEMORY_MB = 6144
 
 
+#: The address of each executor's node, by its first task.
+Hosts = Mapping[int, str]
+
+
 @dataclass(frozen=True)
 class Plan:
     """What is to be done."""
@@ -128,16 +132,16 @@ class Bench:
     ) -> dict[str, Entrant]:
         """Start the topology once for each scheduler of the cells; all are held."""
         reference, running = self._reference(topology, options, stack)
-        seats = self._seats(topology, reference, running)
+        hosts = self._placements(topology, reference, running)
         found = {}
         for scheduler in dict.fromkeys(cell.scheduler for cell in cells):
             if scheduler == REFERENCE:
                 found[scheduler] = reference
-            elif scheduler in seats:
+            elif scheduler in hosts:
                 name = _name(topology, scheduler)
-                self._planner.register(name, partial(self._wanted, scheduler, seats[scheduler]))
+                self._planner.register(name, partial(self._wanted, scheduler, hosts[scheduler]))
                 try:
-                    found[scheduler] = self._start(name, topology, options, stack, seats[scheduler])
+                    found[scheduler] = self._start(name, topology, options, stack, hosts[scheduler])
                 except StormcutError as error:
                     self._steps.say(f"{name} is left out for now: {error}")
         return found
@@ -148,31 +152,31 @@ class Bench:
         topology: str,
         options: Mapping[str, object],
         stack: ExitStack,
-        seat: Seat | None = None,
+        hosts: Hosts | None = None,
     ) -> Entrant:
         """Start one entrant; once more if that goes wrong, as it may on a busy machine."""
         with self._steps.step(f"starting {name}"):
             try:
-                entrant = self._started(name, topology, options, seat)
+                entrant = self._started(name, topology, options, hosts)
             except StormcutError as error:
                 self._steps.say(f"{name}: {error}; once more")
-                entrant = self._started(name, topology, options, seat)
+                entrant = self._started(name, topology, options, hosts)
         stack.callback(self._rig.end, entrant)
         return entrant
 
     def _started(
-        self, name: str, topology: str, options: Mapping[str, object], seat: Seat | None
+        self, name: str, topology: str, options: Mapping[str, object], hosts: Hosts | None
     ) -> Entrant:
         entrant = self._rig.start(name, topology, options)
-        if seat is None or self._rig.hosts(entrant) == seat.hosts:
+        if hosts is None or self._rig.hosts(entrant) == hosts:
             return entrant
         self._rig.end(entrant)
         raise StormcutError("it does not run where it was placed: Nimbus's log tells why")
 
-    def _wanted(self, scheduler: str, seat: Seat, running: RunningTopology) -> Wanted:
+    def _wanted(self, scheduler: str, hosts: Hosts, running: RunningTopology) -> Wanted:
         """Return where a topology shall run; each scheduler's has a port of its own."""
         ports = (REFERENCE, *(s for s in self._plan.schedulers if s != REFERENCE))
-        return Wanted(scheduler, FIRST_PORT + ports.index(scheduler), seat.hosts)
+        return Wanted(scheduler, FIRST_PORT + ports.index(scheduler), hosts)
 
     def _reference(
         self, topology: str, options: Mapping[str, object], stack: ExitStack
@@ -184,7 +188,7 @@ class Bench:
         return entrant, self._planner.seen(name)
 
     def _evenly(self, running: RunningTopology) -> Wanted:
-        return self._wanted(REFERENCE, self._seat(running, None, REFERENCE), running)
+        return self._wanted(REFERENCE, self._seat(running, None, REFERENCE).hosts, running)
 
     def _seat(self, running: RunningTopology, profile: Profile | None, scheduler: str) -> Seat:
         room = self._plan.setting.room
@@ -198,9 +202,9 @@ class Bench:
             for node, size in zip(plan.nodes, sizes, strict=True)
         ]
 
-    def _seats(
+    def _placements(
         self, topology: str, reference: Entrant, running: RunningTopology
-    ) -> dict[str, Seat]:
+    ) -> dict[str, Hosts]:
         """Return every scheduler's placement, by the journal or by a new profile."""
         known = {p.scheduler: p for p in self._journal.placements() if p.topology == topology}
         tasks = sorted(executor.start_task for executor in running.executors)
@@ -212,11 +216,9 @@ class Bench:
                 known[scheduler] = self._placed(topology, scheduler, running, profile)
                 self._journal.add_placement(known[scheduler])
         return {
-            scheduler: Seat(
-                {task: addresses[node] for task, node in zip(tasks, placed.nodes, strict=True)},
-                placed.predicted_between,
-                placed.predicted_total,
-            )
+            scheduler: {
+                task: addresses[node] for task, node in zip(tasks, placed.nodes, strict=True)
+            }
             for scheduler in self._plan.schedulers
             if not (placed := known[scheduler]).refusal
         }

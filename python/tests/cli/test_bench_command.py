@@ -7,6 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from stormcut.adapters import docker_cluster
+from stormcut.adapters.bench.journal import Journal
+from stormcut.application.bench.cells import Run
 from stormcut.cli.main import cli
 from stormcut.model.errors import InvalidInput
 
@@ -29,6 +31,14 @@ def test_what_cannot_be_used_is_refused_at_once(monkeypatch, arguments, words):
     error = CliRunner().invoke(cli, ["bench", *arguments]).exception
     assert isinstance(error, InvalidInput), error
     assert words in str(error)
+
+
+def test_another_benchs_folder_is_refused_before_there_is_a_cluster(monkeypatch, tmp_path):
+    Journal.open(tmp_path, Run("cpu", "", ("even",), ("linear",), 5, {}, {}, {}))
+    monkeypatch.setattr(docker_cluster.DockerCluster, "up", pytest.fail)
+    error = CliRunner().invoke(cli, ["bench", "--output", str(tmp_path)]).exception
+    assert isinstance(error, InvalidInput), error
+    assert f"{tmp_path}: holds another bench: its setting is cpu, not network" in str(error)
 
 
 def test_a_mistake_is_one_line_whatever_libraries_say_of_each_other():

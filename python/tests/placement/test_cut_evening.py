@@ -17,7 +17,7 @@ from stormcut.objective.cut import executor_nodes
 from stormcut.objective.metrics import measure
 from stormcut.objective.verify import violations
 from stormcut.placement.capacity import node_limits
-from stormcut.placement.cut.evening import Scales, evened, links, rate_matrix
+from stormcut.placement.cut.evening import Scales, evened, rate_matrix
 from stormcut.placement.cut.weighing import weighed
 
 
@@ -30,12 +30,21 @@ def evened_placement(problem, placement, relief):
     return nodes, evened(problem, nodes, node_limits(problem), slots, scales, 0.05, rng)
 
 
+def links(problem, nodes):
+    """Return what each node sends to others and receives from them, shape (2, nodes)."""
+    crossing = rate_matrix(problem) * (nodes[:, None] != nodes)
+    result = np.zeros((2, len(problem.nodes)))
+    np.add.at(result[0], nodes, crossing.sum(axis=1))
+    np.add.at(result[1], nodes, crossing.sum(axis=0))
+    return result
+
+
 def busiest(problem, nodes):
-    return links(rate_matrix(problem), nodes, len(problem.nodes)).max(initial=0.0)
+    return links(problem, nodes).max(initial=0.0)
 
 
 def crossing(problem, nodes):
-    return links(rate_matrix(problem), nodes, len(problem.nodes))[0].sum()
+    return links(problem, nodes)[0].sum()
 
 
 @settings(max_examples=60, deadline=None)

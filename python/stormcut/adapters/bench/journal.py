@@ -72,6 +72,20 @@ class Journal:
         journal._go_on(run)
         return journal
 
+    @classmethod
+    def check(cls, folder: Path, run: Run) -> None:
+        """Refuse a folder before there is a cluster; which limits that lacks is not known yet.
+
+        Raises
+        ------
+        InvalidInput
+            As `open` would raise it.
+        """
+        _make(folder)
+        if (folder / _RUN).exists():
+            old = cls(folder).run
+            _refuse_other(folder, old, replace(_as_read(run), refused=old.refused))
+
     def placements(self) -> list[Placed]:
         """Return each scheduler's placement of each topology as it was added last."""
         return list(self._placements.values())
@@ -92,10 +106,7 @@ class Journal:
 
     def _go_on(self, run: Run) -> None:
         run = _as_read(run)
-        difference = _difference(self.run, run)
-        if difference:
-            what = f"holds another bench: {difference}; choose another folder"
-            raise InvalidInput(what, str(self.folder))
+        _refuse_other(self.folder, self.run, run)
         passing = {k: v for k, v in self.run.facts.items() if k in PASSING_FACTS}
         self.run = replace(run, facts={**run.facts, **passing})
         _write_run(self.folder / _RUN, self.run)
@@ -156,6 +167,12 @@ def _append(path: Path, document: Mapping[str, Any]) -> None:
             os.fsync(file.fileno())
     except OSError as error:
         raise InvalidInput(f"cannot be written: {error.strerror}", str(path)) from None
+
+
+def _refuse_other(folder: Path, old: Run, new: Run) -> None:
+    if difference := _difference(old, new):
+        what = f"holds another bench: {difference}; choose another folder"
+        raise InvalidInput(what, str(folder))
 
 
 def _difference(old: Run, new: Run) -> str:

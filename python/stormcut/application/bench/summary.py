@@ -95,11 +95,6 @@ class Ratio:
     spread: Spread
     beyond_noise: bool
 
-    @property
-    def change_percent(self) -> float:
-        """The median as a change: -37 is 37 % less."""
-        return 100 * (self.spread.median - 1)
-
 
 def tuples_per_10s(measurement: Measurement) -> float | None:
     """Return the throughput of a window."""
@@ -156,19 +151,6 @@ def ratio(
         return None
     one_side = spread.lowest > 1 or spread.highest < 1
     return Ratio(of, to, len(values), spread, one_side and len(values) >= ENOUGH_PAIRS)
-
-
-def ratios(
-    run: Run,
-    measurements: Iterable[Measurement],
-    topology: str,
-    of: str = "cut",
-    figure: Figure = tuples_per_10s,
-) -> dict[str, Ratio]:
-    """Return how a scheduler compares with each other one that it has pairs with, by its name."""
-    measured = list(measurements)
-    found = {to: ratio(measured, topology, of, to, figure) for to in run.schedulers if to != of}
-    return {to: each for to, each in found.items() if each is not None}
 
 
 def _is_of(measurement: Measurement, topology: str, scheduler: str) -> bool:

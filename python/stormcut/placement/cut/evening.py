@@ -18,7 +18,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from stormcut.model.problem import Problem
 from stormcut.objective.verify import TOLERANCE
@@ -120,15 +119,6 @@ def rate_matrix(problem: Problem) -> Floats:
     np.add.at(rates, (sources, targets), rate)
     np.fill_diagonal(rates, 0.0)
     return rates
-
-
-def links(rates: Floats, nodes: Ints, count: int) -> npt.NDArray[np.float64]:
-    """Return what each node sends to others and receives from them, shape (2, nodes)."""
-    crossing = rates * (nodes[:, None] != nodes)
-    result = np.zeros((2, count))
-    np.add.at(result[0], nodes, crossing.sum(axis=1))
-    np.add.at(result[1], nodes, crossing.sum(axis=0))
-    return result
 
 
 @compiled
