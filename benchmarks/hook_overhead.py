@@ -23,7 +23,13 @@ import numpy as np
 from machine import made_by
 
 from stormcut.adapters import home
-from stormcut.adapters.bench.workers import hold, let_go, processes
+from stormcut.adapters.bench.workers import (
+    CLUSTER_PATIENCE,
+    PATIENCE_S,
+    hold,
+    let_go,
+    processes,
+)
 from stormcut.adapters.local_cluster import LocalCluster
 from stormcut.adapters.nimbus import wait_until
 from stormcut.adapters.sparse_submit import submit
@@ -61,18 +67,9 @@ SHAPE: Options = {
 STORM: Options = {
     "stormcut.hook.interval.secs": INTERVAL_S,
     "topology.builtin.metrics.bucket.size.secs": INTERVAL_S,
-    # A stopped worker neither loses its tuples nor its session.
-    "topology.message.timeout.secs": 86400,
-    "storm.zookeeper.session.timeout": 3_600_000,
+    # A stopped worker loses no tuples.
+    "topology.message.timeout.secs": PATIENCE_S,
 }
-#: Daemons take a stopped worker for a dead one after these.
-PATIENT: Options = {
-    "supervisor.worker.timeout.secs": 86400,
-    "nimbus.task.timeout.secs": 86400,
-    "nimbus.task.launch.secs": 86400,
-    "supervisor.worker.start.timeout.secs": 86400,
-}
-
 PAGE = """\
 # What the hook costs
 
@@ -190,7 +187,7 @@ def measure(plan: Plan) -> np.ndarray:
     rates = np.empty((plan.groups, plan.rounds, len(kinds), 2))
     slots = plan.groups * len(kinds)
     name = f"hook-overhead-{os.getpid()}"
-    with LocalCluster.up(name, supervisors=1, slots=slots, config=PATIENT) as cluster:
+    with LocalCluster.up(name, supervisors=1, slots=slots, config=CLUSTER_PATIENCE) as cluster:
         workers: dict[tuple[int, int], Worker] = {}
         for group in range(plan.groups):
             for kind in _order(len(kinds), group):
