@@ -32,7 +32,7 @@ class Contender:
 
     @classmethod
     def parse(cls, text: str) -> Contender:
-        """Return the contender of a text such as ``cut`` or ``cut:traffic=bytes+relief=0.3``.
+        """Return the contender of a text such as ``cut`` or ``cut:traffic=tuples+relief=0.3``.
 
         Raises
         ------

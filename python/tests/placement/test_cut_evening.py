@@ -12,12 +12,12 @@ from problem_strategies import problems
 from stormcut.application.place import solve
 from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement
-from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Topology
+from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Stream, Topology
 from stormcut.objective.cut import executor_nodes
 from stormcut.objective.metrics import measure
 from stormcut.objective.verify import violations
 from stormcut.placement.capacity import node_limits
-from stormcut.placement.cut.evening import Scales, evened, rate_matrix
+from stormcut.placement.cut.evening import Scales, evened, links, rate_matrix
 from stormcut.placement.cut.weighing import weighed
 
 
@@ -30,21 +30,12 @@ def evened_placement(problem, placement, relief):
     return nodes, evened(problem, nodes, node_limits(problem), slots, scales, 0.05, rng)
 
 
-def links(problem, nodes):
-    """Return what each node sends to others and receives from them, shape (2, nodes)."""
-    crossing = rate_matrix(problem) * (nodes[:, None] != nodes)
-    result = np.zeros((2, len(problem.nodes)))
-    np.add.at(result[0], nodes, crossing.sum(axis=1))
-    np.add.at(result[1], nodes, crossing.sum(axis=0))
-    return result
-
-
 def busiest(problem, nodes):
-    return links(problem, nodes).max(initial=0.0)
+    return links(rate_matrix(problem), nodes, len(problem.nodes)).max(initial=0.0)
 
 
 def crossing(problem, nodes):
-    return links(problem, nodes)[0].sum()
+    return links(rate_matrix(problem), nodes, len(problem.nodes))[0].sum()
 
 
 @settings(max_examples=60, deadline=None)
@@ -110,12 +101,48 @@ def test_bytes_count_where_sizes_are_known():
     parts = (Component.uniform("a", 1, "spout"), *(Component.uniform(n, 1) for n in "bc"))
     nodes = tuple(Node(f"n{i}", (0,), max_executors=2) for i in range(2))
     problem = Problem(nodes, (Topology("t", parts, (), pairs),))
+    by_tuples = solve(problem, "cut", 1, {"traffic": "tuples"})
+    at = executor_nodes(problem, by_tuples.placement).tolist()
+    assert at[0] == at[1] != at[2]
+    for options in ({}, {"traffic": "bytes"}):
+        by_bytes = solve(problem, "cut", 1, options)
+        at = executor_nodes(problem, by_bytes.placement).tolist()
+        assert at[0] == at[2] != at[1]
+        assert by_bytes.certificate is None
+
+
+def test_what_a_problem_declares_of_sizes_counts_only_if_asked():
+    """Declared rates and sizes of streams are guesses; the papers' measure is tuples."""
+    parts = (Component.uniform("a", 1, "spout"), *(Component.uniform(n, 1) for n in "bc"))
+    nodes = tuple(Node(f"n{i}", (0,), max_executors=2) for i in range(2))
+    streams = (
+        Stream("a", "b", 100.0, bytes_per_tuple=10.0),
+        Stream("a", "c", 10.0, bytes_per_tuple=1000.0),
+    )
+    problem = Problem(nodes, (Topology("t", parts, streams),))
     at = executor_nodes(problem, solve(problem, "cut", 1).placement).tolist()
     assert at[0] == at[1] != at[2]
-    by_bytes = solve(problem, "cut", 1, {"traffic": "bytes"})
-    at = executor_nodes(problem, by_bytes.placement).tolist()
+    at = executor_nodes(problem, solve(problem, "cut", 1, {"traffic": "bytes"}).placement).tolist()
     assert at[0] == at[2] != at[1]
-    assert by_bytes.certificate is None
+
+
+def test_what_was_relieved_stays_as_it_is():
+    """Its traffic is more than the least, for which it would be planned anew again and again."""
+    rng = np.random.default_rng(1)
+    pairs = tuple(
+        MeasuredPair(("s", i), ("r", j), float(rng.uniform(1, 50)), 100.0)
+        for i in range(10)
+        for j in range(14)
+        if rng.random() < 0.5
+    )
+    parts = (Component.uniform("s", 10, "spout"), Component.uniform("r", 14))
+    nodes = tuple(Node(f"n{i}", (0,), max_executors=6) for i in range(5))
+    problem = Problem(nodes, (Topology("t", parts, (), pairs),))
+    placed = solve(problem, "cut", 1).placement
+    least = solve(problem, "cut", 1, {"traffic": "tuples"}).metrics.inter_node_tuples_per_second
+    assert measure(problem, placed).inter_node_tuples_per_second > least
+    again = solve(replace(problem, current=placed), "cut", 1)
+    assert (again.placement.slots == placed.slots).all()
 
 
 def test_a_pair_without_a_sample_has_the_size_of_its_components():

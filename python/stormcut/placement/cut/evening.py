@@ -121,6 +121,15 @@ def rate_matrix(problem: Problem) -> Floats:
     return rates
 
 
+def links(rates: Floats, nodes: Ints, count: int) -> Floats:
+    """Return what each node sends to others and receives from them, shape (2, nodes)."""
+    crossing = rates * (nodes[:, None] != nodes)
+    result: Floats = np.zeros((2, count))
+    np.add.at(result[0], nodes, crossing.sum(axis=1))
+    np.add.at(result[1], nodes, crossing.sum(axis=0))
+    return result
+
+
 @compiled
 def _annealed(
     rates,

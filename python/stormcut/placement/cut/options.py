@@ -19,9 +19,9 @@ class Options:
         default="cut",
         metadata={"help": "least traffic between nodes, or the least busy busiest CPU or link"},
     )
-    traffic: Literal["tuples", "bytes"] = field(
-        default="tuples",
-        metadata={"help": "what counts as traffic; bytes where sizes are measured, else tuples"},
+    traffic: Literal["auto", "tuples", "bytes"] = field(
+        default="auto",
+        metadata={"help": "what counts as traffic; auto: bytes if sizes are measured, else tuples"},
     )
     cpu_share: float = field(
         default=1.0, metadata={"help": "share of a node's CPU that may be used (thesis: 0.8)"}
@@ -49,10 +49,11 @@ class Options:
         default=None,
         metadata={"help": "most CPU on a node, in its fair shares, 1 or more; none: what it has"},
     )
-    relief: float = field(
-        default=0.0,
+    relief: float | None = field(
+        default=None,
         metadata={
-            "help": "traffic between nodes may rise by this share to relieve the busiest link"
+            "help": "traffic between nodes may rise by this share to relieve the busiest link; "
+            "none: 0.3 for bytes, 0 for tuples"
         },
     )
     tuple_cost: float = field(
@@ -78,7 +79,7 @@ class Options:
             raise _refused("from 0 to 1000", self.effort, "effort")
         if self.balance is not None and not 1 <= self.balance < float("inf"):
             raise _refused("at least 1", self.balance, "balance")
-        if not 0 <= self.relief < float("inf"):
+        if self.relief is not None and not 0 <= self.relief < float("inf"):
             raise _refused("at least 0", self.relief, "relief")
         if not 0 <= self.tuple_cost < float("inf"):
             raise _refused("at least 0", self.tuple_cost, "tuple_cost")

@@ -19,7 +19,8 @@ C-4. With a price, workers whose executors all stay on their node stay as they a
 C-5. Of placements with the least traffic found, the one whose busiest link is least busy
      (`evening`), where no price, pins, ``apart`` or racks count; ``relief`` lets traffic rise
      for it.
-C-6. Traffic counts in tuples, as in the papers, or in bytes (``traffic``), which links carry.
+C-6. Traffic counts in tuples, as in the papers, or in bytes (``traffic``), which links carry:
+     these where tuples' sizes are measured, and then traffic may rise by `RELIEF`.
 C-7. Least contention: placements of several ``balance`` are improved until their busiest node
      cannot be relieved; the least busy one wins, of like ones that with less traffic.
 
@@ -43,7 +44,7 @@ from stormcut.model.problem import Problem
 from stormcut.placement.capacity import CPU, EXECUTORS, MEMORY, hosts
 from stormcut.placement.cut.construct import fill
 from stormcut.placement.cut.contention import Costs, busiest, nominal_cpu, relieved
-from stormcut.placement.cut.evening import Scales, evened
+from stormcut.placement.cut.evening import Scales, evened, links, rate_matrix
 from stormcut.placement.cut.instance import Instance, instance
 from stormcut.placement.cut.kernels import cost_at, noise
 from stormcut.placement.cut.options import Options
@@ -51,7 +52,7 @@ from stormcut.placement.cut.replan import replan
 from stormcut.placement.cut.search import search
 from stormcut.placement.cut.state import Prices, model_of
 from stormcut.placement.cut.staying import like_before, on_nodes
-from stormcut.placement.cut.weighing import weighed
+from stormcut.placement.cut.weighing import is_measured, weighed
 from stormcut.placement.fit import fit
 from stormcut.placement.lower_bound import lower_bound
 from stormcut.placement.seating import seat
@@ -59,6 +60,12 @@ from stormcut.placement.seating import seat
 __all__ = ["Options", "place"]
 
 Ints = npt.NDArray[np.int64]
+
+#: Share by which traffic in bytes may rise by default, to relieve the busiest link.
+RELIEF = 0.3
+
+#: Links this many times as busy are alike: annealing finds a little more or less each time.
+ALIKE = 1.05
 
 #: Problems of more groups times nodes are built and not searched.
 MOST_COUNTS = 30_000
@@ -90,12 +97,8 @@ def place(problem: Problem, rng: np.random.Generator, options: Options) -> Place
     Takes O(groups x nodes) for each step of the search or of the construction; memory
     O(executors + groups x nodes).
     """
-    if options.traffic == "bytes":
-        # A bound in bytes says nothing of tuples.
-        by_size, mean = weighed(problem)
-        link = None if options.link is None else options.link / mean
-        placement = place(by_size, rng, replace(options, traffic="tuples", link=link))
-        return replace(placement, bound=None)
+    if options.traffic == "bytes" or (options.traffic == "auto" and is_measured(problem)):
+        return _by_size(problem, rng, options)
     asked = instance(problem, options)
     if not problem.executor_count:
         return Placement(np.zeros(0, dtype=np.int64))
@@ -112,6 +115,18 @@ def place(problem: Problem, rng: np.random.Generator, options: Options) -> Place
         return Placement(seat(problem, nodes, workers), bound=bound.result())
 
 
+def _by_size(problem: Problem, rng: np.random.Generator, options: Options) -> Placement:
+    """Return the placement by bytes; a bound in bytes says nothing of tuples."""
+    weighty, mean = weighed(problem)
+    options = replace(
+        options,
+        traffic="tuples",
+        relief=RELIEF if options.relief is None else options.relief,
+        link=None if options.link is None else options.link / mean,
+    )
+    return replace(place(weighty, rng, options), bound=None)
+
+
 def _evened(
     problem: Problem, asked: Instance, counts: Ints, options: Options, rng: np.random.Generator
 ) -> Ints:
@@ -122,24 +137,31 @@ def _evened(
     priced = options.restart_price > 0 or np.ptp(asked.rack) > 0 or options.pin or options.apart
     if priced or _same(counts, asked.start):
         return counts
-    nodes = evened(
-        problem,
-        on_nodes(problem, asked.groups, counts),
-        asked.limits,
-        asked.slots,
-        _scales(asked, options),
-        options.effort,
-        rng,
-    )
+    scales = _scales(asked, options)
+    before = on_nodes(problem, asked.groups, counts)
+    nodes = evened(problem, before, asked.limits, asked.slots, scales, options.effort, rng)
+    now = _now(asked)
+    if options.relief and now is not None and not np.array_equal(nodes, before):
+        running = on_nodes(problem, asked.groups, now)
+        if _is_as_even(problem, running, nodes, before, options.relief):
+            return now
     result = np.zeros_like(counts)
     np.add.at(result, (asked.groups.of, nodes), 1)
     return like_before(asked, result)
 
 
+def _is_as_even(problem: Problem, running: Ints, found: Ints, least: Ints, relief: float) -> bool:
+    """Return whether what runs has hardly a busier link than what was found, nor more traffic."""
+    rates = rate_matrix(problem)
+    now, then, base = (links(rates, nodes, len(problem.nodes)) for nodes in (running, found, least))
+    allowed = base[0].sum() * (1 + relief)
+    return bool(now[0].sum() <= allowed * ALIKE and now.max() <= then.max() * ALIKE)
+
+
 def _scales(asked: Instance, options: Options) -> Scales:
     """Return what counts as busy: links alone, or CPU beside them for least contention."""
     if options.objective == "cut":
-        return Scales(1.0, np.full(len(asked.slots), np.inf), 0.0, options.relief)
+        return Scales(1.0, np.full(len(asked.slots), np.inf), 0.0, options.relief or 0.0)
     link = np.inf if options.link is None else options.link
     return Scales(link, nominal_cpu(asked), options.tuple_cost, np.inf)
 

@@ -15,6 +15,12 @@ T = TypeVar("T", Stream, MeasuredPair)
 Edge = tuple[str, str, str]
 
 
+def is_measured(problem: Problem) -> bool:
+    """Return whether the size of a tuple was measured between any two executors."""
+    pairs = (pair for topology in problem.topologies for pair in topology.measured)
+    return any(pair.bytes_per_tuple is not None for pair in pairs)
+
+
 def weighed(problem: Problem) -> tuple[Problem, float]:
     """Return the problem with every rate in tuples of mean size, and that size in bytes.
 
