@@ -31,7 +31,7 @@ class Goal:
         Throughput must be so many times the baseline's or more, a tuple's time so many times or
         less. None: not below it beyond noise; all pairs below, but too few of them, shows nothing.
     topologies : tuple of str
-        Where it is asked; empty: on all topologies of the run.
+        Where it is asked; empty: everywhere.
     """
 
     scheduler: str
@@ -94,10 +94,14 @@ EVERYWHERE = (
 
 
 def outcomes(bench: Bench) -> list[tuple[Goal, Sequence[Outcome]]]:
-    """Return each goal of the bench's setting with how it went on each topology."""
+    """Return each goal of the bench's setting with how it went on each topology of the run.
+
+    Goals of schedulers or topologies that are none of the run's are left out.
+    """
     asked = NETWORK_BOUND if bench.run.setting.startswith("network") else ()
     every = (each for goal in (*asked, *EVERYWHERE) for each in _of_ours(bench, goal))
-    return [(goal, _results(bench, goal)) for goal in every]
+    found = ((goal, _results(bench, goal)) for goal in every)
+    return [(goal, results) for goal, results in found if results]
 
 
 def _of_ours(bench: Bench, goal: Goal) -> tuple[Goal, ...]:
@@ -108,7 +112,10 @@ def _of_ours(bench: Bench, goal: Goal) -> tuple[Goal, ...]:
 
 
 def _results(bench: Bench, goal: Goal) -> list[Outcome]:
-    topologies = goal.topologies or bench.run.topologies
+    if not {goal.scheduler, goal.baseline} <= set(bench.run.schedulers):
+        return []
+    asked = goal.topologies or bench.run.topologies
+    topologies = [each for each in bench.run.topologies if each in asked]
     return [
         Outcome(goal, each, bench.ratio(each, goal.scheduler, goal.baseline, goal.metric))
         for each in topologies
