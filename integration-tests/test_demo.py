@@ -23,7 +23,9 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(480)]
 NAME = f"demo-test-{os.getpid()}"
 MARK = "STORMCUT_TEST_DEMO"
 ENVIRONMENT = {**os.environ, MARK: NAME}
-DEMO = [sys.executable, "-m", "stormcut.cli.main", "demo", "--name", NAME]
+#: Who runs tests in the background passes on that Ctrl-C is ignored.
+DEFAULT_SIGNAL = ["env", "--default-signal=INT"]
+DEMO = [*DEFAULT_SIGNAL, sys.executable, "-m", "stormcut.cli.main", "demo", "--name", NAME]
 
 
 @pytest.fixture(autouse=True)
