@@ -145,6 +145,32 @@ def test_what_was_relieved_stays_as_it_is():
     assert (again.placement.slots == placed.slots).all()
 
 
+def test_least_contention_leaves_a_busy_node_however_even_its_links():
+    rng = np.random.default_rng(7)
+    pairs = tuple(
+        MeasuredPair(("s", i), ("r", j), float(rng.uniform(1, 50)), 100.0)
+        for i in range(8)
+        for j in range(8)
+        if rng.random() < 0.6
+    )
+    cpu = np.tile([40.0, 40.0, 2.0, 2.0], 2)
+    parts = tuple(replace(Component.uniform(name, 8), cpu_percent=cpu) for name in "sr")
+    nodes = tuple(Node(f"n{i}", (0,), cpu_percent=200.0, max_executors=6) for i in range(4))
+    problem = Problem(nodes, (Topology("t", parts, (), pairs),))
+
+    def busiest_cpu(placement):
+        used = np.zeros(len(nodes))
+        np.add.at(used, executor_nodes(problem, placement), problem.executor_cpu)
+        return used.max()
+
+    running = solve(problem, "cut", 1).placement
+    options = {"objective": "contention", "link": "1e9"}
+    least = busiest_cpu(solve(problem, "cut", 1, options).placement)
+    assert busiest_cpu(running) > least
+    again = solve(replace(problem, current=running), "cut", 1, options).placement
+    assert busiest_cpu(again) == pytest.approx(least)
+
+
 def test_a_pair_without_a_sample_has_the_size_of_its_components():
     pairs = (
         MeasuredPair(("a", 0), ("b", 0), 1.0, 300.0),

@@ -141,9 +141,11 @@ def _evened(
     before = on_nodes(problem, asked.groups, counts)
     nodes = evened(problem, before, asked.limits, asked.slots, scales, options.effort, rng)
     now = _now(asked)
-    if options.relief and now is not None and not np.array_equal(nodes, before):
+    # Least contention counts CPU too, which a look at links alone would miss.
+    relieved_links = options.objective == "cut" and scales.relief > 0
+    if relieved_links and now is not None and not np.array_equal(nodes, before):
         running = on_nodes(problem, asked.groups, now)
-        if _is_as_even(problem, running, nodes, before, options.relief):
+        if _is_as_even(problem, running, nodes, before, scales.relief):
             return now
     result = np.zeros_like(counts)
     np.add.at(result, (asked.groups.of, nodes), 1)
