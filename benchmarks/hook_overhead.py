@@ -70,6 +70,7 @@ STORM: Options = {
     # A stopped worker loses no tuples.
     "topology.message.timeout.secs": PATIENCE_S,
 }
+
 PAGE = """\
 # What the hook costs
 

@@ -19,6 +19,10 @@ from stormcut.adapters.sparse_submit import submit
 
 TOPOLOGIES = ("alpha", "beta")
 
+#: Before a command that Ctrl-C shall reach: a test run in the background ignores it, and passes on
+#: that it does.
+DEFAULT_SIGNAL = ["env", "--default-signal=INT"]
+
 
 C = TypeVar("C", LocalCluster, DockerCluster)
 

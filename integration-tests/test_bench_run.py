@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from stage import DEFAULT_SIGNAL
 
 from stormcut.adapters.docker_cluster.engine import containers_of, engine, networks_of
 from stormcut.adapters.nimbus import wait_until
@@ -36,7 +37,7 @@ def bench(folder: Path) -> subprocess.Popen[str]:
     command += ["--schedulers", f"even,{CUT}", "--repetitions", "1", "--window", "6"]
     command += ["--output", str(folder / "results"), "--name", NAME]
     return subprocess.Popen(
-        ["env", "--default-signal=INT", *command],
+        [*DEFAULT_SIGNAL, *command],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from stage import read_until
+from stage import DEFAULT_SIGNAL, read_until
 
 from stormcut.adapters import home
 from stormcut.adapters.local_cluster import LocalCluster
@@ -23,8 +23,6 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(480)]
 NAME = f"demo-test-{os.getpid()}"
 MARK = "STORMCUT_TEST_DEMO"
 ENVIRONMENT = {**os.environ, MARK: NAME}
-#: Who runs tests in the background passes on that Ctrl-C is ignored.
-DEFAULT_SIGNAL = ["env", "--default-signal=INT"]
 DEMO = [*DEFAULT_SIGNAL, sys.executable, "-m", "stormcut.cli.main", "demo", "--name", NAME]
 
 

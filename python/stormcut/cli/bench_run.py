@@ -37,7 +37,6 @@ SEED = 1
 #: Of a node: held workers of all schedulers keep theirs.
 MEMORY_MB = 6144
 
-
 #: The address of each executor's node, by its first task.
 Hosts = Mapping[int, str]
 

@@ -239,7 +239,7 @@ def settled(folders: Sequence[Path]) -> list[Report]:
     reports: list[Report] = []
     since = time.monotonic()
 
-    def settled() -> bool:
+    def unchanged() -> bool:
         nonlocal reports, since
         newest = _reports(folders)
         if newest != reports:
@@ -247,7 +247,7 @@ def settled(folders: Sequence[Path]) -> list[Report]:
         waiting = any(each.get("waiting") for each in reports)
         return not waiting and time.monotonic() - since >= SETTLED_S
 
-    wait_until(settled, PATIENCE_S, "every task has reported what it did", poll_s=0.5)
+    wait_until(unchanged, PATIENCE_S, "every task has reported what it did", poll_s=0.5)
     return reports
 
 

@@ -8,6 +8,7 @@ from threading import Timer
 import pytest
 from click.testing import CliRunner
 
+from stormcut.adapters.json_document import write_text
 from stormcut.adapters.nimbus import Nimbus
 from stormcut.adapters.redis_server import redis_server
 from stormcut.adapters.topology_project import load
@@ -66,9 +67,7 @@ def test_a_run_ends_when_reports_stay_the_same_and_no_task_waits_for_its_store(
     written: list[float] = []
 
     def report(waiting: bool, answer: int) -> None:
-        part = file.with_suffix(".part")
-        part.write_text(json.dumps({**WAITER, "waiting": waiting, "answer": answer}))
-        part.replace(file)
+        write_text(file, json.dumps({**WAITER, "waiting": waiting, "answer": answer}))
         written.append(time.monotonic())
 
     report(waiting=True, answer=1)

@@ -92,15 +92,20 @@ def test_what_runs_is_left_alone_where_nothing_has_less_traffic():
     assert (again.placement.slots == placed.slots).all()
 
 
+def one_pair_fits(streams=(), pairs=()):
+    """Return a sender and two receivers, of which one fits on its node."""
+    parts = (Component.uniform("a", 1, "spout"), *(Component.uniform(n, 1) for n in "bc"))
+    nodes = tuple(Node(f"n{i}", (0,), max_executors=2) for i in range(2))
+    return Problem(nodes, (Topology("t", parts, streams, pairs),))
+
+
 def test_bytes_count_where_sizes_are_known():
     # Many small tuples one way, few large ones the other; only one pair fits on a node.
     pairs = (
         MeasuredPair(("a", 0), ("b", 0), 100.0, 10.0),
         MeasuredPair(("a", 0), ("c", 0), 10.0, 1000.0),
     )
-    parts = (Component.uniform("a", 1, "spout"), *(Component.uniform(n, 1) for n in "bc"))
-    nodes = tuple(Node(f"n{i}", (0,), max_executors=2) for i in range(2))
-    problem = Problem(nodes, (Topology("t", parts, (), pairs),))
+    problem = one_pair_fits(pairs=pairs)
     by_tuples = solve(problem, "cut", 1, {"traffic": "tuples"})
     at = executor_nodes(problem, by_tuples.placement).tolist()
     assert at[0] == at[1] != at[2]
@@ -113,13 +118,11 @@ def test_bytes_count_where_sizes_are_known():
 
 def test_what_a_problem_declares_of_sizes_counts_only_if_asked():
     """Declared rates and sizes of streams are guesses; the papers' measure is tuples."""
-    parts = (Component.uniform("a", 1, "spout"), *(Component.uniform(n, 1) for n in "bc"))
-    nodes = tuple(Node(f"n{i}", (0,), max_executors=2) for i in range(2))
     streams = (
         Stream("a", "b", 100.0, bytes_per_tuple=10.0),
         Stream("a", "c", 10.0, bytes_per_tuple=1000.0),
     )
-    problem = Problem(nodes, (Topology("t", parts, streams),))
+    problem = one_pair_fits(streams=streams)
     at = executor_nodes(problem, solve(problem, "cut", 1).placement).tolist()
     assert at[0] == at[1] != at[2]
     at = executor_nodes(problem, solve(problem, "cut", 1, {"traffic": "bytes"}).placement).tolist()
