@@ -108,14 +108,13 @@ class Whole:
         }
 
     def run(self) -> None:
-        """Replay everything, and tick until nothing changes any more."""
+        """Replay everything, and tick before, as Storm does, and until nothing changes any more."""
+        self._tick()
         for spec in self._specs:
             while not spec.inputs and (batch := self.benches[spec.name].next()):
                 self._pass_on(spec.name, batch)
         for _ in self._specs:
-            for spec in self._specs:
-                if spec.inputs:
-                    self._pass_on(spec.name, self.benches[spec.name].tick())
+            self._tick()
 
     def reports(self) -> list[dict[str, Any]]:
         """Return what the tasks would report."""
@@ -123,6 +122,11 @@ class Whole:
             {"component": name, "answer": json.loads(json.dumps(bench.component.answer()))}
             for name, bench in self.benches.items()
         ]
+
+    def _tick(self) -> None:
+        for spec in self._specs:
+            if spec.inputs:
+                self._pass_on(spec.name, self.benches[spec.name].tick())
 
     def _pass_on(self, sender: str, batch: list[list[Any]]) -> None:
         for spec in self._specs:

@@ -1,4 +1,5 @@
 import json
+import threading
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +16,8 @@ from ads.components import (
     Source,
 )
 from ads.events import AD_KINDS, EVENT_KINDS, campaigns, events
-from rig.store import Store
+from rig.store import Store, StoreDown
+from rig.table import Table
 
 
 def test_events_have_the_stated_distributions() -> None:
@@ -61,6 +63,27 @@ def test_campaigns_come_from_redis(bench: Callable[..., Any], redis: str) -> Non
     assert join.dropped == {"unknown ad": 1}
     with Store(redis).client() as client:
         assert client.hlen(ADS_TABLE) == 1000
+
+
+def test_a_table_that_is_being_filled_lacks_nothing(redis: str) -> None:
+    rows = campaigns()
+    reader = Table(redis, ADS_TABLE, len(rows))
+    answers: Counter[str | None] = Counter()
+    with Store(redis).client() as client:
+        filling = threading.Thread(
+            target=lambda: [
+                (client.delete(ADS_TABLE), client.hset(ADS_TABLE, mapping=rows)) for _ in range(200)
+            ]
+        )
+        filling.start()
+        while filling.is_alive():
+            try:
+                answers.update(reader.values(["ad-19"]))
+            except StoreDown:
+                answers["down"] += 1
+        filling.join()
+    assert answers["down"]
+    assert set(answers) == {"down", "campaign-1"}
 
 
 def test_counts_go_to_redis(bench: Callable[..., Any], redis: str) -> None:

@@ -52,7 +52,7 @@ class CountedBolt(Padded, Bolt):
         self._dropped: Counter[str] = Counter()
         self._emitted: Counter[str] = Counter()
         self._failed = 0
-        self._waiting = False
+        self._store_waits = False
         self._report = Report(
             self.component_name, self.task_id, storm_conf["rig.results"], self.logger
         )
@@ -75,9 +75,9 @@ class CountedBolt(Padded, Bolt):
         """Report."""
         try:
             self.tick()
-            self._waiting = False
+            self._store_waits = False
         except StoreDown as down:
-            self._waiting = True
+            self._store_waits = True
             self.logger.error("%s; trying again", down)
         self._report.publish(self.tally(), self.answer)
         self.ack(tup)
@@ -101,5 +101,5 @@ class CountedBolt(Padded, Bolt):
             "failed": self._failed,
             "dropped": dict(self._dropped),
             # For the store, which has not taken all that it was given.
-            "waiting": self._waiting,
+            "waiting": self._store_waits,
         }

@@ -48,8 +48,11 @@ class Table:
             Redis does not answer, or the table is not full.
         """
         with self._store.client() as client:
-            values: list[str | None] = client.hmget(self._key, fields)
-            if None in values and client.hlen(self._key) < self._rows:
+            # In one transaction: what is filled in between would pass for what a full table lacks.
+            both = client.pipeline(transaction=True).hmget(self._key, fields).hlen(self._key)
+            values: list[str | None]
+            values, rows = both.execute()
+            if None in values and rows < self._rows:
                 raise StoreDown(f"Redis does not hold all of {self._key} yet")
             return values
 
