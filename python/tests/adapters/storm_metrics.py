@@ -43,6 +43,7 @@ class Task:
     complete_ms: tuple[float, int] = (0.0, 0)
     cpu_ms: float = 500.0
     child: tuple[int, float, int] | None = None
+    measured_ms: float | None = None
 
     def moved(self, host: str, port: int) -> Task:
         return replace(self, host=host, port=port)
@@ -62,6 +63,8 @@ class Task:
             "failed": self.failed,
             "complete_ms": list(self.complete_ms),
         }
+        if self.measured_ms is not None:
+            value["measured_ms"] = self.measured_ms
         if first == self.task:
             value["cpu_ms"] = self.cpu_ms
         if self.child is not None:

@@ -157,6 +157,30 @@ def test_silent_executors_are_named_and_missing_lines_do_not_bend_rates(tmp_path
     assert measured.acked_per_10_s == pytest.approx(100.0)
 
 
+def test_what_is_measured_for_a_part_of_the_time_is_scaled(tmp_path: Path) -> None:
+    busy = replace(
+        WORDS,
+        to={2: (30, 6, 240), 3: (20, 4, 160)},
+        local=30,
+        acked=5,
+        failed=0,
+        measured_ms=500.0,
+    )
+    unusable = replace(busy, measured_ms=0.0).line(START + 50)
+    for name, task in (("wc-1-1700000000", WORDS), ("wc-2-1700000000", busy)):
+        lines = lines_of([task, NEAR, FAR], range(START + 10, START + 50, 10))
+        write_log(tmp_path / "logs", name, 6700, [*lines, unusable])
+    result = profile_logs([tmp_path / "logs"], tmp_path / "out")
+    whole, part = (result.profiles[name] for name in ("wc-1-1700000000", "wc-2-1700000000"))
+    assert part.traffic == whole.traffic
+    always, scaled = (result.measured[name] for name in ("wc-1-1700000000", "wc-2-1700000000"))
+    assert scaled.emitted_per_s == always.emitted_per_s == 100.0
+    assert scaled.between_workers_by_hook_per_s == always.between_workers_by_hook_per_s
+    assert scaled.acked_per_10_s == always.acked_per_10_s
+    assert scaled.complete_latency_ms == always.complete_latency_ms
+    assert sum(result.lines.unused.values()) == 2
+
+
 def test_storm_s_own_latency_stands_in_when_the_hook_sampled_none(tmp_path: Path) -> None:
     words = replace(WORDS, complete_ms=(0.0, 0))
     lines = lines_of([words, NEAR, FAR], range(START + 10, START + 40, 10))

@@ -30,7 +30,7 @@ _ENTRY = rf"([^{{}},=]+)=({_NUMBER})(?=[,}}])"
 _ONE_INTERVAL = ["topology", "task", "host", "port", "epoch_s", "ms"]
 
 _HOOK_SCHEMA = """
-    v INT, task INT, component STRING, executor ARRAY<INT>, ms DOUBLE,
+    v INT, task INT, component STRING, executor ARRAY<INT>, ms DOUBLE, measured_ms DOUBLE,
     to MAP<STRING, ARRAY<BIGINT>>, local BIGINT,
     executed BIGINT, acked BIGINT, failed BIGINT, complete_ms ARRAY<DOUBLE>, cpu_ms DOUBLE,
     child STRUCT<pid: BIGINT, cpu_ms: DOUBLE, rss_bytes: BIGINT>
@@ -87,6 +87,7 @@ def _hook_is_whole() -> Column:
     whole = (F.col("hook.v") == HOOK_VERSION) & (F.col("hook.task") == F.col("task"))
     whole &= (F.size("hook.executor") == 2) & (F.size("hook.complete_ms") == 2)
     whole &= F.col("hook.ms") > 0
+    whole &= F.coalesce(F.col("hook.measured_ms") > 0, F.lit(True))
     for count in counts:
         whole &= F.col(f"hook.{count}") >= 0
     return whole & F.forall(
@@ -102,11 +103,20 @@ def _hook_is_whole() -> Column:
 def hook_lines(lines: DataFrame) -> DataFrame:
     """Return the hook's lines of tasks that Storm schedules, one row a task and interval.
 
-    The tasks of ``__system`` (below 0) run in every worker and are never placed: left out. A line
-    that was written twice (two metrics consumers, a copy of a log) is taken once.
+    A busy task is measured for a part of the interval: its counts are scaled to the whole. The
+    tasks of ``__system`` (below 0) run in every worker and are never placed: left out. A line that
+    was written twice (two metrics consumers, a copy of a log) is taken once.
     """
     usable = lines.where(F.col("hook").isNotNull() & F.col("problem").isNull())
     scheduled = usable.where(F.col("task") >= 0).withColumn("ms", F.col("hook.ms"))
+    share = F.coalesce(F.col("hook.measured_ms") / F.col("ms"), F.lit(1.0))
+
+    def scaled(counted: Column) -> Column:
+        return F.round(counted / share).cast("long")
+
+    targets = F.transform_values(
+        "hook.to", lambda _, counts: F.array(scaled(counts[0]), counts[1], counts[2])
+    )
     return scheduled.dropDuplicates(_ONE_INTERVAL).select(
         "topology",
         "task",
@@ -118,13 +128,16 @@ def hook_lines(lines: DataFrame) -> DataFrame:
         "ms",
         F.col("hook.executor")[0].alias("start_task"),
         F.col("hook.executor")[1].alias("end_task"),
-        F.col("hook.to").alias("to"),
+        targets.alias("to"),
         F.aggregate(
-            F.map_values("hook.to"), F.lit(0).cast("long"), lambda total, to: total + to[0]
+            F.map_values(targets), F.lit(0).cast("long"), lambda total, to: total + to[0]
         ).alias("sent"),
-        *(F.col(f"hook.{name}").alias(name) for name in ("local", "executed", "acked", "failed")),
-        F.col("hook.complete_ms")[0].alias("complete_ms"),
-        F.col("hook.complete_ms")[1].cast("long").alias("completed"),
+        *(
+            scaled(F.col(f"hook.{name}")).alias(name)
+            for name in ("local", "executed", "acked", "failed")
+        ),
+        (F.col("hook.complete_ms")[0] / share).alias("complete_ms"),
+        scaled(F.col("hook.complete_ms")[1]).alias("completed"),
         F.col("hook.cpu_ms").alias("cpu_ms"),
         F.col("hook.child").alias("child"),
     )

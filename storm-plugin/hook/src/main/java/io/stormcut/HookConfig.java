@@ -8,16 +8,20 @@ import org.slf4j.LoggerFactory;
 final class HookConfig {
   static final String INTERVAL_SECS = "stormcut.hook.interval.secs";
   static final String BYTE_SAMPLE_EVERY = "stormcut.hook.byte.sample.every";
+  static final String BUSY_PER_SEC = "stormcut.hook.busy.per.sec";
 
   private static final Logger LOG = LoggerFactory.getLogger(HookConfig.class);
 
   final int intervalSecs;
   /** 1: every tuple is sampled; 0: none. */
   final int byteSampleEvery;
+  /** A task with more events is not measured all the time. */
+  final int busyPerSec;
 
   HookConfig(Map<?, ?> conf) {
     intervalSecs = integer(conf, INTERVAL_SECS, 1, 3600, 60);
     byteSampleEvery = integer(conf, BYTE_SAMPLE_EVERY, 0, Integer.MAX_VALUE, 100);
+    busyPerSec = integer(conf, BUSY_PER_SEC, 0, Integer.MAX_VALUE, 20_000);
   }
 
   private static int integer(Map<?, ?> conf, String key, int low, int high, int otherwise) {

@@ -40,6 +40,12 @@ public class StormcutHook extends BaseTaskHook {
       metric = prepared;
     } catch (Throwable failure) {
       LOG.error("stormcut: a task cannot be measured", failure);
+      return;
+    }
+    try {
+      metric.switchBy(new HookSwitch(context, this));
+    } catch (Throwable failure) {
+      LOG.warn("stormcut: a task is measured all the time, also while it is busy", failure);
     }
   }
 

@@ -100,6 +100,16 @@ final class Tally {
     return true;
   }
 
+  /** How much was counted in all: tuples sent, executed, acked or failed. */
+  long events() {
+    long events = totals.get(PADDING + EXECUTED) + totals.get(PADDING + ACKED);
+    events += totals.get(PADDING + FAILED);
+    for (int target = 0; target < tasks; target++) {
+      events += totals.get(PADDING + SENT + target);
+    }
+    return events;
+  }
+
   /** Add what was counted since the last call to `sums`; one thread at a time. */
   void moveTo(long[] sums) {
     for (int total = 0; total < before.length; total++) {

@@ -11,6 +11,7 @@ final class TaskMetric implements IMetric {
   private final int task;
   private final String component;
   private final int sampleEvery;
+  private final int busyPerSec;
   private final TupleSize size;
   private final boolean[] local;
   private final ExecutorThreads threads = new ExecutorThreads();
@@ -21,6 +22,13 @@ final class TaskMetric implements IMetric {
   private Tally latest;
   private long startNanos = System.nanoTime();
   private ChildProcess child;
+  /** Null: the task is always measured. */
+  private HookSwitch hookSwitch;
+  private long offBefore;
+  /** What {@link #restIfBusy} saw last, and when. */
+  private long eventsSeen;
+  private long offSeen;
+  private long seenNanos = startNanos;
 
   TaskMetric(TopologyContext context, HookConfig config, Map<?, ?> conf) {
     task = context.getThisTaskId();
@@ -36,8 +44,35 @@ final class TaskMetric implements IMetric {
       }
     }
     sampleEvery = config.byteSampleEvery;
+    busyPerSec = config.busyPerSec;
     size = sampleEvery == 0 ? null : new TupleSize(conf);
     latest = tallyOf(loader);
+  }
+
+  /** Let the task rest from being measured while it is busy. */
+  void switchBy(HookSwitch given) {
+    hookSwitch = given;
+    DutyCycle.enrol(this);
+  }
+
+  void measure() {
+    hookSwitch.on();
+  }
+
+  void restIfBusy() {
+    long events = 0;
+    for (Tally tally : tallies.values()) {
+      events += tally.events();
+    }
+    long now = System.nanoTime();
+    long off = hookSwitch.nanosOff(now);
+    long measured = now - seenNanos - (off - offSeen);
+    if ((events - eventsSeen) * 1e9 > (double) busyPerSec * measured) {
+      hookSwitch.off();
+    }
+    eventsSeen = events;
+    offSeen = off;
+    seenNanos = now;
   }
 
   /** The calling thread's own. */
@@ -72,16 +107,26 @@ final class TaskMetric implements IMetric {
   }
 
   private String line() {
+    long now = System.nanoTime();
+    long off = hookSwitch == null ? 0 : hookSwitch.nanosOff(now);
+    long measured = now - startNanos - (off - offBefore);
+    if (measured <= 0) {
+      return null; // the next line speaks for this interval, too
+    }
     int[] named = ExecutorThreads.range(Thread.currentThread());
     int first = named == null ? task : named[0];
     int last = named == null ? task : named[1];
-    long now = System.nanoTime();
     StringBuilder json = new StringBuilder(256);
     json.append("{\"v\":1,\"task\":").append(task).append(",\"component\":");
     appendString(json, component);
     json.append(",\"executor\":[").append(first).append(',').append(last).append(']');
-    json.append(",\"ms\":").append(TimeUnit.NANOSECONDS.toMillis(now - startNanos)).append(',');
+    json.append(",\"ms\":").append(TimeUnit.NANOSECONDS.toMillis(now - startNanos));
+    if (off > offBefore) {
+      json.append(",\"measured_ms\":").append(measured / 1000 / 1000.0);
+    }
+    json.append(',');
     startNanos = now;
+    offBefore = off;
     long[] sums = sumsSince();
     appendTraffic(json, sums);
     json.append(",\"executed\":").append(sums[Tally.EXECUTED]);

@@ -27,6 +27,7 @@ class StormcutHookTest {
   private IMetric prepare(int task, Object sampleEvery) {
     Map<String, Object> conf = Contexts.conf();
     conf.put(HookConfig.BYTE_SAMPLE_EVERY, sampleEvery);
+    conf.put(HookConfig.BUSY_PER_SEC, (long) Integer.MAX_VALUE); // always measured
     hook.prepare(conf, contexts.task(task));
     return contexts.metric(task, 60);
   }
@@ -166,6 +167,7 @@ class StormcutHookTest {
     HookConfig config = new HookConfig(Collections.singletonMap(HookConfig.INTERVAL_SECS, 0L));
     assertEquals(60, config.intervalSecs);
     assertEquals(100, new HookConfig(Collections.emptyMap()).byteSampleEvery);
+    assertEquals(20_000, new HookConfig(Collections.emptyMap()).busyPerSec);
     IMetric metric = contexts.metric(4, 60);
     emit(VALUES, 1);
     assertEquals(1L, to(read(metric), 1).get(0));

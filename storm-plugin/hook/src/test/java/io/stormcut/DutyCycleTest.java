@@ -1,0 +1,120 @@
+package io.stormcut;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.locks.LockSupport;
+import org.apache.storm.hooks.BaseTaskHook;
+import org.apache.storm.hooks.ITaskHook;
+import org.apache.storm.hooks.info.EmitInfo;
+import org.apache.storm.metric.api.IMetric;
+import org.apache.storm.shade.org.json.simple.JSONValue;
+import org.apache.storm.task.TopologyContext;
+import org.junit.jupiter.api.Test;
+
+class DutyCycleTest {
+  private static final long MEASURED_NANOS = 6_000_000_000L;
+  private final Contexts contexts = new Contexts();
+  private final TopologyContext context = contexts.task(4);
+
+  private IMetric start() {
+    context.addTaskHook(new StormcutHook());
+    return contexts.metric(4, 60);
+  }
+
+  /** As Storm does: the hooks are looked up at each event. */
+  private void emit() {
+    EmitInfo info = new EmitInfo(Arrays.<Object>asList("word"), "default", 4, Arrays.asList(1));
+    for (ITaskHook hook : context.getHooks()) {
+      hook.emit(info);
+    }
+  }
+
+  /** Emit at a steady rate for a while, and return how much that was. */
+  private long emitEvery(long nanos) {
+    long emitted = 0;
+    long begin = System.nanoTime();
+    while (System.nanoTime() - begin < MEASURED_NANOS) {
+      for (; emitted * nanos < System.nanoTime() - begin; emitted++) {
+        emit();
+      }
+      LockSupport.parkNanos(10_000);
+    }
+    return emitted;
+  }
+
+  private static Map<?, ?> read(IMetric metric) {
+    return (Map<?, ?>) JSONValue.parse((String) metric.getValueAndReset());
+  }
+
+  private static long sent(Map<?, ?> line) {
+    return (Long) ((List<?>) ((Map<?, ?>) line.get("to")).get("1")).get(0);
+  }
+
+  @Test
+  void busyTasksRestAndTheirRateIsKnown() {
+    IMetric metric = start();
+    emitEvery(5_000); // what is measured before the first rest is of this interval
+    read(metric);
+    long emitted = emitEvery(5_000);
+    Map<?, ?> line = read(metric);
+    double measuredMs = ((Number) line.get("measured_ms")).doubleValue();
+    long ms = (Long) line.get("ms");
+    assertTrue(measuredMs < 0.2 * ms, measuredMs + " of " + ms);
+    double estimated = sent(line) * ms / measuredMs;
+    assertEquals(1.0, estimated / emitted, 0.25, estimated + " instead of " + emitted);
+    assertTrue(sent(line) < emitted / 2);
+  }
+
+  @Test
+  void otherTasksAreCountedExactly() {
+    IMetric metric = start();
+    long emitted = emitEvery(500_000);
+    Map<?, ?> line = read(metric);
+    assertEquals(emitted, sent(line));
+    assertNull(line.get("measured_ms"));
+  }
+
+  @Test
+  void hooksOfTheTopologyStay() throws Exception {
+    ITaskHook before = new BaseTaskHook();
+    ITaskHook after = new BaseTaskHook();
+    context.addTaskHook(before);
+    StormcutHook hook = new StormcutHook();
+    context.addTaskHook(hook);
+    context.addTaskHook(after);
+    HookSwitch hookSwitch = new HookSwitch(context, hook);
+    hookSwitch.off();
+    hookSwitch.off();
+    assertEquals(Arrays.asList(before, after), context.getHooks());
+    hookSwitch.on();
+    hookSwitch.on();
+    assertEquals(Arrays.asList(before, after, hook), context.getHooks());
+  }
+
+  @Test
+  void nothingMeasuredIsNoLine() throws Exception {
+    Map<String, Object> conf = Contexts.conf();
+    conf.put(HookConfig.BUSY_PER_SEC, 0L);
+    TaskMetric metric = new TaskMetric(context, new HookConfig(conf), conf);
+    StormcutHook hook = new StormcutHook();
+    HookSwitch hookSwitch = new HookSwitch(context, hook);
+    metric.switchBy(hookSwitch);
+    metric.tally().add(Tally.EXECUTED, 1);
+    metric.restIfBusy();
+    // Now and then it is measured again.
+    assertTimeoutPreemptively(
+        Duration.ofSeconds(10),
+        () -> {
+          while (metric.getValueAndReset() != null) {
+            Thread.yield();
+          }
+        });
+  }
+}
