@@ -116,6 +116,43 @@ def test_bytes_count_where_sizes_are_known():
         assert by_bytes.certificate is None
 
 
+def busiest_cpu(problem, options):
+    """Return the fair shares of CPU of the node with most of them."""
+    nodes = executor_nodes(problem, solve(problem, "cut", 1, options).placement)
+    cpu = np.bincount(nodes, weights=problem.executor_cpu, minlength=len(problem.nodes))
+    return cpu.max() / cpu.sum() * len(problem.nodes)
+
+
+def all_to_all(tasks, nodes):
+    """Return two components that shuffle to each other, measured, on nodes with room for all."""
+    pairs = tuple(
+        MeasuredPair((one, i), (two, j), 10.0, 100.0)
+        for one, two in ("ab", "ba")
+        for i in range(tasks)
+        for j in range(tasks)
+    )
+    parts = (Component.uniform("a", tasks, "spout"), Component.uniform("b", tasks))
+    hosts = tuple(Node(f"n{i}", (0,), max_executors=2 * tasks) for i in range(nodes))
+    return Problem(hosts, (Topology("t", parts, (), pairs),))
+
+
+def test_where_sizes_are_measured_no_node_has_much_more_cpu_than_its_share():
+    problem = all_to_all(5, 5)
+    assert busiest_cpu(problem, {}) == pytest.approx(1.0)
+    assert busiest_cpu(problem, {"traffic": "tuples"}) == pytest.approx(5.0)
+    assert 1.2 < busiest_cpu(problem, {"balance": "2.5"}) <= 2.5
+
+
+def test_where_executors_or_limits_leave_no_room_nodes_may_have_more():
+    # 4 alike on 3 nodes: one has 2, which is 1.5 fair shares.
+    assert busiest_cpu(all_to_all(2, 3), {}) == pytest.approx(1.5)
+    problem = all_to_all(2, 3)
+    closed = [replace(node, max_executors=0) for node in problem.nodes[1:]]
+    assert busiest_cpu(replace(problem, nodes=(problem.nodes[0], *closed)), {}) == pytest.approx(
+        3.0
+    )
+
+
 def test_what_a_problem_declares_of_sizes_counts_only_if_asked():
     """Declared rates and sizes of streams are guesses; the papers' measure is tuples."""
     streams = (
@@ -166,7 +203,7 @@ def test_least_contention_leaves_a_busy_node_however_even_its_links():
         np.add.at(used, executor_nodes(problem, placement), problem.executor_cpu)
         return used.max()
 
-    running = solve(problem, "cut", 1).placement
+    running = solve(problem, "cut", 1, {"balance": "4"}).placement
     options = {"objective": "contention", "link": "1e9"}
     least = busiest_cpu(solve(problem, "cut", 1, options).placement)
     assert busiest_cpu(running) > least

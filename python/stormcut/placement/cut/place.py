@@ -20,7 +20,8 @@ C-5. Of placements with the least traffic found, the one whose busiest link is l
      (`evening`), where no price, pins, ``apart`` or racks count; ``relief`` lets traffic rise
      for it.
 C-6. Traffic counts in tuples, as in the papers, or in bytes (``traffic``), which links carry:
-     these where tuples' sizes are measured, and then traffic may rise by `RELIEF`.
+     these where tuples' sizes are measured, and then traffic may rise by `RELIEF`, and no node has
+     more CPU in use than its fair share and a little (`EVEN`), where limits leave room for that.
 C-7. Least contention: placements of several ``balance`` are improved until their busiest node
      cannot be relieved; the least busy one wins, of like ones that with less traffic.
 
@@ -64,6 +65,10 @@ Ints = npt.NDArray[np.int64]
 #: Share by which traffic in bytes may rise by default, to relieve the busiest link.
 RELIEF = 0.3
 
+#: Fair shares of CPU a node may have where tuples' sizes, and so CPU, are measured: the first of
+#: these that limits, and how large single executors are, leave room for.
+EVEN = (1.2, 1.5, 2.0)
+
 #: Links this many times as busy are alike: annealing finds a little more or less each time.
 ALIKE = 1.05
 
@@ -97,22 +102,17 @@ def place(problem: Problem, rng: np.random.Generator, options: Options) -> Place
     Takes O(groups x nodes) for each step of the search or of the construction; memory
     O(executors + groups x nodes).
     """
-    if options.traffic == "bytes" or (options.traffic == "auto" and is_measured(problem)):
+    by_size = options.traffic == "bytes" or (options.traffic == "auto" and is_measured(problem))
+    if by_size and problem.executor_count:
         return _by_size(problem, rng, options)
     asked = instance(problem, options)
     if not problem.executor_count:
         return Placement(np.zeros(0, dtype=np.int64))
-    stay = options.restart_price > 0 and problem.current is not None
     # Its linear programs run in another process meanwhile.
     with ThreadPoolExecutor(1) as beside:
-        bound = beside.submit(lower_bound, problem, options.effort * (HASTY if stay else 1.0))
-        counts = _least_contention if options.objective == "contention" else _least_cut
-        found = counts(problem, asked, options, rng)
-        if found is None:
-            raise _refusal(problem, asked, options, rng)
-        nodes = on_nodes(problem, asked.groups, _evened(problem, asked, found, options, rng))
-        workers = _workers_now(problem, nodes) if stay else np.zeros(len(nodes), dtype=np.int64)
-        return Placement(seat(problem, nodes, workers), bound=bound.result())
+        effort = options.effort * (HASTY if _stays(problem, options) else 1.0)
+        bound = beside.submit(lower_bound, problem, effort)
+        return replace(_placed(problem, asked, rng, options), bound=bound.result())
 
 
 def _by_size(problem: Problem, rng: np.random.Generator, options: Options) -> Placement:
@@ -124,7 +124,33 @@ def _by_size(problem: Problem, rng: np.random.Generator, options: Options) -> Pl
         relief=RELIEF if options.relief is None else options.relief,
         link=None if options.link is None else options.link / mean,
     )
-    return replace(place(weighty, rng, options), bound=None)
+    even = options.balance is None and options.objective == "cut"
+    return _placed(weighty, instance(weighty, options), rng, options, EVEN if even else ())
+
+
+def _stays(problem: Problem, options: Options) -> bool:
+    return options.restart_price > 0 and problem.current is not None
+
+
+def _placed(
+    problem: Problem,
+    asked: Instance,
+    rng: np.random.Generator,
+    options: Options,
+    balances: tuple[float, ...] = (),
+) -> Placement:
+    """Return the placement with the first balance that limits leave room for, else with none."""
+    least = _least_contention if options.objective == "contention" else _least_cut
+    for tried in (*map(asked.balanced, balances), asked):
+        counts = least(problem, tried, options, rng)
+        if counts is not None:
+            break
+    else:
+        raise _refusal(problem, asked, options, rng)
+    nodes = on_nodes(problem, asked.groups, _evened(problem, tried, counts, options, rng))
+    stay = _stays(problem, options)
+    workers = _workers_now(problem, nodes) if stay else np.zeros(len(nodes), dtype=np.int64)
+    return Placement(seat(problem, nodes, workers))
 
 
 def _evened(
