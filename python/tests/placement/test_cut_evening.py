@@ -143,6 +143,18 @@ def test_where_sizes_are_measured_no_node_has_much_more_cpu_than_its_share():
     assert 1.2 < busiest_cpu(problem, {"balance": "2.5"}) <= 2.5
 
 
+def test_nodes_with_cpu_to_spare_may_have_more_than_their_share():
+    problem = all_to_all(5, 5)
+
+    def with_cpu(points):
+        return replace(problem, nodes=tuple(replace(n, cpu_percent=points) for n in problem.nodes))
+
+    # 10 executors of 10 points: a fair share is 20.
+    assert busiest_cpu(with_cpu(400.0), {}) == pytest.approx(5.0)
+    assert busiest_cpu(with_cpu(120.0), {}) <= 3.0
+    assert busiest_cpu(with_cpu(40.0), {}) == pytest.approx(1.0)
+
+
 def test_where_executors_or_limits_leave_no_room_nodes_may_have_more():
     # 4 alike on 3 nodes: one has 2, which is 1.5 fair shares.
     assert busiest_cpu(all_to_all(2, 3), {}) == pytest.approx(1.5)

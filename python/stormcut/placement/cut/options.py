@@ -48,8 +48,8 @@ class Options:
     balance: float | None = field(
         default=None,
         metadata={
-            "help": "most CPU on a node, in its fair shares, 1 or more; none: for bytes 1.2, or "
-            "1.5 or 2 where limits leave no room for less; for tuples what nodes have"
+            "help": "most CPU on a node, in its fair shares, 1 or more; none: for bytes 1.2 "
+            "(1.5, 2 where limits leave no room for less) or half a node; for tuples any"
         },
     )
     relief: float | None = field(

@@ -20,8 +20,9 @@ C-5. Of placements with the least traffic found, the one whose busiest link is l
      (`evening`), where no price, pins, ``apart`` or racks count; ``relief`` lets traffic rise
      for it.
 C-6. Traffic counts in tuples, as in the papers, or in bytes (``traffic``), which links carry:
-     these where tuples' sizes are measured, and then traffic may rise by `RELIEF`, and no node has
-     more CPU in use than its fair share and a little (`EVEN`), where limits leave room for that.
+     these where tuples' sizes are measured. Then traffic may rise by `RELIEF`, and no node has more
+     CPU in use than its fair share and a little (`EVEN`), or half of what it can (`SPARE`), where
+     limits leave room for that.
 C-7. Least contention: placements of several ``balance`` are improved until their busiest node
      cannot be relieved; the least busy one wins, of like ones that with less traffic.
 
@@ -68,6 +69,9 @@ RELIEF = 0.3
 #: Fair shares of CPU a node may have where tuples' sizes, and so CPU, are measured: the first of
 #: these that limits, and how large single executors are, leave room for.
 EVEN = (1.2, 1.5, 2.0)
+
+#: Share of a node's CPU that may be used whatever the others have: there is enough left.
+SPARE = 0.5
 
 #: Links this many times as busy are alike: annealing finds a little more or less each time.
 ALIKE = 1.05
@@ -141,7 +145,7 @@ def _placed(
 ) -> Placement:
     """Return the placement with the first balance that limits leave room for, else with none."""
     least = _least_contention if options.objective == "contention" else _least_cut
-    for tried in (*map(asked.balanced, balances), asked):
+    for tried in (*(asked.balanced(each, SPARE) for each in balances), asked):
         counts = least(problem, tried, options, rng)
         if counts is not None:
             break
