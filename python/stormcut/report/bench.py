@@ -7,8 +7,9 @@ from importlib.resources import files
 
 from jinja2 import Environment, StrictUndefined
 
+from stormcut.application.bench.summary import ENOUGH_PAIRS
 from stormcut.report.bench_figures import OURS, Bench, between
-from stormcut.report.bench_goals import MISSED, REACHED, details, outcomes, overall
+from stormcut.report.bench_goals import MISSED, REACHED, TOO_FEW, details, outcomes, overall
 from stormcut.report.bench_pictures import draw_dots, draw_overview, draw_scatter, look
 from stormcut.report.bench_tables import RANGE, headline, ratios, repeated, times
 from stormcut.report.published import PUBLISHED, THROUGHPUT, Published
@@ -145,7 +146,9 @@ def _goals(bench: Bench) -> Iterator[Section]:
     rows = [(str(goal), overall(each)) for goal, each in results]
     table = Table(("goal", "verdict"), tuple(rows), words=2)
     points = tuple((str(goal), details(each)) for goal, each in results)
-    yield Section(f"Goals, {bench.run.setting}", 3, tables=(table,), points=points)
+    note = f"{TOO_FEW.capitalize()}: below in each, but it takes {ENOUGH_PAIRS} to exclude chance."
+    text = (note,) if any(TOO_FEW in verdict for _, verdict in rows) else ()
+    yield Section(f"Goals, {bench.run.setting}", 3, text, (table,), points)
 
 
 def _topology(bench: Bench, topology: str, pictures: bool) -> Section:

@@ -10,6 +10,8 @@ from stormcut.report.bench_figures import OURS, Bench, spread_out
 from stormcut.report.published import THROUGHPUT, TUPLE_TIME
 
 REACHED, MISSED, UNKNOWN = "reached", "missed", "not measured"
+#: Below in every pair, but that may be chance.
+TOO_FEW = "too few pairs"
 MICRO = ("linear", "diamond", "star")
 STROMAX = (
     "word_count",
@@ -54,7 +56,7 @@ class Goal:
             return UNKNOWN
         if self.bound is None:
             if ratio.spread.highest < 1 and not ratio.beyond_noise:
-                return UNKNOWN
+                return TOO_FEW
             reached = ratio.spread.highest >= 1
         elif self.metric == TUPLE_TIME:
             reached = ratio.spread.median <= self.bound
@@ -73,7 +75,7 @@ class Outcome:
 
     @property
     def verdict(self) -> str:
-        """Return reached, missed or not measured."""
+        """Return reached, missed, not measured or too few pairs."""
         return self.goal.verdict(self.ratio)
 
 
@@ -125,7 +127,7 @@ def _results(bench: Bench, goal: Goal) -> list[Outcome]:
 def overall(results: Sequence[Outcome]) -> str:
     """Return the verdict over all topologies: one word if it is the same on all."""
     verdicts = [outcome.verdict for outcome in results]
-    counts = {each: verdicts.count(each) for each in (REACHED, MISSED, UNKNOWN)}
+    counts = {each: verdicts.count(each) for each in (REACHED, MISSED, TOO_FEW, UNKNOWN)}
     found = {each: count for each, count in counts.items() if count}
     if len(found) == 1:
         return next(iter(found))

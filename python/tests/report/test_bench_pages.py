@@ -11,7 +11,15 @@ from stormcut.adapters.home import topologies as project
 from stormcut.placement.registry import ALGORITHMS
 from stormcut.report.bench import markdown, page
 from stormcut.report.bench_figures import Bench
-from stormcut.report.bench_goals import MISSED, REACHED, UNKNOWN, details, outcomes, overall
+from stormcut.report.bench_goals import (
+    MISSED,
+    REACHED,
+    TOO_FEW,
+    UNKNOWN,
+    details,
+    outcomes,
+    overall,
+)
 from stormcut.report.published import PUBLISHED, THROUGHPUT, TUPLE_TIME, published
 
 
@@ -115,13 +123,14 @@ def test_goals_of_network_bound_settings_are_not_asked_elsewhere() -> None:
         ([90.0] * 5, MISSED),
         ([90.0] * 4 + [101.0], REACHED),
         ([110.0] * 5, REACHED),
-        ([90.0] * 4, UNKNOWN),
+        ([90.0] * 4, TOO_FEW),
         ([], UNKNOWN),
     ],
 )
 def test_below_counts_only_beyond_noise(ours: list[float], verdict: str) -> None:
     shown = two({"even": [100.0] * 5, "cut": ours})
     assert verdicts(shown)["cut never below even beyond noise"] == verdict
+    assert ("Too few pairs: below" in markdown([shown])) == (verdict == TOO_FEW)
 
 
 def test_what_is_not_there_is_called_not_measured() -> None:
