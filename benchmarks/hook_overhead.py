@@ -161,15 +161,21 @@ def started(cluster: LocalCluster, name: str, options: Options, plan: Plan) -> W
 
 
 def window(worker: Worker, plan: Plan) -> tuple[float, float]:
-    """Return the tuples acked in one window (exact counts), per second and per CPU second."""
+    """Continue a worker for one window, and return what it acked."""
     let_go(worker.topology_id)
+    rates = acked(worker, plan)
+    hold(worker.topology_id)
+    return rates
+
+
+def acked(worker: Worker, plan: Plan) -> tuple[float, float]:
+    """Return the tuples acked in one window (exact counts), per second and per CPU second."""
     time.sleep(plan.settle)
     begin, first = _next_report(worker)
     cpu_before = worker.cpu_seconds()
     time.sleep(plan.seconds - 1)
     end, last = _next_report(worker)
     cpu = worker.cpu_seconds() - cpu_before
-    hold(worker.topology_id)
     return (last - first) / (end - begin), (last - first) / cpu
 
 

@@ -37,7 +37,7 @@ OPTIONS: dict[str, object] = {
 }
 
 
-def test_a_busy_task_s_rate_is_known_though_it_is_measured_a_twentieth_of_the_time(
+def test_a_busy_task_s_rate_is_known_though_it_is_measured_a_fortieth_of_the_time(
     tmp_path: Path,
 ) -> None:
     with LocalCluster.up(f"busy-{os.getpid()}", supervisors=1, slots=1) as cluster:

@@ -8,15 +8,15 @@ import java.util.WeakHashMap;
 import java.util.concurrent.ThreadLocalRandom;
 
 /**
- * Measures busy tasks a twentieth of the time, all others always: what Storm does for any hook at
+ * Measures busy tasks a fortieth of the time, all others always: what Storm does for any hook at
  * every event would cost busy tasks a tenth of their throughput.
  *
- * <p>Once a second, at a random moment lest a rhythm of the task's be met or missed each time, all
+ * <p>Every other second, at a random moment lest a rhythm of the task's be met or missed each time, all
  * tasks are measured for a while; those that were busy meanwhile then rest. Both ends of that while
  * come late in the same way when the worker has no CPU, so that no rate is biased by it.
  */
 final class DutyCycle {
-  static final int PERIOD_MS = 1000;
+  static final int PERIOD_MS = 2000;
   static final int MEASURED_MS = 50;
 
   /** Weak, for workers within one process: a task is gone when its topology is. */

@@ -19,7 +19,7 @@ import org.apache.storm.task.TopologyContext;
 import org.junit.jupiter.api.Test;
 
 class DutyCycleTest {
-  private static final long MEASURED_NANOS = 6_000_000_000L;
+  private static final long MEASURED_NANOS = 10_000_000_000L;
   private final Contexts contexts = new Contexts();
   private final TopologyContext context = contexts.task(4);
 
