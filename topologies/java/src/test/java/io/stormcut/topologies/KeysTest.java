@@ -1,0 +1,56 @@
+package io.stormcut.topologies;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class KeysTest {
+  private static final int KEYS = 8;
+  private static final int DRAWS = 20_000;
+
+  private static Keys keys(double stays, int seed) {
+    return new Keys(new Chain().with("rig.local.share", stays).options(), seed);
+  }
+
+  private static List<Long> draws(Keys keys, long from) {
+    List<Long> drawn = new ArrayList<>();
+    for (int i = 0; i < DRAWS; i++) {
+      drawn.add(keys.next(from));
+    }
+    return drawn;
+  }
+
+  @Test
+  void keysStayAsOftenAsAsked() {
+    for (double stays : new double[] {0, 0.25, 0.5, 0.9}) {
+      long kept = draws(keys(stays, 1), 3).stream().filter(key -> key == 3).count();
+      // of those that do not stay, an eighth meets the same key again
+      assertEquals(stays + (1 - stays) / KEYS, (double) kept / DRAWS, 0.02, "share " + stays);
+    }
+  }
+
+  @Test
+  void allOfThemStayIfAsked() {
+    assertEquals(DRAWS, draws(keys(1, 1), 3).stream().filter(key -> key == 3).count());
+    // also one that is no key: a source has more tasks than there are keys
+    assertEquals(DRAWS, draws(keys(1, 1), KEYS).stream().filter(key -> key == KEYS).count());
+  }
+
+  @Test
+  void keysThatLeaveGoEverywhereAlike() {
+    long[] counts = new long[KEYS];
+    draws(keys(0, 1), 3).forEach(key -> counts[key.intValue()]++);
+    for (int key = 0; key < KEYS; key++) {
+      assertEquals(1.0 / KEYS, (double) counts[key] / DRAWS, 0.015, "key " + key);
+    }
+  }
+
+  @Test
+  void tasksDrawForThemselvesAndTheSameAgain() {
+    assertEquals(draws(keys(0.5, 1), 3), draws(keys(0.5, 1), 3));
+    assertNotEquals(draws(keys(0.5, 1), 3), draws(keys(0.5, 2), 3));
+  }
+}
