@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stormcut.application.bench.cells import Cell, Measurement
-from stormcut.application.bench.windows import Sample, measure
+from stormcut.application.bench.windows import Sample, crowded, measure
 
 if TYPE_CHECKING:
     from stormcut.adapters.bench.rig import Entrant
@@ -38,8 +38,11 @@ def measure_cell(
     containers : sequence of str
         The nodes, by the engine's names.
     """
+    import psutil
+
     from stormcut.adapters.bench.counters import read_counters, usage
 
+    cores = psutil.cpu_count() or 1
     series = _Series(entrant)
     began = time.time()
     series.watch(until=began + timing.settle_s)
@@ -49,9 +52,10 @@ def measure_cell(
         after = read_counters(containers)
         series.watch(until=after.at + REPORTED_S)
         found = measure(series.samples, before.at, after.at)
-        if not found.unsteady or time.time() > began + timing.patience_s:
+        used = usage(before, after)
+        unsteady = found.unsteady or crowded(sum(used.node_cores), used.other_cores, cores)
+        if not unsteady or time.time() > began + timing.patience_s:
             break
-    used = usage(before, after)
     return Measurement(
         cell,
         found.begin,
@@ -65,7 +69,7 @@ def measure_cell(
         used.node_cores,
         used.other_cores,
         found.replayed,
-        found.unsteady,
+        unsteady,
     )
 
 

@@ -11,12 +11,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stormcut.application.bench.cells import Cell, Placed
+from stormcut.application.bench.cells import Cell, Placed, Start
 from stormcut.application.bench.contest import Host, Seat, place
 from stormcut.application.bench.order import order
 from stormcut.application.bench.planner import BenchPlanner, Wanted
 from stormcut.application.compare import Contender
 from stormcut.cli.bench_cell import Timing, measure_cell
+from stormcut.cli.bench_pace import Pace
 from stormcut.cli.steps import Steps
 from stormcut.model.errors import Infeasible, StormcutError
 
@@ -92,7 +93,9 @@ class Bench:
         self._rig = Rig(cluster)
         self._planner = BenchPlanner()
         self._names = {node.address: node.name for node in cluster.plan.nodes}
-        self._pace = _Pace(len(self._todo()))
+        self._pace = Pace(plan.timing)
+        self._prepared: set[str] = set()
+        self._left_out: set[tuple[str, str]] = set()
 
     def _todo(self) -> list[Cell]:
         plan = self._plan
@@ -101,10 +104,22 @@ class Bench:
         refused = {(p.topology, p.scheduler) for p in self._journal.placements() if p.refusal}
         return [c for c in every if c not in done and (c.topology, c.scheduler) not in refused]
 
+    def _left(self) -> str:
+        """Return in words what is left of this run, without what was left out for now."""
+        out = self._left_out
+        cells = [
+            cell
+            for cell in self._todo()
+            if not {(cell.topology, cell.scheduler), (cell.topology, REFERENCE)} & out
+        ]
+        coming = [cell for cell in cells if cell.topology not in self._prepared]
+        return self._pace.left(len(cells), len({(c.topology, c.scheduler) for c in coming}))
+
     def run(self) -> None:
         """Measure every cell that the journal does not hold."""
         from stormcut.adapters.bench.serving import serving
 
+        self._steps.say(self._left())
         with serving(self._planner, self._cluster):
             for topology in self._plan.topologies:
                 cells = [cell for cell in self._todo() if cell.topology == topology]
@@ -115,12 +130,28 @@ class Bench:
         with ExitStack() as stack:
             options = self._plan.options(topology)
             options |= stack.enter_context(_store(topology, options, self._cluster, self._steps))
-            entrants = self._entrants(topology, options, cells, stack)
+            entrants = self._prepare(topology, options, cells, stack)
+            if not entrants:
+                return
             began = time.time()
             for cell in cells:
                 if cell.scheduler in entrants:
                     self._cell(cell, entrants[cell.scheduler])
             self._kept(topology, entrants, began)
+
+    def _prepare(
+        self,
+        topology: str,
+        options: Mapping[str, object],
+        cells: Sequence[Cell],
+        stack: ExitStack,
+    ) -> dict[str, Entrant]:
+        began = time.monotonic()
+        entrants = self._entrants(topology, options, cells, stack)
+        self._prepared.add(topology)
+        if entrants:
+            self._pace.starts_took(len(entrants), time.monotonic() - began)
+        return entrants
 
     def _entrants(
         self,
@@ -129,39 +160,59 @@ class Bench:
         cells: Sequence[Cell],
         stack: ExitStack,
     ) -> dict[str, Entrant]:
-        """Start the topology once for each scheduler of the cells; all are held."""
-        reference, running = self._reference(topology, options, stack)
-        hosts = self._placements(topology, reference, running)
+        """Start the topology once for each scheduler of the cells; all are held.
+
+        What does not start is left out; without the reference, whose profile all place by, all is.
+        """
+        name = _name(topology, REFERENCE)
+        self._planner.register(name, self._evenly)
+        reference = self._start(topology, REFERENCE, options, stack)
+        if reference is None:
+            return {}
+        hosts = self._placements(topology, reference, self._planner.seen(name))
         found = {}
         for scheduler in dict.fromkeys(cell.scheduler for cell in cells):
             if scheduler == REFERENCE:
                 found[scheduler] = reference
             elif scheduler in hosts:
-                name = _name(topology, scheduler)
-                self._planner.register(name, partial(self._wanted, scheduler, hosts[scheduler]))
-                try:
-                    found[scheduler] = self._start(name, topology, options, stack, hosts[scheduler])
-                except StormcutError as error:
-                    self._steps.say(f"{name} is left out for now: {error}")
+                placed = hosts[scheduler]
+                decide = partial(self._wanted, scheduler, placed)
+                self._planner.register(_name(topology, scheduler), decide)
+                if entrant := self._start(topology, scheduler, options, stack, placed):
+                    found[scheduler] = entrant
         return found
 
     def _start(
         self,
-        name: str,
         topology: str,
+        scheduler: str,
         options: Mapping[str, object],
         stack: ExitStack,
         hosts: Hosts | None = None,
+    ) -> Entrant | None:
+        """Start one entrant; None: it does not start, as the journal says until it does."""
+        name = _name(topology, scheduler)
+        try:
+            with self._steps.step(f"starting {name}"):
+                entrant = self._insist(name, topology, options, hosts)
+        except StormcutError as error:
+            self._steps.say(f"{name} is left out for now: {error}")
+            self._left_out.add((topology, scheduler))
+            self._journal.add_start(Start(topology, scheduler, str(error)))
+            return None
+        stack.callback(self._rig.end, entrant)
+        self._journal.add_start(Start(topology, scheduler, ""))
+        return entrant
+
+    def _insist(
+        self, name: str, topology: str, options: Mapping[str, object], hosts: Hosts | None
     ) -> Entrant:
         """Start one entrant; once more if that goes wrong, as it may on a busy machine."""
-        with self._steps.step(f"starting {name}"):
-            try:
-                entrant = self._started(name, topology, options, hosts)
-            except StormcutError as error:
-                self._steps.say(f"{name}: {error}; once more")
-                entrant = self._started(name, topology, options, hosts)
-        stack.callback(self._rig.end, entrant)
-        return entrant
+        try:
+            return self._started(name, topology, options, hosts)
+        except StormcutError as error:
+            self._steps.say(f"{name}: {error}; once more")
+            return self._started(name, topology, options, hosts)
 
     def _started(
         self, name: str, topology: str, options: Mapping[str, object], hosts: Hosts | None
@@ -176,15 +227,6 @@ class Bench:
         """Return where a topology shall run; each scheduler's has a port of its own."""
         ports = (REFERENCE, *(s for s in self._plan.schedulers if s != REFERENCE))
         return Wanted(scheduler, FIRST_PORT + ports.index(scheduler), hosts)
-
-    def _reference(
-        self, topology: str, options: Mapping[str, object], stack: ExitStack
-    ) -> tuple[Entrant, RunningTopology]:
-        """Start the topology as Storm would place it."""
-        name = _name(topology, REFERENCE)
-        self._planner.register(name, self._evenly)
-        entrant = self._start(name, topology, options, stack)
-        return entrant, self._planner.seen(name)
 
     def _evenly(self, running: RunningTopology) -> Wanted:
         return self._wanted(REFERENCE, self._seat(running, None, REFERENCE).hosts, running)
@@ -269,13 +311,13 @@ class Bench:
     def _cell(self, cell: Cell, entrant: Entrant) -> None:
         title = f"{cell.topology} {cell.repetition}/{self._plan.repetitions} {cell.scheduler}"
         began = time.monotonic()
-        with self._rig.running(entrant):
+        with self._steps.turn(title), self._rig.running(entrant):
             measurement = measure_cell(cell, entrant, self._rig.containers, self._plan.timing)
         self._journal.add_measurement(measurement)
-        left = self._pace.after_one(time.monotonic() - began)
+        self._pace.cell_took(time.monotonic() - began)
         note = f", not counted: {measurement.unsteady}" if measurement.unsteady else ""
         rate = f"{measurement.tuples_per_10s:,.0f} tuples/10 s"
-        self._steps.say(f"{title}: {rate}{note} ({left})")
+        self._steps.say(f"{title}: {rate}{note} ({self._left()})")
 
     def _kept(self, topology: str, entrants: Mapping[str, Entrant], began: float) -> None:
         """Note for each placement the share of tuples that stayed on their node."""
@@ -288,23 +330,6 @@ class Bench:
             if found.emitted_per_s:
                 kept = 1 - found.between_nodes_per_s / found.emitted_per_s
                 self._journal.add_placement(replace(placed, kept=kept))
-
-
-class _Pace:
-    """How long the rest of the cells will take, by those so far."""
-
-    def __init__(self, cells: int) -> None:
-        self._left = cells
-        self._done = 0
-        self._seconds = 0.0
-
-    def after_one(self, seconds: float) -> str:
-        """Return what is left, in words, after one more cell that took so long."""
-        self._done += 1
-        self._left -= 1
-        self._seconds += seconds
-        minutes = self._left * self._seconds / self._done / 60
-        return f"{self._left} cells left, about {minutes:.0f} min without starts"
 
 
 def _name(topology: str, scheduler: str) -> str:

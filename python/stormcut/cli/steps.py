@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import click
 from rich.console import Console
@@ -61,6 +61,12 @@ class Steps:
         took = time.monotonic() - start
         mark = "[green]✓[/green] " if self._console.is_terminal else f"{self._command}: "
         self._console.print(f"{mark}{title} [dim]({took:.0f} s)[/dim]", soft_wrap=True)
+
+    @contextmanager
+    def turn(self, title: str) -> Iterator[None]:
+        """Show ``title`` on a terminal while the body runs, for what is then told by `say`."""
+        with self._console.status(title) if self._console.is_terminal else nullcontext():
+            yield
 
     def say(self, line: str) -> None:
         """Print one line beside the steps."""

@@ -11,7 +11,7 @@ from stormcut.application.bench.summary import ENOUGH_PAIRS
 from stormcut.report.bench_figures import OURS, Bench, between
 from stormcut.report.bench_goals import MISSED, REACHED, TOO_FEW, details, outcomes, overall
 from stormcut.report.bench_pictures import draw_dots, draw_overview, draw_scatter, look
-from stormcut.report.bench_tables import RANGE, headline, ratios, repeated, times
+from stormcut.report.bench_tables import RANGE, headline, ratios, repeated, resources, times
 from stormcut.report.published import PUBLISHED, THROUGHPUT, Published
 from stormcut.report.tables import Picture, Section, Table
 from stormcut.report.tables import markdown as as_markdown
@@ -158,7 +158,7 @@ def _topology(bench: Bench, topology: str, pictures: bool) -> Section:
     left_out = tuple(_left_out(bench, topology))
     if not measured:
         return Section(title, 3, ("Not measured.",), points=left_out)
-    tables = (ratios(bench, topology), times(bench, topology), repeated(bench, topology))
+    tables = (each(bench, topology) for each in (ratios, times, resources, repeated))
     others = [bench.summary(topology, name).other_cores or 0.0 for name in run.schedulers]
     text = f"Everything else on the machine used at most {max(others):.2f} cores in any window."
     return Section(
@@ -176,6 +176,9 @@ def _left_out(bench: Bench, topology: str) -> Iterator[tuple[str, str]]:
     for placed in bench.placed:
         if placed.topology == topology and placed.refusal:
             yield f"{placed.scheduler} placed nothing", placed.refusal
+    for start in bench.starts:
+        if start.topology == topology and start.failure:
+            yield f"{start.scheduler} did not start", start.failure
     for each in sorted(bench.measurements, key=lambda each: each.cell):
         if each.cell.topology == topology and each.unsteady:
             yield f"{each.cell.scheduler}, repetition {each.cell.repetition}", each.unsteady

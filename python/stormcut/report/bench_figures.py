@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from stormcut.application.bench.cells import Measurement, Placed, Run
+from stormcut.application.bench.cells import Measurement, Placed, Run, Start
 from stormcut.application.bench.summary import Ratio, Spread, Summary, mean_ms, ratio, summarise
 from stormcut.application.bench.summary import tuples_per_10s as throughput
 from stormcut.report.published import TUPLE_TIME
@@ -27,6 +27,7 @@ class Bench:
     run: Run
     measurements: Sequence[Measurement]
     placed: Sequence[Placed]
+    starts: Sequence[Start] = ()
 
     @cached_property
     def _summaries(self) -> dict[tuple[str, str], Summary]:

@@ -85,31 +85,43 @@ def _papers(entries: Sequence[Published]) -> str:
 
 
 def times(bench: Bench, topology: str) -> Table:
-    """Return tuple times, traffic, CPU and what stayed on its node, as medians of windows."""
-    header = (
-        "scheduler",
-        *("TPT ms", "p50", "p95", "p99", "Mbit/s", "cores"),
-        *("kept", "nodes", "unsteady", "replayed"),
-    )
-    caption = (
-        "Medians of windows. TPT: mean time of a tuple, beside it percentiles; Mbit/s: what all "
-        "nodes sent; kept: tuples that stay on their node, by the profile / as measured."
-    )
+    """Return tuple times as medians of windows, and what spoilt windows and tuples."""
+    header = ("scheduler", "TPT ms", "p50", "p95", "p99", "unsteady", "replayed")
+    caption = "Medians of windows. TPT: mean time of a tuple, beside it percentiles."
     rows = tuple(_times(bench, topology, name) for name in bench.run.schedulers)
     return Table(header, rows, caption)
 
 
 def _times(bench: Bench, topology: str, scheduler: str) -> tuple[str, ...]:
-    found, nodes = bench.summary(topology, scheduler), bench.nodes(topology, scheduler)
-    times = (found.mean_ms, found.p50_ms, found.p95_ms, found.p99_ms)
-    remote, windows = found.predicted_remote, found.used + found.unsteady
+    found = bench.summary(topology, scheduler)
+    windows = found.used + found.unsteady
     return (
         scheduler,
-        *map(median, (*times, found.sent_mbit_s, found.cores)),
-        f"{share(None if remote is None else 1 - remote)} / {share(found.kept)} %",
-        "-" if nodes is None else str(nodes),
+        *map(median, (found.mean_ms, found.p50_ms, found.p95_ms, found.p99_ms)),
         f"{found.unsteady} of {windows}" if windows else "-",
         f"{found.replayed:,}" if found.used else "-",
+    )
+
+
+def resources(bench: Bench, topology: str) -> Table:
+    """Return traffic, CPU and what stayed on its node, as medians of windows."""
+    header = ("scheduler", "Mbit/s", "cores", "fullest node", "kept", "nodes")
+    caption = (
+        "Medians of windows. Mbit/s: what all nodes sent; cores: CPU of all nodes, and of the "
+        "busiest one; kept: tuples that stay on their node, by the profile / as measured."
+    )
+    rows = tuple(_resources(bench, topology, name) for name in bench.run.schedulers)
+    return Table(header, rows, caption)
+
+
+def _resources(bench: Bench, topology: str, scheduler: str) -> tuple[str, ...]:
+    found, nodes = bench.summary(topology, scheduler), bench.nodes(topology, scheduler)
+    remote = found.predicted_remote
+    return (
+        scheduler,
+        *map(median, (found.sent_mbit_s, found.cores, found.fullest)),
+        f"{share(None if remote is None else 1 - remote)} / {share(found.kept)} %",
+        "-" if nodes is None else str(nodes),
     )
 
 

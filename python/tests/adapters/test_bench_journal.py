@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stormcut.adapters.bench.journal import Journal
+from stormcut.application.bench.cells import Start
 from stormcut.model.errors import InvalidInput
 
 
@@ -17,12 +18,19 @@ def test_what_is_added_is_read_again(tmp_path: Path) -> None:
     journal = Journal.open(tmp_path / "a" / "run", RUN)
     journal.add_placement(PLACED)
     journal.add_placement(REFUSED)
+    journal.add_start(Start("linear", "even", "it does not ack"))
+    journal.add_start(Start("linear", "cut", "it does not ack"))
+    journal.add_start(Start("linear", "even", ""))
     journal.add_measurement(measured())
     journal.add_measurement(measured("even", unsteady="still rising after 20 s"))
     journal.add_placement(replace(PLACED, kept=0.75))
     again = Journal(journal.folder)
     for each in (journal, again):
         assert each.placements() == [replace(PLACED, kept=0.75), REFUSED]
+        assert each.starts() == [
+            Start("linear", "even", ""),
+            Start("linear", "cut", "it does not ack"),
+        ]
         assert each.measurements() == [
             measured(),
             measured("even", unsteady="still rising after 20 s"),
@@ -64,6 +72,12 @@ def test_a_bench_goes_on_with_more_repetitions_and_topologies(tmp_path: Path) ->
     assert again.facts == RUN.facts
 
 
+def test_a_bench_goes_on_where_the_same_limit_is_refused_in_other_words(tmp_path: Path) -> None:
+    Journal.open(tmp_path, replace(RUN, refused={"cpu": "node-1: container 3f2a: no permission"}))
+    again = replace(RUN, refused={"cpu": "node-1: container 77b0: no permission"})
+    assert Journal.open(tmp_path, again).run.refused == again.refused
+
+
 @pytest.mark.parametrize(
     ("changes", "what"),
     [
@@ -76,7 +90,7 @@ def test_a_bench_goes_on_with_more_repetitions_and_topologies(tmp_path: Path) ->
             "linear has rate 0, not 9",
         ),
         ({"facts": {"limits": "1 core"}}, "it has limits 0.3 cores, not 1 core"),
-        ({"refused": {}}, "limits were refused otherwise: cpu no permission, not nothing"),
+        ({"refused": {}}, "limits were refused otherwise: cpu, not none"),
     ],
 )
 def test_another_bench_does_not_go_into_the_same_folder(

@@ -3,19 +3,24 @@
 import json
 import subprocess
 import sys
+from unittest.mock import Mock
 
 import psutil
 import pytest
 
+from stormcut.adapters.bench import rig
 from stormcut.adapters.bench.counters import Counters, usage
 from stormcut.adapters.bench.reports import newest
 from stormcut.adapters.bench.setting import names, read_setting
 from stormcut.adapters.bench.workers import hold, let_go, processes
 from stormcut.adapters.nimbus import wait_until
 from stormcut.adapters.topology_project import check_options
-from stormcut.model.errors import InvalidInput
+from stormcut.model.errors import InvalidInput, StormcutError
 
 CHILD = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'input()'])"
+
+#: A setting; a field that follows is taken instead of the one here.
+FITTING = "summary: a\nnodes: 3\ncpus: 1\ntopologies: {linear: {}}\n"
 
 
 @pytest.mark.parametrize("name", names())
@@ -35,6 +40,24 @@ def test_settings_that_come_with_stormcut_can_be_submitted(name):
         ("summary: a\nnodes: 3\ncpus: 1\nroom: 0.5\ntopologies: {linear: {}}", "room must be"),
         ("summary: a\nnodes: 3\ncpus: 1\ntopologies: {linear: 3}", "linear must be a mapping"),
         ("- 1", "is no setting"),
+        ("summary: 2020-99-99", "cannot be read"),
+        (f"{FITTING}summary: [a]", "summary must be a text"),
+        (f"{FITTING}nodes: two", "nodes must be a whole number, 1 or more, not 'two'"),
+        (f"{FITTING}nodes: yes", "nodes must be a whole number, 1 or more, not True"),
+        (f"{FITTING}nodes: 2.5", "nodes must be a whole number"),
+        (f"{FITTING}nodes: 0", "nodes must be a whole number, 1 or more, not 0"),
+        (f"{FITTING}cpus: fast", "cpus must be a number above 0, not 'fast'"),
+        (f"{FITTING}cpus: 0", "cpus must be a number above 0"),
+        (f"{FITTING}cpus: .nan", "cpus must be a number above 0"),
+        (f"{FITTING}bandwidth: 5", "bandwidth must be a text such as 20mbit, not 5"),
+        (f"{FITTING}heterogeneous: [2, 3]", "heterogeneous must be a text such as 2x3,3x2"),
+        (f"{FITTING}room: wide", "room must be a number, 1 or more"),
+        (f"{FITTING}storm: [1]", "storm must be a mapping of Storm keys"),
+        (f"{FITTING}storm: {{1: 2}}", "storm must be a mapping of Storm keys"),
+        (f"{FITTING}variants: cut", "variants must be a list of schedulers"),
+        (f"{FITTING}variants: [{{cut: a}}]", "variants must be a list of schedulers"),
+        (f"{FITTING}topologies: [linear]", "topologies must be a mapping of names to options"),
+        (f"{FITTING}topologies: {{linear: {{1: 2}}}}", "linear must be a mapping of options"),
     ],
 )
 def test_a_bad_setting_is_told_in_one_line(tmp_path, text, words):
@@ -44,6 +67,13 @@ def test_a_bad_setting_is_told_in_one_line(tmp_path, text, words):
         read_setting(str(path))
     assert str(path) in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_setting_that_is_no_text_is_told_in_one_line(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_bytes(b"summary: \xff")
+    with pytest.raises(InvalidInput, match=r"mine\.yaml: cannot be read: "):
+        read_setting(str(path))
 
 
 def test_an_unknown_setting_names_those_there_are():
@@ -77,6 +107,18 @@ def test_usage_is_the_mean_between_two_readings():
     assert found.sent_mbit_s == pytest.approx(1.0)
     assert found.node_cores == pytest.approx((0.3, 0.1))
     assert found.other_cores == pytest.approx(0.6)
+
+
+def test_limits_refused_in_other_words_are_the_same_and_others_are_not(monkeypatch):
+    cluster = Mock(refused={"cpu": "node-1: process 17: permission denied"})
+    monkeypatch.setattr(rig, "docker_site", Mock())
+    found = rig.Rig(cluster)
+    cluster.refused = {"cpu": "node-1: process 99: permission denied"}
+    for lifted in (True, False, True):
+        found._lift(lifted)
+    cluster.refused = {"bandwidth": "node-1: tc says: operation not permitted"}
+    with pytest.raises(StormcutError, match="other limits are refused than at the start: bandw"):
+        found._lift(False)
 
 
 def test_a_topology_is_held_with_all_its_processes_and_let_go():

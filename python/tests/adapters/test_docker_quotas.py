@@ -64,7 +64,10 @@ def test_each_limit_that_is_not_there_is_named() -> None:
 
 
 class Refusing:
-    """A container of an engine that may not set quotas; the kernel has no limit for it."""
+    """A container of an engine that may not set quotas; the kernel has no limit for it, or one."""
+
+    def __init__(self, quota_us: int = -1) -> None:
+        self._quota_us = quota_us
 
     def update(self, **limits: int) -> None:
         raise APIError("500 Server Error", explanation="cgroups: permission denied")
@@ -72,7 +75,7 @@ class Refusing:
     def exec_run(self, command: list[str], user: str) -> object:
         class Result:
             exit_code = 0
-            output = f"cpu -1 100000\nmemory 805306368\ntc {TBF}\n".encode()
+            output = f"cpu {self._quota_us} 100000\nmemory 805306368\ntc {TBF}\n".encode()
 
         return Result()
 
@@ -81,3 +84,11 @@ def test_an_engine_without_permission_is_quoted_and_the_cluster_goes_on() -> Non
     cluster = plan("x", Shape(2, cpus=0.3, bandwidth_bits=10**7, memory_mb=768), free_subnet([]))
     refused = startup.limit(cluster, {node.name: Refusing() for node in cluster.nodes})
     assert refused == {"cpu": "node-1: cgroups: permission denied"}
+    startup.lift(cluster, {node.name: Refusing() for node in cluster.nodes})
+
+
+def test_a_quota_that_is_in_force_and_cannot_be_lifted_is_an_error() -> None:
+    cluster = plan("x", Shape(2, cpus=0.3, bandwidth_bits=10**7, memory_mb=768), free_subnet([]))
+    running = {"node-1": Refusing(), "node-2": Refusing(quota_us=30_000)}
+    with pytest.raises(APIError, match="permission denied"):
+        startup.lift(cluster, running)

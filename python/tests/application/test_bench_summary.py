@@ -42,6 +42,7 @@ def test_unsteady_windows_are_counted_and_enter_no_figure() -> None:
     assert even.tuples_per_10s == Spread(110, 100, 300)
     assert even.mean_ms == Spread(6, 4, 8)
     assert even.cores == Spread(0.75, 0.75, 0.75)
+    assert even.fullest == Spread(0.5, 0.5, 0.5)
     assert (even.other_cores, even.replayed, even.kept) == (0.1, 9, 0.3)
     assert even.predicted_remote == pytest.approx(0.75)
     assert (ols.used, ols.unsteady, ols.tuples_per_10s, ols.other_cores) == (0, 0, None, None)

@@ -14,6 +14,7 @@ from stormcut.adapters import topology_project
 from stormcut.application.bench import windows
 from stormcut.application.bench.windows import (
     Sample,
+    crowded,
     measure,
     percentile,
     rates,
@@ -102,6 +103,21 @@ def test_a_source_that_falls_silent_is_told(kept: Callable[[float], bool]) -> No
     found = series(lambda at: 100)
     found["source-2"] = [sample for sample in found["source-2"] if kept(sample.at)]
     assert measure(found, BEGIN, END).unsteady.startswith("no report of source-2 for")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "others", "reason"),
+    [
+        (1.2, 0.8, "the machine was full: others used 0.8 cores"),
+        (1.0, 0.8, ""),
+        (1.7, 0.3, ""),
+    ],
+    ids=["others took it", "cores were idle", "the bench's own"],
+)
+def test_others_spoil_a_window_only_on_a_full_machine(
+    nodes: float, others: float, reason: str
+) -> None:
+    assert crowded(nodes, others, 2) == reason
 
 
 def test_replays_and_latencies_are_those_of_the_window() -> None:

@@ -8,6 +8,7 @@ import pytest
 from bench_data import SCHEDULERS, bench, measurement, placed, run
 
 from stormcut.adapters.home import topologies as project
+from stormcut.application.bench.cells import Start
 from stormcut.placement.registry import ALGORITHMS
 from stormcut.report.bench import markdown, page
 from stormcut.report.bench_figures import Bench
@@ -77,6 +78,31 @@ def test_medians_ratios_and_the_papers_ratio_stand_side_by_side() -> None:
     row = "| r-storm | 200 (100-300) | 1.50 (1.30-2.00) | 3 | p 1.33, t3 1.27, i 1.33 |"
     assert row in text.splitlines()
     assert "| ols | not measured | - | - | p 1.86, t3 1.78, i 1.86 |" in text.splitlines()
+
+
+def test_the_cpu_of_the_busiest_node_stands_beside_that_of_all() -> None:
+    cells = [
+        replace(measurement("linear", at, "even", 100.0), node_cores=cores)
+        for at, cores in enumerate([(0.1, 0.2), (0.3, 0.1), (0.25, 0.15)], start=1)
+    ]
+    text = markdown([Bench(run(topologies=("linear",)), cells, [placed("linear", "even")])])
+    assert "| scheduler | Mbit/s | cores | fullest node | kept | nodes |" in text.splitlines()
+    assert "| even | 600 | 0.40 | 0.25 | 10 / 11 % | 2 |" in text.splitlines()
+
+
+def test_what_did_not_start_is_said_with_its_reason() -> None:
+    cells = [measurement("linear", 1, "even", 100.0)]
+    starts = [
+        Start("linear", "even", ""),
+        Start("linear", "cut", "it does not run where it was placed"),
+        Start("star", "even", "300 s are over: all sources of star-even ack"),
+    ]
+    lines = markdown([Bench(run(topologies=("linear", "star")), cells, [], starts)]).splitlines()
+    linear, star = (lines.index(f"### {name}, network-bound") for name in ("linear", "star"))
+    cut = lines.index("- **cut did not start**: it does not run where it was placed")
+    even = lines.index("- **even did not start**: 300 s are over: all sources of star-even ack")
+    assert linear < cut < star < even
+    assert lines[star + 2] == "Not measured."
 
 
 def test_the_papers_own_comparisons_are_repeated() -> None:

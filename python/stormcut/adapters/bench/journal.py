@@ -1,4 +1,4 @@
-"""The folder of a bench: what the run is, and a line for each placement and cell as it is made."""
+"""The folder of a bench: what the run is, and a line for each placement, start and cell as made."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from stormcut.adapters.json_document import Value, optional, parse_json, read_json, write_text
-from stormcut.application.bench.cells import Cell, Measurement, Placed, Run
+from stormcut.application.bench.cells import Cell, Measurement, Placed, Run, Start
 from stormcut.model.errors import InvalidInput
 
 VERSION = 1
@@ -18,7 +18,8 @@ VERSION = 1
 PASSING_FACTS = frozenset({"command", "day"})
 MOST_REPETITIONS = 10_000
 
-_RUN, _CELLS, _PLACEMENTS = "run.json", "cells.jsonl", "placements.jsonl"
+_RUN, _CELLS = "run.json", "cells.jsonl"
+_PLACEMENTS, _STARTS = "placements.jsonl", "starts.jsonl"
 
 T = TypeVar("T")
 
@@ -48,6 +49,9 @@ class Journal:
         self.notes: tuple[str, ...] = ()
         self._placements = {
             (each.topology, each.scheduler): each for each in self._read(_PLACEMENTS, _placed)
+        }
+        self._starts = {
+            (each.topology, each.scheduler): each for each in self._read(_STARTS, _start)
         }
         self._measurements = {each.cell: each for each in self._read(_CELLS, self._measurement)}
 
@@ -90,6 +94,10 @@ class Journal:
         """Return each scheduler's placement of each topology as it was added last."""
         return list(self._placements.values())
 
+    def starts(self) -> list[Start]:
+        """Return how each scheduler's start of each topology went last; older benches tell none."""
+        return list(self._starts.values())
+
     def measurements(self) -> list[Measurement]:
         """Return the measured cells in the order of measuring."""
         return list(self._measurements.values())
@@ -98,6 +106,11 @@ class Journal:
         """Append a placement; it replaces an earlier one of the same scheduler and topology."""
         _append(self.folder / _PLACEMENTS, asdict(placed))
         self._placements[placed.topology, placed.scheduler] = placed
+
+    def add_start(self, start: Start) -> None:
+        """Append a start; it replaces an earlier one of the same scheduler and topology."""
+        _append(self.folder / _STARTS, asdict(start))
+        self._starts[start.topology, start.scheduler] = start
 
     def add_measurement(self, measurement: Measurement) -> None:
         """Append a measured cell; it replaces an earlier one of the same cell."""
@@ -191,9 +204,14 @@ def _difference(old: Run, new: Run) -> str:
     facts = ({k: v for k, v in run.facts.items() if k not in PASSING_FACTS} for run in (old, new))
     if different := _first_change(*facts):
         return f"it has {different}"
-    if different := _first_change(old.refused, new.refused):
-        return f"limits were refused otherwise: {different}"
+    # By kind: an engine's words may name a container, which is another one each time.
+    if set(old.refused) != set(new.refused):
+        return f"limits were refused otherwise: {_kinds(old.refused)}, not {_kinds(new.refused)}"
     return ""
+
+
+def _kinds(refused: Mapping[str, str]) -> str:
+    return ", ".join(sorted(refused)) or "none"
 
 
 def _first_change(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
@@ -257,6 +275,11 @@ def _placed(value: Value) -> Placed:
         predicted_total=keys["predicted_total"].amount(),
         kept=optional(keys["kept"], Value.amount),
     )
+
+
+def _start(value: Value) -> Start:
+    keys = value.keys(_names(Start))
+    return Start(keys["topology"].name(), keys["scheduler"].name(), _text(keys["failure"]))
 
 
 def _measurement(value: Value) -> Measurement:

@@ -51,7 +51,7 @@ class Rig:
         self._cluster = cluster
         self._site = docker_site(cluster)
         self._nimbus = self._site.nimbus
-        self._refused = dict(cluster.refused)
+        self._refused = set(cluster.refused)
         self._lifted = False
 
     @property
@@ -139,6 +139,7 @@ class Rig:
             self._lifted = wanted
 
     def _check_limits(self) -> None:
-        if dict(self._cluster.refused) != self._refused:
+        # By kind: an engine's words may name a process or a container.
+        if set(self._cluster.refused) != self._refused:
             now = ", ".join(self._cluster.refused) or "none"
             raise StormcutError(f"other limits are refused than at the start: {now}")

@@ -200,7 +200,13 @@ class DockerCluster(RunningCluster):
         self._folder.write_state(self._state)
 
     def lift(self) -> None:
-        """Take the CPU quotas off, for the time that a new placement's workers need to start."""
+        """Take the CPU quotas off, for the time that a new placement's workers need to start.
+
+        Raises
+        ------
+        StormcutError
+            The engine refuses though a quota is in force.
+        """
         with self._running() as running:
             startup.lift(self.plan, running)
 

@@ -37,7 +37,8 @@ class Measurement:
     replayed : int
         Tuples that failed or timed out.
     unsteady : str
-        Why the rate did not settle, in a few words; empty: it did. Such a window enters no figure.
+        Why the rate says little, in a few words: it did not settle, or others used the CPU.
+        Empty: it holds. Any other window enters no figure.
     """
 
     cell: Cell
@@ -72,6 +73,19 @@ class Placed:
     predicted_between: float
     predicted_total: float
     kept: float | None = None
+
+
+@dataclass(frozen=True)
+class Start:
+    """How starting one topology under one scheduler's placement went.
+
+    ``failure`` says why it does not run: its cells are tried again when the bench is resumed.
+    Empty: it runs.
+    """
+
+    topology: str
+    scheduler: str
+    failure: str
 
 
 @dataclass(frozen=True)

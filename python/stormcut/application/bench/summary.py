@@ -43,8 +43,8 @@ class Summary:
         Windows that enter the figures, and windows that do not.
     tuples_per_10s, mean_ms, p50_ms, p95_ms, p99_ms, sent_mbit_s : Spread or None
         As in `Measurement`.
-    cores : Spread or None
-        Used by all nodes together.
+    cores, fullest : Spread or None
+        Used by all nodes together, and by the busiest node.
     other_cores : float or None
         Used by everything else on the machine in the worst window.
     replayed : int
@@ -67,6 +67,7 @@ class Summary:
     p99_ms: Spread | None
     sent_mbit_s: Spread | None
     cores: Spread | None
+    fullest: Spread | None
     other_cores: float | None
     replayed: int
     predicted_remote: float | None
@@ -178,6 +179,7 @@ def _summary(
         p99_ms=spread(lambda each: each.p99_ms),
         sent_mbit_s=spread(lambda each: each.sent_mbit_s),
         cores=spread(lambda each: sum(each.node_cores)),
+        fullest=spread(lambda each: max(each.node_cores, default=None)),
         other_cores=max((each.other_cores for each in used), default=None),
         replayed=sum(each.replayed for each in used),
         predicted_remote=_remote(placed),

@@ -27,6 +27,10 @@ STALL = 1 / 3
 SILENCE_S = 3 * STEP_S
 #: What is so many standard deviations away is no longer chance.
 CHANCE = 3.0
+#: A machine is full from this share of its cores on: a moment without work is no room to spare.
+FULL = 0.95
+#: Others than the nodes: ZooKeeper, Nimbus and the bench itself use 0.2 to 0.3 cores, and must.
+OTHER_CORES = 0.4
 #: Latency bucket b reaches up to this to the power of b, in ms; the topologies' `rig.latency`.
 GROWTH = 1.05
 
@@ -97,6 +101,21 @@ def measure(series: Series, begin: float, end: float) -> Window:
         p99_ms=percentile(buckets, 0.99),
         unsteady=_unsteady(series, begin, end),
     )
+
+
+def crowded(nodes: float, others: float, cores: int) -> str:
+    """Return whether others took CPU that the nodes lacked, in a few words, empty if not.
+
+    Parameters
+    ----------
+    nodes, others : float
+        Cores that all nodes together and everything else on the machine used in a window.
+    cores : int
+        Of the machine.
+    """
+    if others <= OTHER_CORES or nodes + others <= FULL * cores:
+        return ""
+    return f"the machine was full: others used {others:.1f} cores"
 
 
 def rates(series: Series, begin: float, end: float) -> list[float]:
