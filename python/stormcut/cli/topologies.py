@@ -81,7 +81,11 @@ def _options(chosen: Definition) -> Table:
 @topologies.command()
 @click.argument("name")
 @click.option("--option", "-o", "pairs", multiple=True, metavar="KEY=VALUE", help="An option.")
-@click.option("--minutes", type=float, help="Replay for so long; else: the data once.")
+@click.option(
+    "--minutes",
+    type=click.FloatRange(0, min_open=True),
+    help="Replay for so long; else: the data once.",
+)
 @click.option("--supervisors", default=2, show_default=True, help="Number of nodes.")
 @click.option("--slots", default=2, show_default=True, help="Slots of each node.")
 @click.option("--docker", metavar="NAME", help="Run on this cluster of `stormcut docker up`.")

@@ -117,10 +117,9 @@ def _check(
         return f"not checked: it needs {needed}", False
     with steps.step("computing the answer with Spark"), spark_session("local[2]") as spark:
         data = records(definition.name, given)
-        ordinals = sent_ordinals(reports, definition.spouts[0].name)
-        sent = [data[ordinal % len(data)] for ordinal in ordinals]
+        sent = answer.sent(data, sent_ordinals(reports, definition.spouts[0].name))
         expected = answer.expected(spark, sent, options)
-    found = answer.given(reports)
+    found = answer.given(reports, options)
     if found == expected:
         return f"equals Spark's: {_first(expected)}", False
     if totals.replayed:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from stormcut.application.loss import Report, restarted, source_totals
 from stormcut.cli.steps import Steps
 from stormcut.cli.topology_outcome import Outcome, outcome_of
-from stormcut.model.errors import StormcutError
+from stormcut.model.errors import InvalidInput, StormcutError
 
 if TYPE_CHECKING:
     from stormcut.adapters.local_cluster import LocalCluster
@@ -101,18 +101,22 @@ def options_of(settings: Settings) -> dict[str, Any]:
     Raises
     ------
     InvalidInput
-        There is no such topology, it has no such option, or cannot use its value.
+        There is no such topology, it has no such option, cannot use its value, or would never end.
     """
     from stormcut.adapters.topology_project import check_options, load
 
     definition = load(settings.name)
     given = {key: _value(text) for key, text in settings.options.items()}
-    check_options(settings.name, given)
     small = {
         "scale": min(1.0, TASKS / definition.tasks),
         "topology.message.timeout.secs": MESSAGE_TIMEOUT_S,
     }
-    return {**small, **_length(definition.name, settings.minutes), **given}
+    options = {**small, **_length(definition.name, settings.minutes), **given}
+    check_options(settings.name, options)
+    if not (options.get("replays") or options.get("seconds")):
+        why = "the run would never end; give more than 0, of seconds or of replays"
+        raise InvalidInput(why, "--option replays")
+    return options
 
 
 def _length(name: str, minutes: float | None) -> dict[str, Any]:

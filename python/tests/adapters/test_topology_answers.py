@@ -78,10 +78,26 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_spark_finds_the_answer(spark: object, name: str) -> None:
-    records, options, expected = CASES[name]
-    assert ANSWERS[name].expected(spark, records, options) == expected
+    data, options, expected = CASES[name]
+    answer = ANSWERS[name]
+    assert answer.expected(spark, answer.sent(data, range(len(data))), options) == expected
 
 
 def test_no_stop_word_carries_a_mood() -> None:
     moods = {*data_lines("lexicon/positive.txt"), *data_lines("lexicon/negative.txt")}
     assert not moods & {*data_lines("lexicon/stop.txt")}
+
+
+@pytest.mark.parametrize(("bolts", "sent"), [(2, 3), (4, 30)])
+def test_the_last_bolt_of_a_chain_holds_the_answer(bolts: int, sent: int) -> None:
+    parts = [None] * (bolts - 1) + [sent]
+    reports = [{"component": f"double_{n}", "answer": part} for n, part in enumerate(parts, 1)]
+    reports.append({"component": f"double_{bolts}", "answer": 1})
+    assert ANSWERS["communication"].given(reports, {"bolts": bolts}) == sent + 1
+
+
+def test_readings_of_each_replay_follow_those_of_the_one_before() -> None:
+    data = ["no", "1,100,1.5,1,7,0,2", "2,99,5,0,7,0,2", "3,104,x,1,7,0,2", "4,102,4,1,8,0,2"]
+    sent = ANSWERS["load_prediction"].sent(data, [4, 5, 6, 14])
+    # A replay lasts from second 100 to 102; a source may begin anywhere in it.
+    assert sent == ["4,2,4,1,8,0,2", "no", "1,3,1.5,1,7,0,2", "4,8,4,1,8,0,2"]

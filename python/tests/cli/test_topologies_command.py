@@ -82,7 +82,7 @@ def test_a_run_ends_when_reports_stay_the_same_and_no_task_waits_for_its_store(
 
 
 def test_what_cannot_be_used_is_said_before_a_cluster_is_started(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(topology_run, "cluster_for", pytest.fail)
 
@@ -93,11 +93,31 @@ def test_what_cannot_be_used_is_said_before_a_cluster_is_started(
 
     missing = refusal("taxi", "-o", "data=/nowhere")
     assert missing == "--option data: there is no data file /nowhere"
+    bad = tmp_path / "bad.gz"
+    bad.write_text("not packed")
+    assert refusal("taxi", "-o", f"data={bad}").startswith(f"--option data: the data file {bad} ")
     assert refusal("linear", "-o", "rate=fast").startswith("--option rate: ")
+    assert refusal("linear", "--minutes", "nan").startswith("--option seconds: nan must be ")
+    endless = refusal("linear", "-o", "replays=0")
+    assert endless.startswith("--option replays: the run would never end; ")
+    assert refusal("linear", "--minutes", "1", "-o", "seconds=0") == endless
     redis = refusal("yahoo", "-o", "redis=127.0.0.1:1")
     assert redis.startswith("--option redis: Redis at 127.0.0.1:1 does not answer: ")
     assert refusal("taxi", "--docker", "nowhere").startswith("cluster nowhere: is not up: ")
     assert "its own supervisors" in refusal("taxi", "--docker", "nowhere", "--slots", "3")
+
+
+@pytest.mark.parametrize("minutes", ["-1", "0"])
+def test_a_run_of_no_length_is_refused(minutes: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topology_run, "cluster_for", pytest.fail)
+    done = CliRunner().invoke(cli, ["topologies", "run", "linear", "--minutes", minutes])
+    assert done.exit_code == 2
+    assert "--minutes" in done.output
+
+
+def test_replays_without_end_may_last_some_time() -> None:
+    assert options("linear", replays="0", seconds="20")["replays"] == 0
+    assert options("linear", 1, replays="0")["seconds"] == 60
 
 
 def test_containers_do_not_see_files_of_this_machine(tmp_path: Path) -> None:

@@ -1,4 +1,7 @@
+import gzip
+import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -53,6 +56,49 @@ def test_a_missing_or_empty_data_file_ends_the_submission(tmp_path: Path) -> Non
     (tmp_path / "empty").touch()
     with pytest.raises(ValueError, match=r"rig\.data: the data file .*empty is empty"):
         declare(data="text/moby-dick.txt.gz", given={"data": str(tmp_path / "empty")})
+
+
+WHOLE = gzip.compress(b"a line of many\n" * 999)
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"no gzip", "Not a gzipped file"),
+        (WHOLE[:-9], "ended before the end-of-stream marker"),
+        (WHOLE[:10] + b"\xff" * 20, "invalid block type"),
+        (WHOLE[:-8] + b"\0" * 8, "CRC check failed"),
+    ],
+)
+def test_a_data_file_that_cannot_be_unpacked_ends_the_submission(
+    tmp_path: Path, content: bytes, why: str
+) -> None:
+    path = tmp_path / "lines.gz"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=rf"rig\.data: the data file .* cannot be read: .*{why}"):
+        declare(data="text/moby-dick.txt.gz", given={"data": str(path)})
+
+
+def test_a_data_file_that_may_not_be_opened_ends_the_submission(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "lines"
+    path.write_text("a line")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    # Root, who may run this, can open what others may not.
+    monkeypatch.setattr("builtins.open", refuse)
+    with pytest.raises(ValueError, match=r"rig\.data: .*lines cannot be read: Permission denied"):
+        declare(data="text/moby-dick.txt.gz", given={"data": str(path)})
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo])
+def test_a_data_file_is_a_file(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(tmp_path / "lines")
+    with pytest.raises(ValueError, match=r"rig\.data: there is no data file .*lines"):
+        declare(data="text/moby-dick.txt.gz", given={"data": str(tmp_path / "lines")})
 
 
 def test_settings_of_the_micro_benchmarks_are_defaults() -> None:

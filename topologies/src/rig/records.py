@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, overload
@@ -12,18 +13,15 @@ DATA = Path(__file__).parents[1] / "data"
 
 
 def data_file(name: Any) -> str:
-    """Return the name of an input file that exists.
+    """Return the name of an input file that can be read.
 
     Raises
     ------
     ValueError
-        There is no such file, or nothing in it.
+        There is no such file, it cannot be read, or nothing is in it.
     """
-    path = DATA / str(name)
-    if not path.is_file():
-        raise ValueError(f"there is no data file {path}")
-    if not path.stat().st_size:
-        raise ValueError(f"the data file {path} is empty")
+    # To the end: a packed file may be cut off anywhere, and its sources would die of it.
+    lines(str(name))
     return str(name)
 
 
@@ -32,11 +30,26 @@ def lines(name: str) -> list[str]:
 
     Bytes that are not UTF-8 become replacement characters: such a line is malformed for
     the component that reads it, and counted there.
+
+    Raises
+    ------
+    ValueError
+        There is no such file, it cannot be read, or nothing is in it.
     """
-    path = DATA / data_file(name)
+    path = DATA / name
     opened = gzip.open if path.suffix == ".gz" else open
-    with opened(path, "rt", encoding="utf-8", errors="replace") as file:
-        return file.read().splitlines()
+    try:
+        # No pipe nor device either: they may never end.
+        if not path.is_file():
+            raise ValueError(f"there is no data file {path}")
+        with opened(path, "rt", encoding="utf-8", errors="replace") as file:
+            found = file.read().splitlines()
+    except (OSError, EOFError, zlib.error) as error:
+        why = getattr(error, "strerror", None) or error
+        raise ValueError(f"the data file {path} cannot be read: {why}") from error
+    if not found:
+        raise ValueError(f"the data file {path} is empty")
+    return found
 
 
 class Generated(Sequence[str]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -74,7 +74,8 @@ def read_setting(name: str) -> Setting:
     except FileNotFoundError:
         known = ", ".join(names())
         raise InvalidInput(f"no such setting; there are {known}", f"--setting {name}") from None
-    except (OSError, yaml.YAMLError) as error:
+    # ValueError: a text that is not UTF-8, or a date that does not exist.
+    except (OSError, ValueError, yaml.YAMLError) as error:
         reason = " ".join(str(error).split())
         raise InvalidInput(f"cannot be read: {reason}", str(path)) from error
     try:
@@ -84,11 +85,50 @@ def read_setting(name: str) -> Setting:
 
 
 def _checked(setting: Setting) -> Setting:
+    for name, (fits, form) in _FORMS.items():
+        value = getattr(setting, name)
+        if not fits(value):
+            raise ValueError(f"{name} must be {form}, not {value!r}")
     for topology, options in setting.topologies.items():
-        if not isinstance(options, dict):
-            raise ValueError(f"topologies: {topology} must be a mapping of options")
+        if not _is_mapping(options):
+            raise ValueError(f"topologies: {topology} must be {_OPTIONS}, not {options!r}")
     if not setting.topologies:
         raise ValueError("it names no topologies")
-    if not setting.room >= 1:
-        raise ValueError(f"room must be 1 or more, not {setting.room}")
     return setting
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(map(_is_text, value))
+
+
+def _is_mapping(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(_is_text, value))
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and _is_number(value)
+
+
+def _is_number(value: Any) -> bool:
+    # YAML's yes and no are numbers to Python, as are its .nan and .inf.
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and float("-inf") < value < float("inf")
+
+
+_OPTIONS = "a mapping of options, such as {payload: 100}"
+#: By field, what its value must be, and that in words.
+_FORMS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "summary": (_is_text, "a text"),
+    "nodes": (lambda value: _is_whole(value) and value >= 1, "a whole number, 1 or more"),
+    "cpus": (lambda value: _is_number(value) and value > 0, "a number above 0"),
+    "bandwidth": (_is_text, "a text such as 20mbit"),
+    "heterogeneous": (_is_text, "a text such as 2x3,3x2"),
+    "room": (lambda value: _is_number(value) and value >= 1, "a number, 1 or more"),
+    "storm": (_is_mapping, "a mapping of Storm keys, such as {topology.workers: 4}"),
+    "variants": (_is_texts, "a list of schedulers, such as [cut:traffic=tuples]"),
+    "topologies": (_is_mapping, "a mapping of names to options, such as {linear: {payload: 100}}"),
+}

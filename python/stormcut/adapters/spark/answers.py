@@ -21,6 +21,10 @@ from stormcut.application.loss import Report
 Options = Mapping[str, Any]
 
 
+def _as_they_are(data: Sequence[str], ordinals: Sequence[int]) -> list[str]:
+    return [data[ordinal % len(data)] for ordinal in ordinals]
+
+
 @dataclass(frozen=True)
 class Answer:
     """How a topology's answer is put together and what it must be.
@@ -28,23 +32,28 @@ class Answer:
     Attributes
     ----------
     component : str
-        Whose tasks' reports hold the answer.
+        Whose tasks' reports hold the answer; ``{bolts}`` in it is the value of that option.
     merge : callable
         From the parts of all its tasks to the whole.
     expected : callable
         From the records that were sent, and the topology's options, to the same whole.
     options : mapping
         Options without which the answer would depend on when tuples come.
+    sent : callable
+        From the data and the ordinals that were sent to the records that were sent: a source may
+        alter a record from one replay to the next.
     """
 
     component: str
     merge: Callable[[list[Any]], Any]
     expected: Callable[[SparkSession, Sequence[str], Options], Any]
     options: Options = field(default_factory=dict)
+    sent: Callable[[Sequence[str], Sequence[int]], list[str]] = _as_they_are
 
-    def given(self, reports: Sequence[Report]) -> Any:
-        """Return the topology's answer."""
-        return self.merge([r["answer"] for r in reports if r["component"] == self.component])
+    def given(self, reports: Sequence[Report], options: Options) -> Any:
+        """Return the answer of a topology with these options."""
+        component = self.component.format_map(options)
+        return self.merge([r["answer"] for r in reports if r["component"] == component])
 
 
 def _sum_counts(parts: list[dict[str, int]]) -> dict[str, int]:
@@ -161,11 +170,37 @@ def _log_counts(spark: SparkSession, records: Sequence[str], options: Options) -
     return {row["key"]: row["count"] for row in rows}
 
 
+def _one_after_another(data: Sequence[str], ordinals: Sequence[int]) -> list[str]:
+    """Return readings with seconds since the first of the data, replays one after another."""
+    seconds = [second for line in data if (second := _second_of_load(line)) is not None] or [0]
+    start, span = seconds[0], seconds[-1] + 1 - seconds[0]
+
+    def sent(ordinal: int) -> str:
+        replay, number = divmod(ordinal, len(data))
+        second = _second_of_load(data[number])
+        if second is None:
+            return data[number]
+        name, _, rest = data[number].split(",", 2)
+        return f"{name},{second - start + replay * span},{rest}"
+
+    return [sent(ordinal) for ordinal in ordinals]
+
+
+def _second_of_load(line: str) -> int | None:
+    """Return when a load was read, None if that is not what the line holds."""
+    try:
+        _, second, watts, kind, _, _, _ = line.split(",")
+        return int(second) if kind == "1" and math.isfinite(float(watts)) else None
+    except ValueError:
+        return None
+
+
 def _predictions(spark: SparkSession, records: Sequence[str], options: Options) -> dict[str, float]:
     """Return every prediction of the DEBS 2014 query, averages by Spark, the model from its text.
 
     Slice t is predicted as the mean of the average of slice t - 2 and the median of the averages
-    of slices t - n days, or as the former alone; a house is the sum of its plugs.
+    of slices t - n days, or as the former alone; a house is the sum of its plugs. Slices are
+    counted from second 0 of the records.
     """
     averages = _averages(spark, records, options["slice.seconds"])
     day = options["slices.per.day"]
@@ -199,9 +234,8 @@ def _averages(
         )
         .dropna()
     )
-    start = readings.first()["second"]
     averages = (
-        readings.groupBy("plug", F.floor((F.col("second") - start) / slice_s).alias("slice"))
+        readings.groupBy("plug", F.floor(F.col("second") / slice_s).alias("slice"))
         .agg(F.sum("milliwatts").alias("total"), F.count("*").alias("n"))
         .collect()
     )
@@ -287,7 +321,8 @@ def _accidents(reports: Any) -> Any:
         & (F.lag("second", n).over(row) == F.col("second") - 30 * n)
         for n in (1, 2, 3)
     ]
-    stopped = reports.withColumn("stopped", same[0] & same[1] & same[2]).where("stopped")
+    # Replayed, a report is no other: the one before it must not be itself.
+    stopped = reports.distinct().withColumn("stopped", same[0] & same[1] & same[2]).where("stopped")
     places = stopped.groupBy("feet", "segment", F.floor(F.col("second") / 60).alias("minute"))
     reach = F.explode(F.sequence(F.lit(0), F.lit(4)))
     found = places.agg(F.countDistinct("car").alias("cars")).where("cars > 1")
@@ -300,9 +335,11 @@ ANSWERS: Mapping[str, Answer] = {
     "bigbench_diamond": Answer("top", _the_one, _moved),
     "bigbench_linear": Answer("pairs", _sum_counts, _pairs),
     "bigbench_star": Answer("revenue", _sum_counts, _revenue),
-    "communication": Answer("double_3", sum, _communication),
+    "communication": Answer("double_{bolts}", sum, _communication),
     "linear_road": Answer("toll", _union, _tolls),
-    "load_prediction": Answer("sink", _union, _predictions, {"mode": "correct"}),
+    "load_prediction": Answer(
+        "sink", _union, _predictions, {"mode": "correct"}, _one_after_another
+    ),
     "log_processing": Answer("counter", _sum_counts, _log_counts),
     "sentiment": Answer("score", _sum_counts, _sentiment),
     "taxi": Answer(
