@@ -77,7 +77,7 @@ PAGE = """\
 Tuples acked by the fastest topology there is here: `linear` in {language}, a source and a bolt of
 one task each, no payload, one acker, all in one worker, {pending} tuples pending, as fast as it
 goes. Each worker has the hook and Storm's `LoggingMetricsConsumer` (what a user pays: tasks as busy
-as these are measured a twentieth of the time), the same measuring always, Storm's own empty hook
+as these are measured a fortieth of the time), the same measuring always, Storm's own empty hook
 (what Storm asks for any hook), or none (then also with Storm's own multilang serializer). What
 tasks write each interval they write every {interval} s, so that each window has its share of it; by
 default it is 60 s.
