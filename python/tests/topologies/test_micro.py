@@ -55,6 +55,14 @@ def test_topologies_have_their_layout(language: str) -> None:
     assert list(topology.thrift_spouts) == ["source"]
 
 
+@pytest.mark.parametrize("grouping", ["shuffle", "local_or_shuffle", "fields"])
+def test_components_are_joined_as_asked(grouping: str) -> None:
+    topology = build("Test", LINEAR, micro(given={"grouping": grouping}))
+    joined = [how for spec in topology.specs for how in spec.inputs.values()]
+    assert len(joined) == 3
+    assert all(getattr(how, grouping) is not None for how in joined)
+
+
 def test_keys_stay_as_often_as_asked(bench: Callable[..., Any]) -> None:
     assert {key for key, _ in bench(Source, **KEYS).next()} == {0}
     relay = bench(Relay, keys=8, local_share=0.5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from streamparse import Grouping, JavaBolt, JavaSpout, Topology
@@ -13,11 +14,16 @@ from rig.options import Options
 
 #: Package of the components' Java counterparts.
 JAVA = "io.stormcut.topologies"
+GROUPINGS: Mapping[str, Any] = {
+    "shuffle": Grouping.SHUFFLE,
+    "local_or_shuffle": Grouping.LOCAL_OR_SHUFFLE,
+    "fields": Grouping.fields("key"),
+}
 
 
 def build(name: str, layout: Layout, options: Options) -> TopologyType:
     """Return the topology of a layout."""
-    grouping = Grouping.SHUFFLE if options["grouping"] == "shuffle" else Grouping.fields("key")
+    grouping = GROUPINGS[options["grouping"]]
     specs: dict[str, Any] = {}
     for component, tasks in layout.tasks.items():
         inputs = {specs[sender]: grouping for sender in layout.senders(component)}

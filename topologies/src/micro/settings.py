@@ -22,7 +22,9 @@ OWN: Mapping[str, Option] = {
         "python", choice("python", "java"), "java: for rates that Python cannot reach"
     ),
     "grouping": Option(
-        "shuffle", choice("shuffle", "fields"), "fields: by key, so that local.share counts"
+        "shuffle",
+        choice("shuffle", "local_or_shuffle", "fields"),
+        "fields: by key, so that local.share counts",
     ),
     "keys": Option(8, count, "distinct keys; as many as a component has tasks"),
     "local.share": Option(0.5, share, "share of tuples whose key stays the same at the next hop"),
