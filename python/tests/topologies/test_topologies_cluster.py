@@ -59,7 +59,7 @@ def test_a_topology_loses_nothing_and_gives_the_right_answer(
 
 
 def test_the_same_in_java(cluster: LocalCluster) -> None:
-    outcome = run(cluster, "diamond", language="java")
+    outcome = run(cluster, "diamond", language="java", grouping="fields")
     assert outcome.whole
     assert [hop.received for hop in outcome.passages] == [10_000] * 6
 
