@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from hook_overhead import Plan, Worker, acked, interval, started
+from hook_overhead import Plan, Worker, acked, interval, order, started
 from machine import made_by
 
 from stormcut.adapters.bench.workers import CLUSTER_PATIENCE, hold, let_go, processes
@@ -111,7 +111,7 @@ def measure(plan: Plan) -> np.ndarray:
             let_go(worker.topology_id)
             with freezer.around(worker):
                 for pair in range(plan.rounds):
-                    for frozen in (0, 1) if pair % 2 == 0 else (1, 0):
+                    for frozen in order(2, pair):
                         freezer.freeze(bool(frozen))
                         rates[at, pair, frozen] = acked(worker, plan)
                     print(at + 1, pair + 1, rates[at, pair].round(), file=sys.stderr)

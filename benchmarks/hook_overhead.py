@@ -198,19 +198,20 @@ def measure(plan: Plan) -> np.ndarray:
     with LocalCluster.up(name, supervisors=1, slots=slots, config=CLUSTER_PATIENCE) as cluster:
         workers: dict[tuple[int, int], Worker] = {}
         for group in range(plan.groups):
-            for kind in _order(len(kinds), group):
+            for kind in order(len(kinds), group):
                 options = KINDS[kinds[kind]]
                 workers[group, kind] = started(cluster, f"run-{group}-{kind}", options, plan)
             print(f"group {group + 1} of {plan.groups} started", file=sys.stderr)
         for turn in range(plan.rounds):
             for group in range(plan.groups):
-                for kind in _order(len(kinds), turn + group):
+                for kind in order(len(kinds), turn + group):
                     rates[group, turn, kind] = window(workers[group, kind], plan)
                 print(turn + 1, group + 1, rates[group, turn].round(), file=sys.stderr)
     return rates
 
 
-def _order(kinds: int, turn: int) -> Sequence[int]:
+def order(kinds: int, turn: int) -> Sequence[int]:
+    """Return which kind comes when in a turn: forth and back in alternation."""
     return range(kinds) if turn % 2 == 0 else range(kinds)[::-1]
 
 

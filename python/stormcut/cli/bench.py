@@ -194,8 +194,7 @@ def _report(folder: Path, steps: Steps) -> None:
 
     journal = Journal(folder)
     with steps.step("writing the pages"):
-        read = (journal.run, journal.measurements(), journal.placements(), journal.starts())
-        found = [Bench(*read)]
+        found = [Bench(journal.run, journal.measurements(), journal.placements(), journal.starts())]
         write_text(folder / "bench.md", markdown(found))
         write_text(folder / "bench.html", page(found))
     with steps.step("writing cells.parquet"), spark_session("local[2]") as spark:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import click
 from rich.console import Console
@@ -62,11 +62,9 @@ class Steps:
         mark = "[green]✓[/green] " if self._console.is_terminal else f"{self._command}: "
         self._console.print(f"{mark}{title} [dim]({took:.0f} s)[/dim]", soft_wrap=True)
 
-    @contextmanager
-    def turn(self, title: str) -> Iterator[None]:
+    def turn(self, title: str) -> AbstractContextManager[object]:
         """Show ``title`` on a terminal while the body runs, for what is then told by `say`."""
-        with self._console.status(title) if self._console.is_terminal else nullcontext():
-            yield
+        return self._console.status(title) if self._console.is_terminal else nullcontext()
 
     def say(self, line: str) -> None:
         """Print one line beside the steps."""

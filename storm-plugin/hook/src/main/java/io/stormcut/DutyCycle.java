@@ -11,9 +11,9 @@ import java.util.concurrent.ThreadLocalRandom;
  * Measures busy tasks a fortieth of the time, all others always: what Storm does for any hook at
  * every event would cost busy tasks a tenth of their throughput.
  *
- * <p>Every other second, at a random moment lest a rhythm of the task's be met or missed each time, all
- * tasks are measured for a while; those that were busy meanwhile then rest. Both ends of that while
- * come late in the same way when the worker has no CPU, so that no rate is biased by it.
+ * <p>Every other second, at a random moment lest a rhythm of the task's be met or missed each time,
+ * all tasks are measured for a while; those that were busy meanwhile then rest. Both ends of that
+ * while come late in the same way when the worker has no CPU, so that no rate is biased by it.
  */
 final class DutyCycle {
   static final int PERIOD_MS = 2000;
