@@ -150,7 +150,7 @@ def main() -> None:
         seeds=options.seeds,
         verdict=verdict(rows),
         table=table(rows),
-        made=made_by("numba", "scipy", "numpy"),
+        made=made_by("scipy", "numpy"),
     )
     options.output.write_text(text, encoding="utf-8")
 

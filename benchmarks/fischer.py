@@ -250,7 +250,7 @@ def main() -> None:
         verdict=verdict(results),
         tables="\n\n".join(table(name, rows) for name, rows in results.items()),
         longer=longer(results, range(1, 4), options.effort),
-        made=made_by("pymetis", "kahip", "mtkahypar", "numba", "numpy"),
+        made=made_by("pymetis", "kahip", "mtkahypar", "numpy"),
     )
     options.output.write_text(text, encoding="utf-8")
 

@@ -179,7 +179,7 @@ def main() -> None:
         rows="\n".join(rows),
         growth=f'Growth fitted over cells of 0.1 s and more: {fits}. "far" is the share of all '
         "tuples that crosses nodes.",
-        made=made_by("numpy", "numba", "pymetis", "ortools"),
+        made=made_by("numpy", "pymetis", "ortools"),
     )
     if arguments.output:
         arguments.output.write_text(page, encoding="utf-8")

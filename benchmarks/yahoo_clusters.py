@@ -360,7 +360,7 @@ def main() -> None:
         price=RESTART_PRICE,
         remarks=remarks(results),
         topologies=topology_table(results),
-        made=made_by("numpy", "numba", "scipy"),
+        made=made_by("numpy", "scipy"),
     )
     if arguments.output:
         arguments.output.write_text(page, encoding="utf-8")

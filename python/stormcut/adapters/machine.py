@@ -52,6 +52,7 @@ def examine() -> Iterator[Finding]:
     yield _plugin_jars()
     for command, package, purpose in (
         ("lein", "leiningen", "sparse submit builds topology jars with it"),
+        ("c++", "g++", "it compiles the engine's inner loops"),
         ("mvn", "maven", "it builds the plugin and fetches Storm"),
         ("thrift", "thrift-compiler", "the plugin's build generates Java with it"),
         ("redis-server", "redis-server", "two benchmark topologies keep data in it"),

@@ -55,7 +55,7 @@ from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.objective.verify import TOLERANCE
 from stormcut.placement.capacity import CPU, EXECUTORS, Hosts, hosts, scarcest
-from stormcut.placement.caps.kernel import Tree, levels, search
+from stormcut.placement.caps.search import Tree, search
 from stormcut.placement.cut.groups import Groups, fold, sent_between
 from stormcut.placement.fit import fit
 from stormcut.placement.room import Room
@@ -204,7 +204,6 @@ class _Search:
             able.slots[self.nodes],
             np.diff(kind[self.nodes], prepend=-1) == 0,
             cluster.capacity[self.nodes],
-            int(groups.topology.max()) + 1,
         )
 
     def best(self, ratios: Floats, first: bool = False) -> Ints | None:
@@ -219,7 +218,6 @@ class _Search:
         thresholds = bounds + TOLERANCE * np.maximum(1.0, bounds)
         found, plan = search(
             self.tree,
-            levels(self.tree),
             thresholds,
             cluster.least,
             cluster.way,

@@ -1,13 +1,15 @@
-"""Ways to deal a topology's executors to nodes from nothing, compiled."""
+"""Ways to deal a topology's executors to nodes from nothing; bunches.cpp has the loops."""
 
 from __future__ import annotations
 
-import numpy as np
+from stormcut.placement.cut.kernels import MODEL, STATE, Floats, Ints, Model, State
+from stormcut.placement.library import BOOL, FLOATS, INTS, function
 
-from stormcut.placement.cut.kernels import Floats, Ints, Model, State, compiled, put, welcome
+_deal_evenly = function("deal_evenly", MODEL, STATE, INTS, INTS, INTS, FLOATS, result=BOOL)
+_deal_bunches = function("deal_bunches", MODEL, STATE, INTS, INTS, INTS, FLOATS)
+_take_out = function("take_out", MODEL, STATE, INTS, INTS)
 
 
-@compiled
 def deal_evenly(
     model: Model, state: State, members: Ints, missing: Ints, nodes: Ints, shares: Floats
 ) -> bool:
@@ -26,21 +28,9 @@ def deal_evenly(
     bool
         Whether all fitted; if not, some are missing still.
     """
-    for g in members:
-        while missing[g] > 0:
-            best, choice = np.inf, -1
-            for n in nodes:
-                level = (state.counts[g, n] + 1.0) / shares[n]
-                if level < best and welcome(model, state, g, n):
-                    best, choice = level, n
-            if choice < 0:
-                return False
-            put(model, state, g, choice, 1)
-            missing[g] -= 1
-    return True
+    return bool(_deal_evenly(model, state, members, missing, nodes, shares))
 
 
-@compiled
 def deal_bunches(
     model: Model, state: State, members: Ints, missing: Ints, nodes: Ints, weight: Floats
 ) -> None:
@@ -54,44 +44,9 @@ def deal_bunches(
     weight : array of shape (groups,)
         Room that one executor takes; above 0.
     """
-    for n in nodes:
-        while True:
-            best, choice = 0.0, -1
-            for g in members:
-                value = state.traffic[g, n] / weight[g]
-                if missing[g] > 0 and value > best and welcome(model, state, g, n):
-                    best, choice = value, g
-            if choice < 0:
-                choice = _densest(model, state, members, missing, n, weight)
-                if choice < 0:
-                    break
-            put(model, state, choice, n, 1)
-            missing[choice] -= 1
+    _deal_bunches(model, state, members, missing, nodes, weight)
 
 
-@compiled
-def _densest(model, state, members, missing, n, weight):
-    """Return a group of the densest pair that can still be begun on ``n``, -1 if there is none."""
-    best, choice = 0.0, -1
-    for g in members:
-        if missing[g] == 0 or not welcome(model, state, g, n):
-            continue
-        if missing[g] > 1 and model.own[g] > best * weight[g] * weight[g]:
-            best, choice = model.own[g] / (weight[g] * weight[g]), g
-        for e in range(model.starts[g], model.starts[g + 1]):
-            h = model.neighbours[e]
-            if missing[h] == 0 or not welcome(model, state, h, n):
-                continue
-            value = model.rates[e] / (weight[g] * weight[h])
-            if value > best:
-                best, choice = value, g
-    return choice
-
-
-@compiled
 def take_out(model: Model, state: State, members: Ints, nodes: Ints) -> None:
     """Remove all executors of some groups from some nodes."""
-    for g in members:
-        for n in nodes:
-            while state.counts[g, n] > 0:
-                put(model, state, g, n, -1)
+    _take_out(model, state, members, nodes)

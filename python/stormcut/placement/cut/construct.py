@@ -32,8 +32,8 @@ from stormcut.placement.cut.bunches import deal_bunches, deal_evenly, take_out
 from stormcut.placement.cut.contraction import weights
 from stormcut.placement.cut.groups import Groups
 from stormcut.placement.cut.instance import Instance
-from stormcut.placement.cut.kernels import Model, State
-from stormcut.placement.cut.state import model_of, state_of
+from stormcut.placement.cut.kernels import Model, State, state_at
+from stormcut.placement.cut.state import model_of
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -82,7 +82,7 @@ def fill(instance: Instance, rng: np.random.Generator, effort: float = 1.0) -> I
         Executors of each group on each node.
     """
     model = model_of(instance, (1.0, 0.0, 0.0))
-    state = state_of(instance, model, np.zeros(instance.shape, dtype=np.int64))
+    state = state_at(model, np.zeros(instance.shape, dtype=np.int64))
     topologies = _topologies(instance)
     order = _allocate(instance, model, state, topologies)
     if order is None:
@@ -108,7 +108,7 @@ def _densely(
     seed: npt.NDArray[np.uint64],
 ) -> State | None:
     """Place all, each improved before the next comes; return None if some find no room so."""
-    state = state_of(instance, model, np.zeros(instance.shape, dtype=np.int64))
+    state = state_at(model, np.zeros(instance.shape, dtype=np.int64))
     for topology, share in zip(order, steps.tolist(), strict=True):
         if _place(instance, model, state, topology) is None:
             return None
@@ -178,14 +178,16 @@ def _steps(instance: Instance, topologies: list[_Topology]) -> Floats:
     executors = np.array([instance.groups.size[t.members].sum() for t in topologies], np.float64)
     gains = np.array([t.traffic for t in topologies]) / _needs(instance, topologies)
     both = executors / max(executors.sum(), 1.0) + gains / max(gains.sum(), 1e-300)
-    return np.maximum(LEAST_STEPS, STEPS / 2 * max(executors.sum(), LEAST_EXECUTORS) * both)
+    return np.asarray(
+        np.maximum(LEAST_STEPS, STEPS / 2 * max(executors.sum(), LEAST_EXECUTORS) * both)
+    )
 
 
 def _needs(instance: Instance, topologies: list[_Topology]) -> Floats:
     """Return how many of the largest nodes each topology would fill."""
     limits = instance.limits[instance.slots > 0]
     largest = [_shares(limits, t.total).max(initial=0.0) for t in topologies]
-    return 1.0 / np.clip(largest, 1e-9, 1e9)
+    return np.asarray(1.0 / np.clip(largest, 1e-9, 1e9))
 
 
 @dataclass(frozen=True, eq=False)
@@ -388,7 +390,7 @@ def _improved(
     for start, heat in runs:
         at, where = np.nonzero(start)
         times = start[at, where]
-        state = state_of(instance, model, start)
+        state = state_at(model, start)
         group, node = np.repeat(at, times), np.repeat(where, times)
         anneal(model, state, group, node, steps // len(runs), heat * scale, seed)
         best = max(best, state.counts, key=instance.groups.local)
@@ -400,7 +402,7 @@ def _bunched(instance: Instance, model: Model, weight: Floats) -> Ints:
     members = np.arange(len(weight))
     missing = instance.groups.size.copy()
     shares = np.ones(len(instance.slots))
-    state = state_of(instance, model, np.zeros(instance.shape, dtype=np.int64))
+    state = state_at(model, np.zeros(instance.shape, dtype=np.int64))
     nodes = np.arange(len(instance.slots))
     deal_bunches(model, state, members, missing, nodes, weight)
     if not deal_evenly(model, state, members, missing, nodes, shares):

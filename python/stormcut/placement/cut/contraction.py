@@ -1,7 +1,8 @@
-"""Coarser models: executors that exchange much become one, and parts: some nodes alone. Compiled.
+"""Coarser models: executors that exchange much become one, and parts: some nodes alone.
 
 A coarse group stands for equal clusters of executors, so that folded models stay folded: of two
 groups that meet on a node, as many pairs as there are become one group of that size.
+contraction.cpp has the loops that numpy has no function for.
 
 References
 ----------
@@ -15,18 +16,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stormcut.placement.cut.kernels import (
-    Bools,
-    Floats,
-    Ints,
-    Model,
-    compiled,
-    inlined,
-    random_below,
-)
+from stormcut.placement.cut.kernels import MODEL, Floats, Ints, Model, Seed
 from stormcut.placement.cut.state import weights
+from stormcut.placement.library import FLOAT, FLOATS, INT, INT_ROWS, INTS, SEED, function
 
 __all__ = ["Coarse", "coarsen", "expand", "of_nodes", "overlap", "part", "weights"]
+
+_match = function("match", MODEL, FLOATS, INT_ROWS, FLOAT, SEED, INT_ROWS, result=INT)
+_coarse_rates = function("coarse_rates", MODEL, INT_ROWS, INTS, INTS, FLOATS, FLOATS, result=INT)
+_overlap = function("overlap", INT_ROWS, INT_ROWS, INT_ROWS, result=INT)
+_inner_rates = function("inner_rates", MODEL, INTS, INTS, INTS, INTS, FLOATS, result=INT)
+
+#: No restarts are priced in coarse models.
+NO_START = np.zeros((0, 0), dtype=np.int64)
 
 
 class Coarse(NamedTuple):
@@ -41,19 +43,13 @@ class Coarse(NamedTuple):
     cells: Ints
 
 
-@compiled
 def group_weights(model: Model) -> Floats:
     """Return how full one executor of each group makes an average node."""
-    groups, resources = model.load.shape
-    result = np.zeros(groups)
-    for g in range(groups):
-        for r in range(resources):
-            result[g] = max(result[g], model.load[g, r] * model.scale[r])
+    result: Floats = (model.load * model.scale).max(axis=1, initial=0.0)
     return result
 
 
-@compiled
-def coarsen(model: Model, cells: Ints, largest: float, seed: object) -> Coarse:
+def coarsen(model: Model, cells: Ints, largest: float, seed: Seed) -> Coarse:
     """Return a model with heavy pairs of executors of one cell contracted.
 
     Parameters
@@ -62,113 +58,34 @@ def coarsen(model: Model, cells: Ints, largest: float, seed: object) -> Coarse:
         Executors of each group in each cell; pairs are only made within a cell.
     largest : float
         Clusters fill an average node at most by this share.
-    seed : array of uint64, shape (1,)
     """
     remaining = cells.copy()
-    rows = _match(model, remaining, largest, seed)
-    members, coarse_cells = _kinds(rows, remaining)
+    rows = np.empty((np.count_nonzero(cells), 4), dtype=np.int64)
+    pairs = _match(model, group_weights(model), remaining, largest, seed, rows)
+    members, coarse_cells = _kinds(rows[:pairs], remaining)
     return Coarse(_contracted(model, members, coarse_cells), members, coarse_cells)
 
 
-@compiled
-def _match(model, remaining, largest, seed):
-    """Return rows (group, group, cell, pairs); takes them out of ``remaining``."""
-    where = np.nonzero(remaining)
-    count = len(where[0])
-    order = np.arange(count)
-    for i in range(count - 1, 0, -1):
-        j = random_below(seed, i + 1)
-        order[i], order[j] = order[j], order[i]
-    weight = group_weights(model)
-    found = np.zeros((count, 4), dtype=np.int64)
-    size = 0
-    for at in order:
-        g, c = where[0][at], where[1][at]
-        if remaining[g, c] == 0:
-            continue
-        h = _partner(model, weight, remaining, g, c, largest, seed)
-        if h < 0:
-            continue
-        pairs = remaining[g, c] // 2 if g == h else min(remaining[g, c], remaining[h, c])
-        remaining[g, c] -= pairs
-        remaining[h, c] -= pairs
-        found[size, 0], found[size, 1] = min(g, h), max(g, h)
-        found[size, 2], found[size, 3] = c, pairs
-        size += 1
-    return found[:size]
-
-
-@compiled
-def _partner(model, weight, remaining, g, c, largest, seed):
-    """Return the group with most traffic for its weight that ``g`` can be joined with, or -1."""
-    best, choice, ties = 0.0, -1, 0
-    if remaining[g, c] >= 2 and model.own[g] > 0 and 2 * weight[g] <= largest:
-        best, choice, ties = model.own[g] ** 2 / weight[g], g, 1
-    for e in range(model.starts[g], model.starts[g + 1]):
-        h = model.neighbours[e]
-        if remaining[h, c] == 0 or weight[g] + weight[h] > largest:
-            continue
-        value = model.rates[e] * model.rates[e] / weight[h]
-        if value < best or value <= 0.0 or not _alike(model.allowed, g, h):
-            continue
-        ties = ties + 1 if value == best else 1
-        if value > best or random_below(seed, ties) == 0:
-            choice = h
-        best = value
-    return choice
-
-
-@inlined
-def _alike(allowed, g, h):
-    """Return whether two groups may be on the same nodes."""
-    result = True
-    for n in range(allowed.shape[1]):
-        if allowed[g, n] != allowed[h, n]:
-            result = False
-    return result
-
-
-@compiled
-def _kinds(rows, alone):
+def _kinds(rows: Ints, alone: Ints) -> tuple[Ints, Ints]:
     """Return (members, cells) of the coarse groups: equal pairs are one group."""
-    groups, width = alone.shape
-    keys = rows[:, 0] * groups + rows[:, 1]
-    pairs = np.unique(keys)
-    single = np.zeros(groups, dtype=np.int64)
-    count = len(pairs)
-    for g in range(groups):
-        single[g] = -1
-        if alone[g].any():
-            single[g] = count
-            count += 1
-    members = np.full((count, 2), -1)
-    cells = np.zeros((count, width), dtype=np.int64)
-    for k in range(len(pairs)):
-        members[k, 0], members[k, 1] = pairs[k] // groups, pairs[k] % groups
-    for i in range(len(rows)):
-        cells[np.searchsorted(pairs, keys[i]), rows[i, 2]] += rows[i, 3]
-    for g in range(groups):
-        if single[g] >= 0:
-            members[single[g], 0] = g
-            cells[single[g]] = alone[g]
-    return members, cells
+    groups = len(alone)
+    pairs, kind = np.unique(rows[:, 0] * groups + rows[:, 1], return_inverse=True)
+    single = np.flatnonzero(alone.any(axis=1))
+    ends = (
+        np.concatenate((pairs // groups, single)),
+        np.concatenate((pairs % groups, -1 + 0 * single)),
+    )
+    cells = np.zeros((len(pairs) + len(single), alone.shape[1]), dtype=np.int64)
+    np.add.at(cells, (kind, rows[:, 2]), rows[:, 3])
+    cells[len(pairs) :] = alone[single]
+    return np.stack(ends, axis=1), cells
 
 
-@compiled
-def _contracted(model, members, cells):
+def _contracted(model: Model, members: Ints, cells: Ints) -> Model:
     """Return the model of the coarse groups."""
-    count = len(members)
-    starts, neighbours, rates, own = _coarse_rates(model, members)
-    load = np.zeros((count, model.load.shape[1]))
-    topology = np.zeros(count, dtype=np.int64)
-    allowed = np.zeros((count if model.allowed.shape[0] else 0, model.allowed.shape[1]), np.bool_)
-    for k in range(count):
-        topology[k] = model.topology[members[k, 0]]
-        if model.allowed.shape[0]:
-            allowed[k] = model.allowed[members[k, 0]]
-        for g in members[k]:
-            if g >= 0:
-                load[k] += model.load[g]
+    first, second = members.T
+    load = model.load[first] + np.where(second >= 0, 1.0, 0.0)[:, None] * model.load[second]
+    starts, neighbours, rates, own = _rates(model, members)
     return Model(
         cells.sum(axis=1),
         starts,
@@ -179,86 +96,37 @@ def _contracted(model, members, cells):
         model.scale,
         model.bounds,
         model.slots,
-        topology,
+        model.topology[first],
         model.rack,
-        allowed,
-        np.zeros((0, 0), dtype=np.int64),
+        model.allowed[first] if len(model.allowed) else model.allowed,
+        NO_START,
         model.prices,
     )
 
 
-@compiled
-def _coarse_rates(model, members):
+def _rates(model: Model, members: Ints) -> tuple[Ints, Ints, Floats, Floats]:
     """Return rows of the traffic between clusters, and that between two of the same kind."""
-    groups, count = len(model.size), len(members)
-    first, holders = _holders(groups, members)
-    starts, own = np.zeros(count + 1, dtype=np.int64), np.zeros(count)
-    total = np.zeros(count)
-    touched = np.zeros(count, dtype=np.int64)
-    size = 0
-    neighbours, rates = np.zeros(64, dtype=np.int64), np.zeros(64)
-    for k in range(count):
-        found = 0
-        for g in members[k]:
-            if g < 0:
-                continue
-            for e in range(model.starts[g] - 1, model.starts[g + 1]):
-                own_rate = e < model.starts[g]
-                h = g if own_rate else model.neighbours[e]
-                rate = model.own[g] if own_rate else model.rates[e]
-                if rate == 0.0:
-                    continue
-                for at in range(first[h], first[h + 1]):
-                    other = holders[at]
-                    if total[other] == 0.0:
-                        touched[found] = other
-                        found += 1
-                    total[other] += rate
-        own[k] = total[k]
-        if size + found > len(neighbours):
-            room = max(2 * len(neighbours), size + found)
-            neighbours = np.append(neighbours, np.zeros(room, dtype=np.int64))
-            rates = np.append(rates, np.zeros(room))
-        for other in np.sort(touched[:found]):
-            if other != k:
-                neighbours[size], rates[size] = other, total[other]
-                size += 1
-            total[other] = 0.0
-        starts[k + 1] = size
+    count = len(members)
+    starts, own = np.empty(count + 1, dtype=np.int64), np.empty(count)
+    # As many entries as there can be: clusters of a group times those of its neighbours.
+    holding = np.bincount(members[members >= 0], minlength=len(model.own))
+    reach = np.concatenate(([0], np.cumsum(holding[model.neighbours])))
+    reached = holding + reach[model.starts[1:]] - reach[model.starts[:-1]]
+    most = min(int(holding @ reached), count * count)
+    neighbours, rates = np.empty(most, dtype=np.int64), np.empty(most)
+    size = _coarse_rates(model, members, starts, neighbours, rates, own)
     return starts, neighbours[:size].copy(), rates[:size].copy(), own
 
 
-@compiled
-def _holders(groups, members):
-    """Return for each group the coarse groups with it (twice if twice), in compressed rows."""
-    first = np.zeros(groups + 1, dtype=np.int64)
-    for k in range(len(members)):
-        for g in members[k]:
-            if g >= 0:
-                first[g + 1] += 1
-    first = np.cumsum(first)
-    at = first[:-1].copy()
-    holders = np.zeros(first[-1], dtype=np.int64)
-    for k in range(len(members)):
-        for g in members[k]:
-            if g >= 0:
-                holders[at[g]] = k
-                at[g] += 1
-    return first, holders
-
-
-@compiled
 def expand(members: Ints, counts: Ints, groups: int) -> Ints:
     """Return the counts of the finer groups, shape (groups, nodes)."""
     result = np.zeros((groups, counts.shape[1]), dtype=np.int64)
-    for k in range(len(members)):
-        for g in members[k]:
-            if g >= 0:
-                result[g] += counts[k]
+    for member in members.T:
+        there = member >= 0
+        np.add.at(result, member[there], counts[there])
     return result
 
 
-@compiled
 def overlap(one: Ints, other: Ints) -> tuple[Ints, Ints]:
     """Divide executors by the node that they have in two placements.
 
@@ -276,76 +144,33 @@ def overlap(one: Ints, other: Ints) -> tuple[Ints, Ints]:
         Node of each cell in the first placement.
     """
     groups, nodes = one.shape
-    rows = _overlap(one, other)
-    cell = np.full((nodes, nodes), -1)
-    home = np.zeros(nodes * nodes, dtype=np.int64)
-    count = 0
-    for i in range(len(rows)):
-        if cell[rows[i, 1], rows[i, 2]] < 0:
-            cell[rows[i, 1], rows[i, 2]] = count
-            home[count] = rows[i, 1]
-            count += 1
-    cells = np.zeros((groups, count), dtype=np.int64)
-    for i in range(len(rows)):
-        cells[rows[i, 0], cell[rows[i, 1], rows[i, 2]]] += rows[i, 3]
-    return cells, home[:count].copy()
+    rows = np.empty((np.count_nonzero(one) + np.count_nonzero(other), 4), dtype=np.int64)
+    group, here, there, executors = rows[: _overlap(one, other, rows)].T
+    pairs, first, cell = np.unique(here * nodes + there, return_index=True, return_inverse=True)
+    # Cells are numbered as they are met.
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    cells = np.zeros((groups, len(pairs)), dtype=np.int64)
+    np.add.at(cells, (group, rank[cell]), executors)
+    return cells, pairs[order] // nodes
 
 
-@compiled
-def _overlap(one, other):
-    """Return rows (group, node in one, node in other, executors)."""
-    groups, nodes = one.shape
-    rows = np.zeros((np.count_nonzero(one) + np.count_nonzero(other), 4), dtype=np.int64)
-    size = 0
-    for g in range(groups):
-        b = 0
-        spare = other[g, 0] - min(one[g, 0], other[g, 0])
-        for a in range(nodes):
-            both = min(one[g, a], other[g, a])
-            left = one[g, a] - both
-            if both:
-                rows[size, 0], rows[size, 1], rows[size, 2], rows[size, 3] = g, a, a, both
-                size += 1
-            while left:
-                while spare == 0:
-                    b += 1
-                    spare = other[g, b] - min(one[g, b], other[g, b])
-                pairs = min(left, spare)
-                rows[size, 0], rows[size, 1], rows[size, 2], rows[size, 3] = g, a, b, pairs
-                size += 1
-                left -= pairs
-                spare -= pairs
-    return rows[:size]
-
-
-@compiled
 def of_nodes(cells: Ints, nodes: Ints, count: int) -> Ints:
     """Return counts per node, shape (groups, count), of cells that lie on these nodes."""
-    counts = np.zeros((cells.shape[0], count), dtype=np.int64)
-    for g in range(cells.shape[0]):
-        for c in range(cells.shape[1]):
-            counts[g, nodes[c]] += cells[g, c]
-    return counts
+    counts = np.zeros((count, len(cells)), dtype=np.int64)
+    np.add.at(counts, nodes, cells.T)
+    return np.ascontiguousarray(counts.T)
 
 
-@compiled
 def part(model: Model, counts: Ints, nodes: Ints) -> tuple[Model, Ints, Ints]:
     """Return the model of some nodes with what they hold, its groups, and its counts."""
-    groups = counts.shape[0]
-    position = np.full(groups, -1)
-    size = 0
-    for g in range(groups):
-        for n in nodes:
-            if counts[g, n] or (model.start.shape[0] and model.start[g, n]):
-                position[g] = size
-        if position[g] >= 0:
-            size += 1
-    chosen = np.nonzero(position >= 0)[0]
-    inside = np.zeros((size, len(nodes)), dtype=np.int64)
-    for k in range(size):
-        for i in range(len(nodes)):
-            inside[k, i] = counts[chosen[k], nodes[i]]
-    starts, neighbours, rates = _inner_rates(model, chosen, position)
+    held = counts[:, nodes].any(axis=1)
+    if len(model.start):
+        held |= model.start[:, nodes].any(axis=1)
+    chosen = np.flatnonzero(held)
+    inside = counts[np.ix_(chosen, nodes)]
+    starts, neighbours, rates = _inside(model, chosen)
     result = Model(
         inside.sum(axis=1),
         starts,
@@ -358,39 +183,19 @@ def part(model: Model, counts: Ints, nodes: Ints) -> tuple[Model, Ints, Ints]:
         model.slots[nodes],
         model.topology[chosen],
         model.rack[nodes],
-        _rows_and_columns(model.allowed, chosen, nodes),
-        _rows_and_columns(model.start, chosen, nodes),
+        model.allowed[np.ix_(chosen, nodes)] if len(model.allowed) else model.allowed,
+        model.start[np.ix_(chosen, nodes)] if len(model.start) else model.start,
         model.prices,
     )
     return result, chosen, inside
 
 
-@compiled
-def _inner_rates(model, chosen, position):
-    """Return rows of the traffic among chosen groups, which are at these positions (-1: not)."""
-    starts = np.zeros(len(chosen) + 1, dtype=np.int64)
-    for k in range(len(chosen)):
-        starts[k + 1] = starts[k]
-        for e in range(model.starts[chosen[k]], model.starts[chosen[k] + 1]):
-            starts[k + 1] += position[model.neighbours[e]] >= 0
-    neighbours, rates = np.zeros(starts[-1], dtype=np.int64), np.zeros(starts[-1])
-    at = 0
-    for g in chosen:
-        for e in range(model.starts[g], model.starts[g + 1]):
-            if position[model.neighbours[e]] >= 0:
-                neighbours[at] = position[model.neighbours[e]]
-                rates[at] = model.rates[e]
-                at += 1
-    return starts, neighbours, rates
-
-
-@compiled
-def _rows_and_columns(matrix: Bools, rows: Ints, columns: Ints) -> Bools:
-    """Return some rows and columns of a matrix, none of an empty one."""
-    if matrix.shape[0] == 0:
-        return matrix
-    result = np.zeros((len(rows), len(columns)), dtype=matrix.dtype)
-    for i in range(len(rows)):
-        for j in range(len(columns)):
-            result[i, j] = matrix[rows[i], columns[j]]
-    return result
+def _inside(model: Model, chosen: Ints) -> tuple[Ints, Ints, Floats]:
+    """Return rows of the traffic among chosen groups."""
+    position = np.full(len(model.own), -1)
+    position[chosen] = np.arange(len(chosen))
+    starts = np.empty(len(chosen) + 1, dtype=np.int64)
+    most = int((model.starts[chosen + 1] - model.starts[chosen]).sum())
+    neighbours, rates = np.empty(most, dtype=np.int64), np.empty(most)
+    size = _inner_rates(model, chosen, position, starts, neighbours, rates)
+    return starts, neighbours[:size].copy(), rates[:size].copy()

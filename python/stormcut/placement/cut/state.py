@@ -7,7 +7,7 @@ from scipy.sparse import coo_array
 
 from stormcut.placement.capacity import EXECUTORS
 from stormcut.placement.cut.instance import Instance
-from stormcut.placement.cut.kernels import Floats, Ints, Model, State, state_at
+from stormcut.placement.cut.kernels import Floats, Model
 
 Prices = tuple[float, float, float]
 
@@ -48,12 +48,6 @@ def model_of(instance: Instance, prices: Prices) -> Model:
     )
 
 
-def state_of(instance: Instance, model: Model, counts: Ints) -> State:
-    """Return the state of a placement given by its counts, which are copied."""
-    state: State = state_at(model, np.array(counts, dtype=np.int64, order="C"))
-    return state
-
-
 def scale(instance: Instance) -> Floats:
     """Return the share of an average usable node that a unit of each load takes, (resources,).
 
@@ -66,7 +60,7 @@ def scale(instance: Instance) -> Floats:
     result = np.divide(len(usable), offered, out=np.zeros(len(offered)), where=limited)
     even = len(usable) / max(1.0, float(instance.load[:, EXECUTORS] @ instance.groups.size))
     result[EXECUTORS] = max(result[EXECUTORS], even / 4)
-    return result
+    return np.asarray(result)
 
 
 def weights(instance: Instance) -> Floats:

@@ -1,0 +1,193 @@
+// Makes room for executors that fit nowhere: others are ejected; see settling.py.
+#include <vector>
+
+#include "model.h"
+
+namespace {
+
+constexpr Int ANYWHERE = 2;  // as in filling.cpp
+
+// Insertions tried for each executor, and for as many more as if there were 50 more.
+constexpr Int TRIES = 20;
+
+// Groups on nodes that are looked at, at most, by all insertions together.
+constexpr double LOOKS = 2e8;
+
+// Random moves after each ejection.
+constexpr Int SHUFFLES = 3;
+
+class Settling {
+ public:
+  Settling(const Model& model, const State& state, Row<double> weight, Seed seed)
+      : model(model),
+        state(state),
+        weight(weight),
+        seed(seed),
+        missing(model.groups()),
+        out(model.groups(), 0),
+        penalty(model.groups(), 1.0) {
+    for (Int g = 0; g < model.groups(); g++) missing[g] = model.size[g] - state.counts[g].sum();
+  }
+
+  void run() {
+    const Int cells = state.counts.rows * state.counts.columns;
+    const Int tries = std::min<Int>(TRIES * (model.size.sum() + 50), Int(LOOKS / cells));
+    for (Int i = 0; i < tries; i++) {
+      const Int g = hardest();
+      if (g < 0) break;
+      Int n = best_node(model, state, g, ANYWHERE, seed);
+      const bool fits = n >= 0;
+      if (!fits) {
+        penalty[g] += 1.0;
+        n = make_way(g);
+        if (n < 0) break;
+      }
+      put(model, state, g, n, 1);
+      if (!fits) shuffle();
+      missing[g]--;
+    }
+  }
+
+ private:
+  // The missing group that is hardest to insert, -1 if none is missing.
+  Int hardest() const {
+    double best = -1.0;
+    Int choice = -1;
+    for (Int g = 0; g < model.groups(); g++)
+      if (missing[g] > 0 && penalty[g] * weight[g] > best) {
+        best = penalty[g] * weight[g];
+        choice = g;
+      }
+    return choice;
+  }
+
+  // Ejects what is cheapest so that `g` fits; returns on which node, -1 if it fits on none.
+  Int make_way(Int g) {
+    double best = INFINITE;
+    Int choice = -1, ties = 0;
+    for (Int n = 0; n < model.nodes(); n++) {
+      const double price = ejected(g, n);
+      for (Int h = 0; h < model.groups(); h++)
+        for (Int i = 0; i < out[h]; i++) put(model, state, h, n, 1);
+      if (price > best || price == INFINITE) continue;
+      ties = price == best ? ties + 1 : 1;
+      if (price < best || random_below(seed, ties) == 0) choice = n;
+      best = price;
+    }
+    if (choice < 0) return -1;
+    ejected(g, choice);
+    for (Int h = 0; h < model.groups(); h++) missing[h] += out[h];
+    return choice;
+  }
+
+  void eject(Int h, Int n) {
+    put(model, state, h, n, -1);
+    out[h]++;
+  }
+
+  // Takes executors off `n` until `g` fits, and returns their penalties; `out` counts them.
+  // Infinite, and nothing is ejected, if `g` can never be there.
+  double ejected(Int g, Int n) {
+    std::fill(out.begin(), out.end(), 0);
+    if (!model.may_be(g, n)) return INFINITE;
+    for (Int r = 0; r < model.resources(); r++)
+      if (model.load(g, r) > model.bounds(n, r)) return INFINITE;
+    double price = 0.0;
+    if (state.held(n, model.topology[g]) == 0 && state.tenants[n] >= model.slots[n])
+      price += evict(n);
+    while (!welcome(model, state, g, n)) {
+      const Int h = most_relief(g, n);
+      if (h < 0) {  // only rounding stands in the way
+        restore(n);
+        return INFINITE;
+      }
+      eject(h, n);
+      price += penalty[h];
+    }
+    return price - taken_back(g, n);
+  }
+
+  void restore(Int n) {
+    for (Int h = 0; h < model.groups(); h++)
+      for (; out[h] > 0; out[h]--) put(model, state, h, n, 1);
+  }
+
+  // Takes the topology off `n` whose executors there have the least penalties; returns these.
+  double evict(Int n) {
+    std::vector<double> prices(state.held.columns, 0.0);
+    for (Int h = 0; h < model.groups(); h++)
+      prices[model.topology[h]] += state.counts(h, n) * penalty[h];
+    double best = INFINITE;
+    Int choice = -1, ties = 0;
+    for (Int t = 0; t < state.held.columns; t++) {
+      if (state.held(n, t) == 0 || prices[t] > best) continue;
+      ties = prices[t] == best ? ties + 1 : 1;
+      if (prices[t] < best || random_below(seed, ties) == 0) choice = t;
+      best = prices[t];
+    }
+    for (Int h = 0; h < model.groups(); h++)
+      while (model.topology[h] == choice && state.counts(h, n) > 0) eject(h, n);
+    return best;
+  }
+
+  // The group on `n` that frees most of what `g` lacks for its penalty.
+  Int most_relief(Int g, Int n) {
+    double best = -1.0;
+    Int choice = -1, ties = 0;
+    for (Int h = 0; h < model.groups(); h++) {
+      if (state.counts(h, n) == 0) continue;
+      double relief = 0.0;
+      for (Int r = 0; r < model.resources(); r++) {
+        const double lacking = state.used(n, r) + model.load(g, r) - model.bounds(n, r);
+        if (lacking > 0) relief += std::min(1.0, model.load(h, r) / lacking);
+      }
+      relief /= penalty[h];
+      if (relief < best) continue;
+      ties = relief == best ? ties + 1 : 1;
+      if (relief > best || random_below(seed, ties) == 0) choice = h;
+      best = relief;
+    }
+    return choice;
+  }
+
+  // Puts back what was ejected for nothing; returns its penalties.
+  double taken_back(Int g, Int n) {
+    double result = 0.0;
+    put(model, state, g, n, 1);
+    for (Int h = 0; h < model.groups(); h++)
+      while (out[h] > 0 && welcome(model, state, h, n)) {
+        put(model, state, h, n, 1);
+        out[h]--;
+        result += penalty[h];
+      }
+    put(model, state, g, n, -1);
+    return result;
+  }
+
+  // Moves a few random executors to random nodes where they fit.
+  void shuffle() {
+    for (Int i = 0; i < SHUFFLES; i++) {
+      const Int g = random_below(seed, model.groups());
+      const Int a = random_below(seed, model.nodes());
+      const Int b = random_below(seed, model.nodes());
+      if (a != b && state.counts(g, a) > 0 && welcome(model, state, g, b))
+        move(model, state, g, a, b);
+    }
+  }
+
+  const Model& model;
+  const State& state;
+  Row<double> weight;
+  Seed seed;
+  // Executors of each group that are nowhere; those just ejected; how dear they are to eject.
+  std::vector<Int> missing, out;
+  std::vector<double> penalty;
+};
+
+}  // namespace
+
+extern "C" void settled(
+    const Model& model, const State& state, Row<double> weight, Seed seed) {
+  complete(model, state);
+  Settling(model, state, weight, seed).run();
+}
