@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Collection
-from contextlib import ExitStack
+from collections.abc import Collection, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -79,9 +79,10 @@ def run(settings: Settings, steps: Steps, keep: bool) -> Loop:
                 keep=keep,
             )
         )
-        _submit(settings, cluster, steps)
+        # Now, while the cores are free.
         with steps.step("starting Spark"):
             cleanup.enter_context(spark_session("local[2]"))
+        _submit(settings, cluster, steps)
         before, profile = _measure(settings, cluster, steps, "Storm's default")
         brain = start_brain(cluster, steps, cleanup, keep)
         switch = _place_anew(cluster, brain, profile, steps)
@@ -164,7 +165,8 @@ def _measure(
     _watch(HOOK_INTERVAL_S + 1, steps, "waiting for the last metrics lines")
     if cluster.nimbus.topology(TOPOLOGY).workers != info.workers:
         raise StormcutError(f"Nimbus moved executors during the measurement under {label}")
-    with steps.step("profiling the metrics logs with Spark") as update:
+    title = "profiling the metrics logs with Spark; the topology pauses meanwhile"
+    with steps.step(title) as update, _paused(cluster.nimbus):
         result = profile_logs(
             cluster.log_folders,
             cluster.folder / "profile",
@@ -180,6 +182,17 @@ def _measure(
         raise StormcutError(f"executors without a measurement: {missing}; try a longer --seconds")
     profile = result.profiles[info.id]
     return Phase(label, measured, _placed(info), flows(profile.traffic)), profile
+
+
+@contextmanager
+def _paused(nimbus: Nimbus) -> Iterator[None]:
+    """Have the topology's spouts emit nothing until the block ends: it leaves the cores to others.
+
+    Workers stay, and so does the placement.
+    """
+    nimbus.deactivate(TOPOLOGY)
+    yield
+    nimbus.activate(TOPOLOGY)
 
 
 def _placed(info: TopologyInfo) -> tuple[PlacedExecutor, ...]:

@@ -55,7 +55,7 @@ def start_brain(cluster: LocalCluster, steps: Steps, cleanup: ExitStack, keep: b
     from stormcut.adapters.waiting import Watch, wait_until
 
     log = cluster.folder / "brain" / "logs" / "brain.log"
-    log.parent.mkdir(parents=True)
+    log.parent.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "stormcut.cli.main", "brain"]
     environment = os.environ | cluster.environment() | {"STORMCUT_CLUSTER": str(cluster.folder)}
     with steps.step("starting the brain"), log.open("wb") as output:
