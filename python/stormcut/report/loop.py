@@ -207,14 +207,12 @@ def agreement(loop: Loop) -> str:
     """Return what was predicted, what was measured, and how well they agree."""
     verdict = "agree" if loop.agrees else "do NOT agree"
     worst = max(drop.difference for drop in loop.drops)
-    parts = " and ".join(
-        f"{-100 * drop.predicted:+.1f} % of the {drop.unit} between nodes "
-        f"(measured {-100 * drop.measured:+.1f} %)"
-        for drop in loop.drops
-    )
+    predicted = " and ".join(f"{-100 * d.predicted + 0.0:+.1f} % {d.unit}" for d in loop.drops)
+    measured = " and ".join(f"{-100 * d.measured + 0.0:+.1f} %" for d in loop.drops)
     return (
-        f"Predicted from the first window, for each that is sent: {parts}. The two {verdict}: they "
-        f"differ by {100 * worst:.1f} % of the predicted drop (limit {100 * AGREEMENT:.0f} %)."
+        f"Predicted from the first window: {predicted} between nodes, of all that is sent; "
+        f"measured: {measured}. The two {verdict}: they differ by {100 * worst:.1f} % of the "
+        f"predicted drop (limit {100 * AGREEMENT:.0f} %)."
     )
 
 
@@ -255,7 +253,8 @@ def page(loop: Loop) -> str:
         title="stormcut: one turn of the loop",
         lead="A topology measured under Storm's default scheduler, placed anew by its measured "
         "traffic while it ran, and measured again.",
-        headline=headline(loop),
+        # A number and its % stay together on a phone.
+        headline=headline(loop).replace(" %", "\N{NO-BREAK SPACE}%"),
         header=("", loop.before.label, loop.after.label, "change"),
         rows=rows(loop),
         agreement=agreement(loop),

