@@ -135,7 +135,8 @@ def open_client(servers: str, credentials: Credentials) -> KazooClient:
         wait_until(lambda: client.connected, CONNECT_SECONDS, "ZooKeeper answers", poll_s=0.05)
     except TimedOut as error:
         close_client(client)
-        raise InvalidInput(f"{error}; is it running there?", servers) from error
+        what = f"no ZooKeeper answers within {CONNECT_SECONDS:g} s; is it running there?"
+        raise InvalidInput(what, servers) from error
     return client
 
 
