@@ -31,8 +31,8 @@ from stormcut.adapters.bench.workers import (
     processes,
 )
 from stormcut.adapters.local_cluster import LocalCluster
-from stormcut.adapters.nimbus import wait_until
 from stormcut.adapters.sparse_submit import submit
+from stormcut.adapters.waiting import wait_until
 
 Options = Mapping[str, object]
 

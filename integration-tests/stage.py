@@ -14,8 +14,9 @@ from typing import IO, ClassVar, Generic, TypeVar
 from stormcut.adapters import home
 from stormcut.adapters.docker_cluster import VIRTUALENV, DockerCluster
 from stormcut.adapters.local_cluster import LocalCluster
-from stormcut.adapters.nimbus import Nimbus, wait_until
+from stormcut.adapters.nimbus import Nimbus
 from stormcut.adapters.sparse_submit import submit
+from stormcut.adapters.waiting import wait_until
 
 TOPOLOGIES = ("alpha", "beta")
 
@@ -59,7 +60,6 @@ class Stage(Generic[C]):
             environment={},
             virtualenv=Path(sys.prefix),
             work_folder=self.cluster.folder / "sparse" / name,
-            timeout=self.patience_s,
             workers_virtualenv=self.workers_virtualenv,
         )
 

@@ -13,7 +13,7 @@ import pytest
 from stage import DEFAULT_SIGNAL
 
 from stormcut.adapters.docker_cluster.engine import containers_of, engine, networks_of
-from stormcut.adapters.nimbus import wait_until
+from stormcut.adapters.waiting import wait_until
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
 

@@ -12,9 +12,9 @@ import pytest
 
 from stormcut.adapters import home
 from stormcut.adapters.local_cluster import LocalCluster
-from stormcut.adapters.nimbus import wait_until
 from stormcut.adapters.spark import profile_logs
 from stormcut.adapters.sparse_submit import submit
+from stormcut.adapters.waiting import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from stage import DockerStage
 
-from stormcut.adapters.nimbus import wait_until
 from stormcut.adapters.spark import profile_logs
+from stormcut.adapters.waiting import wait_until
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
 

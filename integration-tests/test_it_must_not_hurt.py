@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 from stage import TOPOLOGIES, Stage, read_until
 
-from stormcut.adapters.nimbus import wait_until
+from stormcut.adapters.waiting import wait_until
 from stormcut.adapters.zookeeper import StormcutNodes, connected, read_auth_file
 
 pytestmark = pytest.mark.cluster

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,6 +52,21 @@ def checkout() -> Path | None:
         if (folder / "pyproject.toml").is_file() and (folder / "python" / "stormcut").is_dir():
             return folder
     return None
+
+
+def logs_folder(name: str) -> Path:
+    """Make and return ``<home>/logs/<name>-<local time>``, for logs to keep."""
+    folder = home() / "logs" / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def move_logs(cluster: Path, name: str) -> Path:
+    """Move a cluster's ``*/logs`` to a `logs_folder` and return that."""
+    kept = logs_folder(name)
+    for logs in sorted(cluster.glob("*/logs")):
+        logs.rename(kept / logs.parent.name)
+    return kept
 
 
 def storm_lib() -> Path:

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
-from stormcut.model.errors import InvalidInput, StormcutError
-
-T = TypeVar("T")
+from stormcut.adapters.waiting import NotYet, Watch, wait_until
+from stormcut.model.errors import InvalidInput
 
 #: Storm's name for the window that covers a worker's whole life.
 ALL_TIME = ":all-time"
 
 
-class NimbusUnavailable(StormcutError):
+class NimbusUnavailable(NotYet):
     """Nimbus did not answer, or not in time."""
-
-
-class TimedOut(StormcutError):
-    """A condition did not come true in the time given."""
 
 
 @dataclass(frozen=True)
@@ -189,19 +183,21 @@ class Nimbus:
 
         self._call("killTopologyWithOpts", name, KillOptions(wait_secs=wait_secs))
 
-    def end_topology(self, name: str, timeout_s: float = 60.0) -> None:
+    def end_topology(self, name: str, patience_s: float = 60.0, watch: Watch | None = None) -> None:
         """Kill a topology and wait until it is gone.
 
         Raises
         ------
         TimedOut
-            It is still there after ``timeout_s`` seconds.
+            It is still there after ``patience_s`` seconds: see `wait_until`.
         """
         self.kill_topology(name)
         wait_until(
             lambda: all(each.name != name for each in self.cluster().topologies),
-            timeout_s,
+            patience_s,
             f"topology {name} is gone",
+            # What its executors count tells nothing of its end.
+            watch=watch and replace(watch, moves=tuple),
         )
 
     def rebalance(self, name: str, wait_secs: int = 0) -> None:
@@ -272,33 +268,3 @@ def _mean(
         mean * weights.get(stream, 0) for stream, mean in averages.get(ALL_TIME, {}).items()
     )
     return sum(weighted) / total
-
-
-def wait_until(
-    condition: Callable[[], T | None], timeout_s: float, what: str, poll_s: float = 0.25
-) -> T:
-    """Return the first true value of ``condition``; a Nimbus out of reach counts as not yet.
-
-    Parameters
-    ----------
-    what : str
-        What is waited for, for the message: "topology taxi is gone".
-
-    Raises
-    ------
-    TimedOut
-        It did not come true within ``timeout_s`` seconds.
-    """
-    deadline = time.monotonic() + timeout_s
-    cause = ""
-    while True:
-        try:
-            value = condition()
-            if value:
-                return value
-            cause = ""
-        except NimbusUnavailable as error:
-            cause = f" ({error})"
-        if time.monotonic() > deadline:
-            raise TimedOut(f"not within {timeout_s:g} s: {what}{cause}")
-        time.sleep(poll_s)

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from stormcut.adapters.nimbus import wait_until
+from stormcut.adapters.waiting import Watch, wait_until
 from stormcut.model.errors import InvalidInput, StormcutError
 
+#: Of served time.
 START_S = 20.0
 
 
@@ -54,7 +55,12 @@ def redis_server(host: str = "127.0.0.1", port: int | None = None) -> Iterator[s
             start_new_session=True,
         )
         try:
-            wait_until(lambda: _answers(process, host, port), START_S, "the Redis server answers")
+            wait_until(
+                lambda: _answers(process, host, port),
+                START_S,
+                "the Redis server answers",
+                watch=Watch(processes=lambda: [process.pid]),
+            )
             yield f"{password}@{host}:{port}"
         finally:
             process.terminate()

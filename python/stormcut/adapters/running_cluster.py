@@ -8,7 +8,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from stormcut.adapters import last_words
 from stormcut.adapters.nimbus import Nimbus
+from stormcut.adapters.waiting import Watch
+
+#: What accepts a connection at once may still be slow to answer, where all share one machine.
+NIMBUS_TIMEOUT_S = 60.0
 
 
 class RunningCluster(ABC):
@@ -44,14 +49,45 @@ class RunningCluster(ABC):
     def log_folders(self) -> tuple[Path, ...]:
         """Each supervisor's ``workers-artifacts``: what `stormcut profile` reads."""
 
+    @property
     @abstractmethod
-    def end(self) -> None:
-        """End the cluster and remove what it wrote."""
+    def nimbus_log(self) -> Path:
+        """The file that Nimbus writes its log to."""
+
+    @abstractmethod
+    def pids(self) -> list[int]:
+        """Return the ids of all of the cluster's processes that this machine can see."""
+
+    @abstractmethod
+    def end(self, keep_logs: bool = False) -> Path | None:
+        """End the cluster and remove what it wrote; return where the logs are, if they are kept."""
 
     @property
     def nimbus(self) -> Nimbus:
         """A client of the cluster's Nimbus."""
-        return Nimbus.at(self.nimbus_address)
+        return Nimbus.at(self.nimbus_address, NIMBUS_TIMEOUT_S)
+
+    def watch(self, name: str) -> Watch:
+        """Return what to look at while waiting for a topology that was submitted.
+
+        Counts executors: those with a slot, with a heartbeat, that emitted, sources that acked.
+        """
+
+        def moves() -> tuple[int, ...]:
+            executors = self.nimbus.topology(name).executors
+            return (
+                len(executors),
+                sum(each.uptime_s > 0 for each in executors),
+                sum(each.emitted > 0 for each in executors),
+                sum(each.is_spout and each.acked > 0 for each in executors),
+            )
+
+        return Watch(moves, self.pids, lambda: self.last_words(name))
+
+    def last_words(self, name: str) -> str:
+        """Return what a topology's workers and Nimbus said last."""
+        workers = last_words.of_workers(self.log_folders, f"{name}-[0-9]*-[0-9]*")
+        return f"{workers}; {last_words.of_nimbus(self.nimbus_log)}"
 
     def environment(self) -> dict[str, str]:
         """Return the variables that point stormcut's other commands at this cluster."""

@@ -10,12 +10,19 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
+
+from stormcut.adapters.waiting import Watch, wait_until
 from stormcut.model.errors import InvalidInput, StormcutError
 
-#: How long Nimbus may take to answer one call; streamparse's own 7 s are short on a busy machine.
-NIMBUS_TIMEOUT_MS = 30_000
+#: How long Nimbus may take to answer one call: whoever waits for the whole gives up earlier.
+NIMBUS_TIMEOUT_MS = 3_600_000
+
+#: Served time without any work done by the submission after which it is given up: Nimbus hangs.
+IDLE_S = 60.0
 
 #: What builds and checks leave in a project; a private copy starts without.
 BUILD_FOLDERS = ("_build", "_resources", "logs", "java", "__pycache__", ".*")
@@ -23,7 +30,7 @@ BUILD_FOLDERS = ("_build", "_resources", "logs", "java", "__pycache__", ".*")
 #: What streamparse, Leiningen and Storm say, and what it means to the user.
 KNOWN_FAILURES = (
     (r"Could not connect to", "Nimbus does not answer; is the cluster up?"),
-    (r"timed out|TSocket read 0 bytes", "Nimbus did not answer in time"),
+    (r"timed out|TSocket read 0 bytes", "Nimbus did not answer"),
     (r"AlreadyAliveException", "a topology of this name is running; kill it first"),
     (
         r"is an invalid name for a Storm topology",
@@ -42,7 +49,7 @@ def submit(
     environment: Mapping[str, str],
     virtualenv: Path,
     work_folder: Path,
-    timeout: float = 120.0,
+    patience_s: float = IDLE_S,
     jar: Path | None = None,
     workers_virtualenv: Path | None = None,
 ) -> None:
@@ -71,8 +78,8 @@ def submit(
         Python environment with streamparse.
     work_folder : Path
         Where the private copy is made.
-    timeout : float
-        Seconds until the submission is given up.
+    patience_s : float
+        Seconds without any work done until the submission is given up.
     jar : Path, optional
         The topology's jar, if its components are in Java; else one is made of `src/`.
     workers_virtualenv : Path, optional
@@ -97,7 +104,7 @@ def submit(
             command += ["--local_jar_path", str(jar)]
         for key, value in options.items():
             command += ["-o", f"{key}={json.dumps(value)}"]
-        code, output = _run(command, copy, _environment(environment), timeout)
+        code, output = _run(command, copy, _environment(environment), patience_s)
     if code != 0:
         raise StormcutError(f"topology {name} was not submitted to {nimbus}: {_reason(output)}")
 
@@ -151,29 +158,46 @@ def _environment(additions: Mapping[str, str]) -> dict[str, str]:
 
 
 def _run(
-    command: list[str], folder: Path, environment: Mapping[str, str], timeout: float
+    command: list[str], folder: Path, environment: Mapping[str, str], patience_s: float
 ) -> tuple[int, str]:
-    """Run a command in a process group of its own, ended as a whole when time is up."""
-    process = subprocess.Popen(
-        command,
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    )
-    try:
-        output, _ = process.communicate(timeout=timeout)
-    except BaseException as error:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        if isinstance(error, subprocess.TimeoutExpired):
-            raise StormcutError(f"sparse submit gave no result within {timeout:g} s") from None
-        raise
-    return process.returncode, output
+    """Run a command in a process group of its own, ended as a whole when it is given up."""
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        watch = Watch(lambda: [_cpu_s(process.pid)], lambda: _family(process.pid))
+        try:
+            what = "sparse submit ends: Nimbus takes connections, but does not answer"
+            wait_until(lambda: process.poll() is not None, patience_s, what, watch=watch)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            raise
+        output.seek(0)
+        return process.returncode, output.read().decode(errors="replace")
+
+
+def _family(pid: int) -> list[int]:
+    """Return the ids of a process and of all that it started."""
+    with suppress(psutil.Error):
+        return [pid, *(each.pid for each in psutil.Process(pid).children(recursive=True))]
+    return []
+
+
+def _cpu_s(pid: int) -> int:
+    """Return the seconds of CPU that a process and all that it started have used."""
+    used = 0.0
+    for each in _family(pid):
+        with suppress(psutil.Error):
+            times = psutil.Process(each).cpu_times()
+            used += sum(times[:4])
+    return int(used)
 
 
 def _reason(output: str) -> str:

@@ -15,15 +15,13 @@ from stormcut.adapters.home import topologies, topologies_jar
 from stormcut.adapters.nimbus import Nimbus
 from stormcut.adapters.sparse_submit import submit
 from stormcut.adapters.topology_project import load
+from stormcut.adapters.waiting import Watch
 from stormcut.application.loss import Report
 from stormcut.model.errors import InvalidInput
 
 if TYPE_CHECKING:
     from stormcut.adapters.docker_cluster import DockerCluster
     from stormcut.adapters.local_cluster import LocalCluster
-
-#: Containers share their machine: a submission takes longer while workers start.
-SUBMIT_S = 240.0
 
 
 @dataclass(frozen=True)
@@ -52,6 +50,8 @@ class Site:
         What a topology is submitted with there unless something else is given.
     start : callable
         Returns the context in which a topology's workers should start.
+    watch : callable
+        Returns what to look at while waiting for the topology of a name.
     """
 
     nimbus: Nimbus
@@ -64,6 +64,7 @@ class Site:
     shares_files: bool
     options: Mapping[str, object]
     start: Callable[[], AbstractContextManager[None]]
+    watch: Callable[[str], Watch]
 
 
 def local_site(cluster: LocalCluster) -> Site:
@@ -80,6 +81,7 @@ def local_site(cluster: LocalCluster) -> Site:
         shares_files=True,
         options={},
         start=nullcontext,
+        watch=cluster.watch,
     )
 
 
@@ -101,6 +103,7 @@ def docker_site(cluster: DockerCluster) -> Site:
         # Storm takes an executor for 10 points unless told; a node of 0.3 cores has 30 in all.
         options={"topology.component.cpu.pcore.percent": 1.0},
         start=lambda: unlimited(cluster),
+        watch=cluster.watch,
     )
 
 
@@ -177,7 +180,6 @@ def submit_on(
         environment={},
         virtualenv=Path(sys.prefix),
         work_folder=site.folder / "sparse",
-        timeout=SUBMIT_S,
         jar=topologies_jar() if given.get("language") == "java" else None,
         workers_virtualenv=site.virtualenv,
     )

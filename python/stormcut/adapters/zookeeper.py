@@ -15,17 +15,16 @@ from typing import Any
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import (
-    AuthFailedError,
     KazooException,
     NoAuthError,
     NoNodeError,
 )
-from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.retry import KazooRetry
 from kazoo.security import make_digest_acl
 
 from stormcut.adapters.profile_file import format_profile, parse_profile
 from stormcut.adapters.thrift_values import decode_plan, encode_plan
+from stormcut.adapters.waiting import TimedOut, wait_until
 from stormcut.adapters.zookeeper_blob import blob_id, delete_blob, read_blob, write_blob
 from stormcut.application.ports import Unavailable
 from stormcut.model.errors import InvalidInput
@@ -38,6 +37,7 @@ DEFAULT_ROOT = "/stormcut"
 #: After this long without a sign of life another brain takes over. Below 4 s (two ticks of a
 #: usual server) ZooKeeper does not go.
 SESSION_SECONDS = 6.0
+#: Of served time.
 CONNECT_SECONDS = 10.0
 #: After this long a session is left to end by itself.
 CLOSE_SECONDS = 3.0
@@ -130,13 +130,13 @@ def open_client(servers: str, credentials: Credentials) -> KazooClient:
         connection_retry=KazooRetry(max_tries=-1, delay=0.1, max_delay=2.0),
         command_retry=KazooRetry(max_tries=3, delay=0.1),
     )
+    client.start_async()
     try:
-        client.start(timeout=CONNECT_SECONDS)
-    except (KazooTimeoutError, AuthFailedError) as error:
+        wait_until(lambda: client.connected, CONNECT_SECONDS, "ZooKeeper answers", poll_s=0.05)
+    except TimedOut as error:
         close_client(client)
-        raise InvalidInput(
-            f"no ZooKeeper answers within {CONNECT_SECONDS:g} s; is it running there?", servers
-        ) from error
+        what = f"no ZooKeeper answers within {CONNECT_SECONDS:g} s; is it running there?"
+        raise InvalidInput(what, servers) from error
     return client
 
 

@@ -96,7 +96,7 @@ class Brain:
         known = self._answer is None or self._answer.profiles == profiles
         if known and self._last and plan.places_like(self._last):
             return self._last
-        self._store.publish(plan, history_entry(plan, decisions))
+        self._store.publish(plan, history_entry(plan, decisions, profiles))
         self._last = plan
         _report(plan, decisions, (datetime.now(UTC) - began).total_seconds())
         return plan
@@ -112,13 +112,16 @@ def _plan(state: ClusterState, decisions: Decisions, now: datetime) -> Plan:
     )
 
 
-def history_entry(plan: Plan, decisions: Decisions) -> dict[str, Any]:
+def history_entry(
+    plan: Plan, decisions: Decisions, profiles: Mapping[str, Profile]
+) -> dict[str, Any]:
     """Return a plan with its reasons as JSON values: docs/brain.md."""
     return {
         "version": HISTORY_VERSION,
         "plan": plan.id,
         "created_ms": plan.created_ms,
         "fingerprint": plan.fingerprint,
+        "profiles": {name: profile.to_epoch_s for name, profile in sorted(profiles.items())},
         "topologies": [_history_line(decision) for decision in decisions.decided],
         "declined": [asdict(declined) for declined in decisions.declined],
     }

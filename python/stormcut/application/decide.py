@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 
+from stormcut.application.gathering import gathered
 from stormcut.application.place import DEFAULT_ALGORITHM, solve
 from stormcut.application.situation import Situation, Workload, misfit, situation, workload
 from stormcut.model.cluster import ClusterState, RunningTopology, Worker
@@ -262,7 +263,7 @@ class _Round:
                 refused = error
                 continue
             notes = "".join(f" ({note})" for note in solution.notes)
-            return narrowed.workers(solution.placement), notes
+            return narrowed.workers(gathered(narrowed, solution.placement)), notes
         raise refused or Infeasible("no node has a free slot", "slots")
 
     def _decision(self, topology: RunningTopology) -> Decision:

@@ -12,6 +12,7 @@ import click
 
 from stormcut import __version__
 from stormcut.cli.interruption import interruptible
+from stormcut.cli.own_cluster import ended
 from stormcut.cli.steps import Steps
 from stormcut.model.errors import InvalidInput
 
@@ -144,7 +145,7 @@ def _measure(plan: Plan, name: str, steps: Steps) -> None:
     }
     with steps.step(title) as update:
         cluster = DockerCluster.up(shape, name, config=config, progress=update)
-    with cluster, spark_session("local[2]"):
+    with ended(cluster, steps), spark_session("local[2]"):
         journal = Journal.open(plan.output, _run(plan, dict(cluster.refused)))
         for note in journal.notes:
             steps.say(note)

@@ -12,21 +12,63 @@ from rich.console import Console
 
 from stormcut.cli import turn
 from stormcut.cli.interruption import interruptible
+from stormcut.cli.invocation import command
+from stormcut.cli.numbers import Finite
 from stormcut.cli.steps import Steps
+from stormcut.model.errors import InvalidInput
 
 if TYPE_CHECKING:
     from stormcut.report.loop import Loop
 
+#: Thousands of executors, each with a Python process.
+MAX_SCALE = 40
+
 
 @click.command()
-@click.option("--rate", default=400.0, show_default=True, help="Trips per second; 0: full speed.")
-@click.option("--scale", default=0.25, show_default=True, help="Share of 16+16+8+4+1 executors.")
-@click.option("--seconds", default=60, show_default=True, help="Length of each measured window.")
-@click.option("--supervisors", default=4, show_default=True, help="Number of nodes.")
-@click.option("--slots", default=4, show_default=True, help="Slots of each node.")
-@click.option("--max-executors", default=8, show_default=True, help="Capacity declared per node.")
+@click.option(
+    "--rate",
+    default=400.0,
+    show_default=True,
+    type=Finite(0),
+    help="Trips per second; 0: full speed.",
+)
+@click.option(
+    "--scale",
+    default=0.25,
+    show_default=True,
+    type=Finite(0, MAX_SCALE, min_open=True),
+    help="Share of 16+16+8+4+1 executors.",
+)
+@click.option(
+    "--seconds",
+    default=60,
+    show_default=True,
+    type=click.IntRange(turn.SHORTEST_WINDOW_S),
+    help="Length of each measured window.",
+)
+@click.option(
+    "--supervisors",
+    default=4,
+    show_default=True,
+    type=click.IntRange(2),
+    help="Number of nodes.",
+)
+@click.option(
+    "--slots",
+    default=4,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Slots of each node.",
+)
+@click.option(
+    "--max-executors",
+    default=8,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Capacity declared per node.",
+)
 @click.option("--name", default="demo", show_default=True, help="Name of the cluster.")
-@click.option("--keep", is_flag=True, help="Leave the cluster and the brain running.")
+@click.option("--keep", is_flag=True, help="Leave cluster and brain running, also after a failure.")
 @click.option(
     "--report",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -53,8 +95,9 @@ def demo(
 
     Starts ZooKeeper, Nimbus and supervisors on this machine, submits the taxi topology under
     Storm's default scheduler, measures it, has the brain place it by its measured traffic with
-    P-Scheduler, measures again and shows both side by side. Ends with exit code 1 if the measured
-    drop of traffic between nodes is not the one predicted. Ctrl-C leaves nothing behind.
+    cut, measures again and shows both side by side. Ends with exit code 1 if the measured drop of
+    traffic between nodes is not the one predicted. A run that fails keeps its logs and says where;
+    Ctrl-C leaves nothing behind.
 
     \b
     Examples:
@@ -64,6 +107,9 @@ def demo(
     from stormcut.report.loop import agreement, headline, table
     from stormcut.report.loop import as_json as figures
 
+    for page in filter(None, (report, markdown)):
+        if not page.absolute().parent.is_dir():
+            raise InvalidInput("there is no such folder to write the report to", str(page.parent))
     settings = turn.Settings(name, supervisors, slots, max_executors, scale, rate, seconds)
     steps = Steps("demo")
     started = time.monotonic()
@@ -95,10 +141,11 @@ def _write_pages(loop: Loop, report: Path, markdown: Path | None) -> None:
 
 
 def _next_commands(name: str) -> str:
+    typed = command()
     return (
         "The cluster and its brain are still up. Next:\n"
-        f"  stormcut cluster status --name {name}\n"
-        f'  eval "$(stormcut cluster env --name {name})" && stormcut history\n'
-        f"  stormcut cluster logs nimbus --name {name} | grep stormcut:\n"
-        f"  stormcut cluster down --name {name}"
+        f"  {typed} cluster status --name {name}\n"
+        f'  eval "$({typed} cluster env --name {name})" && {typed} history\n'
+        f"  {typed} cluster logs nimbus --name {name} | grep stormcut:\n"
+        f"  {typed} cluster down --name {name}"
     )

@@ -75,9 +75,14 @@ def main() -> None:
         sys.exit(cli.main(standalone_mode=False))
     except click.exceptions.Exit as exit_:
         sys.exit(exit_.exit_code)
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         sys.exit(error.exit_code)
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx else "stormcut"
+        _fail(f"{error.format_message().rstrip('.')} (see {where} --help)", error.exit_code)
+    except click.ClickException as error:
+        _fail(error.format_message(), error.exit_code)
     except Infeasible as error:
         _fail(str(error), EXIT_INFEASIBLE)
     except StormcutError as error:

@@ -8,35 +8,27 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stormcut.application.loss import Report, restarted, source_totals
+from stormcut.cli.own_cluster import own_cluster
 from stormcut.cli.steps import Steps
 from stormcut.cli.topology_outcome import Outcome, outcome_of
 from stormcut.model.errors import InvalidInput, StormcutError
 
 if TYPE_CHECKING:
-    from stormcut.adapters.local_cluster import LocalCluster
-    from stormcut.adapters.nimbus import Nimbus
     from stormcut.adapters.topology_project import Definition
     from stormcut.adapters.topology_site import Site
+    from stormcut.adapters.waiting import Watch
 
 #: Tasks that two cores start in reasonable time; the default scale stays near it.
 TASKS = 12
-#: Beyond the time that sources send: start, and whatever the slowest bolt still has to do.
-PATIENCE_S = 900.0
+#: Served time without progress: the start of a JVM with its Python processes, a slow bolt.
+PATIENCE_S = 180.0
 #: Bolts report every other second what has changed: after so long without news there is none.
 SETTLED_S = 6.0
-#: A process that waits for a busy core is slow, not dead.
-PATIENT = {
-    "supervisor.worker.timeout.secs": 120,
-    "nimbus.task.timeout.secs": 120,
-    "nimbus.supervisor.timeout.secs": 120,
-    "nimbus.task.launch.secs": 240,
-    "supervisor.worker.start.timeout.secs": 240,
-}
 MESSAGE_TIMEOUT_S = 120
 
 
@@ -65,7 +57,8 @@ def run(settings: Settings, steps: Steps) -> Outcome:
         from stormcut.adapters.docker_cluster import DockerCluster
 
         return run_on(docker_site(DockerCluster.open(settings.docker)), settings, given, steps)
-    with cluster_for(settings, steps) as cluster:
+    name = f"run-{settings.name.replace('_', '-')}"
+    with own_cluster(name, settings.supervisors, settings.slots, steps, plugin=False) as cluster:
         return run_on(local_site(cluster), settings, given, steps)
 
 
@@ -83,13 +76,13 @@ def run_on(site: Site, settings: Settings, given: Mapping[str, Any], steps: Step
             with steps.step(f"sparse submit {name}"):
                 folders = submit_on(site, name, name, given)
             stack.callback(_remove, folders)
-            stack.callback(_kill, site.nimbus, name)
-            spouts = _spouts(site.nimbus, definition)
+            stack.callback(_kill, site, name)
+            spouts = _spouts(site, definition)
             with steps.step("waiting until every source has acknowledged tuples"):
-                began = _started(folders, spouts)
-        _drain(folders, spouts, settings, steps)
+                began = _started(folders, spouts, site.watch(name))
+        _drain(folders, spouts, site.watch(name), _patience_s(given), steps)
         seconds = time.monotonic() - began
-        reports = settled(folders)
+        reports = settled(folders, site.watch(name))
         if settings.results:
             _keep(folders, settings.results)
     return outcome_of(definition, given, reports, spouts, seconds, steps)
@@ -145,28 +138,6 @@ def _redis(site: Site, steps: Steps) -> Iterator[str]:
         yield address
 
 
-@contextmanager
-def cluster_for(settings: Settings, steps: Steps) -> Iterator[LocalCluster]:
-    """Yield a cluster of the size that is asked for, patient enough for a busy machine."""
-    from stormcut.adapters.local_cluster import LocalCluster
-
-    nodes = f"{settings.supervisors} supervisors of {settings.slots} slots"
-    with steps.step(f"starting Storm 1.2.4: ZooKeeper, Nimbus, {nodes}") as update:
-        cluster = LocalCluster.up(
-            f"run-{settings.name.replace('_', '-')}",
-            supervisors=settings.supervisors,
-            slots=settings.slots,
-            plugin=False,
-            config=PATIENT,
-            progress=update,
-        )
-    try:
-        yield cluster
-    finally:
-        with steps.step("stopping the cluster"):
-            cluster.end()
-
-
 def _remove(folders: Sequence[Path]) -> None:
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
@@ -179,30 +150,31 @@ def _keep(folders: Sequence[Path], results: Path) -> None:
             shutil.copytree(folder, results, dirs_exist_ok=True)
 
 
-def _kill(nimbus: Nimbus, name: str) -> None:
+def _kill(site: Site, name: str) -> None:
     from stormcut.adapters.nimbus import NimbusUnavailable
 
     # A Nimbus that no longer answers takes the topology with it when the cluster ends.
     with suppress(NimbusUnavailable):
-        nimbus.end_topology(name)
+        site.nimbus.end_topology(name, watch=site.watch(name))
 
 
-def _spouts(nimbus: Nimbus, definition: Definition) -> dict[str, int]:
+def _spouts(site: Site, definition: Definition) -> dict[str, int]:
     """Return how many tasks each source has at the size that was submitted."""
-    from stormcut.adapters.nimbus import wait_until
+    from stormcut.adapters.waiting import wait_until
 
     names = {spout.name for spout in definition.spouts}
 
     def placed() -> Counter[str]:
-        executors = nimbus.topology(definition.name).executors
+        executors = site.nimbus.topology(definition.name).executors
         return Counter(each.component for each in executors if each.component in names)
 
-    return dict(wait_until(placed, PATIENCE_S, f"Nimbus has placed {definition.name}"))
+    what = f"Nimbus has placed {definition.name}"
+    return dict(wait_until(placed, PATIENCE_S, what, watch=site.watch(definition.name)))
 
 
-def _started(folders: Sequence[Path], spouts: Mapping[str, int]) -> float:
+def _started(folders: Sequence[Path], spouts: Mapping[str, int], watch: Watch) -> float:
     """Wait until every source runs; return when the first tuple was acknowledged."""
-    from stormcut.adapters.nimbus import wait_until
+    from stormcut.adapters.waiting import wait_until
 
     began = 0.0
 
@@ -215,43 +187,64 @@ def _started(folders: Sequence[Path], spouts: Mapping[str, int]) -> float:
         running = [each for each in sources if each["acked"] or each["finished"]]
         return len(running) == sum(spouts.values())
 
-    wait_until(started, PATIENCE_S, "every source has acknowledged tuples", poll_s=0.5)
+    what = "every source has acknowledged tuples"
+    wait_until(started, PATIENCE_S, what, poll_s=0.5, watch=watch)
     return began
 
 
+def _patience_s(given: Mapping[str, Any]) -> float:
+    """Return for how long nothing may be acknowledged.
+
+    A lost tuple comes again once it has timed out, perhaps to be lost again; and the slower the
+    source, the longer the pauses between tuples.
+    """
+    rate = float(given.get("rate") or 0)
+    pause_s = 10 / rate if rate > 0 else 0.0
+    return PATIENCE_S + 2 * float(given["topology.message.timeout.secs"]) + pause_s
+
+
 def _drain(
-    folders: Sequence[Path], spouts: Mapping[str, int], settings: Settings, steps: Steps
+    folders: Sequence[Path],
+    spouts: Mapping[str, int],
+    watch: Watch,
+    patience_s: float,
+    steps: Steps,
 ) -> None:
     """Wait until all that is ever sent is acknowledged."""
-    from stormcut.adapters.nimbus import wait_until
+    from stormcut.adapters.waiting import wait_until
 
+    totals = source_totals((), spouts)
     with steps.step("waiting until everything that is sent is acknowledged") as update:
 
         def drained() -> bool:
+            nonlocal totals
             totals = source_totals(_reports(folders), spouts)
             update(f"{totals.acked:,} of {totals.sent:,}")
             return totals.drained
 
-        timeout_s = (settings.minutes or 0) * 60 + PATIENCE_S
-        wait_until(drained, timeout_s, "every tuple is acknowledged", poll_s=0.5)
+        acked = replace(watch, moves=lambda: (totals.acked, totals.sent))
+        wait_until(drained, patience_s, "every tuple is acknowledged", poll_s=0.5, watch=acked)
 
 
-def settled(folders: Sequence[Path]) -> list[Report]:
+def settled(folders: Sequence[Path], watch: Watch) -> list[Report]:
     """Wait until no report changes any more and no task waits for its store; return them."""
-    from stormcut.adapters.nimbus import wait_until
+    from stormcut.adapters.waiting import wait_until
 
     reports: list[Report] = []
     since = time.monotonic()
+    changes = 0
 
     def unchanged() -> bool:
-        nonlocal reports, since
+        nonlocal reports, since, changes
         newest = _reports(folders)
         if newest != reports:
-            reports, since = newest, time.monotonic()
+            reports, since, changes = newest, time.monotonic(), changes + 1
         waiting = any(each.get("waiting") for each in reports)
         return not waiting and time.monotonic() - since >= SETTLED_S
 
-    wait_until(unchanged, PATIENCE_S, "every task has reported what it did", poll_s=0.5)
+    changing = replace(watch, moves=lambda: (changes,))
+    what = "every task has reported what it did"
+    wait_until(unchanged, PATIENCE_S, what, poll_s=0.5, watch=changing)
     return reports
 
 

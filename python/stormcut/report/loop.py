@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.resources import files
 
@@ -10,7 +10,13 @@ from jinja2 import Environment, StrictUndefined
 from rich.table import Table
 
 from stormcut.profile.measured import Measured
-from stormcut.report.picture import PlacedExecutor, component_colours, draw_placement
+from stormcut.report.flows import Flow, Flows, between, total
+from stormcut.report.picture import (
+    PlacedExecutor,
+    component_colours,
+    draw_placement,
+    short_name,
+)
 
 #: Predicted and measured drop of traffic between nodes may differ by this share of the prediction.
 AGREEMENT = 0.10
@@ -29,50 +35,68 @@ CAVEAT = (
 class Phase:
     """A measured window under one placement.
 
-    ``traffic`` maps (source task, target task) to tuples/s.
+    What is said of places follows from ``executors``, as Nimbus shows them, and ``traffic``.
     """
 
     label: str
     measured: Measured
     executors: tuple[PlacedExecutor, ...]
-    traffic: Mapping[tuple[int, int], float]
+    traffic: Flows
+
+    @property
+    def hosts(self) -> dict[int, str]:
+        """The node of each task."""
+        return {task: executor.host for executor, task in self._tasks}
+
+    @property
+    def workers(self) -> dict[int, tuple[str, int]]:
+        """The worker (host, port) of each task."""
+        return {task: (executor.host, executor.port) for executor, task in self._tasks}
+
+    @property
+    def _tasks(self) -> Iterator[tuple[PlacedExecutor, int]]:
+        for executor in self.executors:
+            for task in range(executor.start_task, executor.end_task + 1):
+                yield executor, task
+
+    @property
+    def between_nodes(self) -> Flow:
+        """What travelled between nodes."""
+        return between(self.traffic, self.hosts)
+
+    @property
+    def between_workers(self) -> Flow:
+        """What travelled between workers, on one node or two."""
+        return between(self.traffic, self.workers)
+
+    @property
+    def nodes_used(self) -> int:
+        """Nodes with an executor."""
+        return len(set(self.hosts.values()))
+
+    @property
+    def workers_used(self) -> int:
+        """Workers with an executor."""
+        return len(set(self.workers.values()))
 
 
 @dataclass(frozen=True)
-class Loop:
-    """Two phases, and what the objective predicted between them.
+class Drop:
+    """How much less crosses nodes, of each tuple or byte that is sent, as predicted and measured.
 
-    ``predicted_before`` and ``predicted_after`` are tuples/s between nodes, both computed from the
-    profile of the first phase.
+    Shares, for a source that does not keep its rate sends more or less in the second window.
     """
 
-    before: Phase
-    after: Phase
-    hosts: tuple[str, ...]
-    predicted_before: float
-    predicted_after: float
-    workers_restarted: int
-    reason: str
-    settings: Mapping[str, str]
-
-    @property
-    def predicted_drop(self) -> float:
-        """Share of the traffic between nodes that the plan was to save."""
-        return _drop(self.predicted_before, self.predicted_after)
-
-    @property
-    def measured_drop(self) -> float:
-        """Share of the traffic between nodes that it did save."""
-        return _drop(
-            self.before.measured.between_nodes_per_s, self.after.measured.between_nodes_per_s
-        )
+    unit: str
+    predicted: float
+    measured: float
 
     @property
     def difference(self) -> float:
-        """Difference of the two drops as a share of the predicted one."""
-        if self.predicted_drop == 0:
-            return 0.0 if self.measured_drop == 0 else float("inf")
-        return abs(self.measured_drop - self.predicted_drop) / abs(self.predicted_drop)
+        """Difference of the two as a share of the predicted one."""
+        if self.predicted == 0:
+            return 0.0 if self.measured == 0 else float("inf")
+        return abs(self.measured - self.predicted) / abs(self.predicted)
 
     @property
     def agrees(self) -> bool:
@@ -80,25 +104,72 @@ class Loop:
         return self.difference <= AGREEMENT
 
 
-def _drop(before: float, after: float) -> float:
-    return (before - after) / before if before else 0.0
+@dataclass(frozen=True)
+class Loop:
+    """Two phases: the second under a placement made from the measurements of the first."""
+
+    before: Phase
+    after: Phase
+    hosts: tuple[str, ...]
+    workers_restarted: int
+    reason: str
+    settings: Mapping[str, str]
+
+    @property
+    def predicted(self) -> Flow:
+        """What would travel between nodes if the first phase's traffic were placed anew."""
+        return between(self.before.traffic, self.after.hosts)
+
+    @property
+    def drops(self) -> tuple[Drop, ...]:
+        """In bytes, if any size was measured in both phases, and in tuples."""
+        sent, sent_after = total(self.before.traffic), total(self.after.traffic)
+        now, then, found = self.before.between_nodes, self.predicted, self.after.between_nodes
+        tuples = Drop(
+            "tuples",
+            _drop(now.tuples, sent.tuples, then.tuples, sent.tuples),
+            _drop(now.tuples, sent.tuples, found.tuples, sent_after.tuples),
+        )
+        if not (sent.bytes and sent_after.bytes):
+            return (tuples,)
+        sizes = Drop(
+            "bytes",
+            _drop(now.bytes, sent.bytes, then.bytes, sent.bytes),
+            _drop(now.bytes, sent.bytes, found.bytes, sent_after.bytes),
+        )
+        return sizes, tuples
+
+    @property
+    def agrees(self) -> bool:
+        """Return whether predictions and measurements agree."""
+        return all(drop.agrees for drop in self.drops)
+
+
+def _drop(before: float, sent_before: float, after: float, sent_after: float) -> float:
+    """Return by which share the part of what is sent that crosses nodes is smaller."""
+    if not (before and sent_after):
+        return 0.0
+    return 1 - (after / sent_after) / (before / sent_before)
 
 
 def rows(loop: Loop) -> list[tuple[str, str, str, str]]:
     """Return (what, before, after, change) in the order shown."""
     before, after = loop.before.measured, loop.after.measured
+    nodes = loop.before.between_nodes, loop.after.between_nodes
+    workers = loop.before.between_workers, loop.after.between_workers
+    sent = total(loop.before.traffic), total(loop.after.traffic)
+    sizes = [_rate("bytes/s between nodes", nodes[0].bytes, nodes[1].bytes)]
     return [
-        _rate("tuples/s between nodes", before.between_nodes_per_s, after.between_nodes_per_s),
-        _rate(
-            "tuples/s between workers", before.between_workers_per_s, after.between_workers_per_s
-        ),
-        _rate("tuples/s in all", before.emitted_per_s, after.emitted_per_s),
+        *(sizes if sent[0].bytes else []),
+        _rate("tuples/s between nodes", nodes[0].tuples, nodes[1].tuples),
+        _rate("tuples/s between workers", workers[0].tuples, workers[1].tuples),
+        _rate("tuples/s in all", sent[0].tuples, sent[1].tuples),
         _rate("acked tuples per 10 s", before.acked_per_10_s, after.acked_per_10_s),
         _latency(before.complete_latency_ms, after.complete_latency_ms),
         ("failed tuples", f"{before.failed}", f"{after.failed}", ""),
         _rate("CPU of all executors (100 = one core)", before.cpu_percent, after.cpu_percent),
-        ("nodes used", f"{before.nodes_used}", f"{after.nodes_used}", ""),
-        ("workers used", f"{before.workers_used}", f"{after.workers_used}", ""),
+        ("nodes used", f"{loop.before.nodes_used}", f"{loop.after.nodes_used}", ""),
+        ("workers used", f"{loop.before.workers_used}", f"{loop.after.workers_used}", ""),
         ("slots whose worker changed (restarts)", "", f"{loop.workers_restarted}", ""),
     ]
 
@@ -117,23 +188,44 @@ def _latency(before: float | None, after: float | None) -> tuple[str, str, str, 
 
 def headline(loop: Loop) -> str:
     """Return the result in one sentence."""
-    before, after = loop.before.measured, loop.after.measured
+    before, after = loop.before.between_nodes, loop.after.between_nodes
+    parts = [_change(before.tuples, after.tuples, "tuples/s")]
+    if before.bytes:
+        parts.insert(0, _change(before.bytes, after.bytes, "bytes/s"))
     return (
-        f"Traffic between nodes went from {before.between_nodes_per_s:,.0f} to "
-        f"{after.between_nodes_per_s:,.0f} tuples/s ({-100 * loop.measured_drop:+.1f} %) on "
-        f"{after.nodes_used} nodes instead of {before.nodes_used}."
+        f"Between nodes travelled {' and '.join(parts)}, on {loop.after.nodes_used} nodes instead "
+        f"of {loop.before.nodes_used}."
     )
+
+
+def _change(before: float, after: float, unit: str) -> str:
+    share = f" ({100 * (after - before) / before + 0.0:+.1f} %)" if before else ""
+    return f"{after:,.0f} {unit} instead of {before:,.0f}{share}"
 
 
 def agreement(loop: Loop) -> str:
     """Return what was predicted, what was measured, and how well they agree."""
     verdict = "agree" if loop.agrees else "do NOT agree"
+    worst = max(drop.difference for drop in loop.drops)
+    predicted = " and ".join(f"{-100 * d.predicted + 0.0:+.1f} % {d.unit}" for d in loop.drops)
+    measured = " and ".join(f"{-100 * d.measured + 0.0:+.1f} %" for d in loop.drops)
     return (
-        f"Predicted by the objective: {loop.predicted_before:,.0f} to {loop.predicted_after:,.0f} "
-        f"tuples/s between nodes ({-100 * loop.predicted_drop:+.1f} %); measured: "
-        f"{-100 * loop.measured_drop:+.1f} %. The two {verdict}: they differ by "
-        f"{100 * loop.difference:.1f} % of the predicted drop (limit {100 * AGREEMENT:.0f} %)."
+        f"Predicted from the first window: {predicted} between nodes, of all that is sent; "
+        f"measured: {measured}. The two {verdict}: they differ by {100 * worst:.1f} % of the "
+        f"predicted drop (limit {100 * AGREEMENT:.0f} %)."
     )
+
+
+def predictions(loop: Loop) -> list[tuple[str, str, str, str]]:
+    """Return (unit, before, after as predicted, after as measured), what crosses nodes in each."""
+    now, then, found = loop.before.between_nodes, loop.predicted, loop.after.between_nodes
+    tuples = _figures("tuples/s", now.tuples, then.tuples, found.tuples)
+    sizes = _figures("bytes/s", now.bytes, then.bytes, found.bytes)
+    return [sizes, tuples] if now.bytes else [tuples]
+
+
+def _figures(unit: str, now: float, then: float, found: float) -> tuple[str, str, str, str]:
+    return unit, f"{now:,.0f}", f"{then:,.0f}", f"{found:,.0f}"
 
 
 def table(loop: Loop) -> Table:
@@ -152,16 +244,26 @@ def page(loop: Loop) -> str:
     template = files("stormcut.report").joinpath("loop_page.html.j2").read_text(encoding="utf-8")
     environment = Environment(autoescape=True, undefined=StrictUndefined)
     phases = (loop.before, loop.after)
-    heaviest = max((max(phase.traffic.values(), default=0.0) for phase in phases), default=0.0)
+    every = [flow for phase in phases for flow in phase.traffic.values()]
+    heaviest = Flow(
+        max((flow.tuples for flow in every), default=0.0),
+        max((flow.bytes for flow in every), default=0.0),
+    )
     return environment.from_string(template).render(
         title="stormcut: one turn of the loop",
         lead="A topology measured under Storm's default scheduler, placed anew by its measured "
         "traffic while it ran, and measured again.",
-        headline=headline(loop),
+        # A number and its % stay together on a phone.
+        headline=headline(loop).replace(" %", "\N{NO-BREAK SPACE}%"),
         header=("", loop.before.label, loop.after.label, "change"),
         rows=rows(loop),
         agreement=agreement(loop),
-        colours=component_colours(loop.before.executors),
+        predictions=predictions(loop),
+        colours={
+            short_name(name): colour
+            for name, colour in component_colours(loop.before.executors).items()
+        },
+        widths="bytes/s" if heaviest.bytes else "tuples/s",
         pictures=[(phase.label, _picture(phase, loop.hosts, heaviest)) for phase in phases],
         reason=loop.reason,
         caveat=CAVEAT,
@@ -169,30 +271,44 @@ def page(loop: Loop) -> str:
     )
 
 
-def _picture(phase: Phase, hosts: Sequence[str], heaviest: float) -> str:
+def _picture(phase: Phase, hosts: Sequence[str], heaviest: Flow) -> str:
     return draw_placement(hosts, phase.executors, phase.traffic, heaviest)
 
 
 def markdown(loop: Loop) -> str:
-    """Return the table as Markdown, for a page of results."""
-    lines = [
-        f"| | {loop.before.label} | {loop.after.label} | change |",
-        "| --- | ---: | ---: | ---: |",
-    ]
-    lines += [f"| {' | '.join(row)} |" for row in rows(loop)]
-    return "\n".join([*lines, "", agreement(loop), ""])
+    """Return the tables as Markdown, for a page of results."""
+    header = ("", loop.before.label, loop.after.label, "change")
+    between_nodes = ("between nodes", "before", "after, predicted", "after, measured")
+    tables = [*_lines(header, rows(loop)), "", *_lines(between_nodes, predictions(loop))]
+    return "\n".join([headline(loop), "", *tables, "", agreement(loop), ""])
+
+
+def _lines(header: Sequence[str], content: Sequence[Sequence[str]]) -> list[str]:
+    rule = ["---", *["---:"] * (len(header) - 1)]
+    return [f"| {' | '.join(row)} |" for row in (header, rule, *content)]
 
 
 def as_json(loop: Loop) -> dict[str, object]:
     """Return the figures for a machine."""
     return {
-        "before": asdict(loop.before.measured),
-        "after": asdict(loop.after.measured),
+        "before": _phase_json(loop.before),
+        "after": _phase_json(loop.after),
         "workers_restarted": loop.workers_restarted,
-        "predicted_between_nodes_per_s": [loop.predicted_before, loop.predicted_after],
-        "predicted_drop": loop.predicted_drop,
-        "measured_drop": loop.measured_drop,
+        "predicted_between_nodes_per_s": asdict(loop.predicted),
+        "drops": [asdict(drop) for drop in loop.drops],
         "agrees": loop.agrees,
         "reason": loop.reason,
         "settings": dict(loop.settings),
+    }
+
+
+def _phase_json(phase: Phase) -> dict[str, object]:
+    """Return a phase's figures; those of places follow from the executors as Nimbus shows them."""
+    return {
+        **asdict(phase.measured),
+        "nodes_used": phase.nodes_used,
+        "workers_used": phase.workers_used,
+        "between_nodes_per_s": asdict(phase.between_nodes),
+        "between_workers_per_s": asdict(phase.between_workers),
+        "executors": [asdict(executor) for executor in phase.executors],
     }

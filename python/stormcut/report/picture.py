@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+
+from stormcut.report.flows import Flow, Flows
 
 #: Okabe and Ito's palette: told apart with any kind of colour vision.
 PALETTE = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#000000")
@@ -47,11 +50,16 @@ def component_colours(executors: Sequence[PlacedExecutor]) -> dict[str, str]:
     return {name: colours.get(name, SYSTEM_COLOUR) for name in names}
 
 
+def short_name(component: str) -> str:
+    """Return a component's name without the package that Storm puts into a consumer's."""
+    return re.sub(r"^__metrics(?:\w+\.)*", "metrics: ", component)
+
+
 def draw_placement(
     hosts: Sequence[str],
     executors: Sequence[PlacedExecutor],
-    traffic: Mapping[tuple[int, int], float],
-    heaviest: float,
+    traffic: Flows,
+    heaviest: Flow,
 ) -> str:
     """Return an SVG picture of a placement.
 
@@ -60,9 +68,10 @@ def draw_placement(
     hosts : sequence of str
         All nodes, unused ones too; drawn in rows of two.
     executors : sequence of PlacedExecutor
-    traffic : mapping of (source task, target task) to tuples/s
-    heaviest : float
-        Tuples/s drawn with the thickest line: give two pictures the same to compare them.
+    traffic : mapping of (source task, target task) to Flow
+    heaviest : Flow
+        What is drawn with the thickest line: give two pictures the same to compare them. Lines
+        show bytes/s if it has any, else tuples/s.
     """
     boxes = _lay_out_nodes(hosts, executors)
     nodes, labels, centres = [], [], {}
@@ -162,8 +171,9 @@ def _draw_executors(
         tasks = f"{executor.start_task}"
         if executor.end_task != executor.start_task:
             tasks += f"-{executor.end_task}"
+        name = escape(short_name(executor.component))
         parts.append(
-            f'<g><title>{escape(executor.component)} [{tasks}]</title><circle cx="{x:.1f}" '
+            f'<g><title>{name} [{tasks}]</title><circle cx="{x:.1f}" '
             f'cy="{y:.1f}" r="{_RADIUS}" fill="{colour}"/><text class="task" x="{x:.1f}" '
             f'y="{y + 4:.1f}">{tasks}</text></g>'
         )
@@ -172,35 +182,41 @@ def _draw_executors(
 
 def _draw_edges(
     executors: Sequence[PlacedExecutor],
-    traffic: Mapping[tuple[int, int], float],
+    traffic: Flows,
     centres: Mapping[int, tuple[float, float, str]],
-    heaviest: float,
+    heaviest: Flow,
 ) -> str:
     """Draw a pair of executors as one line, both directions summed; the heaviest on top."""
     by_task = {t: e for e in executors for t in range(e.start_task, e.end_task + 1)}
-    rates: dict[tuple[int, int], float] = {}
-    for (source, target), rate in traffic.items():
+    pairs: dict[tuple[int, int], Flow] = {}
+    for (source, target), flow in traffic.items():
         if source in by_task and target in by_task:
             ends = sorted((by_task[source].start_task, by_task[target].start_task))
             if ends[0] != ends[1]:
-                rates[ends[0], ends[1]] = rates.get((ends[0], ends[1]), 0.0) + rate
+                pairs[ends[0], ends[1]] = pairs.get((ends[0], ends[1]), Flow()) + flow
     parts = []
-    for (one, other), rate in sorted(rates.items(), key=lambda item: item[1]):
-        if one not in centres or other not in centres or rate <= 0:
+    for (one, other), flow in sorted(pairs.items(), key=lambda item: _share(item[1], heaviest)):
+        if one not in centres or other not in centres or flow.tuples <= 0:
             continue
         a, b = by_task[one], by_task[other]
         if a.host != b.host:
             kind = "between-nodes"
         else:
             kind = "between-workers" if a.port != b.port else "in-worker"
-        width = 0.4 + 5.0 * math.sqrt(min(rate / heaviest, 1.0)) if heaviest > 0 else 0.5
+        width = 0.4 + 5.0 * math.sqrt(_share(flow, heaviest))
         (x1, y1, _), (x2, y2, _) = centres[one], centres[other]
         # Bent, so that executors in one row are not joined through those between them.
         bend_x = (x1 + x2) / 2 + _BEND * (y2 - y1)
         bend_y = (y1 + y2) / 2 - _BEND * (x2 - x1)
         parts.append(
             f'<path class="{kind}" d="M{x1:.1f} {y1:.1f}Q{bend_x:.1f} {bend_y:.1f} {x2:.1f} '
-            f'{y2:.1f}" stroke-width="{width:.2f}"><title>{escape(a.component)} [{one}] - '
-            f"{escape(b.component)} [{other}]: {rate:,.1f} tuples/s</title></path>"
+            f'{y2:.1f}" stroke-width="{width:.2f}"><title>{escape(short_name(a.component))} '
+            f"[{one}] - {escape(short_name(b.component))} [{other}]: {flow.tuples:,.1f} tuples/s"
+            f"{f', {flow.bytes:,.0f} bytes/s' if flow.bytes else ''}</title></path>"
         )
     return "".join(parts)
+
+
+def _share(flow: Flow, heaviest: Flow) -> float:
+    value, most = (flow.bytes, heaviest.bytes) if heaviest.bytes else (flow.tuples, heaviest.tuples)
+    return min(value / most, 1.0) if most > 0 else 0.0

@@ -15,7 +15,7 @@ import shell_topology
 
 from stormcut.adapters.local_cluster import LocalCluster, processes
 from stormcut.adapters.local_cluster.layout import Layout
-from stormcut.adapters.nimbus import wait_until
+from stormcut.adapters.waiting import wait_until
 from stormcut.model.errors import InvalidInput, StormcutError
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]

@@ -6,7 +6,7 @@ from contextlib import closing
 import pytest
 
 from stormcut.adapters.local_cluster import ports
-from stormcut.adapters.nimbus import wait_until
+from stormcut.adapters.waiting import wait_until
 from stormcut.model.errors import StormcutError
 
 

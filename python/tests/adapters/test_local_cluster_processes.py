@@ -9,7 +9,7 @@ import pytest
 
 from stormcut.adapters.local_cluster import processes
 from stormcut.adapters.local_cluster.layout import Daemon
-from stormcut.adapters.nimbus import wait_until
+from stormcut.adapters.waiting import wait_until
 
 WAIT = "import sys; print('ready', flush=True); sys.stdin.read()"
 STUBBORN = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {WAIT}"

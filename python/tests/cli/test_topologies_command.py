@@ -13,6 +13,7 @@ from stormcut.adapters.nimbus import Nimbus
 from stormcut.adapters.redis_server import redis_server
 from stormcut.adapters.topology_project import load
 from stormcut.adapters.topology_site import Site, read_reports, submit_on
+from stormcut.adapters.waiting import Watch
 from stormcut.cli import topology_run
 from stormcut.cli.main import cli
 from stormcut.cli.topology_run import Settings
@@ -74,7 +75,7 @@ def test_a_run_ends_when_reports_stay_the_same_and_no_task_waits_for_its_store(
     timers = [Timer(1.5, report, (False, 2)), Timer(2.0, report, (False, 3))]
     for timer in timers:
         timer.start()
-    [settled] = topology_run.settled([tmp_path])
+    [settled] = topology_run.settled([tmp_path], Watch())
     for timer in timers:
         timer.join()
     assert settled["answer"] == 3
@@ -84,7 +85,7 @@ def test_a_run_ends_when_reports_stay_the_same_and_no_task_waits_for_its_store(
 def test_what_cannot_be_used_is_said_before_a_cluster_is_started(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(topology_run, "cluster_for", pytest.fail)
+    monkeypatch.setattr(topology_run, "own_cluster", pytest.fail)
 
     def refusal(*arguments: str) -> str:
         error = CliRunner().invoke(cli, ["topologies", "run", *arguments]).exception
@@ -109,7 +110,7 @@ def test_what_cannot_be_used_is_said_before_a_cluster_is_started(
 
 @pytest.mark.parametrize("minutes", ["-1", "0"])
 def test_a_run_of_no_length_is_refused(minutes: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topology_run, "cluster_for", pytest.fail)
+    monkeypatch.setattr(topology_run, "own_cluster", pytest.fail)
     done = CliRunner().invoke(cli, ["topologies", "run", "linear", "--minutes", minutes])
     assert done.exit_code == 2
     assert "--minutes" in done.output
@@ -134,6 +135,7 @@ def test_containers_do_not_see_files_of_this_machine(tmp_path: Path) -> None:
         shares_files=False,
         options={},
         start=nullcontext,
+        watch=lambda name: Watch(),
     )
     with pytest.raises(InvalidInput, match="trips: must lie below src/data"):
         submit_on(site, "taxi", "taxi", {"data": str(data)})

@@ -12,15 +12,16 @@ from redis import TimeoutError
 from ads.components import VIEWS_TABLE
 from rig.store import Store
 from stormcut.adapters.local_cluster import LocalCluster
-from stormcut.adapters.nimbus import wait_until
 from stormcut.adapters.redis_server import redis_server
 from stormcut.adapters.spark import spark_session
 from stormcut.adapters.spark.answers import ANSWERS
 from stormcut.adapters.topology_project import names
 from stormcut.adapters.topology_site import local_site
+from stormcut.adapters.waiting import wait_until
+from stormcut.cli.own_cluster import own_cluster
 from stormcut.cli.steps import Steps
 from stormcut.cli.topology_outcome import Outcome
-from stormcut.cli.topology_run import Settings, cluster_for, options_of, run_on
+from stormcut.cli.topology_run import Settings, options_of, run_on
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
@@ -36,7 +37,7 @@ UNTIL_THE_END_MS = 20_000
 def cluster() -> Iterator[LocalCluster]:
     with (
         spark_session("local[2]"),
-        cluster_for(Settings("tests", {}, None, supervisors=2, slots=2), STEPS) as cluster,
+        own_cluster("run-tests", 2, 2, STEPS, plugin=False) as cluster,
     ):
         yield cluster
 

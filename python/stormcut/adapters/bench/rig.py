@@ -13,13 +13,15 @@ from stormcut.adapters.bench.counters import read_counters, usage
 from stormcut.adapters.bench.reports import newest
 from stormcut.adapters.bench.workers import TOPOLOGY_PATIENCE, hold, let_go
 from stormcut.adapters.docker_cluster import DockerCluster
-from stormcut.adapters.nimbus import TimedOut, wait_until
+from stormcut.adapters.home import logs_folder
 from stormcut.adapters.topology_project import load
 from stormcut.adapters.topology_site import docker_site, submit_on
+from stormcut.adapters.waiting import TimedOut, wait_until
 from stormcut.application.bench.windows import Sample
 from stormcut.model.errors import StormcutError
 
-START_S = 300.0
+#: Of served time without progress: JVMs start at once, beside those that are held.
+START_S = 180.0
 #: A deactivated topology has drained when all nodes together send no more than so many Mbit/s for
 #: `QUIET_S`: heartbeats and metrics go on. It is given `DRAIN_S` for that.
 QUIET_MBIT_S = 0.5
@@ -78,13 +80,32 @@ class Rig:
         sources = frozenset(spout.name for spout in load(topology).spouts)
         entrant = Entrant(name, self._nimbus.topology_id(name), sources, reports)
         try:
-            wait_until(lambda: self._acks(entrant), START_S, f"all sources of {name} ack")
+            watch = self._cluster.watch(name)
+            wait_until(
+                lambda: self._acks(entrant), START_S, f"all sources of {name} ack", watch=watch
+            )
             self.pause(entrant)
+        except StormcutError as error:
+            kept = self._kept_logs(entrant)
+            self._end_somehow(entrant)
+            raise StormcutError(f"{error}; its workers' logs: {kept}") from error
         except BaseException:
-            with suppress(StormcutError):
-                self.end(entrant)
+            self._end_somehow(entrant)
             raise
         return entrant
+
+    def _end_somehow(self, entrant: Entrant) -> None:
+        with suppress(StormcutError):
+            self.end(entrant)
+
+    def _kept_logs(self, entrant: Entrant) -> Path:
+        """Copy the logs of a topology that does not start to where nothing removes them."""
+        kept = logs_folder(entrant.name)
+        for folder in self._cluster.log_folders:
+            if (folder / entrant.id).exists():
+                node = folder.parent.parent.name
+                shutil.copytree(folder / entrant.id, kept / node, dirs_exist_ok=True)
+        return kept
 
     def _acks(self, entrant: Entrant) -> bool:
         spouts = [e for e in self._nimbus.topology(entrant.name).executors if e.is_spout]
@@ -125,7 +146,7 @@ class Rig:
     def end(self, entrant: Entrant) -> None:
         """Kill a topology and remove its logs; those that read them have done so."""
         let_go(entrant.id)
-        self._nimbus.end_topology(entrant.name)
+        self._nimbus.end_topology(entrant.name, watch=self._cluster.watch(entrant.name))
         for folder in self._cluster.log_folders:
             shutil.rmtree(folder / entrant.id, ignore_errors=True)
 

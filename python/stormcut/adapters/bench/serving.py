@@ -8,12 +8,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from stormcut.adapters.docker_cluster import DockerCluster
-from stormcut.adapters.nimbus import wait_until
 from stormcut.adapters.thrift_brain import BrainServer, Planner
-from stormcut.adapters.zookeeper import StormcutNodes, connected, read_auth_file
-from stormcut.adapters.zookeeper_leader import Leadership
+from stormcut.adapters.waiting import Watch, wait_until
+from stormcut.adapters.zookeeper import (
+    SESSION_SECONDS,
+    StormcutNodes,
+    connected,
+    read_auth_file,
+)
+from stormcut.adapters.zookeeper_leader import LEADER_VERSION, Leadership
 
-ELECTED_S = 30.0
+#: Of served time; the session of a bench that was killed ends in one of these.
+ELECTED_S = 5 * SESSION_SECONDS
 
 
 @contextmanager
@@ -37,12 +43,22 @@ def serving(planner: Planner, cluster: DockerCluster) -> Iterator[None]:
             server.start()
             leadership.start()
             try:
-                wait_until(lambda: leadership.leads, ELECTED_S, "the bench's planner is elected")
+                wait_until(
+                    lambda: leadership.leads,
+                    ELECTED_S,
+                    "the bench's planner is elected",
+                    watch=Watch(last_words=lambda: _who_leads(nodes)),
+                )
                 yield
             finally:
                 leadership.close()
     finally:
         server.close()
+
+
+def _who_leads(nodes: StormcutNodes) -> str:
+    leader = nodes.read_json("leader", "a leader's address", LEADER_VERSION)
+    return f"{leader['id']} leads" if leader else "nobody leads"
 
 
 def _pass() -> None:

@@ -29,12 +29,14 @@ from stormcut.adapters.docker_cluster.plan import (
 )
 from stormcut.adapters.docker_cluster.status import DockerStatus, status
 from stormcut.adapters.home import plugin_jars
+from stormcut.adapters.last_words import of_nimbus
 from stormcut.adapters.local_cluster.lock import exclusive, uninterrupted
-from stormcut.adapters.nimbus import wait_until
 from stormcut.adapters.running_cluster import RunningCluster
+from stormcut.adapters.waiting import Watch, wait_until
 from stormcut.model.errors import InvalidInput
 
-RESTART_TIMEOUT_S = 180.0
+#: Of served time, the old ZooKeeper session's end included.
+RESTART_S = 180.0
 
 #: What Nimbus logs when it may give orders.
 _LEADS = b"Accepting leadership"
@@ -127,15 +129,11 @@ class DockerCluster(RunningCluster):
         InvalidInput
             It was started from another checkout, whose files these containers write.
         """
-        folder = Folder(name)
-        with engine() as client:
-            _check_own(client, folder)
-            with exclusive(folder):
-                return _clear(client, folder)
+        return _cleared(Folder(name), keep_logs=False)[0]
 
-    def end(self) -> None:
+    def end(self, keep_logs: bool = False) -> Path | None:
         """Remove containers, network and folder."""
-        self.clear(self.name)
+        return _cleared(self._folder, keep_logs)[1]
 
     @property
     def name(self) -> str:
@@ -177,6 +175,16 @@ class DockerCluster(RunningCluster):
     def auth_file(self) -> Path:
         """The file with ``user:password`` for stormcut's nodes in ZooKeeper."""
         return self._folder.auth_file
+
+    @property
+    def nimbus_log(self) -> Path:
+        """The file that Nimbus writes its log to."""
+        return self._folder.logs("nimbus") / "nimbus.log"
+
+    def pids(self) -> list[int]:
+        """Return the ids of the containers' processes, if they run on this very machine."""
+        with self._running() as running:
+            return startup.pids(running.values())
 
     @property
     def storm_homes(self) -> dict[str, Path]:
@@ -234,7 +242,8 @@ class DockerCluster(RunningCluster):
                 startup.check_alive(self._folder, name, running[name])
                 return self._uptime(address) not in (None, before)
 
-            wait_until(registered, RESTART_TIMEOUT_S, f"{name} has registered")
+            what = f"{name} has registered"
+            wait_until(registered, RESTART_S, what, watch=Watch(processes=self.pids))
 
     def install_plugin(self) -> None:
         """Install the plugin in every Storm home and restart Nimbus."""
@@ -254,7 +263,7 @@ class DockerCluster(RunningCluster):
         return removed
 
     def _restart_nimbus(self) -> None:
-        log = self._folder.logs("nimbus") / "nimbus.log"
+        log = self.nimbus_log
         before = log.stat().st_size
         with self._running() as running:
             running["nimbus"].restart(timeout=5)
@@ -266,7 +275,8 @@ class DockerCluster(RunningCluster):
                 file.seek(before)
                 return _LEADS in file.read()
 
-        wait_until(leads, RESTART_TIMEOUT_S, "Nimbus leads again")
+        watch = Watch(processes=self.pids, last_words=lambda: of_nimbus(log))
+        wait_until(leads, RESTART_S, "Nimbus leads again", watch=watch)
 
     def _uptime(self, address: str) -> int | None:
         registered = self.nimbus.cluster().supervisors
@@ -308,7 +318,14 @@ def _check_own(client: Engine, folder: Folder) -> None:
             )
 
 
-def _clear(client: Engine, folder: Folder) -> int:
+def _cleared(folder: Folder, keep_logs: bool) -> tuple[int, Path | None]:
+    with engine() as client:
+        _check_own(client, folder)
+        with exclusive(folder):
+            return _clear(client, folder, keep_logs)
+
+
+def _clear(client: Engine, folder: Folder, keep_logs: bool = False) -> tuple[int, Path | None]:
     with uninterrupted():
         found = containers_of(client, folder.name)
         for container in found:
@@ -318,5 +335,6 @@ def _clear(client: Engine, folder: Folder) -> int:
         for network in networks_of(client, folder.name):
             with suppress(docker.errors.NotFound):
                 network.remove()
+        kept = folder.keep_logs() if keep_logs and folder.path.exists() else None
         folder.remove()
-    return len(found)
+    return len(found), kept

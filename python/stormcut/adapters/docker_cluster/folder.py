@@ -16,7 +16,7 @@ from pathlib import Path
 import yaml
 
 from stormcut.adapters.docker_cluster.plan import Container, Plan, Shape, plan
-from stormcut.adapters.home import home
+from stormcut.adapters.home import home, move_logs
 from stormcut.adapters.json_document import write_text
 from stormcut.model.errors import InvalidInput
 
@@ -103,6 +103,10 @@ class Folder:
             return State(plan(self.name, Shape(**shape), subnet), content["refused"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
+
+    def keep_logs(self) -> Path:
+        """Move all logs to ``<home>/logs/<name>-<local time>/<container>``; return that folder."""
+        return move_logs(self.path, self.name)
 
     def remove(self) -> None:
         """Remove the folder, and that of all clusters if this was the last."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 import yaml
 from docker.errors import APIError
 from docker.models.containers import Container as Running
@@ -28,11 +29,13 @@ from stormcut.adapters.docker_cluster.plan import (
 )
 from stormcut.adapters.docker_cluster.status import effective
 from stormcut.adapters.home import PluginJars
+from stormcut.adapters.last_words import of_nimbus
 from stormcut.adapters.local_cluster.startup import DaemonDied, Progress, zookeeper_answers
-from stormcut.adapters.nimbus import Nimbus, wait_until
+from stormcut.adapters.nimbus import Nimbus
+from stormcut.adapters.waiting import Watch, wait_until
 
-#: Supervisors of dozens of nodes share the cores of one machine.
-TIMEOUT_S = 300.0
+#: What a container's start may take of served time; dozens of nodes share one machine.
+CONTAINER_S = 60.0
 
 #: Nimbus's view of the secret.
 _AUTH_FILE = "/storm/conf/stormcut.auth"
@@ -123,22 +126,44 @@ class Startup:
         nimbus = nimbus_of(self.plan)
         self._await(running, lambda: nimbus.cluster().has_leader, "Nimbus leads")
         nodes = {each.address for each in self.plan.nodes}
-        self._await(
-            running,
-            lambda: nodes <= {each.host for each in nimbus.cluster().supervisors},
-            f"all {len(nodes)} nodes have registered",
-        )
+        seen = 0
+
+        def all_registered() -> bool:
+            nonlocal seen
+            seen = len(nodes & {each.host for each in nimbus.cluster().supervisors})
+            return seen == len(nodes)
+
+        what = f"all {len(nodes)} nodes have registered"
+        self._await(running, all_registered, what, lambda: (seen,))
 
     def _await(
-        self, running: Mapping[str, Running], condition: Callable[[], bool], what: str
+        self,
+        running: Mapping[str, Running],
+        condition: Callable[[], bool],
+        what: str,
+        moves: Callable[[], Sequence[int]] = tuple,
     ) -> None:
         def true_while_all_live() -> bool:
             for name, container in running.items():
                 check_alive(self.folder, name, container)
             return condition()
 
-        wait_until(true_while_all_live, TIMEOUT_S, what, poll_s=0.5)
+        log = self.folder.logs("nimbus") / "nimbus.log"
+        watch = Watch(moves, lambda: pids(running.values()), lambda: of_nimbus(log))
+        wait_until(true_while_all_live, CONTAINER_S * len(running), what, poll_s=0.5, watch=watch)
         self.progress(what)
+
+
+def pids(containers: Iterable[Running]) -> list[int]:
+    """Return the ids of containers' processes as this machine sees them, if it does."""
+    # A container that does not run has process 0, the parent of all.
+    newest = {pid for each in containers if (pid := each.attrs["State"]["Pid"])}
+    parents = {each.pid: each.info["ppid"] for each in psutil.process_iter(["ppid"])}
+    found: set[int] = set()
+    while newest:
+        found |= newest
+        newest = {pid for pid, parent in parents.items() if parent in newest} - found
+    return sorted(found)
 
 
 def nimbus_of(plan: Plan) -> Nimbus:

@@ -23,8 +23,9 @@ from stormcut.adapters.local_cluster.startup import (
     check_alive,
     identified,
 )
-from stormcut.adapters.nimbus import ClusterSummary, Nimbus, NimbusUnavailable, wait_until
+from stormcut.adapters.nimbus import ClusterSummary, Nimbus, NimbusUnavailable
 from stormcut.adapters.running_cluster import RunningCluster
+from stormcut.adapters.waiting import Watch, wait_until
 from stormcut.model.errors import InvalidInput
 
 #: storm.yaml keys for all supervisors alike, or for the supervisor of an index.
@@ -188,9 +189,9 @@ class LocalCluster(RunningCluster):
         """
         return _clear(Layout(name), {}, keep_logs)
 
-    def end(self) -> None:
+    def end(self, keep_logs: bool = False) -> Path | None:
         """End daemons, workers and their subprocesses, wait for that, remove the files."""
-        _clear(self._layout, self._children, keep_logs=False)
+        return _clear(self._layout, self._children, keep_logs)[1]
 
     @property
     def name(self) -> str:
@@ -216,6 +217,15 @@ class LocalCluster(RunningCluster):
     def auth_file(self) -> Path:
         """The file with ``user:password`` for stormcut's nodes in ZooKeeper."""
         return self._layout.auth_file
+
+    @property
+    def nimbus_log(self) -> Path:
+        """The file that Nimbus writes its log to."""
+        return self._layout.log_file(self._state.nimbus.name)
+
+    def pids(self) -> list[int]:
+        """Return the ids of daemons, workers, their subprocesses, and a brain of this cluster."""
+        return [process.pid for process in processes.of_cluster(self.folder)]
 
     @property
     def supervisor_hosts(self) -> tuple[str, ...]:
@@ -299,7 +309,12 @@ class LocalCluster(RunningCluster):
             check_alive(self._layout, daemon.name, child)
             return self._uptime(daemon) not in (None, before)
 
-        wait_until(registered, SUPERVISOR_TIMEOUT_S, f"{daemon.name} has registered")
+        wait_until(
+            registered,
+            SUPERVISOR_TIMEOUT_S,
+            f"{daemon.name} has registered",
+            watch=Watch(processes=self.pids),
+        )
 
     def _uptime(self, daemon: Daemon) -> int | None:
         registered = self.nimbus.cluster().supervisors

@@ -7,12 +7,11 @@ import os
 import re
 import secrets
 import shutil
-import time
 from dataclasses import asdict, dataclass, replace
 from importlib import resources
 from pathlib import Path
 
-from stormcut.adapters.home import PluginJars, home
+from stormcut.adapters.home import PluginJars, home, move_logs
 from stormcut.model.errors import InvalidInput
 
 STATE_VERSION = 1
@@ -155,8 +154,4 @@ class Layout:
 
     def keep_logs(self) -> Path:
         """Move all logs to ``<home>/logs/<name>-<local time>/<daemon>`` and return that folder."""
-        kept = home() / "logs" / f"{self.name}-{time.strftime('%Y%m%d-%H%M%S')}"
-        kept.mkdir(parents=True)
-        for logs in sorted(self.folder.glob("*/logs")):
-            logs.rename(kept / logs.parent.name)
-        return kept
+        return move_logs(self.folder, self.name)

@@ -18,6 +18,7 @@ import psutil
 
 from stormcut.adapters.local_cluster import storm_yaml
 from stormcut.adapters.local_cluster.layout import Daemon, Layout
+from stormcut.adapters.served_time import ServedTime
 from stormcut.model.errors import StormcutError
 
 CLUSTER_MARK = "STORMCUT_CLUSTER"
@@ -147,13 +148,13 @@ def end(folder: Path, daemon: str | None = None, grace_s: float = GRACE_S) -> in
     StormcutError
         Some survive a kill signal.
     """
-    begin = time.monotonic()
+    clock = ServedTime(lambda: [process.pid for process in of_cluster(folder, daemon)])
     found: set[psutil.Process] = set()
     empty_looks = 0
     while empty_looks < 2:
         processes = of_cluster(folder, daemon)
         empty_looks = 0 if processes else empty_looks + 1
-        elapsed = time.monotonic() - begin
+        elapsed = clock.seconds
         if processes and elapsed > grace_s + KILL_TIMEOUT_S:
             pids = ", ".join(str(process.pid) for process in processes)
             raise StormcutError(f"processes of {folder} do not end: {pids}")

@@ -12,16 +12,19 @@ from pathlib import Path
 import psutil
 
 from stormcut.adapters.home import PluginJars
+from stormcut.adapters.last_words import of_nimbus
 from stormcut.adapters.local_cluster import ports, processes, storm_yaml
 from stormcut.adapters.local_cluster.layout import Daemon, Layout, State
-from stormcut.adapters.nimbus import Nimbus, wait_until
+from stormcut.adapters.nimbus import Nimbus
+from stormcut.adapters.waiting import Watch, wait_until
 from stormcut.model.errors import StormcutError
 
 #: Told what has just happened, in a few words.
 Progress = Callable[[str], None]
 Children = dict[str, "subprocess.Popen[bytes]"]
 
-TIMEOUT_S = 180.0
+#: What a daemon's start may take of served time; all start at once.
+DAEMON_S = 30.0
 _SHOWN_LINES = 10
 
 
@@ -127,14 +130,23 @@ class Startup:
         self.layout.write_state(state)
         return state
 
-    def _await(self, condition: Callable[[], bool], what: str) -> None:
+    def _await(
+        self,
+        condition: Callable[[], bool],
+        what: str,
+        moves: Callable[[], Sequence[int]] = tuple,
+    ) -> None:
         def true_while_all_live() -> bool:
             for name, child in self.children.items():
                 check_alive(self.layout, name, child)
             return condition()
 
-        wait_until(true_while_all_live, TIMEOUT_S, what)
+        watch = Watch(moves, self._pids, lambda: of_nimbus(self.layout.log_file("nimbus")))
+        wait_until(true_while_all_live, DAEMON_S * len(self.children), what, watch=watch)
         self.progress(what)
+
+    def _pids(self) -> list[int]:
+        return [child.pid for child in self.children.values()]
 
     def _await_registrations(self, state: State) -> None:
         nimbus = Nimbus(state.nimbus.host, state.nimbus.ports[0])
@@ -150,7 +162,8 @@ class Startup:
             seen = registered
             return registered == len(hosts)
 
-        self._await(all_registered, f"all {len(hosts)} supervisors have registered")
+        what = f"all {len(hosts)} supervisors have registered"
+        self._await(all_registered, what, lambda: (seen,))
 
 
 def identified(daemon: Daemon, child: subprocess.Popen[bytes]) -> Daemon:
