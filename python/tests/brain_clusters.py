@@ -102,6 +102,7 @@ def clusters(draw):
             running = dealt(running, own)
             if draw(st.booleans()):
                 running = replace(running, assignment=running.assignment[1:])
+        running = replace(running, workers_policy=draw(st.sampled_from([None, None, "keep"])))
         if draw(st.booleans()):
             cpu = draw(st.sampled_from([0.0, 10.0, 40.0]))
             profiles[running.id] = profile_of(running, cpu, lambda s, t: float(s * t % 7))

@@ -198,11 +198,12 @@ def _traffic(value: Value, sizes: Mapping[str, int]) -> tuple[MeasuredPair, ...]
     pairs: list[MeasuredPair] = []
     for index, row in enumerate(value.array()):
         try:
-            source, target, rate = row
-            pair = MeasuredPair(executors[source], executors[target], float(rate))
+            source, target, rate, *size = row
+            amounts = map(float, (rate, *size))
+            pair = MeasuredPair(executors[source], executors[target], *amounts)
         except (ValueError, TypeError, KeyError, OverflowError):
             pair = None
-        if pair is None or type(row) is not list or not is_amount(rate):
+        if pair is None or type(row) is not list or not all(map(is_amount, (rate, *size))):
             _traffic_mismatch(Value(row, f"{value.path}[{index}]"), executors)
         else:
             pairs.append(pair)
@@ -210,13 +211,17 @@ def _traffic(value: Value, sizes: Mapping[str, int]) -> tuple[MeasuredPair, ...]
 
 
 def _traffic_mismatch(row: Value, executors: Mapping[str, Any]) -> NoReturn:
-    if len(row.array()) != 3:
-        row.fail("must be [source executor, target executor, tuples per second]")
-    source, target, rate = row.items()
+    if len(row.array()) not in (3, 4):
+        row.fail(
+            "must be [source executor, target executor, tuples per second] and may go on with "
+            "bytes per tuple"
+        )
+    source, target, *amounts = row.items()
     for end in (source, target):
         if end.name() not in executors:
             end.fail(f"no executor {json.dumps(end.raw)} in this topology")
-    rate.mismatch("a number of at least 0")
+    bad = next(amount for amount in amounts if not is_amount(amount.raw))
+    bad.mismatch("a number of at least 0")
 
 
 def read_slots(
@@ -338,11 +343,14 @@ def _topology_document(topology: Topology) -> dict[str, Any]:
         "streams": [_stream_document(stream) for stream in topology.streams],
     }
     if topology.measured:
-        document["traffic"] = [
-            [f"{p.source[0]}[{p.source[1]}]", f"{p.target[0]}[{p.target[1]}]", p.tuples_per_second]
-            for p in topology.measured
-        ]
+        document["traffic"] = [_traffic_row(pair) for pair in topology.measured]
     return document
+
+
+def _traffic_row(pair: MeasuredPair) -> list[str | float]:
+    ends = (f"{name}[{index}]" for name, index in (pair.source, pair.target))
+    size = () if pair.bytes_per_tuple is None else (pair.bytes_per_tuple,)
+    return [*ends, pair.tuples_per_second, *size]
 
 
 def _loads_document(loads: Floats) -> float | list[float]:

@@ -23,6 +23,7 @@ Apache Storm, storm.thrift (its structs are taken from streamparse) and ``StormC
 
 from __future__ import annotations
 
+import glob
 import gzip
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -48,6 +49,8 @@ from stormcut.model.problem import (
 
 CODE = "stormcode.ser"
 CONF = "stormconf.ser"
+#: How a folder of Nimbus's that holds a blob begins; the blob is its file ``data``.
+BLOB = "data_"
 
 CPU = "topology.component.cpu.pcore.percent"
 ON_HEAP = "topology.component.resources.onheap.memory.mb"
@@ -72,18 +75,22 @@ def find_topologies(paths: Sequence[Path]) -> list[TopologyFiles]:
     ----------
     paths : sequence of Path
         Folders, searched for ``*stormcode.ser`` with a ``*stormconf.ser`` of the same beginning
-        beside it, as in Nimbus's ``stormdist``; and files, code and configuration by turns.
+        beside it, as in a supervisor's ``stormdist``, and for the same as blobs of Nimbus,
+        ``blobs/<number>/data_<topology id>-stormcode.ser/data``; and files, code and configuration
+        by turns. Copies of one topology in a folder count once.
 
     Raises
     ------
     InvalidInput
-        A file lacks its other half, or a folder holds none.
+        A file lacks its other half, a folder holds none, or there is no such file.
     """
     found: list[TopologyFiles] = []
     files: list[Path] = []
     for path in paths:
+        if not path.exists():
+            raise InvalidInput("no such file or folder", str(path))
         if path.is_dir():
-            found.extend(_in_folder(path))
+            found.extend(_without_copies(_in_folder(path)))
         else:
             files.append(path)
     if len(files) % 2:
@@ -93,15 +100,46 @@ def find_topologies(paths: Sequence[Path]) -> list[TopologyFiles]:
     return found
 
 
+def _without_copies(found: Iterable[TopologyFiles]) -> list[TopologyFiles]:
+    """Return each topology once: Nimbus and every supervisor that runs it have its files."""
+    first: dict[tuple[str, bytes, bytes], TopologyFiles] = {}
+    for files in found:
+        first.setdefault((files.name, _content(files.code), _content(files.conf)), files)
+    return list(first.values())
+
+
 def _in_folder(folder: Path) -> Iterator[TopologyFiles]:
     codes = sorted(folder.rglob(f"*{CODE}"))
-    if not codes:
-        raise InvalidInput(f"holds no file named *{CODE}", str(folder))
-    for code in codes:
-        conf = code.with_name(code.name.removesuffix(CODE) + CONF)
-        if not conf.is_file():
-            raise InvalidInput(f"has no {conf.name} beside it", str(code))
-        yield TopologyFiles(_name(code), code, conf)
+    blobs = [code for code in codes if code.is_dir() and code.name.startswith(BLOB)]
+    plain = [code for code in codes if code.is_file()]
+    if not blobs and not plain:
+        raise InvalidInput(
+            f"holds neither a *{CODE}, as a supervisor's stormdist does, nor a {BLOB}*{CODE}, "
+            "as Nimbus's blobs do: give the storm.local.dir of a machine where the topology runs",
+            str(folder),
+        )
+    for code in plain:
+        yield _pair(_name(code), code, code.with_name(_conf_of(code)))
+    for code in blobs:
+        # Nimbus spreads blobs over numbered folders by a hash of their names.
+        conf = next(code.parent.parent.glob(f"*/{glob.escape(_conf_of(code))}"), None)
+        missing = code.parent.parent / "*" / _conf_of(code)
+        yield _pair(_name(code).removeprefix(BLOB), code / "data", (conf or missing) / "data")
+
+
+def _conf_of(code: Path) -> str:
+    return code.name.removesuffix(CODE) + CONF
+
+
+def _pair(name: str, code: Path, conf: Path) -> TopologyFiles:
+    for half, other in ((conf, code), (code, conf)):
+        if not half.is_file():
+            raise InvalidInput(
+                f"is missing, the other half of {other}: give a folder that holds both, such as "
+                "the storm.local.dir of Nimbus or of a supervisor",
+                str(half),
+            )
+    return TopologyFiles(name, code, conf)
 
 
 def _name(code: Path) -> str:

@@ -50,6 +50,8 @@ struct Topology {
   5: required list<Stream> streams
   /* What runs now; dead executors are in no worker, nor is anything during a rebalance. */
   6: required list<Worker> assignment
+  /* stormcut.workers of its configuration, where that is set: keep or any. */
+  7: optional string workers_policy
 }
 
 struct Supervisor {
@@ -105,6 +107,24 @@ struct Health {
   6: optional string last_plan
 }
 
+/* The state that Nimbus described last. */
+struct LastState {
+  1: required i32 version
+  2: required ClusterState state
+  /* Milliseconds since 1970-01-01 UTC. */
+  3: required i64 described_ms
+}
+
+/* All that the brain would know about one topology, in place of what it knows. */
+struct Evidence {
+  1: required i32 version
+  2: required string topology
+  /* stormcut-profile/1; absent: none. */
+  3: optional string profile
+  /* Where it ran before and shall run again; absent: wherever is best. */
+  4: optional list<Worker> former
+}
+
 exception Refusal {
   1: required i32 version
   2: required string reason
@@ -113,4 +133,7 @@ exception Refusal {
 service Brain {
   Plan plan(1: ClusterState state) throws (1: Refusal refusal)
   Health health()
+  LastState last_state() throws (1: Refusal refusal)
+  /* What plan() would answer to the last state with this evidence, as JSON; nothing is published. */
+  string preview(1: Evidence evidence) throws (1: Refusal refusal)
 }

@@ -6,33 +6,41 @@ for ever for a slow client, and shares its port with strangers (SO_REUSEPORT).
 
 from __future__ import annotations
 
+import json
 import logging
 import socket
 import struct
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
 from thriftpy2.thrift import TClient, TProcessor
 
+from stormcut.adapters.profile_file import format_profile, parse_profile
 from stormcut.adapters.thrift_values import (
     MAX_MESSAGE_BYTES,
     PROTOCOL_VERSION,
     ReadBuffer,
     WriteBuffer,
     binary_protocol,
+    check_struct,
+    check_version,
     from_plan_struct,
     from_state_struct,
+    from_worker_structs,
     idl,
     to_plan_struct,
     to_state_struct,
+    to_worker_structs,
 )
+from stormcut.application.brain import Described
 from stormcut.application.ports import Unavailable
-from stormcut.model.cluster import ClusterState
+from stormcut.model.cluster import ClusterState, Worker
 from stormcut.model.errors import InvalidInput, StormcutError
 from stormcut.model.plan import Plan
+from stormcut.model.profile import Profile
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +56,7 @@ class BadFrame(Exception):
 
 
 class Planner(Protocol):
-    """What the server needs of the brain."""
+    """What the server needs to answer Nimbus."""
 
     @property
     def leads(self) -> bool:
@@ -57,6 +65,20 @@ class Planner(Protocol):
 
     def plan(self, state: ClusterState) -> Plan:
         """Return the plan for a state."""
+        ...
+
+
+class Foreseer(Protocol):
+    """What the server needs to answer people."""
+
+    def described(self) -> Described:
+        """Return the state that Nimbus described last."""
+        ...
+
+    def preview(
+        self, topology: str, profile: Profile | None, former: tuple[Worker, ...] | None
+    ) -> dict[str, Any]:
+        """Return as JSON values what would be planned if this were known of a topology."""
         ...
 
 
@@ -128,6 +150,8 @@ class BrainServer:
         Its name, as in `Health.brain`.
     host, port : str, int
         Where to listen; port 0 takes a free one, see `port`.
+    foreseer : Foreseer, optional
+        The brain again, if it can tell what it would plan.
 
     Raises
     ------
@@ -135,8 +159,16 @@ class BrainServer:
         The address cannot be bound.
     """
 
-    def __init__(self, planner: Planner, identity: str, host: str, port: int) -> None:
+    def __init__(
+        self,
+        planner: Planner,
+        identity: str,
+        host: str,
+        port: int,
+        foreseer: Foreseer | None = None,
+    ) -> None:
         self._planner = planner
+        self._foreseer = foreseer
         self._identity = identity
         self._started_ms = int(time.time() * 1000)
         self._served = 0
@@ -199,20 +231,54 @@ class BrainServer:
 
     def plan(self, state: Any) -> Any:
         """Answer `Brain.plan`; everything that goes wrong is told as a `Refusal`."""
+        with self._refusing("plan"):
+            plan = self._planner.plan(from_state_struct(state))
+            self._served += 1
+            self._last_plan = plan.id
+            return to_plan_struct(plan)
+
+    def last_state(self) -> Any:
+        """Answer `Brain.last_state`."""
+        with self._refusing("last state"):
+            described = self._foreseen().described()
+            return idl.LastState(
+                version=PROTOCOL_VERSION,
+                state=to_state_struct(described.state),
+                described_ms=described.moment_ms,
+            )
+
+    def preview(self, evidence: Any) -> str:
+        """Answer `Brain.preview`."""
+        with self._refusing("preview"):
+            check_version(getattr(evidence, "version", None), "evidence")
+            check_struct(evidence, "evidence")
+            profile, former = evidence.profile, evidence.former
+            found = self._foreseen().preview(
+                evidence.topology,
+                None if profile is None else parse_profile(profile.encode(), "evidence.profile"),
+                None if former is None else from_worker_structs(former),
+            )
+            return json.dumps(found)
+
+    def _foreseen(self) -> Foreseer:
+        if self._foreseer is None:
+            raise InvalidInput("this brain only does as it was told and foresees nothing")
+        return self._foreseer
+
+    @contextmanager
+    def _refusing(self, what: str) -> Iterator[None]:
+        """Turn whatever goes wrong, not leading included, into a `Refusal`."""
         try:
             if not self._planner.leads:
                 raise InvalidInput("not the leader")
-            plan = self._planner.plan(from_state_struct(state))
+            yield
         except (StormcutError, Unavailable) as error:
-            log.warning("plan refused: %s", error)
+            log.warning("%s refused: %s", what, error)
             raise idl.Refusal(version=PROTOCOL_VERSION, reason=str(error)) from error
         except Exception as error:
-            log.exception("no plan: a bug in stormcut")
+            log.exception("no %s: a bug in stormcut", what)
             reason = f"internal error, see the brain's log: {type(error).__name__}"
             raise idl.Refusal(version=PROTOCOL_VERSION, reason=reason) from error
-        self._served += 1
-        self._last_plan = plan.id
-        return to_plan_struct(plan)
 
     def health(self) -> Any:
         """Answer `Brain.health`, also while a plan is being made."""
@@ -244,6 +310,30 @@ class BrainClient:
         """Return the brain's plan for a state."""
         struct = to_state_struct(state)
         return from_plan_struct(self._call(lambda client: client.plan(struct)))
+
+    def described(self) -> Described:
+        """Return the state that Nimbus described to the brain last."""
+        struct = self._call(lambda client: client.last_state())
+        check_version(getattr(struct, "version", None), "last state")
+        check_struct(struct, "last state")
+        return Described(from_state_struct(struct.state), struct.described_ms)
+
+    def preview(
+        self, topology: str, profile: Profile | None, former: tuple[Worker, ...] | None
+    ) -> dict[str, Any]:
+        """Return what the brain would plan if this were known of a topology: `Brain.preview`."""
+        evidence = idl.Evidence(
+            version=PROTOCOL_VERSION,
+            topology=topology,
+            profile=None if profile is None else format_profile(profile),
+            former=None if former is None else to_worker_structs(former),
+        )
+        answer = self._call(lambda client: client.preview(evidence))
+        try:
+            found: dict[str, Any] = json.loads(answer)
+        except (ValueError, TypeError) as error:
+            raise InvalidInput(f"answers nonsense: {error}", "preview") from error
+        return found
 
     def health(self) -> Any:
         """Return the brain's `Health` struct."""

@@ -157,7 +157,8 @@ def _to_topology_struct(topology: RunningTopology) -> Any:
         workers=topology.workers,
         executors=executors,
         streams=streams,
-        assignment=_to_worker_structs(topology.assignment),
+        assignment=to_worker_structs(topology.assignment),
+        workers_policy=topology.workers_policy,
     )
 
 
@@ -166,7 +167,8 @@ def vars_of(value: object) -> dict[str, Any]:
     return {name: getattr(value, name) for name in value.__dataclass_fields__}  # type: ignore[attr-defined]
 
 
-def _to_worker_structs(workers: tuple[Worker, ...]) -> list[Any]:
+def to_worker_structs(workers: tuple[Worker, ...]) -> list[Any]:
+    """Return workers as their structs."""
     return [
         idl.Worker(slot=idl.Slot(node=w.slot.node, port=w.slot.port), executors=sorted(w.executors))
         for w in workers
@@ -183,7 +185,7 @@ def to_plan_struct(plan: Plan) -> Any:
         topologies=[
             idl.TopologyPlan(
                 topology=p.topology,
-                workers=_to_worker_structs(p.workers),
+                workers=to_worker_structs(p.workers),
                 algorithm=p.algorithm,
                 reason=p.reason,
             )
@@ -230,11 +232,13 @@ def _from_topology_struct(struct: Any) -> RunningTopology:
             for e in struct.executors
         ),
         tuple(Subscription(s.source, s.target, s.stream, s.grouping) for s in struct.streams),
-        _from_worker_structs(struct.assignment),
+        from_worker_structs(struct.assignment),
+        struct.workers_policy,
     )
 
 
-def _from_worker_structs(structs: list[Any]) -> tuple[Worker, ...]:
+def from_worker_structs(structs: list[Any]) -> tuple[Worker, ...]:
+    """Return the workers in structs that have been checked; those without executors are none."""
     return tuple(
         Worker(Slot(w.slot.node, w.slot.port), tuple(sorted(w.executors)))
         for w in structs
@@ -257,7 +261,7 @@ def from_plan_struct(struct: Any, where: str = "plan") -> Plan:
         struct.fingerprint,
         struct.created_ms,
         tuple(
-            TopologyPlan(p.topology, _from_worker_structs(p.workers), p.algorithm, p.reason)
+            TopologyPlan(p.topology, from_worker_structs(p.workers), p.algorithm, p.reason)
             for p in struct.topologies
         ),
         tuple(Declined(d.topology, d.reason) for d in struct.declined),

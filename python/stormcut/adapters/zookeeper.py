@@ -268,18 +268,18 @@ class StormcutNodes:
 
     def write_profile(self, profile: Profile) -> None:
         """Publish a topology's profile in place of its last."""
-        write_blob(
-            self.client, self._profile_path(profile.topology), format_profile(profile).encode()
-        )
+        path = self.topology_path("profiles", profile.topology)
+        write_blob(self.client, path, format_profile(profile).encode())
 
     def delete_profile(self, topology: str) -> bool:
         """Withdraw a topology's profile; return whether there was one."""
-        return delete_blob(self.client, self._profile_path(topology))
+        return delete_blob(self.client, self.topology_path("profiles", topology))
 
-    def _profile_path(self, topology: str) -> str:
+    def topology_path(self, kind: str, topology: str) -> str:
+        """Return the absolute path of a topology's node of a kind, such as ``profiles``."""
         if not topology or "/" in topology or topology in (".", ".."):
             raise InvalidInput("is not a Storm topology id such as taxi-1-1700000000", topology)
-        return self.path(f"profiles/{topology}")
+        return self.path(f"{kind}/{topology}")
 
     def read_profiles(self) -> dict[str, Profile]:
         """Return all usable profiles by topology id; one that is not usable is logged once.
@@ -300,7 +300,7 @@ class StormcutNodes:
     def _profile(
         self, topology: str, known: tuple[str, Profile | None] | None
     ) -> tuple[str, Profile | None] | None:
-        path = self._profile_path(topology)
+        path = self.topology_path("profiles", topology)
         identity = ""
         try:
             identity = blob_id(self.client, path) or ""

@@ -8,17 +8,25 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from stormcut.application.decide import Decision, Decisions, Settings, decide
-from stormcut.application.ports import PlanStore, ProfileSource
-from stormcut.model.cluster import ClusterState
+from stormcut.application.ports import EvidenceSource, PlanStore
+from stormcut.model.cluster import ClusterState, Worker
+from stormcut.model.errors import InvalidInput
 from stormcut.model.plan import Plan
 from stormcut.model.profile import Profile
+from stormcut.objective.metrics import Metrics
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 HISTORY_VERSION = 1
+PREVIEW_VERSION = 1
+
+#: Where topologies shall run again as they did before a plan.
+Former = Mapping[str, tuple[Worker, ...]]
 
 
 @dataclass(frozen=True)
@@ -27,7 +35,19 @@ class _Answer:
 
     state: ClusterState
     profiles: Mapping[str, Profile]
+    former: Former
     plan: Plan
+
+    def answers(self, state: ClusterState, profiles: Mapping[str, Profile], former: Former) -> bool:
+        return (self.state, self.profiles, self.former) == (state, profiles, former)
+
+
+@dataclass(frozen=True)
+class Described:
+    """What Nimbus described last, and when."""
+
+    state: ClusterState
+    moment_ms: int
 
 
 class Brain:
@@ -43,17 +63,18 @@ class Brain:
         How to decide.
     store : PlanStore
         Gets every new plan before anybody is told of it.
-    source : ProfileSource
-        Gives the measurements.
+    source : EvidenceSource
+        Gives the measurements and orders.
     """
 
-    def __init__(self, settings: Settings, store: PlanStore, source: ProfileSource) -> None:
+    def __init__(self, settings: Settings, store: PlanStore, source: EvidenceSource) -> None:
         self._settings = settings
         self._store = store
         self._source = source
         self._deciding = threading.Lock()
         self._answer: _Answer | None = None
         self._last: Plan | None = None
+        self._described: Described | None = None
         self.plans_served = 0
 
     @property
@@ -79,21 +100,60 @@ class Brain:
             A new plan could not be published.
         """
         with self._deciding:
-            profiles = dict(self._source.profiles())
-            if self._answer is None or not self._answers(state, profiles):
-                self._answer = _Answer(state, profiles, self._decided(state, profiles))
+            self._described = Described(state, _milliseconds(datetime.now(UTC)))
+            known = dict(self._source.profiles()), dict(self._source.former())
+            if self._answer is None or not self._answer.answers(state, *known):
+                self._answer = _Answer(state, *known, self._decided(state, *known))
             self.plans_served += 1
             return self._answer.plan
 
-    def _answers(self, state: ClusterState, profiles: Mapping[str, Profile]) -> bool:
-        answer = self._answer
-        return answer is not None and answer.state == state and answer.profiles == profiles
+    def described(self) -> Described:
+        """Return the state that Nimbus described last.
 
-    def _decided(self, state: ClusterState, profiles: Mapping[str, Profile]) -> Plan:
+        Raises
+        ------
+        InvalidInput
+            It has described none since this brain began.
+        """
+        if self._described is None:
+            raise InvalidInput(
+                "Nimbus has not asked this brain yet; it asks every 10 s as soon as a topology "
+                "runs, if it has the plugin (its log says why not)"
+            )
+        return self._described
+
+    def preview(
+        self, topology: str, profile: Profile | None, former: tuple[Worker, ...] | None
+    ) -> dict[str, Any]:
+        """Return as JSON values what would be planned if this were known of a topology.
+
+        The same computation as for a plan, from the state that Nimbus described last; nothing is
+        published, and Nimbus is answered meanwhile.
+
+        Raises
+        ------
+        InvalidInput
+            Nimbus has not described any state.
+        """
+        described, last = self.described(), self._last
+        profiles = _with(self._source.profiles(), topology, profile)
+        formers = _with(self._source.former(), topology, former)
+        decisions = decide(described.state, profiles, last, self._settings, formers)
+        return {
+            "version": PREVIEW_VERSION,
+            "described_ms": described.moment_ms,
+            "fingerprint": described.state.fingerprint(),
+            **_lines(decisions),
+        }
+
+    def _decided(
+        self, state: ClusterState, profiles: Mapping[str, Profile], former: Former
+    ) -> Plan:
         began = datetime.now(UTC)
-        decisions = decide(state, profiles, self._last, self._settings)
+        decisions = decide(state, profiles, self._last, self._settings, former)
         plan = _plan(state, decisions, began)
-        known = self._answer is None or self._answer.profiles == profiles
+        answer = self._answer
+        known = answer is None or answer.answers(answer.state, profiles, former)
         if known and self._last and plan.places_like(self._last):
             return self._last
         self._store.publish(plan, history_entry(plan, decisions, profiles))
@@ -106,7 +166,7 @@ def _plan(state: ClusterState, decisions: Decisions, now: datetime) -> Plan:
     return Plan(
         uuid.uuid4().hex,
         state.fingerprint(),
-        int(now.timestamp() * 1000),
+        _milliseconds(now),
         tuple(decision.part for decision in decisions.decided),
         decisions.declined,
     )
@@ -122,6 +182,21 @@ def history_entry(
         "created_ms": plan.created_ms,
         "fingerprint": plan.fingerprint,
         "profiles": {name: profile.to_epoch_s for name, profile in sorted(profiles.items())},
+        **_lines(decisions),
+    }
+
+
+def _milliseconds(moment: datetime) -> int:
+    return int(moment.timestamp() * 1000)
+
+
+def _with(known: Mapping[str, T], topology: str, value: T | None) -> dict[str, T]:
+    others = {name: each for name, each in known.items() if name != topology}
+    return others if value is None else {**others, topology: value}
+
+
+def _lines(decisions: Decisions) -> dict[str, Any]:
+    return {
         "topologies": [_history_line(decision) for decision in decisions.decided],
         "declined": [asdict(declined) for declined in decisions.declined],
     }
@@ -133,10 +208,17 @@ def _history_line(decision: Decision) -> dict[str, Any]:
         "algorithm": decision.part.algorithm,
         "reason": decision.part.reason,
         "evidence": decision.evidence,
-        "before": asdict(decision.before) if decision.before else None,
-        "after": asdict(decision.after),
+        "measured": decision.measured,
+        "before": _metrics(decision.before, decision.bytes_before) if decision.before else None,
+        "after": _metrics(decision.after, decision.bytes_after),
         "workers_restarted": decision.after.workers_restarted,
+        "workers_asked": decision.workers_asked,
+        "former": [[w.slot.node, w.slot.port, list(w.executors)] for w in decision.former],
     }
+
+
+def _metrics(metrics: Metrics, bytes_between_nodes: float | None) -> dict[str, Any]:
+    return {**asdict(metrics), "inter_node_bytes_per_second": bytes_between_nodes}
 
 
 def _report(plan: Plan, decisions: Decisions, seconds: float) -> None:

@@ -8,28 +8,35 @@ to a lower cut (by `Settings.min_gain`) or out of a broken limit, never back.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import islice
+from types import MappingProxyType
 
+from stormcut.application.attempts import attempts
+from stormcut.application.declared import keeps_workers
 from stormcut.application.gathering import gathered
-from stormcut.application.place import DEFAULT_ALGORITHM, solve
-from stormcut.application.situation import Situation, Workload, misfit, situation, workload
-from stormcut.model.cluster import ClusterState, RunningTopology, Worker
+from stormcut.application.place import DEFAULT_ALGORITHM, DEFAULT_SEED, solve
+from stormcut.application.situation import (
+    Situation,
+    Workload,
+    misfit,
+    situation,
+    workload,
+)
+from stormcut.model.cluster import ClusterState, RunningTopology, Slot, Worker
 from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement
 from stormcut.model.plan import Declined, Plan, TopologyPlan
-from stormcut.model.problem import Node, Problem
 from stormcut.model.profile import Profile
 from stormcut.objective.metrics import Metrics, measure
 from stormcut.objective.verify import violations
-from stormcut.placement import p_scheduler
+from stormcut.placement.registry import has_option
 
-CUT = "cut"
-P_SCHEDULER = "p-scheduler"
 KEPT = "kept"
+UNDONE = "undone"
+#: The option of an algorithm that can keep `topology.workers`.
+WORKERS = "workers"
 
 #: An algorithm is asked at most so often for one topology.
 MAX_ATTEMPTS = 8
@@ -44,21 +51,28 @@ class Settings:
     algorithm: str = DEFAULT_ALGORITHM
     options: Mapping[str, str] = field(default_factory=dict)
     min_gain: float = 0.05
-    seed: int = 0
+    seed: int = DEFAULT_SEED
 
 
 @dataclass(frozen=True)
 class Decision:
     """One topology's part of a plan, with what a history tells of it.
 
-    ``evidence`` is ``measured``, ``declared`` or ``kept``; ``before`` is None where the topology
-    did not run whole.
+    ``evidence`` is ``measured``, ``declared``, ``kept`` or ``undone``; ``before`` is None where the
+    topology did not run whole. All figures are of ``measured`` traffic, or of declared; bytes/s
+    between nodes are None where no size of a tuple was measured. ``former`` is where it ran whole
+    if it is to leave that, else empty; ``workers_asked`` is its ``topology.workers``.
     """
 
     part: TopologyPlan
     evidence: str
     before: Metrics | None
     after: Metrics
+    measured: bool
+    workers_asked: int
+    bytes_before: float | None = None
+    bytes_after: float | None = None
+    former: tuple[Worker, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,6 +98,7 @@ def decide(
     profiles: Mapping[str, Profile],
     last_plan: Plan | None,
     settings: Settings,
+    former: Mapping[str, tuple[Worker, ...]] = MappingProxyType({}),
 ) -> Decisions:
     """Return where every topology's executors shall run.
 
@@ -94,8 +109,11 @@ def decide(
     last_plan : Plan, optional
         The plan that the cluster was told last: what it placed stays as long as nothing better
         is known.
+    former : mapping of str to tuple of Worker
+        By topology id: where it ran before and shall run again, whatever is better, as long as
+        that is possible.
     """
-    return _Round(state, profiles, last_plan, settings).settle()
+    return _Round(state, profiles, last_plan, settings, former).settle()
 
 
 class _Round:
@@ -107,9 +125,11 @@ class _Round:
         profiles: Mapping[str, Profile],
         last_plan: Plan | None,
         settings: Settings,
+        former: Mapping[str, tuple[Worker, ...]],
     ) -> None:
         self._state = state
         self._settings = settings
+        self._former = former
         self._topologies = sorted(
             (t for t in state.topologies if t.executors), key=lambda topology: topology.id
         )
@@ -160,13 +180,15 @@ class _Round:
 
     def _decide(self, topology: RunningTopology) -> _Outcome:
         load, present = self._loads[topology.id], self._running[topology.id]
+        if topology.id in self._former and not self._no_way_back(topology):
+            return self._undone(topology, present)
         running = {task for worker in present for task in worker.executors}
         if len(running) < len(load.tasks):
             return self._restored(topology) or self._placed(topology, load, present)
         if not {worker.slot for worker in present} <= self._state.slots:
             return _Outcome(None, KEPT, "runs on a slot that no supervisor offers now; left alone")
         if load.measured:
-            return self._improved(load, present)
+            return self._improved(topology, load, present)
         return self._as_planned(topology, present)
 
     def _others(self, load: Workload) -> Iterator[tuple[Workload, tuple[Worker, ...]]]:
@@ -177,6 +199,28 @@ class _Round:
     def _situation(self, load: Workload, present: tuple[Worker, ...]) -> Situation:
         return situation(load, self._state, present, self._others(load))
 
+    def _undone(self, topology: RunningTopology, present: tuple[Worker, ...]) -> _Outcome:
+        former = tuple(sorted(self._former[topology.id]))
+        note = "kept: undone" if former == present else "undone: back to where it ran before"
+        return _Outcome(former, UNDONE, note)
+
+    def _no_way_back(self, topology: RunningTopology) -> str:
+        """Return why a topology cannot run where it ran before, nothing if it can."""
+        former = self._former[topology.id]
+        tasks = sorted(task for worker in former for task in worker.executors)
+        if tasks != sorted(e.start_task for e in topology.executors):
+            return "its executors are others now"
+        slots = {worker.slot for worker in former}
+        if gone := slots - self._state.slots:
+            return f"no supervisor offers {_named(min(gone))} now"
+        if taken := slots & self._taken(topology):
+            return f"{_named(min(taken))} is another topology's now"
+        return ""
+
+    def _taken(self, topology: RunningTopology) -> set[Slot]:
+        others = self._others(self._loads[topology.id])
+        return {worker.slot for _, workers in others for worker in workers}
+
     def _restored(self, topology: RunningTopology) -> _Outcome | None:
         """Return the last plan again where it tells exactly where the missing executors go.
 
@@ -186,10 +230,9 @@ class _Round:
         if last is None or not present:
             return None
         where = {task: worker.slot for worker in last.workers for task in worker.executors}
-        taken = {w.slot for _, workers in self._others(self._loads[topology.id]) for w in workers}
         whole = where.keys() == {e.start_task for e in topology.executors}
         undisturbed = all(where.get(t) == w.slot for w in present for t in w.executors)
-        free = set(where.values()) <= self._state.slots - taken
+        free = set(where.values()) <= self._state.slots - self._taken(topology)
         if not (whole and undisturbed and free):
             return None
         return _Outcome(last.workers, KEPT, "kept: as planned before", last.algorithm)
@@ -201,35 +244,41 @@ class _Round:
         try:
             workers, notes = self._solved(self._situation(load, present))
         except Infeasible as error:
-            return _Outcome(None, evidence, f"not placed: {error}{self._profile_note(topology)}")
+            return _Outcome(None, evidence, f"not placed: {error}{self._unused(topology)}")
         basis = "measured traffic" if load.measured else "declared structure"
-        note = f"placed by {basis}{notes}{self._profile_note(topology)}"
+        note = f"placed by {basis}{notes}{self._unused(topology)}"
         return _Outcome(workers, evidence, note, self._settings.algorithm)
 
-    def _improved(self, load: Workload, present: tuple[Worker, ...]) -> _Outcome:
+    def _improved(
+        self, topology: RunningTopology, load: Workload, present: tuple[Worker, ...]
+    ) -> _Outcome:
         at = self._situation(load, present)
         now = at.placement(present)
         broken = violations(at.problem, now)
-        keep = partial(_Outcome, present, "measured", algorithm=self._algorithm_of(load, present))
+        unused, algorithm = self._unused(topology), self._algorithm_of(load, present)
+
+        def keep(why: str) -> _Outcome:
+            return _Outcome(present, "measured", f"kept: {why}{unused}", algorithm)
+
         cut = measure(at.problem, now).inter_node_tuples_per_second
         if cut == 0 and not broken:
-            return keep("kept: nothing travels between nodes")
+            return keep("nothing travels between nodes")
         try:
             workers, notes = self._solved(at)
         except Infeasible as error:
-            return keep(f"kept: {error}")
+            return keep(str(error))
         saved = cut - measure(at.problem, at.placement(workers)).inter_node_tuples_per_second
         if broken:
-            note = f"moved, as {broken[0].message}{notes}"
+            note = f"moved, as {broken[0].message}{notes}{unused}"
             return _Outcome(workers, "measured", note, self._settings.algorithm)
         if saved <= 0 or saved < self._settings.min_gain * cut:
             found = f"the best found saves {max(saved, 0) / cut:.1%} of {cut:.1f} tuples/s"
-            return keep(f"kept: {found} between nodes, less than {self._settings.min_gain:.0%}")
-        note = f"moved by measured traffic{notes}"
+            return keep(f"{found} between nodes, less than {self._settings.min_gain:.0%}")
+        note = f"moved by measured traffic{notes}{unused}"
         return _Outcome(workers, "measured", note, self._settings.algorithm)
 
     def _as_planned(self, topology: RunningTopology, present: tuple[Worker, ...]) -> _Outcome:
-        note = self._profile_note(topology)
+        note = self._unused(topology)
         last = self._planned.get(topology.id)
         earlier = self._outcomes.get(topology.id)
         planned = last.workers if last else None
@@ -247,15 +296,28 @@ class _Round:
         last = self._planned.get(load.topology.id)
         return last.algorithm if last and last.workers == present else KEPT
 
-    def _profile_note(self, topology: RunningTopology) -> str:
+    def _unused(self, topology: RunningTopology) -> str:
+        """Return what cannot be used of what is known of a topology, and why."""
         reason = self._misfits.get(topology.id)
-        return f"; the profile does not fit: {reason}" if reason else ""
+        note = f"; the profile does not fit: {reason}" if reason else ""
+        if topology.id in self._former and (reason := self._no_way_back(topology)):
+            note += f"; it cannot go back to where it ran before: {reason}"
+        return note
+
+    def _options(self, topology: str) -> Mapping[str, str]:
+        """Return the options of the algorithm for a topology: it may say itself what of workers."""
+        (running,) = (t for t in self._topologies if t.id == topology)
+        keeps = keeps_workers(running)
+        if keeps is None or not has_option(self._settings.algorithm, WORKERS):
+            return self._settings.options
+        return {**self._settings.options, WORKERS: "keep" if keeps else "any"}
 
     def _solved(self, at: Situation) -> tuple[tuple[Worker, ...], str]:
         """Return the algorithm's workers from the first attempt that succeeds, and its notes."""
         refused: Infeasible | None = None
         algorithm, seed = self._settings.algorithm, self._settings.seed
-        for nodes, options in islice(attempts(at.problem, self._settings), MAX_ATTEMPTS):
+        asked = attempts(at.problem, algorithm, self._options(at.load.topology.id))
+        for nodes, options in islice(asked, MAX_ATTEMPTS):
             narrowed = at.narrowed(nodes)
             try:
                 solution = solve(narrowed.problem, algorithm, seed, options)
@@ -268,22 +330,34 @@ class _Round:
 
     def _decision(self, topology: RunningTopology) -> Decision:
         outcome, load = self._outcomes[topology.id], self._loads[topology.id]
-        workers = outcome.workers or ()
-        at = situation(load, self._state, tuple(sorted(topology.assignment)), ())
-        before = None
+        workers, present = outcome.workers or (), tuple(sorted(topology.assignment))
+        at = situation(load, self._state, present, ())
+        now, then = Placement(at.problem.current_slots()), at.placement(workers)
         whole = not topology.unassigned and not at.problem.lost_slots
-        if whole:
-            before = measure(at.problem, Placement(at.problem.current_slots()))
-        after = measure(at.problem, at.placement(workers))
-        reason = f"{outcome.note}{_effect(outcome, before, after)}"
-        part = TopologyPlan(topology.id, workers, outcome.algorithm, reason)
-        return Decision(part, outcome.evidence, before, after)
+        before = measure(at.problem, now) if whole else None
+        after = measure(at.problem, then)
+        reason = f"{outcome.note}{_effect(outcome, load.measured, before, after)}"
+        return Decision(
+            TopologyPlan(topology.id, workers, outcome.algorithm, reason),
+            outcome.evidence,
+            before,
+            after,
+            load.measured,
+            topology.workers,
+            at.bytes_between_nodes(now) if whole else None,
+            at.bytes_between_nodes(then),
+            present if whole and workers != present else (),
+        )
 
 
-def _effect(outcome: _Outcome, before: Metrics | None, after: Metrics) -> str:
+def _named(slot: Slot) -> str:
+    return f"slot {slot.node}:{slot.port}"
+
+
+def _effect(outcome: _Outcome, measured: bool, before: Metrics | None, after: Metrics) -> str:
     if outcome.note.startswith("kept"):
         return ""
-    unit = "tuples/s" if outcome.evidence == "measured" else "declared units"
+    unit = "tuples/s" if measured else "declared units"
     used = f"nodes used {after.nodes_used}, workers {after.workers_used}"
     if before is None:
         return f": {after.inter_node_tuples_per_second:.1f} {unit} between nodes; {used}"
@@ -291,54 +365,3 @@ def _effect(outcome: _Outcome, before: Metrics | None, after: Metrics) -> str:
         f"{before.inter_node_tuples_per_second:.1f} -> {after.inter_node_tuples_per_second:.1f}"
     )
     return f": {change} {unit} between nodes; {used}, restarted {after.workers_restarted}"
-
-
-def attempts(
-    problem: Problem, settings: Settings
-) -> Iterator[tuple[tuple[Node, ...], dict[str, str]]]:
-    """Yield sets of nodes and options of the algorithm to try in turn, given ones unchanged.
-
-    `cut` may fill nodes' CPU only in part, to the thesis's share, unless there is no other way.
-    P-Scheduler knows one capacity, and what other topologies leave of the nodes is never equal: it
-    takes the smallest node's.
-    """
-    given, usable = dict(settings.options), tuple(node for node in problem.nodes if node.ports)
-    if settings.algorithm == P_SCHEDULER:
-        for nodes in node_sets(problem, settings):
-            yield nodes, {"capacity": "smallest"} | given
-        return
-    if not usable:
-        return
-    if settings.algorithm == CUT and "cpu_share" not in given:
-        yield usable, given | {"cpu_share": str(p_scheduler.Options.cpu_share)}
-    yield usable, given
-
-
-def node_sets(problem: Problem, settings: Settings) -> Iterator[tuple[Node, ...]]:
-    """Yield sets of nodes for P-Scheduler to try; a node without a free slot is in none.
-
-    It takes the smallest node's capacity for all: one nearly full node would make the whole
-    cluster small. So the roomiest nodes come first and ever smaller ones join; sets that would
-    have to be used above its share of CPU come last.
-    """
-    share = float(settings.options.get("cpu_share", p_scheduler.Options.cpu_share))
-    load = (float(problem.executor_cpu.sum()), float(problem.executor_count))
-    usable = [node for node in problem.nodes if node.ports]
-    tight = []
-    for least in sorted({_room(node) for node in usable}, reverse=True):
-        nodes = tuple(node for node in usable if _covers(_room(node), least))
-        if _covers((share * least[0] * len(nodes), least[1] * len(nodes)), load):
-            yield nodes
-        else:
-            tight.append(nodes)
-    yield from reversed(tight)
-
-
-def _room(node: Node) -> tuple[float, float]:
-    """Return (CPU, executors) that a node can take, infinite without a limit."""
-    cpu = math.inf if node.cpu_percent is None else node.cpu_percent
-    return cpu, math.inf if node.max_executors is None else float(node.max_executors)
-
-
-def _covers(room: tuple[float, float], need: tuple[float, float]) -> bool:
-    return room[0] >= need[0] and room[1] >= need[1]

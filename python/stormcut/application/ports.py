@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from stormcut.model.cluster import Worker
 from stormcut.model.plan import Plan
 from stormcut.model.profile import Profile
 
@@ -27,11 +28,15 @@ class PlanStore(Protocol):
         ...
 
 
-class ProfileSource(Protocol):
-    """Where measurements come from."""
+class EvidenceSource(Protocol):
+    """Where measurements and orders come from; answers at once and without waiting."""
 
     def profiles(self) -> Mapping[str, Profile]:
-        """Return the published profiles by topology id, at once and without waiting."""
+        """Return the published profiles by topology id."""
+        ...
+
+    def former(self) -> Mapping[str, tuple[Worker, ...]]:
+        """Return where topologies shall run again as they did before a plan, by topology id."""
         ...
 
 

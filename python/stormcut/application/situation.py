@@ -6,22 +6,23 @@ Everything Storm-shaped (task ids, supervisors' meta, defaults) ends here; algor
 
 from __future__ import annotations
 
-import logging
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
+from stormcut.application.declared import max_executors, rack
 from stormcut.model.cluster import (
     ClusterState,
     RunningExecutor,
     RunningTopology,
     Slot,
-    Supervisor,
     Worker,
 )
+from stormcut.model.errors import InvalidInput
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import (
     DEFAULT_CPU_PERCENT,
@@ -35,11 +36,8 @@ from stormcut.model.problem import (
 )
 from stormcut.model.profile import ExecutorLoad, Profile, TaskTraffic
 from stormcut.model.traffic import Traffic
-
-log = logging.getLogger(__name__)
-
-MAX_EXECUTORS_KEY = "stormcut.max.executors"
-RACK_KEY = "stormcut.rack"
+from stormcut.objective.cut import inter_node_tuples_per_second
+from stormcut.placement.cut.weighing import is_measured, weighed
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +52,12 @@ class Workload:
     def traffic(self) -> Traffic:
         """The traffic between the executors."""
         return Problem((), (self.topology,)).traffic
+
+    @cached_property
+    def by_size(self) -> tuple[Problem, float] | None:
+        """The topology with rates in tuples of mean size, and that size; None without sizes."""
+        problem = Problem((), (self.topology,))
+        return weighed(problem) if is_measured(problem) else None
 
     @cached_property
     def cpu_percent(self) -> dict[int, float]:
@@ -187,7 +191,7 @@ class Situation:
 
     def placement(self, workers: Iterable[Worker]) -> Placement:
         """Return workers as a placement in this problem's ordinals."""
-        return _placement(self.load, self.problem.slot_ordinals, workers)
+        return _placement(self.load, workers, self.problem.slot_ordinals)
 
     def workers(self, placement: Placement) -> tuple[Worker, ...]:
         """Return a placement as workers in Storm's ids, ascending by slot."""
@@ -197,10 +201,19 @@ class Situation:
                 content[Slot(*self.problem.slot_ids[ordinal])].append(task)
         return tuple(sorted(Worker(slot, tuple(sorted(of))) for slot, of in content.items()))
 
+    def bytes_between_nodes(self, placement: Placement) -> float | None:
+        """Return the bytes/s between nodes, None where no tuple's size was measured."""
+        if self.load.by_size is None:
+            return None
+        weighty, mean = self.load.by_size
+        resized = replace(self.problem, topologies=weighty.topologies)
+        vars(resized)["traffic"] = weighty.traffic
+        return mean * inter_node_tuples_per_second(resized, placement)
+
     def narrowed(self, nodes: tuple[Node, ...]) -> Situation:
         """Return the same situation with only these nodes to choose from."""
         present = self.workers(Placement(self.problem.current_slots()))
-        return Situation(self.load, _problem(self.load, nodes, present))
+        return Situation(self.load, _problem_alone(self.load, nodes, present))
 
 
 def situation(
@@ -218,6 +231,75 @@ def situation(
     others : iterable of (Workload, tuple of Worker)
         The other topologies and where their executors run or are going to.
     """
+    return Situation(load, _problem_alone(load, _nodes(state, others), present))
+
+
+def running_problem(
+    state: ClusterState, profiles: Mapping[str, Profile], only: str | None = None
+) -> Problem:
+    """Return the problem of placing what runs, each topology as in `workload`.
+
+    Parameters
+    ----------
+    profiles : mapping of str to Profile
+        By topology id; those that do not fit are not used, see `unmeasured`.
+    only : str, optional
+        Id or name of a topology: only this one, on what the others leave.
+
+    Raises
+    ------
+    InvalidInput
+        No topology of this id or name runs.
+    """
+    topologies = sorted((t for t in state.topologies if t.executors), key=lambda t: t.id)
+    loads = {t.id: workload(t, _fitting(profiles, t)) for t in topologies}
+    if only is None:
+        present = [tuple(sorted(t.assignment)) for t in topologies]
+        return _problem(list(loads.values()), _nodes(state, ()), present)
+    chosen = next((t for t in topologies if only in (t.id, t.name)), None)
+    if chosen is None:
+        running = ", ".join(t.id for t in topologies) or "none"
+        raise InvalidInput(f"no such topology runs (running: {running})", only)
+    others = [(loads[t.id], t.assignment) for t in topologies if t is not chosen]
+    present_alone = tuple(sorted(chosen.assignment))
+    return situation(loads[chosen.id], state, present_alone, others).problem
+
+
+def named_by_host(problem: Problem, state: ClusterState) -> Problem:
+    """Return a problem whose nodes have their hosts' names, if every supervisor has its own host.
+
+    Storm's ids of supervisors are random and tell people nothing.
+    """
+    hosts = {supervisor.id: supervisor.host for supervisor in state.supervisors}
+    if len(set(hosts.values())) < len(hosts):
+        return problem
+    nodes = tuple(replace(node, id=hosts[node.id]) for node in problem.nodes)
+    lost = tuple((hosts.get(node, node), port) for node, port in problem.lost_slots)
+    return replace(problem, nodes=nodes, lost_slots=lost)
+
+
+def unmeasured(
+    state: ClusterState, profiles: Mapping[str, Profile], topologies: Iterable[str]
+) -> Iterator[str]:
+    """Yield a line for each of the topologies that has no profile that fits."""
+    running = {t.id: t for t in state.topologies}
+    for name in topologies:
+        profile = profiles.get(name)
+        reason = misfit(profile, running[name]) if profile else "no profile"
+        if reason:
+            yield f"{name} counts as declared, 1 tuple/s from each executor on a stream: {reason}"
+
+
+def _fitting(profiles: Mapping[str, Profile], running: RunningTopology) -> Profile | None:
+    """Return a topology's profile if there is one that fits."""
+    profile = profiles.get(running.id)
+    return profile if profile and not misfit(profile, running) else None
+
+
+def _nodes(
+    state: ClusterState, others: Iterable[tuple[Workload, tuple[Worker, ...]]]
+) -> tuple[Node, ...]:
+    """Return the supervisors by id without what topologies use of them."""
     taken: set[Slot] = set()
     cpu: dict[str, float] = defaultdict(float)
     memory: dict[str, float] = defaultdict(float)
@@ -229,7 +311,7 @@ def situation(
             executors[node] += len(worker.executors)
             cpu[node] += sum(other.cpu_percent[task] for task in worker.executors)
             memory[node] += sum(other.memory_mb[task] for task in worker.executors)
-    nodes = tuple(
+    return tuple(
         Node(
             supervisor.id,
             tuple(p for p in sorted(supervisor.ports) if Slot(supervisor.id, p) not in taken),
@@ -242,27 +324,35 @@ def situation(
         )
         for supervisor in sorted(state.supervisors, key=lambda s: s.id)
     )
-    return Situation(load, _problem(load, nodes, present))
 
 
 def _left(capacity: float | None, used: float) -> float | None:
     return None if capacity is None else max(capacity - used, 0.0)
 
 
-def _problem(load: Workload, nodes: tuple[Node, ...], present: tuple[Worker, ...]) -> Problem:
-    bare = Problem(nodes, (load.topology,))
-    lost = sorted({w.slot for w in present} - {Slot(*slot) for slot in bare.slot_ids})
+def _problem(
+    loads: Sequence[Workload], nodes: tuple[Node, ...], present: Sequence[tuple[Worker, ...]]
+) -> Problem:
+    topologies = tuple(load.topology for load in loads)
+    bare = Problem(nodes, topologies)
+    used = {worker.slot for workers in present for worker in workers}
+    lost = sorted(used - {Slot(*slot) for slot in bare.slot_ids})
     lost_slots = tuple((slot.node, slot.port) for slot in lost)
     ordinals = {slot: at for at, slot in enumerate((*bare.slot_ids, *lost_slots))}
-    current = _placement(load, ordinals, present)
-    problem = Problem(nodes, (load.topology,), current, lost_slots)
+    current = [_placement(*each, ordinals).slots for each in zip(loads, present, strict=True)]
+    none: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+    return Problem(nodes, topologies, Placement(np.concatenate((none, *current))), lost_slots)
+
+
+def _problem_alone(load: Workload, nodes: tuple[Node, ...], present: tuple[Worker, ...]) -> Problem:
+    problem = _problem((load,), nodes, (present,))
     # The same whatever the nodes are; to fold it anew for every set of nodes takes most of a round.
     vars(problem)["traffic"] = load.traffic
     return problem
 
 
 def _placement(
-    load: Workload, ordinals: Mapping[tuple[str, int], int], workers: Iterable[Worker]
+    load: Workload, workers: Iterable[Worker], ordinals: Mapping[tuple[str, int], int]
 ) -> Placement:
     slot_of = {task: w.slot for w in workers for task in w.executors}
     slots = [
@@ -270,28 +360,3 @@ def _placement(
         for task in load.tasks
     ]
     return Placement(np.array(slots, dtype=np.int64))
-
-
-def max_executors(supervisor: Supervisor) -> int | None:
-    """Return the supervisor's own limit of executors, None without a usable one (logged)."""
-    text = supervisor.meta.get(MAX_EXECUTORS_KEY)
-    return None if text is None else _positive_integer(supervisor.id, text)
-
-
-@lru_cache(maxsize=4096)
-def _positive_integer(supervisor: str, text: str) -> int | None:
-    """Return the number or None; cached so that a wrong one is logged once, not every round."""
-    if text.strip().isascii() and text.strip().isdigit() and int(text) > 0:
-        return int(text)
-    log.warning(
-        "supervisor %s: %s: %r is not a whole number above 0; ignored (no limit)",
-        supervisor,
-        MAX_EXECUTORS_KEY,
-        text,
-    )
-    return None
-
-
-def rack(supervisor: Supervisor) -> str | None:
-    """Return the supervisor's rack, None if its storm.yaml names none."""
-    return supervisor.meta.get(RACK_KEY, "").strip() or None

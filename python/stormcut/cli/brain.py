@@ -22,13 +22,14 @@ from stormcut.adapters.zookeeper import (
     connected,
     read_auth_file,
 )
+from stormcut.adapters.zookeeper_former import read_former
 from stormcut.adapters.zookeeper_leader import Leadership
 from stormcut.application.brain import Brain
 from stormcut.application.decide import Settings
 from stormcut.application.place import DEFAULT_ALGORITHM
 from stormcut.cli.key_values import parse_pairs
 from stormcut.cli.zookeeper_options import zookeeper_options
-from stormcut.model.cluster import ClusterState
+from stormcut.model.cluster import ClusterState, Worker
 from stormcut.model.errors import InvalidInput
 from stormcut.model.plan import Plan
 from stormcut.model.profile import Profile
@@ -116,18 +117,23 @@ def _log_to_stderr() -> None:
     )
 
 
-class _Profiles:
-    """`ProfileSource` that the leader refreshes: to ask it never waits for ZooKeeper."""
+class _Evidence:
+    """`EvidenceSource` that the leader refreshes: to ask it never waits for ZooKeeper."""
 
     def __init__(self, nodes: StormcutNodes) -> None:
         self._nodes = nodes
         self._profiles: Mapping[str, Profile] = {}
+        self._former: Mapping[str, tuple[Worker, ...]] = {}
 
     def refresh(self) -> None:
         self._profiles = self._nodes.read_profiles()
+        self._former = read_former(self._nodes)
 
     def profiles(self) -> Mapping[str, Profile]:
         return self._profiles
+
+    def former(self) -> Mapping[str, tuple[Worker, ...]]:
+        return self._former
 
 
 class _Standing:
@@ -137,10 +143,10 @@ class _Standing:
         self, nodes: StormcutNodes, settings: Settings, identity: str, host: str, port: int
     ) -> None:
         self._nodes = nodes
-        self._profiles = _Profiles(nodes)
+        self._evidence = _Evidence(nodes)
         self._store = ZooKeeperStore(nodes)
-        self._brain = Brain(settings, self._store, self._profiles)
-        self.server = BrainServer(self, identity, host, port)
+        self._brain = Brain(settings, self._store, self._evidence)
+        self.server = BrainServer(self, identity, host, port, self._brain)
         self.leadership = Leadership(
             nodes, identity, host, self.server.port, self._elected, self._watch
         )
@@ -153,11 +159,11 @@ class _Standing:
         return self._brain.plan(state)
 
     def _elected(self) -> None:
-        self._profiles.refresh()
+        self._evidence.refresh()
         self._brain.take_over()
 
     def _watch(self) -> None:
-        self._profiles.refresh()
+        self._evidence.refresh()
         plan = self._brain.last_plan
         if plan is not None and not self._nodes.has_plan():
             log.warning("the published plan is gone from ZooKeeper; published again")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import click
@@ -9,7 +10,13 @@ from rich.console import Console
 from rich.progress import track
 
 from stormcut.adapters.problem_file import write_problem
+from stormcut.application.situation import named_by_host, running_problem, unmeasured
+from stormcut.cli.zookeeper_options import zookeeper_options
+from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
+
+#: Nimbus describes the cluster every 10 s.
+OLD_SECONDS = 60.0
 
 
 @click.group("import")
@@ -18,8 +25,79 @@ def import_() -> None:
 
     \b
     Example:
-      stormcut import storm stormdist/ --supervisors supervisors.json --output problem.json
+      stormcut import cluster --profile profile-taxi-1-1700000000.json --output problem.json
+      stormcut import storm storm-local/ --supervisors supervisors.json --output problem.json
     """
+
+
+@import_.command()
+@click.option(
+    "--profile",
+    "profiles",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Measured loads and traffic, from `stormcut profile`, beside what is published.",
+)
+@click.option(
+    "--topology",
+    metavar="ID",
+    help="Only this topology, on what the others leave: the question that the brain answers.",
+)
+@click.option(
+    "--output", required=True, type=click.Path(path_type=Path), help="Problem file to write."
+)
+@click.option(
+    "--current",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Placement file to write as well: what runs now, to `score`, `check` and `explain`.",
+)
+@zookeeper_options
+def cluster(
+    profiles: tuple[Path, ...],
+    topology: str | None,
+    output: Path,
+    current: Path | None,
+    zookeeper: str,
+    auth_file: Path,
+    root: str,
+) -> None:
+    """Make a problem of the cluster that runs, as the leading brain knows it from Nimbus.
+
+    Nodes (by host name, by Storm's id if two share a host) with their slots and capacities, all
+    topologies, where they run now, and what was measured of them; what was not counts as the brain
+    counts it: 1 tuple/s from each executor on each stream.
+
+    \b
+    Example:
+      stormcut import cluster --profile profile-taxi-1-1700000000.json --output problem.json
+      stormcut place problem.json --output placement.json
+      stormcut explain problem.json placement.json
+    """
+    from stormcut.adapters.placement_file import write_placement
+    from stormcut.adapters.profile_file import read_profile
+    from stormcut.adapters.zookeeper import StormcutNodes, connected, read_auth_file
+    from stormcut.application.place import Solution
+    from stormcut.cli.foresight import leading_brain
+    from stormcut.objective.metrics import measure
+
+    given = {profile.topology: profile for profile in map(read_profile, profiles)}
+    with connected(zookeeper, read_auth_file(auth_file)) as client:
+        nodes = StormcutNodes(client, root)
+        described = leading_brain(nodes).described()
+        known = {**nodes.read_profiles(), **given}
+    problem = named_by_host(running_problem(described.state, known, topology), described.state)
+    for line in unmeasured(described.state, known, [each.id for each in problem.topologies]):
+        click.echo(f"note: {line}", err=True)
+    if (seconds := time.time() - described.moment_ms / 1000) > OLD_SECONDS:
+        click.echo(f"note: Nimbus described this {seconds:.0f} s ago and not since", err=True)
+    write_problem(output, problem)
+    if current is not None:
+        now = Placement(problem.current_slots())
+        metrics = measure(problem, now)
+        write_placement(current, problem, Solution("current", {}, now, metrics, None, ()))
+    click.echo(_summary(problem, output), err=True)
 
 
 @import_.command()
@@ -53,7 +131,8 @@ def storm(
     """Make a problem of Storm's serialised topologies.
 
     PATHS are files by turns, TOPOLOGY.ser CONF.ser, or folders that are searched for
-    *stormcode.ser with their *stormconf.ser, such as Nimbus's stormdist; gzip or plain.
+    *stormcode.ser with their *stormconf.ser: the storm.local.dir of Nimbus (its blobs) or of a
+    supervisor (its stormdist); gzip or plain.
 
     \b
     Example:

@@ -36,6 +36,7 @@ COMMANDS = {
     "publish": "stormcut.cli.publish",
     "score": "stormcut.cli.score",
     "topologies": "stormcut.cli.topologies",
+    "undo": "stormcut.cli.undo",
 }
 
 

@@ -8,23 +8,37 @@ import click
 
 from stormcut.adapters.profile_file import read_profile
 from stormcut.adapters.zookeeper import StormcutNodes, connected, read_auth_file
+from stormcut.adapters.zookeeper_former import delete_former, read_former
+from stormcut.cli.foresight import Change, foresee_and_act
+from stormcut.cli.preview_options import preview_options
 from stormcut.cli.zookeeper_options import zookeeper_options
 from stormcut.model.errors import InvalidInput
+from stormcut.model.profile import Profile
 
 
 @click.command()
 @click.argument("profile", required=False, type=click.Path(path_type=Path))
 @click.option("--withdraw", metavar="TOPOLOGY", help="Delete this topology's profile instead.")
+@preview_options
 @zookeeper_options
 def publish(
-    profile: Path | None, withdraw: str | None, zookeeper: str, auth_file: Path, root: str
+    profile: Path | None,
+    withdraw: str | None,
+    yes: bool,
+    as_json: bool,
+    zookeeper: str,
+    auth_file: Path,
+    root: str,
 ) -> None:
-    """Check PROFILE and publish it: the brain places its topology by it from the next round on.
+    """Show what the brain will do with PROFILE, then publish it: it places its topology by it.
+
+    The leading brain computes the preview from the cluster as Nimbus described it last. Exit code
+    2, and nothing published, without --yes where nobody can be asked.
 
     \b
     Example:
       stormcut publish taxi.json --zookeeper localhost:2181 --auth-file ~/.stormcut-auth
-      stormcut publish --withdraw taxi-1-1700000000
+      stormcut publish --withdraw taxi-1-1700000000 --yes
     """
     if (profile is None) == (withdraw is None):
         raise InvalidInput("give either PROFILE or --withdraw TOPOLOGY", "publish")
@@ -32,13 +46,34 @@ def publish(
     with connected(zookeeper, read_auth_file(auth_file)) as client:
         nodes = StormcutNodes(client, root)
         if measured is not None:
-            nodes.secure()
-            nodes.write_profile(measured)
-            click.echo(
-                f"published the profile of {measured.topology}: {len(measured.executors)}"
-                f" executors, {len(measured.traffic)} task pairs"
-            )
+            _publish(nodes, measured, yes, as_json)
         elif withdraw is not None:
-            if not nodes.delete_profile(withdraw):
-                raise InvalidInput("no profile of this topology is published", withdraw)
-            click.echo(f"withdrew the profile of {withdraw}")
+            _withdraw(nodes, withdraw, yes, as_json)
+
+
+def _publish(nodes: StormcutNodes, profile: Profile, yes: bool, as_json: bool) -> None:
+    def act() -> None:
+        nodes.secure()
+        delete_former(nodes, profile.topology)
+        nodes.write_profile(profile)
+
+    done = (
+        f"published the profile of {profile.topology}: {len(profile.executors)} executors, "
+        f"{len(profile.traffic)} task pairs\n"
+        f"What follows: stormcut history. Back again: stormcut undo {profile.topology}"
+    )
+    change = Change(profile.topology, "publish the profile", done, profile, None)
+    foresee_and_act(nodes, change, act, yes, as_json)
+
+
+def _withdraw(nodes: StormcutNodes, topology: str, yes: bool, as_json: bool) -> None:
+    if topology not in nodes.read_profiles() and topology not in read_former(nodes):
+        raise InvalidInput("no profile of this topology is published", topology)
+
+    def act() -> None:
+        nodes.delete_profile(topology)
+        delete_former(nodes, topology)
+
+    done = f"withdrew what was published of {topology}"
+    change = Change(topology, "withdraw the profile", done, None, None)
+    foresee_and_act(nodes, change, act, yes, as_json)

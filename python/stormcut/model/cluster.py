@@ -68,7 +68,11 @@ class Supervisor:
 
 @dataclass(frozen=True)
 class RunningTopology:
-    """A topology that Nimbus wants to run, and which of its executors run where now."""
+    """A topology that Nimbus wants to run, and which of its executors run where now.
+
+    ``workers`` is its ``topology.workers``; ``workers_policy`` its ``stormcut.workers``, None where
+    it has none.
+    """
 
     id: str
     name: str
@@ -76,6 +80,7 @@ class RunningTopology:
     executors: tuple[RunningExecutor, ...]
     streams: tuple[Subscription, ...] = ()
     assignment: tuple[Worker, ...] = ()
+    workers_policy: str | None = None
 
     @cached_property
     def unassigned(self) -> tuple[int, ...]:

@@ -199,6 +199,11 @@ def algorithm(name: str) -> Algorithm:
     return ALGORITHMS[name]
 
 
+def has_option(name: str, option: str) -> bool:
+    """Return whether the algorithm of that name has an option of that name."""
+    return any(field.name == option for field in fields(algorithm(name).options))
+
+
 def parse_options(algorithm: Algorithm, given: Mapping[str, str]) -> Any:
     """Return an algorithm's options from ``KEY=VALUE`` texts.
 

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 import pytest
-from brain_clusters import clusters, supervisors, topology
+from brain_clusters import clusters, profile_of, supervisors, topology
 from conftest_zookeeper import await_true
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,6 +24,7 @@ from stormcut.adapters.thrift_values import (
     idl,
     to_state_struct,
 )
+from stormcut.application.brain import Described
 from stormcut.model.cluster import ClusterState, Slot, Worker
 from stormcut.model.errors import InvalidInput
 from stormcut.model.plan import Declined, Plan, TopologyPlan
@@ -83,6 +84,38 @@ def round_trip(struct):
 
 def test_a_plan_comes_back(client):
     assert client.plan(STATE) == EchoPlanner().plan(STATE)
+
+
+class Seer:
+    """Foresees what it is asked about."""
+
+    def described(self):
+        return Described(STATE, 1_700_000_000_123)
+
+    def preview(self, topology, profile, former):
+        return {"topology": topology, "profile": repr(profile), "former": repr(former)}
+
+
+WORKERS = (Worker(Slot("n", 1), (1, 2)), Worker(Slot("n", 2), (3,)))
+
+
+@pytest.mark.parametrize("profile", [None, profile_of(STATE.topologies[0])])
+@pytest.mark.parametrize("former", [None, WORKERS])
+def test_what_people_ask_arrives_and_is_answered(profile, former):
+    server = BrainServer(EchoPlanner(), "b", "127.0.0.1", 0, Seer())
+    server.start()
+    try:
+        client = BrainClient("127.0.0.1", server.port, 5.0)
+        assert client.described() == Seer().described()
+        assert client.preview("t", profile, former) == Seer().preview("t", profile, former)
+    finally:
+        server.close()
+
+
+def test_a_brain_that_only_does_as_told_foresees_nothing(client):
+    for ask in (client.described, lambda: client.preview("t", None, None)):
+        with pytest.raises(InvalidInput, match="foresees nothing"):
+            ask()
 
 
 def test_health_tells_of_plans(client):

@@ -1,5 +1,6 @@
 import copy
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from problem_strategies import problems
 
 from stormcut.adapters.problem_file import read_problem, write_problem
 from stormcut.model.errors import InvalidInput
+from stormcut.placement.cut.weighing import is_measured
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 EXAMPLE = json.loads((GOLDEN / "measured-word-count" / "problem.json").read_text())
@@ -63,6 +65,28 @@ def test_what_is_written_is_read_again(problem, tmp_path_factory):
     write_problem(path, problem)
     assert as_values(read_problem(path)) == as_values(problem)
     assert [each.name for each in path.parent.iterdir()] == ["problem.json"]
+
+
+sizes = st.lists(st.one_of(st.none(), st.floats(0, 1e6)), min_size=4, max_size=4)
+
+
+@given(problems().filter(lambda problem: any(t.measured for t in problem.topologies)), sizes)
+def test_measured_sizes_of_tuples_are_read_again(tmp_path_factory, problem, sizes):
+    topologies = tuple(
+        replace(
+            topology,
+            measured=tuple(
+                replace(pair, bytes_per_tuple=size)
+                for pair, size in zip(topology.measured, sizes, strict=False)
+            ),
+        )
+        for topology in problem.topologies
+    )
+    problem = replace(problem, topologies=topologies)
+    path = tmp_path_factory.mktemp("problem") / "problem.json"
+    write_problem(path, problem)
+    assert as_values(read_problem(path)) == as_values(problem)
+    assert is_measured(read_problem(path)) == is_measured(problem)
 
 
 def test_what_may_be_left_out(tmp_path):
@@ -128,6 +152,9 @@ WRONG = [
     (["topologies", 0, "traffic", 0, 2], "9", "traffic[0][2]"),
     (["topologies", 0, "traffic", 0, 2], True, "traffic[0][2]"),
     (["topologies", 0, "traffic", 0], ["words[0]"], "traffic[0]"),
+    (["topologies", 0, "traffic", 0], ["words[0]", "count[1]", 1, -1], "traffic[0][3]"),
+    (["topologies", 0, "traffic", 0], ["words[0]", "count[1]", 1, None], "traffic[0][3]"),
+    (["topologies", 0, "traffic", 0], ["words[0]", "count[1]", 1, 1, 1], "bytes per tuple"),
     (["topologies", 0, "traffic", 0], "abc", "traffic[0]"),
     (["current", "wordcount-1", "words"], ["n00:6700"], "current.wordcount-1.words"),
     (["current", "wordcount-1", "words", 0], "n00", "words[0]"),

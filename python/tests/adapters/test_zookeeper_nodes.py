@@ -23,6 +23,12 @@ from stormcut.adapters.zookeeper_blob import (
     read_blob,
     write_blob,
 )
+from stormcut.adapters.zookeeper_former import (
+    delete_former,
+    last_move,
+    read_former,
+    write_former,
+)
 from stormcut.model.cluster import Slot, Worker
 from stormcut.model.errors import InvalidInput
 from stormcut.model.plan import Declined, Plan, TopologyPlan
@@ -121,6 +127,23 @@ class TestNodes:
         for _ in range(3):
             assert set(nodes.read_profiles()) == {"good"}
         assert caplog.text.count("profile not used") == 1
+
+    def test_an_order_to_go_back_reads_back_and_is_taken_back(self, nodes):
+        assert read_former(nodes) == {}
+        for workers in (PLAN.topologies[0].workers, (Worker(Slot("m", 1), (1, 2)),)):
+            write_former(nodes, "t-1", workers)
+            assert read_former(nodes) == {"t-1": workers}
+        assert delete_former(nodes, "t-1")
+        assert not delete_former(nodes, "t-1")
+        assert read_former(nodes) == {}
+
+    @pytest.mark.parametrize("data", [b"", b"[]", b'{"version":1}', b'{"version":1,"workers":[1]}'])
+    def test_an_unusable_order_is_logged_once_and_left_out(self, nodes, caplog, data):
+        nodes.client.create(nodes.path("former/bad"), data, makepath=True)
+        write_former(nodes, "good", ())
+        for _ in range(3):
+            assert read_former(nodes) == {"good": ()}
+        assert caplog.text.count("order not used") == 1
 
     @pytest.mark.parametrize("name", ["", "a/b", ".", ".."])
     def test_a_name_that_is_no_topology_id_is_refused(self, nodes, name):
@@ -236,3 +259,25 @@ def test_no_zookeeper_is_one_clear_error(monkeypatch):
         connected("127.0.0.1:1", Credentials("a", "b")),
     ):
         pass
+
+
+def entry(topology, former):
+    return {"topologies": [{"topology": topology, "former": former}]}
+
+
+def test_the_last_move_is_found_by_id_and_by_name():
+    history = [
+        entry("my-taxi-2-1700000001", []),
+        entry("my-taxi-2-1700000001", [["n1", 6701, [3]], ["n0", 6700, [2, 1]]]),
+        entry("my-taxi-1-1700000000", [["n9", 6700, [1]]]),
+    ]
+    workers = (Worker(Slot("n1", 6701), (3,)), Worker(Slot("n0", 6700), (1, 2)))
+    for name in ("my-taxi-2-1700000001", "my-taxi"):
+        assert last_move(history, name) == ("my-taxi-2-1700000001", workers)
+    assert last_move(history, "my-taxi-1-1700000000")[1][0].slot == Slot("n9", 6700)
+    with pytest.raises(InvalidInput, match="no plan names a topology"):
+        last_move(history, "my")
+    with pytest.raises(InvalidInput, match="there is nothing to undo"):
+        last_move(history[:1], "my-taxi")
+    with pytest.raises(InvalidInput, match="does not name workers"):
+        last_move([entry("t-1-1", [["n", "x", 1]])], "t")

@@ -10,6 +10,7 @@ from stormcut.model.cluster import ClusterState, Slot, Supervisor
 from stormcut.model.plan import Plan
 
 DEFAULT = Settings()
+FAST = Settings(options={"effort": "0"})
 
 
 def plan_of(state, decisions):
@@ -222,3 +223,116 @@ def test_another_algorithm_gets_no_options_that_it_does_not_have():
     state = ClusterState(supervisors(2), (topology("t"),))
     (decision,) = decide(state, {}, None, Settings("even")).decided
     assert decision.part.algorithm == "even"
+
+
+def placed_with(state, profiles=None, **how):
+    (decision,) = decide(state, profiles or {}, None, **{"settings": DEFAULT, **how}).decided
+    return decision
+
+
+@pytest.mark.parametrize(
+    ("option", "policy", "workers"),
+    [
+        ({}, None, 1),
+        ({}, "keep", 3),
+        ({"workers": "keep"}, None, 3),
+        ({"workers": "keep"}, "any", 1),
+    ],
+)
+def test_the_number_of_workers_is_kept_by_the_brains_option_or_the_topologys_word(
+    option, policy, workers
+):
+    new = replace(topology("t", (4, 4), workers=3), workers_policy=policy)
+    state = ClusterState(supervisors(3), (new,))
+    decision = placed_with(state, settings=Settings(options=option))
+    assert decision.after.workers_used == workers
+    assert decision.workers_asked == 3
+
+
+def test_a_word_on_workers_that_is_none_is_logged_once_and_ignored(caplog):
+    new = replace(topology("t", workers=2), workers_policy="many")
+    state = ClusterState(supervisors(3), (new,))
+    with caplog.at_level(logging.WARNING):
+        assert placed_with(state).after.workers_used == 1
+        placed_with(state)
+    (record,) = caplog.records
+    assert "topology t: stormcut.workers: 'many' is not any or keep" in record.getMessage()
+
+
+def test_another_algorithm_chooses_the_number_of_workers_itself():
+    new = replace(topology("t"), workers_policy="keep")
+    state = ClusterState(supervisors(3), (new,))
+    assert placed_with(state, settings=Settings("p-scheduler")).part.algorithm == "p-scheduler"
+
+
+def test_an_undone_topology_goes_back_and_stays_there():
+    running = dealt(topology("t", (2, 2)), slots(3))
+    state = ClusterState(supervisors(3), (running,))
+    profiles = {"t": profile_of(running)}
+    moved = placed_with(state, profiles)
+    assert moved.former == tuple(sorted(running.assignment))
+    after = applied(state, [moved.part])
+    back = placed_with(after, profiles, former={"t": moved.former})
+    assert back.evidence == "undone"
+    assert back.part.workers == moved.former
+    assert back.part.reason.startswith("undone: back to where it ran before: 0.0 -> ")
+    assert "tuples/s between nodes" in back.part.reason
+    assert back.former == moved.part.workers
+    again = placed_with(applied(after, [back.part]), profiles, former={"t": moved.former})
+    assert (again.part.workers, again.part.reason) == (moved.former, "kept: undone")
+    assert again.former == ()
+
+
+@settings(max_examples=12, deadline=None)
+@given(clusters())
+def test_what_was_moved_can_be_undone_and_then_nothing_changes(cluster):
+    state, profiles = cluster
+    first = decide(state, profiles, None, FAST)
+    plan = plan_of(state, first)
+    former = {d.part.topology: d.former for d in first.decided if d.former}
+    after = applied(state, plan.topologies)
+    undone = plan_of(after, decide(after, profiles, plan, FAST, former))
+    back = applied(after, undone.topologies)
+    for name in former:
+        # Another topology that has gone to one of its slots meanwhile may be in the way.
+        part = undone.of(name)
+        assert part and (part.workers == former[name] or "cannot go back" in part.reason)
+    again = plan_of(back, decide(back, profiles, undone, FAST, former))
+    assert {p.topology: p.workers for p in again.topologies if p.topology in former} == {
+        name: undone.of(name).workers for name in former
+    }
+
+
+@pytest.mark.parametrize("what", ["slot gone", "slot taken", "other executors"])
+def test_a_topology_that_cannot_go_back_stays_and_says_why(what):
+    running = dealt(topology("t", (2, 2)), slots(2))
+    former = {"t": dealt(running, [Slot("n2", 6700)]).assignment}
+    others, nodes = (), supervisors(3)
+    says = {
+        "slot gone": "no supervisor offers slot n2:6700 now",
+        "slot taken": "slot n2:6700 is another topology's now",
+        "other executors": "its executors are others now",
+    }[what]
+    if what == "slot gone":
+        nodes = nodes[:2]
+    elif what == "slot taken":
+        others = (dealt(topology("u"), [Slot("n2", 6700)]),)
+    else:
+        former = {"t": dealt(topology("t", (3, 3)), [Slot("n2", 6700)]).assignment}
+    state = ClusterState(nodes, (running, *others))
+    reasons = {d.topology: d.reason for d in decide(state, {}, None, DEFAULT, former).declined}
+    assert "it cannot go back to where it ran before" in reasons["t"]
+    assert says in reasons["t"]
+
+
+def test_bytes_between_nodes_are_told_where_sizes_were_measured():
+    running = dealt(topology("t", (2, 2), acker=False), slots(2))
+    state = ClusterState(supervisors(2), (running,))
+    profile = profile_of(running)
+    assert placed_with(state, {"t": profile}).bytes_before is None
+    sized = replace(
+        profile, traffic=tuple(replace(pair, bytes_per_tuple=50.0) for pair in profile.traffic)
+    )
+    decision = placed_with(state, {"t": sized})
+    assert decision.bytes_before == pytest.approx(50 * decision.before.inter_node_tuples_per_second)
+    assert decision.bytes_after == pytest.approx(50 * decision.after.inter_node_tuples_per_second)

@@ -41,19 +41,25 @@ class Brains:
         log = self._folder / f"brain-{len(self.processes)}.log"
         with log.open("wb") as output:
             process = subprocess.Popen(
-                [*self.command("brain"), *more], env=self.environment, stderr=output
+                [*self.command("brain", "--root", self.nodes.root), *more],
+                env=self.environment,
+                stderr=output,
             )
         process.log = log.read_text
         self.processes.append(process)
         await_true(lambda: "listens on" in process.log() or process.poll() is not None)
         return process
 
-    def command(self, name):
-        return [sys.executable, "-m", "stormcut.cli.main", name, "--root", self.nodes.root]
+    def command(self, *names):
+        return [sys.executable, "-m", "stormcut.cli.main", *names]
 
-    def run(self, name, *more):
+    def run(self, *command):
         return subprocess.run(
-            [*self.command(name), *more], env=self.environment, capture_output=True, text=True
+            [*self.command(*command), "--root", self.nodes.root],
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
         )
 
     def leader(self):
@@ -124,14 +130,14 @@ class TestOneBrain:
         assert leader.plan(RUNNING).declined
         path = tmp_path / "profile.json"
         write_profile(path, profile_of(RUNNING.topologies[0]))
-        published = brains.run("publish", str(path))
+        published = brains.run("publish", str(path), "--yes")
         assert published.returncode == 0, published.stderr
         await_true(lambda: "profile of t-1 read" in process.log())
         plan = leader.plan(RUNNING)
         assert plan.topologies[0].reason.startswith("moved by measured traffic")
         moved = applied(RUNNING, plan.topologies)
         assert leader.plan(moved) == plan
-        assert brains.run("publish", "--withdraw", "t-1").returncode == 0
+        assert brains.run("publish", "--withdraw", "t-1", "--yes").returncode == 0
         await_true(lambda: brains.nodes.read_profiles() == {})
         await_true(lambda: leader.plan(moved).id != plan.id)
         assert leader.plan(moved).topologies[0].workers == plan.topologies[0].workers
@@ -140,6 +146,95 @@ class TestOneBrain:
         assert max(map(len, shown.stdout.splitlines())) <= 100
         entries = json.loads(brains.run("history", "--json").stdout)
         assert [e["plan"] for e in entries][1] == plan.id
+
+    def test_a_preview_is_the_plan_that_follows_and_changes_nothing(self, brains, tmp_path):
+        brains.start()
+        leader = brains.await_leader()
+        leader.plan(RUNNING)
+        path = tmp_path / "profile.json"
+        write_profile(path, profile_of(RUNNING.topologies[0]))
+        shown = brains.run("publish", str(path))
+        assert shown.returncode == 2
+        assert shown.stderr.splitlines()[-1] == (
+            "stormcut: t-1: nothing was changed; add --yes to publish the profile"
+        )
+        assert "t-1: moves, 3 workers (re)started" in shown.stdout
+        assert "it asked for 2 workers (topology.workers), 3 run now; the plan has 1" in (
+            " ".join(shown.stdout.split())
+        )
+        assert max(map(len, shown.stdout.splitlines())) <= 100
+        assert brains.nodes.read_profiles() == {}
+        foreseen = json.loads(brains.run("publish", str(path), "--json").stdout)
+        assert foreseen["done"] is False
+        assert len(brains.nodes.read_history(10)) == 1
+
+        acted = brains.run("publish", str(path), "--yes", "--json")
+        assert acted.returncode == 0, acted.stderr
+        assert json.loads(acted.stdout)["done"] is True
+        await_true(lambda: leader.plan(RUNNING).topologies)
+        entry = brains.nodes.read_history(1)[0]
+        assert entry["topologies"] == foreseen["preview"]["topologies"]
+        assert entry["fingerprint"] == foreseen["preview"]["fingerprint"]
+
+    def test_an_applied_plan_is_undone_and_stays_undone_also_by_another_brain(
+        self, brains, tmp_path
+    ):
+        process = brains.start()
+        leader = brains.await_leader()
+        leader.plan(RUNNING)
+        assert "no plan names a topology" in brains.run("undo", "t-1").stderr
+        path = tmp_path / "profile.json"
+        write_profile(path, profile_of(RUNNING.topologies[0]))
+        brains.run("publish", str(path), "--yes")
+        await_true(lambda: leader.plan(RUNNING).topologies)
+        moved = applied(RUNNING, leader.plan(RUNNING).topologies)
+        leader.plan(moved)
+
+        shown = brains.run("undo", "t-1")
+        assert shown.returncode == 2
+        assert "add --yes to go back" in shown.stderr
+        assert "undone: back to where it ran before" in " ".join(shown.stdout.split())
+        assert leader.plan(moved).topologies[0].workers == moved.topologies[0].assignment
+        assert brains.run("undo", "t-1", "--yes").returncode == 0
+        former = tuple(sorted(RUNNING.topologies[0].assignment))
+        await_true(lambda: leader.plan(moved).topologies[0].workers == former)
+        back = applied(moved, leader.plan(moved).topologies)
+        plan = leader.plan(back)
+        assert plan.topologies[0].workers == former
+
+        stop(process)
+        brains.start()
+        leader = brains.await_leader()
+        assert leader.plan(back).topologies[0].workers == former
+        assert brains.run("publish", str(path), "--yes").returncode == 0
+        await_true(lambda: leader.plan(back).topologies[0].workers != former)
+
+    def test_what_cannot_be_foreseen_is_one_line_and_yes_acts_without(self, brains, tmp_path):
+        brains.nodes.secure()
+        path = tmp_path / "profile.json"
+        write_profile(path, profile_of(RUNNING.topologies[0]))
+
+        def refused(says):
+            shown = brains.run("publish", str(path))
+            assert (shown.returncode, shown.stdout) == (2, "")
+            assert says in shown.stderr and "add --yes to publish the profile without one" in (
+                shown.stderr
+            )
+            assert len(shown.stderr.splitlines()) == 1
+            assert brains.nodes.read_profiles() == {}
+
+        refused("no brain leads: start one with `stormcut brain`")
+        brains.start()
+        leader = brains.await_leader()
+        refused("Nimbus has not asked this brain yet")
+        assert (
+            "Nimbus has not asked"
+            in brains.run("import", "cluster", "--output", str(tmp_path / "problem.json")).stderr
+        )
+        published = brains.run("publish", str(path), "--yes")
+        assert published.returncode == 0
+        assert "no preview: " in published.stderr
+        await_true(lambda: leader.plan(RUNNING).topologies)
 
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
     def test_a_signal_withdraws_at_once(self, brains, number):
@@ -270,6 +365,6 @@ def test_publish_wants_exactly_one_thing(auth_file):
     assert "either PROFILE or --withdraw" in result.stderr
 
 
-@pytest.mark.parametrize("command", ["brain", "publish", "history"])
+@pytest.mark.parametrize("command", ["brain", "publish", "undo", "history"])
 def test_help_has_an_example(command):
     assert "Example:" in run(command, "--help").stdout

@@ -125,6 +125,49 @@ def test_a_folder_is_searched(import_storm, tmp_path):
     assert [topology.id for topology in read_problem(output).topologies] == ["one", "two"]
 
 
+def as_blobs(folder, name):
+    """Lay a topology out as Nimbus's LocalFsBlobStore does: each blob in a folder by its hash."""
+    for number, file in enumerate(words(folder, name, gzip.compress)):
+        for kind in ("data", "meta"):
+            blob = folder / "blobs" / str(851 - number * 585) / f"{kind}_{file.name}"
+            blob.mkdir(parents=True)
+            (blob / "data").write_bytes(file.read_bytes() if kind == "data" else b"\x0f\x00")
+        file.unlink()
+
+
+def test_nimbus_blobs_are_found_and_supervisors_copies_count_once(import_storm, tmp_path):
+    nimbus = tmp_path / "nimbus"
+    nimbus.mkdir()
+    for name in ("one-1-17", "[x]-2-17"):
+        as_blobs(nimbus, name)
+    copy = tmp_path / "supervisor" / "stormdist" / "one-1-17"
+    copy.mkdir(parents=True)
+    for half in words(copy, "one-1-17", gzip.compress):
+        half.rename(copy / half.name.removeprefix("one-1-17-"))
+    code, err, output = import_storm(tmp_path)
+    assert code == 0, err
+    assert {each.id for each in read_problem(output).topologies} == {"one-1-17", "[x]-2-17"}
+
+
+def test_half_a_blob_names_the_other(import_storm, tmp_path):
+    as_blobs(tmp_path, "one-1-17")
+    shutil.rmtree(tmp_path / "blobs" / "266")
+    code, err, output = import_storm(tmp_path)
+    assert code == 2
+    assert f"{tmp_path}/blobs/*/data_one-1-17-stormconf.ser/data: is missing" in err
+    assert "give a folder that holds both" in err
+    assert not output.exists()
+
+
+def test_a_folder_without_topologies_says_what_to_give(import_storm, tmp_path):
+    code, err, _ = import_storm(tmp_path)
+    assert code == 2
+    assert "holds neither a *stormcode.ser" in err and "storm.local.dir" in err
+    code, err, _ = import_storm(tmp_path / "nowhere")
+    assert code == 2
+    assert "nowhere: no such file or folder" in err
+
+
 def test_hints_tasks_loads_and_groupings(import_storm, tmp_path):
     code, _, output = import_storm(*words(tmp_path))
     assert code == 0
@@ -227,8 +270,8 @@ def test_what_does_not_go_together_is_refused(import_storm, tmp_path):
     orphan = stored(empty, "x", {"spout": common(hint=1)}, lost, {})
     for paths, complaint in (
         ([code], "has no configuration after it"),
-        ([code, tmp_path / "none.ser"], "cannot be read"),
-        ([alone], "has no words-stormconf.ser beside it"),
+        ([code, tmp_path / "none.ser"], "none.ser: no such file or folder"),
+        ([alone], "words-stormconf.ser: is missing, the other half of"),
         ([code, conf, code, conf], "a topology 'words' was there before"),
         ([conf, code], "is no serialised Storm topology"),
         (orphan, "count subscribes to 'nowhere', which is no component"),

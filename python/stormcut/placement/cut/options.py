@@ -67,6 +67,13 @@ class Options:
         default=None,
         metadata={"help": "contention: tuples/s or bytes/s that a link carries each way"},
     )
+    workers: Literal["any", "keep"] = field(
+        default="any",
+        metadata={
+            "help": "any: one worker on each node; keep: as many in all as topology.workers asks "
+            "for, if that is more"
+        },
+    )
     effort: float = field(
         default=1.0, metadata={"help": "search this many times as long as by default; 0: hardly"}
     )

@@ -4,7 +4,8 @@ Executors that can stand for one another are folded into groups, so that a place
 counts (groups, nodes); what it costs is the traffic that leaves nodes and racks, and a price for
 each worker that restarts. Small problems are searched (`search`), large ones built topology by
 topology (`construct`); with a price for restarts, what runs now is completed and improved
-(`replan`). Every topology then gets one worker on each of its nodes.
+(`replan`). Every topology then gets one worker on each of its nodes, or as many in all as it asks
+for (``workers=keep``).
 
 Decisions:
 
@@ -48,6 +49,7 @@ from stormcut.placement.cut.construct import fill
 from stormcut.placement.cut.contention import Costs, busiest, nominal_cpu, relieved
 from stormcut.placement.cut.evening import Scales, evened, links, rate_matrix
 from stormcut.placement.cut.instance import Instance, instance
+from stormcut.placement.cut.keeping import kept_workers
 from stormcut.placement.cut.kernels import cost_at, noise
 from stormcut.placement.cut.options import Options
 from stormcut.placement.cut.replan import replan
@@ -154,6 +156,8 @@ def _placed(
     nodes = on_nodes(problem, asked.groups, _evened(problem, tried, counts, options, rng))
     stay = _stays(problem, options)
     workers = _workers_now(problem, nodes) if stay else np.zeros(len(nodes), dtype=np.int64)
+    if options.workers == "keep":
+        workers = kept_workers(problem, nodes, _workers_now(problem, nodes))
     return Placement(seat(problem, nodes, workers))
 
 

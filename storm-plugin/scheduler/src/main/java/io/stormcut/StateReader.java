@@ -27,6 +27,9 @@ import org.apache.storm.scheduler.WorkerSlot;
 
 /** Tells the brain, in the protocol's terms, what Nimbus knows. */
 final class StateReader {
+  /** In a topology's configuration, or in storm.yaml for all. */
+  private static final String WORKERS = "stormcut.workers";
+
   private StateReader() {}
 
   static ClusterState read(Topologies topologies, Cluster cluster) {
@@ -82,13 +85,16 @@ final class StateReader {
   }
 
   private static Topology topology(TopologyDetails details, Cluster cluster) {
-    return new Topology(
-        details.getId(),
-        String.valueOf(details.getName()),
-        details.getNumWorkers(),
-        executors(details),
-        streams(details),
-        workers(Placement.current(details, cluster)));
+    Topology topology =
+        new Topology(
+            details.getId(),
+            String.valueOf(details.getName()),
+            details.getNumWorkers(),
+            executors(details),
+            streams(details),
+            workers(Placement.current(details, cluster)));
+    Object policy = details.getConf().get(WORKERS);
+    return policy == null ? topology : topology.setWorkers_policy(String.valueOf(policy));
   }
 
   private static List<Executor> executors(TopologyDetails details) {

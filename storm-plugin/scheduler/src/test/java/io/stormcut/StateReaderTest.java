@@ -60,6 +60,15 @@ class StateReaderTest {
   }
 
   @Test
+  @SuppressWarnings("unchecked")
+  void whatTheSubmitterSaysOfWorkers() {
+    given.topology("t-1-1", 2, 2);
+    assertFalse(read(given.cluster()).getTopologies().get(0).isSetWorkers_policy());
+    given.topologies.get("t-1-1").getConf().put("stormcut.workers", "keep");
+    assertEquals("keep", read(given.cluster()).getTopologies().get(0).getWorkers_policy());
+  }
+
+  @Test
   void blacklistedNodesOfferNothing() {
     given.supervisor("a", 6700);
     Cluster cluster = given.cluster();

@@ -2,7 +2,9 @@ package io.stormcut;
 
 import io.stormcut.protocol.Brain;
 import io.stormcut.protocol.ClusterState;
+import io.stormcut.protocol.Evidence;
 import io.stormcut.protocol.Health;
+import io.stormcut.protocol.LastState;
 import io.stormcut.protocol.Plan;
 import io.stormcut.protocol.Refusal;
 import java.net.InetAddress;
@@ -68,6 +70,16 @@ final class TestBrain implements AutoCloseable {
     @Override
     public Health health() {
       return new Health(1, "test", true, 0, 0);
+    }
+
+    @Override
+    public LastState last_state() {
+      throw new UnsupportedOperationException("Nimbus never asks this");
+    }
+
+    @Override
+    public String preview(Evidence evidence) {
+      throw new UnsupportedOperationException("Nimbus never asks this");
     }
   }
 }

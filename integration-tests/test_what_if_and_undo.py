@@ -1,0 +1,155 @@
+"""What-if answers for the cluster that runs; a plan is foreseen, applied and undone on it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stage import TOPOLOGIES, Stage
+
+from stormcut.adapters.nimbus import wait_until
+from stormcut.adapters.problem_file import read_problem
+from stormcut.adapters.profile_file import write_profile
+from stormcut.adapters.thrift_brain import BrainClient
+from stormcut.adapters.zookeeper import StormcutNodes, connected, read_auth_file
+from stormcut.adapters.zookeeper_leader import leader_address
+from stormcut.model.cluster import ClusterState, RunningTopology
+from stormcut.model.errors import InvalidInput
+from stormcut.model.profile import ExecutorLoad, Profile, TaskTraffic
+
+pytestmark = pytest.mark.cluster
+
+NAME = TOPOLOGIES[0]
+#: More than two supervisors of 400 points hold, less than what the third has beside.
+CPU_IN_ALL = 850.0
+
+
+@pytest.fixture
+def client(stage: Stage) -> Iterator[BrainClient]:
+    """A client of the brain, which Nimbus has asked."""
+    credentials = read_auth_file(stage.cluster.auth_file)
+    with stage.brain(), connected(stage.cluster.zookeeper_address, credentials) as zookeeper:
+        address = leader_address(StormcutNodes(zookeeper))
+        assert address is not None
+        client = BrainClient(str(address["host"]), int(str(address["port"])), 60.0)
+        described_since(client, 0.0)
+        yield client
+
+
+def described_since(client: BrainClient, moment: float) -> ClusterState:
+    """Return a state that Nimbus described after a moment."""
+
+    def state() -> ClusterState | None:
+        try:
+            described = client.described()
+        except InvalidInput:
+            return None
+        return described.state if described.moment_ms > moment * 1000 else None
+
+    return wait_until(state, 60, "Nimbus describes the cluster to the brain")
+
+
+def running(client: BrainClient) -> RunningTopology:
+    return next(t for t in client.described().state.topologies if t.name == NAME)
+
+
+def heavy(topology: RunningTopology) -> Profile:
+    """A measurement by which the topology needs all three nodes."""
+    share = CPU_IN_ALL / len(topology.executors)
+    tasks: dict[str, list[int]] = {}
+    for executor in topology.executors:
+        tasks.setdefault(executor.component, []).append(executor.start_task)
+    return Profile(
+        topology.id,
+        100,
+        160,
+        tuple(
+            ExecutorLoad(e.component, e.start_task, e.end_task, share, None)
+            for e in topology.executors
+        ),
+        tuple(
+            TaskTraffic(source, target, float(1 + source * target % 7), 40.0 + source)
+            for stream in topology.streams
+            for source in tasks[stream.source]
+            for target in tasks[stream.target]
+        ),
+    )
+
+
+def planned_workers(
+    topology: RunningTopology, assignments: Mapping[str, list[str]]
+) -> dict[tuple[str, int], frozenset[int]]:
+    """Return a placement file's slots with the first tasks of their executors."""
+    found: dict[tuple[str, int], set[int]] = {}
+    for component, slots in assignments.items():
+        tasks = sorted(e.start_task for e in topology.executors if e.component == component)
+        for task, slot in zip(tasks, slots, strict=True):
+            host, _, port = slot.rpartition(":")
+            found.setdefault((host, int(port)), set()).add(task)
+    return {slot: frozenset(tasks) for slot, tasks in found.items()}
+
+
+def moved(stage: Stage, wanted: Mapping[tuple[str, int], frozenset[int]]) -> None:
+    wait_until(lambda: stage.workers(NAME) == wanted, 60, "Nimbus has done as planned")
+    stage.wait_whole()
+
+
+def test_what_if_is_what_follows_and_undo_brings_it_back_for_good(
+    stage: Stage, client: BrainClient, tmp_path: Path
+) -> None:
+    topology, before = running(client), stage.workers(NAME)
+    profile, problem, placement, now = (
+        tmp_path / f"{name}.json" for name in ("profile", "problem", "placement", "now")
+    )
+    write_profile(profile, heavy(topology))
+    imported = ("import", "cluster", "--topology", NAME, "--profile", str(profile))
+    stage.command(*imported, "--output", str(problem), "--current", str(now))
+    assert {node.id for node in read_problem(problem).nodes} == set(stage.cluster.supervisor_hosts)
+    assert planned_workers(topology, assigned(now, topology.id)) == before
+
+    stage.command("place", str(problem), "--output", str(placement))
+    assert "feasible" in stage.command("check", str(problem), str(placement))
+    score = json.loads(stage.command("score", str(problem), str(placement), "--json"))
+    assert "__acker[0]" in stage.command("explain", str(problem), str(placement), "__acker[0]")
+    wanted = planned_workers(topology, assigned(placement, topology.id))
+    assert wanted != before
+
+    published = json.loads(stage.command("publish", str(profile), "--yes", "--json"))
+    assert published["done"]
+    (line,) = [t for t in published["preview"]["topologies"] if t["topology"] == topology.id]
+    assert line["after"].items() >= score.items()
+    assert line["after"]["inter_node_bytes_per_second"] > 0
+    assert line["workers_asked"] == 2 and line["after"]["nodes_used"] == 3
+    moved(stage, wanted)
+
+    shown = stage.command("undo", NAME, "--yes")
+    assert "undone: back to where it ran before" in " ".join(shown.split())
+    moved(stage, before)
+    for _ in range(2):  # Nimbus asks again and again, and the answer stays
+        described_since(client, time.time())
+        assert stage.workers(NAME) == before
+    stage.command("publish", "--withdraw", topology.id, "--yes")
+    stage.wait_acks(NAME)
+
+
+def assigned(placement: Path, topology: str) -> Any:
+    return json.loads(placement.read_text())["assignments"][topology]
+
+
+def test_topologies_are_imported_from_nimbus_blobs_and_from_supervisors(
+    stage: Stage, tmp_path: Path
+) -> None:
+    supervisors, problem = tmp_path / "supervisors.json", tmp_path / "problem.json"
+    rack = {"rack": "r", "count": 3, "cpu_pcore_percent": 400, "memory_mb": 4096, "slots": 3}
+    supervisors.write_text(json.dumps({"supervisors": [rack]}))
+    hosts = stage.cluster.supervisor_hosts
+    used = {hosts.index(host) for host, _ in stage.workers(NAME)}
+    for folder in ("nimbus", f"supervisor-{min(used)}", "."):
+        local = stage.cluster.folder / folder
+        table = ("--supervisors", str(supervisors))
+        stage.command("import", "storm", str(local), *table, "--output", str(problem))
+        assert NAME in {topology.id for topology in read_problem(problem).topologies}

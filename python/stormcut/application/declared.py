@@ -1,0 +1,59 @@
+"""What storm.yaml and topologies' configurations say to stormcut; what cannot be used is logged."""
+
+from __future__ import annotations
+
+import logging
+from functools import lru_cache
+
+from stormcut.model.cluster import RunningTopology, Supervisor
+
+log = logging.getLogger(__name__)
+
+MAX_EXECUTORS_KEY = "stormcut.max.executors"
+RACK_KEY = "stormcut.rack"
+WORKERS_KEY = "stormcut.workers"
+WORKERS_POLICIES = ("any", "keep")
+
+
+def max_executors(supervisor: Supervisor) -> int | None:
+    """Return the supervisor's own limit of executors, None without a usable one (logged)."""
+    text = supervisor.meta.get(MAX_EXECUTORS_KEY)
+    return None if text is None else _positive_integer(supervisor.id, text)
+
+
+@lru_cache(maxsize=4096)
+def _positive_integer(supervisor: str, text: str) -> int | None:
+    """Return the number or None; cached so that a wrong one is logged once, not every round."""
+    if text.strip().isascii() and text.strip().isdigit() and int(text) > 0:
+        return int(text)
+    log.warning(
+        "supervisor %s: %s: %r is not a whole number above 0; ignored (no limit)",
+        supervisor,
+        MAX_EXECUTORS_KEY,
+        text,
+    )
+    return None
+
+
+def keeps_workers(topology: RunningTopology) -> bool | None:
+    """Return whether a topology asks for `topology.workers` workers, None if it does not say.
+
+    A policy that is none is logged and counts as not said.
+    """
+    policy = topology.workers_policy
+    if policy is not None and policy not in WORKERS_POLICIES:
+        _warn_of_policy(topology.id, policy)
+        return None
+    return None if policy is None else policy == "keep"
+
+
+@lru_cache(maxsize=4096)
+def _warn_of_policy(topology: str, text: str) -> None:
+    """Log a wrong policy; cached so that it is logged once, not every round."""
+    allowed = " or ".join(WORKERS_POLICIES)
+    log.warning("topology %s: %s: %r is not %s; ignored", topology, WORKERS_KEY, text, allowed)
+
+
+def rack(supervisor: Supervisor) -> str | None:
+    """Return the supervisor's rack, None if its storm.yaml names none."""
+    return supervisor.meta.get(RACK_KEY, "").strip() or None

@@ -1,0 +1,116 @@
+"""What the leading brain knows and foresees: asked, shown, and acted on only when told to."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import click
+from rich.console import Console
+
+from stormcut.adapters.thrift_brain import BrainClient
+from stormcut.adapters.zookeeper import StormcutNodes
+from stormcut.adapters.zookeeper_leader import leader_address
+from stormcut.cli.steps import waiting
+from stormcut.model.cluster import Worker
+from stormcut.model.errors import InvalidInput
+from stormcut.model.profile import Profile
+from stormcut.report.preview import print_preview
+
+WIDTH = 100
+
+#: Longest that a plan for a large cluster may take.
+PLAN_SECONDS = 300.0
+
+EXIT_NOT_WANTED = 1
+
+
+def leading_brain(nodes: StormcutNodes) -> BrainClient:
+    """Return a client of the brain that leads.
+
+    Raises
+    ------
+    InvalidInput
+        None does.
+    """
+    address = leader_address(nodes)
+    if address is None:
+        raise InvalidInput("no brain leads: start one with `stormcut brain`", nodes.root)
+    return BrainClient(str(address["host"]), int(str(address["port"])), PLAN_SECONDS)
+
+
+@dataclass(frozen=True)
+class Change:
+    """What an operator is about to tell the brain of a topology.
+
+    ``deed`` completes "add --yes to ...", such as "publish the profile"; ``done`` says that it is
+    done. ``profile`` and ``former`` are all that the brain will know of the topology then. With
+    ``former`` the change is refused where the topology would not go back there.
+    """
+
+    topology: str
+    deed: str
+    done: str
+    profile: Profile | None
+    former: tuple[Worker, ...] | None
+
+
+def foresee_and_act(
+    nodes: StormcutNodes, change: Change, act: Callable[[], None], yes: bool, as_json: bool
+) -> None:
+    """Show what would follow from a change, and make it if that is wanted.
+
+    With ``yes`` at once; else a terminal is asked, and where there is none nothing is done.
+
+    Raises
+    ------
+    InvalidInput
+        Nothing was done for want of ``yes``, or nothing can be foreseen and ``yes`` is not given.
+    """
+    preview = _preview(nodes, change, yes)
+    if change.former is not None and preview is not None:
+        _check_goes_back(preview, change.topology)
+    asks = not as_json and sys.stdin.isatty() and sys.stdout.isatty()
+    if not as_json and preview is not None:
+        terminal = Console(highlight=False)
+        width = min(terminal.width, WIDTH) if terminal.is_terminal else WIDTH
+        print_preview(Console(width=width, highlight=False), preview, change.topology)
+    wanted = yes or (asks and click.confirm(f"{change.deed}?"))
+    if wanted:
+        act()
+    if as_json:
+        click.echo(json.dumps({"done": wanted, "preview": preview}, indent=2))
+    elif wanted:
+        click.echo(change.done)
+    if wanted:
+        return
+    if asks:
+        click.echo("nothing was changed")
+        raise click.exceptions.Exit(EXIT_NOT_WANTED)
+    raise InvalidInput(f"nothing was changed; add --yes to {change.deed}", change.topology)
+
+
+def _check_goes_back(preview: Mapping[str, Any], topology: str) -> None:
+    lines = (*preview["topologies"], *preview["declined"])
+    line = next((each for each in lines if each["topology"] == topology), None)
+    if line is None or line.get("evidence") != "undone":
+        why = "it does not run now" if line is None else line["reason"]
+        raise InvalidInput(f"cannot go back to where it ran before: {why}", topology)
+
+
+def _preview(nodes: StormcutNodes, change: Change, yes: bool) -> dict[str, Any] | None:
+    """Return what the brain foresees; None, and a line why, if it cannot and that is no matter."""
+    try:
+        client = leading_brain(nodes)
+        with waiting(Console(stderr=True), "the brain computes what would follow"):
+            return client.preview(change.topology, change.profile, change.former)
+    except InvalidInput as error:
+        if not yes:
+            raise InvalidInput(
+                f"no preview: {error}; add --yes to {change.deed} without one", change.topology
+            ) from error
+        click.echo(f"stormcut: no preview: {error}", err=True)
+        return None

@@ -1,0 +1,42 @@
+"""`stormcut undo`: a topology goes back to where it ran before a plan moved it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from stormcut.adapters.zookeeper import HISTORY_KEPT, StormcutNodes, connected, read_auth_file
+from stormcut.adapters.zookeeper_former import last_move, write_former
+from stormcut.cli.foresight import Change, foresee_and_act
+from stormcut.cli.preview_options import preview_options
+from stormcut.cli.zookeeper_options import zookeeper_options
+
+
+@click.command()
+@click.argument("topology")
+@preview_options
+@zookeeper_options
+def undo(
+    topology: str, yes: bool, as_json: bool, zookeeper: str, auth_file: Path, root: str
+) -> None:
+    """Take back the last plan that moved TOPOLOGY (its id or name) while it ran.
+
+    It runs where it ran before, and stays there until a profile of it is published again. As a
+    plan of its own this restarts workers: they are shown first. To undo twice is to redo.
+
+    \b
+    Example:
+      stormcut undo taxi --zookeeper localhost:2181 --auth-file ~/.stormcut-auth
+    """
+    with connected(zookeeper, read_auth_file(auth_file)) as client:
+        nodes = StormcutNodes(client, root)
+        name, former = last_move(nodes.read_history(HISTORY_KEPT), topology)
+        change = Change(
+            name,
+            "go back",
+            f"{name} goes back in Nimbus's next round and stays until a profile of it is published",
+            nodes.read_profiles().get(name),
+            former,
+        )
+        foresee_and_act(nodes, change, lambda: write_former(nodes, name, former), yes, as_json)

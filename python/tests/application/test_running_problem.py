@@ -1,0 +1,104 @@
+"""What-if: `stormcut place` on the imported cluster answers what the brain would plan."""
+
+from dataclasses import replace
+
+import pytest
+from brain_clusters import clusters, dealt, profile_of, supervisors, topology
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from stormcut.adapters.problem_file import read_problem, write_problem
+from stormcut.application.attempts import attempts
+from stormcut.application.decide import Settings, decide
+from stormcut.application.place import solve
+from stormcut.application.situation import (
+    Situation,
+    named_by_host,
+    running_problem,
+    unmeasured,
+    workload,
+)
+from stormcut.model.cluster import ClusterState, Slot
+from stormcut.model.errors import Infeasible, InvalidInput
+from stormcut.objective.metrics import measure
+
+#: Hardly any search: what is compared is the question, not the answer's quality.
+FAST = Settings(options={"effort": "0"})
+
+
+def with_sizes(profile):
+    """The profile as the hook gives it: with most tuples' sizes."""
+    sized = (replace(p, bytes_per_tuple=10.0 + p.source_task % 3 * 40) for p in profile.traffic)
+    return replace(profile, traffic=tuple(sized))
+
+
+@settings(max_examples=12, deadline=None)
+@given(clusters(), st.booleans())
+def test_place_on_the_file_gives_the_brains_plan(tmp_path_factory, cluster, sized):
+    state, profiles = cluster
+    state = replace(state, topologies=state.topologies[:1])
+    profiles = {name: with_sizes(p) if sized else p for name, p in profiles.items()}
+    decided = decide(state, profiles, None, FAST).decided
+    assume(decided and decided[0].part.algorithm == FAST.algorithm)
+    part = decided[0].part
+
+    path = tmp_path_factory.mktemp("whatif") / "problem.json"
+    write_problem(path, named_by_host(running_problem(state, profiles), state))
+    problem = read_problem(path)
+    nodes, options = next(attempts(problem, FAST.algorithm, FAST.options))
+    assume(len(nodes) == len(problem.nodes))
+    assert options == {"cpu_share": "0.8", "effort": "0"}
+    keep = {"workers": "keep"} if state.topologies[0].workers_policy == "keep" else {}
+    try:
+        solution = solve(problem, FAST.algorithm, options={**options, **keep})
+    except Infeasible:  # within 80 % of the CPU: the brain then asks for all of it
+        solution = solve(problem, FAST.algorithm, options={**FAST.options, **keep})
+    load = workload(state.topologies[0], profiles.get(part.topology))
+    hosts = {s.host: s.id for s in state.supervisors}
+    workers = {
+        (hosts[w.slot.node], w.slot.port, w.executors)
+        for w in Situation(load, problem).workers(solution.placement)
+    }
+    assert workers == {(w.slot.node, w.slot.port, w.executors) for w in part.workers}
+
+
+@settings(max_examples=12, deadline=None)
+@given(clusters())
+def test_what_runs_is_worth_what_the_brain_says(cluster):
+    state, profiles = cluster
+    problem = running_problem(state, profiles)
+    assert [t.id for t in problem.topologies] == sorted(t.id for t in state.topologies)
+    for decision in decide(state, profiles, None, FAST).decided:
+        if decision.before is not None:
+            alone = running_problem(state, profiles, decision.part.topology)
+            assert measure(alone, alone.current) == decision.before
+
+
+def test_one_topology_has_what_the_others_leave():
+    other = dealt(topology("other", (4,), acker=False), [Slot("n0", 6700)])
+    state = ClusterState(supervisors(2, cpu=100.0), (topology("t"), other))
+    problem = running_problem(state, {"other": profile_of(other, cpu=20.0)}, "t")
+    assert [topology.id for topology in problem.topologies] == ["t"]
+    assert [node.cpu_percent for node in problem.nodes] == [20.0, 100.0]
+    assert problem.nodes[0].ports == (6701, 6702, 6703)
+    with pytest.raises(InvalidInput, match=r"nobody: no such topology runs \(running: other, t\)"):
+        running_problem(state, {}, "nobody")
+
+
+def test_hosts_name_nodes_unless_two_share_one():
+    gone = dealt(topology("t"), [Slot("n0", 6700), Slot("gone", 6700)])
+    state = ClusterState(supervisors(2), (gone,))
+    problem = named_by_host(running_problem(state, {}), state)
+    assert [node.id for node in problem.nodes] == ["h0", "h1"]
+    assert problem.lost_slots == (("gone", 6700),)
+    shared = ClusterState(tuple(replace(s, host="h") for s in state.supervisors), (gone,))
+    assert [n.id for n in named_by_host(running_problem(shared, {}), shared).nodes] == ["n0", "n1"]
+
+
+def test_what_is_not_measured_is_said_and_why():
+    fits, other, none = (topology(name) for name in ("a", "b", "c"))
+    state = ClusterState(supervisors(2), (fits, other, none))
+    profiles = {"a": profile_of(fits), "b": profile_of(topology("b", (5, 5)))}
+    first, second = unmeasured(state, profiles, ["a", "b", "c"])
+    assert first.startswith("b counts as declared") and "it lacks executor" in first
+    assert second.endswith("no profile")

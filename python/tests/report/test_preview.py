@@ -1,0 +1,72 @@
+"""What people read before a plan is applied."""
+
+from rich.console import Console
+
+from stormcut.report.preview import print_preview
+
+
+def metrics(tuples, size, nodes, workers, restarted=0):
+    return {
+        "inter_node_tuples_per_second": tuples,
+        "inter_node_bytes_per_second": size,
+        "inter_worker_tuples_per_second": tuples,
+        "nodes_used": nodes,
+        "workers_used": workers,
+        "workers_restarted": restarted,
+    }
+
+
+def line(name, before, after, asked=4, measured=True):
+    return {
+        "topology": name,
+        "reason": "moved by measured traffic [x]",
+        "evidence": "measured",
+        "measured": measured,
+        "before": before,
+        "after": after,
+        "workers_restarted": after["workers_restarted"],
+        "workers_asked": asked,
+    }
+
+
+def shown(*lines, declined=(), topology="t-1"):
+    console = Console(width=100, record=True, file=None, quiet=False, highlight=False)
+    with console.capture() as captured:
+        print_preview(console, {"topologies": lines, "declined": declined}, topology)
+    text = captured.get()
+    assert max(map(len, text.splitlines())) <= 100
+    return " ".join(text.split())
+
+
+def test_before_and_after_and_the_number_of_workers_are_plain():
+    text = shown(line("t-1", metrics(4112, 30_000, 4, 4), metrics(1028, 0, 2, 2, 5)))
+    assert "t-1: moves, 5 workers (re)started" in text
+    assert "tuples/s between nodes │ 4,112.0 │ 1,028.0 │ -75%" in text
+    assert "bytes/s between nodes │ 30,000 │ 0 │ -100%" in text
+    assert "asked for 4 workers (topology.workers), 4 run now; the plan has 2" in text
+    assert "stormcut.workers: keep" in text and "--option workers=keep" in text
+    assert "why: moved by measured traffic [x]" in text
+
+
+def test_what_stays_restarts_nothing_and_needs_no_note():
+    same = metrics(10, None, 2, 4)
+    text = shown(line("t-1", same, same))
+    assert "t-1: stays as it is, nothing restarts" in text
+    assert "bytes" not in text and "note" not in text
+
+
+def test_a_new_topology_has_no_before_and_declared_traffic_is_named():
+    text = shown(line("t-1", None, metrics(3, None, 2, 6), measured=False))
+    assert "tuples/s between nodes │ ? │ 3.0 │" in text
+    assert "as declared, 1 tuple/s from each executor" in text
+    assert "asked for 4 workers (topology.workers); the plan has 6" in text
+    assert "keep" not in text
+
+
+def test_others_are_shown_if_they_move_with_it():
+    moves = line("u-1", metrics(5, None, 2, 4), metrics(0, None, 1, 4, 3))
+    stays = line("v-1", metrics(5, None, 2, 4), metrics(5, None, 2, 4))
+    text = shown(stays, moves, declined=[{"topology": "t-1", "reason": "runs already"}])
+    assert "t-1: stays with Storm's own scheduler why: runs already" in text
+    assert "u-1: moves, 3 workers" in text and "v-1" not in text
+    assert "t-1 does not run now: nothing follows before it does" in shown(stays)
