@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 from stormcut.model.errors import InvalidInput, StormcutError
@@ -14,6 +15,8 @@ T = TypeVar("T")
 
 #: Storm's name for the window that covers a worker's whole life.
 ALL_TIME = ":all-time"
+#: What Nimbus logs when it may give orders.
+LEADS = b"Accepting leadership"
 
 
 class NimbusUnavailable(StormcutError):
@@ -272,6 +275,22 @@ def _mean(
         mean * weights.get(stream, 0) for stream, mean in averages.get(ALL_TIME, {}).items()
     )
     return sum(weighted) / total
+
+
+def leads_since_now(log: Path) -> Callable[[], bool]:
+    """Return what tells whether a Nimbus has logged since now that it leads.
+
+    What it answers does not tell: until its old ZooKeeper session ends, a Nimbus that restarted
+    takes the old one, of the same address, for the leader, and refuses all orders.
+    """
+    before = log.stat().st_size
+
+    def leads() -> bool:
+        with log.open("rb") as file:
+            file.seek(before)
+            return LEADS in file.read()
+
+    return leads
 
 
 def wait_until(

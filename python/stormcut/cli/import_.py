@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.progress import track
 
 from stormcut.adapters.problem_file import write_problem
+from stormcut.cli.numbers import Finite
+from stormcut.cli.outputs import OutputFile
 from stormcut.model.problem import Problem
 
 
@@ -31,12 +33,10 @@ def import_() -> None:
     metavar="FILE",
     help="JSON: {supervisors: [{rack, count, cpu_pcore_percent, memory_mb, slots}]}.",
 )
-@click.option(
-    "--output", required=True, type=click.Path(path_type=Path), help="Problem file to write."
-)
+@click.option("--output", required=True, type=OutputFile(), help="Problem file to write.")
 @click.option(
     "--rate",
-    type=click.FloatRange(min=0),
+    type=Finite(min=0),
     default=1.0,
     show_default=True,
     metavar="TUPLES",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 import warnings
 
 import click
 
 from stormcut import __version__
+from stormcut.cli.invocation import command
 from stormcut.model.errors import Infeasible, StormcutError
 
 EXIT_INVALID_INPUT = 2
@@ -51,8 +53,8 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(COMMANDS[cmd_name])
-        command: click.Command = getattr(module, module.__name__.rpartition(".")[2])
-        return command
+        found: click.Command = getattr(module, module.__name__.rpartition(".")[2])
+        return found
 
 
 @click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -75,9 +77,15 @@ def main() -> None:
         sys.exit(cli.main(standalone_mode=False))
     except click.exceptions.Exit as exit_:
         sys.exit(exit_.exit_code)
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         sys.exit(error.exit_code)
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx else "stormcut"
+        what = " ".join(error.format_message().split()).rstrip(".")
+        _fail(f"{what} (see {where} --help)", error.exit_code)
+    except click.ClickException as error:
+        _fail(error.format_message(), error.exit_code)
     except Infeasible as error:
         _fail(str(error), EXIT_INFEASIBLE)
     except StormcutError as error:
@@ -87,7 +95,9 @@ def main() -> None:
 
 
 def _fail(message: str, code: int) -> None:
-    click.echo(f"stormcut: {message}", err=True)
+    # Errors name commands as `stormcut ...`, whatever it takes here to call it.
+    typed = re.sub(r"(`|see )stormcut(?= )", lambda found: f"{found[1]}{command()}", message)
+    click.echo(f"stormcut: {typed}", err=True)
     sys.exit(code)
 
 

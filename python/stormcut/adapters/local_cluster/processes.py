@@ -137,6 +137,19 @@ def is_running(daemon: Daemon) -> bool:
         return False
 
 
+def end_daemon(daemon: Daemon) -> None:
+    """End the daemon's own process, if it lives; workers of a supervisor go on."""
+    if not is_running(daemon):
+        return
+    process = psutil.Process(daemon.pid)
+    _signal(process, force=False)
+    try:
+        process.wait(GRACE_S)
+    except psutil.TimeoutExpired:
+        _signal(process, force=True)
+        process.wait(KILL_TIMEOUT_S)
+
+
 def end(folder: Path, daemon: str | None = None, grace_s: float = GRACE_S) -> int:
     """End all processes of a cluster, or of one daemon, and return how many there were.
 

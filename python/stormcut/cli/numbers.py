@@ -1,0 +1,19 @@
+"""Numbers on the command line."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import click
+
+
+class Finite(click.FloatRange):
+    """A number in a range; click's own range lets "nan" and "inf" pass."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the value as a number, or refuse it."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a number to work with.", param, ctx)
+        return number
