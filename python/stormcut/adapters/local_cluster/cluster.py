@@ -6,8 +6,6 @@ import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-import psutil
-
 from stormcut.adapters import plugin as storm_plugin
 from stormcut.adapters.home import plugin_jars, storm_java, storm_lib
 from stormcut.adapters.local_cluster import ports, processes
@@ -222,7 +220,7 @@ class LocalCluster(RunningCluster):
 
     def status(self) -> ClusterStatus:
         """Return what runs; Nimbus is asked with a short timeout."""
-        return status(self._layout, self._state)
+        return status(self._layout, self._newest())
 
     def kill_supervisor(self, index: int, workers: bool = True) -> None:
         """End a supervisor without warning (SIGKILL), as if its machine lost power.
@@ -233,9 +231,8 @@ class LocalCluster(RunningCluster):
         with exclusive(self._layout):
             if workers:
                 processes.end(self.folder, daemon.name, grace_s=0.0)
-            elif daemon.pid is not None and processes.is_running(daemon):
-                psutil.Process(daemon.pid).kill()
-                wait_until(lambda: not processes.is_running(daemon), 10.0, f"{daemon.name} is dead")
+            else:
+                processes.end_daemon(daemon, grace_s=0.0)
         _reap(self._children.pop(daemon.name, None))
 
     def start_supervisor(self, index: int) -> None:
@@ -290,13 +287,16 @@ class LocalCluster(RunningCluster):
         InvalidInput
             There is none of this name.
         """
-        # Another process may have restarted one since this object was made.
-        self._state = self._layout.read_state() or self._state
-        found = {daemon.name: daemon for daemon in self._state.daemons}
+        found = {daemon.name: daemon for daemon in self._newest().daemons}
         if name not in found:
             names = ", ".join(found)
             raise InvalidInput(f"is no daemon of cluster {self.name}; there are {names}", name)
         return found[name]
+
+    def _newest(self) -> State:
+        # Another process may have restarted daemons since this object was made.
+        self._state = self._layout.read_state() or self._state
+        return self._state
 
     def _launch(self, daemon: Daemon) -> Callable[[], bool]:
         """Start a daemon; return what tells whether it does its work."""
@@ -336,9 +336,7 @@ class LocalCluster(RunningCluster):
         return next((each.uptime_s for each in registered if each.host == daemon.host), None)
 
     def _supervisor(self, index: int) -> Daemon:
-        # Another process may have restarted it since this object was made.
-        self._state = self._layout.read_state() or self._state
-        supervisors = self._state.supervisors
+        supervisors = self._newest().supervisors
         if not 0 <= index < len(supervisors):
             raise InvalidInput(
                 f"there are supervisors 0 to {len(supervisors) - 1}", f"supervisor {index}"
