@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from stormcut.adapters.waiting import NotYet, Watch, wait_until
@@ -12,6 +13,8 @@ from stormcut.model.errors import InvalidInput
 
 #: Storm's name for the window that covers a worker's whole life.
 ALL_TIME = ":all-time"
+#: What Nimbus logs when it may give orders.
+LEADS = b"Accepting leadership"
 
 
 class NimbusUnavailable(NotYet):
@@ -268,3 +271,19 @@ def _mean(
         mean * weights.get(stream, 0) for stream, mean in averages.get(ALL_TIME, {}).items()
     )
     return sum(weighted) / total
+
+
+def leads_since_now(log: Path) -> Callable[[], bool]:
+    """Return what tells whether a Nimbus has logged since now that it leads.
+
+    What it answers does not tell: until its old ZooKeeper session ends, a Nimbus that restarted
+    takes the old one, of the same address, for the leader, and refuses all orders.
+    """
+    before = log.stat().st_size
+
+    def leads() -> bool:
+        with log.open("rb") as file:
+            file.seek(before)
+            return LEADS in file.read()
+
+    return leads

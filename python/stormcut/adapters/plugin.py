@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
@@ -27,7 +28,40 @@ _BEGIN = "# begin stormcut: `stormcut plugin remove` takes these lines out\n"
 _END = "# end stormcut\n"
 _BLOCK = re.compile(f"{re.escape(_BEGIN)}.*?{re.escape(_END)}", re.DOTALL)
 
+_AUTH_KEY = "stormcut.zookeeper.auth.file"
+
 _HOOK, _SCHEDULER = "stormcut-hook-*.jar", "stormcut-scheduler-*.jar"
+
+
+@dataclass(frozen=True)
+class Removed:
+    """What was taken out of a Storm home, in a few words each, and jars of the hook left there.
+
+    ``nimbus`` tells whether Nimbus runs with what is gone now.
+    """
+
+    taken: tuple[str, ...]
+    left: tuple[str, ...]
+    nimbus: bool
+
+
+def clashes(keys: Iterable[str]) -> list[str]:
+    """Return those of a storm.yaml's keys that the plugin sets itself."""
+    return [key for key in keys if key in KEYS or key == _AUTH_KEY]
+
+
+def check(storm_home: Path, auth_file: str | None) -> None:
+    """Refuse what `install` would refuse; nothing is written.
+
+    Raises
+    ------
+    InvalidInput
+        It is no Storm home, or its storm.yaml sets one of the keys to something else.
+    """
+    config = _storm_yaml(storm_home)
+    text = _read(config)
+    if auth_file is not None:
+        _check_free(_BLOCK.sub("", text), config)
 
 
 def install(storm_home: Path, jars: PluginJars, auth_file: str | None) -> None:
@@ -44,20 +78,20 @@ def install(storm_home: Path, jars: PluginJars, auth_file: str | None) -> None:
     Raises
     ------
     InvalidInput
-        It is no Storm home, or its storm.yaml sets one of the keys to something else.
+        As `check`, or something cannot be written.
     """
-    config = _storm_yaml(storm_home)
-    without = _BLOCK.sub("", config.read_text(encoding="utf-8"))
-    if auth_file is not None:
-        keys = {**KEYS, "stormcut.zookeeper.auth.file": auth_file}
-        _check_free(without, keys, config)
-        _write(config, _with_block(without, keys))
-        _put(jars.scheduler, storm_home / "extlib-daemon", _SCHEDULER)
+    check(storm_home, auth_file)
     _put(jars.hook, storm_home / "extlib", _HOOK)
+    if auth_file is not None:
+        # Keys last: a Nimbus that is told to load a scheduler without a jar does not start.
+        _put(jars.scheduler, storm_home / "extlib-daemon", _SCHEDULER)
+        config = _storm_yaml(storm_home)
+        without = _BLOCK.sub("", _read(config))
+        _write(config, _with_block(without, {**KEYS, _AUTH_KEY: auth_file}))
 
 
-def remove(storm_home: Path, hook: bool) -> list[str]:
-    """Take the plugin out; return what was there, in a few words each.
+def remove(storm_home: Path, hook: bool) -> Removed:
+    """Take the plugin out.
 
     Parameters
     ----------
@@ -68,24 +102,25 @@ def remove(storm_home: Path, hook: bool) -> list[str]:
     Raises
     ------
     InvalidInput
-        It is no Storm home.
+        It is no Storm home, or something cannot be written.
     """
     config = _storm_yaml(storm_home)
-    text = config.read_text(encoding="utf-8")
-    found = []
-    if _BLOCK.search(text):
+    text = _read(config)
+    taken = []
+    has_keys = bool(_BLOCK.search(text))
+    if has_keys:
         _write(config, _BLOCK.sub("", text))
-        found.append(f"keys in {config}")
-    for jar in _jars(storm_home, hook):
-        jar.unlink()
-        found.append(str(jar))
-    return found
-
-
-def _jars(storm_home: Path, hook: bool) -> Iterator[Path]:
-    yield from (storm_home / "extlib-daemon").glob(_SCHEDULER)
-    if hook:
-        yield from (storm_home / "extlib").glob(_HOOK)
+        taken.append("the keys in conf/storm.yaml")
+    schedulers = sorted((storm_home / "extlib-daemon").glob(_SCHEDULER))
+    hooks = sorted((storm_home / "extlib").glob(_HOOK))
+    for jar in (*schedulers, *(hooks if hook else ())):
+        try:
+            jar.unlink()
+        except OSError as error:
+            raise InvalidInput(f"cannot be removed: {error.strerror}", str(jar)) from error
+        taken.append(str(jar.relative_to(storm_home)))
+    left = () if hook else tuple(str(jar.relative_to(storm_home)) for jar in hooks)
+    return Removed(tuple(taken), left, bool(schedulers) or has_keys)
 
 
 def _storm_yaml(storm_home: Path) -> Path:
@@ -95,14 +130,26 @@ def _storm_yaml(storm_home: Path) -> Path:
     return config
 
 
-def _check_free(text: str, keys: dict[str, object], config: Path) -> None:
+def _read(config: Path) -> str:
+    try:
+        return config.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(f"cannot be read: {error.strerror}", str(config)) from error
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"is not UTF-8 at byte {error.start}", str(config)) from error
+
+
+def _check_free(text: str, config: Path) -> None:
     try:
         present = yaml.safe_load(text) or {}
     except yaml.YAMLError as error:
-        raise InvalidInput(f"is not YAML: {error}", str(config)) from error
-    clashes = [key for key in keys if key in present]
-    if clashes:
-        raise InvalidInput(f"sets {', '.join(clashes)} already: take that out first", str(config))
+        mark = getattr(error, "problem_mark", None)
+        place = f" at line {mark.line + 1}" if mark else ""
+        raise InvalidInput(f"is not YAML{place}: mend it first", str(config)) from error
+    if not isinstance(present, dict):
+        raise InvalidInput("holds no KEY: VALUE lines: mend it first", str(config))
+    if taken := clashes(present):
+        raise InvalidInput(f"sets {', '.join(taken)} already: take that out first", str(config))
 
 
 def _with_block(text: str, keys: dict[str, object]) -> str:
@@ -120,7 +167,15 @@ def _write(config: Path, text: str) -> None:
 
 
 def _put(jar: Path, folder: Path, pattern: str) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.glob(pattern):
-        old.unlink()
-    shutil.copy(jar, folder / jar.name)
+    place = folder / jar.name
+    # Beside its place first: a JVM may have a jar of this name open. Not a name in `folder/*.jar`.
+    new = place.with_suffix(".new")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copy(jar, new)
+        new.replace(place)
+        for old in folder.glob(pattern):
+            if old != place:
+                old.unlink()
+    except OSError as error:
+        raise InvalidInput(f"cannot be written: {error.strerror}", str(folder)) from error

@@ -32,8 +32,10 @@ def read_profile(path: Path) -> Profile:
     """
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"cannot be read: {error}", str(path)) from error
+    except OSError as error:
+        raise InvalidInput(f"cannot be read: {error.strerror}", str(path)) from error
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"is not UTF-8 at byte {error.start}", str(path)) from error
     return parse_profile(text, str(path))
 
 

@@ -19,6 +19,7 @@ from kazoo.exceptions import (
     NoAuthError,
     NoNodeError,
 )
+from kazoo.hosts import collect_hosts
 from kazoo.retry import KazooRetry
 from kazoo.security import make_digest_acl
 
@@ -75,8 +76,10 @@ def read_auth_file(path: Path) -> Credentials:
     except FileNotFoundError as error:
         command = _CREATE_COMMAND.format(path=shlex.quote(where))
         raise InvalidInput(f"no such file; create it with: {command}", where) from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"cannot be read: {error}", where) from error
+    except OSError as error:
+        raise InvalidInput(f"cannot be read: {error.strerror}", where) from error
+    except UnicodeDecodeError as error:
+        raise InvalidInput("is no text, but must be one line user:password", where) from error
     if stat.S_IMODE(mode) & 0o077:
         raise InvalidInput(
             f"holds a password but others may use it (mode {stat.S_IMODE(mode):04o});"
@@ -122,6 +125,7 @@ def open_client(servers: str, credentials: Credentials) -> KazooClient:
     # kazoo tells of every request, the one with the password included, and of every attempt to
     # reconnect; what matters of it is told where it matters
     logging.getLogger("kazoo").setLevel(logging.ERROR)
+    _check_servers(servers)
     client = KazooClient(
         hosts=servers,
         timeout=SESSION_SECONDS,
@@ -140,6 +144,13 @@ def open_client(servers: str, credentials: Credentials) -> KazooClient:
     return client
 
 
+def _check_servers(servers: str) -> None:
+    try:
+        collect_hosts(servers)
+    except ValueError as error:
+        raise InvalidInput("must be HOST:PORT[,HOST:PORT...]", f"ZooKeeper {servers!r}") from error
+
+
 def close_client(client: KazooClient) -> None:
     """End the session at once: its ephemeral nodes go with it.
 
@@ -156,6 +167,18 @@ def close_client(client: KazooClient) -> None:
     ending.join(CLOSE_SECONDS)
 
 
+def check_root(root: str) -> None:
+    """Refuse what is no path of a node.
+
+    Raises
+    ------
+    InvalidInput
+        It is not absolute, or has an empty part.
+    """
+    if not root.startswith("/") or root.endswith("/") or "//" in root:
+        raise InvalidInput("must be an absolute path such as /stormcut", root or "''")
+
+
 class StormcutNodes:
     """stormcut's nodes below one root, with every access they need.
 
@@ -168,8 +191,7 @@ class StormcutNodes:
     """
 
     def __init__(self, client: KazooClient, root: str = DEFAULT_ROOT) -> None:
-        if not root.startswith("/") or root.endswith("/") or "//" in root:
-            raise InvalidInput("must be an absolute path such as /stormcut", root)
+        check_root(root)
         self.client = client
         self.root = root
         self._profiles: dict[str, tuple[str, Profile | None]] = {}

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from stormcut.cli.invocation import command
 from stormcut.placement.registry import ALGORITHMS, Algorithm, algorithm
 
 WIDTH = 100
@@ -36,7 +37,7 @@ def algorithms(name: str | None, as_json: bool) -> None:
     console = Console(width=min(WIDTH, out.width) if out.is_terminal else WIDTH, highlight=False)
     if name is None:
         console.print(_table())
-        console.print("Options of one: stormcut algorithms NAME")
+        click.echo(f"Options of one: {command()} algorithms NAME")
         return
     console.print(f"[bold]{chosen[0].name}[/] {escape(chosen[0].summary)}")
     console.print(f"Source: {escape(chosen[0].source)}")

@@ -12,6 +12,8 @@ import click
 
 from stormcut import __version__
 from stormcut.cli.interruption import interruptible
+from stormcut.cli.numbers import Finite
+from stormcut.cli.outputs import OutputFolder, check_folder
 from stormcut.cli.own_cluster import ended
 from stormcut.cli.steps import Steps
 from stormcut.model.errors import InvalidInput
@@ -31,7 +33,9 @@ SCHEDULERS = (*PAPERS, "cut")
 @click.option("--topologies", metavar="NAME,...", help="Default: all of the setting.")
 @click.option("--schedulers", metavar="NAME,...", help="Default: eight, and the setting's.")
 @click.option("--nodes", type=click.IntRange(2), help="Number of nodes; default: the setting's.")
-@click.option("--cpus", type=float, help="Cores of a node; default: the setting's.")
+@click.option(
+    "--cpus", type=Finite(0, min_open=True), help="Cores of a node; default: the setting's."
+)
 @click.option("--bandwidth", metavar="RATE", help="What a node may send, such as 5mbit.")
 @click.option("--heterogeneous", metavar="NODESxSIZE,...", help="Sizes of the nodes.")
 @click.option("--repetitions", default=5, show_default=True, type=click.IntRange(1))
@@ -39,10 +43,10 @@ SCHEDULERS = (*PAPERS, "cut")
     "--window",
     default=10.0,
     show_default=True,
-    type=click.FloatRange(4),
+    type=Finite(4),
     help="Seconds measured in each cell.",
 )
-@click.option("--output", type=click.Path(file_okay=False, path_type=Path), help="Results' folder.")
+@click.option("--output", type=OutputFolder(), help="Results' folder.")
 @click.option("--name", default="bench", show_default=True, help="Name of the cluster.")
 @click.option("--report-only", is_flag=True, help="Measure nothing, make the pages anew.")
 def bench(
@@ -118,6 +122,7 @@ def _check(plan: Plan) -> None:
     from stormcut.adapters.topology_project import check_options
     from stormcut.application.compare import Contender
 
+    check_folder(plan.output)
     plan.shape()
     for name in plan.schedulers:
         Contender.parse(name)

@@ -28,6 +28,7 @@ from stormcut.application.brain import Brain
 from stormcut.application.decide import Settings
 from stormcut.application.place import DEFAULT_ALGORITHM
 from stormcut.cli.key_values import parse_pairs
+from stormcut.cli.numbers import Finite
 from stormcut.cli.zookeeper_options import zookeeper_options
 from stormcut.model.cluster import ClusterState, Worker
 from stormcut.model.errors import InvalidInput
@@ -46,7 +47,13 @@ SIGNAL_SECONDS = 0.2
 @click.option(
     "--bind", default="127.0.0.1", show_default=True, help="Address to listen on and to publish."
 )
-@click.option("--port", default=0, show_default=True, help="Port to listen on; 0: any free one.")
+@click.option(
+    "--port",
+    default=0,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="Port to listen on; 0: any free one.",
+)
 @click.option(
     "--insecure-bind",
     is_flag=True,
@@ -65,7 +72,7 @@ SIGNAL_SECONDS = 0.2
     "--min-gain",
     default=0.05,
     show_default=True,
-    type=click.FloatRange(0, 1),
+    type=Finite(0, 1),
     help="Move a running topology only if this share of its traffic between nodes goes.",
 )
 def brain(

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from stormcut.cli.interruption import interruptible
+from stormcut.cli.invocation import command
 from stormcut.cli.steps import Steps
 from stormcut.cli.storm_settings import storm_settings
 from stormcut.model.errors import InvalidInput
@@ -48,8 +49,20 @@ def cluster() -> None:
 
 @cluster.command()
 @_name_option
-@click.option("--supervisors", default=4, show_default=True, help="Number of supervisors.")
-@click.option("--slots", default=4, show_default=True, help="Slots of each supervisor.")
+@click.option(
+    "--supervisors",
+    default=4,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Number of supervisors.",
+)
+@click.option(
+    "--slots",
+    default=4,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Slots of each supervisor.",
+)
 @click.option("--no-plugin", is_flag=True, help="Leave Storm as it is: its own scheduler, no hook.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A storm.yaml key.")
 def up(name: str, supervisors: int, slots: int, no_plugin: bool, settings: tuple[str, ...]) -> None:
@@ -76,7 +89,7 @@ def up(name: str, supervisors: int, slots: int, no_plugin: bool, settings: tuple
     option = "" if name == "default" else f" --name {name}"
     click.echo(f"ZooKeeper {started.zookeeper_address}, Nimbus {started.nimbus_address}")
     click.echo(f"Logs and data: {started.folder}")
-    click.echo(f"Next: stormcut cluster status{option}; stormcut cluster down{option}")
+    click.echo(f"Next: {command()} cluster status{option}; {command()} cluster down{option}")
 
 
 @cluster.command()
@@ -100,7 +113,7 @@ def status(name: str, as_json: bool) -> None:
     console.print(_daemon_table(now))
     console.print(f"{now.processes} processes, {now.memory_mb:.0f} MB resident in all")
     if now.storm is None:
-        console.print(f"Nimbus does not answer: stormcut cluster logs nimbus --name {name}")
+        console.print(f"Nimbus does not answer: {command()} cluster logs nimbus --name {name}")
     elif now.storm.topologies:
         console.print(_topology_table(now))
     else:
@@ -142,6 +155,28 @@ def env(name: str) -> None:
     from stormcut.adapters.local_cluster import LocalCluster
 
     click.echo(LocalCluster.open(name).exports())
+
+
+@cluster.command()
+@click.argument("daemon")
+@_name_option
+def restart(daemon: str, name: str) -> None:
+    """End DAEMON and start it again with its configuration as it is now.
+
+    DAEMON is nimbus, zookeeper or supervisor-0 and so on; dead ones are started too. Returns when
+    it does its work again. Workers go on: running topologies stay where they are. With zookeeper
+    all daemons restart: they cannot do without it.
+
+    \b
+    Example:
+      stormcut cluster restart nimbus
+    """
+    from stormcut.adapters.local_cluster import LocalCluster
+
+    opened = LocalCluster.open(name)
+    opened.daemon(daemon)
+    with interruptible(), Steps("cluster").step(f"restarting {daemon} of {name}") as update:
+        opened.restart(daemon, update)
 
 
 @cluster.command()

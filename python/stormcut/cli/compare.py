@@ -17,6 +17,7 @@ from stormcut.adapters.problem_file import read_problem
 from stormcut.application.compare import TRADE_OFF, Contender, Trial, best_bound, gap
 from stormcut.application.compare import compare as run
 from stormcut.application.place import DEFAULT_SEED
+from stormcut.cli.outputs import OutputFile
 from stormcut.cli.steps import waiting
 from stormcut.model.errors import InvalidInput
 from stormcut.model.problem import Problem
@@ -40,10 +41,10 @@ PICTURE_FORMS = ("svg", "png")
     is_flag=True,
     help="Also run cut from least traffic to the evenest load of nodes.",
 )
-@click.option("--seed", type=int, default=DEFAULT_SEED, show_default=True, help="At least 0.")
+@click.option("--seed", type=click.IntRange(0), default=DEFAULT_SEED, show_default=True)
 @click.option(
     "--picture",
-    type=click.Path(path_type=Path),
+    type=OutputFile(),
     metavar="FILE",
     help="Draw the traffic that travels as a picture, FILE.svg or FILE.png.",
 )

@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.table import Table
 
 from stormcut.cli.interruption import interruptible
+from stormcut.cli.invocation import command
+from stormcut.cli.numbers import Finite
 from stormcut.cli.steps import Steps
 from stormcut.cli.storm_settings import storm_settings
 
@@ -31,11 +33,29 @@ def _name_option(function: F) -> F:
 
 def _shape_options(function: F) -> F:
     options = (
-        click.option("--nodes", default=3, show_default=True, help="Number of supervisors."),
-        click.option("--cpus", type=float, help="Cores of a node (of mean size); default: free."),
+        click.option(
+            "--nodes",
+            default=3,
+            show_default=True,
+            type=click.IntRange(1),
+            help="Number of supervisors.",
+        ),
+        click.option(
+            "--cpus",
+            type=Finite(0, min_open=True),
+            help="Cores of a node (of mean size); default: free.",
+        ),
         click.option("--bandwidth", metavar="RATE", help="What a node may send, such as 50mbit."),
-        click.option("--memory", default=1024, show_default=True, help="MB of a node; 0: free."),
-        click.option("--slots", default=2, show_default=True, help="Slots of a node."),
+        click.option(
+            "--memory",
+            default=1024,
+            show_default=True,
+            type=click.IntRange(0),
+            help="MB of a node; 0: free.",
+        ),
+        click.option(
+            "--slots", default=2, show_default=True, type=click.IntRange(1), help="Slots of a node."
+        ),
         click.option(
             "--heterogeneous",
             metavar="NODESxSIZE,...",
@@ -108,9 +128,9 @@ def up(name: str, no_plugin: bool, settings: tuple[str, ...], **shape: Any) -> N
     option = "" if name == "default" else f" --name {name}"
     click.echo(f"ZooKeeper {started.zookeeper_address}, Nimbus {started.nimbus_address}")
     click.echo(f"Storm homes and logs: {started.folder}")
-    click.echo(f'Point commands at it: eval "$(stormcut docker env{option})"')
-    click.echo(f"Start a brain: stormcut brain --bind {started.host} --insecure-bind")
-    click.echo(f"Next: stormcut docker status{option}; stormcut docker down{option}")
+    click.echo(f'Point commands at it: eval "$({command()} docker env{option})"')
+    click.echo(f"Start a brain: {command()} brain --bind {started.host} --insecure-bind")
+    click.echo(f"Next: {command()} docker status{option}; {command()} docker down{option}")
 
 
 @docker.command()
@@ -214,8 +234,13 @@ def plugin(name: str, action: str) -> None:
             cluster.install_plugin()
             return
         removed = cluster.remove_plugin()
-    for each in removed:
-        click.echo(f"removed: {each}")
+    for container, each in removed.items():
+        click.echo(f"{container}: removed {', '.join(each.taken) or 'nothing'}")
+    if any(each.left for each in removed.values()):
+        click.echo(
+            "The hook's jar stays for topologies that were submitted with it: once none runs,"
+            f" {command()} docker plugin remove --name {name}"
+        )
 
 
 @docker.command()

@@ -11,6 +11,8 @@ from rich.progress import track
 
 from stormcut.adapters.problem_file import write_problem
 from stormcut.application.situation import named_by_host, running_problem, unmeasured
+from stormcut.cli.numbers import Finite
+from stormcut.cli.outputs import OutputFile
 from stormcut.cli.zookeeper_options import zookeeper_options
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
@@ -109,12 +111,10 @@ def cluster(
     metavar="FILE",
     help="JSON: {supervisors: [{rack, count, cpu_pcore_percent, memory_mb, slots}]}.",
 )
-@click.option(
-    "--output", required=True, type=click.Path(path_type=Path), help="Problem file to write."
-)
+@click.option("--output", required=True, type=OutputFile(), help="Problem file to write.")
 @click.option(
     "--rate",
-    type=click.FloatRange(min=0),
+    type=Finite(min=0),
     default=1.0,
     show_default=True,
     metavar="TUPLES",

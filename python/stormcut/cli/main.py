@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 import warnings
 
 import click
 
 from stormcut import __version__
+from stormcut.cli.invocation import command
 from stormcut.model.errors import Infeasible, StormcutError
 
 EXIT_INVALID_INPUT = 2
@@ -52,8 +54,8 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(COMMANDS[cmd_name])
-        command: click.Command = getattr(module, module.__name__.rpartition(".")[2])
-        return command
+        found: click.Command = getattr(module, module.__name__.rpartition(".")[2])
+        return found
 
 
 @click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -81,7 +83,8 @@ def main() -> None:
         sys.exit(error.exit_code)
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else "stormcut"
-        _fail(f"{error.format_message().rstrip('.')} (see {where} --help)", error.exit_code)
+        what = " ".join(error.format_message().split()).rstrip(".")
+        _fail(f"{what} (see {where} --help)", error.exit_code)
     except click.ClickException as error:
         _fail(error.format_message(), error.exit_code)
     except Infeasible as error:
@@ -93,7 +96,9 @@ def main() -> None:
 
 
 def _fail(message: str, code: int) -> None:
-    click.echo(f"stormcut: {message}", err=True)
+    # Errors name commands as `stormcut ...`, whatever it takes here to call it.
+    typed = re.sub(r"(`|see )stormcut(?= )", lambda found: f"{found[1]}{command()}", message)
+    click.echo(f"stormcut: {typed}", err=True)
     sys.exit(code)
 
 

@@ -11,8 +11,11 @@ from stormcut.adapters.placement_file import write_placement
 from stormcut.adapters.problem_file import read_problem
 from stormcut.application.place import DEFAULT_ALGORITHM, DEFAULT_SEED, Solution, solve
 from stormcut.cli.key_values import parse_pairs
+from stormcut.cli.outputs import OutputFile
 from stormcut.cli.score import metrics_table
 from stormcut.cli.steps import waiting
+from stormcut.placement.registry import algorithm as registered
+from stormcut.placement.registry import parse_options
 
 
 @click.command()
@@ -24,7 +27,7 @@ from stormcut.cli.steps import waiting
     metavar="NAME",
     help="See `stormcut algorithms`.",
 )
-@click.option("--seed", type=int, default=DEFAULT_SEED, show_default=True, help="At least 0.")
+@click.option("--seed", type=click.IntRange(0), default=DEFAULT_SEED, show_default=True)
 @click.option(
     "--option",
     "pairs",
@@ -32,9 +35,7 @@ from stormcut.cli.steps import waiting
     metavar="KEY=VALUE",
     help="An option of the algorithm, such as cpu_share=0.7; may be repeated.",
 )
-@click.option(
-    "--output", required=True, type=click.Path(path_type=Path), help="Placement file to write."
-)
+@click.option("--output", required=True, type=OutputFile(), help="Placement file to write.")
 def place(problem: Path, algorithm: str, seed: int, pairs: tuple[str, ...], output: Path) -> None:
     """Place the executors of PROBLEM and write the placement.
 
@@ -45,6 +46,7 @@ def place(problem: Path, algorithm: str, seed: int, pairs: tuple[str, ...], outp
       stormcut place problem.json --output placement.json
     """
     options = parse_pairs(pairs)
+    parse_options(registered(algorithm), options)
     console = Console(stderr=True)
     with waiting(console, f"reading {problem}"):
         question = read_problem(problem)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
+
+from stormcut.cli.invocation import command
 
 _HOME = click.Path(exists=True, file_okay=False, path_type=Path)
 
@@ -25,12 +28,14 @@ def plugin() -> None:
 @click.option(
     "--auth-file",
     metavar="FILE",
-    help="On Nimbus's machine: file with user:password, as Nimbus sees it.",
+    type=click.Path(path_type=Path),
+    help="On Nimbus's machine: file with user:password, mode 0600, that Nimbus's user can read.",
 )
-def install(storm_homes: tuple[Path, ...], auth_file: str | None) -> None:
+def install(storm_homes: tuple[Path, ...], auth_file: Path | None) -> None:
     """Put the jars and, with --auth-file, Nimbus's keys into STORM_HOMES; then restart Nimbus.
 
-    conf/storm.yaml gets one marked block; what else is in the file stays as it is.
+    conf/storm.yaml gets one marked block; what else is in the file stays as it is. All folders are
+    checked before the first is written to.
 
     \b
     Example:
@@ -38,14 +43,24 @@ def install(storm_homes: tuple[Path, ...], auth_file: str | None) -> None:
     """
     from stormcut.adapters import plugin
     from stormcut.adapters.home import plugin_jars
+    from stormcut.adapters.zookeeper import read_auth_file
 
+    secret = None
+    if auth_file is not None:
+        read_auth_file(auth_file)
+        # Nimbus runs in another folder than this command.
+        secret = str(auth_file.absolute())
     jars = plugin_jars()
     for home in storm_homes:
-        plugin.install(home, jars, auth_file)
-        what = "hook" if auth_file is None else "scheduler, hook and keys"
+        plugin.check(home, secret)
+    for home in storm_homes:
+        plugin.install(home, jars, secret)
+        what = "hook" if secret is None else "scheduler, hook and keys"
         click.echo(f"{home}: {what} installed")
-    if auth_file is not None:
-        click.echo("Restart Nimbus for it to take effect.")
+    if secret is None:
+        click.echo("No restart is needed: workers that start from now on find the hook.")
+    else:
+        click.echo(f"Now {_restart(storm_homes)}: running topologies stay where they are.")
 
 
 @plugin.command()
@@ -53,17 +68,46 @@ def install(storm_homes: tuple[Path, ...], auth_file: str | None) -> None:
 @click.option(
     "--hook",
     is_flag=True,
-    help="Also the hook. Topologies that were submitted with it do not start without.",
+    help="Also the hook's jar. Topologies that were submitted with it do not start without.",
 )
 def remove(storm_homes: tuple[Path, ...], hook: bool) -> None:
     """Take the scheduler and the keys out of STORM_HOMES; then restart Nimbus.
 
+    The hook's jar stays unless --hook is given: topologies submitted while the keys were there
+    carry the hook, and their workers do not start without its jar.
+
     \b
     Example:
-      stormcut plugin remove /opt/storm
+      stormcut plugin remove /opt/storm          # then restart Nimbus
+      stormcut plugin remove --hook /opt/storm   # once no topology carries the hook
     """
     from stormcut.adapters import plugin
 
-    for home in storm_homes:
-        for each in plugin.remove(home, hook) or ["nothing to remove"]:
-            click.echo(f"{home}: {each}")
+    removed = {home: plugin.remove(home, hook) for home in storm_homes}
+    for home, each in removed.items():
+        click.echo(f"{home}: removed {', '.join(each.taken) or 'nothing'}")
+        for jar in each.left:
+            click.echo(f"{home}: {jar} stays for topologies that were submitted with the hook")
+    if any(each.nimbus for each in removed.values()):
+        click.echo(
+            f"Now {_restart(storm_homes)}: until then stormcut's scheduler goes on."
+            " Running topologies stay where they are."
+        )
+    left = [home for home, each in removed.items() if each.left]
+    if left:
+        homes = " ".join(shlex.quote(str(home)) for home in left)
+        click.echo(
+            "When all of those are killed or submitted anew:"
+            f" {command()} plugin remove --hook {homes}"
+        )
+
+
+def _restart(storm_homes: tuple[Path, ...]) -> str:
+    """Return how to restart Nimbus: one of a local cluster by command."""
+    from stormcut.adapters.home import home
+
+    for storm_home in storm_homes:
+        cluster = storm_home.resolve().parent
+        if storm_home.name == "nimbus" and cluster.parent == home() / "clusters":
+            return f"restart Nimbus ({command()} cluster restart nimbus --name {cluster.name})"
+    return "restart Nimbus"

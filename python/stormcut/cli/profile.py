@@ -15,6 +15,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from stormcut.cli.numbers import Finite
+from stormcut.cli.outputs import OutputFolder
+from stormcut.model.errors import InvalidInput
 from stormcut.profile.lines import LineSummary
 from stormcut.profile.measured import Measured
 
@@ -30,19 +33,23 @@ SHOWN_LINE = 160
 @click.option(
     "--output",
     required=True,
-    type=click.Path(file_okay=False, path_type=Path),
+    type=OutputFolder(),
     help="Folder for the Parquet tables and profile-<topology id>.json.",
 )
 @click.option("--topology", metavar="ID", help="Only the topology of this id.")
 @click.option(
-    "--from", "from_epoch", type=float, metavar="EPOCH", help="Count intervals from this second on."
+    "--from",
+    "from_epoch",
+    type=Finite(0),
+    metavar="EPOCH",
+    help="Count intervals from this second on.",
 )
 @click.option(
-    "--to", "to_epoch", type=float, metavar="EPOCH", help="Count intervals up to this second."
+    "--to", "to_epoch", type=Finite(0), metavar="EPOCH", help="Count intervals up to this second."
 )
 @click.option(
     "--warm-up",
-    type=click.FloatRange(min=0),
+    type=Finite(min=0),
     default=10.0,
     show_default=True,
     metavar="SECONDS",
@@ -69,6 +76,8 @@ def profile(
     Example:
       stormcut profile /var/log/storm --output profiles --from 1700000000
     """
+    if from_epoch is not None and to_epoch is not None and from_epoch >= to_epoch:
+        raise InvalidInput(f"must be before --to {to_epoch:g}", f"--from {from_epoch:g}")
     # Spark takes half a second to import: not before the options have been checked.
     from stormcut.adapters.spark import profile_logs
 

@@ -15,7 +15,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from stormcut.cli.interruption import interruptible
+from stormcut.cli.invocation import command
 from stormcut.cli.key_values import parse_pairs
+from stormcut.cli.numbers import Finite
+from stormcut.cli.outputs import OutputFolder
 from stormcut.cli.steps import Steps
 from stormcut.model.errors import InvalidInput
 
@@ -58,7 +61,7 @@ def list_(name: str | None, as_json: bool) -> None:
     console = Console(width=min(WIDTH, out.width) if out.is_terminal else WIDTH, highlight=False)
     if name is None:
         console.print(_table(chosen))
-        console.print("Options of one: stormcut topologies list NAME")
+        click.echo(f"Options of one: {command()} topologies list NAME")
     else:
         console.print(f"[bold]{name}[/] {escape(chosen[0].summary)}")
         console.print(_options(chosen[0]))
@@ -83,13 +86,17 @@ def _options(chosen: Definition) -> Table:
 @click.option("--option", "-o", "pairs", multiple=True, metavar="KEY=VALUE", help="An option.")
 @click.option(
     "--minutes",
-    type=click.FloatRange(0, min_open=True),
+    type=Finite(0, min_open=True),
     help="Replay for so long; else: the data once.",
 )
-@click.option("--supervisors", default=2, show_default=True, help="Number of nodes.")
-@click.option("--slots", default=2, show_default=True, help="Slots of each node.")
+@click.option(
+    "--supervisors", default=2, show_default=True, type=click.IntRange(1), help="Number of nodes."
+)
+@click.option(
+    "--slots", default=2, show_default=True, type=click.IntRange(1), help="Slots of each node."
+)
 @click.option("--docker", metavar="NAME", help="Run on this cluster of `stormcut docker up`.")
-@click.option("--results", type=click.Path(path_type=Path), help="Keep the tasks' reports here.")
+@click.option("--results", type=OutputFolder(), help="Keep the tasks' reports here.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 def run(
     name: str,
@@ -136,7 +143,7 @@ def run(
 
 
 @topologies.command()
-@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.argument("folder", type=OutputFolder())
 def draw(folder: Path) -> None:
     """Write a picture of every topology's graph into FOLDER.
 

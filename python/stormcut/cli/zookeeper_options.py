@@ -8,7 +8,16 @@ from typing import Any
 
 import click
 
-from stormcut.adapters.zookeeper import DEFAULT_ROOT
+from stormcut.adapters.zookeeper import DEFAULT_ROOT, check_root
+from stormcut.model.errors import InvalidInput
+
+
+def _root(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    try:
+        check_root(value)
+    except InvalidInput as error:
+        raise click.BadParameter(str(error), ctx, param) from error
+    return value
 
 
 def zookeeper_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -34,6 +43,7 @@ def zookeeper_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--root",
             default=DEFAULT_ROOT,
             show_default=True,
+            callback=_root,
             help="Path of stormcut's nodes.",
         ),
     )

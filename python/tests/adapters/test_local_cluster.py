@@ -92,6 +92,42 @@ def test_the_commands_show_the_cluster(cluster: LocalCluster) -> None:
     assert str(cluster.log_files()["supervisor-1"]) in show("logs")
 
 
+def test_the_plugin_goes_in_and_out_and_a_dead_nimbus_is_restarted(cluster: LocalCluster) -> None:
+    def stormcut(*arguments: object) -> str:
+        command = [sys.executable, "-m", "stormcut.cli.main", *map(str, arguments)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def pids() -> dict[str, int | None]:
+        return {each.name: each.pid for each in LocalCluster.open(cluster.name).status().daemons}
+
+    home, log = cluster.folder / "nimbus", cluster.log_files()["nimbus"]
+    hosts = {each.host: each.id for each in cluster.nimbus.cluster().supervisors}
+    told = stormcut("plugin", "install", home, "--auth-file", cluster.auth_file)
+    assert f"cluster restart nimbus --name {cluster.name}" in told
+    before, mark = pids(), log.stat().st_size
+    stormcut("cluster", "restart", "zookeeper", "--name", cluster.name)
+    assert not set(before.values()) & set(pids().values()), "Storm's daemons end without ZooKeeper"
+    assert {each.host: each.id for each in cluster.nimbus.cluster().supervisors} == hosts
+    assert "stormcut: plans come from" in log.read_text()[mark:]
+
+    told = stormcut("plugin", "remove", "--hook", home)
+    assert "restart Nimbus" in told
+    nimbus = pids()["nimbus"]
+    assert nimbus
+    psutil.Process(nimbus).kill()
+    wait_until(lambda: not cluster.status().daemons[1].up, 10.0, "Nimbus is dead")
+    assert "Nimbus does not answer" in stormcut("cluster", "status", "--name", cluster.name)
+    mark = log.stat().st_size
+    stormcut("cluster", "restart", "nimbus", "--name", cluster.name)
+    assert cluster.nimbus.cluster().has_leader
+    assert "Using default scheduler" in log.read_text()[mark:]
+    assert [each.up for each in cluster.status().daemons] == [True] * 4
+    with pytest.raises(InvalidInput, match="there are zookeeper, nimbus, supervisor-0"):
+        cluster.restart("pacemaker")
+
+
 def test_a_second_cluster_runs_beside_the_first(cluster: LocalCluster, name: str) -> None:
     with LocalCluster.up(name, 1, 2, plugin=False) as second:
         assert not set(second.supervisor_hosts) & set(cluster.supervisor_hosts)
@@ -137,6 +173,10 @@ def test_workers_outlive_their_supervisor_and_down_ends_them(name: str) -> None:
         shell_topology.submit(cluster.nimbus_address, "numbers")
         # Spouts, bolts, and two JVMs for each of the two workers.
         wait_until(lambda: cluster.status().processes == 3 + 8, 120.0, "all subprocesses run")
+        workers = {each.pid for each in processes.of_cluster(cluster.folder, "supervisor-0")}
+        cluster.restart("supervisor-0")
+        after = {each.pid for each in processes.of_cluster(cluster.folder, "supervisor-0")}
+        assert len(workers & after) == 8, "workers ended with their supervisor"
         cluster.kill_supervisor(0, workers=False)
         assert len(processes.of_cluster(cluster.folder, "supervisor-0")) == 8
         with pytest.raises(InvalidInput, match="supervisors 0 to 0"):

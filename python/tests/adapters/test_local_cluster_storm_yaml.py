@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from stormcut.adapters import plugin
 from stormcut.adapters.local_cluster import storm_yaml
 from stormcut.adapters.local_cluster.layout import Daemon, Layout, State
 
@@ -22,10 +23,9 @@ def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
 
 
 def test_daemons_meet_and_supervisors_differ(layout: Layout) -> None:
-    nimbus = storm_yaml.nimbus_config(layout, STATE, True, {})
+    nimbus = storm_yaml.nimbus_config(layout, STATE, {})
     first, second = (
-        storm_yaml.supervisor_config(layout, STATE, daemon, True, {})
-        for daemon in STATE.supervisors
+        storm_yaml.supervisor_config(layout, STATE, daemon, {}) for daemon in STATE.supervisors
     )
     for key in ("storm.zookeeper.port", "nimbus.thrift.port"):
         assert nimbus[key] == first[key] == second[key]
@@ -36,14 +36,19 @@ def test_daemons_meet_and_supervisors_differ(layout: Layout) -> None:
 
 def test_a_file_reads_back_and_overrides_win(layout: Layout, tmp_path: Path) -> None:
     overrides = {"supervisor.cpu.capacity": 100.0, "nimbus.monitor.freq.secs": 3}
-    config = storm_yaml.supervisor_config(layout, STATE, STATE.supervisors[0], False, overrides)
+    config = storm_yaml.supervisor_config(layout, STATE, STATE.supervisors[0], overrides)
     storm_yaml.write(tmp_path / "storm.yaml", config)
     assert storm_yaml.read(tmp_path / "storm.yaml").items() >= overrides.items()
 
 
 def test_without_the_plugin_storm_stays_as_it_is(layout: Layout) -> None:
-    config = storm_yaml.nimbus_config(layout, STATE, False, {})
-    assert "io.stormcut" not in str(config)
+    configs = (
+        storm_yaml.nimbus_config(layout, STATE, {}),
+        storm_yaml.supervisor_config(layout, STATE, STATE.supervisors[0], {}),
+    )
+    for config in configs:
+        assert plugin.clashes(config) == []
+        assert not any(key.startswith("stormcut.") for key in config)
 
 
 def test_zookeeper_listens_on_loopback_alone(layout: Layout) -> None:

@@ -66,16 +66,25 @@ def test_removal_leaves_no_trace(storm: Path, jars: PluginJars, text: str) -> No
     (storm / "conf" / "storm.yaml").write_text(text)
     (storm / "conf" / "storm.yaml").chmod(0o640)
     plugin.install(storm, jars, "/etc/stormcut.auth")
-    assert len(plugin.remove(storm, hook=True)) == 3
+    assert plugin.remove(storm, hook=True) == plugin.Removed(
+        (
+            "the keys in conf/storm.yaml",
+            "extlib-daemon/stormcut-scheduler-2.jar",
+            "extlib/stormcut-hook-2.jar",
+        ),
+        left=(),
+        nimbus=True,
+    )
     assert config(storm).rstrip("\n") == text.rstrip("\n")
     assert (storm / "conf" / "storm.yaml").stat().st_mode & 0o777 == 0o640
     assert jars_in(storm) == set()
-    assert plugin.remove(storm, hook=True) == []
+    assert plugin.remove(storm, hook=True) == plugin.Removed((), (), nimbus=False)
 
 
 def test_the_hook_stays_for_topologies_that_carry_it(storm: Path, jars: PluginJars) -> None:
     plugin.install(storm, jars, "/etc/stormcut.auth")
-    plugin.remove(storm, hook=False)
+    removed = plugin.remove(storm, hook=False)
+    assert removed.left == ("extlib/stormcut-hook-2.jar",)
     assert jars_in(storm) == {"extlib/stormcut-hook-2.jar"}
 
 
@@ -86,6 +95,33 @@ def test_what_the_user_set_is_not_overwritten(storm: Path, jars: PluginJars) -> 
         plugin.install(storm, jars, "/etc/stormcut.auth")
     assert config(storm) == text
     assert jars_in(storm) == set()
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"a: [", "is not YAML at line"),
+        (b"- a\n", "KEY: VALUE"),
+        (b"\xff", "not UTF-8"),
+    ],
+)
+def test_a_storm_yaml_that_cannot_be_read_stays_as_it_is(
+    storm: Path, jars: PluginJars, content: bytes, words: str
+) -> None:
+    (storm / "conf" / "storm.yaml").write_bytes(content)
+    with pytest.raises(InvalidInput, match=words):
+        plugin.install(storm, jars, "/etc/stormcut.auth")
+    assert (storm / "conf" / "storm.yaml").read_bytes() == content
+    assert jars_in(storm) == set()
+
+
+def test_without_room_for_its_jar_nimbus_is_not_told_to_load_it(
+    storm: Path, jars: PluginJars
+) -> None:
+    (storm / "extlib-daemon").write_text("in the way")
+    with pytest.raises(InvalidInput, match="extlib-daemon: cannot be written"):
+        plugin.install(storm, jars, "/etc/stormcut.auth")
+    assert config(storm) == OWN
 
 
 def test_a_folder_that_is_no_storm_home_is_refused(tmp_path: Path, jars: PluginJars) -> None:

@@ -21,7 +21,7 @@ from stormcut.model.errors import InvalidInput
         (("--schedulers", "cut:relief=much"), "relief"),
         (("--schedulers", " , "), "names no scheduler"),
         (("--topologies", "circle"), "no such topology"),
-        (("--report-only", "--output", "/nowhere/bench"), "holds no bench"),
+        (("--report-only", "--output", "nowhere/bench"), "holds no bench"),
         (("--bandwidth", "fast"), "fast"),
         (("--heterogeneous", "2x1"), "heterogeneous"),
     ],

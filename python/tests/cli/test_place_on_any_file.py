@@ -32,9 +32,9 @@ LOG = "Jun 14 15:16:01 combo sshd[19939]: authentication failure; uid=0\n"
 #: Content by name, and what the one line must say.
 OTHERS = {
     "graph.json": (json.dumps(GRAPH), 'write its links as "traffic"'),
-    "code.ser": (Path(f"{STORM}code.ser").read_bytes(), "with `stormcut import storm`"),
+    "code.ser": (Path(f"{STORM}code.ser").read_bytes(), "stormcut import storm`"),
     "conf.ser": (Path(f"{STORM}conf.ser").read_bytes(), "a topology's configuration"),
-    "code": (gzip.decompress(Path(f"{STORM}code.ser").read_bytes()), "`stormcut import storm`"),
+    "code": (gzip.decompress(Path(f"{STORM}code.ser").read_bytes()), "stormcut import storm`"),
     "supervisors.json": (json.dumps(SUPERVISORS), "--supervisors"),
     "auth.log": (LOG, "is not JSON"),
     "auth.log.gz": (gzip.compress(LOG.encode()), "gzip: unpack it"),

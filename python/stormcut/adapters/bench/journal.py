@@ -83,9 +83,8 @@ class Journal:
         Raises
         ------
         InvalidInput
-            As `open` would raise it.
+            It holds another bench, or damaged files.
         """
-        _make(folder)
         if (folder / _RUN).exists():
             old = cls(folder).run
             _refuse_other(folder, old, replace(_as_read(run), refused=old.refused))

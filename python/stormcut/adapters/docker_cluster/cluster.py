@@ -31,15 +31,13 @@ from stormcut.adapters.docker_cluster.status import DockerStatus, status
 from stormcut.adapters.home import plugin_jars
 from stormcut.adapters.last_words import of_nimbus
 from stormcut.adapters.local_cluster.lock import exclusive, uninterrupted
+from stormcut.adapters.nimbus import leads_since_now
 from stormcut.adapters.running_cluster import RunningCluster
 from stormcut.adapters.waiting import Watch, wait_until
 from stormcut.model.errors import InvalidInput
 
 #: Of served time, the old ZooKeeper session's end included.
 RESTART_S = 180.0
-
-#: What Nimbus logs when it may give orders.
-_LEADS = b"Accepting leadership"
 
 
 class DockerCluster(RunningCluster):
@@ -250,31 +248,21 @@ class DockerCluster(RunningCluster):
         startup.install_plugin(self._folder, self.plan, plugin_jars())
         self._restart_nimbus()
 
-    def remove_plugin(self) -> list[str]:
-        """Take the plugin out of every Storm home and restart Nimbus; return what was removed.
+    def remove_plugin(self) -> dict[str, plugin.Removed]:
+        """Take the plugin out of every Storm home and restart Nimbus; return what, by container.
 
         The hook stays where a topology runs: one submitted with it cannot start workers without.
         """
         idle = not self.nimbus.cluster().topologies
-        removed = [
-            each for home in self.storm_homes.values() for each in plugin.remove(home, hook=idle)
-        ]
+        removed = {name: plugin.remove(home, hook=idle) for name, home in self.storm_homes.items()}
         self._restart_nimbus()
         return removed
 
     def _restart_nimbus(self) -> None:
         log = self.nimbus_log
-        before = log.stat().st_size
+        leads = leads_since_now(log)
         with self._running() as running:
             running["nimbus"].restart(timeout=5)
-
-        def leads() -> bool:
-            # Not what Nimbus answers: until its old ZooKeeper session ends, the new one takes the
-            # old one, of the same address, for the leader, and refuses all orders.
-            with log.open("rb") as file:
-                file.seek(before)
-                return _LEADS in file.read()
-
         watch = Watch(processes=self.pids, last_words=lambda: of_nimbus(log))
         wait_until(leads, RESTART_S, "Nimbus leads again", watch=watch)
 

@@ -36,7 +36,8 @@ def engine() -> Iterator[Engine]:
         client = docker.from_env(timeout=120)
     except DockerException as error:
         raise InvalidInput(
-            f"does not answer ({_cause(error)}): start it, or become a member of its group",
+            f"does not answer ({_cause(error)}): start it, or become a member of its group"
+            " (root: scripts/with-docker COMMAND starts one for a command)",
             "Docker engine",
         ) from error
     try:

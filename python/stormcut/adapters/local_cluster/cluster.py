@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
-
+from stormcut.adapters import plugin as storm_plugin
 from stormcut.adapters.home import plugin_jars, storm_java, storm_lib
-from stormcut.adapters.local_cluster import processes
+from stormcut.adapters.local_cluster import ports, processes
 from stormcut.adapters.local_cluster.layout import Daemon, Layout, State
 from stormcut.adapters.local_cluster.lock import exclusive, uninterrupted
 from stormcut.adapters.local_cluster.startup import (
@@ -22,8 +19,10 @@ from stormcut.adapters.local_cluster.startup import (
     Startup,
     check_alive,
     identified,
+    zookeeper_answers,
 )
-from stormcut.adapters.nimbus import ClusterSummary, Nimbus, NimbusUnavailable
+from stormcut.adapters.local_cluster.status import ClusterStatus, status
+from stormcut.adapters.nimbus import leads_since_now
 from stormcut.adapters.running_cluster import RunningCluster
 from stormcut.adapters.waiting import Watch, wait_until
 from stormcut.model.errors import InvalidInput
@@ -34,33 +33,7 @@ SupervisorConfig = Mapping[str, object] | Callable[[int], Mapping[str, object]]
 MAX_SUPERVISORS = 250
 MAX_SLOTS = 100
 ATTEMPTS = 3
-SUPERVISOR_TIMEOUT_S = 90.0
-
-
-@dataclass(frozen=True)
-class DaemonStatus:
-    """A daemon now; ``memory_mb`` is its resident memory, None when it is down."""
-
-    name: str
-    host: str
-    ports: tuple[int, ...]
-    pid: int | None
-    up: bool
-    memory_mb: float | None
-
-
-@dataclass(frozen=True)
-class ClusterStatus:
-    """A cluster now; ``storm`` is what Nimbus says, None when it does not answer.
-
-    ``processes`` and ``memory_mb`` count daemons, workers and all they started.
-    """
-
-    name: str
-    daemons: tuple[DaemonStatus, ...]
-    processes: int
-    memory_mb: float
-    storm: ClusterSummary | None
+RESTART_S = 180.0
 
 
 class LocalCluster(RunningCluster):
@@ -100,7 +73,7 @@ class LocalCluster(RunningCluster):
         plugin : bool
             Whether to install stormcut's scheduler, hook and serializer.
         config : mapping, optional
-            Keys for every daemon's storm.yaml, over the defaults.
+            Keys for every daemon's storm.yaml, over the defaults; not those of the plugin.
         supervisor_config : mapping or callable, optional
             Keys for supervisors only, over all others: ``supervisor.cpu.capacity``,
             ``supervisor.memory.capacity.mb``, ``supervisor.scheduler.meta``...
@@ -110,13 +83,18 @@ class LocalCluster(RunningCluster):
         Raises
         ------
         InvalidInput
-            It runs already, or Java, Storm or the plugin is missing.
+            It runs already, ``config`` sets what the plugin sets, or Java, Storm or the plugin is
+            missing.
         DaemonDied, TimedOut
             With the end of the log that tells why.
         """
         layout = Layout(name)
         _check_count("supervisors", supervisors, MAX_SUPERVISORS)
         _check_count("slots", slots, MAX_SLOTS)
+        if plugin and (taken := storm_plugin.clashes(config or {})):
+            raise InvalidInput(
+                "the plugin sets it: leave it out, or add --no-plugin", f"--set {taken[0]}"
+            )
         with exclusive(layout):
             if _is_running(layout.read_state()):
                 raise InvalidInput(
@@ -161,7 +139,7 @@ class LocalCluster(RunningCluster):
 
     @classmethod
     def open(cls, name: str = "default") -> LocalCluster:
-        """Return the running cluster of this name.
+        """Return the cluster of this name, of which some daemons may have died.
 
         Raises
         ------
@@ -170,7 +148,7 @@ class LocalCluster(RunningCluster):
         """
         layout = Layout(name)
         state = layout.read_state()
-        if state is None or not _is_running(state):
+        if state is None or not state.ready or not any(map(processes.is_running, state.daemons)):
             raise InvalidInput(
                 f"does not run: `stormcut cluster up --name {name}` starts it", f"cluster {name}"
             )
@@ -252,23 +230,7 @@ class LocalCluster(RunningCluster):
 
     def status(self) -> ClusterStatus:
         """Return what runs; Nimbus is asked with a short timeout."""
-        storm = None
-        with suppress(NimbusUnavailable):
-            host, port = self._state.nimbus.host, self._state.nimbus.ports[0]
-            storm = Nimbus(host, port, timeout_s=5.0).cluster()
-        memory = {process.pid: _memory_mb(process) for process in processes.of_cluster(self.folder)}
-        daemons = (
-            DaemonStatus(
-                daemon.name,
-                daemon.host,
-                daemon.ports,
-                daemon.pid,
-                processes.is_running(daemon),
-                memory.get(daemon.pid) if daemon.pid else None,
-            )
-            for daemon in self._state.daemons
-        )
-        return ClusterStatus(self.name, tuple(daemons), len(memory), sum(memory.values()), storm)
+        return status(self._layout, self._newest())
 
     def kill_supervisor(self, index: int, workers: bool = True) -> None:
         """End a supervisor without warning (SIGKILL), as if its machine lost power.
@@ -279,9 +241,8 @@ class LocalCluster(RunningCluster):
         with exclusive(self._layout):
             if workers:
                 processes.end(self.folder, daemon.name, grace_s=0.0)
-            elif daemon.pid is not None and processes.is_running(daemon):
-                psutil.Process(daemon.pid).kill()
-                wait_until(lambda: not processes.is_running(daemon), 10.0, f"{daemon.name} is dead")
+            else:
+                processes.end_daemon(daemon, grace_s=0.0)
         _reap(self._children.pop(daemon.name, None))
 
     def start_supervisor(self, index: int) -> None:
@@ -297,22 +258,91 @@ class LocalCluster(RunningCluster):
         daemon = self._supervisor(index)
         if processes.is_running(daemon):
             raise InvalidInput("runs already", f"supervisor {index} of cluster {self.name}")
-        # The dead one's registration lasts until its ZooKeeper session ends, its uptime frozen.
-        before = self._uptime(daemon)
         with exclusive(self._layout):
-            child = processes.start(self._layout, daemon, storm_java())
-            self._children[daemon.name] = child
-            self._state = self._state.with_daemon(identified(daemon, child))
-            self._layout.write_state(self._state)
+            serves = self._launch(daemon)
+        self._await_service(daemon, serves)
 
-        def registered() -> bool:
-            check_alive(self._layout, daemon.name, child)
-            return self._uptime(daemon) not in (None, before)
+    def restart(self, name: str, progress: Progress = lambda _: None) -> None:
+        """End a daemon and start it again on its ports; return when it does its work again.
+
+        Workers go on, also those of a supervisor that restarts. A dead daemon is started. With
+        ZooKeeper all the others restart too: Storm's daemons end themselves when they lose it.
+
+        Raises
+        ------
+        InvalidInput
+            There is no daemon of this name.
+        DaemonDied, TimedOut
+            With the end of the log that tells why.
+        """
+        daemon = self.daemon(name)
+        is_zookeeper = daemon == self._state.zookeeper
+        concerned = self._state.daemons if is_zookeeper else (daemon,)
+        with exclusive(self._layout):
+            if not is_zookeeper:
+                # No supervisor ends while there is no Nimbus to ask whether it has returned.
+                self._sign_of_service(daemon)
+            for each in reversed(concerned):
+                processes.end_daemon(each)
+                _reap(self._children.pop(each.name, None))
+            for each in concerned:
+                progress(each.name)
+                self._await_service(each, self._launch(each))
+
+    def daemon(self, name: str) -> Daemon:
+        """Return what is recorded of a daemon now.
+
+        Raises
+        ------
+        InvalidInput
+            There is none of this name.
+        """
+        found = {daemon.name: daemon for daemon in self._newest().daemons}
+        if name not in found:
+            names = ", ".join(found)
+            raise InvalidInput(f"is no daemon of cluster {self.name}; there are {names}", name)
+        return found[name]
+
+    def _newest(self) -> State:
+        # Another process may have restarted daemons since this object was made.
+        self._state = self._layout.read_state() or self._state
+        return self._state
+
+    def _launch(self, daemon: Daemon) -> Callable[[], bool]:
+        """Start a daemon; return what tells whether it does its work."""
+        serves = self._sign_of_service(daemon)
+        used = [port for each in self._state.daemons for port in each.ports]
+        # ZooKeeper's process holds the claim of all the cluster's ports.
+        held = ports.claim_again(used) if daemon == self._state.zookeeper else ()
+        try:
+            child = processes.start(self._layout, daemon, storm_java(), held)
+        finally:
+            for each in held:
+                each.close()
+        self._children[daemon.name] = child
+        self._state = self._state.with_daemon(identified(daemon, child))
+        self._layout.write_state(self._state)
+        return serves
+
+    def _sign_of_service(self, daemon: Daemon) -> Callable[[], bool]:
+        """Return what will tell whether a daemon that is not started yet does its work."""
+        if daemon == self._state.zookeeper:
+            return lambda: zookeeper_answers(daemon.host, daemon.ports[0])
+        if daemon == self._state.nimbus:
+            return leads_since_now(self._layout.log_file(daemon.name))
+        # A dead one's registration lasts until its ZooKeeper session ends, its uptime frozen.
+        before = self._uptime(daemon)
+        return lambda: self._uptime(daemon) not in (None, before)
+
+    def _await_service(self, daemon: Daemon, serves: Callable[[], bool]) -> None:
+        def alive_and_serving() -> bool:
+            check_alive(self._layout, daemon.name, self._children[daemon.name])
+            return serves()
 
         wait_until(
-            registered,
-            SUPERVISOR_TIMEOUT_S,
-            f"{daemon.name} has registered",
+            alive_and_serving,
+            RESTART_S,
+            f"{daemon.name} does its work",
             watch=Watch(processes=self.pids),
         )
 
@@ -321,9 +351,7 @@ class LocalCluster(RunningCluster):
         return next((each.uptime_s for each in registered if each.host == daemon.host), None)
 
     def _supervisor(self, index: int) -> Daemon:
-        # Another process may have restarted it since this object was made.
-        self._state = self._layout.read_state() or self._state
-        supervisors = self._state.supervisors
+        supervisors = self._newest().supervisors
         if not 0 <= index < len(supervisors):
             raise InvalidInput(
                 f"there are supervisors 0 to {len(supervisors) - 1}", f"supervisor {index}"
@@ -366,13 +394,6 @@ def _end(layout: Layout, children: Children) -> int:
 def _reap(child: subprocess.Popen[bytes] | None) -> None:
     if child:
         child.wait(timeout=processes.KILL_TIMEOUT_S)
-
-
-def _memory_mb(process: psutil.Process) -> float:
-    try:
-        return float(process.memory_info().rss) / 2**20
-    except psutil.Error:
-        return 0.0
 
 
 def _address(daemon: Daemon) -> str:

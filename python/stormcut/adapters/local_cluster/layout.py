@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from importlib import resources
 from pathlib import Path
 
-from stormcut.adapters.home import PluginJars, home, move_logs
+from stormcut.adapters.home import home, move_logs
 from stormcut.model.errors import InvalidInput
 
 STATE_VERSION = 1
@@ -113,15 +113,12 @@ class Layout:
         with os.fdopen(descriptor, "w", encoding="utf-8") as secret:
             secret.write(f"stormcut:{secrets.token_hex(16)}\n")
 
-    def create_storm_home(self, daemon: str, lib: Path, plugin: PluginJars | None) -> None:
+    def create_storm_home(self, daemon: str, lib: Path) -> None:
         """Make a daemon's Storm home, its jars linked."""
         storm_home = self.storm_home(daemon)
         for folder in ("conf", "extlib", "extlib-daemon", "logs"):
             (storm_home / folder).mkdir(parents=True)
         (storm_home / "lib").symlink_to(lib)
-        if plugin:
-            (storm_home / "extlib" / plugin.hook.name).symlink_to(plugin.hook)
-            (storm_home / "extlib-daemon" / plugin.scheduler.name).symlink_to(plugin.scheduler)
 
     def write_state(self, state: State) -> None:
         """Record the state; a reader sees the old or the new one, never half of it."""

@@ -9,7 +9,7 @@ it needs no file, holds for all users and checkouts, and ends with the process, 
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -70,6 +70,25 @@ def claim(count: int) -> Claim:
     return found
 
 
+def claim_again(ports: Iterable[int]) -> tuple[socket.socket, ...]:
+    """Claim the blocks of ports whose claim has just ended with its process.
+
+    Raises
+    ------
+    StormcutError
+        Another cluster was faster.
+    """
+    held: list[socket.socket] = []
+    for block in sorted({(port - FIRST_PORT) // BLOCK_PORTS for port in ports}):
+        claimed = _claim_block(block)
+        if claimed is None:
+            for each in held:
+                each.close()
+            raise StormcutError("another cluster has taken its ports: end this one, start it anew")
+        held.append(claimed)
+    return tuple(held)
+
+
 def _claim_block(block: int) -> socket.socket | None:
     claimed = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -86,7 +105,11 @@ def _free_ports(block: int) -> Iterator[int]:
 
 
 def is_free(port: int) -> bool:
-    """Return whether a server could listen on the port on all addresses now."""
+    """Return whether a server could listen on the port on all addresses now.
+
+    As Java's servers do it: connections of an ended server that the kernel still remembers
+    (TIME_WAIT) are no obstacle.
+    """
     with closing(socket.socket(socket.AF_INET, socket.SOCK_STREAM)) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -12,6 +12,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -136,6 +137,25 @@ def is_running(daemon: Daemon) -> bool:
         return same and process.status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
         return False
+
+
+def end_daemon(daemon: Daemon, grace_s: float = GRACE_S) -> None:
+    """End the daemon's own process, if it lives; workers of a supervisor go on.
+
+    Raises
+    ------
+    StormcutError
+        It survives a kill signal.
+    """
+    begin = time.monotonic()
+    # Not psutil's wait: a daemon whose parent lives stays as a zombie until that one looks.
+    while is_running(daemon):
+        elapsed = time.monotonic() - begin
+        if elapsed > grace_s + KILL_TIMEOUT_S:
+            raise StormcutError(f"{daemon.name} does not end: process {daemon.pid}")
+        with suppress(psutil.NoSuchProcess):
+            _signal(psutil.Process(daemon.pid), force=elapsed >= grace_s)
+        time.sleep(0.1)
 
 
 def end(folder: Path, daemon: str | None = None, grace_s: float = GRACE_S) -> int:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psutil
 
+from stormcut.adapters import plugin
 from stormcut.adapters.home import PluginJars
 from stormcut.adapters.last_words import of_nimbus
 from stormcut.adapters.local_cluster import ports, processes, storm_yaml
@@ -101,11 +102,11 @@ class Startup:
         )
 
     def _prepare(self, state: State) -> None:
-        layout, blueprint, plugin = self.layout, self.blueprint, self.blueprint.plugin is not None
+        layout, blueprint = self.layout, self.blueprint
         layout.create()
         layout.write_state(state)
         for daemon in state.daemons:
-            layout.create_storm_home(daemon.name, blueprint.lib, blueprint.plugin)
+            layout.create_storm_home(daemon.name, blueprint.lib)
         zoo_cfg = layout.storm_home(state.zookeeper.name) / "conf" / "zoo.cfg"
         zoo_cfg.write_text(storm_yaml.zookeeper_config(layout, state.zookeeper), encoding="utf-8")
         # ZooKeeper's server and its clean-up both make this folder at their start, and the one
@@ -114,12 +115,21 @@ class Startup:
         data.mkdir(parents=True, exist_ok=True)
         storm_yaml.write(
             layout.storm_yaml(state.nimbus.name),
-            storm_yaml.nimbus_config(layout, state, plugin, blueprint.config),
+            storm_yaml.nimbus_config(layout, state, blueprint.config),
         )
         for index, daemon in enumerate(state.supervisors):
             overrides = {**blueprint.config, **blueprint.supervisor_config(index)}
-            config = storm_yaml.supervisor_config(layout, state, daemon, plugin, overrides)
+            config = storm_yaml.supervisor_config(layout, state, daemon, overrides)
             storm_yaml.write(layout.storm_yaml(daemon.name), config)
+        if blueprint.plugin:
+            self._install(state, blueprint.plugin)
+
+    def _install(self, state: State, jars: PluginJars) -> None:
+        """Install the plugin as on machines of their own, so that it can be taken out so too."""
+        auth_file = str(self.layout.auth_file)
+        plugin.install(self.layout.storm_home(state.nimbus.name), jars, auth_file)
+        for daemon in state.supervisors:
+            plugin.install(self.layout.storm_home(daemon.name), jars, None)
 
     def _start(
         self, state: State, daemon: Daemon, inherited: Sequence[socket.socket] = ()

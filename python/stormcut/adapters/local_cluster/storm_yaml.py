@@ -8,7 +8,6 @@ from pathlib import Path
 import yaml
 
 from stormcut.adapters.local_cluster.layout import Daemon, Layout, State
-from stormcut.adapters.plugin import KEYS
 
 Config = dict[str, object]
 
@@ -39,31 +38,27 @@ _COMMON: Config = {
 }
 
 
-def nimbus_config(
-    layout: Layout, state: State, plugin: bool, overrides: Mapping[str, object]
-) -> Config:
+def nimbus_config(layout: Layout, state: State, overrides: Mapping[str, object]) -> Config:
     """Return Nimbus's storm.yaml; ``overrides`` win."""
-    return {**_shared(layout, state, state.nimbus, plugin), **overrides}
+    return {**_shared(layout, state, state.nimbus), **overrides}
 
 
 def supervisor_config(
-    layout: Layout, state: State, daemon: Daemon, plugin: bool, overrides: Mapping[str, object]
+    layout: Layout, state: State, daemon: Daemon, overrides: Mapping[str, object]
 ) -> Config:
     """Return one supervisor's storm.yaml; ``overrides`` win."""
     slots: Config = {"supervisor.slots.ports": list(daemon.ports)}
-    return {**_shared(layout, state, daemon, plugin), **slots, **overrides}
+    return {**_shared(layout, state, daemon), **slots, **overrides}
 
 
-def _shared(layout: Layout, state: State, daemon: Daemon, plugin: bool) -> Config:
+def _shared(layout: Layout, state: State, daemon: Daemon) -> Config:
     return {
         **_COMMON,
-        **(KEYS if plugin else {}),
         "storm.zookeeper.port": state.zookeeper.ports[0],
         "nimbus.thrift.port": state.nimbus.ports[0],
         "storm.local.hostname": daemon.host,
         "storm.local.dir": str(layout.storm_home(daemon.name) / "local"),
         "storm.log4j2.conf.dir": str(layout.log4j2),
-        "stormcut.zookeeper.auth.file": str(layout.auth_file),
     }
 
 

@@ -1,0 +1,75 @@
+"""What a command will write in the end, refused before its work if it cannot be written."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from stormcut.model.errors import InvalidInput
+
+
+class OutputFile(click.Path):
+    """A file that is written in the end, or a place where it can be made."""
+
+    def __init__(self) -> None:
+        super().__init__(dir_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path."""
+        path = cast(Path, super().convert(value, param, ctx))
+        try:
+            if not path.parent.exists():
+                raise InvalidInput("there is no such folder: make it first", str(path.parent))
+            if path.exists() and not path.is_file():
+                # It would be replaced, such as /dev/null by a file.
+                raise InvalidInput("is no regular file", str(path))
+            check_writable(path.parent)
+        except InvalidInput as error:
+            self.fail(str(error), param, ctx)
+        return path
+
+
+class OutputFolder(click.Path):
+    """A folder that is written to in the end, or a place where it can be made."""
+
+    def __init__(self) -> None:
+        super().__init__(file_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path."""
+        path = cast(Path, super().convert(value, param, ctx))
+        try:
+            check_folder(path)
+        except InvalidInput as error:
+            self.fail(str(error), param, ctx)
+        return path
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder that can neither be written to nor made; nothing is made yet.
+
+    Raises
+    ------
+    InvalidInput
+        Names the folder that is in the way.
+    """
+    check_writable(next(each for each in (folder, *folder.absolute().parents) if each.exists()))
+
+
+def check_writable(folder: Path) -> None:
+    """Refuse a folder in which no file can be made; nothing stays there.
+
+    Raises
+    ------
+    InvalidInput
+        It is no folder, or the system says why not.
+    """
+    try:
+        # Not what its mode says: a file system may be full, or mounted for reading alone.
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise InvalidInput(f"cannot be written to: {error.strerror}", str(folder)) from error
