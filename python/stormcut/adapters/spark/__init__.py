@@ -1,6 +1,7 @@
 """Reads workers' metrics logs with Spark: tables, profiles, and what was measured."""
 
-from stormcut.adapters.spark.profiling import ProfileResult, profile_logs
+from stormcut.adapters.spark.collected import ProfileResult
+from stormcut.adapters.spark.profiling import profile_logs
 from stormcut.adapters.spark.session import spark_session
 
 __all__ = ["ProfileResult", "profile_logs", "spark_session"]

@@ -27,8 +27,6 @@ _TASK = r"^ *(-?\d+):(.*?) *$"
 _NUMBER = r"-?(?:[0-9][0-9.]*(?:E-?[0-9]+)?|Infinity|NaN)"
 _ENTRY = rf"([^{{}},=]+)=({_NUMBER})(?=[,}}])"
 
-_ONE_INTERVAL = ["topology", "task", "host", "port", "epoch_s", "ms"]
-
 _HOOK_SCHEMA = """
     v INT, task INT, component STRING, executor ARRAY<INT>, ms DOUBLE, measured_ms DOUBLE,
     to MAP<STRING, ARRAY<BIGINT>>, local BIGINT,
@@ -48,9 +46,9 @@ def parse_lines(raw: DataFrame) -> DataFrame:
     Returns
     -------
     DataFrame
-        ``topology``, ``line``, ``epoch_s``, ``host``, ``port``, ``task``, ``component``,
-        ``metric``, ``value``, ``hook`` (the hook's value, else null) and ``problem``: why the line
-        cannot be used, null if it can.
+        ``topology``, ``epoch_s``, ``host``, ``port``, ``task``, ``component``, ``metric``,
+        ``value`` (null if it is the hook's), ``hook`` (the hook's value, else null), ``problem``
+        (why the line cannot be used, null if it can) and ``line`` (null if it can be used).
     """
     part = F.split("line", "\t", 5)
     field = [F.get(part, F.lit(index)) for index in range(5)]
@@ -66,7 +64,14 @@ def parse_lines(raw: DataFrame) -> DataFrame:
         field[4].alias("value"),
     )
     hook = F.when(F.col("metric") == HOOK_METRIC, F.from_json("value", _HOOK_SCHEMA))
-    return fields.withColumn("hook", hook).withColumn("problem", _problem())
+    judged = fields.withColumn("hook", hook).withColumn("problem", _problem())
+    # What is kept is small: no line stays that was understood, no text beside its meaning.
+    return judged.withColumns(
+        {
+            "line": F.when(F.col("problem").isNotNull(), F.col("line")),
+            "value": F.when(F.col("hook").isNull(), F.col("value")),
+        }
+    )
 
 
 def _problem() -> Column:
@@ -104,8 +109,7 @@ def hook_lines(lines: DataFrame) -> DataFrame:
     """Return the hook's lines of tasks that Storm schedules, one row a task and interval.
 
     A busy task is measured for a part of the interval: its counts are scaled to the whole. The
-    tasks of ``__system`` (below 0) run in every worker and are never placed: left out. A line that
-    was written twice (two metrics consumers, a copy of a log) is taken once.
+    tasks of ``__system`` (below 0) run in every worker and are never placed: left out.
     """
     usable = lines.where(F.col("hook").isNotNull() & F.col("problem").isNull())
     scheduled = usable.where(F.col("task") >= 0).withColumn("ms", F.col("hook.ms"))
@@ -117,7 +121,7 @@ def hook_lines(lines: DataFrame) -> DataFrame:
     targets = F.transform_values(
         "hook.to", lambda _, counts: F.array(scaled(counts[0]), counts[1], counts[2])
     )
-    return scheduled.dropDuplicates(_ONE_INTERVAL).select(
+    return scheduled.select(
         "topology",
         "task",
         "component",

@@ -5,55 +5,43 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from stormcut.adapters.profile_file import write_profile
 from stormcut.adapters.spark import tables
-from stormcut.adapters.spark.log_files import find_metrics_logs
-from stormcut.adapters.spark.metrics_log import (
-    HOOK_METRIC,
-    builtin_metrics,
-    hook_lines,
-    parse_lines,
+from stormcut.adapters.spark.collected import (
+    ProfileResult,
+    Sums,
+    by_topology,
+    line_summary,
+    repeated,
+    result_of,
+    usual_interval_s,
 )
+from stormcut.adapters.spark.log_files import find_metrics_logs
+from stormcut.adapters.spark.metrics_log import builtin_metrics, hook_lines, parse_lines
 from stormcut.adapters.spark.session import spark_session
+from stormcut.adapters.spark.tuning import gathered, text_bytes, tuned
 from stormcut.model.errors import InvalidInput
-from stormcut.model.profile import Profile
-from stormcut.profile.lines import LineSummary, UnusedLine
-from stormcut.profile.measured import Measured, measure
-from stormcut.profile.totals import ChildTotals, PairTotals, TaskTotals, profile_of, window_of
 
 TABLES = ("traffic", "load", "components", "throughput", "lines")
+LINES_SCHEMA = "topology string, metric string, system boolean, problem string, lines bigint"
 EXAMPLES = 5
 
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class ProfileResult:
-    """What one run found, by topology id.
-
-    Parameters
-    ----------
-    unmeasured : tuple of str
-        Topologies with logs but without an interval of the hook inside the window.
-    """
-
-    profiles: dict[str, Profile]
-    measured: dict[str, Measured]
-    unmeasured: tuple[str, ...]
-    lines: LineSummary
-
-
-@dataclass(frozen=True)
-class _Filter:
+class _Window:
     """Which intervals count."""
 
     from_epoch: float | None
@@ -63,16 +51,6 @@ class _Filter:
     @property
     def column(self) -> Column:
         return tables.in_window(self.from_epoch, self.to_epoch, self.warm_up)
-
-
-@dataclass(frozen=True)
-class _Sums:
-    """The small sums that leave Spark, rows by topology id."""
-
-    tasks: dict[str, list[Row]]
-    known: dict[str, list[Row]]
-    pairs: dict[str, list[Row]]
-    latency: dict[str, list[Row]]
 
 
 def profile_logs(
@@ -110,28 +88,86 @@ def profile_logs(
         where a table should go.
     """
     logs = find_metrics_logs(folders, topology)
+    size = text_bytes(path for paths in logs.values() for path in paths)
+    window = _Window(from_epoch, to_epoch, warm_up)
     staging = _staging(output)
     try:
         progress("starting Spark")
-        with spark_session(master) as spark:
-            progress(f"parsing {sum(map(len, logs.values()))} metrics logs")
-            lines = parse_lines(_read(spark, logs)).persist()
-            hooks = hook_lines(lines).persist()
+        with spark_session(master, size) as spark, tuned(spark, size):
             try:
-                counts = _write(staging, "lines", tables.line_counts(lines))
-                summary = _summary(counts, lines, hooks, logs)
-                progress("computing tables")
-                sums = _tables(lines, hooks, _Filter(from_epoch, to_epoch, warm_up), staging)
+                raw = gathered(_read(spark, logs), size)
+                result = _profile(raw, logs, window, staging, progress)
             finally:
-                hooks.unpersist()
-                lines.unpersist()
-        result = _result(logs, sums, summary)
-        if not result.profiles:
-            raise _nothing_in_window(sums, warm_up)
+                spark.catalog.clearCache()
         _publish(staging, output, result)
         return result
     finally:
         shutil.rmtree(staging, ignore_errors=True)
+
+
+def _profile(
+    raw: DataFrame,
+    logs: Mapping[str, list[Path]],
+    window: _Window,
+    staging: Path,
+    progress: Progress,
+) -> ProfileResult:
+    """Write the tables and return what the sums over the window say."""
+    progress(f"parsing {sum(map(len, logs.values()))} metrics logs")
+    lines = parse_lines(raw).persist()
+    counts = tables.line_counts(lines).collect()
+    bad = lines.where("problem IS NOT NULL").select("topology", "problem", "line").limit(EXAMPLES)
+    examples = bad.collect() if any(row.problem for row in counts) else []
+    read = line_summary(counts, examples, logs)
+    progress("computing tables")
+    sums = _tables(lines, counts, window, staging)
+    result = result_of(logs, sums, repeated(read, counts, sums))
+    if not result.profiles:
+        raise _nothing_in_window(sums, window.warm_up)
+    return result
+
+
+def _tables(lines: DataFrame, counts: Sequence[Row], window: _Window, staging: Path) -> Sums:
+    """Write the tables and return the sums over the window."""
+    write = partial(_write, staging)
+    _, builtin = _at_once(
+        lambda: write("lines", _lines_table(lines.sparkSession, counts)),
+        lambda: write("components", builtin_metrics(lines)),
+    )
+    intervals = tables.intervals(hook_lines(lines)).withColumn("in_window", window.column).persist()
+    runs = tables.runs(intervals, builtin).persist()
+    run_rows, builtin_tasks = _at_once(runs.collect, tables.builtin_tasks(builtin).collect)
+    lines.unpersist()
+    placed = tables.with_worker_start(intervals, runs)
+    _, traffic = _at_once(
+        lambda: write("load", tables.load(placed)),
+        lambda: write("traffic", tables.traffic(placed, runs)),
+    )
+    throughput = tables.throughput(intervals, traffic, usual_interval_s(counts))
+    latency = tables.builtin_latency(builtin, window.from_epoch, window.to_epoch)
+    sampled = {run.topology for run in run_rows if run.completed}
+    _, pairs, latencies = _at_once(
+        lambda: write("throughput", throughput),
+        tables.pair_totals(traffic).collect,
+        # Storm's own is needed only where the hook sampled none.
+        lambda: [] if sampled >= {run.topology for run in run_rows} else latency.collect(),
+    )
+    return Sums(*map(by_topology, (run_rows, pairs, builtin_tasks, latencies)))
+
+
+def _at_once(*actions: Callable[[], Any]) -> list[Any]:
+    """Return what some actions return: while one is planned, another is computed."""
+    with ThreadPoolExecutor(len(actions)) as pool:
+        return [done.result() for done in [pool.submit(action) for action in actions]]
+
+
+def _lines_table(spark: SparkSession, counts: Sequence[Row]) -> DataFrame:
+    """Return the counts without the lengths of intervals."""
+    summed: Counter[tuple[object, ...]] = Counter()
+    for row in counts:
+        summed[row.topology, row.metric, row.system, row.problem] += row.lines
+    rows = [(*key, lines) for key, lines in summed.items()]
+    return spark.createDataFrame(rows, LINES_SCHEMA).coalesce(1)
 
 
 def _staging(output: Path) -> Path:
@@ -166,42 +202,6 @@ def _literal(path: Path) -> str:
     return re.sub(r"([\[\]{}*?\\])", r"\\\1", str(path))
 
 
-def _summary(
-    counts: DataFrame, lines: DataFrame, hooks: DataFrame, logs: Mapping[str, list[Path]]
-) -> LineSummary:
-    rows = counts.collect()
-    unused: dict[str, int] = defaultdict(int)
-    for row in rows:
-        if row.problem is not None:
-            unused[row.problem] += row.lines
-    hook = [row for row in rows if row.metric == HOOK_METRIC]
-    bad = lines.where("problem IS NOT NULL").select("topology", "problem", "line").limit(EXAMPLES)
-    summary = LineSummary(
-        files=sum(map(len, logs.values())),
-        read=sum(row.lines for row in rows),
-        hook=sum(row.lines for row in hook),
-        metrics=sum(row.lines for row in rows if row.metric not in (None, HOOK_METRIC)),
-        repeated=sum(row.lines for row in hook if not row.system) - hooks.count(),
-        unused=dict(unused),
-        examples=tuple(UnusedLine(*row) for row in bad.collect()) if unused else (),
-    )
-    if not summary.hook:
-        raise _no_hook(summary, logs)
-    return summary
-
-
-def _no_hook(summary: LineSummary, logs: Mapping[str, list[Path]]) -> InvalidInput:
-    where = ", ".join(logs)
-    if summary.read == 0:
-        return InvalidInput("the metrics logs are empty; wait for the first interval", where)
-    seen = f"{summary.read} lines, none of them the hook's"
-    if summary.examples:
-        example = summary.examples[0]
-        seen += f" ({sum(summary.unused.values())} unused, such as: {example.problem})"
-    what = 'set topology.auto.task.hooks: ["io.stormcut.StormcutHook"] and submit again'
-    return InvalidInput(f"{seen}; {what}", where)
-
-
 def _write(staging: Path, name: str, table: DataFrame) -> DataFrame:
     """Write a table and return it as read back: what follows need not compute it again."""
     path = _literal(staging / name)
@@ -209,89 +209,8 @@ def _write(staging: Path, name: str, table: DataFrame) -> DataFrame:
     return table.sparkSession.read.schema(table.schema).parquet(path)
 
 
-def _tables(lines: DataFrame, hooks: DataFrame, window: _Filter, staging: Path) -> _Sums:
-    """Write the other tables and return the sums over the window."""
-    builtin = _write(staging, "components", builtin_metrics(lines))
-    intervals = tables.intervals(hooks).withColumn("in_window", window.column).persist()
-    runs = tables.runs(intervals, builtin).persist()
-    started = runs.select("topology", "task", "run_s", "worker_start_s")
-    placed = intervals.join(started, ["topology", "task", "run_s"])
-    try:
-        _write(staging, "load", tables.load(placed))
-        traffic = _write(staging, "traffic", tables.traffic(placed, runs))
-        crossed = tables.with_crossings(intervals, tables.crossings(traffic)).persist()
-        _write(staging, "throughput", tables.throughput(crossed, _interval_s(intervals)))
-        latency = tables.builtin_latency(builtin, window.from_epoch, window.to_epoch)
-        return _Sums(
-            tasks=_by_topology(tables.task_totals(crossed)),
-            known=_by_topology(tables.known_tasks(builtin, runs, traffic)),
-            pairs=_by_topology(tables.pair_totals(traffic)),
-            latency=_by_topology(latency),
-        )
-    finally:
-        lines.sparkSession.catalog.clearCache()
-
-
-def _interval_s(intervals: DataFrame) -> int:
-    """Return the usual length of an interval in whole seconds."""
-    median: float = intervals.agg(F.percentile_approx("ms", 0.5).alias("ms")).collect()[0].ms
-    return max(1, round(median / 1000))
-
-
-def _by_topology(table: DataFrame) -> dict[str, list[Row]]:
-    result: dict[str, list[Row]] = defaultdict(list)
-    for row in table.collect():
-        result[row.topology].append(row)
-    return result
-
-
-def _result(logs: Mapping[str, list[Path]], sums: _Sums, summary: LineSummary) -> ProfileResult:
-    profiles, measured = {}, {}
-    for topology in logs:
-        rows = [row for row in sums.tasks.get(topology, []) if row.ms > 0]
-        if not rows:
-            continue
-        window = window_of(min(row.begin_s for row in rows), max(row.end_s for row in rows))
-        tasks = _task_totals(sums, topology)
-        pairs = [
-            PairTotals(
-                row.source_task, row.target_task, row.tuples, row.sampled_tuples, row.sampled_bytes
-            )
-            for row in sums.pairs.get(topology, [])
-        ]
-        profile, missing = profile_of(topology, window, tasks, pairs)
-        latency = next((row.latency_ms for row in sums.latency.get(topology, [])), None)
-        profiles[topology] = profile
-        measured[topology] = measure(profile, missing, tasks, latency)
-    unmeasured = tuple(topology for topology in logs if topology not in profiles)
-    return ProfileResult(profiles, measured, unmeasured, summary)
-
-
-def _task_totals(sums: _Sums, topology: str) -> list[TaskTotals]:
-    """Return the totals of all tasks that any line tells of."""
-    rows = {row.task: row for row in sums.tasks[topology]}
-    return [
-        _totals(rows[known.task]) if known.task in rows else TaskTotals(known.task, known.component)
-        for known in sorted(sums.known[topology], key=lambda known: int(known.task))
-    ]
-
-
-def _totals(row: Row) -> TaskTotals:
-    same = (
-        "task component ms sent local between_nodes between_workers unplaced acked failed "
-        "complete_ms completed thread_ms thread_cpu_ms"
-    )
-    child = ChildTotals(row.child_ms, row.child_cpu_ms, row.child_rss_byte_ms)
-    return TaskTotals(
-        **{name: row[name] for name in same.split()},
-        executor=(row.executor.start_task, row.executor.end_task),
-        child=child if child.ms else None,
-        workers=tuple(sorted((worker.host, worker.port) for worker in row.workers)),
-    )
-
-
-def _nothing_in_window(sums: _Sums, warm_up: float) -> InvalidInput:
-    rows = [row for rows in sums.tasks.values() for row in rows]
+def _nothing_in_window(sums: Sums, warm_up: float) -> InvalidInput:
+    rows = [row for rows in sums.runs.values() for row in rows]
     first, last = min(row.first_s for row in rows), max(row.last_s for row in rows)
     return InvalidInput(
         f"no whole interval of the hook after a task's first and the warm-up of {warm_up:g} s, and "

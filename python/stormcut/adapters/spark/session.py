@@ -21,13 +21,13 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from stormcut.adapters import java
+from stormcut.adapters.spark import tuning
 from stormcut.model.errors import InvalidInput
 
 MIN_JAVA = 17
-SHUFFLE_PARTITIONS = 4
 _STOP_SECONDS = 20
-# A run lasts seconds: the second compiler costs as much CPU as it saves only in long ones.
-_FAST_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+#: Of the JVM that does everything: what does not fit is kept in files.
+_HEAP = "1g"
 
 _PANDAS = "PySpark does not yet fully support pandas"
 
@@ -43,7 +43,7 @@ appender.stderr.layout.pattern = %d %p %c: %m%n%ex
 
 
 @contextmanager
-def spark_session(master: str = "local[*]") -> Iterator[SparkSession]:
+def spark_session(master: str = "local[*]", size: int = 0) -> Iterator[SparkSession]:
     """Yield a Spark session; one that is already running is shared and left running.
 
     The JVM's own output goes to a temporary file, shown only if Spark does not start. Warehouse,
@@ -53,6 +53,8 @@ def spark_session(master: str = "local[*]") -> Iterator[SparkSession]:
     ----------
     master : str
         Spark's master; ignored when a running session is shared.
+    size : int
+        About how many bytes of text will be read; likewise ignored.
 
     Raises
     ------
@@ -69,9 +71,10 @@ def spark_session(master: str = "local[*]") -> Iterator[SparkSession]:
         with (folder / "spark.log").open("w+b") as log, warnings.catch_warnings():
             # No pandas is used here; pyspark looks at it all the same.
             warnings.filterwarnings("ignore", _PANDAS, FutureWarning)
-            gateway = _launch(folder, log, master)
+            conf = _conf(folder, master, size)
+            gateway = _launch(folder, log, conf)
             try:
-                yield _start(gateway, folder, log, master)
+                yield _start(gateway, log, conf)
             finally:
                 _stop(gateway)
     finally:
@@ -80,23 +83,25 @@ def spark_session(master: str = "local[*]") -> Iterator[SparkSession]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _launch(folder: Path, log: IO[bytes], master: str) -> Any:
+def _launch(folder: Path, log: IO[bytes], conf: SparkConf) -> Any:
     environment = {
         "JAVA_HOME": str(java_home()),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_LOCAL_DIRS": str(folder),
         # A worker or daemon environment must not leak its own Spark settings into this one.
         "PYSPARK_SUBMIT_ARGS": "pyspark-shell",
+        # For the JVM that only finds out how to start the other.
+        "SPARK_LAUNCHER_OPTS": tuning.java_options(0),
     }
     before = {child.pid for child in psutil.Process().children()}
     with _environment(environment):
         try:
             with _interrupt_later():
                 return launch_gateway(  # type: ignore[no-untyped-call]
-                    _conf(folder, master), {"stdout": log, "stderr": log}
+                    conf, {"stdout": log, "stderr": log}
                 )
         except PySparkRuntimeError as error:
-            raise _does_not_start(log, master) from error
+            raise _does_not_start(log, conf) from error
         except BaseException:
             # Interrupted: pyspark has not told yet which process it started, and that one, perhaps
             # not even a Java yet, does not always end by itself.
@@ -130,19 +135,21 @@ def _end_children(kept: set[int]) -> None:
     psutil.wait_procs(started)
 
 
-def _start(gateway: Any, folder: Path, log: IO[bytes], master: str) -> SparkSession:
+def _start(gateway: Any, log: IO[bytes], conf: SparkConf) -> SparkSession:
     try:
-        return SparkSession(SparkContext(conf=_conf(folder, master), gateway=gateway))
+        return SparkSession(SparkContext(conf=conf, gateway=gateway))
     except Exception as error:
-        raise _does_not_start(log, master) from error
+        raise _does_not_start(log, conf) from error
 
 
-def _does_not_start(log: IO[bytes], master: str) -> InvalidInput:
+def _does_not_start(log: IO[bytes], conf: SparkConf) -> InvalidInput:
     log.seek(0)
     lines = [line for line in log.read().decode(errors="replace").splitlines() if line.strip()]
     first = next((line.strip() for line in lines if "ERROR" in line or "Exception" in line), "")
     reason = first or (lines[-1].strip() if lines else "it printed nothing")
-    return InvalidInput(f"Spark does not start with this master: {reason}", f"--master {master}")
+    return InvalidInput(
+        f"Spark does not start with this master: {reason}", f"--master {conf.get('spark.master')}"
+    )
 
 
 def _stop(gateway: Any) -> None:
@@ -167,23 +174,25 @@ def _stop(gateway: Any) -> None:
             process.wait()
 
 
-def _conf(folder: Path, master: str) -> SparkConf:
+def _conf(folder: Path, master: str, size: int) -> SparkConf:
     log4j = folder / "log4j2.properties"
     log4j.write_text(_LOG4J, encoding="utf-8")
+    java_options = tuning.java_options(size)
     settings = {
         "spark.master": master,
         "spark.app.name": "stormcut",
+        "spark.driver.memory": _HEAP,
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.extraJavaOptions": (
-            f"-Dlog4j2.configurationFile={log4j.as_uri()} -Djava.io.tmpdir={folder} {_FAST_START}"
+            f"-Dlog4j2.configurationFile={log4j.as_uri()} -Djava.io.tmpdir={folder} {java_options}"
         ),
         "spark.local.dir": str(folder),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.sql.catalogImplementation": "in-memory",
         # Measured on two cores: adaptive execution doubles the CPU time of a small run.
         "spark.sql.adaptive.enabled": "false",
-        "spark.sql.shuffle.partitions": str(SHUFFLE_PARTITIONS),
+        **tuning.settings(size),
         "spark.sql.session.timeZone": "UTC",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",

@@ -12,24 +12,30 @@ PAUSE_S = 2 * ROUNDING_S
 #: Storm gives a worker this long to start (``nimbus.task.launch.secs``).
 LAUNCH_S = 120
 
+_RUN = ["topology", "task", "run_s"]
+
 
 def intervals(hooks: DataFrame) -> DataFrame:
-    """Add ``run_s``: since when the task has been running without a pause or a move.
+    """Take each interval once, and add ``run_s``: since when the task has been running.
 
-    A worker that restarts, or a task that moves, loses its unreported counts: the next interval
-    does not begin where the one before ended.
+    A line may have been written twice (two metrics consumers, a copy of a log). A run ends with a
+    pause or a move: a worker that restarts, or a task that moves, loses its unreported counts, and
+    the next interval does not begin where the one before ended.
     """
-    task = Window.partitionBy("topology", "task").orderBy("end_s", "begin_s")
-    before = [F.lag(name).over(task) for name in ("end_s", "host", "port")]
-    begins = (
-        before[0].isNull()
-        | (before[1] != F.col("host"))
-        | (before[2] != F.col("port"))
-        | (F.col("begin_s") - before[0] > PAUSE_S)
+    task = Window.partitionBy("topology", "task").orderBy("end_s", "begin_s", "host", "port")
+    before = F.col("before")
+    moved = (before.host != F.col("host")) | (before.port != F.col("port"))
+    again = ~moved & (before.end_s == F.col("end_s")) & (before.ms == F.col("ms"))
+    begins = before.isNull() | moved | (F.col("begin_s") - before.end_s > PAUSE_S)
+    marked = (
+        hooks.withColumn("before", F.lag(F.struct("end_s", "ms", "host", "port")).over(task))
+        .withColumn("again", F.coalesce(again, F.lit(False)))
+        .withColumn("run_begin_s", F.when(begins, F.col("begin_s")))
     )
-    runs = hooks.withColumn("run_begin_s", F.when(begins, F.col("begin_s")))
-    latest = F.last("run_begin_s", ignorenulls=True).over(task)
-    return runs.withColumn("run_s", latest).drop("run_begin_s")
+    so_far = task.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    latest = F.last("run_begin_s", ignorenulls=True).over(so_far)
+    runs = marked.withColumn("run_s", latest).where(~F.col("again"))
+    return runs.drop("before", "again", "run_begin_s")
 
 
 def in_window(from_epoch: float | None, to_epoch: float | None, warm_up_s: float) -> Column:
@@ -44,41 +50,75 @@ def in_window(from_epoch: float | None, to_epoch: float | None, warm_up_s: float
 
 
 def runs(intervals: DataFrame, builtin: DataFrame) -> DataFrame:
-    """Return where each task ran from ``run_s`` until ``until_s``, and when its worker started.
+    """Return where each task ran from ``run_s`` until ``until_s``, and sums over its intervals.
 
     ``worker_start_s`` is the JVM's own start as SystemBolt reports it (``startTimeSecs``), found
     as the last one before the run within the time that Storm gives a worker to start; without
     one, the start of the run. (The milliseconds at the head of a log line tell only how old the
     worker is that hosts the metrics consumer.)
     """
-    place = ["topology", "task", "component", "host", "port", "run_s"]
-    distinct = intervals.select(*place).distinct()
-    order = Window.partitionBy("topology", "task").orderBy("run_s")
     starts = (
         builtin.where(F.col("metric") == "startTimeSecs")
-        .select("topology", "host", "port", F.col("value").alias("start_s"))
-        .distinct()
+        .groupBy("topology", "host", "port")
+        .agg(F.collect_set("value").alias("starts"))
     )
-    fits = F.col("start_s").between(F.col("run_s") - LAUNCH_S, F.col("run_s") + ROUNDING_S)
-    started = (
-        distinct.join(starts, ["topology", "host", "port"], "left")
-        .groupBy(*place)
-        .agg(F.max(F.when(fits, F.col("start_s"))).alias("start_s"))
-    )
-    return started.select(
-        *place,
-        F.coalesce("start_s", "run_s").alias("worker_start_s"),
-        F.lead("run_s").over(order).alias("until_s"),
+    earliest, latest = F.col("run_s") - LAUNCH_S, F.col("run_s") + ROUNDING_S
+    fitting = F.filter("starts", lambda start: start.between(earliest, latest))
+    order = Window.partitionBy("topology", "task").orderBy("run_s")
+    return (
+        _run_totals(intervals)
+        .join(starts, ["topology", "host", "port"], "left")
+        .withColumn("worker_start_s", F.coalesce(F.array_max(fitting), F.col("run_s")))
+        .withColumn("until_s", F.lead("run_s").over(order))
+        .drop("starts")
     )
 
 
-def traffic(intervals: DataFrame, runs: DataFrame) -> DataFrame:
+def _run_totals(intervals: DataFrame) -> DataFrame:
+    """Return one row per run: sums over its intervals inside the window; ``ms`` is 0 if none is."""
+    used = F.col("in_window")
+
+    def total(value: Column | str) -> Column:
+        column = F.col(value) if isinstance(value, str) else value
+        return F.coalesce(F.sum(F.when(used, column)), F.lit(0))
+
+    counts = ("sent", "local", "acked", "failed", "complete_ms", "completed")
+    has_child = F.col("child").isNotNull()
+    return intervals.groupBy(*_RUN, "component", "host", "port").agg(
+        F.max_by("start_task", "end_s").alias("start_task"),
+        F.max_by("end_task", "end_s").alias("end_task"),
+        F.count("*").alias("intervals"),
+        total("ms").alias("ms"),
+        *(total(name).alias(name) for name in counts),
+        total(F.when(F.col("cpu_ms").isNotNull(), F.col("ms"))).alias("thread_ms"),
+        total("cpu_ms").alias("thread_cpu_ms"),
+        total(F.when(has_child, F.col("ms"))).alias("child_ms"),
+        total("child.cpu_ms").alias("child_cpu_ms"),
+        total(F.col("child.rss_bytes") * F.col("ms")).alias("child_rss_byte_ms"),
+        F.min(F.when(used, F.col("begin_s"))).alias("begin_s"),
+        F.max(F.when(used, F.col("end_s"))).alias("end_s"),
+        F.min("begin_s").alias("first_s"),
+        F.max("end_s").alias("last_s"),
+    )
+
+
+def with_worker_start(intervals: DataFrame, runs: DataFrame) -> DataFrame:
+    """Add to each interval when the worker started that it ran in."""
+    return intervals.join(runs.select(*_RUN, "worker_start_s"), _RUN)
+
+
+def traffic(placed: DataFrame, runs: DataFrame) -> DataFrame:
     """Return tuples per source task, target task and interval, with the places of both.
 
     A target's place is that of its own run at the end of the source's interval; null if no line
     of the target tells.
+
+    Parameters
+    ----------
+    placed : DataFrame
+        Of `with_worker_start`.
     """
-    sent = intervals.select(
+    sent = placed.select(
         "topology",
         "worker_start_s",
         "begin_s",
@@ -125,12 +165,18 @@ def traffic(intervals: DataFrame, runs: DataFrame) -> DataFrame:
     )
 
 
-def load(intervals: DataFrame) -> DataFrame:
-    """Return CPU in points and resident memory, one row a task and interval."""
+def load(placed: DataFrame) -> DataFrame:
+    """Return CPU in points and resident memory, one row a task and interval.
+
+    Parameters
+    ----------
+    placed : DataFrame
+        Of `with_worker_start`.
+    """
     thread = 100 * F.col("cpu_ms") / F.col("ms")
     child = 100 * F.col("child.cpu_ms") / F.col("ms")
     both = F.coalesce(thread, F.lit(0.0)) + F.coalesce(child, F.lit(0.0))
-    return intervals.select(
+    return placed.select(
         "topology",
         "worker_start_s",
         "begin_s",
@@ -150,93 +196,51 @@ def load(intervals: DataFrame) -> DataFrame:
     )
 
 
-def crossings(traffic: DataFrame) -> DataFrame:
-    """Return per source task and interval how many tuples left the node and the worker."""
+def _crossings() -> list[Column]:
+    """Return how many tuples of the traffic left the node, the worker, and what is known."""
     placed = F.col("target_host").isNotNull()
     other_node = placed & (F.col("target_host") != F.col("source_host"))
     other_worker = other_node | (placed & (F.col("target_port") != F.col("source_port")))
-    by_task = traffic.withColumnRenamed("source_task", "task")
-    return by_task.groupBy("topology", "task", "begin_s", "end_s").agg(
-        F.sum(F.when(other_node, F.col("tuples")).otherwise(0)).alias("between_nodes"),
-        F.sum(F.when(other_worker, F.col("tuples")).otherwise(0)).alias("between_workers"),
-        F.sum(F.when(~placed, F.col("tuples")).otherwise(0)).alias("unplaced"),
-    )
+    where = {"between_nodes": other_node, "between_workers": other_worker, "unplaced": ~placed}
+    return [
+        F.sum(F.when(which, F.col("tuples")).otherwise(0)).alias(name)
+        for name, which in where.items()
+    ]
 
 
-def with_crossings(intervals: DataFrame, crossings: DataFrame) -> DataFrame:
-    """Add to each interval what left its node and its worker; an interval may send nothing."""
-    joined = intervals.join(crossings, ["topology", "task", "begin_s", "end_s"], "left")
-    return joined.fillna(0, subset=["between_nodes", "between_workers", "unplaced"])
-
-
-def throughput(intervals: DataFrame, interval_s: int) -> DataFrame:
-    """Return counts per topology and ``interval_s`` seconds, by the end of each task's interval.
-
-    Parameters
-    ----------
-    intervals : DataFrame
-        Of `with_crossings`.
-    """
-    counts = ("sent", "acked", "failed", "between_nodes", "between_workers", "unplaced")
-    bucket = F.floor(F.col("end_s") / interval_s) * interval_s
+def throughput(intervals: DataFrame, traffic: DataFrame, interval_s: int) -> DataFrame:
+    """Return counts per topology and ``interval_s`` seconds, by the end of each task's interval."""
+    bucket = (F.floor(F.col("end_s") / interval_s) * interval_s).cast("long").alias("interval_s")
+    at = ["topology", "interval_s"]
     latency = F.try_divide(F.sum("complete_ms"), F.sum("completed"))
-    return intervals.groupBy("topology", bucket.cast("long").alias("interval_s")).agg(
+    counted = intervals.groupBy("topology", bucket).agg(
         F.lit(interval_s).alias("length_s"),
         F.countDistinct("task").alias("tasks"),
         F.sum("ms").alias("task_ms"),
-        *(F.sum(name).alias("emitted" if name == "sent" else name) for name in counts),
+        F.sum("sent").alias("emitted"),
+        F.sum("acked").alias("acked"),
+        F.sum("failed").alias("failed"),
         latency.alias("complete_latency_ms"),
     )
-
-
-def task_totals(intervals: DataFrame) -> DataFrame:
-    """Return one row per task: sums over its intervals inside the window.
-
-    Tasks whose every interval lies outside are there too, with ``ms`` 0.
-    """
-    used = F.col("in_window")
-
-    def total(value: Column | str) -> Column:
-        column = F.col(value) if isinstance(value, str) else value
-        return F.coalesce(F.sum(F.when(used, column)), F.lit(0))
-
-    counts = ("sent", "local", "between_nodes", "between_workers", "unplaced", "acked", "failed")
-    has_child = F.col("child").isNotNull()
-    return intervals.groupBy("topology", "task", "component").agg(
-        F.max_by(F.struct("start_task", "end_task"), "end_s").alias("executor"),
-        total("ms").alias("ms"),
-        *(total(name).alias(name) for name in (*counts, "complete_ms", "completed")),
-        total(F.when(F.col("cpu_ms").isNotNull(), F.col("ms"))).alias("thread_ms"),
-        total("cpu_ms").alias("thread_cpu_ms"),
-        total(F.when(has_child, F.col("ms"))).alias("child_ms"),
-        total("child.cpu_ms").alias("child_cpu_ms"),
-        total(F.col("child.rss_bytes") * F.col("ms")).alias("child_rss_byte_ms"),
-        F.collect_set(F.when(used, F.struct("host", "port"))).alias("workers"),
-        F.min(F.when(used, F.col("begin_s"))).alias("begin_s"),
-        F.max(F.when(used, F.col("end_s"))).alias("end_s"),
-        F.min("begin_s").alias("first_s"),
-        F.max("end_s").alias("last_s"),
-    )
+    crossed = traffic.groupBy("topology", bucket).agg(*_crossings())
+    crossings = ["between_nodes", "between_workers", "unplaced"]
+    counts = [*at, "length_s", "tasks", "task_ms", "emitted", "acked", "failed", *crossings]
+    # A stretch of time may see nothing sent.
+    joined = counted.join(crossed, at, "left").fillna(0, subset=crossings)
+    return joined.select(*counts, "complete_latency_ms")
 
 
 def pair_totals(traffic: DataFrame) -> DataFrame:
     """Return one row per pair of tasks: sums over the intervals inside the window."""
     counts = ("tuples", "sampled_tuples", "sampled_bytes")
     pairs = traffic.where("in_window").groupBy("topology", "source_task", "target_task")
-    return pairs.agg(*(F.sum(name).alias(name) for name in counts)).where("tuples > 0")
+    sums = pairs.agg(*(F.sum(name).alias(name) for name in counts), *_crossings())
+    return sums.where("tuples > 0")
 
 
-def known_tasks(builtin: DataFrame, runs: DataFrame, traffic: DataFrame) -> DataFrame:
-    """Return every task that any line tells of, with its component or null."""
-    silent = traffic.where("target_component IS NULL")
-    return (
-        builtin.where("task >= 0")
-        .select("topology", "task", "component")
-        .union(runs.select("topology", "task", "component"))
-        .union(silent.select("topology", F.col("target_task"), F.lit(None).cast("string")))
-        .groupBy("topology", "task")
-        .agg(F.max("component").alias("component"))
-    )
+def builtin_tasks(builtin: DataFrame) -> DataFrame:
+    """Return every task, and its component, that Storm's own metrics tell of."""
+    return builtin.where("task >= 0").select("topology", "task", "component").distinct()
 
 
 def builtin_latency(
@@ -261,8 +265,13 @@ def builtin_latency(
 
 
 def line_counts(lines: DataFrame) -> DataFrame:
-    """Return how many lines of each metric were read, and how many could not be used and why."""
+    """Return how many lines of each metric were read, and how many could not be used and why.
+
+    The hook's are told apart by ``seconds``, the length of their interval.
+    """
     usable = F.col("problem").isNull()
     metric = F.when(usable, F.col("metric")).alias("metric")
     system = F.when(usable, F.col("task") < 0).alias("system")
-    return lines.groupBy("topology", metric, system, "problem").agg(F.count("*").alias("lines"))
+    seconds = F.when(usable, F.rint(F.col("hook.ms") / 1000).cast("int")).alias("seconds")
+    by_kind = lines.groupBy("topology", metric, system, "problem", seconds)
+    return by_kind.agg(F.count("*").alias("lines"))
