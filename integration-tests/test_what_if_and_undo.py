@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from stage import TOPOLOGIES, Stage
 
-from stormcut.adapters.nimbus import wait_until
 from stormcut.adapters.problem_file import read_problem
 from stormcut.adapters.profile_file import write_profile
 from stormcut.adapters.thrift_brain import BrainClient
+from stormcut.adapters.waiting import wait_until
 from stormcut.adapters.zookeeper import StormcutNodes, connected, read_auth_file
 from stormcut.adapters.zookeeper_leader import leader_address
 from stormcut.model.cluster import ClusterState, RunningTopology
