@@ -35,9 +35,8 @@ from stormcut.adapters.thrift_values import (
     to_state_struct,
     to_worker_structs,
 )
-from stormcut.application.brain import Described
 from stormcut.application.ports import Unavailable
-from stormcut.model.cluster import ClusterState, Worker
+from stormcut.model.cluster import ClusterState, Described, Worker
 from stormcut.model.errors import InvalidInput, StormcutError
 from stormcut.model.plan import Plan
 from stormcut.model.profile import Profile

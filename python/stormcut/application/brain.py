@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from stormcut.application.decide import Decision, Decisions, Settings, decide
 from stormcut.application.ports import EvidenceSource, PlanStore
-from stormcut.model.cluster import ClusterState, Worker
+from stormcut.model.cluster import ClusterState, Described, Worker
 from stormcut.model.errors import InvalidInput
 from stormcut.model.plan import Plan
 from stormcut.model.profile import Profile
@@ -40,14 +40,6 @@ class _Answer:
 
     def answers(self, state: ClusterState, profiles: Mapping[str, Profile], former: Former) -> bool:
         return (self.state, self.profiles, self.former) == (state, profiles, former)
-
-
-@dataclass(frozen=True)
-class Described:
-    """What Nimbus described last, and when."""
-
-    state: ClusterState
-    moment_ms: int
 
 
 class Brain:

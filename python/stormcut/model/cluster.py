@@ -131,6 +131,14 @@ class ClusterState:
                 yield f"executor {executor.start_task} {executor.end_task} {executor.component}"
 
 
+@dataclass(frozen=True)
+class Described:
+    """A state, and when Nimbus described it: milliseconds since 1970-01-01 UTC."""
+
+    state: ClusterState
+    moment_ms: int
+
+
 def _check_supervisor(supervisor: Supervisor) -> None:
     where = f"supervisor {supervisor.id}"
     _refuse_repeats([str(port) for port in supervisor.ports], where, "port")

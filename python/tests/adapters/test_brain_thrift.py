@@ -24,8 +24,7 @@ from stormcut.adapters.thrift_values import (
     idl,
     to_state_struct,
 )
-from stormcut.application.brain import Described
-from stormcut.model.cluster import ClusterState, Slot, Worker
+from stormcut.model.cluster import ClusterState, Described, Slot, Worker
 from stormcut.model.errors import InvalidInput
 from stormcut.model.plan import Declined, Plan, TopologyPlan
 

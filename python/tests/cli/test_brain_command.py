@@ -22,6 +22,7 @@ from stormcut.model.errors import InvalidInput
 SLOTS = [Slot(f"n{i}", 6700) for i in range(3)]
 NEW = ClusterState(supervisors(3), (topology("t-1"),))
 RUNNING = ClusterState(supervisors(3), (dealt(topology("t-1", (2, 2)), SLOTS),))
+FOUR_ASKED = ClusterState(supervisors(3), (dealt(topology("t-1", (2, 2), workers=4), SLOTS),))
 
 
 class Brains:
@@ -150,16 +151,16 @@ class TestOneBrain:
     def test_a_preview_is_the_plan_that_follows_and_changes_nothing(self, brains, tmp_path):
         brains.start()
         leader = brains.await_leader()
-        leader.plan(RUNNING)
+        leader.plan(FOUR_ASKED)
         path = tmp_path / "profile.json"
-        write_profile(path, profile_of(RUNNING.topologies[0]))
+        write_profile(path, profile_of(FOUR_ASKED.topologies[0]))
         shown = brains.run("publish", str(path))
         assert shown.returncode == 2
         assert shown.stderr.splitlines()[-1] == (
             "stormcut: t-1: nothing was changed; add --yes to publish the profile"
         )
         assert "t-1: moves, 3 workers (re)started" in shown.stdout
-        assert "it asked for 2 workers (topology.workers), 3 run now; the plan has 1" in (
+        assert "it asked for 4 workers (topology.workers), 3 run now; the plan has 2" in (
             " ".join(shown.stdout.split())
         )
         assert max(map(len, shown.stdout.splitlines())) <= 100
@@ -171,7 +172,7 @@ class TestOneBrain:
         acted = brains.run("publish", str(path), "--yes", "--json")
         assert acted.returncode == 0, acted.stderr
         assert json.loads(acted.stdout)["done"] is True
-        await_true(lambda: leader.plan(RUNNING).topologies)
+        await_true(lambda: leader.plan(FOUR_ASKED).topologies)
         entry = brains.nodes.read_history(1)[0]
         assert entry["topologies"] == foreseen["preview"]["topologies"]
         assert entry["fingerprint"] == foreseen["preview"]["fingerprint"]
