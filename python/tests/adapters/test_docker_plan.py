@@ -1,6 +1,11 @@
 import ipaddress
+import os
+import signal
+import subprocess
 from pathlib import Path
+from typing import ClassVar
 
+import psutil
 import pytest
 import yaml
 from hypothesis import given
@@ -18,6 +23,8 @@ from stormcut.adapters.docker_cluster.plan import (
     plan,
     storm_yaml,
 )
+from stormcut.adapters.docker_cluster.startup import pids
+from stormcut.adapters.waiting import wait_until
 from stormcut.model.errors import InvalidInput
 
 SUBNET = ipaddress.IPv4Network("10.213.7.0/24")
@@ -150,3 +157,20 @@ def test_the_compose_file_has_the_same_containers_and_limits() -> None:
 def test_the_compose_file_in_the_tree_is_the_printed_one() -> None:
     text = (docker_folder() / "compose.yaml").read_text(encoding="utf-8")
     assert text == compose_file(Shape(3, 0.3, 20_000_000))
+
+
+def test_a_containers_processes_are_all_that_its_first_one_started() -> None:
+    class Here:
+        attrs: ClassVar = {"State": {"Pid": os.getpid()}}
+
+    class Ended:
+        attrs: ClassVar = {"State": {"Pid": 0}}
+
+    assert pids([Ended()]) == []
+    with subprocess.Popen(["sh", "-c", "sleep 60 & wait"], start_new_session=True) as shell:
+        try:
+            (sleeper,) = wait_until(psutil.Process(shell.pid).children, 10, "it has a child")
+            assert {os.getpid(), shell.pid, sleeper.pid} <= set(pids([Ended(), Here()]))
+            assert 1 not in pids([Ended(), Here()])
+        finally:
+            os.killpg(shell.pid, signal.SIGKILL)

@@ -34,7 +34,7 @@ from stormcut.adapters.local_cluster.lock import exclusive, uninterrupted
 from stormcut.adapters.nimbus import leads_since_now
 from stormcut.adapters.running_cluster import RunningCluster
 from stormcut.adapters.waiting import Watch, wait_until
-from stormcut.model.errors import InvalidInput
+from stormcut.model.errors import InvalidInput, StormcutError
 
 #: Of served time, the old ZooKeeper session's end included.
 RESTART_S = 180.0
@@ -63,7 +63,7 @@ class DockerCluster(RunningCluster):
         """Start a cluster; return when all nodes have registered and their limits are set.
 
         A limit that the engine or the kernel refuses is left out and marked: see `refused`.
-        When the start fails or is interrupted, nothing stays.
+        When the start fails, only its logs stay; when it is interrupted, nothing does.
 
         Parameters
         ----------
@@ -78,8 +78,8 @@ class DockerCluster(RunningCluster):
         ------
         InvalidInput
             It exists already, no engine answers, or what the image is made from is missing.
-        DaemonDied, TimedOut
-            With the end of the log that tells why.
+        StormcutError
+            A daemon ended, or nothing moved any more; with what it said last, and its logs' folder.
         """
         folder = Folder(name)
         jars = plugin_jars() if with_plugin else None
@@ -91,6 +91,11 @@ class DockerCluster(RunningCluster):
                 start = startup.Startup(client, folder, planned, progress, jars, config or {})
                 state = State(planned, start.run())
                 folder.write_state(state)
+            except StormcutError as error:
+                _, kept = _clear(client, folder, keep_logs=True)
+                if kept is None:
+                    raise
+                raise StormcutError(f"{error}; its logs: {kept}") from error
             except BaseException:
                 _clear(client, folder)
                 raise

@@ -24,7 +24,7 @@ from stormcut.adapters.local_cluster.startup import (
 from stormcut.adapters.local_cluster.status import ClusterStatus, status
 from stormcut.adapters.nimbus import leads_since_now
 from stormcut.adapters.running_cluster import RunningCluster
-from stormcut.adapters.waiting import Watch, wait_until
+from stormcut.adapters.waiting import TimedOut, Watch, wait_until
 from stormcut.model.errors import InvalidInput
 
 #: storm.yaml keys for all supervisors alike, or for the supervisor of an index.
@@ -128,6 +128,9 @@ class LocalCluster(RunningCluster):
                 if attempt == ATTEMPTS:
                     raise
                 progress("another program took a port: trying others")
+            except TimedOut as error:
+                _end(layout, startup.children)
+                raise TimedOut(f"{error}; its logs: {layout.folder}") from error
             except Exception:
                 _end(layout, startup.children)
                 raise
