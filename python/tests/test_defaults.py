@@ -85,6 +85,7 @@ CLAIMS: list[tuple[str, tuple[str, ...]]] = [
     ),
     (r"with at most (\d+) % more bytes between nodes", (percent(RELIEF),)),
     (r"than ([\d.]+) fair shares of the CPU in use", (number(EVEN[0]),)),
+    (r"`cut` \(`workers=(\w+)`, its default\)", (Cut.workers,)),
     (r"^\| `traffic` \| (\w+) \|", (Cut.traffic,)),
     (
         r"^\| `relief` \| (\w+) \|.*none is ([\d.]+) for bytes, 0 for tuples",

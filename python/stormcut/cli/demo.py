@@ -14,8 +14,8 @@ from stormcut.cli import turn
 from stormcut.cli.interruption import interruptible
 from stormcut.cli.invocation import command
 from stormcut.cli.numbers import Finite
+from stormcut.cli.outputs import OutputFile
 from stormcut.cli.steps import Steps
-from stormcut.model.errors import InvalidInput
 
 if TYPE_CHECKING:
     from stormcut.report.loop import Loop
@@ -71,12 +71,12 @@ MAX_SCALE = 40
 @click.option("--keep", is_flag=True, help="Leave cluster and brain running, also after a failure.")
 @click.option(
     "--report",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=OutputFile(),
     default=Path("stormcut-demo.html"),
     show_default=True,
     help="Where to write the HTML page.",
 )
-@click.option("--markdown", type=click.Path(dir_okay=False, path_type=Path), hidden=True)
+@click.option("--markdown", type=OutputFile(), hidden=True)
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 def demo(
     rate: float,
@@ -107,9 +107,6 @@ def demo(
     from stormcut.report.loop import agreement, headline, table
     from stormcut.report.loop import as_json as figures
 
-    for page in filter(None, (report, markdown)):
-        if not page.absolute().parent.is_dir():
-            raise InvalidInput("there is no such folder to write the report to", str(page.parent))
     settings = turn.Settings(name, supervisors, slots, max_executors, scale, rate, seconds)
     steps = Steps("demo")
     started = time.monotonic()

@@ -46,12 +46,10 @@ def import_() -> None:
     metavar="ID",
     help="Only this topology, on what the others leave: the question that the brain answers.",
 )
-@click.option(
-    "--output", required=True, type=click.Path(path_type=Path), help="Problem file to write."
-)
+@click.option("--output", required=True, type=OutputFile(), help="Problem file to write.")
 @click.option(
     "--current",
-    type=click.Path(path_type=Path),
+    type=OutputFile(),
     metavar="FILE",
     help="Placement file to write as well: what runs now, to `score`, `check` and `explain`.",
 )

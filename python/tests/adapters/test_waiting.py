@@ -100,8 +100,9 @@ def test_patience_with_a_crowd_lasts_longer(
     monkeypatch.setattr(served_time, "LOOK_S", 0.1)
     began = time.monotonic()
     with pytest.raises(TimedOut):
-        wait_until(lambda: False, 0.05, "it is done", 0.02, Watch(processes=lambda: crowd))
-    assert time.monotonic() - began > 0.1
+        wait_until(lambda: False, 0.5, "it is done", 0.02, Watch(processes=lambda: crowd))
+    # One core for four: until the first look all is served, then a quarter of it.
+    assert time.monotonic() - began > 0.7
 
 
 def test_time_of_what_sleeps_or_has_ended_is_wall_time() -> None:

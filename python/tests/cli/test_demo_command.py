@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -10,7 +9,6 @@ from click.testing import CliRunner
 from stormcut.application.place import DEFAULT_ALGORITHM
 from stormcut.cli import turn
 from stormcut.cli.main import cli
-from stormcut.model.errors import InvalidInput
 from stormcut.placement.registry import ALGORITHMS
 
 WRONG = [
@@ -37,15 +35,6 @@ def test_numbers_that_make_no_sense_are_refused(
     done = CliRunner().invoke(cli, ["demo", wrong])
     assert done.exit_code == 2
     assert f"'{wrong.partition('=')[0]}'" in done.output
-
-
-def test_a_report_that_cannot_be_written_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(turn, "run", pytest.fail)
-    done = CliRunner().invoke(cli, ["demo", "--report", str(tmp_path / "no" / "report.html")])
-    assert isinstance(done.exception, InvalidInput)
-    assert str(tmp_path / "no") in str(done.exception)
 
 
 def test_a_mistake_is_told_in_one_line() -> None:

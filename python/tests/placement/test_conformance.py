@@ -94,6 +94,18 @@ def unproven(found):
     return isinstance(found, Placement) and any("not proven" in note for note in found.notes)
 
 
+def is_another_optimum(problem, found, again):
+    """Return whether time made a search prove its optimum in another of its ways."""
+    if not (isinstance(found, Placement) and isinstance(again, Placement)):
+        return False
+    ways = {each.bound.method for each in (found, again) if each.bound}
+    return len(ways) == 2 and worth(problem, found) == pytest.approx(worth(problem, again))
+
+
+def worth(problem, found):
+    return measure(problem, found).inter_node_tuples_per_second
+
+
 def test_random_problems_are_placed_feasibly_or_refused_and_alike_each_time(name):
     outcomes = []
 
@@ -102,7 +114,8 @@ def test_random_problems_are_placed_feasibly_or_refused_and_alike_each_time(name
     def each(problem):
         before = problem.current_slots().copy()
         found, again = outcome(problem, name), outcome(problem, name)
-        assert found == again or unproven(found) or unproven(again)
+        alike = found == again or is_another_optimum(problem, found, again)
+        assert alike or unproven(found) or unproven(again)
         assert np.array_equal(problem.current_slots(), before)
         outcomes.append(found)
 
