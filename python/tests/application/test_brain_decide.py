@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 from brain_clusters import applied, clusters, dealt, profile_of, supervisors, topology
-from hypothesis import given, settings
+from hypothesis import given
 
 from stormcut.application.decide import Settings, decide
 from stormcut.model.cluster import ClusterState, Slot, Supervisor
@@ -21,7 +21,6 @@ def slots(count, node="n{}", port=6700):
     return [Slot(node.format(i), port) for i in range(count)]
 
 
-@settings(max_examples=60, deadline=None)
 @given(clusters())
 def test_every_plan_is_whole_and_takes_nobodys_slot(cluster):
     state, profiles = cluster
@@ -43,7 +42,6 @@ def test_every_plan_is_whole_and_takes_nobodys_slot(cluster):
     assert len(used) == len(set(used))
 
 
-@settings(max_examples=60, deadline=None)
 @given(clusters())
 def test_an_applied_plan_changes_nothing_more(cluster):
     state, profiles = cluster
