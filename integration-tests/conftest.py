@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Iterator
 
@@ -10,6 +11,7 @@ from stage import TOPOLOGIES, DockerStage, Stage
 
 from stormcut.adapters.docker_cluster import DockerCluster, Shape, image
 from stormcut.adapters.docker_cluster.engine import engine
+from stormcut.adapters.home import home
 from stormcut.adapters.local_cluster import LocalCluster
 
 
@@ -21,7 +23,7 @@ def stage() -> Iterator[Stage]:
         supervisors=3,
         slots=3,
         # Storm's own patience with lost nodes is two minutes.
-        config={"nimbus.task.launch.secs": 40, "nimbus.task.timeout.secs": 15},
+        config={"nimbus.task.launch.secs": 60, "nimbus.task.timeout.secs": 15},
     ) as cluster:
         stage = Stage(cluster, cluster.log_files()["nimbus"])
         for name in TOPOLOGIES:
@@ -39,8 +41,9 @@ os.environ["TESTCONTAINERS_RYUK_DISABLED"] = "true"
 
 @pytest.fixture(scope="session")
 def storm_image() -> str:
-    """Name of the image of all containers."""
-    with engine() as client:
+    """Name of the image of all containers, made by the first of the processes that run tests."""
+    with (home() / "test-image.lock").open("w") as lock, engine() as client:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         image.ensure(client, print)
     return image.IMAGE
 

@@ -72,7 +72,14 @@ def test_the_drop_is_as_predicted(tmp_path: Path) -> None:
     assert not (home.home() / "clusters" / NAME).exists()
 
 
-@pytest.mark.parametrize("moment", ["starting Storm", "starting Spark", "warming up"])
+@pytest.mark.parametrize(
+    "moment",
+    [
+        pytest.param("starting Storm", marks=pytest.mark.full),
+        pytest.param("starting Spark", marks=pytest.mark.full),
+        "warming up",
+    ],
+)
 def test_ctrl_c_leaves_nothing(tmp_path: Path, moment: str) -> None:
     process = subprocess.Popen(
         [*DEMO, "--report", str(tmp_path / "report.html")],

@@ -39,9 +39,9 @@ def test_no_brain_at_all(stage: Stage) -> None:
     [
         ("hang", ("did not answer within",)),
         ("garbage", ("brain at",)),
-        ("huge", ("brain at",)),
+        pytest.param("huge", ("brain at",), marks=pytest.mark.full),
         ("other-state", ("another state",)),
-        ("unknown-slots", ("no-such-supervisor",)),
+        pytest.param("unknown-slots", ("no-such-supervisor",), marks=pytest.mark.full),
         ("shared-slot", ("is planned for",)),
         ("half", ("its plan is refused", "executor")),
     ],

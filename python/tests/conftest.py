@@ -1,14 +1,45 @@
 """Fixtures and settings of all tests; test modules may import what lies beside this file."""
 
+import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["conftest_zookeeper"]
+pytest_plugins = ["conftest_spark", "conftest_zookeeper"]
 
-# Every run draws the same examples: a failure on one machine is a failure on all.
-settings.register_profile(
-    "stormcut",
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
-settings.load_profile("stormcut")
+#: Fixtures that are dear, those with the longest tests first: what shares one runs in one process.
+SHARED = ("storm", "stage", "cluster", "spark", "zookeeper")
+
+#: Examples of a property, by how much time there is (`--hypothesis-profile=full`).
+EXAMPLES = {"fast": 10, "usual": 40, "full": 400}
+
+for name, examples in EXAMPLES.items():
+    settings.register_profile(
+        name,
+        max_examples=examples,
+        # How long an example takes says more about the machine's other work than about the code.
+        deadline=None,
+        # Every run draws the same examples: a failure on one machine is a failure on all.
+        derandomize=True,
+        suppress_health_check=[
+            HealthCheck.too_slow,
+            HealthCheck.data_too_large,
+            HealthCheck.filter_too_much,
+        ],
+    )
+settings.load_profile("usual")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Put tests that share something first, and tell `pytest --dist loadgroup` what they share."""
+    # What starts Spark itself comes before the session that all others share.
+    items.sort(key=lambda item: (_shared(item), "spark" in item.fixturenames))
+    for item in items:
+        if (shared := _shared(item)) < len(SHARED):
+            item.add_marker(pytest.mark.xdist_group(SHARED[shared]))
+
+
+def _shared(item):
+    """Return the place in `SHARED` of what a test uses, its end if it uses none."""
+    used = [place for place, name in enumerate(SHARED) if name in item.fixturenames]
+    own = [SHARED.index("spark")] if item.get_closest_marker("spark") else []
+    return min([*(used or own), len(SHARED)])

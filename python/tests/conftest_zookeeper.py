@@ -13,12 +13,16 @@ LOG4J = """<Configuration><Appenders><Console name="out" target="SYSTEM_ERR"/></
 <Loggers><Root level="warn"><AppenderRef ref="out"/></Root></Loggers></Configuration>"""
 
 
+#: On a busy machine a process may wait a minute for what takes a second.
+PATIENCE_S = 180.0
+
+
 def free_port():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return listener.getsockname()[1]
 
 
-def await_true(condition, seconds=30.0):
+def await_true(condition, seconds=PATIENCE_S):
     """Wait until a condition holds, and return how long it took."""
     began = time.monotonic()
     while not condition():
@@ -65,7 +69,7 @@ class ZooKeeperProcess:
         ]
         with (folder / "zookeeper.out").open("ab") as output:
             self._process = subprocess.Popen(command, stdout=output, stderr=output)
-        await_true(lambda: _answers(self.port) or self._process.poll() is not None, 90)
+        await_true(lambda: _answers(self.port) or self._process.poll() is not None)
         assert self._process.poll() is None, (folder / "zookeeper.out").read_text()
 
     def end(self):

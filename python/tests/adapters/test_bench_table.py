@@ -1,6 +1,5 @@
 """A bench's cells as Spark writes and reads them."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,17 +8,10 @@ from bench_runs import PLACED, RUN, measured
 from pyspark.sql import SparkSession
 
 from stormcut.adapters.bench.journal import Journal
-from stormcut.adapters.spark import spark_session
 from stormcut.adapters.spark.bench_table import SCHEMA, write_parquet
 from stormcut.model.errors import InvalidInput
 
 pytestmark = pytest.mark.spark
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    with spark_session("local[2]") as session:
-        yield session
 
 
 def test_cells_become_one_plain_file(tmp_path: Path, spark: SparkSession) -> None:

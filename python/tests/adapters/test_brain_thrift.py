@@ -1,13 +1,12 @@
 import socket
 import struct
-import time
 from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 from brain_clusters import clusters, profile_of, supervisors, topology
-from conftest_zookeeper import await_true
-from hypothesis import given, settings
+from conftest_zookeeper import PATIENCE_S, await_true
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stormcut.adapters import thrift_brain
@@ -56,7 +55,7 @@ def server():
 
 @pytest.fixture
 def client(server):
-    return BrainClient("127.0.0.1", server.port, 5.0)
+    return BrainClient("127.0.0.1", server.port, PATIENCE_S)
 
 
 def raw(server, content):
@@ -64,7 +63,7 @@ def raw(server, content):
     received = b""
     with (
         suppress(OSError),
-        socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection,
+        socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S) as connection,
     ):
         connection.sendall(content)
         connection.shutdown(socket.SHUT_WR)
@@ -128,7 +127,6 @@ def test_health_tells_of_plans(client):
     )
 
 
-@settings(max_examples=50, deadline=None)
 @given(clusters())
 def test_every_state_and_plan_survives_the_wire(cluster):
     state, _ = cluster
@@ -213,9 +211,7 @@ def test_an_announced_length_takes_no_memory(server, client):
     try:
         for connection in crowd:
             connection.sendall(struct.pack("!i", MAX_MESSAGE_BYTES))
-        began = time.monotonic()
         assert client.plan(STATE)
-        assert time.monotonic() - began < 3
     finally:
         for connection in crowd:
             connection.close()
@@ -229,7 +225,7 @@ def test_a_state_above_the_limit_is_not_sent(client, monkeypatch):
 
 def test_a_slow_client_is_cut_off(server, client, caplog, monkeypatch):
     monkeypatch.setattr(thrift_brain, "CLIENT_SECONDS", 0.3)
-    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as slow:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S) as slow:
         slow.sendall(struct.pack("!i", 1000) + b"x")
         assert slow.recv(1) == b""
     await_true(lambda: "only 1 of 1000 bytes came in time" in caplog.text)
@@ -244,7 +240,7 @@ def test_more_clients_than_seats_are_turned_away(caplog, monkeypatch):
             first.sendall(b"\0")
             assert raw(server, b"") == b""
         await_true(lambda: "one more from 127.0.0.1 refused" in caplog.text)
-        client = BrainClient("127.0.0.1", server.port, 5.0)
+        client = BrainClient("127.0.0.1", server.port, PATIENCE_S)
         await_true(lambda: suppressed(client.health))
     finally:
         server.close()
@@ -255,19 +251,17 @@ def suppressed(ask):
         return ask()
 
 
-@settings(max_examples=60, deadline=None)
 @given(content=st.binary(max_size=200), framed=st.booleans())
 def test_garbage_never_stops_the_server(content, framed):
     server = BrainServer(EchoPlanner(), "b", "127.0.0.1", 0)
     server.start()
     try:
         raw(server, (struct.pack("!i", len(content)) if framed else b"") + content)
-        assert BrainClient("127.0.0.1", server.port, 5.0).plan(STATE)
+        assert BrainClient("127.0.0.1", server.port, PATIENCE_S).plan(STATE)
     finally:
         server.close()
 
 
-@settings(max_examples=60, deadline=None)
 @given(at=st.integers(0, 10_000), byte=st.integers(0, 255), cut=st.booleans())
 def test_a_damaged_state_is_read_or_refused(at, byte, cut):
     out = WriteBuffer()

@@ -222,7 +222,9 @@ def test_a_failed_start_ends_everything_and_shows_why(name: str) -> None:
     assert Layout(name).log_file("nimbus").is_file()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.full)]
+)
 def test_an_interrupted_start_leaves_nothing(name: str, number: signal.Signals) -> None:
     # A test run that nohup or a script put in the background ignores SIGINT, and so would this.
     command = ["env", "--default-signal=INT"]

@@ -17,7 +17,7 @@ daemons = st.builds(
     started=st.none() | st.floats(0, 2e9),
 )
 states = st.builds(State, daemons=st.lists(daemons, min_size=3).map(tuple), ready=st.booleans())
-a_few = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture
@@ -28,14 +28,14 @@ def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
     return layout
 
 
-@a_few
+@one_folder
 @given(state=states)
 def test_a_state_is_read_as_it_was_written(layout: Layout, state: State) -> None:
     layout.write_state(state)
     assert layout.read_state() == state
 
 
-@a_few
+@one_folder
 @given(state=states, data=st.data())
 def test_half_a_state_is_no_state(layout: Layout, state: State, data: st.DataObject) -> None:
     layout.write_state(state)

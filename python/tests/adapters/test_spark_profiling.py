@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 from storm_metrics import Task, metric_line, write_log
 
 from stormcut.adapters.profile_file import read_profile
-from stormcut.adapters.spark import ProfileResult, profile_logs, spark_session
+from stormcut.adapters.spark import ProfileResult, profile_logs
 from stormcut.adapters.spark.log_files import find_metrics_logs
 from stormcut.model.errors import InvalidInput
 
@@ -35,9 +34,9 @@ SAMPLE = Path(__file__).parents[1] / "data" / "metrics"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[object]:
-    with spark_session("local[2]") as spark:
-        yield spark
+def session(spark: object) -> object:
+    """All jobs here run in the session that there is."""
+    return spark
 
 
 def lines_of(tasks: list[Task], epochs: range, **options: bool) -> list[str]:

@@ -1,21 +1,13 @@
 """Spark's answers to small inputs, by hand."""
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
-from stormcut.adapters.spark import spark_session
 from stormcut.adapters.spark.answers import ANSWERS
 from stormcut.adapters.topology_project import data_lines
 
 pytestmark = pytest.mark.spark
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[object]:
-    with spark_session("local[2]") as session:
-        yield session
 
 
 def tweets(*texts: str) -> list[str]:

@@ -6,6 +6,7 @@ import uuid
 
 import pytest
 from brain_clusters import profile_of, topology
+from conftest_zookeeper import PATIENCE_S
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoAuthError
 
@@ -172,7 +173,7 @@ class TestNodes:
         nodes.write_plan(PLAN)
         nodes.append_history({"version": 1})
         stranger = KazooClient(zookeeper, auth_data=[("digest", "stormcut:wrong")])
-        stranger.start(timeout=10)
+        stranger.start(timeout=PATIENCE_S)
         try:
             paths = [nodes.root]
             for path in paths:
@@ -196,7 +197,7 @@ class TestNodes:
     def test_an_open_root_is_closed(self, zookeeper, auth_file):
         root = f"/open-{uuid.uuid4().hex}"
         stranger = KazooClient(zookeeper)
-        stranger.start(timeout=10)
+        stranger.start(timeout=PATIENCE_S)
         try:
             stranger.create(root)
             with connected(zookeeper, read_auth_file(auth_file)) as client:

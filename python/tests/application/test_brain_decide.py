@@ -22,7 +22,6 @@ def slots(count, node="n{}", port=6700):
     return [Slot(node.format(i), port) for i in range(count)]
 
 
-@settings(max_examples=60, deadline=None)
 @given(clusters())
 def test_every_plan_is_whole_and_takes_nobodys_slot(cluster):
     state, profiles = cluster
@@ -44,7 +43,6 @@ def test_every_plan_is_whole_and_takes_nobodys_slot(cluster):
     assert len(used) == len(set(used))
 
 
-@settings(max_examples=60, deadline=None)
 @given(clusters())
 def test_an_applied_plan_changes_nothing_more(cluster):
     state, profiles = cluster

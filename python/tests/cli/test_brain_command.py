@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 from brain_clusters import applied, dealt, profile_of, supervisors, topology
-from conftest_zookeeper import await_true, running_zookeeper
+from conftest_zookeeper import PATIENCE_S, await_true, running_zookeeper
 
 from stormcut.adapters.profile_file import write_profile
 from stormcut.adapters.thrift_brain import BrainClient
@@ -68,14 +68,14 @@ class Brains:
         address = leader_address(self.nodes)
         if address is None:
             return None
-        client = BrainClient(address["host"], address["port"], 10.0)
+        client = BrainClient(address["host"], address["port"], PATIENCE_S)
         with suppress(InvalidInput):
             if client.health().leader:
                 return client
         return None
 
-    def await_leader(self, seconds=30.0):
-        await_true(lambda: self.leader() is not None, seconds)
+    def await_leader(self):
+        await_true(lambda: self.leader() is not None)
         return self.leader()
 
     def leading_process(self):
@@ -109,7 +109,7 @@ def brains(zookeeper, auth_file, tmp_path):
 
 def stop(process, number=signal.SIGTERM):
     process.send_signal(number)
-    return process.wait(timeout=15)
+    return process.wait(timeout=PATIENCE_S)
 
 
 @pytest.mark.cluster
@@ -280,7 +280,7 @@ class TestTwoBrains:
             BrainClient("127.0.0.1", port).plan(NEW)
         plan = first.plan(NEW)
         brains.leading_process().kill()
-        seconds = await_true(lambda: brains.leader() is not None, 30)
+        seconds = await_true(lambda: brains.leader() is not None)
         print(f"took over after {seconds:.1f} s")
         record_property("takeover_seconds", round(seconds, 1))
         assert brains.leading_process() is standby
@@ -322,7 +322,7 @@ def test_zookeeper_goes_and_comes_back(auth_file, tmp_path):
         with pytest.raises(InvalidInput, match="not the leader"):
             leader.plan(RUNNING)
         server.start()
-        assert brains.await_leader(60).plan(applied(NEW, plan.topologies)) == plan
+        assert brains.await_leader().plan(applied(NEW, plan.topologies)) == plan
         server.end()
         assert stop(process) == 0
 
@@ -332,12 +332,6 @@ def test_nothing_to_show_is_said(brains):
     brains.nodes.secure()
     assert brains.run("history").stdout == "no plans yet\n"
     assert json.loads(brains.run("history", "--json").stdout) == []
-
-
-def run(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "stormcut.cli.main", *arguments], capture_output=True, text=True
-    )
 
 
 @pytest.mark.parametrize(
@@ -352,20 +346,21 @@ def run(*arguments):
         ([], "create it with"),
     ],
 )
-def test_a_mistake_is_one_line_and_exit_2(tmp_path, more, says):
-    missing = str(tmp_path / "auth")
-    result = run("brain", "--zookeeper", "127.0.0.1:1", "--auth-file", missing, *more)
-    assert result.returncode == 2
-    assert says in result.stderr
-    assert len(result.stderr.splitlines()) == 1
+def test_a_mistake_is_one_line_and_exit_2(stormcut, tmp_path, more, says):
+    missing = tmp_path / "auth"
+    code, _, err = stormcut("brain", "--zookeeper", "127.0.0.1:1", "--auth-file", missing, *more)
+    assert code == 2
+    assert says in err
+    assert len(err.splitlines()) == 1
 
 
-def test_publish_wants_exactly_one_thing(auth_file):
-    result = run("publish", "--zookeeper", "127.0.0.1:1", "--auth-file", str(auth_file))
-    assert result.returncode == 2
-    assert "either PROFILE or --withdraw" in result.stderr
+def test_publish_wants_exactly_one_thing(stormcut, auth_file):
+    code, _, err = stormcut("publish", "--zookeeper", "127.0.0.1:1", "--auth-file", auth_file)
+    assert code == 2
+    assert "either PROFILE or --withdraw" in err
 
 
 @pytest.mark.parametrize("command", ["brain", "publish", "undo", "history"])
-def test_help_has_an_example(command):
-    assert "Example:" in run(command, "--help").stdout
+def test_help_has_an_example(stormcut, command):
+    _, out, _ = stormcut(command, "--help")
+    assert "Example:" in out

@@ -50,19 +50,6 @@ OTHERS = {
 }
 
 
-@pytest.fixture
-def stormcut(monkeypatch, capsys):
-    """Return a function that runs the command and returns (exit code, stderr)."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["stormcut", *map(str, arguments)])
-        with pytest.raises(SystemExit) as caught:
-            main()
-        return caught.value.code or 0, capsys.readouterr().err
-
-    return run
-
-
 def said(err):
     """Return the lines of standard error that are no progress."""
     return [line for line in err.splitlines() if not line.endswith("...")]
@@ -74,7 +61,7 @@ def test_a_file_that_is_no_problem_is_refused_in_one_line(stormcut, tmp_path, na
         path = tmp_path / file
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         output = tmp_path / "placement.json"
-        code, err = stormcut("place", path, "--algorithm", name, "--output", output)
+        code, _, err = stormcut("place", path, "--algorithm", name, "--output", output)
         (line,) = said(err)
         assert code == 2, file
         assert str(path) in line
@@ -102,7 +89,7 @@ def test_a_problem_is_placed_or_refused_in_one_line(stormcut, imported, tmp_path
     for path in problems:
         output = tmp_path / "placement.json"
         output.unlink(missing_ok=True)
-        code, err = stormcut("place", path, "--algorithm", name, "--output", output)
+        code, _, err = stormcut("place", path, "--algorithm", name, "--output", output)
         if code == 0:
             problem = read_problem(Path(path))
             found = read_placement(output, problem)

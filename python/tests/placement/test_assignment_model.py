@@ -1,7 +1,7 @@
 from itertools import product
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
@@ -48,7 +48,6 @@ def assignment_problems(draw):
     )  # fmt: skip
 
 
-@settings(max_examples=100, deadline=None)
 @given(assignment_problems())
 def test_the_best_assignment_is_found_and_proven(problem):
     count, nodes = len(problem.loads), len(problem.limits)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from problem_strategies import problems
 
 from stormcut.model.problem import Component, Node, Problem, Stream, Topology
@@ -36,7 +36,6 @@ def line(name, sizes, cpu=40.0, memory=512.0):
     return Topology(name, parts, streams)
 
 
-@settings(max_examples=80, deadline=None)
 @given(problems())
 def test_whatever_is_found_is_complete_and_within_all_limits(problem):
     if not problem.executor_count:

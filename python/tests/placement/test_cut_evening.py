@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from microbenchmarks import microbenchmark
 from problem_strategies import problems
@@ -38,7 +38,6 @@ def crossing(problem, nodes):
     return links(rate_matrix(problem), nodes, len(problem.nodes))[0].sum()
 
 
-@settings(max_examples=60, deadline=None)
 @given(problems(), st.sampled_from((0.0, 0.2)))
 def test_traffic_stays_within_what_is_allowed_and_no_link_is_busier(problem, relief):
     try:

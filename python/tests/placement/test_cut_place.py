@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from microbenchmarks import chain, microbenchmark, nodes
 from problem_strategies import problems
 
@@ -157,7 +157,6 @@ class TestRestarts:
         assert again.placement == first.placement
 
 
-@settings(max_examples=50)
 @given(problem=problems())
 def test_a_current_placement_is_not_made_worse(problem):
     try:
@@ -189,7 +188,6 @@ def test_least_contention_relieves_the_busiest_node():
     assert crossing(even) > crossing(packed)
 
 
-@settings(max_examples=30)
 @given(problem=problems())
 def test_least_contention_is_no_busier_than_least_cut(problem):
     try:

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from problem_strategies import problems
 from test_cut_construct import cluster, line
@@ -114,7 +114,6 @@ def test_what_a_limit_forbids_moves_out(running):
     assert same.sum() >= len(same) - 6
 
 
-@settings(max_examples=80, deadline=None)
 @given(problems(), st.sampled_from((0.0, 1.0, 50.0)), st.randoms(use_true_random=False))
 def test_complete_within_limits_and_no_dearer_than_a_feasible_start(problem, price, random):
     if not problem.executor_count:

@@ -3,7 +3,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from microbenchmarks import microbenchmark
 
@@ -89,10 +89,6 @@ def found_by_search(problem, seed=1, prices=PRICES, starts=(), effort=1.0):
     return asked, model_of(asked, prices), counts
 
 
-QUICK = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
-
-
-@QUICK
 @given(tiny())
 def test_equals_brute_force_on_tiny_problems(problem):
     asked, model, counts = found_by_search(problem, effort=0.1)
@@ -116,7 +112,6 @@ def random_start(problem, seed):
     return asked, model, counts
 
 
-@QUICK
 @given(tiny(most=12), st.integers(0, 99))
 def test_never_worse_than_its_starts(problem, seed):
     asked, model, start = random_start(problem, seed)
@@ -127,7 +122,6 @@ def test_never_worse_than_its_starts(problem, seed):
     assert cost_at(model, counts) <= cost_at(model, start) + 1e-9
 
 
-@QUICK
 @given(tiny(most=12), st.integers(0, 99))
 def test_a_walk_keeps_its_books(problem, seed):
     _, model, start = random_start(problem, seed)
@@ -140,7 +134,6 @@ def test_a_walk_keeps_its_books(problem, seed):
         np.testing.assert_allclose(running, recomputed, atol=1e-6, err_msg=name)
 
 
-@QUICK
 @given(tiny(most=12), st.integers(0, 99))
 def test_a_walk_stays_within_limits(problem, seed):
     asked, model, start = random_start(problem, seed)
@@ -150,7 +143,6 @@ def test_a_walk_stays_within_limits(problem, seed):
     assert (used <= asked.bounds).all()
 
 
-@QUICK
 @given(tiny(most=12), st.integers(0, 99))
 def test_contraction_keeps_totals(problem, seed):
     _, model, start = random_start(problem, seed)
@@ -167,7 +159,6 @@ def test_contraction_keeps_totals(problem, seed):
         assert cost_at(model, start) <= cost_at(Model(*level.model), coarse) + 1e-9
 
 
-@QUICK
 @given(tiny(most=12), st.integers(0, 99))
 def test_a_part_costs_what_it_costs_in_the_whole(problem, seed):
     _, model, start = random_start(problem, seed)

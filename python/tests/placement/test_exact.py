@@ -2,7 +2,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from microbenchmarks import chain, microbenchmark, nodes
 from problem_strategies import problems
 
@@ -76,7 +76,6 @@ def test_impossible_is_proven_and_names_the_constraint():
     assert caught.value.constraint == "cpu"
 
 
-@settings(max_examples=60)
 @given(problem=problems())
 def test_as_good_as_trying_everything(problem):
     assume(0 < problem.executor_count <= 6 and problem.slot_count**problem.executor_count <= 1500)

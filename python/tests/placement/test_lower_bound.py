@@ -3,7 +3,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from microbenchmarks import LAYOUTS, chain, microbenchmark, nodes
 
@@ -85,7 +85,6 @@ def small_problems(draw):
     return Problem(homes, tuple(topologies))
 
 
-@settings(max_examples=150, deadline=None)
 @given(small_problems(), st.sampled_from((0.0, 0.2, 1.0)))
 def test_never_above_the_optimum(problem, effort):
     assert 0.0 <= bound(problem, effort) <= optimum(problem) * (1 + 1e-9) + 1e-9

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from microbenchmarks import chain, nodes
 from problem_strategies import problems
 
@@ -104,7 +104,6 @@ def test_options_check_themselves(options, named):
         Options(**options)
 
 
-@settings(max_examples=60)
 @given(problem=problems())
 def test_no_more_workers_than_parts_and_topologies_allow(problem):
     try:

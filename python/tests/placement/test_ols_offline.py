@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from microbenchmarks import chain, nodes
 from problem_strategies import problems
 
@@ -108,7 +108,6 @@ def test_options_check_themselves(name, value):
         Options(**{name: value})
 
 
-@settings(max_examples=60)
 @given(problem=problems())
 def test_workers_hold_no_more_executors_than_alpha_allows(problem):
     try:

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from microbenchmarks import SIZES, chain, microbenchmark, nodes
 from problem_strategies import problems
 from scipy.sparse import csr_array
@@ -166,7 +166,6 @@ def test_equal_nodes_are_exchanged_to_keep_executors_where_they_run():
     assert moved.metrics.workers_restarted == 0
 
 
-@settings(max_examples=50)
 @given(problems())
 def test_solving_twice_changes_nothing(problem):
     try:
@@ -181,7 +180,6 @@ def test_solving_twice_changes_nothing(problem):
         assert again.metrics.workers_restarted == 0
 
 
-@settings(max_examples=50)
 @given(problems())
 def test_weights_between_groups_follow_what_is_taken(problem):
     assume(problem.traffic.total > 0)

@@ -1,6 +1,7 @@
 import importlib
 import json
 import logging
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from io import BytesIO
@@ -8,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
 from pystorm.component import Tuple
 from streamparse.dsl.topology import TopologyType
 
+from stormcut.adapters.local_cluster import LocalCluster
 from stormcut.adapters.redis_server import redis_server
 
 PROJECT = Path(__file__).parents[3] / "topologies"
@@ -20,15 +21,30 @@ PROJECT = Path(__file__).parents[3] / "topologies"
 sys.path.insert(0, str(PROJECT / "src"))
 sys.path.append(str(PROJECT / "topologies"))
 
-# How long an example takes says more about the machine's other work than about the code.
-settings.register_profile("no deadline", deadline=None)
-settings.load_profile("no deadline")
+
+#: Nobody loses a machine here: a process that waits for a busy core is slow, not dead.
+PATIENT = {
+    "storm.zookeeper.session.timeout": 60_000,
+    "supervisor.worker.timeout.secs": 3600,
+    "supervisor.worker.start.timeout.secs": 3600,
+    "nimbus.task.timeout.secs": 3600,
+    "nimbus.task.launch.secs": 3600,
+    "nimbus.supervisor.timeout.secs": 3600,
+}
 
 
 @pytest.fixture(scope="session")
 def project() -> Path:
     """The streamparse project."""
     return PROJECT
+
+
+@pytest.fixture(scope="session")
+def storm() -> Iterator[LocalCluster]:
+    """A cluster without the plugin; who submits a topology kills it."""
+    name = f"topologies-{os.getpid()}"
+    with LocalCluster.up(name, supervisors=2, slots=2, plugin=False, config=PATIENT) as cluster:
+        yield cluster
 
 
 class Bench:

@@ -33,7 +33,6 @@ def test_storm_can_run_a_component(project: Path, tmp_path: Path) -> None:
         input="".join(json.dumps(message) + "\nend\n" for message in messages),
         capture_output=True,
         text=True,
-        timeout=60,
     )
     replies = [json.loads(text) for text in process.stdout.split("\nend\n") if text]
     emits = [reply for reply in replies if reply.get("command") == "emit"]

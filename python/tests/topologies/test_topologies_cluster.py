@@ -3,7 +3,6 @@
 import os
 import signal
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,12 +12,10 @@ from ads.components import VIEWS_TABLE
 from rig.store import Store
 from stormcut.adapters.local_cluster import LocalCluster
 from stormcut.adapters.redis_server import redis_server
-from stormcut.adapters.spark import spark_session
 from stormcut.adapters.spark.answers import ANSWERS
 from stormcut.adapters.topology_project import names
 from stormcut.adapters.topology_site import local_site
 from stormcut.adapters.waiting import wait_until
-from stormcut.cli.own_cluster import own_cluster
 from stormcut.cli.steps import Steps
 from stormcut.cli.topology_outcome import Outcome
 from stormcut.cli.topology_run import Settings, options_of, run_on
@@ -33,13 +30,10 @@ MOST_VIEWS = 4000
 UNTIL_THE_END_MS = 20_000
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[LocalCluster]:
-    with (
-        spark_session("local[2]"),
-        own_cluster("run-tests", 2, 2, STEPS, plugin=False) as cluster,
-    ):
-        yield cluster
+@pytest.fixture(autouse=True)
+def session(spark: object) -> object:
+    """All answers are computed in the session that there is."""
+    return spark
 
 
 def run(cluster: LocalCluster, name: str, **given: str) -> Outcome:
@@ -48,24 +42,34 @@ def run(cluster: LocalCluster, name: str, **given: str) -> Outcome:
     return run_on(local_site(cluster), settings, {**options_of(settings), **given}, STEPS)
 
 
-@pytest.mark.parametrize("name", sorted({*names()} - {"yahoo"}))
+#: Those of every run: plain words, and the one with most components. The test of Redis runs yahoo.
+ALWAYS = ("word_count", "linear_road")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in ALWAYS else pytest.mark.full)
+        for name in sorted({*names()} - {"yahoo"})
+    ],
+)
 def test_a_topology_loses_nothing_and_gives_the_right_answer(
-    cluster: LocalCluster, name: str
+    storm: LocalCluster, name: str
 ) -> None:
-    outcome = run(cluster, name)
+    outcome = run(storm, name)
     assert outcome.whole
     assert outcome.totals.sent >= 5000
     if name in ANSWERS:
         assert outcome.answer.startswith("equals Spark's")
 
 
-def test_the_same_in_java(cluster: LocalCluster) -> None:
-    outcome = run(cluster, "diamond", language="java", grouping="fields")
+def test_the_same_in_java(storm: LocalCluster) -> None:
+    outcome = run(storm, "diamond", language="java", grouping="fields")
     assert outcome.whole
     assert [hop.received for hop in outcome.passages] == [10_000] * 6
 
 
-def test_nothing_is_lost_while_redis_is_down(cluster: LocalCluster) -> None:
+def test_nothing_is_lost_while_redis_is_down(storm: LocalCluster) -> None:
     """Redis is down at the start and in the middle, and no writes get in at the end."""
     with redis_server() as address, Store(address).client() as client:
         server = client.info("server")["process_id"]
@@ -73,7 +77,7 @@ def test_nothing_is_lost_while_redis_is_down(cluster: LocalCluster) -> None:
 
         def trouble() -> None:
             try:
-                wait_until(lambda: is_missed(cluster, address), 400, "a component misses Redis")
+                wait_until(lambda: is_missed(storm, address), 400, "a component misses Redis")
             finally:
                 os.kill(server, signal.SIGCONT)
             wait_until(lambda: counted(client), 400, "views are counted")
@@ -83,7 +87,7 @@ def test_nothing_is_lost_while_redis_is_down(cluster: LocalCluster) -> None:
 
         troubling = threading.Thread(target=trouble)
         troubling.start()
-        outcome = run(cluster, "yahoo", redis=address)
+        outcome = run(storm, "yahoo", redis=address)
         troubling.join()
     assert outcome.whole
     assert outcome.totals.sent == outcome.totals.acked == 20_000

@@ -1,26 +1,18 @@
 """Every topology in one process: its answer is Spark's, and nothing is left unacknowledged."""
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rig.options import COMMON
-from stormcut.adapters.spark import spark_session
 from stormcut.adapters.spark.answers import ANSWERS
 from stormcut.adapters.topology_project import load, names, records
 from stormcut.cli.topologies import picture
 
 #: More than one: sources may alter a record from replay to replay, bolts may know it again.
 REPLAYS = 2
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[object]:
-    with spark_session("local[2]") as session:
-        yield session
 
 
 @pytest.mark.spark

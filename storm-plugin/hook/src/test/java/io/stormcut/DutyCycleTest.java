@@ -9,6 +9,7 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.apache.storm.hooks.BaseTaskHook;
 import org.apache.storm.hooks.ITaskHook;
@@ -19,7 +20,6 @@ import org.apache.storm.task.TopologyContext;
 import org.junit.jupiter.api.Test;
 
 class DutyCycleTest {
-  private static final long MEASURED_NANOS = 10_000_000_000L;
   private final Contexts contexts = new Contexts();
   private final TopologyContext context = contexts.task(4);
 
@@ -36,11 +36,12 @@ class DutyCycleTest {
     }
   }
 
-  /** Emit at a steady rate for a while, and return how much that was. */
-  private long emitEvery(long nanos) {
+  /** Emit at a steady rate for so many seconds, and return how much that was. */
+  private long emitEvery(long nanos, long seconds) {
     long emitted = 0;
+    long duration = TimeUnit.SECONDS.toNanos(seconds);
     long begin = System.nanoTime();
-    while (System.nanoTime() - begin < MEASURED_NANOS) {
+    while (System.nanoTime() - begin < duration) {
       for (; emitted * nanos < System.nanoTime() - begin; emitted++) {
         emit();
       }
@@ -60,22 +61,23 @@ class DutyCycleTest {
   @Test
   void busyTasksRestAndTheirRateIsKnown() {
     IMetric metric = start();
-    emitEvery(5_000); // what is measured before the first rest is of this interval
+    emitEvery(5_000, 4); // what is measured before the first rest is of this interval
     read(metric);
-    long emitted = emitEvery(5_000);
+    long emitted = emitEvery(5_000, 10);
     Map<?, ?> line = read(metric);
     double measuredMs = ((Number) line.get("measured_ms")).doubleValue();
     long ms = (Long) line.get("ms");
-    assertTrue(measuredMs < 0.2 * ms, measuredMs + " of " + ms);
+    // A fortieth; but on a machine that is busy otherwise the end of a while comes late.
+    assertTrue(measuredMs < 0.5 * ms, measuredMs + " of " + ms);
     double estimated = sent(line) * ms / measuredMs;
-    assertEquals(1.0, estimated / emitted, 0.25, estimated + " instead of " + emitted);
+    assertEquals(1.0, estimated / emitted, 0.4, estimated + " instead of " + emitted);
     assertTrue(sent(line) < emitted / 2);
   }
 
   @Test
   void otherTasksAreCountedExactly() {
     IMetric metric = start();
-    long emitted = emitEvery(500_000);
+    long emitted = emitEvery(500_000, 5);
     Map<?, ?> line = read(metric);
     assertEquals(emitted, sent(line));
     assertNull(line.get("measured_ms"));
@@ -110,7 +112,7 @@ class DutyCycleTest {
     metric.restIfBusy();
     // Now and then it is measured again.
     assertTimeoutPreemptively(
-        Duration.ofSeconds(10),
+        Duration.ofSeconds(60),
         () -> {
           while (metric.getValueAndReset() != null) {
             Thread.yield();
