@@ -100,7 +100,9 @@ class RunningCluster(ABC):
     def exports(self) -> str:
         """Return the same as lines for a shell."""
         variables = self.environment().items()
-        return "\n".join(f"export {name}={shlex.quote(value)}" for name, value in variables)
+        exports = [f"export {name}={shlex.quote(value)}" for name, value in variables]
+        logs = " ".join(shlex.quote(str(folder)) for folder in self.log_folders)
+        return "\n".join([*exports, f"export STORMCUT_LOGS={shlex.quote(logs)}"])
 
     def __enter__(self) -> Self:
         return self

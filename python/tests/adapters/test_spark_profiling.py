@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 from storm_metrics import Task, metric_line, write_log
 
 from stormcut.adapters.profile_file import read_profile
-from stormcut.adapters.spark import ProfileResult, profile_logs
+from stormcut.adapters.spark import ProfileResult, profile_logs, tuning
 from stormcut.adapters.spark.log_files import find_metrics_logs
 from stormcut.model.errors import InvalidInput
 
@@ -136,6 +138,35 @@ def test_targets_are_placed_as_they_move_and_new_runs_warm_up(
     assert later.measured[topology].emitted_per_s == pytest.approx(100.0)
     with pytest.raises(InvalidInput, match=f"span the epoch seconds {START} to {START + 105}"):
         profile_logs([tmp_path / "logs"], tmp_path / "out", from_epoch=START + 1000)
+
+
+def _add(seconds: int, epoch: re.Match[str]) -> str:
+    return str(int(epoch[0]) + seconds)
+
+
+def _rounded(value: object) -> str:
+    """Return its text without digits that depend on the order of a sum."""
+    return re.sub(r"\d+\.\d{9,}", lambda number: f"{float(number[0]):.9g}", str(value))
+
+
+def test_large_logs_give_what_small_ones_do(
+    tmp_path: Path, session: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Compiled queries in many partitions, and interpreted ones in one."""
+    sample = (SAMPLE / "taxi-10-seconds.metrics").read_text()
+    for number in range(6):  # ten seconds each, in the logs of two workers
+        later = re.sub(r"\b17953540\d\d\b", partial(_add, 10 * number), sample)
+        lines = [*later.splitlines(), "garbage"]
+        write_log(tmp_path / f"{number}", "taxi-1-1795353851", 6700 + number % 2, lines)
+    write_log(tmp_path / "again", "taxi-1-1795353851", 6700, lines)
+    small = profile_logs([tmp_path], tmp_path / "small", warm_up=5)
+    monkeypatch.setattr(tuning, "SMALL_BYTES", 0)
+    large = profile_logs([tmp_path], tmp_path / "large", warm_up=5)
+    assert _rounded(large) == _rounded(small)
+    assert small.lines.repeated == 50
+    for name in ("traffic", "load", "components", "throughput", "lines"):
+        one, other = (table(session, tmp_path / out, name) for out in ("small", "large"))
+        assert sorted(map(_rounded, one)) == sorted(map(_rounded, other))
 
 
 def test_silent_executors_are_named_and_missing_lines_do_not_bend_rates(tmp_path: Path) -> None:

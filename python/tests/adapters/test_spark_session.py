@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import subprocess
 from pathlib import Path
 
 import psutil
@@ -83,6 +85,18 @@ def test_a_session_leaves_nothing_behind(
     assert dict(os.environ) == environment
     assert list(tmp_path.iterdir()) == []
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.spark
+def test_classes_come_from_the_archive_that_setup_wrote() -> None:
+    with spark_session("local[1]") as spark:
+        spark.range(3).collect()
+        jvm = str(spark.sparkContext._gateway.proc.pid)
+        command = [java_home() / "bin" / "jcmd", jvm, "PerfCounter.print"]
+        counters = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    (shared,) = re.findall(r"^java\.cls\.sharedLoadedClasses=(\d+)$", counters, re.MULTILINE)
+    # Java's own archive holds some 1,300 classes, none of Spark's.
+    assert int(shared) > 5_000
 
 
 @pytest.mark.spark

@@ -21,11 +21,15 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from stormcut.adapters import java
+from stormcut.adapters.home import home
 from stormcut.adapters.spark import tuning
 from stormcut.model.errors import InvalidInput
 
 MIN_JAVA = 17
+#: In stormcut's home; written by `class_archive`.
+CLASS_ARCHIVE = "spark-classes.jsa"
 _STOP_SECONDS = 20
+_RECORD_SECONDS = 600
 #: Of the JVM that does everything: what does not fit is kept in files.
 _HEAP = "1g"
 
@@ -43,7 +47,9 @@ appender.stderr.layout.pattern = %d %p %c: %m%n%ex
 
 
 @contextmanager
-def spark_session(master: str = "local[*]", size: int = 0) -> Iterator[SparkSession]:
+def spark_session(
+    master: str = "local[*]", size: int = 0, record: Path | None = None
+) -> Iterator[SparkSession]:
     """Yield a Spark session; one that is already running is shared and left running.
 
     The JVM's own output goes to a temporary file, shown only if Spark does not start. Warehouse,
@@ -55,6 +61,8 @@ def spark_session(master: str = "local[*]", size: int = 0) -> Iterator[SparkSess
         Spark's master; ignored when a running session is shared.
     size : int
         About how many bytes of text will be read; likewise ignored.
+    record : Path, optional
+        Where to write the classes that were loaded, at the end; takes long.
 
     Raises
     ------
@@ -71,12 +79,12 @@ def spark_session(master: str = "local[*]", size: int = 0) -> Iterator[SparkSess
         with (folder / "spark.log").open("w+b") as log, warnings.catch_warnings():
             # No pandas is used here; pyspark looks at it all the same.
             warnings.filterwarnings("ignore", _PANDAS, FutureWarning)
-            conf = _conf(folder, master, size)
+            conf = _conf(folder, master, _java_options(size, record))
             gateway = _launch(folder, log, conf)
             try:
                 yield _start(gateway, log, conf)
             finally:
-                _stop(gateway)
+                _stop(gateway, _RECORD_SECONDS if record else _STOP_SECONDS)
     finally:
         for added in set(os.environ) - before:  # by pyspark, of a JVM that has ended
             del os.environ[added]
@@ -152,7 +160,7 @@ def _does_not_start(log: IO[bytes], conf: SparkConf) -> InvalidInput:
     )
 
 
-def _stop(gateway: Any) -> None:
+def _stop(gateway: Any, patience_s: float) -> None:
     """End the session and its JVM; pyspark alone would keep the JVM until Python ends."""
     session = SparkSession.getActiveSession()
     try:
@@ -168,16 +176,23 @@ def _stop(gateway: Any) -> None:
         if process.stdin is not None:
             process.stdin.close()
         try:
-            process.wait(_STOP_SECONDS)
+            process.wait(patience_s)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
 
 
-def _conf(folder: Path, master: str, size: int) -> SparkConf:
+def _java_options(size: int, record: Path | None) -> str:
+    archive = home() / CLASS_ARCHIVE
+    options = tuning.java_options(size)
+    if record is not None:
+        return f'{options} "-XX:ArchiveClassesAtExit={record}"'
+    return f'{options} "-XX:SharedArchiveFile={archive}"' if archive.is_file() else options
+
+
+def _conf(folder: Path, master: str, java_options: str) -> SparkConf:
     log4j = folder / "log4j2.properties"
     log4j.write_text(_LOG4J, encoding="utf-8")
-    java_options = tuning.java_options(size)
     settings = {
         "spark.master": master,
         "spark.app.name": "stormcut",
@@ -192,7 +207,7 @@ def _conf(folder: Path, master: str, size: int) -> SparkConf:
         "spark.sql.catalogImplementation": "in-memory",
         # Measured on two cores: adaptive execution doubles the CPU time of a small run.
         "spark.sql.adaptive.enabled": "false",
-        **tuning.settings(size),
+        **tuning.SMALL,
         "spark.sql.session.timeZone": "UTC",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -226,12 +241,12 @@ def java_home() -> Path:
         There is none; names those that were looked at.
     """
     seen = []
-    for home in java.installed():
-        release = java.release(home)
+    for jvm in java.installed():
+        release = java.release(jvm)
         if release is not None and release >= MIN_JAVA:
-            return home
+            return jvm
         if release is not None:
-            seen.append(f"{home} is Java {release}")
+            seen.append(f"{jvm} is Java {release}")
     found = "; ".join(seen) or "no Java found"
     raise InvalidInput(
         f"Spark needs Java {MIN_JAVA} or later ({found}); install one, such as Debian's "
