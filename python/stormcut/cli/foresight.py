@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ import click
 from rich.console import Console
 
 from stormcut.adapters.thrift_brain import BrainClient
+from stormcut.adapters.waiting import TimedOut, wait_until
 from stormcut.adapters.zookeeper import StormcutNodes
 from stormcut.adapters.zookeeper_leader import leader_address
 from stormcut.cli.steps import waiting
@@ -25,11 +27,16 @@ WIDTH = 100
 #: Longest that a plan for a large cluster may take.
 PLAN_SECONDS = 300.0
 
+#: Nimbus asks every 10 s, as soon as a topology runs.
+ROUND_SECONDS = 12.0
+
 EXIT_NOT_WANTED = 1
 
 
 def leading_brain(nodes: StormcutNodes) -> BrainClient:
-    """Return a client of the brain that leads.
+    """Return a client of the brain that leads, once Nimbus has described the cluster to it.
+
+    A brain that never gets a description says itself what may be the matter.
 
     Raises
     ------
@@ -39,7 +46,11 @@ def leading_brain(nodes: StormcutNodes) -> BrainClient:
     address = leader_address(nodes)
     if address is None:
         raise InvalidInput("no brain leads: start one with `stormcut brain`", nodes.root)
-    return BrainClient(str(address["host"]), int(str(address["port"])), PLAN_SECONDS)
+    client = BrainClient(str(address["host"]), int(str(address["port"])), PLAN_SECONDS)
+    what = "Nimbus describes the cluster to a brain that is new"
+    with waiting(Console(stderr=True), what), suppress(TimedOut):
+        wait_until(lambda: client.health().plans_served > 0, ROUND_SECONDS, what)
+    return client
 
 
 @dataclass(frozen=True)
