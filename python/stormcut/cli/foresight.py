@@ -47,7 +47,7 @@ def leading_brain(nodes: StormcutNodes) -> BrainClient:
     if address is None:
         raise InvalidInput("no brain leads: start one with `stormcut brain`", nodes.root)
     client = BrainClient(str(address["host"]), int(str(address["port"])), PLAN_SECONDS)
-    what = "Nimbus describes the cluster to a brain that is new"
+    what = "Nimbus describes the cluster to a new brain"
     with waiting(Console(stderr=True), what), suppress(TimedOut):
         wait_until(lambda: client.health().plans_served > 0, ROUND_SECONDS, what)
     return client
