@@ -30,7 +30,7 @@ from stormcut.adapters.docker_cluster.plan import (
 from stormcut.adapters.docker_cluster.status import DockerStatus, status
 from stormcut.adapters.home import plugin_jars
 from stormcut.adapters.local_cluster.lock import exclusive, uninterrupted
-from stormcut.adapters.nimbus import leads_since_now, wait_until
+from stormcut.adapters.nimbus import leads_anew, wait_until
 from stormcut.adapters.running_cluster import RunningCluster
 from stormcut.model.errors import InvalidInput
 
@@ -249,7 +249,7 @@ class DockerCluster(RunningCluster):
         return removed
 
     def _restart_nimbus(self) -> None:
-        leads = leads_since_now(self._folder.logs("nimbus") / "nimbus.log")
+        leads = leads_anew(self.nimbus, self._folder.logs("nimbus") / "nimbus.log")
         with self._running() as running:
             running["nimbus"].restart(timeout=5)
         wait_until(leads, RESTART_TIMEOUT_S, "Nimbus leads again")
