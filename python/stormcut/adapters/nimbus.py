@@ -273,17 +273,18 @@ def _mean(
     return sum(weighted) / total
 
 
-def leads_since_now(log: Path) -> Callable[[], bool]:
-    """Return what tells whether a Nimbus has logged since now that it leads.
+def leads_anew(nimbus: Nimbus, log: Path) -> Callable[[], bool]:
+    """Return what tells whether a Nimbus has taken the lead since now, and answers.
 
-    What it answers does not tell: until its old ZooKeeper session ends, a Nimbus that restarted
-    takes the old one, of the same address, for the leader, and refuses all orders.
+    Its answer alone does not tell: until its old ZooKeeper session ends, a Nimbus that restarted
+    takes the old one, of the same address, for the leader, and refuses all orders. Nor does its
+    log: it leads before it answers.
     """
     before = log.stat().st_size
 
     def leads() -> bool:
         with log.open("rb") as file:
             file.seek(before)
-            return LEADS in file.read()
+            return LEADS in file.read() and nimbus.cluster().has_leader
 
     return leads

@@ -165,7 +165,7 @@ def restart(daemon: str, name: str) -> None:
 
     DAEMON is nimbus, zookeeper or supervisor-0 and so on; dead ones are started too. Returns when
     it does its work again. Workers go on: running topologies stay where they are. With zookeeper
-    all daemons restart: they cannot do without it.
+    all daemons restart: they cannot do without it, and workers that gave up are started again.
 
     \b
     Example:

@@ -1,5 +1,6 @@
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from streamparse import thrift
@@ -82,3 +83,16 @@ def test_an_executor_that_has_not_reported_yet_counts_nothing() -> None:
     executor = nimbus._executor(_summary(None), is_spout=True)
     assert (executor.acked, executor.complete_ms, executor.is_spout) == (0, None, True)
     assert (executor.start_task, executor.end_task) == (3, 4)
+
+
+def test_a_nimbus_that_restarted_leads_once_it_has_said_so_and_answers(tmp_path: Path) -> None:
+    log = tmp_path / "nimbus.log"
+    log.write_text("Accepting leadership\n")
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    leads = nimbus.leads_anew(Nimbus("127.0.0.1", port), log)
+    assert not leads(), "that was the one before"
+    with log.open("a") as file:
+        file.write("Accepting leadership, all active topologies found locally.\n")
+    with pytest.raises(NimbusUnavailable):
+        leads()

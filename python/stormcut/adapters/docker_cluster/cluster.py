@@ -31,7 +31,7 @@ from stormcut.adapters.docker_cluster.status import DockerStatus, status
 from stormcut.adapters.home import plugin_jars
 from stormcut.adapters.last_words import of_nimbus
 from stormcut.adapters.local_cluster.lock import exclusive, uninterrupted
-from stormcut.adapters.nimbus import leads_since_now
+from stormcut.adapters.nimbus import leads_anew
 from stormcut.adapters.running_cluster import RunningCluster
 from stormcut.adapters.waiting import Watch, wait_until
 from stormcut.model.errors import InvalidInput, StormcutError
@@ -265,7 +265,7 @@ class DockerCluster(RunningCluster):
 
     def _restart_nimbus(self) -> None:
         log = self.nimbus_log
-        leads = leads_since_now(log)
+        leads = leads_anew(self.nimbus, log)
         with self._running() as running:
             running["nimbus"].restart(timeout=5)
         watch = Watch(processes=self.pids, last_words=lambda: of_nimbus(log))

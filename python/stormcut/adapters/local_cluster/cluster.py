@@ -22,7 +22,7 @@ from stormcut.adapters.local_cluster.startup import (
     zookeeper_answers,
 )
 from stormcut.adapters.local_cluster.status import ClusterStatus, status
-from stormcut.adapters.nimbus import leads_since_now
+from stormcut.adapters.nimbus import leads_anew
 from stormcut.adapters.running_cluster import RunningCluster
 from stormcut.adapters.waiting import TimedOut, Watch, wait_until
 from stormcut.model.errors import InvalidInput
@@ -332,7 +332,7 @@ class LocalCluster(RunningCluster):
         if daemon == self._state.zookeeper:
             return lambda: zookeeper_answers(daemon.host, daemon.ports[0])
         if daemon == self._state.nimbus:
-            return leads_since_now(self._layout.log_file(daemon.name))
+            return leads_anew(self.nimbus, self._layout.log_file(daemon.name))
         # A dead one's registration lasts until its ZooKeeper session ends, its uptime frozen.
         before = self._uptime(daemon)
         return lambda: self._uptime(daemon) not in (None, before)
