@@ -78,6 +78,20 @@ def test_what_another_cluster_has_claimed_is_not_claimed_again() -> None:
         ports.claim_again(claim.ports)
 
 
+def test_while_a_claim_is_made_again_nobody_else_gets_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ports, "FIRST_PORT", 18_000)
+    monkeypatch.setattr(ports, "BLOCKS", 1)
+    first = ports.claim(1)
+    with ports.reserved(first.ports):
+        first.close()
+        with pytest.raises(StormcutError, match="end another local cluster first"):
+            ports.claim(1)
+        (held,) = ports.claim_again(first.ports)
+    with closing(held), pytest.raises(StormcutError):
+        ports.claim(1)
+    ports.claim(1).close()
+
+
 def test_running_out_of_ports_is_said_and_gives_back_what_was_claimed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -226,7 +226,7 @@ class TestOneBrain:
             assert waited in ([], ["stormcut: Nimbus describes the cluster to a new brain ..."])
             assert brains.nodes.read_profiles() == {}
 
-        refused("no brain leads: start one with `stormcut brain`")
+        refused("no brain leads: start one with")
         brains.start()
         leader = brains.await_leader()
         refused("Nimbus has not asked this brain yet")

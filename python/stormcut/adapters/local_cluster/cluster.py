@@ -281,7 +281,8 @@ class LocalCluster(RunningCluster):
         daemon = self.daemon(name)
         is_zookeeper = daemon == self._state.zookeeper
         concerned = self._state.daemons if is_zookeeper else (daemon,)
-        with exclusive(self._layout):
+        used = [port for each in concerned for port in each.ports] if is_zookeeper else []
+        with exclusive(self._layout), ports.reserved(used):
             if not is_zookeeper:
                 # No supervisor ends while there is no Nimbus to ask whether it has returned.
                 self._sign_of_service(daemon)

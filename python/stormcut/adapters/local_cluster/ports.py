@@ -9,8 +9,9 @@ it needs no file, holds for all users and checkouts, and ends with the process, 
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 from stormcut.model.errors import StormcutError
@@ -19,6 +20,8 @@ from stormcut.model.errors import StormcutError
 FIRST_PORT = 20_000
 BLOCK_PORTS = 100
 BLOCKS = 120
+#: Who looks for ports has a name for a moment before it sees that the block is reserved.
+PASSING_S = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,17 +73,28 @@ def claim(count: int) -> Claim:
     return found
 
 
+@contextmanager
+def reserved(ports: Iterable[int]) -> Iterator[None]:
+    """Keep others from claiming the blocks of ports whose claim is about to end, to be made again."""
+    held = [_bound(f"restart-{block}", PASSING_S) for block in _blocks(ports)]
+    try:
+        yield
+    finally:
+        for each in filter(None, held):
+            each.close()
+
+
 def claim_again(ports: Iterable[int]) -> tuple[socket.socket, ...]:
     """Claim the blocks of ports whose claim has just ended with its process.
 
     Raises
     ------
     StormcutError
-        Another cluster was faster.
+        Another cluster was faster: they were not `reserved`.
     """
     held: list[socket.socket] = []
-    for block in sorted({(port - FIRST_PORT) // BLOCK_PORTS for port in ports}):
-        claimed = _claim_block(block)
+    for block in _blocks(ports):
+        claimed = _bound(f"{block}", PASSING_S)
         if claimed is None:
             for each in held:
                 each.close()
@@ -89,14 +103,37 @@ def claim_again(ports: Iterable[int]) -> tuple[socket.socket, ...]:
     return tuple(held)
 
 
+def _blocks(ports: Iterable[int]) -> list[int]:
+    """Return the first ports of the blocks that these are in."""
+    return sorted({port - (port - FIRST_PORT) % BLOCK_PORTS for port in ports})
+
+
 def _claim_block(block: int) -> socket.socket | None:
-    claimed = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        claimed.bind(f"\0stormcut-ports-{FIRST_PORT + block * BLOCK_PORTS}")
-    except OSError:
+    first = FIRST_PORT + block * BLOCK_PORTS
+    claimed = _bound(f"{first}")
+    reservation = claimed and _bound(f"restart-{first}")
+    if reservation:
+        reservation.close()
+    elif claimed:
         claimed.close()
         return None
     return claimed
+
+
+def _bound(name: str, patience_s: float = 0.0) -> socket.socket | None:
+    """Return a socket that holds a name of ours, None if another has it for longer than that."""
+    end = time.monotonic() + patience_s
+    while True:
+        claimed = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            claimed.bind(f"\0stormcut-ports-{name}")
+        except OSError:
+            claimed.close()
+        else:
+            return claimed
+        if time.monotonic() >= end:
+            return None
+        time.sleep(0.01)
 
 
 def _free_ports(block: int) -> Iterator[int]:
