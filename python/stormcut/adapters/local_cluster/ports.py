@@ -75,7 +75,7 @@ def claim(count: int) -> Claim:
 
 @contextmanager
 def reserved(ports: Iterable[int]) -> Iterator[None]:
-    """Keep others from claiming the blocks of ports whose claim is about to end, to be made again."""
+    """Keep blocks from others while the claim on them ends and is made again."""
     held = [_bound(f"restart-{block}", PASSING_S) for block in _blocks(ports)]
     try:
         yield
