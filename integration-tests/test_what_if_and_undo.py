@@ -127,7 +127,7 @@ def test_what_if_is_what_follows_and_undo_brings_it_back_for_good(
     assert line["workers_asked"] == 2 and line["after"]["nodes_used"] == 3
     moved(stage, wanted)
 
-    # The preview is of the cluster as Nimbus described it last, which may have been before the move.
+    # Else the preview may be of the cluster before the move.
     described_since(client, time.time())
     shown = stage.command("undo", NAME, "--yes")
     assert "undone: back to where it ran before" in " ".join(shown.split())
