@@ -36,7 +36,7 @@ PAGES = sorted([ROOT / "README.md", ROOT / "topologies" / "README.md", *ROOT.glo
 OF_OTHERS = re.compile(
     r"Storm's (own )?default|default scheduler|DefaultScheduler|`default`|--docker default"
     r'|docker/default|words:default|"default"|/default\b|With the defaults \('
-    r"|name (is|of the cluster).*default|Every key with its default|the default is taken"
+    r"|name (is|of the cluster).*default|[Ee]very key with its default|the default is taken"
     r"|^\| (key|option) \| default \||the default heap|as long as by default|none for the default$"
 )
 
@@ -86,6 +86,7 @@ CLAIMS: list[tuple[str, tuple[str, ...]]] = [
     (r"with at most (\d+) % more bytes between nodes", (percent(RELIEF),)),
     (r"than ([\d.]+) fair shares of the CPU in use", (number(EVEN[0]),)),
     (r"`cut` \(`workers=(\w+)`, its default\)", (Cut.workers,)),
+    (r"by default in (\w+) worker on each node", ({"any": "one"}.get(Cut.workers, "?"),)),
     (r"^\| `traffic` \| (\w+) \|", (Cut.traffic,)),
     (
         r"^\| `relief` \| (\w+) \|.*none is ([\d.]+) for bytes, 0 for tuples",

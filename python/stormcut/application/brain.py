@@ -25,6 +25,9 @@ T = TypeVar("T")
 HISTORY_VERSION = 1
 PREVIEW_VERSION = 1
 
+#: Nimbus describes the cluster every 10 s (``nimbus.monitor.freq.secs``).
+SETTLE_SECONDS = 15.0
+
 #: Where topologies shall run again as they did before a plan.
 Former = Mapping[str, tuple[Worker, ...]]
 
@@ -67,6 +70,8 @@ class Brain:
         self._answer: _Answer | None = None
         self._last: Plan | None = None
         self._described: Described | None = None
+        self._moves = False
+        self._asked = threading.Condition()
         self.plans_served = 0
 
     @property
@@ -92,15 +97,23 @@ class Brain:
             A new plan could not be published.
         """
         with self._deciding:
-            self._described = Described(state, _milliseconds(datetime.now(UTC)))
+            moment = _milliseconds(datetime.now(UTC))
             known = dict(self._source.profiles()), dict(self._source.former())
             if self._answer is None or not self._answer.answers(state, *known):
                 self._answer = _Answer(state, *known, self._decided(state, *known))
             self.plans_served += 1
-            return self._answer.plan
+            plan = self._answer.plan
+        with self._asked:
+            self._described = Described(state, moment)
+            self._moves = _moves(plan, state)
+            self._asked.notify_all()
+        return plan
 
     def described(self) -> Described:
         """Return the state that Nimbus described last.
+
+        Where it was told to move something since, waits for what it describes next: that is what
+        became of the plan.
 
         Raises
         ------
@@ -112,7 +125,11 @@ class Brain:
                 "Nimbus has not asked this brain yet; it asks every 10 s as soon as a topology "
                 "runs, if it has the plugin (its log says why not)"
             )
-        return self._described
+        with self._asked:
+            last = self._described
+            if self._moves:
+                self._asked.wait_for(lambda: self._described is not last, SETTLE_SECONDS)
+            return self._described
 
     def preview(
         self, topology: str, profile: Profile | None, former: tuple[Worker, ...] | None
@@ -176,6 +193,12 @@ def history_entry(
         "profiles": {name: profile.to_epoch_s for name, profile in sorted(profiles.items())},
         **_lines(decisions),
     }
+
+
+def _moves(plan: Plan, state: ClusterState) -> bool:
+    """Return whether a plan has something run elsewhere than it does."""
+    present = {topology.id: tuple(sorted(topology.assignment)) for topology in state.topologies}
+    return any(part.workers != present[part.topology] for part in plan.topologies)
 
 
 def _milliseconds(moment: datetime) -> int:

@@ -280,7 +280,10 @@ def markdown(loop: Loop) -> str:
     header = ("", loop.before.label, loop.after.label, "change")
     between_nodes = ("between nodes", "before", "after, predicted", "after, measured")
     tables = [*_lines(header, rows(loop)), "", *_lines(between_nodes, predictions(loop))]
-    return "\n".join([headline(loop), "", *tables, "", agreement(loop), ""])
+    made = [f"- {key}: {value}" for key, value in loop.settings.items()]
+    reason = f"The brain's reason: {loop.reason}."
+    text = [headline(loop), "", *tables, "", agreement(loop), "", reason, "", *made]
+    return "\n".join([*text, ""])
 
 
 def _lines(header: Sequence[str], content: Sequence[Sequence[str]]) -> list[str]:

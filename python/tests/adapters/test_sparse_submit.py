@@ -34,12 +34,14 @@ def silent_port() -> Iterator[str]:
         yield f"127.0.0.1:{server.getsockname()[1]}"
 
 
+@pytest.mark.slow
 def test_without_nimbus_one_line_says_so_and_nothing_stays(tmp_path: Path) -> None:
     with pytest.raises(StormcutError, match=r"taxi was not submitted to 127.*cluster up"):
         submit_taxi(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_submission_that_hangs_is_ended(tmp_path: Path, silent_port: str) -> None:
     started = time.monotonic()
     with pytest.raises(StormcutError, match="sparse submit ends"):

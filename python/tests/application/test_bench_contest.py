@@ -44,6 +44,7 @@ def test_capacities_hold_everything_in_proportion(sizes, executors, room):
 
 
 # OLS's workers need not fit, and P-Scheduler knows nodes of one size: see their refusals.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scheduler", "sizes"),
     [(name, (1, 1, 1, 1)) for name in SCHEDULERS]

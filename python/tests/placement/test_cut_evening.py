@@ -177,6 +177,7 @@ def test_what_a_problem_declares_of_sizes_counts_only_if_asked():
     assert at[0] == at[2] != at[1]
 
 
+@pytest.mark.slow
 def test_what_was_relieved_stays_as_it_is():
     """Its traffic is more than the least, for which it would be planned anew again and again."""
     rng = np.random.default_rng(1)

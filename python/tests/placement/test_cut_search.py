@@ -212,6 +212,7 @@ def test_the_same_seed_gives_the_same_placement():
     assert (first == second).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "layout, executors, cluster, optimum",
     [

@@ -35,7 +35,10 @@ CASES = (
 )
 
 
-@pytest.mark.parametrize("tasks", OPTIMA)
+@pytest.mark.parametrize(
+    "tasks",
+    [pytest.param(tasks, marks=pytest.mark.slow) if tasks > 18 else tasks for tasks in OPTIMA],
+)
 @pytest.mark.parametrize("case", range(len(CASES)))
 def test_optima_of_the_thesis(tasks, case):
     layout, capacities = CASES[case]

@@ -55,12 +55,14 @@ def test_cuts_without_an_optimiser(layout, capacities):
             assert cut(layout, tasks, capacities, seed, theta="0") == value, (layout, tasks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("layout", "capacities"), OPTIMUM)
 def test_cuts_of_the_reduced_graphs(layout, capacities):
     for tasks, value in zip(SIZES, OPTIMUM[layout, capacities], strict=False):
         assert cut(layout, tasks, capacities) == value, (layout, tasks)
 
 
+@pytest.mark.slow
 def test_raw_parts_miss_where_the_thesis_misses():
     for tasks, value in zip(SIZES, OPTIMUM["star", HETEROGENEOUS], strict=True):
         wanted = 90 if tasks == 30 else value
@@ -156,6 +158,7 @@ def test_options_that_mean_nothing_are_refused():
             solve(fours((4, 4, 4)), "i-scheduler", options={key: value})
 
 
+@pytest.mark.slow
 def test_equal_nodes_are_exchanged_to_keep_executors_where_they_run():
     problem = microbenchmark("linear", 18)
     placed = solve(problem, "i-scheduler").placement
@@ -165,6 +168,7 @@ def test_equal_nodes_are_exchanged_to_keep_executors_where_they_run():
     assert moved.metrics.workers_restarted == 0
 
 
+@pytest.mark.slow
 @given(problems(homogeneous=True))
 def test_solving_twice_changes_nothing(problem):
     try:

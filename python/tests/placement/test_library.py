@@ -73,6 +73,7 @@ def _run(environment=None):
     return json.loads(run.stdout)
 
 
+@pytest.mark.slow
 def test_nothing_is_compiled_once_set_up(tmp_path):
     before = {path: path.stat().st_mtime_ns for path in PACKAGE.glob("_library*")}
     # No compiler can be found, nor a cache be written by one that is part of a package.
@@ -107,6 +108,7 @@ def test_an_array_of_another_form_is_refused(wrong):
         shared(right, wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.full
 def test_no_index_is_out_of_bounds(tmp_path):
     """The same loops, compiled with assertions on every index and the sanitizers' checks."""

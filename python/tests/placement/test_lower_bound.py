@@ -90,6 +90,7 @@ def test_never_above_the_optimum(problem, effort):
     assert 0.0 <= bound(problem, effort) <= optimum(problem) * (1 + 1e-9) + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("layout", "capacities"), OPTIMA)
 def test_never_above_the_optima_of_the_thesis(layout, capacities):
     for tasks, value in zip((10, 18, 22, 26, 28, 30, 32), OPTIMA[layout, capacities], strict=True):
@@ -97,6 +98,7 @@ def test_never_above_the_optima_of_the_thesis(layout, capacities):
         assert 0.5 * value <= found <= value + 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_more_effort_proves_no_less(layout):
     problem = microbenchmark(layout, 22, HETEROGENEOUS)
@@ -163,6 +165,7 @@ def test_streams_that_may_stay_local_prove_nothing():
     assert bound(problem) == 0.0
 
 
+@pytest.mark.slow
 def test_hundreds_of_measured_executors():
     random = np.random.default_rng(3)
     count = 270

@@ -107,6 +107,7 @@ def test_cuts_of_the_micro_benchmarks(layout, capacities):
             assert metrics.inter_node_tuples_per_second == cut, (layout, tasks)
 
 
+@pytest.mark.slow
 def test_linear_on_nodes_of_different_size_costs_the_same_as_with_an_optimiser():
     for tasks in SIZES:
         problem = microbenchmark("linear", tasks, HETEROGENEOUS)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from stormcut.adapters.profile_file import write_profile
@@ -34,7 +33,6 @@ from stormcut.adapters.spark.tuning import gathered, text_bytes, tuned
 from stormcut.model.errors import InvalidInput
 
 TABLES = ("traffic", "load", "components", "throughput", "lines")
-LINES_SCHEMA = "topology string, metric string, system boolean, problem string, lines bigint"
 EXAMPLES = 5
 
 Progress = Callable[[str], None]
@@ -115,23 +113,26 @@ def _profile(
     """Write the tables and return what the sums over the window say."""
     progress(f"parsing {sum(map(len, logs.values()))} metrics logs")
     lines = parse_lines(raw).persist()
-    counts = tables.line_counts(lines).collect()
+    counted = tables.line_counts(lines).persist()
+    counts = counted.collect()
     bad = lines.where("problem IS NOT NULL").select("topology", "problem", "line").limit(EXAMPLES)
     examples = bad.collect() if any(row.problem for row in counts) else []
     read = line_summary(counts, examples, logs)
     progress("computing tables")
-    sums = _tables(lines, counts, window, staging)
+    sums = _tables(lines, counted, usual_interval_s(counts), window, staging)
     result = result_of(logs, sums, repeated(read, counts, sums))
     if not result.profiles:
         raise _nothing_in_window(sums, window.warm_up)
     return result
 
 
-def _tables(lines: DataFrame, counts: Sequence[Row], window: _Window, staging: Path) -> Sums:
+def _tables(
+    lines: DataFrame, counted: DataFrame, interval_s: int, window: _Window, staging: Path
+) -> Sums:
     """Write the tables and return the sums over the window."""
     write = partial(_write, staging)
     _, builtin = _at_once(
-        lambda: write("lines", _lines_table(lines.sparkSession, counts)),
+        lambda: write("lines", tables.lines(counted)),
         lambda: write("components", builtin_metrics(lines)),
     )
     intervals = tables.intervals(hook_lines(lines)).withColumn("in_window", window.column).persist()
@@ -143,7 +144,7 @@ def _tables(lines: DataFrame, counts: Sequence[Row], window: _Window, staging: P
         lambda: write("load", tables.load(placed)),
         lambda: write("traffic", tables.traffic(placed, runs)),
     )
-    throughput = tables.throughput(intervals, traffic, usual_interval_s(counts))
+    throughput = tables.throughput(intervals, traffic, interval_s)
     latency = tables.builtin_latency(builtin, window.from_epoch, window.to_epoch)
     sampled = {run.topology for run in run_rows if run.completed}
     _, pairs, latencies = _at_once(
@@ -159,15 +160,6 @@ def _at_once(*actions: Callable[[], Any]) -> list[Any]:
     """Return what some actions return: while one is planned, another is computed."""
     with ThreadPoolExecutor(len(actions)) as pool:
         return [done.result() for done in [pool.submit(action) for action in actions]]
-
-
-def _lines_table(spark: SparkSession, counts: Sequence[Row]) -> DataFrame:
-    """Return the counts without the lengths of intervals."""
-    summed: Counter[tuple[object, ...]] = Counter()
-    for row in counts:
-        summed[row.topology, row.metric, row.system, row.problem] += row.lines
-    rows = [(*key, lines) for key, lines in summed.items()]
-    return spark.createDataFrame(rows, LINES_SCHEMA).coalesce(1)
 
 
 def _staging(output: Path) -> Path:

@@ -275,3 +275,9 @@ def line_counts(lines: DataFrame) -> DataFrame:
     seconds = F.when(usable, F.rint(F.col("hook.ms") / 1000).cast("int")).alias("seconds")
     by_kind = lines.groupBy("topology", metric, system, "problem", seconds)
     return by_kind.agg(F.count("*").alias("lines"))
+
+
+def lines(counts: DataFrame) -> DataFrame:
+    """Return the counts of `line_counts` without the lengths of intervals."""
+    by_kind = counts.groupBy("topology", "metric", "system", "problem")
+    return by_kind.agg(F.sum("lines").alias("lines"))

@@ -1,0 +1,73 @@
+"""The brain between Nimbus, which asks for plans, and people, who ask what would follow."""
+
+import threading
+
+import pytest
+from brain_clusters import applied, dealt, profile_of, supervisors, topology
+
+from stormcut.application import brain as module
+from stormcut.application.brain import Brain
+from stormcut.application.decide import Settings
+from stormcut.model.cluster import ClusterState, Slot
+from stormcut.model.errors import InvalidInput
+
+RUNNING = ClusterState(
+    supervisors(3), (dealt(topology("t", (2, 2)), [Slot(f"n{i}", 6700) for i in range(3)]),)
+)
+PROFILE = profile_of(RUNNING.topologies[0])
+
+
+class Memory:
+    """Store and evidence of one brain."""
+
+    def __init__(self, profiles):
+        self.plans, self.known = [], profiles
+
+    def last_plan(self):
+        return None
+
+    def publish(self, plan, entry):
+        self.plans.append((plan, entry))
+
+    def profiles(self):
+        return self.known
+
+    def former(self):
+        return {}
+
+
+def brain_of(**profiles):
+    memory = Memory(profiles)
+    return Brain(Settings(), memory, memory), memory
+
+
+def test_a_preview_publishes_nothing_and_is_what_follows():
+    brain, memory = brain_of()
+    with pytest.raises(InvalidInput, match="Nimbus has not asked this brain yet"):
+        brain.preview("t", PROFILE, None)
+    brain.plan(RUNNING)
+    published = len(memory.plans)
+    foreseen = brain.preview("t", PROFILE, None)
+    assert len(memory.plans) == published
+    memory.known = {"t": PROFILE}
+    brain.plan(RUNNING)
+    assert memory.plans[-1][1]["topologies"] == foreseen["topologies"]
+
+
+def test_what_is_foreseen_waits_for_what_became_of_the_last_plan():
+    """Nimbus does as told after it has asked: until it asks again the brain knows the past."""
+    brain, _ = brain_of(t=PROFILE)
+    moved = applied(RUNNING, brain.plan(RUNNING).topologies)
+    asks = threading.Timer(0.3, brain.plan, (moved,))
+    asks.start()
+    (line,) = brain.preview("t", PROFILE, RUNNING.topologies[0].assignment)["topologies"]
+    asks.join()
+    assert line["workers_restarted"] > 0
+    assert brain.described().state == moved
+
+
+def test_it_does_not_wait_for_a_nimbus_that_is_gone(monkeypatch):
+    monkeypatch.setattr(module, "SETTLE_SECONDS", 0.05)
+    brain, _ = brain_of(t=PROFILE)
+    brain.plan(RUNNING)
+    assert brain.described().state == RUNNING
