@@ -43,3 +43,11 @@ def _shared(item):
     used = [place for place, name in enumerate(SHARED) if name in item.fixturenames]
     own = [SHARED.index("spark")] if item.get_closest_marker("spark") else []
     return min([*(used or own), len(SHARED)])
+
+
+def pytest_collection_finish(session):
+    """Refuse a pytest-xdist that deals out tests as if they shared nothing: hours instead of minutes."""
+    if getattr(session.config.option, "loadgroup", False):
+        for item in session.items:
+            if item.get_closest_marker("xdist_group") and "@" not in item.nodeid:
+                raise pytest.UsageError("this pytest-xdist ignores xdist_group under this pytest")
