@@ -20,7 +20,7 @@ from stage import DEFAULT_SIGNAL, read_until
 from stormcut.adapters import home
 from stormcut.adapters.local_cluster import LocalCluster
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(480)]
+pytestmark = pytest.mark.cluster
 
 NAME = f"demo-test-{os.getpid()}"
 MARK = "STORMCUT_TEST_DEMO"
@@ -46,7 +46,7 @@ def processes_started() -> list[psutil.Process]:
 
 def test_the_drop_is_as_predicted(tmp_path: Path) -> None:
     report = tmp_path / "report.html"
-    command = [*DEMO, "--seconds", "30", "--report", str(report), "--json"]
+    command = [*DEMO, "--seconds", "20", "--report", str(report), "--json"]
     done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT)
     assert done.returncode == 0, done.stderr
     figures = json.loads(done.stdout)
@@ -75,9 +75,9 @@ def test_the_drop_is_as_predicted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "moment",
     [
-        pytest.param("starting Storm", marks=pytest.mark.full),
+        "starting Storm",
         pytest.param("starting Spark", marks=pytest.mark.full),
-        "warming up",
+        pytest.param("warming up", marks=pytest.mark.full),
     ],
 )
 def test_ctrl_c_leaves_nothing(tmp_path: Path, moment: str) -> None:
@@ -103,6 +103,7 @@ def test_ctrl_c_leaves_nothing(tmp_path: Path, moment: str) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.full
 def test_what_the_brain_does_not_move_is_told_with_its_reason_and_the_logs_stay(
     tmp_path: Path,
 ) -> None:

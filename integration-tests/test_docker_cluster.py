@@ -16,7 +16,7 @@ from stage import DockerStage
 from stormcut.adapters.spark import profile_logs
 from stormcut.adapters.waiting import wait_until
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.docker
 
 TOPOLOGY = "alpha"
 

@@ -23,7 +23,7 @@ from stormcut.adapters.docker_cluster.limits import (
 )
 from stormcut.adapters.docker_cluster.status import effective
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.docker
 
 PORT = 9999
 RATE = 8_000_000

@@ -46,7 +46,7 @@ def _shared(item):
 
 
 def pytest_collection_finish(session):
-    """Refuse a pytest-xdist that deals out tests as if they shared nothing: hours instead of minutes."""
+    """Refuse a pytest-xdist that deals out tests as if they shared nothing: it takes hours."""
     if getattr(session.config.option, "loadgroup", False):
         for item in session.items:
             if item.get_closest_marker("xdist_group") and "@" not in item.nodeid:

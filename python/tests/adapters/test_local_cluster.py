@@ -18,7 +18,7 @@ from stormcut.adapters.local_cluster.layout import Layout
 from stormcut.adapters.waiting import wait_until
 from stormcut.model.errors import InvalidInput, StormcutError
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.cluster
 
 #: Nothing in the environment of a test run may clash with another run's clusters.
 PREFIX = f"test-{os.getpid()}"
@@ -140,6 +140,7 @@ def test_a_second_cluster_runs_beside_the_first(cluster: LocalCluster, name: str
     assert cluster.status().processes == 4
 
 
+@pytest.mark.full
 def test_a_topology_runs_and_survives_a_lost_node(cluster: LocalCluster) -> None:
     nimbus = cluster.nimbus
     shell_topology.submit(cluster.nimbus_address, "numbers")
@@ -190,9 +191,9 @@ def test_what_a_crash_left_does_not_block_the_next_start(name: str) -> None:
     for victim in victims[1:]:
         victim.kill()
     psutil.wait_procs(victims[1:], timeout=10)
+    Layout(name).state_file.write_text('{"version": 1, "daem')
     with pytest.raises(InvalidInput, match="does not run"):
         LocalCluster.open(name)
-    Layout(name).state_file.write_text('{"version": 1, "daem')
     said: list[str] = []
     with LocalCluster.up(name, 1, 1, plugin=False, progress=said.append) as cluster:
         assert said[0] == "removed an earlier cluster (1 processes ended)"

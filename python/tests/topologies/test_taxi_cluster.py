@@ -15,7 +15,7 @@ from stormcut.adapters.sparse_submit import submit
 from stormcut.adapters.waiting import wait_until
 from stormcut.model.errors import StormcutError
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.cluster
 
 #: As fast as possible no trip is ever skipped, and in a window of a year none is ever too late:
 #: the result does not depend on how busy the machine is.
