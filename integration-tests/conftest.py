@@ -7,12 +7,15 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from sharing import SLOW_BUT_SMALL
 from stage import TOPOLOGIES, DockerStage, Stage
 
 from stormcut.adapters.docker_cluster import DockerCluster, Shape, image
 from stormcut.adapters.docker_cluster.engine import engine
 from stormcut.adapters.home import home
 from stormcut.adapters.local_cluster import LocalCluster
+
+pytest_plugins = ["sharing"]
 
 
 @pytest.fixture(scope="session")
@@ -23,7 +26,11 @@ def stage() -> Iterator[Stage]:
         supervisors=3,
         slots=3,
         # Storm's own patience with lost nodes is two minutes.
-        config={"nimbus.task.launch.secs": 60, "nimbus.task.timeout.secs": 15},
+        config={
+            **SLOW_BUT_SMALL,
+            "nimbus.task.launch.secs": 60,
+            "nimbus.task.timeout.secs": 15,
+        },
     ) as cluster:
         stage = Stage(cluster, cluster.log_files()["nimbus"])
         for name in TOPOLOGIES:
@@ -56,6 +63,7 @@ def docker_stage(storm_image: str) -> Iterator[DockerStage]:
         f"tests-{os.getpid()}",
         with_plugin=False,
         config={
+            **{key: value for key, value in SLOW_BUT_SMALL.items() if key != "worker.childopts"},
             # Storm's patience with lost nodes, shortened: limits are lifted while workers start.
             "storm.zookeeper.session.timeout": 15000,
             "nimbus.task.timeout.secs": 30,

@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 import shell_topology
+from sharing import SLOW_BUT_SMALL
 
 from stormcut.adapters.local_cluster import LocalCluster, processes
 from stormcut.adapters.local_cluster.layout import Layout
@@ -41,7 +42,11 @@ def name(request: pytest.FixtureRequest) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[LocalCluster]:
     # Without the first key, Nimbus holds a worker for alive for 120 s after its launch.
-    config = {"nimbus.task.launch.secs": 40, "nimbus.task.timeout.secs": 15}
+    config = {
+        **SLOW_BUT_SMALL,
+        "nimbus.task.launch.secs": 40,
+        "nimbus.task.timeout.secs": 15,
+    }
     with LocalCluster.up(f"{PREFIX}-shared", 2, 2, plugin=False, config=config) as cluster:
         yield cluster
     assert processes.of_cluster(cluster.folder) == []

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from pystorm.component import Tuple
+from sharing import SLOW_BUT_SMALL
 from streamparse.dsl.topology import TopologyType
 
 from stormcut.adapters.local_cluster import LocalCluster
@@ -24,6 +25,7 @@ sys.path.append(str(PROJECT / "topologies"))
 
 #: Nobody loses a machine here: a process that waits for a busy core is slow, not dead.
 PATIENT = {
+    **SLOW_BUT_SMALL,
     "storm.zookeeper.session.timeout": 60_000,
     "supervisor.worker.timeout.secs": 3600,
     "supervisor.worker.start.timeout.secs": 3600,
