@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from sharing import SLOW_BUT_SMALL
+from small_clusters import SLOW_BUT_SMALL
 from stage import TOPOLOGIES, DockerStage, Stage
 
 from stormcut.adapters.docker_cluster import DockerCluster, Shape, image

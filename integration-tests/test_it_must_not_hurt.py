@@ -10,6 +10,7 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+from conftest_zookeeper import is_deleted
 from stage import TOPOLOGIES, Stage, read_until
 
 from stormcut.adapters.waiting import wait_until
@@ -77,7 +78,7 @@ def test_real_brain_places_and_its_nodes_are_deleted(stage: Stage) -> None:
         placed = {name: stage.workers(name) for name in TOPOLOGIES}
         credentials = read_auth_file(stage.cluster.auth_file)
         with connected(stage.cluster.zookeeper_address, credentials) as client:
-            client.delete(StormcutNodes(client).root, recursive=True)
+            wait_until(lambda: is_deleted(StormcutNodes(client)), 30, "all nodes are deleted")
             read_until(brain, "gone; ")  # and what it does about it
             wait_until(
                 lambda: client.exists(StormcutNodes(client).path("leader")),

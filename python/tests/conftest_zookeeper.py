@@ -6,6 +6,7 @@ import time
 from contextlib import contextmanager
 
 import pytest
+from kazoo.exceptions import NotEmptyError
 
 from stormcut.adapters.home import storm_java, storm_lib
 
@@ -38,6 +39,15 @@ def _answers(port):
             return connection.recv(4) == b"imok"
     except OSError:
         return False
+
+
+def is_deleted(nodes):
+    """Try to delete all nodes; false if a brain has put some back meanwhile."""
+    try:
+        nodes.client.delete(nodes.root, recursive=True)
+    except NotEmptyError:
+        return False
+    return True
 
 
 class ZooKeeperProcess:

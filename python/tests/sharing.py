@@ -5,14 +5,6 @@ import pytest
 #: Fixtures that are dear, those with the longest tests first: what shares one runs in one process.
 SHARED = ("storm", "stage", "docker_stage", "cluster", "spark", "zookeeper")
 
-#: Settings of clusters on which nobody measures speed: workers need half the CPU time to start and
-#: a third to idle.
-SLOW_BUT_SMALL = {
-    "worker.childopts": "-Xmx%HEAP-MEM%m -XX:+UseSerialGC -XX:-UsePerfData -XX:TieredStopAtLevel=1",
-    "topology.disruptor.batch.timeout.millis": 50,
-    "topology.sleep.spout.wait.strategy.time.ms": 20,
-}
-
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):

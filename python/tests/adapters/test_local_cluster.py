@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 import shell_topology
-from sharing import SLOW_BUT_SMALL
+from small_clusters import SLOW_BUT_SMALL
 
 from stormcut.adapters.local_cluster import LocalCluster, processes
 from stormcut.adapters.local_cluster.layout import Layout

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 from brain_clusters import applied, dealt, profile_of, supervisors, topology
-from conftest_zookeeper import PATIENCE_S, await_true, running_zookeeper
+from conftest_zookeeper import PATIENCE_S, await_true, is_deleted, running_zookeeper
 
 from stormcut.adapters.profile_file import write_profile
 from stormcut.adapters.thrift_brain import BrainClient
@@ -255,7 +255,7 @@ class TestOneBrain:
         process = brains.start()
         leader = brains.await_leader()
         plan = leader.plan(NEW)
-        brains.nodes.client.delete(brains.nodes.root, recursive=True)
+        await_true(lambda: is_deleted(brains.nodes))
         leader = brains.await_leader()
         await_true(brains.nodes.has_plan)
         assert brains.nodes.read_plan() == plan

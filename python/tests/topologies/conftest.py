@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from pystorm.component import Tuple
-from sharing import SLOW_BUT_SMALL
+from small_clusters import SLOW_BUT_SMALL
 from streamparse.dsl.topology import TopologyType
 
 from stormcut.adapters.local_cluster import LocalCluster
