@@ -57,7 +57,7 @@ def leading_brain(nodes: StormcutNodes) -> BrainClient:
 def _is_described_or_old(client: BrainClient) -> bool:
     health = client.health()
     age_s = time.time() - health.started_ms / 1000
-    return health.plans_served > 0 or age_s > ROUND_SECONDS
+    return bool(health.plans_served > 0 or age_s > ROUND_SECONDS)
 
 
 @dataclass(frozen=True)

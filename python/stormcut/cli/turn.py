@@ -32,7 +32,7 @@ HOOK_INTERVAL_S = 5
 WARM_UP_S = 15
 #: So long that whole intervals of the hook lie in the window, whenever it begins.
 SHORTEST_WINDOW_S = 3 * HOOK_INTERVAL_S
-#: For workers that need not be fast: they start in half the time.
+#: For workers that need not be fast: they take half the CPU time to start.
 FIRST_COMPILER = "-XX:TieredStopAtLevel=1"
 #: Served time without progress: the start of a JVM with its Python processes.
 ACKS_S = 120.0
