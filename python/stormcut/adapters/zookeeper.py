@@ -239,10 +239,7 @@ class StormcutNodes:
     def read_history(self, limit: int) -> list[dict[str, Any]]:
         """Return the last ``limit`` entries, newest first.
 
-        Raises
-        ------
-        InvalidInput
-            An entry is of a newer stormcut, or damaged.
+        Entries that cannot be read are named in a warning and left out.
         """
         try:
             names = sorted(self.client.get_children(self.path("history")), reverse=True)
@@ -252,7 +249,11 @@ class StormcutNodes:
 
     def _entry(self, name: str) -> dict[str, Any] | None:
         # None: just dropped as too old.
-        return self.read_json(f"history/{name}", "a history entry", HISTORY_VERSION)
+        try:
+            return self.read_json(f"history/{name}", "a history entry", HISTORY_VERSION)
+        except InvalidInput as error:
+            log.warning("history entry left out: %s", error)
+            return None
 
     def read_json(self, name: str, what: str, known: int) -> dict[str, Any] | None:
         """Return what a JSON node holds, None if there is no such node.
@@ -276,10 +277,12 @@ class StormcutNodes:
             data, _ = self.client.get(path)
         except NoNodeError:
             return None
+        except NoAuthError as error:
+            raise InvalidInput("belongs to others", f"ZooKeeper node {path}") from error
         try:
             document: dict[str, Any] = json.loads(data)
             version = document["version"]
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise InvalidInput(f"is not {what}", f"ZooKeeper node {path}") from error
         if version != known:
             raise InvalidInput(
@@ -336,12 +339,18 @@ class StormcutNodes:
                 raise InvalidInput(
                     f"holds a profile of {profile.topology}", f"ZooKeeper node {path}"
                 )
-        except InvalidInput as error:
+        except (InvalidInput, NoAuthError) as error:
             if known is None or known != (identity, None):
-                log.warning("profile not used: %s", error)
+                log.warning("profile not used: %s", _why(error, path))
             return identity, None
         log.info("profile of %s read (%s)", topology, identity[:8])
         return identity, profile
+
+
+def _why(error: Exception, path: str) -> str:
+    if isinstance(error, NoAuthError):
+        return f"ZooKeeper node {path}: belongs to others"
+    return str(error)
 
 
 def _history_json(entry: Mapping[str, Any]) -> bytes:
@@ -363,8 +372,8 @@ class ZooKeeperStore:
         """Return the published plan; one that cannot be read is logged and counts as none."""
         try:
             return self._nodes.read_plan()
-        except InvalidInput as error:
-            log.warning("last plan not used: %s", error)
+        except (InvalidInput, NoAuthError) as error:
+            log.warning("last plan not used: %s", _why(error, self._nodes.path("plan")))
             return None
 
     def publish(self, plan: Plan, entry: Mapping[str, Any]) -> None:

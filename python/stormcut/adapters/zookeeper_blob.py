@@ -6,7 +6,9 @@ import gzip
 import hashlib
 import io
 import json
+import re
 import uuid
+import zlib
 from contextlib import suppress
 
 from kazoo.client import KazooClient
@@ -18,6 +20,8 @@ BLOB_VERSION = 1
 PART_BYTES = 512_000
 #: Longest content accepted, unpacked: as for a Thrift message.
 MAX_BLOB_BYTES = 64 * 1024 * 1024
+MAX_PARTS = 1000
+_ID = re.compile("[0-9a-zA-Z]+")
 
 
 class TornBlob(Exception):
@@ -102,14 +106,17 @@ def _meta(client: KazooClient, path: str) -> dict[str, object] | None:
     try:
         meta = json.loads(data)
         version = meta["version"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InvalidInput("does not describe a blob", where) from error
     if version != BLOB_VERSION:
         raise InvalidInput(
             f"is of version {version}, this stormcut reads {BLOB_VERSION}: upgrade the older side",
             where,
         )
-    if not all(isinstance(meta.get(key), int) for key in ("parts", "bytes")) or "id" not in meta:
+    sized = all(type(meta.get(key)) is int for key in ("parts", "bytes"))
+    # Part of a path: whoever wrote it shall not choose which nodes are read.
+    named = isinstance(meta.get("id"), str) and _ID.fullmatch(meta["id"])
+    if not (sized and named and 0 <= meta["parts"] <= MAX_PARTS):
         raise InvalidInput("does not describe a blob", where)
     result: dict[str, object] = meta
     return result
@@ -137,7 +144,7 @@ def _unpacked(packed: bytes) -> bytes:
     with gzip.open(io.BytesIO(packed)) as stream:
         try:
             content = stream.read(MAX_BLOB_BYTES + 1)
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zlib.error) as error:
             raise TornBlob(f"cannot be unpacked: {error}") from error
     if len(content) > MAX_BLOB_BYTES:
         raise TornBlob(f"unpacks to above {MAX_BLOB_BYTES} bytes")

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
-from kazoo.exceptions import KazooException, NodeExistsError, NoNodeError
+from kazoo.exceptions import KazooException, NoAuthError, NodeExistsError, NoNodeError
 from kazoo.protocol.states import KazooState
 from kazoo.recipe.election import Election
 
@@ -114,8 +114,8 @@ class Leadership:
             if not self._still_elected():
                 log.warning("this brain's election node is gone; standing again")
                 return
-            if leader_address(self._nodes) is None:
-                log.warning("the leader node is gone; published again")
+            if (lost := self._lost_address()) is not None:
+                log.warning("the leader node is %s; published again", lost)
                 self._publish_address()
             self._watch()
 
@@ -129,6 +129,16 @@ class Leadership:
             except NodeExistsError:
                 with suppress(NoNodeError):
                     client.delete(path)
+
+    def _lost_address(self) -> str | None:
+        """Return what is wrong with the node that tells where this brain is, None if it is ours."""
+        try:
+            data, _ = self._nodes.client.get(self._nodes.path("leader"))
+        except NoNodeError:
+            return "gone"
+        except NoAuthError:
+            return "another's"
+        return None if data == self._address else "another's"
 
     def _still_elected(self) -> bool:
         lock = self._election.lock if self._election else None

@@ -186,7 +186,7 @@ class _Round:
         if len(running) < len(load.tasks):
             return self._restored(topology) or self._placed(topology, load, present)
         if not {worker.slot for worker in present} <= self._state.slots:
-            return _Outcome(None, KEPT, "runs on a slot that no supervisor offers now; left alone")
+            return self._outlived(topology, present)
         if load.measured:
             return self._improved(topology, load, present)
         return self._as_planned(topology, present)
@@ -290,6 +290,17 @@ class _Round:
         return _Outcome(
             present, KEPT, f"kept: as planned before, nothing measured{note}", algorithm
         )
+
+    def _outlived(self, topology: RunningTopology, present: tuple[Worker, ...]) -> _Outcome:
+        """Leave alone what runs on while its supervisor is away: Storm does, too.
+
+        What an earlier plan put so stays part of the plan, for the day that the supervisor is back.
+        """
+        away = "a supervisor is away, its workers run on"
+        last = self._planned.get(topology.id)
+        if last is None or last.workers != present:
+            return _Outcome(None, KEPT, f"{away}; left alone")
+        return _Outcome(present, KEPT, f"kept: as planned before; {away}", last.algorithm)
 
     def _algorithm_of(self, load: Workload, present: tuple[Worker, ...]) -> str:
         """Return the algorithm that made a placement, if the last plan did."""

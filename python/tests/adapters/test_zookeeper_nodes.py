@@ -1,3 +1,5 @@
+import gzip
+import hashlib
 import json
 import logging
 import os
@@ -9,11 +11,13 @@ from brain_clusters import profile_of, topology
 from conftest_zookeeper import PATIENCE_S
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoAuthError
+from kazoo.security import make_digest_acl
 
 from stormcut.adapters.zookeeper import (
     HISTORY_KEPT,
     Credentials,
     StormcutNodes,
+    ZooKeeperStore,
     connected,
     read_auth_file,
 )
@@ -34,6 +38,7 @@ from stormcut.model.cluster import Slot, Worker
 from stormcut.model.errors import InvalidInput
 from stormcut.model.plan import Declined, Plan, TopologyPlan
 
+PACKED = gzip.compress(b"content" * 100)
 PLAN = Plan(
     "p1",
     "f" * 64,
@@ -77,7 +82,7 @@ class TestBlob:
         assert delete_blob(nodes.client, nodes.path("plan"))
         assert nodes.client.exists(nodes.path("plan")) is None
 
-    @pytest.mark.parametrize("damage", ["lost part", "changed part", "not gzip"])
+    @pytest.mark.parametrize("damage", ["lost part", "changed part"])
     def test_a_torn_blob_is_detected(self, nodes, damage):
         path = nodes.path("plan")
         identity = write_blob(nodes.client, path, b"content" * 100)
@@ -86,6 +91,18 @@ class TestBlob:
         else:
             data, _ = nodes.client.get(f"{path}/{identity}-0")
             nodes.client.set(f"{path}/{identity}-0", data[:-1] + b"x")
+        with pytest.raises(InvalidInput, match=r"plan: damaged"):
+            read_blob(nodes.client, path)
+
+    @pytest.mark.parametrize(
+        "packed", [b"not gzip", PACKED[:12] + b"\xff" * 9, PACKED[:-6], PACKED[:-8] + b"12345678"]
+    )
+    def test_what_cannot_be_unpacked_is_damaged_though_its_checksum_fits(self, nodes, packed):
+        path = nodes.path("plan")
+        meta = {"version": 1, "id": "a", "parts": 1, "bytes": len(packed)}
+        meta["sha256"] = hashlib.sha256(packed).hexdigest()
+        nodes.client.create(path, json.dumps(meta).encode(), makepath=True)
+        nodes.client.create(f"{path}/a-0", packed)
         with pytest.raises(InvalidInput, match=r"plan: damaged"):
             read_blob(nodes.client, path)
 
@@ -122,12 +139,44 @@ class TestNodes:
         assert not nodes.delete_profile("t-1")
         assert nodes.read_profiles() == {}
 
-    def test_an_unusable_profile_is_logged_once_and_left_out(self, nodes, caplog):
-        write_blob(nodes.client, nodes.path("profiles/bad"), b'{"format": "other"}')
+    @pytest.mark.parametrize("content", [b'{"format": "other"}', b"[" * 200_000])
+    def test_an_unusable_profile_is_logged_once_and_left_out(self, nodes, caplog, content):
+        write_blob(nodes.client, nodes.path("profiles/bad"), content)
         nodes.write_profile(profile_of(topology("good")))
         for _ in range(3):
             assert set(nodes.read_profiles()) == {"good"}
         assert caplog.text.count("profile not used") == 1
+
+    @pytest.mark.parametrize(
+        "meta",
+        [
+            b"[" * 100_000,
+            b'{"version": 1, "id": "../../x", "parts": 1, "bytes": 1, "sha256": ""}',
+            b'{"version": 1, "id": "a", "parts": 1000000000, "bytes": 1, "sha256": ""}',
+            b'{"version": 1, "id": 7, "parts": 1, "bytes": 1, "sha256": ""}',
+        ],
+    )
+    def test_poisoned_nodes_are_named_once_and_the_others_used(self, nodes, caplog, meta):
+        nodes.client.create(nodes.path("profiles/bad"), meta, makepath=True)
+        nodes.client.create(nodes.path("plan"), meta, makepath=True)
+        nodes.write_profile(profile_of(topology("good")))
+        for _ in range(3):
+            assert set(nodes.read_profiles()) == {"good"}
+        assert caplog.text.count("profile not used") == 1
+        store = ZooKeeperStore(nodes)
+        assert store.last_plan() is None
+        store.publish(PLAN, {"version": 1})
+        assert store.last_plan() == PLAN
+
+    def test_nodes_of_others_are_named_once_and_the_others_used(self, nodes, caplog):
+        others = [make_digest_acl("other", "secret", all=True)]
+        for path in ("profiles/bad", "former/bad"):
+            nodes.client.create(nodes.path(path), b"", makepath=True, acl=others)
+        nodes.write_profile(profile_of(topology("good")))
+        for _ in range(3):
+            assert set(nodes.read_profiles()) == {"good"}
+            assert read_former(nodes) == {}
+        assert caplog.text.count("belongs to others") == 2
 
     def test_an_order_to_go_back_reads_back_and_is_taken_back(self, nodes):
         assert read_former(nodes) == {}
@@ -158,10 +207,15 @@ class TestNodes:
         entries = nodes.read_history(HISTORY_KEPT + 10)
         assert [e["plan"] for e in entries] == [str(n) for n in range(HISTORY_KEPT + 2, 2, -1)]
 
-    def test_history_of_a_newer_version_says_so(self, nodes):
+    def test_entries_that_cannot_be_read_hide_no_others(self, nodes, caplog):
+        nodes.append_history({"version": 1, "plan": "old"})
         nodes.append_history({"version": 2})
-        with pytest.raises(InvalidInput, match="version 2"):
-            nodes.read_history(1)
+        for damaged in (b"[" * 100_000, b"\xff", b"[]"):
+            nodes.client.create(nodes.path("history") + "/", damaged, sequence=True)
+        nodes.append_history({"version": 1, "plan": "new"})
+        assert [entry["plan"] for entry in nodes.read_history(10)] == ["new", "old"]
+        assert caplog.text.count("history entry left out") == 4
+        assert "version 2" in caplog.text
 
     def test_an_entry_above_the_limit_is_stored_without_its_lines(self, nodes):
         lines = [{"topology": "t" * 1000}] * 2000

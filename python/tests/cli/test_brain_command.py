@@ -80,7 +80,9 @@ class Brains:
 
     def leads(self, process):
         """Return whether a process leads, as ZooKeeper has it."""
-        return leader_address(self.nodes) is not None and self.leading_process() is process
+        with suppress(InvalidInput):
+            return leader_address(self.nodes) is not None and self.leading_process() is process
+        return False
 
     def leading_process(self):
         pid = int(leader_address(self.nodes)["id"].rsplit("-", 2)[1])
@@ -268,6 +270,29 @@ class TestOneBrain:
         brains.nodes.client.delete(brains.nodes.path("leader"))
         await_true(lambda: leader_address(brains.nodes) is not None)
         assert "the leader node is gone; published again" in process.log()
+
+    @pytest.mark.parametrize("content", [b'{"version": 1, "id": "x", "host": "x", "port": 1}', b"?"])
+    def test_a_leader_node_that_another_wrote_is_taken_back(self, brains, content):
+        process = brains.start()
+        brains.await_leader()
+        brains.nodes.client.set(brains.nodes.path("leader"), content)
+        await_true(lambda: "the leader node is another's; published again" in process.log())
+        await_true(lambda: brains.leads(process))
+        assert "a bug in stormcut" not in process.log()
+
+    def test_poison_in_its_nodes_does_not_end_its_leading(self, brains):
+        nodes, client = brains.nodes, brains.nodes.client
+        nodes.secure()
+        for name in ("plan", "profiles/deep", "former/deep", "profiles/up"):
+            client.create(nodes.path(name), b"[" * 100_000, makepath=True)
+        client.set(nodes.path("profiles/up"), b'{"version": 1, "id": "../../x", "parts": 1}')
+        process = brains.start()
+        leader = brains.await_leader()
+        plan = leader.plan(NEW)
+        assert [part.topology for part in plan.topologies] == ["t-1"]
+        assert nodes.read_plan() == plan, "the damaged plan is overwritten"
+        assert "Traceback" not in process.log()
+        assert process.log().count("profile not used") == 2
 
     def test_no_secret_in_its_log(self, brains, auth_file):
         process = brains.start()

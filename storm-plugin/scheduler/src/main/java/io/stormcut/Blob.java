@@ -48,7 +48,22 @@ final class Blob {
     }
   }
 
-  Plan decode(byte[][] content) throws Unusable {
+  /**
+   * Check before anything is read.
+   *
+   * @throws Unusable if it is larger, packed, than it may be unpacked
+   */
+  void checkSize(int mostBytes) throws Unusable {
+    if (bytes > mostBytes) {
+      throw tooLarge();
+    }
+  }
+
+  private static Unusable tooLarge() {
+    return new Unusable(WHAT + " is larger than any plan for this cluster");
+  }
+
+  Plan decode(byte[][] content, int mostBytes) throws Unusable {
     ByteArrayOutputStream whole = new ByteArrayOutputStream();
     for (byte[] part : content) {
       whole.write(part, 0, part.length);
@@ -59,21 +74,22 @@ final class Blob {
     }
     try {
       Plan plan = new Plan();
-      new TDeserializer(new TBinaryProtocol.Factory()).deserialize(plan, unpack(compressed));
+      byte[] unpacked = unpack(compressed, mostBytes);
+      new TDeserializer(new TBinaryProtocol.Factory()).deserialize(plan, unpacked);
       return plan;
-    } catch (IOException | TException malformed) {
+    } catch (IOException | TException | RuntimeException malformed) {
       throw new Unusable(WHAT + " is malformed");
     }
   }
 
-  private static byte[] unpack(byte[] compressed) throws IOException, Unusable {
+  private static byte[] unpack(byte[] compressed, int mostBytes) throws IOException, Unusable {
     ByteArrayOutputStream unpacked = new ByteArrayOutputStream();
     byte[] buffer = new byte[1 << 16];
     try (InputStream in = new GZIPInputStream(new ByteArrayInputStream(compressed))) {
       for (int read = in.read(buffer); read >= 0; read = in.read(buffer)) {
         unpacked.write(buffer, 0, read);
-        if (unpacked.size() > stormcutConstants.MAX_MESSAGE_BYTES) {
-          throw new Unusable(WHAT + " is above the size limit");
+        if (unpacked.size() > mostBytes) {
+          throw tooLarge();
         }
       }
     }

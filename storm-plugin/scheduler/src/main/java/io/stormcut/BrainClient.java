@@ -4,7 +4,6 @@ import io.stormcut.protocol.Brain;
 import io.stormcut.protocol.ClusterState;
 import io.stormcut.protocol.Plan;
 import io.stormcut.protocol.Refusal;
-import io.stormcut.protocol.stormcutConstants;
 import org.apache.thrift.TConfiguration;
 import org.apache.thrift.TException;
 import org.apache.thrift.protocol.TBinaryProtocol;
@@ -15,15 +14,16 @@ import org.apache.thrift.transport.layered.TFramedTransport;
 /** One request to a brain: framed transport, binary protocol, limits on time and size. */
 final class BrainClient implements AutoCloseable {
   private final Leader leader;
+  private final int mostBytes;
   private final TSocket socket;
 
-  BrainClient(Leader leader, int connectTimeoutMs, int readTimeoutMs) throws BrainTrouble {
+  /** `mostBytes` is how long an answer may be. */
+  BrainClient(Leader leader, int mostBytes, int connectTimeoutMs, int readTimeoutMs)
+      throws BrainTrouble {
     this.leader = leader;
+    this.mostBytes = mostBytes;
     TConfiguration limits =
-        TConfiguration.custom()
-            .setMaxMessageSize(stormcutConstants.MAX_MESSAGE_BYTES)
-            .setMaxFrameSize(stormcutConstants.MAX_MESSAGE_BYTES)
-            .build();
+        TConfiguration.custom().setMaxMessageSize(mostBytes).setMaxFrameSize(mostBytes).build();
     try {
       socket = new TSocket(limits, leader.host, leader.port, readTimeoutMs, connectTimeoutMs);
     } catch (TTransportException trouble) {
@@ -33,7 +33,7 @@ final class BrainClient implements AutoCloseable {
 
   Plan ask(ClusterState state) throws BrainTrouble {
     try {
-      TFramedTransport framed = new TFramedTransport(socket, stormcutConstants.MAX_MESSAGE_BYTES);
+      TFramedTransport framed = new TFramedTransport(socket, mostBytes);
       framed.open();
       return new Brain.Client(new TBinaryProtocol(framed)).plan(state);
     } catch (Refusal refusal) {

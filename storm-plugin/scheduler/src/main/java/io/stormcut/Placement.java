@@ -21,6 +21,10 @@ final class Placement {
     this.workers = workers;
   }
 
+  static Placement of(Map<WorkerSlot, Set<ExecutorDetails>> workers) {
+    return new Placement(new HashMap<>(workers));
+  }
+
   /** What runs now, without executors that the topology no longer has. */
   static Placement current(TopologyDetails topology, Cluster cluster) {
     Placement running = running(topology.getId(), cluster);

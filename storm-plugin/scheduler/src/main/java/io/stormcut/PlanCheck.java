@@ -82,24 +82,16 @@ final class PlanCheck {
         throw new Unusable("there is no such topology");
       }
       Placement placement = Placement.planned(plan, topology);
+      Placement running = Placement.running(id, cluster);
       for (WorkerSlot slot : placement.slots()) {
-        checkOffered(slot, cluster);
+        // A worker outlives its supervisor; Storm leaves it alone for as long as it lives.
+        if (!placement.sameWorker(running, slot)) {
+          checkOffered(slot, cluster);
+        }
       }
       accepted.put(id, placement);
     } catch (Unusable reason) {
       refuse(id, reason.getMessage());
-    }
-  }
-
-  /** Whether Nimbus would use every slot of `placement`. */
-  static boolean offered(Placement placement, Cluster cluster) {
-    try {
-      for (WorkerSlot slot : placement.slots()) {
-        checkOffered(slot, cluster);
-      }
-      return true;
-    } catch (Unusable gone) {
-      return false;
     }
   }
 

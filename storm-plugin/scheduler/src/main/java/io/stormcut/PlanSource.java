@@ -89,22 +89,26 @@ final class PlanSource {
 
   private Plan fetch(ClusterState state) throws BrainTrouble, InterruptedException {
     // First, so that it is known even if the brain hangs.
-    readPublished();
+    int mostBytes = PlanSize.most(state);
+    readPublished(mostBytes);
     Leader leader = zookeeper.leader();
     int patienceMs = PATIENCE * config.deadlineMs;
-    try (BrainClient asked = new BrainClient(leader, config.deadlineMs, patienceMs)) {
+    try (BrainClient asked = new BrainClient(leader, mostBytes, config.deadlineMs, patienceMs)) {
       client = asked;
       Plan plan = asked.ask(state);
+      PlanCheck.whole(plan, state.getFingerprint());
       lastReply = plan;
       return plan;
+    } catch (Unusable refusal) {
+      throw new BrainTrouble("the brain's plan is refused: it " + refusal.getMessage());
     } finally {
       client = null;
     }
   }
 
-  private void readPublished() throws BrainTrouble, InterruptedException {
+  private void readPublished(int mostBytes) throws BrainTrouble, InterruptedException {
     try {
-      lastPublished = zookeeper.lastPlan();
+      lastPublished = zookeeper.lastPlan(mostBytes);
     } catch (Unusable damaged) {
       warnings.warn(damaged.getMessage() + "; the one known before is kept");
     }

@@ -28,6 +28,7 @@ final class Round {
   private Map<String, Placement> accepted = Collections.emptyMap();
   private Map<String, String> refused = Collections.emptyMap();
   private Map<String, Set<WorkerSlot>> changed = Collections.emptyMap();
+  private final Map<String, Placement> restarted = new HashMap<>();
 
   Round(Topologies topologies, Cluster cluster, IScheduler storm) {
     this.topologies = topologies;
@@ -45,18 +46,20 @@ final class Round {
   }
 
   /**
-   * Let Storm's default scheduler place what is left, as `applied` (placements applied in earlier
+   * Let Storm's default scheduler place what is left, as `applied` (what plans have put in earlier
    * rounds) and `remembered` plans permit.
    *
    * @return executors that it alone would have assigned but that found no place here; if there are
    *     any, the whole round has been given to it
    */
   Map<String, Set<ExecutorDetails>> finish(
-      Map<String, Placement> applied, Collection<Plan> remembered) {
+      AppliedPlacements applied, Collection<Plan> remembered) {
     Map<String, TopologyDetails> rest = new HashMap<>();
     for (TopologyDetails topology : topologies.getTopologies()) {
       String id = topology.getId();
-      if (!accepted.containsKey(id) && !runsAsWanted(topology, applied.get(id), remembered)) {
+      if (!accepted.containsKey(id)
+          && !runsAsWanted(topology, applied.get(id), remembered)
+          && !restartsLost(topology, applied.get(id))) {
         rest.put(id, topology);
       }
     }
@@ -68,16 +71,28 @@ final class Round {
     return yieldIfWorse();
   }
 
+  private boolean restartsLost(TopologyDetails topology, Placement applied) {
+    Placement now = applied == null ? null : LostWorkers.restart(topology, applied, cluster);
+    if (now != null) {
+      restarted.put(topology.getId(), now);
+    }
+    return now != null;
+  }
+
   /** Undo everything and let Storm's default scheduler do the round. */
   void giveUp() {
     before.restore(cluster);
-    accepted = Collections.emptyMap();
-    changed = Collections.emptyMap();
+    forget();
     storm.schedule(topologies, cluster);
   }
 
   Map<String, Placement> accepted() {
     return accepted;
+  }
+
+  /** Topologies some of whose workers were lost and start anew, the others staying. */
+  Map<String, Placement> restarted() {
+    return Collections.unmodifiableMap(restarted);
   }
 
   Map<String, String> refused() {
@@ -92,13 +107,15 @@ final class Round {
   /**
    * Whether a topology is fully assigned just as a plan said, be it for an earlier cluster state.
    *
-   * <p>Storm's default scheduler would reshuffle it if it uses fewer workers than it may.
+   * <p>Storm's default scheduler would reshuffle it if it uses fewer workers than it may. Whether
+   * its slots are offered does not matter: workers outlive their supervisor, and those that do not
+   * answer any more are none that Nimbus tells of.
    */
   private boolean runsAsWanted(
       TopologyDetails topology, Placement applied, Collection<Plan> remembered) {
     Placement running = Placement.running(topology.getId(), cluster);
     boolean whole = cluster.getUnassignedExecutors(topology).isEmpty();
-    if (!whole || !PlanCheck.offered(running, cluster)) {
+    if (!whole) {
       return false;
     }
     return running.equals(applied)
@@ -133,9 +150,14 @@ final class Round {
     if (worse.isEmpty()) {
       ours.restore(cluster);
     } else {
-      accepted = Collections.emptyMap();
-      changed = Collections.emptyMap();
+      forget();
     }
     return worse;
+  }
+
+  private void forget() {
+    accepted = Collections.emptyMap();
+    changed = Collections.emptyMap();
+    restarted.clear();
   }
 }

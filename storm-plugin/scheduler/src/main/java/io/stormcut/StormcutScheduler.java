@@ -4,16 +4,21 @@ import io.stormcut.protocol.ClusterState;
 import io.stormcut.protocol.Declined;
 import io.stormcut.protocol.Plan;
 import io.stormcut.protocol.TopologyPlan;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.nio.file.Paths;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import org.apache.storm.Config;
 import org.apache.storm.scheduler.Cluster;
 import org.apache.storm.scheduler.DefaultScheduler;
 import org.apache.storm.scheduler.ExecutorDetails;
 import org.apache.storm.scheduler.IScheduler;
 import org.apache.storm.scheduler.Topologies;
+import org.apache.storm.utils.ConfigUtils;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -26,14 +31,14 @@ import org.slf4j.LoggerFactory;
  */
 public final class StormcutScheduler implements IScheduler {
   private static final Logger LOG = LoggerFactory.getLogger(StormcutScheduler.class);
+  private static final String APPLIED_FILE = "stormcut-applied.json";
   private static final String DEFAULT_DECIDES = "; Storm's default scheduler decides";
 
   private final IScheduler storm = new DefaultScheduler();
   private final Warnings warnings = new Warnings(LOG, System::nanoTime);
   /** Null: Storm's DefaultScheduler and nothing else. */
   private PlanSource source;
-  /** By topology id, of topologies that still exist. */
-  private final Map<String, Placement> applied = new HashMap<>();
+  private AppliedPlacements applied = AppliedPlacements.in(null, warnings);
   private final Map<String, String> announced = new HashMap<>();
 
   @Override
@@ -41,6 +46,7 @@ public final class StormcutScheduler implements IScheduler {
     try {
       storm.prepare(conf);
       ShimConfig config = ShimConfig.from(conf == null ? Collections.emptyMap() : conf);
+      applied = AppliedPlacements.in(appliedFile(conf), warnings);
       source = config.enabled ? new PlanSource(config, warnings) : null;
       LOG.info(
           "stormcut: {}",
@@ -55,23 +61,33 @@ public final class StormcutScheduler implements IScheduler {
     }
   }
 
+  /** Null where Storm keeps nothing, as in tests of the default configuration. */
+  private static Path appliedFile(Map conf) throws IOException {
+    if (conf == null || conf.get(Config.STORM_LOCAL_DIR) == null) {
+      return null;
+    }
+    return Paths.get(ConfigUtils.masterLocalDir(conf)).resolve(APPLIED_FILE);
+  }
+
   @Override
   public void schedule(Topologies topologies, Cluster cluster) {
     Round round = null;
     try {
       round = new Round(topologies, cluster, storm);
       if (source == null) {
-        storm.schedule(topologies, cluster);
+        round.finish(applied, Collections.emptyList());
       } else {
         run(round, topologies, cluster);
       }
+      round.restarted().keySet().forEach(this::announceRestart);
+      applied.update(round.restarted(), topologies, cluster);
+      applied.update(round.accepted(), topologies, cluster);
     } catch (Throwable failure) {
       giveUp(round, topologies, cluster, failure);
     }
   }
 
   private void run(Round round, Topologies topologies, Cluster cluster) {
-    applied.keySet().removeIf(id -> topologies.getById(id) == null);
     announced.keySet().removeIf(id -> topologies.getById(id) == null);
     ClusterState state = StateReader.read(topologies, cluster);
     Plan plan = state.getTopologies().isEmpty() ? null : choose(state);
@@ -86,13 +102,9 @@ public final class StormcutScheduler implements IScheduler {
   private Plan choose(ClusterState state) {
     String reason;
     try {
-      Plan fresh = source.ask(state);
-      PlanCheck.whole(fresh, state.getFingerprint());
-      return fresh;
+      return source.ask(state);
     } catch (BrainTrouble trouble) {
       reason = trouble.getMessage();
-    } catch (Unusable refusal) {
-      reason = "the brain's plan is refused: it " + refusal.getMessage();
     } catch (InterruptedException interrupted) {
       Thread.currentThread().interrupt();
       reason = "interrupted while waiting for the brain";
@@ -117,7 +129,6 @@ public final class StormcutScheduler implements IScheduler {
     }
     round.refused().forEach((id, reason) ->
         warnings.warn("topology " + id + ": its plan is refused: " + reason + DEFAULT_DECIDES));
-    applied.putAll(round.accepted());
     if (plan == null) {
       return;
     }
@@ -143,6 +154,11 @@ public final class StormcutScheduler implements IScheduler {
           id, Warnings.oneLine(plan), Warnings.oneLine(part.getAlgorithm()), kept, restarted,
           Warnings.oneLine(part.getReason()));
     }
+  }
+
+  private void announceRestart(String topology) {
+    LOG.info("stormcut: topology {}: lost workers start anew, each in one slot; the others stay,"
+        + " as no plan says otherwise", topology);
   }
 
   private void giveUp(Round round, Topologies topologies, Cluster cluster, Throwable failure) {

@@ -49,18 +49,18 @@ final class ZooKeeperReader implements AutoCloseable {
   /**
    * The last plan that a brain published, or null.
    *
-   * @throws Unusable if what was published is damaged
+   * @throws Unusable if what was published is damaged, or larger than `mostBytes`
    * @throws BrainTrouble if ZooKeeper cannot tell
    */
-  Plan lastPlan() throws BrainTrouble, Unusable, InterruptedException {
+  Plan lastPlan(int mostBytes) throws BrainTrouble, Unusable, InterruptedException {
     try {
-      return readPlan();
+      return readPlan(mostBytes);
     } catch (Unusable perhapsReplacedMeanwhile) {
-      return readPlan();
+      return readPlan(mostBytes);
     }
   }
 
-  private Plan readPlan() throws BrainTrouble, Unusable, InterruptedException {
+  private Plan readPlan(int mostBytes) throws BrainTrouble, Unusable, InterruptedException {
     Blob blob;
     try {
       blob = Blob.parse(read("/plan"));
@@ -70,7 +70,8 @@ final class ZooKeeperReader implements AutoCloseable {
       throw trouble(trouble);
     }
     if (!blob.id.equals(knownBlob)) {
-      knownPlan = blob.decode(parts(blob));
+      blob.checkSize(mostBytes);
+      knownPlan = blob.decode(parts(blob), mostBytes);
       knownBlob = blob.id;
     }
     return knownPlan;

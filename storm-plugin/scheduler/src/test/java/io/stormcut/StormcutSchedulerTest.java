@@ -308,8 +308,46 @@ class StormcutSchedulerTest {
     withAnswer("HTTP/1.1 400 Bad Request\r\n\r\n".getBytes("UTF-8"), "larger than max length");
     withAnswer(new byte[] {4, 0, 0, 1, 0, 0, 0, 0}, "Frame size (67108865) larger than max length");
     withAnswer(new byte[] {0, 0, 0, 4, -128, 2, 3, 4}, "answers garbage");
-    withAnswer(new byte[] {0, 0, 0, 4, 1, 2, 3, 4}, "closed by peer");
+    withAnswer(new byte[] {0, 0, 0, 4, 1, 2, 3, 4}, "MaxMessageSize reached");
     withAnswer(new byte[] {-1, -1, -1, -1, 0}, "(-1)");
+  }
+
+  @Test
+  void aReplyLargerThanAnyPlanForThisClusterIsNotRead() {
+    brain.think(state -> {
+      Plan plan = Plans.plan(state, A_ON_N);
+      for (int number = 0; number < 100_000; number++) {
+        plan.addToDeclined(new Declined("t" + number, ""));
+      }
+      return plan;
+    });
+    prepare(AMPLE_MS);
+    asStormsDefault(round());
+    logged("WARN", "larger than max length");
+  }
+
+  @Test
+  void aPublishedPlanLargerThanAnyForThisClusterIsNotUsed() throws Exception {
+    brain.close();
+    ClusterState state = StateReader.read(given.topologies(), given.cluster());
+    Plan plan = Plans.plan(state, A_ON_N);
+    plan.addToDeclined(new Declined("b", String.join("", Collections.nCopies(1 << 20, "x"))));
+    zookeeper.publish(plan, "aa", 500_000);
+    prepare(AMPLE_MS);
+    asStormsDefault(round());
+    logged("WARN", "is larger than any plan for this cluster");
+  }
+
+  @Test
+  void aReplyForAnotherStateIsNotKept() {
+    ClusterState now = StateReader.read(given.topologies(), given.cluster());
+    given.topology("b", 1, 1);
+    brain.think(state -> Plans.plan(now, A_ON_N));
+    prepare(AMPLE_MS);
+    asStormsDefault(round());
+    brain.close();
+    given.topologies.remove("b");
+    asStormsDefault(round());
   }
 
   @Test
@@ -356,8 +394,8 @@ class StormcutSchedulerTest {
     assertEquals(4, runs(round(), "a").size(), "an executor died: Storm's default decides");
   }
 
-  @Test
-  void aNodeThatLeavesTakesItsWorkersToStormsDefault() {
+  /** All of topology a in one worker of m, as a plan wanted; then there is no brain any more. */
+  private void packedOnM() {
     TopologyPlan together = topology("a", worker("m", 1, 1, 2, 3, 4));
     brain.think(state -> Plans.plan(state, together));
     prepare(AMPLE_MS);
@@ -365,8 +403,103 @@ class StormcutSchedulerTest {
     brain.close();
     given.assignments.clear();
     given.assigned("a", "m", 1, 1, 2, 3, 4);
+  }
+
+  private void staysOnM(Cluster cluster) {
+    Set<WorkerSlot> one = Collections.singleton(new WorkerSlot("m", 1));
+    assertEquals(one, cluster.getAssignmentById("a").getSlots(), log.toString());
+    assertEquals(4, runs(cluster, "a").size(), log.toString());
+  }
+
+  @Test
+  void workersThatOutliveTheirSupervisorStay() {
+    packedOnM();
     given.supervisors.remove("m");
-    asStormsDefault(round());
+    staysOnM(round());
+    given.supervisor("m", 1, 2, 3);
+    staysOnM(round());
+  }
+
+  @Test
+  void aPlanMayKeepWorkersThatOutliveTheirSupervisorButStartNone() {
+    packedOnM();
+    given.supervisors.remove("m");
+    PlanCheck kept =
+        PlanCheck.topologies(
+            Plans.plan("", topology("a", worker("m", 1, 1, 2, 3, 4))),
+            given.topologies(),
+            given.cluster());
+    assertEquals(Collections.emptyMap(), kept.refused());
+    PlanCheck other =
+        PlanCheck.topologies(
+            Plans.plan("", topology("a", worker("m", 1, 1, 2, 3), worker("m", 2, 4))),
+            given.topologies(),
+            given.cluster());
+    assertTrue(other.refused().get("a").contains("not in the cluster"));
+  }
+
+  @Test
+  void placementsSurviveARestartOfNimbusWithoutABrain() throws Exception {
+    packedOnM();
+    StormcutScheduler restarted = new StormcutScheduler();
+    zookeeper.delete("/stormcut");
+    restarted.prepare(zookeeper.conf(AMPLE_MS));
+    Cluster cluster = given.cluster();
+    restarted.schedule(given.topologies(), cluster);
+    staysOnM(cluster);
+  }
+
+  @Test
+  void switchedOffAfterAPlanNothingMoves() {
+    packedOnM();
+    Map<String, Object> conf = zookeeper.conf(AMPLE_MS);
+    conf.put(ShimConfig.ENABLED, false);
+    StormcutScheduler off = new StormcutScheduler();
+    off.prepare(conf);
+    Cluster cluster = given.cluster();
+    off.schedule(given.topologies(), cluster);
+    staysOnM(cluster);
+    // But what is rebalanced then is Storm's.
+    given.assignments.clear();
+    Cluster rebalanced = given.cluster();
+    off.schedule(given.topologies(), rebalanced);
+    assertEquals(2, rebalanced.getAssignmentById("a").getSlots().size());
+  }
+
+  @Test
+  void aDamagedFileOfPlacementsIsNamedAndForgotten() throws Exception {
+    packedOnM();
+    java.nio.file.Files.write(zookeeper.appliedFile(), new byte[] {'{', 0, -1});
+    StormcutScheduler restarted = new StormcutScheduler();
+    zookeeper.delete("/stormcut");
+    restarted.prepare(zookeeper.conf(AMPLE_MS));
+    asStormsDefault(round(restarted));
+    logged("WARN", "stormcut-applied.json, cannot be read");
+  }
+
+  private Cluster round(StormcutScheduler other) {
+    Cluster cluster = given.cluster();
+    other.schedule(given.topologies(), cluster);
+    return cluster;
+  }
+
+  @Test
+  void aLostWorkerStartsAnewWithoutABrainAndTheOthersStay() {
+    given.topology("a", 3, 5);
+    TopologyPlan two = topology("a", worker("n", 1, 1, 2), worker("m", 1, 3, 4, 5, 6));
+    brain.think(state -> Plans.plan(state, two));
+    prepare(AMPLE_MS);
+    round();
+    brain.close();
+    given.assignments.clear();
+    given.assigned("a", "n", 1, 1, 2);
+    given.supervisors.remove("m");
+    Map<ExecutorDetails, WorkerSlot> now = runs(round(), "a");
+    for (int task = 1; task <= 6; task++) {
+      WorkerSlot expected = new WorkerSlot("n", task <= 2 ? 1 : 2);
+      assertEquals(expected, now.get(new ExecutorDetails(task, task)), log.toString());
+    }
+    logged("INFO", "topology a: lost workers start anew");
   }
 
   @Test

@@ -32,6 +32,7 @@ final class TestZooKeeper implements AutoCloseable {
   private final ZooKeeperServer server;
   private final ZooKeeper brain;
   private final Path authFile;
+  private final Path localDir;
 
   TestZooKeeper(Path folder) throws Exception {
     server =
@@ -42,6 +43,7 @@ final class TestZooKeeper implements AutoCloseable {
     brain = new ZooKeeper("127.0.0.1:" + port(), 20_000, event -> {});
     brain.addAuthInfo("digest", CREDENTIALS.getBytes(StandardCharsets.UTF_8));
     authFile = authFile(folder, CREDENTIALS);
+    localDir = folder.resolve("local");
     brain.create("/stormcut", null, ZooDefs.Ids.CREATOR_ALL_ACL, CreateMode.PERSISTENT);
   }
 
@@ -60,9 +62,15 @@ final class TestZooKeeper implements AutoCloseable {
     Map<String, Object> conf = new HashMap<>();
     conf.put("storm.zookeeper.servers", Collections.singletonList("127.0.0.1"));
     conf.put("storm.zookeeper.port", (long) port());
+    conf.put("storm.local.dir", localDir.toString());
     conf.put(ShimConfig.ZOOKEEPER_AUTH_FILE, authFile.toString());
     conf.put(ShimConfig.DEADLINE_MS, (long) deadlineMs);
     return conf;
+  }
+
+  /** Where the shim of that Nimbus keeps what plans have put. */
+  Path appliedFile() {
+    return localDir.resolve("nimbus").resolve("stormcut-applied.json");
   }
 
   void lead(int port) throws Exception {

@@ -71,14 +71,14 @@ class ZooKeeperReaderTest {
 
   @Test
   void planInParts() throws Exception {
-    assertNull(reader.lastPlan());
+    assertNull(reader.lastPlan(64 << 20));
     Plan plan = Plans.plan("f", Plans.topology("a", Plans.worker("n", 1, 1, 2, 3)));
     zookeeper.publish(plan, "aa", 512_000);
-    assertEquals(plan, reader.lastPlan());
-    assertEquals(plan, reader.lastPlan());
+    assertEquals(plan, reader.lastPlan(64 << 20));
+    assertEquals(plan, reader.lastPlan(64 << 20));
     Plan large = large();
     zookeeper.publish(large, "bb", 512_000);
-    assertEquals(large, reader.lastPlan());
+    assertEquals(large, reader.lastPlan(64 << 20));
   }
 
   /** Above one part even when compressed: its reason is noise. */
@@ -97,22 +97,22 @@ class ZooKeeperReaderTest {
     byte[] part = TestZooKeeper.gzip(new byte[] {1, 2, 3});
     String sha256 = Fingerprint.sha256(part);
     zookeeper.publish(Collections.singletonList(part), "aa", part.length, sha256);
-    says("is malformed", Unusable.class, reader::lastPlan);
+    says("is malformed", Unusable.class, () -> reader.lastPlan(64 << 20));
     zookeeper.publish(Collections.singletonList(part), "ab", part.length, "00");
-    says("does not fit its checksum", Unusable.class, reader::lastPlan);
+    says("does not fit its checksum", Unusable.class, () -> reader.lastPlan(64 << 20));
     zookeeper.publish(Collections.singletonList(part), "ac", Integer.MAX_VALUE, sha256);
-    says("impossible size", Unusable.class, reader::lastPlan);
+    says("impossible size", Unusable.class, () -> reader.lastPlan(64 << 20));
     String sized = "\"parts\": 1, \"bytes\": 1, \"sha256\": \"0\"";
     put("/stormcut/plan", "{\"version\": 1, \"id\": \"../x\", " + sized + "}");
-    says("impossible size or id", Unusable.class, reader::lastPlan);
+    says("impossible size or id", Unusable.class, () -> reader.lastPlan(64 << 20));
     put("/stormcut/plan", "{\"version\": 1, \"id\": \"ad\"}");
-    says("lacks its", Unusable.class, reader::lastPlan);
+    says("lacks its", Unusable.class, () -> reader.lastPlan(64 << 20));
     zookeeper.publish(Collections.singletonList(part), "ae", part.length, sha256);
     zookeeper.delete("/stormcut/plan/ae-0");
-    says("lacks a part", Unusable.class, reader::lastPlan);
+    says("lacks a part", Unusable.class, () -> reader.lastPlan(64 << 20));
     byte[] bomb = TestZooKeeper.gzip(new byte[70_000_000]);
     zookeeper.publish(Collections.singletonList(bomb), "af", bomb.length, Fingerprint.sha256(bomb));
-    says("above the size limit", Unusable.class, reader::lastPlan);
+    says("larger than any plan", Unusable.class, () -> reader.lastPlan(64 << 20));
   }
 
   @Test

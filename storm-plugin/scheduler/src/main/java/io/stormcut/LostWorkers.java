@@ -1,0 +1,88 @@
+package io.stormcut;
+
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.storm.scheduler.Cluster;
+import org.apache.storm.scheduler.ExecutorDetails;
+import org.apache.storm.scheduler.TopologyDetails;
+import org.apache.storm.scheduler.WorkerSlot;
+
+/**
+ * Starts anew, each in one slot, the workers that a planned topology has lost, where no plan says
+ * what to do.
+ *
+ * <p>Storm's default scheduler would spread all of the topology over as many workers as it may use.
+ */
+final class LostWorkers {
+  private LostWorkers() {}
+
+  /**
+   * Assign the executors of lost workers.
+   *
+   * @param applied where a plan has put the topology
+   * @return where it is now, or null if that is not known or there are too few slots: then nothing
+   *     was assigned
+   */
+  static Placement restart(TopologyDetails topology, Placement applied, Cluster cluster) {
+    Placement running = Placement.running(topology.getId(), cluster);
+    // Nothing runs: it was perhaps rebalanced, to other numbers of workers.
+    if (running.slots().isEmpty() || !isRest(running, applied)) {
+      return null;
+    }
+    Map<WorkerSlot, Set<ExecutorDetails>> lost = new HashMap<>(applied.workers());
+    lost.keySet().removeAll(running.slots());
+    Set<ExecutorDetails> executors = new HashSet<>();
+    lost.values().forEach(executors::addAll);
+    if (!executors.equals(new HashSet<>(cluster.getUnassignedExecutors(topology)))) {
+      return null;
+    }
+    Map<WorkerSlot, Set<ExecutorDetails>> placed = inFreeSlots(lost, cluster);
+    if (placed == null) {
+      return null;
+    }
+    placed.forEach((slot, of) -> cluster.assign(slot, topology.getId(), new ArrayList<>(of)));
+    return Placement.running(topology.getId(), cluster);
+  }
+
+  private static boolean isRest(Placement running, Placement applied) {
+    return running.slots().stream().allMatch(slot -> running.sameWorker(applied, slot));
+  }
+
+  /** Each worker where it was, if that slot is free, else on the node with most free slots. */
+  private static Map<WorkerSlot, Set<ExecutorDetails>> inFreeSlots(
+      Map<WorkerSlot, Set<ExecutorDetails>> lost, Cluster cluster) {
+    Set<WorkerSlot> free = new HashSet<>(cluster.getAvailableSlots());
+    Map<WorkerSlot, Set<ExecutorDetails>> placed = new HashMap<>();
+    List<Set<ExecutorDetails>> elsewhere = new ArrayList<>();
+    lost.forEach(
+        (slot, executors) -> {
+          if (free.remove(slot)) {
+            placed.put(slot, executors);
+          } else {
+            elsewhere.add(executors);
+          }
+        });
+    for (Set<ExecutorDetails> executors : elsewhere) {
+      WorkerSlot best = free.stream().min(onTheEmptiest(free)).orElse(null);
+      if (best == null) {
+        return null;
+      }
+      free.remove(best);
+      placed.put(best, executors);
+    }
+    return placed;
+  }
+
+  private static Comparator<WorkerSlot> onTheEmptiest(Set<WorkerSlot> free) {
+    Map<String, Integer> on = new HashMap<>();
+    free.forEach(slot -> on.merge(slot.getNodeId(), 1, Integer::sum));
+    return Comparator.comparingInt((WorkerSlot slot) -> -on.get(slot.getNodeId()))
+        .thenComparing(WorkerSlot::getNodeId)
+        .thenComparingInt(WorkerSlot::getPort);
+  }
+}
