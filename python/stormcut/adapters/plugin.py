@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +29,10 @@ KEYS: dict[str, object] = {
 _BEGIN = "# begin stormcut: `stormcut plugin remove` takes these lines out\n"
 _END = "# end stormcut\n"
 _BLOCK = re.compile(f"{re.escape(_BEGIN)}.*?{re.escape(_END)}", re.DOTALL)
+
+#: Keys by which Storm does not start without the jar of the scheduler, or of the hook.
+_NEEDS_SCHEDULER = ("storm.scheduler",)
+_NEEDS_HOOK = ("topology.auto.task.hooks", "topology.multilang.serializer")
 
 _AUTH_KEY = "stormcut.zookeeper.auth.file"
 
@@ -56,12 +62,13 @@ def check(storm_home: Path, auth_file: str | None) -> None:
     Raises
     ------
     InvalidInput
-        It is no Storm home, or its storm.yaml sets one of the keys to something else.
+        It is no Storm home, or its storm.yaml sets one of the keys outside the marked block or is
+        of a form that the block cannot follow.
     """
     config = _storm_yaml(storm_home)
     text = _read(config)
     if auth_file is not None:
-        _check_free(_BLOCK.sub("", text), config)
+        _added(text, auth_file, config)
 
 
 def install(storm_home: Path, jars: PluginJars, auth_file: str | None) -> None:
@@ -86,8 +93,26 @@ def install(storm_home: Path, jars: PluginJars, auth_file: str | None) -> None:
         # Keys last: a Nimbus that is told to load a scheduler without a jar does not start.
         _put(jars.scheduler, storm_home / "extlib-daemon", _SCHEDULER)
         config = _storm_yaml(storm_home)
-        without = _BLOCK.sub("", _read(config))
-        _write(config, _with_block(without, {**KEYS, _AUTH_KEY: auth_file}))
+        _write(config, _added(_read(config), auth_file, config))
+
+
+def check_removal(storm_home: Path, hook: bool) -> None:
+    """Refuse what `remove` would refuse; nothing is written.
+
+    Raises
+    ------
+    InvalidInput
+        It is no Storm home, or its storm.yaml names what would be gone outside the marked block:
+        Nimbus would not start.
+    """
+    config = _storm_yaml(storm_home)
+    present = _keys(_BLOCK.sub("", _read(config)), config)
+    needed = [*_NEEDS_SCHEDULER, *(_NEEDS_HOOK if hook else ())]
+    if still := [key for key in needed if "io.stormcut." in str(present.get(key))]:
+        raise InvalidInput(
+            f"still sets {', '.join(still)} outside the marked block: take that out first",
+            str(config),
+        )
 
 
 def remove(storm_home: Path, hook: bool) -> Removed:
@@ -102,8 +127,9 @@ def remove(storm_home: Path, hook: bool) -> Removed:
     Raises
     ------
     InvalidInput
-        It is no Storm home, or something cannot be written.
+        As `check_removal`, or something cannot be written.
     """
+    check_removal(storm_home, hook)
     config = _storm_yaml(storm_home)
     text = _read(config)
     taken = []
@@ -125,21 +151,43 @@ def remove(storm_home: Path, hook: bool) -> Removed:
 
 def _storm_yaml(storm_home: Path) -> Path:
     config = storm_home / "conf" / "storm.yaml"
-    if not config.is_file():
+    try:
+        found = config.is_file()
+    except OSError as error:
+        raise InvalidInput(f"cannot be read: {error.strerror}", str(config)) from error
+    if not found:
         raise InvalidInput("holds no conf/storm.yaml, so it is no Storm home", str(storm_home))
     return config
 
 
 def _read(config: Path) -> str:
     try:
-        return config.read_text(encoding="utf-8")
+        # Ends of lines stay as they are.
+        with config.open(encoding="utf-8", newline="") as file:
+            return file.read()
     except OSError as error:
         raise InvalidInput(f"cannot be read: {error.strerror}", str(config)) from error
     except UnicodeDecodeError as error:
         raise InvalidInput(f"is not UTF-8 at byte {error.start}", str(config)) from error
 
 
-def _check_free(text: str, config: Path) -> None:
+def _added(text: str, auth_file: str, config: Path) -> str:
+    """Return storm.yaml with the block, or refuse if Storm could not read that as meant."""
+    without, keys = _BLOCK.sub("", text), {**KEYS, _AUTH_KEY: auth_file}
+    present = _keys(without, config)
+    if taken := clashes(present):
+        raise InvalidInput(f"sets {', '.join(taken)} already: take that out first", str(config))
+    # A last line without its end would run into the block, and could not be told apart later.
+    break_ = "" if without.endswith("\n") or not without else "\n"
+    added = f"{without}{break_}{_BEGIN}{yaml.safe_dump(keys, sort_keys=False)}{_END}"
+    with suppress(yaml.YAMLError):
+        if yaml.safe_load(added) == {**present, **keys}:
+            return added
+    what = "lines can only be added to KEY: VALUE lines that begin in the first column"
+    raise InvalidInput(f"{what}: mend it first", str(config))
+
+
+def _keys(text: str, config: Path) -> dict[str, object]:
     try:
         present = yaml.safe_load(text) or {}
     except yaml.YAMLError as error:
@@ -148,21 +196,21 @@ def _check_free(text: str, config: Path) -> None:
         raise InvalidInput(f"is not YAML{place}: mend it first", str(config)) from error
     if not isinstance(present, dict):
         raise InvalidInput("holds no KEY: VALUE lines: mend it first", str(config))
-    if taken := clashes(present):
-        raise InvalidInput(f"sets {', '.join(taken)} already: take that out first", str(config))
-
-
-def _with_block(text: str, keys: dict[str, object]) -> str:
-    # A last line without its end would run into the block, and could not be told apart later.
-    break_ = "" if text.endswith("\n") or not text else "\n"
-    return f"{text}{break_}{_BEGIN}{yaml.safe_dump(keys, sort_keys=False)}{_END}"
+    return present
 
 
 def _write(config: Path, text: str) -> None:
-    # In place: the file keeps its owner and mode.
+    """Replace storm.yaml, or what it is a link to, as a whole; owner and mode stay."""
+    place = config.resolve()
+    new = place.with_name(f".{place.name}.stormcut")
     try:
-        config.write_text(text, encoding="utf-8")
+        new.write_text(text, encoding="utf-8", newline="")
+        shutil.copystat(place, new)
+        owner = place.stat()
+        os.chown(new, owner.st_uid, owner.st_gid)
+        new.replace(place)
     except OSError as error:
+        new.unlink(missing_ok=True)
         raise InvalidInput(f"cannot be written: {error.strerror}", str(config)) from error
 
 
@@ -171,8 +219,12 @@ def _put(jar: Path, folder: Path, pattern: str) -> None:
     # Beside its place first: a JVM may have a jar of this name open. Not a name in `folder/*.jar`.
     new = place.with_suffix(".new")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        if not folder.exists():
+            folder.mkdir(parents=True)
+            folder.chmod(0o755)
         shutil.copy(jar, new)
+        # Storm's user need not be the one who built it, with whatever mask.
+        new.chmod(0o644)
         new.replace(place)
         for old in folder.glob(pattern):
             if old != place:

@@ -100,17 +100,17 @@ def last_move(entries: Iterable[Mapping[str, Any]], topology: str) -> tuple[str,
     InvalidInput
         No plan in the history has moved it.
     """
-    known = False
+    newest = ""
     for entry in entries:
         for line in entry["topologies"]:
             if topology not in (line["topology"], line["topology"].rsplit("-", 2)[0]):
                 continue
-            known = True
-            if line.get("former"):
-                return line["topology"], former_workers(line["former"], "history")
+            newest = newest or line["topology"]
+            if line["topology"] == newest and line.get("former"):
+                return newest, former_workers(line["former"], "history")
     what = (
         "no plan has moved it while it ran: there is nothing to undo"
-        if known
+        if newest
         else "no plan names a topology of this id or name; `stormcut history` shows all"
     )
     raise InvalidInput(what, topology)

@@ -72,7 +72,6 @@ class Brain:
         self._described: Described | None = None
         self._moves = False
         self._asked = threading.Condition()
-        self.plans_served = 0
 
     @property
     def last_plan(self) -> Plan | None:
@@ -87,6 +86,9 @@ class Brain:
         with self._deciding:
             self._answer = None
             self._last = self._store.last_plan() or self._last
+        with self._asked:
+            # Of the time when this brain led before.
+            self._described, self._moves = None, False
 
     def plan(self, state: ClusterState) -> Plan:
         """Return the plan for a state.
@@ -101,7 +103,6 @@ class Brain:
             known = dict(self._source.profiles()), dict(self._source.former())
             if self._answer is None or not self._answer.answers(state, *known):
                 self._answer = _Answer(state, *known, self._decided(state, *known))
-            self.plans_served += 1
             plan = self._answer.plan
         with self._asked:
             self._described = Described(state, moment)
@@ -120,15 +121,15 @@ class Brain:
         InvalidInput
             It has described none since this brain began.
         """
-        if self._described is None:
-            raise InvalidInput(
-                "Nimbus has not asked this brain yet; it asks every 10 s as soon as a topology "
-                "runs, if it has the plugin (its log says why not)"
-            )
         with self._asked:
             last = self._described
-            if self._moves:
+            if last is not None and self._moves:
                 self._asked.wait_for(lambda: self._described is not last, SETTLE_SECONDS)
+            if self._described is None:
+                raise InvalidInput(
+                    "Nimbus has not asked this brain yet; it asks every 10 s as soon as a topology "
+                    "runs, if it has the plugin (its log says why not)"
+                )
             return self._described
 
     def preview(

@@ -336,7 +336,8 @@ class _Round:
                 refused = error
                 continue
             notes = "".join(f" ({note})" for note in solution.notes)
-            return narrowed.workers(gathered(narrowed, solution.placement)), notes
+            keep = options.get(WORKERS) == "keep"
+            return narrowed.workers(gathered(narrowed, solution.placement, keep)), notes
         raise refused or Infeasible("no node has a free slot", "slots")
 
     def _decision(self, topology: RunningTopology) -> Decision:

@@ -12,6 +12,8 @@ from stormcut.model.placement import Placement
 from stormcut.objective.cut import executor_nodes
 from stormcut.objective.verify import violations
 
+NONE_FREE = -1
+
 Ints = npt.NDArray[np.int64]
 
 #: Components that only listen: every task sends them a little, so that a node of their own relieves
@@ -19,7 +21,7 @@ Ints = npt.NDArray[np.int64]
 BOOKKEEPERS = ("__metrics", "__eventlogger")
 
 
-def gathered(at: Situation, placement: Placement) -> Placement:
+def gathered(at: Situation, placement: Placement, keep_workers: bool = False) -> Placement:
     """Return a placement whose bookkeepers share a node with others, where limits allow it.
 
     Parameters
@@ -28,6 +30,8 @@ def gathered(at: Situation, placement: Placement) -> Placement:
         Of one topology.
     placement : Placement
         Feasible, with every executor in a slot.
+    keep_workers : bool
+        A bookkeeper that had a worker of its own has one on the other node, too, if a slot is free.
     """
     own = _bookkeepers(at)
     nodes, slots = executor_nodes(at.problem, placement), placement.slots.copy()
@@ -37,11 +41,20 @@ def gathered(at: Situation, placement: Placement) -> Placement:
             continue
         for node in _by_traffic(at, nodes, executor, used):
             tried = slots.copy()
-            tried[executor] = placement.slots[nodes == node].min()
+            shared = int(placement.slots[nodes == node].min())
+            tried[executor] = _free_slot(at, slots, node) if keep_workers else shared
+            if tried[executor] == NONE_FREE:
+                tried[executor] = shared
             if not violations(at.problem, Placement(tried)):
                 slots = tried
                 break
     return replace(placement, slots=slots)
+
+
+def _free_slot(at: Situation, slots: Ints, node: int) -> int:
+    on_node = np.flatnonzero(at.problem.slot_node == node)
+    free = np.setdiff1d(on_node, slots)
+    return int(free[0]) if len(free) else NONE_FREE
 
 
 def _bookkeepers(at: Situation) -> list[int]:

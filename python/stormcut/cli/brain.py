@@ -133,8 +133,9 @@ class _Evidence:
         self._former: Mapping[str, tuple[Worker, ...]] = {}
 
     def refresh(self) -> None:
-        self._profiles = self._nodes.read_profiles()
+        # Orders first: one that is gone was followed by a new profile before.
         self._former = read_former(self._nodes)
+        self._profiles = self._nodes.read_profiles()
 
     def profiles(self) -> Mapping[str, Profile]:
         return self._profiles

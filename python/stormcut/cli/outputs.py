@@ -29,6 +29,8 @@ class OutputFile(click.Path):
             check_writable(path.parent)
         except InvalidInput as error:
             self.fail(str(error), param, ctx)
+        except OSError as error:
+            self.fail(f"{path}: {error.strerror}", param, ctx)
         return path
 
 
@@ -56,7 +58,11 @@ def check_folder(folder: Path) -> None:
     InvalidInput
         Names the folder that is in the way.
     """
-    check_writable(next(each for each in (folder, *folder.absolute().parents) if each.exists()))
+    try:
+        there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+    except OSError as error:
+        raise InvalidInput(f"cannot be reached: {error.strerror}", str(folder)) from error
+    check_writable(there)
 
 
 def check_writable(folder: Path) -> None:

@@ -74,7 +74,8 @@ def remove(storm_homes: tuple[Path, ...], hook: bool) -> None:
     """Take the scheduler and the keys out of STORM_HOMES; then restart Nimbus.
 
     The hook's jar stays unless --hook is given: topologies submitted while the keys were there
-    carry the hook, and their workers do not start without its jar.
+    carry the hook, and their workers do not start without its jar. All folders are checked before
+    the first is written to.
 
     \b
     Example:
@@ -83,8 +84,11 @@ def remove(storm_homes: tuple[Path, ...], hook: bool) -> None:
     """
     from stormcut.adapters import plugin
 
-    removed = {home: plugin.remove(home, hook) for home in storm_homes}
-    for home, each in removed.items():
+    for home in storm_homes:
+        plugin.check_removal(home, hook)
+    removed = {}
+    for home in storm_homes:
+        each = removed[home] = plugin.remove(home, hook)
         click.echo(f"{home}: removed {', '.join(each.taken) or 'nothing'}")
         for jar in each.left:
             click.echo(f"{home}: {jar} stays for topologies that were submitted with the hook")

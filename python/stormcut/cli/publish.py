@@ -54,8 +54,9 @@ def publish(
 def _publish(nodes: StormcutNodes, profile: Profile, yes: bool, as_json: bool) -> None:
     def act() -> None:
         nodes.secure()
-        delete_former(nodes, profile.topology)
         nodes.write_profile(profile)
+        # Last: until then it stays where it was ordered to.
+        delete_former(nodes, profile.topology)
 
     done = (
         f"published the profile of {profile.topology}: {len(profile.executors)} executors, "

@@ -198,8 +198,10 @@ def _paused(nimbus: Nimbus) -> Iterator[None]:
     Workers stay, and so does the placement.
     """
     nimbus.deactivate(TOPOLOGY)
-    yield
-    nimbus.activate(TOPOLOGY)
+    try:
+        yield
+    finally:
+        nimbus.activate(TOPOLOGY)
 
 
 def _placed(info: TopologyInfo) -> tuple[PlacedExecutor, ...]:

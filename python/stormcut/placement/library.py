@@ -8,6 +8,7 @@ seen here, and nothing is copied or owned there.
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import os
 from collections.abc import Callable
 from functools import cache
@@ -22,6 +23,9 @@ from stormcut.model.errors import StormcutError
 
 #: Types of scalar arguments and results.
 INT, FLOAT, BOOL = ctypes.c_int64, ctypes.c_double, ctypes.c_bool
+
+#: What a library in a checkout was compiled from; a wheel has none.
+STAMP = Path(__file__).parent / "_library.sha256"
 
 
 class Array:
@@ -111,13 +115,27 @@ def load() -> ctypes.CDLL:
     Raises
     ------
     StormcutError
-        It was never compiled.
+        It was never compiled, or from other sources than these.
     """
     if checked := os.environ.get("STORMCUT_LIBRARY"):
         return ctypes.CDLL(checked)
     folder = Path(__file__).parent
+    if STAMP.is_file() and STAMP.read_text() != _sources_sha256():
+        raise StormcutError("the compiled library is not of today's sources: run scripts/setup")
     for suffix in EXTENSION_SUFFIXES:
         path = folder / f"_library{suffix}"
         if path.exists():
             return ctypes.CDLL(str(path))
     raise StormcutError(f"no compiled library in {folder}: run scripts/setup, or install the wheel")
+
+
+def stamp() -> None:
+    """Note the sources that were just compiled in a checkout; `load` refuses them once changed."""
+    STAMP.write_text(_sources_sha256())
+
+
+def _sources_sha256() -> str:
+    folder, digest = Path(__file__).parent, hashlib.sha256()
+    for source in sorted([*folder.rglob("*.cpp"), *folder.rglob("*.h")]):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()

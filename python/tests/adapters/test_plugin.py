@@ -1,10 +1,11 @@
+import os
 from pathlib import Path
 
 import pytest
 import yaml
 
 from stormcut.adapters import plugin
-from stormcut.adapters.home import PluginJars
+from stormcut.adapters.home import PluginJars, checkout
 from stormcut.model.errors import InvalidInput
 
 OWN = "# ours\nnimbus.seeds: [one]\n\nui.port: 8080  # taken\n"
@@ -129,3 +130,63 @@ def test_a_folder_that_is_no_storm_home_is_refused(tmp_path: Path, jars: PluginJ
         plugin.install(tmp_path, jars, None)
     with pytest.raises(InvalidInput, match="no Storm home"):
         plugin.remove(tmp_path, hook=True)
+
+
+@pytest.mark.parametrize(
+    "text", [' storm.zookeeper.servers: ["a"]\n', "{}\n", "{a: 1}\n", "a: 1\n...\n"]
+)
+def test_a_storm_yaml_that_the_keys_cannot_follow_stays_as_it_is(
+    storm: Path, jars: PluginJars, text: str
+) -> None:
+    """Nimbus would not start from what came out."""
+    (storm / "conf" / "storm.yaml").write_text(text)
+    with pytest.raises(InvalidInput, match="begin in the first column"):
+        plugin.install(storm, jars, "/etc/stormcut.auth")
+    assert config(storm) == text
+    assert jars_in(storm) == set()
+
+
+@pytest.mark.parametrize("spoil", ["# begin stormcut", "# end stormcut"])
+def test_the_jar_stays_while_keys_without_marks_name_it(
+    storm: Path, jars: PluginJars, spoil: str
+) -> None:
+    plugin.install(storm, jars, "/etc/stormcut.auth")
+    text = config(storm).replace(spoil, "# ours")
+    (storm / "conf" / "storm.yaml").write_text(text)
+    with pytest.raises(InvalidInput, match=r"still sets storm\.scheduler outside the marked block"):
+        plugin.remove(storm, hook=False)
+    with pytest.raises(InvalidInput, match=r"topology\.auto\.task\.hooks"):
+        plugin.remove(storm, hook=True)
+    assert config(storm) == text
+    assert len(jars_in(storm)) == 2
+
+
+def test_ends_of_lines_and_links_stay(storm: Path, jars: PluginJars) -> None:
+    place = storm / "storm.yaml"
+    (storm / "conf" / "storm.yaml").rename(place)
+    place.write_bytes(b"a: 1\r\nb: 2\r\n")
+    (storm / "conf" / "storm.yaml").symlink_to(place)
+    plugin.install(storm, jars, "/etc/stormcut.auth")
+    assert place.read_bytes().startswith(b"a: 1\r\nb: 2\r\n#")
+    assert [each.name for each in storm.iterdir() if each.is_file()] == ["storm.yaml"]
+    plugin.remove(storm, hook=True)
+    assert place.read_bytes() == b"a: 1\r\nb: 2\r\n"
+    assert (storm / "conf" / "storm.yaml").is_symlink()
+
+
+def test_storm_s_user_can_read_the_jars(storm: Path, jars: PluginJars) -> None:
+    jars.hook.chmod(0o600)
+    before = os.umask(0o077)
+    try:
+        plugin.install(storm, jars, None)
+    finally:
+        os.umask(before)
+    assert (storm / "extlib").stat().st_mode & 0o777 == 0o755
+    assert (storm / "extlib" / jars.hook.name).stat().st_mode & 0o777 == 0o644
+
+
+def test_the_page_has_the_keys_to_set_by_hand() -> None:
+    page = ((checkout() or Path()) / "docs" / "protocol.md").read_text(encoding="utf-8")
+    (block,) = [part for part in page.split("```yaml\n") if part.startswith("storm.scheduler")]
+    keys = yaml.safe_load(block.partition("```")[0])
+    assert keys == {**plugin.KEYS, "stormcut.zookeeper.auth.file": "/etc/stormcut.auth"}

@@ -70,7 +70,9 @@ def test_any_placement_stays_allowed_and_only_lonely_consumers_move(data):
     seats = [slot for slot in range(22) if slot % 2 == 0 for _ in range(most)]
     slots = data.draw(st.permutations(seats))[: len(load.tasks)]
     placement = Placement(np.array(slots))
-    result = gathered(at, placement)
+    keep_workers = data.draw(st.booleans())
+    result = gathered(at, placement, keep_workers)
+    assert not keep_workers or len({*result.slots}) == len({*placement.slots})
     assert not violations(at.problem, result)
     own = load.tasks.index(task)
     before, after = (executor_nodes(at.problem, each) for each in (placement, result))

@@ -72,6 +72,14 @@ def test_one_unusable_folder_keeps_all_as_they_are(stormcut, storms, auth_file):
     assert untouched(storms[:1])
 
 
+def test_one_unusable_folder_keeps_all_installed(stormcut, storms, auth_file):
+    assert stormcut("plugin", "install", *storms, "--auth-file", auth_file)[0] == 0
+    (storms[1] / "conf" / "storm.yaml").unlink()
+    code, out, err = stormcut("plugin", "remove", *storms)
+    assert (code, out, err.count("\n")) == (2, "", 1), err
+    assert list(storms[0].glob("extlib-daemon/*.jar"))
+
+
 def test_in_and_out_says_what_to_restart_and_what_stays(stormcut, storms, auth_file, monkeypatch):
     monkeypatch.chdir(auth_file.parent)
     code, out, _ = stormcut("plugin", "install", storms[0], "--auth-file", auth_file.name)
