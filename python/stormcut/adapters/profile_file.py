@@ -86,7 +86,7 @@ def parse_profile(text: str | bytes, where: str) -> Profile:
     """
     try:
         document = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidInput(f"is not JSON: {error}", where) from error
     reader = _Reader(where)
     reader.keys(document, _PROFILE_KEYS, "")

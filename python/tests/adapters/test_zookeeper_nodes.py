@@ -139,7 +139,9 @@ class TestNodes:
         assert not nodes.delete_profile("t-1")
         assert nodes.read_profiles() == {}
 
-    @pytest.mark.parametrize("content", [b'{"format": "other"}', b"[" * 200_000])
+    @pytest.mark.parametrize(
+        "content", [b'{"format": "other"}', b"[" * 200_000], ids=["other", "deep"]
+    )
     def test_an_unusable_profile_is_logged_once_and_left_out(self, nodes, caplog, content):
         write_blob(nodes.client, nodes.path("profiles/bad"), content)
         nodes.write_profile(profile_of(topology("good")))
@@ -155,6 +157,7 @@ class TestNodes:
             b'{"version": 1, "id": "a", "parts": 1000000000, "bytes": 1, "sha256": ""}',
             b'{"version": 1, "id": 7, "parts": 1, "bytes": 1, "sha256": ""}',
         ],
+        ids=["deep", "a path", "many parts", "a number"],
     )
     def test_poisoned_nodes_are_named_once_and_the_others_used(self, nodes, caplog, meta):
         nodes.client.create(nodes.path("profiles/bad"), meta, makepath=True)
@@ -170,8 +173,9 @@ class TestNodes:
 
     def test_nodes_of_others_are_named_once_and_the_others_used(self, nodes, caplog):
         others = [make_digest_acl("other", "secret", all=True)]
-        for path in ("profiles/bad", "former/bad"):
-            nodes.client.create(nodes.path(path), b"", makepath=True, acl=others)
+        for kind in ("profiles", "former"):
+            nodes.client.ensure_path(nodes.path(kind))
+            nodes.client.create(nodes.path(f"{kind}/bad"), b"", acl=others)
         nodes.write_profile(profile_of(topology("good")))
         for _ in range(3):
             assert set(nodes.read_profiles()) == {"good"}

@@ -155,7 +155,26 @@ def test_a_worker_on_a_slot_that_is_not_offered_now_is_left_alone():
     running = dealt(topology("t"), [Slot("gone", 6700), Slot("n0", 6700)])
     state = ClusterState(supervisors(2), (running,))
     (declined,) = decide(state, {"t": profile_of(running)}, None, DEFAULT).declined
-    assert "no supervisor offers" in declined.reason
+    assert declined.reason == "a supervisor is away, its workers run on; left alone"
+
+
+@pytest.mark.parametrize("measured", [False, True])
+def test_what_a_plan_put_stays_in_the_plan_while_a_supervisor_is_away(measured):
+    """And is as planned when it is back: nobody has declined it meanwhile."""
+    new = ClusterState(supervisors(3), (topology("t", (20, 20)),))
+    plan = plan_of(new, decide(new, {}, None, DEFAULT))
+    whole = applied(new, plan.topologies)
+    profiles = {"t": profile_of(whole.topologies[0])} if measured else {}
+    used = {worker.slot.node for worker in plan.topologies[0].workers}
+    away = replace(whole, supervisors=tuple(s for s in whole.supervisors if s.id not in used))
+    for _ in range(2):
+        decisions = decide(away, profiles, plan, DEFAULT)
+        (decision,) = decisions.decided
+        assert decision.part.workers == plan.topologies[0].workers
+        assert "a supervisor is away" in decision.part.reason
+        plan = plan_of(away, decisions)
+    back = decide(whole, {}, plan, DEFAULT).decided
+    assert [decision.part.workers for decision in back] == [plan.topologies[0].workers]
 
 
 def test_another_topologys_load_and_executors_are_not_there_twice():
