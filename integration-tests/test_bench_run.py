@@ -15,7 +15,7 @@ from stage import DEFAULT_SIGNAL
 from stormcut.adapters.docker_cluster.engine import containers_of, engine, networks_of
 from stormcut.adapters.waiting import wait_until
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(3600)]
 
 NAME = f"bench-{os.getpid()}"
 #: By bytes it may send more tuples than even.
@@ -61,7 +61,7 @@ def test_a_bench_goes_on_where_it_was_interrupted(storm_image: str, tmp_path: Pa
             lambda: lines(results / "cells.jsonl") or first.poll() is not None, 600, "one cell"
         )
         first.send_signal(signal.SIGINT)
-        said, _ = first.communicate(timeout=120)
+        said, _ = first.communicate(timeout=600)
     finally:
         first.kill()
     assert first.returncode == 130, said
@@ -71,7 +71,7 @@ def test_a_bench_goes_on_where_it_was_interrupted(storm_image: str, tmp_path: Pa
 
     second = bench(tmp_path)
     try:
-        said, _ = second.communicate(timeout=600)
+        said, _ = second.communicate(timeout=1800)
     finally:
         second.kill()
     assert second.returncode == 0, said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import uuid
 from collections.abc import Mapping
@@ -27,6 +28,10 @@ PREVIEW_VERSION = 1
 
 #: Nimbus describes the cluster every 10 s (``nimbus.monitor.freq.secs``).
 SETTLE_SECONDS = 15.0
+
+#: For so long a plan that Nimbus has not made so is offered again: what runs instead has just begun
+#: and is cheap to restart.
+LATE_SECONDS = 60.0
 
 #: Where topologies shall run again as they did before a plan.
 Former = Mapping[str, tuple[Worker, ...]]
@@ -148,7 +153,9 @@ class Brain:
         described, last = self.described(), self._last
         profiles = _with(self._source.profiles(), topology, profile)
         formers = _with(self._source.former(), topology, former)
-        decisions = decide(described.state, profiles, last, self._settings, formers)
+        decisions = decide(
+            described.state, profiles, last, self._settings, formers, _is_recent(last)
+        )
         return {
             "version": PREVIEW_VERSION,
             "described_ms": described.moment_ms,
@@ -160,7 +167,9 @@ class Brain:
         self, state: ClusterState, profiles: Mapping[str, Profile], former: Former
     ) -> Plan:
         began = datetime.now(UTC)
-        decisions = decide(state, profiles, self._last, self._settings, former)
+        decisions = decide(
+            state, profiles, self._last, self._settings, former, _is_recent(self._last)
+        )
         plan = _plan(state, decisions, began)
         answer = self._answer
         known = answer is None or answer.answers(answer.state, profiles, former)
@@ -200,6 +209,11 @@ def _moves(plan: Plan, state: ClusterState) -> bool:
     """Return whether a plan has something run elsewhere than it does."""
     present = {topology.id: tuple(sorted(topology.assignment)) for topology in state.topologies}
     return any(part.workers != present[part.topology] for part in plan.topologies)
+
+
+def _is_recent(plan: Plan | None) -> bool:
+    age_ms = _milliseconds(datetime.now(UTC)) - plan.created_ms if plan else math.inf
+    return age_ms < 1000 * LATE_SECONDS
 
 
 def _milliseconds(moment: datetime) -> int:

@@ -99,6 +99,7 @@ def decide(
     last_plan: Plan | None,
     settings: Settings,
     former: Mapping[str, tuple[Worker, ...]] = MappingProxyType({}),
+    is_recent: bool = False,
 ) -> Decisions:
     """Return where every topology's executors shall run.
 
@@ -112,8 +113,11 @@ def decide(
     former : mapping of str to tuple of Worker
         By topology id: where it ran before and shall run again, whatever is better, as long as
         that is possible.
+    is_recent : bool
+        The last plan is so young that what runs otherwise has hardly begun: the plan came too late
+        for Nimbus's deadline, and is offered again.
     """
-    return _Round(state, profiles, last_plan, settings, former).settle()
+    return _Round(state, profiles, last_plan, settings, former, is_recent).settle()
 
 
 class _Round:
@@ -126,8 +130,10 @@ class _Round:
         last_plan: Plan | None,
         settings: Settings,
         former: Mapping[str, tuple[Worker, ...]],
+        is_recent: bool,
     ) -> None:
         self._state = state
+        self._is_recent = is_recent
         self._settings = settings
         self._former = former
         self._topologies = sorted(
@@ -285,11 +291,25 @@ class _Round:
         if earlier and earlier.workers:
             planned = earlier.workers
         if planned != present:
-            return _Outcome(None, KEPT, f"runs already, nothing measured{note}")
+            nothing = _Outcome(None, KEPT, f"runs already, nothing measured{note}")
+            return self._late(topology) or nothing
         algorithm = self._algorithm_of(self._loads[topology.id], present)
         return _Outcome(
             present, KEPT, f"kept: as planned before, nothing measured{note}", algorithm
         )
+
+    def _late(self, topology: RunningTopology) -> _Outcome | None:
+        """Return the last plan again if it came too late for Nimbus, and nothing is in its way."""
+        last = self._planned.get(topology.id)
+        if last is None or not self._is_recent:
+            return None
+        tasks = sorted(task for worker in last.workers for task in worker.executors)
+        slots = {worker.slot for worker in last.workers}
+        if tasks != sorted(e.start_task for e in topology.executors):
+            return None
+        if not slots <= self._state.slots - self._taken(topology):
+            return None
+        return _Outcome(last.workers, "declared", "as planned, too late at first", last.algorithm)
 
     def _outlived(self, topology: RunningTopology, present: tuple[Worker, ...]) -> _Outcome:
         """Leave alone what runs on while its supervisor is away: Storm does, too.

@@ -177,6 +177,23 @@ def test_what_a_plan_put_stays_in_the_plan_while_a_supervisor_is_away(measured):
     assert [decision.part.workers for decision in back] == [plan.topologies[0].workers]
 
 
+def test_a_plan_that_came_too_late_is_offered_again_for_a_while():
+    new = ClusterState(supervisors(3), (topology("t", (20, 20)),))
+    plan = plan_of(new, decide(new, {}, None, DEFAULT))
+    elsewhere = [Slot("n1", 6702), Slot("n2", 6702)]
+    stormed = ClusterState(supervisors(3), (dealt(topology("t", (20, 20)), elsewhere),))
+    (decision,) = decide(stormed, {}, plan, DEFAULT, is_recent=True).decided
+    assert decision.part.workers == plan.topologies[0].workers
+    assert decision.part.reason.startswith("as planned, too late at first: ")
+    (declined,) = decide(stormed, {}, plan, DEFAULT).declined
+    assert declined.reason == "runs already, nothing measured"
+    # Not onto what another topology has taken meanwhile.
+    (first, *_) = plan.topologies[0].workers
+    other = dealt(topology("a", (1,), acker=False), [first.slot])
+    taken = replace(stormed, topologies=(other, *stormed.topologies))
+    assert decide(taken, {}, plan, DEFAULT, is_recent=True).decided == ()
+
+
 def test_another_topologys_load_and_executors_are_not_there_twice():
     first = dealt(topology("a", (4,), acker=False), slots(1))
     new = topology("b", (2, 2), acker=False)

@@ -271,7 +271,9 @@ class TestOneBrain:
         await_true(lambda: leader_address(brains.nodes) is not None)
         assert "the leader node is gone; published again" in process.log()
 
-    @pytest.mark.parametrize("content", [b'{"version": 1, "id": "x", "host": "x", "port": 1}', b"?"])
+    @pytest.mark.parametrize(
+        "content", [b'{"version": 1, "id": "x", "host": "x", "port": 1}', b"?"]
+    )
     def test_a_leader_node_that_another_wrote_is_taken_back(self, brains, content):
         process = brains.start()
         brains.await_leader()
