@@ -139,14 +139,24 @@ def remove(storm_home: Path, hook: bool) -> Removed:
         taken.append("the keys in conf/storm.yaml")
     schedulers = sorted((storm_home / "extlib-daemon").glob(_SCHEDULER))
     hooks = sorted((storm_home / "extlib").glob(_HOOK))
-    for jar in (*schedulers, *(hooks if hook else ())):
+    for jar in (*schedulers, *(hooks if hook else ()), *_applied(text, storm_home, config)):
         try:
             jar.unlink()
         except OSError as error:
             raise InvalidInput(f"cannot be removed: {error.strerror}", str(jar)) from error
-        taken.append(str(jar.relative_to(storm_home)))
+        inside = jar.is_relative_to(storm_home)
+        taken.append(str(jar.relative_to(storm_home) if inside else jar))
     left = () if hook else tuple(str(jar.relative_to(storm_home)) for jar in hooks)
     return Removed(tuple(taken), left, bool(schedulers) or has_keys)
+
+
+def _applied(text: str, storm_home: Path, config: Path) -> list[Path]:
+    """Return the file in which the scheduler keeps what plans have put, if it is there."""
+    local = Path(str(_keys(text, config).get("storm.local.dir") or "storm-local"))
+    file = storm_home / local / "nimbus" / "stormcut-applied.json"
+    with suppress(OSError):  # a folder that only Storm's user may look into
+        return [file] if file.is_file() else []
+    return []
 
 
 def _storm_yaml(storm_home: Path) -> Path:

@@ -95,7 +95,8 @@ def remove(storm_homes: tuple[Path, ...], hook: bool) -> None:
     if any(each.nimbus for each in removed.values()):
         click.echo(
             f"Now {_restart(storm_homes)}: until then stormcut's scheduler goes on."
-            " Running topologies stay where they are."
+            " Running topologies stay where they are, but for those packed into fewer workers than"
+            " they asked for: Storm spreads them."
         )
     left = [home for home, each in removed.items() if each.left]
     if left:

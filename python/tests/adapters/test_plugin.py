@@ -190,3 +190,18 @@ def test_the_page_has_the_keys_to_set_by_hand() -> None:
     (block,) = [part for part in page.split("```yaml\n") if part.startswith("storm.scheduler")]
     keys = yaml.safe_load(block.partition("```")[0])
     assert keys == {**plugin.KEYS, "stormcut.zookeeper.auth.file": "/etc/stormcut.auth"}
+
+
+@pytest.mark.parametrize("local", ["", "elsewhere", "/absolute"])
+def test_what_the_scheduler_keeps_goes_with_it(
+    storm: Path, jars: PluginJars, tmp_path: Path, local: str
+) -> None:
+    folder = f"{tmp_path}{local}" if local.startswith("/") else local
+    if folder:
+        (storm / "conf" / "storm.yaml").write_text(f"{OWN}storm.local.dir: {folder}\n")
+    kept = storm / (folder or "storm-local") / "nimbus" / "stormcut-applied.json"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("{}")
+    plugin.install(storm, jars, "/etc/stormcut.auth")
+    assert any("stormcut-applied.json" in what for what in plugin.remove(storm, hook=True).taken)
+    assert not kept.exists()

@@ -83,6 +83,10 @@ final class AppliedPlacements {
       return;
     }
     try {
+      if (placements.isEmpty()) {
+        Files.deleteIfExists(file);
+        return;
+      }
       Path next = file.resolveSibling(file.getFileName() + ".new");
       Files.write(next, json().getBytes(StandardCharsets.UTF_8));
       Files.move(
