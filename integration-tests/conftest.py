@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from small_clusters import SLOW_BUT_SMALL
+from small_clusters import SLOW_BUT_SMALL, SLOW_TO_WAKE
 from stage import TOPOLOGIES, DockerStage, Stage
 
 from stormcut.adapters.docker_cluster import DockerCluster, Shape, image
@@ -63,7 +63,7 @@ def docker_stage(storm_image: str) -> Iterator[DockerStage]:
         f"tests-{os.getpid()}",
         with_plugin=False,
         config={
-            **{key: value for key, value in SLOW_BUT_SMALL.items() if key != "worker.childopts"},
+            **SLOW_TO_WAKE,
             # Storm's patience with lost nodes, shortened: limits are lifted while workers start.
             "storm.zookeeper.session.timeout": 15000,
             "nimbus.task.timeout.secs": 30,

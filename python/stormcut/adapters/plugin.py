@@ -139,13 +139,13 @@ def remove(storm_home: Path, hook: bool) -> Removed:
         taken.append("the keys in conf/storm.yaml")
     schedulers = sorted((storm_home / "extlib-daemon").glob(_SCHEDULER))
     hooks = sorted((storm_home / "extlib").glob(_HOOK))
-    for jar in (*schedulers, *(hooks if hook else ()), *_applied(text, storm_home, config)):
+    for file in (*schedulers, *(hooks if hook else ()), *_applied(text, storm_home, config)):
         try:
-            jar.unlink()
+            file.unlink()
         except OSError as error:
-            raise InvalidInput(f"cannot be removed: {error.strerror}", str(jar)) from error
-        inside = jar.is_relative_to(storm_home)
-        taken.append(str(jar.relative_to(storm_home) if inside else jar))
+            raise InvalidInput(f"cannot be removed: {error.strerror}", str(file)) from error
+        inside = file.is_relative_to(storm_home)
+        taken.append(str(file.relative_to(storm_home) if inside else file))
     left = () if hook else tuple(str(jar.relative_to(storm_home)) for jar in hooks)
     return Removed(tuple(taken), left, bool(schedulers) or has_keys)
 

@@ -212,11 +212,14 @@ class _Round:
 
     def _no_way_back(self, topology: RunningTopology) -> str:
         """Return why a topology cannot run where it ran before, nothing if it can."""
-        former = self._former[topology.id]
-        tasks = sorted(task for worker in former for task in worker.executors)
+        return self._in_the_way(topology, self._former[topology.id])
+
+    def _in_the_way(self, topology: RunningTopology, workers: tuple[Worker, ...]) -> str:
+        """Return why a topology cannot run on workers chosen earlier, nothing if it can."""
+        tasks = sorted(task for worker in workers for task in worker.executors)
         if tasks != sorted(e.start_task for e in topology.executors):
             return "its executors are others now"
-        slots = {worker.slot for worker in former}
+        slots = {worker.slot for worker in workers}
         if gone := slots - self._state.slots:
             return f"no supervisor offers {_named(min(gone))} now"
         if taken := slots & self._taken(topology):
@@ -236,10 +239,8 @@ class _Round:
         if last is None or not present:
             return None
         where = {task: worker.slot for worker in last.workers for task in worker.executors}
-        whole = where.keys() == {e.start_task for e in topology.executors}
         undisturbed = all(where.get(t) == w.slot for w in present for t in w.executors)
-        free = set(where.values()) <= self._state.slots - self._taken(topology)
-        if not (whole and undisturbed and free):
+        if not undisturbed or self._in_the_way(topology, last.workers):
             return None
         return _Outcome(last.workers, KEPT, "kept: as planned before", last.algorithm)
 
@@ -301,13 +302,7 @@ class _Round:
     def _late(self, topology: RunningTopology) -> _Outcome | None:
         """Return the last plan again if it came too late for Nimbus, and nothing is in its way."""
         last = self._planned.get(topology.id)
-        if last is None or not self._is_recent:
-            return None
-        tasks = sorted(task for worker in last.workers for task in worker.executors)
-        slots = {worker.slot for worker in last.workers}
-        if tasks != sorted(e.start_task for e in topology.executors):
-            return None
-        if not slots <= self._state.slots - self._taken(topology):
+        if last is None or not self._is_recent or self._in_the_way(topology, last.workers):
             return None
         return _Outcome(last.workers, "declared", "as planned, too late at first", last.algorithm)
 

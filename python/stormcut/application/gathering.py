@@ -12,8 +12,6 @@ from stormcut.model.placement import Placement
 from stormcut.objective.cut import executor_nodes
 from stormcut.objective.verify import violations
 
-NONE_FREE = -1
-
 Ints = npt.NDArray[np.int64]
 
 #: Components that only listen: every task sends them a little, so that a node of their own relieves
@@ -42,19 +40,17 @@ def gathered(at: Situation, placement: Placement, keep_workers: bool = False) ->
         for node in _by_traffic(at, nodes, executor, used):
             tried = slots.copy()
             shared = int(placement.slots[nodes == node].min())
-            tried[executor] = _free_slot(at, slots, node) if keep_workers else shared
-            if tried[executor] == NONE_FREE:
-                tried[executor] = shared
+            free = _free_slots(at, slots, node) if keep_workers else ()
+            tried[executor] = min(free, default=shared)
             if not violations(at.problem, Placement(tried)):
                 slots = tried
                 break
     return replace(placement, slots=slots)
 
 
-def _free_slot(at: Situation, slots: Ints, node: int) -> int:
+def _free_slots(at: Situation, slots: Ints, node: int) -> list[int]:
     on_node = np.flatnonzero(at.problem.slot_node == node)
-    free = np.setdiff1d(on_node, slots)
-    return int(free[0]) if len(free) else NONE_FREE
+    return [int(slot) for slot in np.setdiff1d(on_node, slots)]
 
 
 def _bookkeepers(at: Situation) -> list[int]:

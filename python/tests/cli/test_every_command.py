@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from stormcut.cli.main import cli, main
+from stormcut.cli.main import cli
 from stormcut.cli.numbers import Finite
 from stormcut.cli.outputs import OutputFile, OutputFolder
 
@@ -42,20 +42,6 @@ def parameters(*types):
         for parameter in command.params
         if isinstance(parameter.type, types)
     ]
-
-
-@pytest.fixture
-def stormcut(monkeypatch, capsys):
-    """Return a function that runs the command and returns (exit code, stdout, stderr)."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["stormcut", *map(str, arguments)])
-        with pytest.raises(SystemExit) as caught:
-            main()
-        captured = capsys.readouterr()
-        return caught.value.code or 0, captured.out, captured.err
-
-    return run
 
 
 def assert_refused(result, *words):

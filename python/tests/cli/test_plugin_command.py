@@ -2,29 +2,12 @@
 
 import shlex
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
-from stormcut.cli.main import main
-
 OWN = "nimbus.seeds: [one]\n"
-
-
-@pytest.fixture
-def stormcut(monkeypatch, capsys):
-    """Return a function that runs the command and returns (exit code, stdout, stderr)."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["stormcut", *map(str, arguments)])
-        with pytest.raises(SystemExit) as caught:
-            main()
-        captured = capsys.readouterr()
-        return caught.value.code or 0, captured.out, captured.err
-
-    return run
 
 
 @pytest.fixture

@@ -90,6 +90,13 @@ final class Round {
     return accepted;
   }
 
+  /** Where topologies are that a plan or their lost workers' restart has put: no topology is both. */
+  Map<String, Placement> placed() {
+    Map<String, Placement> placed = new HashMap<>(accepted);
+    placed.putAll(restarted);
+    return placed;
+  }
+
   /** Topologies some of whose workers were lost and start anew, the others staying. */
   Map<String, Placement> restarted() {
     return Collections.unmodifiableMap(restarted);

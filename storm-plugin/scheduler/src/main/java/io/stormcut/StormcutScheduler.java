@@ -80,8 +80,7 @@ public final class StormcutScheduler implements IScheduler {
         run(round, topologies, cluster);
       }
       round.restarted().keySet().forEach(this::announceRestart);
-      applied.update(round.restarted(), topologies, cluster);
-      applied.update(round.accepted(), topologies, cluster);
+      applied.update(round.placed(), topologies, cluster);
     } catch (Throwable failure) {
       giveUp(round, topologies, cluster, failure);
     }
