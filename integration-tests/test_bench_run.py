@@ -15,7 +15,7 @@ from stage import DEFAULT_SIGNAL
 from stormcut.adapters.docker_cluster.engine import containers_of, engine, networks_of
 from stormcut.adapters.waiting import wait_until
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.docker, pytest.mark.full, pytest.mark.timeout(3600)]
 
 NAME = f"bench-{os.getpid()}"
 #: By bytes it may send more tuples than even.

@@ -16,7 +16,7 @@ from stormcut.adapters.spark import profile_logs
 from stormcut.adapters.sparse_submit import submit
 from stormcut.adapters.waiting import wait_until
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.full]
 
 INTERVAL_S = 5
 INTERVALS = 6

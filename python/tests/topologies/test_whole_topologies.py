@@ -13,10 +13,15 @@ from stormcut.cli.topologies import picture
 
 #: More than one: sources may alter a record from replay to replay, bolts may know it again.
 REPLAYS = 2
+#: A minute or more each; their answers are also compared on few records, below.
+LONG = ("load_prediction", "taxi")
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", sorted(ANSWERS))
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=pytest.mark.full if n in LONG else ()) for n in sorted(ANSWERS)],
+)
 def test_the_answer_is_spark_s(
     spark: object, whole: Any, name: str, request: pytest.FixtureRequest
 ) -> None:
