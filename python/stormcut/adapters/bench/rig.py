@@ -164,5 +164,6 @@ class Rig:
     def _check_limits(self) -> None:
         # By kind: an engine's words may name a process or a container.
         if set(self._cluster.refused) != self._refused:
-            now = ", ".join(self._cluster.refused) or "none"
+            refused = self._cluster.refused.items()
+            now = "; ".join(f"{kind} ({why})" for kind, why in refused) or "none"
             raise StormcutError(f"other limits are refused than at the start: {now}")

@@ -97,6 +97,11 @@ def tbf_arguments(bits: int) -> str:
     return f"rate {bits}bit burst {burst} latency 200ms"
 
 
+def is_whole(text: str) -> bool:
+    """Return whether this is all that `docker/limits` prints: its last line tells of ``tc``."""
+    return any(line.startswith("tc ") for line in text.splitlines())
+
+
 def parse_effective(text: str) -> Effective:
     """Read what `docker/limits` prints in a container, on cgroup v1 or v2."""
     lines = dict(line.partition(" ")[::2] for line in text.splitlines() if line.strip())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from docker.models.containers import Container as Running
 
 from stormcut.adapters.docker_cluster.engine import Engine, containers_of, run_in
 from stormcut.adapters.docker_cluster.folder import State
-from stormcut.adapters.docker_cluster.limits import Effective, Limits, parse_effective
+from stormcut.adapters.docker_cluster.limits import Effective, Limits, is_whole, parse_effective
 from stormcut.adapters.docker_cluster.plan import NIMBUS_PORT, Container
 from stormcut.adapters.nimbus import ClusterSummary, Nimbus, NimbusUnavailable
 
@@ -53,10 +54,21 @@ def status(client: Engine, state: State) -> DockerStatus:
     return DockerStatus(plan.name, containers, state.refused, storm)
 
 
+#: How often a container is asked for its limits before they count as not readable.
+READ_TIMES = 5
+READ_PAUSE_S = 0.5
+
+
 def effective(container: Running) -> Effective:
     """Return the limits that the kernel has for a running container."""
-    code, text = run_in(container, "limits")
-    return parse_effective(text if code == 0 else f"tc limits not readable: {text}")
+    text = ""
+    for _ in range(READ_TIMES):
+        code, text = run_in(container, "limits")
+        # A busy engine may lose what a command prints.
+        if code == 0 and is_whole(text):
+            return parse_effective(text)
+        time.sleep(READ_PAUSE_S)
+    return parse_effective(f"tc limits not readable: {text or 'the engine passes nothing on'}")
 
 
 def _container(planned: Container, running: Running | None) -> ContainerStatus:
