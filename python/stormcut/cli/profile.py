@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from stormcut.cli.interruption import interruptible
 from stormcut.cli.numbers import Finite
 from stormcut.cli.outputs import OutputFolder
 from stormcut.model.errors import InvalidInput
@@ -81,7 +82,7 @@ def profile(
     # Spark takes half a second to import: not before the options have been checked.
     from stormcut.adapters.spark import profile_logs
 
-    with _progress() as progress:
+    with interruptible(), _progress() as progress:
         result = profile_logs(
             logs, output, topology, from_epoch, to_epoch, warm_up, master, progress
         )
@@ -162,6 +163,12 @@ def _print_lines(console: Console, lines: LineSummary) -> None:
         f"{sum(lines.unused.values()):,} not used.",
         highlight=False,
     )
+    for skipped in lines.skipped:
+        console.print(
+            f"[bold red]NOT READ[/]: {escape(skipped.path)}: {escape(skipped.problem)}",
+            highlight=False,
+            soft_wrap=True,
+        )
     for problem, count in lines.unused.items():
         console.print(f"[bold yellow]{count:,} lines[/]: {escape(problem)}", highlight=False)
     for example in lines.examples:

@@ -15,6 +15,14 @@ class UnusedLine:
 
 
 @dataclass(frozen=True)
+class SkippedFile:
+    """A log that could not be read, and why."""
+
+    path: str
+    problem: str
+
+
+@dataclass(frozen=True)
 class LineSummary:
     """Counts of lines.
 
@@ -32,6 +40,8 @@ class LineSummary:
         What was wrong, and how many lines had it.
     examples : tuple of UnusedLine
         A few of the unused lines.
+    skipped : tuple of SkippedFile
+        Logs that are in no count, as they could not be read.
     """
 
     files: int
@@ -41,3 +51,4 @@ class LineSummary:
     repeated: int
     unused: dict[str, int]
     examples: tuple[UnusedLine, ...]
+    skipped: tuple[SkippedFile, ...] = ()

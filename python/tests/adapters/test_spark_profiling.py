@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -281,3 +285,65 @@ def test_the_command_prints_json(tmp_path: Path) -> None:
     done = CliRunner().invoke(profile, arguments, catch_exceptions=False)
     assert "garbage" in done.stdout and "tuples/s between nodes" in done.stdout
     assert max(map(len, done.stdout.split("Tables and profiles")[0].splitlines())) <= 100
+
+
+def damaged(folder: Path, whole: bytes) -> list[Path]:
+    """Make logs that cannot be read beside one that can; return them."""
+    logs = folder / "workers-artifacts" / "wc-1-1700000000"
+    (logs / "6701").mkdir(parents=True)
+    (logs / "6702").mkdir()
+    cut, noise, dangling = (
+        logs / "6701" / "worker.log.metrics.1.gz",
+        logs / "6701" / "worker.log.metrics.2.gz",
+        logs / "6702" / "worker.log.metrics",
+    )
+    cut.write_bytes(gzip.compress(whole)[:-20])
+    noise.write_bytes(b"\x1f\x8b\x08\0" + b"noise" * 100)
+    dangling.symlink_to(folder / "nowhere")
+    return [dangling, cut, noise]
+
+
+def test_logs_that_cannot_be_read_are_named_and_the_others_used(tmp_path: Path) -> None:
+    lines = lines_of([WORDS, NEAR, FAR], range(START + 10, START + 70, 10))
+    write_log(tmp_path / "logs", "wc-1-1700000000", 6700, lines)
+    whole = profile_logs([tmp_path / "logs"], tmp_path / "whole")
+    bad = damaged(tmp_path / "logs", "\n".join(lines * 100).encode())
+    seen: list[str] = []
+    result = profile_logs([tmp_path / "logs"], tmp_path / "out", progress=seen.append)
+    assert result.profiles == whole.profiles
+    assert {file.path for file in result.lines.skipped} == set(map(str, bad))
+    assert result.lines.files == 1
+    assert "looking for damaged logs" in seen
+    assert not list((tmp_path / "out").glob(".stormcut-*"))
+
+
+def test_nothing_but_damaged_logs_is_one_clear_error(tmp_path: Path) -> None:
+    bad = damaged(tmp_path, b"x" * 10_000)
+    with pytest.raises(InvalidInput, match=r"cannot be read: .*others"):
+        profile_logs([tmp_path], tmp_path / "out")
+    assert bad
+    assert not list((tmp_path / "out").iterdir())
+
+
+def test_a_termination_signal_leaves_no_folder(tmp_path: Path) -> None:
+    lines = lines_of([WORDS, NEAR, FAR], range(START + 10, START + 70, 10))
+    write_log(tmp_path / "logs", "wc-1-1700000000", 6700, lines)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    command = [sys.executable, "-m", "stormcut.cli.main", "profile", str(tmp_path / "logs")]
+    process = subprocess.Popen(
+        [*command, "--output", str(tmp_path / "out")],
+        env={**os.environ, "TMPDIR": str(scratch)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stderr is not None
+        assert any("parsing" in line for line in process.stderr)
+        process.terminate()
+        assert process.wait(120) == 130
+    finally:
+        process.kill()
+        process.wait()
+    assert not list((tmp_path / "out").iterdir())
+    assert not list(scratch.iterdir())

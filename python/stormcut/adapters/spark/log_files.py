@@ -1,21 +1,29 @@
-"""Finds the metrics logs of Storm's workers, plain and rolled."""
+"""Finds the metrics logs of Storm's workers, plain and rolled, and those that cannot be read."""
 
 from __future__ import annotations
 
+import gzip
 import re
-from collections.abc import Iterable
+import zlib
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from stormcut.model.errors import InvalidInput
+from stormcut.profile.lines import SkippedFile
 
 METRICS_LOG = "worker.log.metrics"
+Logs = dict[str, list[Path]]
+
+_CHUNK = 1 << 20
 _NAME = re.compile(rf"{re.escape(METRICS_LOG)}(\.\d+)?(\.gz)?")
 
 
 def find_metrics_logs(
     folders: Iterable[Path], topology: str | None = None
-) -> dict[str, list[Path]]:
+) -> tuple[Logs, tuple[SkippedFile, ...]]:
     """Return the logs of each topology id, ``workers-artifacts/<id>/<port>/worker.log.metrics``.
+
+    And those that cannot be opened: links to nowhere, files of others.
 
     Parameters
     ----------
@@ -37,7 +45,9 @@ def find_metrics_logs(
         for path in folder.rglob(f"{METRICS_LOG}*"):
             port = path.parent
             if port.parent.parent.name == "workers-artifacts" and _NAME.fullmatch(path.name):
-                found.setdefault(port.parent.name, set()).add(path.resolve())
+                # A link to nowhere keeps its own name, to be found by.
+                log = path.resolve() if path.exists() else path
+                found.setdefault(port.parent.name, set()).add(log)
     where = ", ".join(map(str, folders))
     if not found:
         raise InvalidInput(
@@ -50,4 +60,56 @@ def find_metrics_logs(
             known = ", ".join(sorted(found))
             raise InvalidInput(f"no log of topology {topology}; there are {known}", where)
         found = {topology: found[topology]}
-    return {key: sorted(paths) for key, paths in sorted(found.items())}
+    logs = {key: sorted(paths) for key, paths in sorted(found.items())}
+    return without(logs, _unopened(logs))
+
+
+def _unopened(logs: Mapping[str, list[Path]]) -> tuple[SkippedFile, ...]:
+    return tuple(
+        SkippedFile(str(path), problem)
+        for paths in logs.values()
+        for path in paths
+        if (problem := _problem(path, whole=False))
+    )
+
+
+def unreadable(logs: Mapping[str, list[Path]]) -> tuple[SkippedFile, ...]:
+    """Return the logs that cannot be read to their end; reads them all."""
+    return tuple(
+        SkippedFile(str(path), problem)
+        for paths in logs.values()
+        for path in paths
+        if (problem := _problem(path, whole=True))
+    )
+
+
+def _problem(path: Path, whole: bool) -> str:
+    """Return why a file cannot be opened, or read, nothing if it can."""
+    try:
+        with gzip.open(path) if whole and path.suffix == ".gz" else path.open("rb") as file:
+            while whole and file.read(_CHUNK):
+                pass
+    except OSError as error:
+        return error.strerror or str(error)
+    except (EOFError, zlib.error) as error:
+        return f"damaged: {error}"
+    return ""
+
+
+def without(
+    logs: Mapping[str, list[Path]], skipped: tuple[SkippedFile, ...]
+) -> tuple[Logs, tuple[SkippedFile, ...]]:
+    """Return the other logs, topologies without any left out, and the skipped ones.
+
+    Raises
+    ------
+    InvalidInput
+        No log is left.
+    """
+    names = {file.path for file in skipped}
+    left = {key: [p for p in paths if str(p) not in names] for key, paths in logs.items()}
+    left = {key: paths for key, paths in left.items() if paths}
+    if not left:
+        others = f", nor any of {len(skipped) - 1} others" if len(skipped) > 1 else ""
+        raise InvalidInput(f"cannot be read: {skipped[0].problem}{others}", skipped[0].path)
+    return left, skipped

@@ -7,11 +7,13 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
@@ -26,7 +28,7 @@ from stormcut.adapters.spark.collected import (
     result_of,
     usual_interval_s,
 )
-from stormcut.adapters.spark.log_files import find_metrics_logs
+from stormcut.adapters.spark.log_files import find_metrics_logs, unreadable, without
 from stormcut.adapters.spark.metrics_log import builtin_metrics, hook_lines, parse_lines
 from stormcut.adapters.spark.session import spark_session
 from stormcut.adapters.spark.tuning import gathered, text_bytes, tuned
@@ -85,7 +87,7 @@ def profile_logs(
         No logs, no line of the hook, nothing inside the window, no Java for Spark, or a folder
         where a table should go.
     """
-    logs = find_metrics_logs(folders, topology)
+    logs, skipped = find_metrics_logs(folders, topology)
     size = text_bytes(path for paths in logs.values() for path in paths)
     window = _Window(from_epoch, to_epoch, warm_up)
     staging = _staging(output)
@@ -93,10 +95,18 @@ def profile_logs(
         progress("starting Spark")
         with spark_session(master, size) as spark, tuned(spark, size):
             try:
-                raw = gathered(_read(spark, logs), size)
-                result = _profile(raw, logs, window, staging, progress)
-            finally:
-                spark.catalog.clearCache()
+                result = _profile(spark, logs, size, window, staging, progress)
+            except (PySparkException, Py4JJavaError):
+                # Which file it was is not told, and to read them all first would take too long.
+                progress("looking for damaged logs")
+                logs, damaged = without(logs, unreadable(logs))
+                if not damaged:
+                    raise
+                skipped += damaged
+                for part in staging.iterdir():
+                    shutil.rmtree(part)
+                result = _profile(spark, logs, size, window, staging, progress)
+        result = replace(result, lines=replace(result.lines, skipped=skipped))
         _publish(staging, output, result)
         return result
     finally:
@@ -104,13 +114,28 @@ def profile_logs(
 
 
 def _profile(
+    spark: SparkSession,
+    logs: Mapping[str, list[Path]],
+    size: int,
+    window: _Window,
+    staging: Path,
+    progress: Progress,
+) -> ProfileResult:
+    """Write the tables and return what the sums over the window say."""
+    try:
+        raw = gathered(_read(spark, logs), size)
+        return _profile_of(raw, logs, window, staging, progress)
+    finally:
+        spark.catalog.clearCache()
+
+
+def _profile_of(
     raw: DataFrame,
     logs: Mapping[str, list[Path]],
     window: _Window,
     staging: Path,
     progress: Progress,
 ) -> ProfileResult:
-    """Write the tables and return what the sums over the window say."""
     progress(f"parsing {sum(map(len, logs.values()))} metrics logs")
     lines = parse_lines(raw).persist()
     counted = tables.line_counts(lines).persist()
