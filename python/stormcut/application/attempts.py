@@ -11,6 +11,10 @@ from stormcut.placement import p_scheduler
 CUT = "cut"
 P_SCHEDULER = "p-scheduler"
 
+#: So many nodes are searched whatever their room, and so many times as many as need be.
+MANY_NODES = 64
+SPACIOUS = 3
+
 
 def attempts(
     problem: Problem, algorithm: str, options: Mapping[str, str]
@@ -28,9 +32,40 @@ def attempts(
         return
     if not usable:
         return
-    if algorithm == CUT and "cpu_share" not in given:
-        yield usable, given | {"cpu_share": str(p_scheduler.Options.cpu_share)}
-    yield usable, given
+    for nodes in dict.fromkeys((roomiest(problem, usable), usable)):
+        if algorithm == CUT and "cpu_share" not in given:
+            yield nodes, given | {"cpu_share": str(p_scheduler.Options.cpu_share)}
+        yield nodes, given
+
+
+def roomiest(problem: Problem, usable: tuple[Node, ...]) -> tuple[Node, ...]:
+    """Return nodes enough for a problem: all of few, of many those with most room.
+
+    A search among a thousand nodes for a topology that fills ten takes long and finds little more.
+    Those that run something of it now are among them; of equal ones, those of one rack.
+    """
+    if len(usable) <= MANY_NODES:
+        return usable
+    ordinals = problem.current_nodes()
+    running = {problem.nodes[at].id for at in set(ordinals[ordinals >= 0].tolist())}
+    order = sorted(
+        usable, key=lambda node: (node.id not in running, *_least_room(node), node.rack or "")
+    )
+    need = (float(problem.executor_cpu.sum()), float(problem.executor_count))
+    cpu = executors = 0.0
+    most = len(order)
+    for count, node in enumerate(order, start=1):
+        cpu, executors = cpu + _room(node)[0], executors + _room(node)[1]
+        if _covers((cpu, executors), need):
+            most = count
+            break
+    chosen = {node.id for node in order[: max(MANY_NODES, SPACIOUS * most)]}
+    return tuple(node for node in usable if node.id in chosen)
+
+
+def _least_room(node: Node) -> tuple[float, float, int]:
+    cpu, executors = _room(node)
+    return -cpu, -executors, -len(node.ports)
 
 
 def node_sets(problem: Problem, options: Mapping[str, str]) -> Iterator[tuple[Node, ...]]:

@@ -6,12 +6,13 @@ import logging
 import math
 import threading
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from stormcut.application.decide import Decision, Decisions, Settings, decide
+from stormcut.application.memory import Memory
 from stormcut.application.ports import EvidenceSource, PlanStore
 from stormcut.model.cluster import ClusterState, Described, Worker
 from stormcut.model.errors import InvalidInput
@@ -32,6 +33,11 @@ SETTLE_SECONDS = 15.0
 #: For so long a plan that Nimbus has not made so is offered again: what runs instead has just begun
 #: and is cheap to restart.
 LATE_SECONDS = 60.0
+
+#: After so long a topology that Nimbus does not describe any more is gone, if it describes others:
+#: it was heard within the other.
+GONE_SECONDS = 600.0
+SILENT_SECONDS = 60.0
 
 #: Where topologies shall run again as they did before a plan.
 Former = Mapping[str, tuple[Worker, ...]]
@@ -71,11 +77,13 @@ class Brain:
         self._settings = settings
         self._store = store
         self._source = source
+        self._memory = Memory()
         self._deciding = threading.Lock()
         self._answer: _Answer | None = None
         self._last: Plan | None = None
         self._described: Described | None = None
         self._moves = False
+        self._missing: dict[str, datetime] = {}
         self._asked = threading.Condition()
 
     @property
@@ -137,6 +145,24 @@ class Brain:
                 )
             return self._described
 
+    def gone(self, known: Iterable[str]) -> set[str]:
+        """Return which of these topologies Nimbus has not described for `GONE_SECONDS`.
+
+        Nothing is gone while Nimbus describes nothing: it may be starting.
+        """
+        described, now = self._described, datetime.now(UTC)
+        if described is None or _milliseconds(now) - described.moment_ms > 1000 * SILENT_SECONDS:
+            self._missing = {}
+            return set()
+        living = {topology.id for topology in described.state.topologies}
+        began = self._missing
+        self._missing = {name: began.get(name, now) for name in known if name not in living}
+        return {
+            name
+            for name, since in self._missing.items()
+            if (now - since).total_seconds() >= GONE_SECONDS
+        }
+
     def preview(
         self, topology: str, profile: Profile | None, former: tuple[Worker, ...] | None
     ) -> dict[str, Any]:
@@ -154,7 +180,13 @@ class Brain:
         profiles = _with(self._source.profiles(), topology, profile)
         formers = _with(self._source.former(), topology, former)
         decisions = decide(
-            described.state, profiles, last, self._settings, formers, _is_recent(last)
+            described.state,
+            profiles,
+            last,
+            self._settings,
+            formers,
+            _is_recent(last),
+            self._memory.copy(),
         )
         return {
             "version": PREVIEW_VERSION,
@@ -167,8 +199,9 @@ class Brain:
         self, state: ClusterState, profiles: Mapping[str, Profile], former: Former
     ) -> Plan:
         began = datetime.now(UTC)
+        last = self._last
         decisions = decide(
-            state, profiles, self._last, self._settings, former, _is_recent(self._last)
+            state, profiles, last, self._settings, former, _is_recent(last), self._memory
         )
         plan = _plan(state, decisions, began)
         answer = self._answer

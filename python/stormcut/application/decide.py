@@ -8,7 +8,7 @@ to a lower cut (by `Settings.min_gain`) or out of a broken limit, never back.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from types import MappingProxyType
@@ -16,13 +16,14 @@ from types import MappingProxyType
 from stormcut.application.attempts import attempts
 from stormcut.application.declared import keeps_workers
 from stormcut.application.gathering import gathered
+from stormcut.application.memory import Memory
 from stormcut.application.place import DEFAULT_ALGORITHM, DEFAULT_SEED, solve
 from stormcut.application.situation import (
     Situation,
+    Usage,
     Workload,
     misfit,
     situation,
-    workload,
 )
 from stormcut.model.cluster import ClusterState, RunningTopology, Slot, Worker
 from stormcut.model.errors import Infeasible
@@ -34,6 +35,8 @@ from stormcut.objective.verify import violations
 from stormcut.placement.registry import has_option
 
 KEPT = "kept"
+#: Why a topology stays that has done as the plan says.
+FOUND = "nothing better was found for this profile"
 UNDONE = "undone"
 #: The option of an algorithm that can keep `topology.workers`.
 WORKERS = "workers"
@@ -42,6 +45,31 @@ WORKERS = "workers"
 MAX_ATTEMPTS = 8
 #: Far above what was ever seen (2 or 3): an algorithm that breaks its word must not hang the brain.
 MAX_ROUNDS = 50
+
+
+#: The option of an algorithm that says how long to search.
+EFFORT = "effort"
+#: For how many topologies, and executors in all, an algorithm may search how long, so that a round
+#: takes 10 s: as measured by benchmarks/brain_scale.py.
+EFFORTS = (((3, 3_000), None), ((20, 20_000), "0.1"))
+HASTE = "0"
+#: Nimbus waits for what runs nowhere; what runs may be improved a little later.
+URGENT = 4
+
+
+def effort_for(nowhere: Sequence[int], running: Sequence[int]) -> str | None:
+    """Return how long to search, None for the algorithm's default.
+
+    Parameters
+    ----------
+    nowhere, running : sequence of int
+        Executors of each topology that waits for a placement, or may get a better one.
+    """
+    topologies, executors = len(nowhere) + len(running), URGENT * sum(nowhere) + sum(running)
+    for most, effort in EFFORTS:
+        if topologies <= most[0] and executors <= most[1]:
+            return effort
+    return HASTE
 
 
 @dataclass(frozen=True)
@@ -100,6 +128,7 @@ def decide(
     settings: Settings,
     former: Mapping[str, tuple[Worker, ...]] = MappingProxyType({}),
     is_recent: bool = False,
+    memory: Memory | None = None,
 ) -> Decisions:
     """Return where every topology's executors shall run.
 
@@ -116,8 +145,11 @@ def decide(
     is_recent : bool
         The last plan is so young that what runs otherwise has hardly begun: the plan came too late
         for Nimbus's deadline, and is offered again.
+    memory : Memory, optional
+        Of earlier decisions with the same settings.
     """
-    return _Round(state, profiles, last_plan, settings, former, is_recent).settle()
+    memory = Memory() if memory is None else memory
+    return _Round(state, profiles, last_plan, settings, former, is_recent, memory).settle()
 
 
 class _Round:
@@ -131,27 +163,45 @@ class _Round:
         settings: Settings,
         former: Mapping[str, tuple[Worker, ...]],
         is_recent: bool,
+        memory: Memory,
     ) -> None:
         self._state = state
+        self._memory = memory
         self._is_recent = is_recent
         self._settings = settings
         self._former = former
         self._topologies = sorted(
             (t for t in state.topologies if t.executors), key=lambda topology: topology.id
         )
-        self._empty = [t for t in state.topologies if not t.executors]
+        self._by_id = {t.id: t for t in self._topologies}
+        self._idle = [t for t in state.topologies if not t.executors]
         self._misfits = {
             t.id: reason
             for t in self._topologies
             if t.id in profiles and (reason := misfit(profiles[t.id], t))
         }
         self._loads = {
-            t.id: workload(t, None if t.id in self._misfits else profiles.get(t.id))
+            t.id: memory.workload(t, None if t.id in self._misfits else profiles.get(t.id))
             for t in self._topologies
         }
+        memory.forget_all_but(self._loads)
         self._running = {t.id: tuple(sorted(t.assignment)) for t in self._topologies}
+        self._usage = Usage(state)
+        for topology in self._topologies:
+            self._usage.put(self._loads[topology.id], self._running[topology.id])
+        #: As if nothing ran: what placements are measured on.
+        self._empty = Usage(state)
         self._planned = {p.topology: p for p in last_plan.topologies} if last_plan else {}
         self._outcomes: dict[str, _Outcome] = {}
+        self._effort = effort_for(
+            [len(t.executors) for t in self._topologies if t.unassigned],
+            [len(t.executors) for t in self._topologies if self._may_improve(t)],
+        )
+
+    def _may_improve(self, topology: RunningTopology) -> bool:
+        load, present = self._loads[topology.id], self._running[topology.id]
+        settled = self._memory.settled(load, present, self._state) is not None
+        return load.measured and not topology.unassigned and not settled
 
     def settle(self) -> Decisions:
         for _ in range(MAX_ROUNDS):
@@ -166,7 +216,7 @@ class _Round:
             for t in self._topologies
             if self._outcomes[t.id].workers is None
         ]
-        declined += [Declined(t.id, "it has no executors") for t in self._empty]
+        declined += [Declined(t.id, "it has no executors") for t in self._idle]
         return Decisions(decided, tuple(sorted(declined, key=lambda d: d.topology)))
 
     def _changes(self, topology: RunningTopology) -> bool:
@@ -178,6 +228,7 @@ class _Round:
             self._outcomes[topology.id] = outcome
         if moves and outcome.workers is not None:
             self._running[topology.id] = outcome.workers
+            self._usage.put(self._loads[topology.id], outcome.workers)
         return moves
 
     def _settled(self, topology: RunningTopology) -> bool:
@@ -197,13 +248,13 @@ class _Round:
             return self._improved(topology, load, present)
         return self._as_planned(topology, present)
 
-    def _others(self, load: Workload) -> Iterator[tuple[Workload, tuple[Worker, ...]]]:
-        for topology in self._topologies:
-            if topology.id != load.topology.id:
-                yield self._loads[topology.id], self._running[topology.id]
-
     def _situation(self, load: Workload, present: tuple[Worker, ...]) -> Situation:
-        return situation(load, self._state, present, self._others(load))
+        return situation(load, self._usage.left(load.topology.id), present)
+
+    def _situation_now(self, load: Workload, present: tuple[Worker, ...]) -> Situation:
+        """Return the situation with no other nodes than where the topology runs."""
+        nodes = {worker.slot.node for worker in present}
+        return situation(load, self._usage.left(load.topology.id, nodes), present)
 
     def _undone(self, topology: RunningTopology, present: tuple[Worker, ...]) -> _Outcome:
         former = tuple(sorted(self._former[topology.id]))
@@ -222,13 +273,9 @@ class _Round:
         slots = {worker.slot for worker in workers}
         if gone := slots - self._state.slots:
             return f"no supervisor offers {_named(min(gone))} now"
-        if taken := slots & self._taken(topology):
+        if taken := slots & self._usage.taken(topology.id):
             return f"{_named(min(taken))} is another topology's now"
         return ""
-
-    def _taken(self, topology: RunningTopology) -> set[Slot]:
-        others = self._others(self._loads[topology.id])
-        return {worker.slot for _, workers in others for worker in workers}
 
     def _restored(self, topology: RunningTopology) -> _Outcome | None:
         """Return the last plan again where it tells exactly where the missing executors go.
@@ -259,30 +306,32 @@ class _Round:
     def _improved(
         self, topology: RunningTopology, load: Workload, present: tuple[Worker, ...]
     ) -> _Outcome:
-        at = self._situation(load, present)
-        now = at.placement(present)
-        broken = violations(at.problem, now)
+        here = self._situation_now(load, present)
+        now = here.placement(present)
+        broken = violations(here.problem, now)
         unused, algorithm = self._unused(topology), self._algorithm_of(load, present)
 
         def keep(why: str) -> _Outcome:
+            self._memory.settle(load, present, self._state, why)
             return _Outcome(present, "measured", f"kept: {why}{unused}", algorithm)
 
-        cut = measure(at.problem, now).inter_node_tuples_per_second
+        if not broken and (why := self._memory.settled(load, present, self._state)):
+            return keep(why)
+        cut = measure(here.problem, now).inter_node_tuples_per_second
         if cut == 0 and not broken:
             return keep("nothing travels between nodes")
+        at = self._situation(load, present)
         try:
             workers, notes = self._solved(at)
         except Infeasible as error:
             return keep(str(error))
         saved = cut - measure(at.problem, at.placement(workers)).inter_node_tuples_per_second
-        if broken:
-            note = f"moved, as {broken[0].message}{notes}{unused}"
-            return _Outcome(workers, "measured", note, self._settings.algorithm)
-        if saved <= 0 or saved < self._settings.min_gain * cut:
+        if not broken and (saved <= 0 or saved < self._settings.min_gain * cut):
             found = f"the best found saves {max(saved, 0) / cut:.1%} of {cut:.1f} tuples/s"
             return keep(f"{found} between nodes, less than {self._settings.min_gain:.0%}")
-        note = f"moved by measured traffic{notes}{unused}"
-        return _Outcome(workers, "measured", note, self._settings.algorithm)
+        self._memory.settle(load, workers, self._state, FOUND)
+        why = f", as {broken[0].message}" if broken else " by measured traffic"
+        return _Outcome(workers, "measured", f"moved{why}{notes}{unused}", self._settings.algorithm)
 
     def _as_planned(self, topology: RunningTopology, present: tuple[Worker, ...]) -> _Outcome:
         note = self._unused(topology)
@@ -332,11 +381,13 @@ class _Round:
 
     def _options(self, topology: str) -> Mapping[str, str]:
         """Return the options of the algorithm for a topology: it may say itself what of workers."""
-        (running,) = (t for t in self._topologies if t.id == topology)
-        keeps = keeps_workers(running)
-        if keeps is None or not has_option(self._settings.algorithm, WORKERS):
-            return self._settings.options
-        return {**self._settings.options, WORKERS: "keep" if keeps else "any"}
+        algorithm, options = self._settings.algorithm, dict(self._settings.options)
+        keeps = keeps_workers(self._by_id[topology])
+        if keeps is not None and has_option(algorithm, WORKERS):
+            options[WORKERS] = "keep" if keeps else "any"
+        if self._effort is not None and has_option(algorithm, EFFORT):
+            options.setdefault(EFFORT, self._effort)
+        return options
 
     def _solved(self, at: Situation) -> tuple[tuple[Worker, ...], str]:
         """Return the algorithm's workers from the first attempt that succeeds, and its notes."""
@@ -358,7 +409,8 @@ class _Round:
     def _decision(self, topology: RunningTopology) -> Decision:
         outcome, load = self._outcomes[topology.id], self._loads[topology.id]
         workers, present = outcome.workers or (), tuple(sorted(topology.assignment))
-        at = situation(load, self._state, present, ())
+        used = {worker.slot.node for worker in (*workers, *present)}
+        at = situation(load, self._empty.left(only=used), present)
         now, then = Placement(at.problem.current_slots()), at.placement(workers)
         whole = not topology.unassigned and not at.problem.lost_slots
         before = measure(at.problem, now) if whole else None

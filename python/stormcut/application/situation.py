@@ -7,7 +7,7 @@ Everything Storm-shaped (task ids, supervisors' meta, defaults) ends here; algor
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -20,6 +20,7 @@ from stormcut.model.cluster import (
     RunningExecutor,
     RunningTopology,
     Slot,
+    Supervisor,
     Worker,
 )
 from stormcut.model.errors import InvalidInput
@@ -216,22 +217,98 @@ class Situation:
         return Situation(self.load, _problem_alone(self.load, nodes, present))
 
 
-def situation(
-    load: Workload,
-    state: ClusterState,
-    present: tuple[Worker, ...],
-    others: Iterable[tuple[Workload, tuple[Worker, ...]]],
-) -> Situation:
-    """Return a topology's situation: slots and capacities without those that others use.
+@dataclass(frozen=True)
+class _Share:
+    """What a topology uses of a node."""
+
+    cpu_percent: float
+    memory_mb: float
+    executors: int
+    ports: tuple[int, ...]
+
+
+class Usage:
+    """Who uses what of a cluster's nodes, kept while topologies are placed one after another.
+
+    Notes
+    -----
+    To place a topology takes O(its executors), to tell what is left O(nodes x topologies on them).
+    """
+
+    def __init__(self, state: ClusterState) -> None:
+        self._supervisors = [
+            (each, rack(each), max_executors(each))
+            for each in sorted(state.supervisors, key=lambda s: s.id)
+        ]
+        self._shares: dict[str, dict[str, _Share]] = defaultdict(dict)
+        self._nodes_of: dict[str, set[str]] = {}
+
+    def put(self, load: Workload, workers: Iterable[Worker]) -> None:
+        """Let a topology's executors use these workers, and nothing else any more."""
+        name = load.topology.id
+        for node in self._nodes_of.pop(name, ()):
+            del self._shares[node][name]
+        by_node: dict[str, list[Worker]] = defaultdict(list)
+        for worker in workers:
+            by_node[worker.slot.node].append(worker)
+        for node, its in by_node.items():
+            tasks = [task for worker in its for task in worker.executors]
+            self._shares[node][name] = _Share(
+                sum(load.cpu_percent[task] for task in tasks),
+                sum(load.memory_mb[task] for task in tasks),
+                len(tasks),
+                tuple(worker.slot.port for worker in its),
+            )
+        self._nodes_of[name] = set(by_node)
+
+    def taken(self, but: str) -> set[Slot]:
+        """Return the slots in use by others than this topology."""
+        return {
+            Slot(node, port)
+            for node, shares in self._shares.items()
+            for name, share in shares.items()
+            if name != but
+            for port in share.ports
+        }
+
+    def left(self, but: str = "", only: Container[str] | None = None) -> tuple[Node, ...]:
+        """Return the nodes (``only`` those, by default all), by id.
+
+        Without what others than the topology ``but`` use of them.
+        """
+        wanted = (each for each in self._supervisors if only is None or each[0].id in only)
+        return tuple(self._left(*each, but) for each in wanted)
+
+    def _left(
+        self, supervisor: Supervisor, its_rack: str | None, most: int | None, but: str
+    ) -> Node:
+        shares = [s for name, s in self._shares.get(supervisor.id, {}).items() if name != but]
+        taken = {port for share in shares for port in share.ports}
+        return Node(
+            supervisor.id,
+            tuple(port for port in sorted(supervisor.ports) if port not in taken),
+            its_rack,
+            _rest(supervisor.cpu_percent, sum(share.cpu_percent for share in shares)),
+            _rest(supervisor.memory_mb, sum(share.memory_mb for share in shares)),
+            None if most is None else max(most - sum(s.executors for s in shares), 0),
+        )
+
+
+def _rest(capacity: float | None, used: float) -> float | None:
+    return None if capacity is None else max(capacity - used, 0.0)
+
+
+def situation(load: Workload, nodes: tuple[Node, ...], present: tuple[Worker, ...]) -> Situation:
+    """Return a topology's situation on nodes that are left to it.
 
     Parameters
     ----------
+    nodes : tuple of Node
+        See `Usage.left`.
     present : tuple of Worker
         What runs of this topology now; its slots are its own.
-    others : iterable of (Workload, tuple of Worker)
-        The other topologies and where their executors run or are going to.
     """
-    return Situation(load, _problem_alone(load, _nodes(state, others), present))
+    return Situation(load, _problem_alone(load, nodes, present))
 
 
 def running_problem(
@@ -255,14 +332,16 @@ def running_problem(
     loads = {t.id: workload(t, _fitting(profiles, t)) for t in topologies}
     if only is None:
         present = [tuple(sorted(t.assignment)) for t in topologies]
-        return _problem(list(loads.values()), _nodes(state, ()), present)
+        return _problem(list(loads.values()), Usage(state).left(), present)
     chosen = next((t for t in topologies if only in (t.id, t.name)), None)
     if chosen is None:
         running = ", ".join(t.id for t in topologies) or "none"
         raise InvalidInput(f"no such topology runs (running: {running})", only)
-    others = [(loads[t.id], t.assignment) for t in topologies if t is not chosen]
+    usage = Usage(state)
+    for each in topologies:
+        usage.put(loads[each.id], each.assignment)
     present_alone = tuple(sorted(chosen.assignment))
-    return situation(loads[chosen.id], state, present_alone, others).problem
+    return situation(loads[chosen.id], usage.left(chosen.id), present_alone).problem
 
 
 def named_by_host(problem: Problem, state: ClusterState) -> Problem:
@@ -294,40 +373,6 @@ def _fitting(profiles: Mapping[str, Profile], running: RunningTopology) -> Profi
     """Return a topology's profile if there is one that fits."""
     profile = profiles.get(running.id)
     return profile if profile and not misfit(profile, running) else None
-
-
-def _nodes(
-    state: ClusterState, others: Iterable[tuple[Workload, tuple[Worker, ...]]]
-) -> tuple[Node, ...]:
-    """Return the supervisors by id without what topologies use of them."""
-    taken: set[Slot] = set()
-    cpu: dict[str, float] = defaultdict(float)
-    memory: dict[str, float] = defaultdict(float)
-    executors: dict[str, int] = defaultdict(int)
-    for other, workers in others:
-        for worker in workers:
-            node = worker.slot.node
-            taken.add(worker.slot)
-            executors[node] += len(worker.executors)
-            cpu[node] += sum(other.cpu_percent[task] for task in worker.executors)
-            memory[node] += sum(other.memory_mb[task] for task in worker.executors)
-    return tuple(
-        Node(
-            supervisor.id,
-            tuple(p for p in sorted(supervisor.ports) if Slot(supervisor.id, p) not in taken),
-            rack(supervisor),
-            _left(supervisor.cpu_percent, cpu[supervisor.id]),
-            _left(supervisor.memory_mb, memory[supervisor.id]),
-            None
-            if (most := max_executors(supervisor)) is None
-            else max(most - executors[supervisor.id], 0),
-        )
-        for supervisor in sorted(state.supervisors, key=lambda s: s.id)
-    )
-
-
-def _left(capacity: float | None, used: float) -> float | None:
-    return None if capacity is None else max(capacity - used, 0.0)
 
 
 def _problem(

@@ -1,6 +1,7 @@
 """The brain between Nimbus, which asks for plans, and people, who ask what would follow."""
 
 import threading
+from datetime import datetime
 
 import pytest
 from brain_clusters import applied, dealt, profile_of, supervisors, topology
@@ -71,3 +72,40 @@ def test_it_does_not_wait_for_a_nimbus_that_is_gone(monkeypatch):
     brain, _ = brain_of(t=PROFILE)
     brain.plan(RUNNING)
     assert brain.described().state == RUNNING
+
+
+def test_what_nimbus_does_not_describe_any_more_is_gone_after_a_while(monkeypatch):
+    clock = Clock(monkeypatch)
+    brain, _ = brain_of()
+    known = {"here-1-1", "gone-1-1"}
+    assert brain.gone(known) == set()
+    state = ClusterState(supervisors(2), (topology("here-1-1"),))
+    for _ in range(int(module.GONE_SECONDS / 10)):
+        clock.seconds += 10
+        brain.plan(state)
+        assert brain.gone(known) == set()
+    clock.seconds += 10
+    brain.plan(state)
+    assert brain.gone(known) == {"gone-1-1"}
+
+
+def test_nothing_is_gone_while_nimbus_says_nothing(monkeypatch):
+    clock = Clock(monkeypatch)
+    brain, _ = brain_of()
+    brain.plan(ClusterState(supervisors(2), (topology("here-1-1"),)))
+    assert brain.gone({"gone-1-1"}) == set()
+    clock.seconds += module.GONE_SECONDS + module.SILENT_SECONDS
+    assert brain.gone({"gone-1-1"}) == set()
+    brain.plan(ClusterState(supervisors(2), (topology("here-1-1"),)))
+    assert brain.gone({"gone-1-1"}) == set()
+
+
+class Clock:
+    """The brain's; it goes when it is told to."""
+
+    def __init__(self, monkeypatch):
+        self.seconds = 1_700_000_000.0
+        monkeypatch.setattr(module, "datetime", self)
+
+    def now(self, zone):
+        return datetime.fromtimestamp(self.seconds, zone)

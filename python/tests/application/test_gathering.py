@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from stormcut.application.decide import Settings, decide
 from stormcut.application.gathering import gathered
-from stormcut.application.situation import situation, workload
+from stormcut.application.situation import Usage, situation, workload
 from stormcut.model.cluster import ClusterState, RunningExecutor, Slot, Subscription
 from stormcut.model.placement import Placement
 from stormcut.objective.cut import executor_nodes
@@ -66,7 +66,7 @@ def test_any_placement_stays_allowed_and_only_lonely_consumers_move(data):
     most = data.draw(st.integers(1, 4))
     nodes = supervisors(11, slots=2, meta={"stormcut.max.executors": str(most)})
     load = workload(running, measured(running, task))
-    at = situation(load, ClusterState(nodes, (running,)), (), ())
+    at = situation(load, Usage(ClusterState(nodes, (running,))).left(), ())
     seats = [slot for slot in range(22) if slot % 2 == 0 for _ in range(most)]
     slots = data.draw(st.permutations(seats))[: len(load.tasks)]
     placement = Placement(np.array(slots))

@@ -1,0 +1,207 @@
+"""How long a brain takes for many topologies at once, and when little has changed.
+
+Run by hand, on a machine that does nothing else (some minutes):
+
+    .stormcut/venv/bin/python benchmarks/brain_scale.py --output docs/results/brain-scale.md
+
+A request is decoded, checked, answered and the answer encoded, as over Thrift, without the network
+and ZooKeeper. Topologies have four components in a line; measured ones send from each executor to
+ten of the next component, at rates that differ a thousandfold. Nodes have 800 % CPU and ten slots
+and are loaded to 60 %.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from machine import made_by
+
+from stormcut.adapters.thrift_decode import Decoder
+from stormcut.adapters.thrift_values import (
+    BinaryProtocol,
+    WriteBuffer,
+    encode_plan,
+    from_state_struct,
+    idl,
+    to_state_struct,
+)
+from stormcut.application.brain import Brain
+from stormcut.application.decide import Settings
+from stormcut.model.cluster import (
+    ClusterState,
+    RunningExecutor,
+    RunningTopology,
+    Slot,
+    Subscription,
+    Supervisor,
+    Worker,
+)
+from stormcut.model.plan import Plan
+from stormcut.model.profile import ExecutorLoad, Profile, TaskTraffic
+
+SIZES = ((10, 100), (10, 1_000), (1, 10_000), (50, 1_000))
+COMPONENTS, TARGETS = 4, 10
+CPU_PERCENT, NODE_CPU, LOAD = 10.0, 800.0, 0.6
+
+PAGE = """\
+# A brain's time for many topologies
+
+{doc}
+
+| topologies x executors | nodes | known | cold | nothing changed | one new | a worker lost |
+| --- | ---: | --- | ---: | ---: | ---: | ---: |
+{rows}
+
+Seconds, wall clock. "Cold": no topology runs yet (declared), or all run, dealt out in turn, and
+were profiled at once (measured). Goals: 10 s for 50,000 executors from cold, 2 s if one changes.
+
+{made}
+"""
+
+
+class Nowhere:
+    """Neither ZooKeeper nor evidence but what is given."""
+
+    def __init__(self, profiles: Mapping[str, Profile]) -> None:
+        self._profiles = profiles
+
+    def last_plan(self) -> Plan | None:
+        """Return none."""
+        return None
+
+    def publish(self, plan: Plan, entry: Mapping[str, Any]) -> None:
+        """Encode a plan, as for ZooKeeper."""
+        encode_plan(plan)
+
+    def profiles(self) -> Mapping[str, Profile]:
+        """Return what was measured."""
+        return self._profiles
+
+    def former(self) -> Mapping[str, tuple[Worker, ...]]:
+        """Return no orders to go back."""
+        return {}
+
+
+def topology(name: str, executors: int) -> RunningTopology:
+    each = executors // COMPONENTS
+    return RunningTopology(
+        name,
+        name,
+        max(1, executors // 20),
+        tuple(
+            RunningExecutor(t, t, f"c{(t - 1) // each}") for t in range(1, COMPONENTS * each + 1)
+        ),
+        tuple(
+            Subscription(f"c{n}", f"c{n + 1}", "default", "shuffle") for n in range(COMPONENTS - 1)
+        ),
+    )
+
+
+def profile(running: RunningTopology, rng: np.random.Generator) -> Profile:
+    each = len(running.executors) // COMPONENTS
+    traffic = []
+    for source in range(1, (COMPONENTS - 1) * each + 1):
+        first = (source - 1) // each * each + each + 1
+        targets = first + rng.choice(each, min(TARGETS, each), replace=False)
+        rates = 10.0 ** rng.uniform(0, 3, len(targets))
+        traffic += [
+            TaskTraffic(source, int(target), float(rate), None)
+            for target, rate in zip(targets, rates, strict=True)
+        ]
+    loads = tuple(
+        ExecutorLoad(e.component, e.start_task, e.end_task, CPU_PERCENT, None)
+        for e in running.executors
+    )
+    return Profile(running.id, 100, 160, loads, tuple(traffic))
+
+
+def dealt(state: ClusterState) -> ClusterState:
+    """Return the state as Storm would have dealt it, one worker a node and topology."""
+    nodes, ports = state.supervisors, dict.fromkeys((s.id for s in state.supervisors), 0)
+    topologies = []
+    for at, each in enumerate(state.topologies):
+        count = min(each.workers, len(nodes))
+        own = [nodes[(at * count + n) % len(nodes)] for n in range(count)]
+        workers = []
+        for index, node in enumerate(own):
+            tasks = tuple(e.start_task for e in each.executors[index::count])
+            workers.append(Worker(_slot(node, ports), tasks))
+        topologies.append(replace(each, assignment=tuple(workers)))
+    return replace(state, topologies=tuple(topologies))
+
+
+def _slot(node: Supervisor, ports: dict[str, int]) -> Slot:
+    port = node.ports[ports[node.id]]
+    ports[node.id] += 1
+    return Slot(node.id, port)
+
+
+def after(state: ClusterState, plan: Plan) -> ClusterState:
+    parts = {part.topology: part.workers for part in plan.topologies}
+    return replace(
+        state,
+        topologies=tuple(
+            replace(t, assignment=parts.get(t.id, t.assignment)) for t in state.topologies
+        ),
+    )
+
+
+def asked(brain: Brain, state: ClusterState) -> tuple[Plan, float]:
+    """Return the plan for a state that comes over the wire, and how long it took."""
+    request = WriteBuffer()
+    BinaryProtocol(request).write_struct(to_state_struct(state))
+    began = time.monotonic()
+    struct = idl.ClusterState()
+    Decoder(request.content).into(struct)
+    plan = brain.plan(from_state_struct(struct))
+    encode_plan(plan)
+    return plan, time.monotonic() - began
+
+
+def row(topologies: int, executors: int, measured: bool) -> str:
+    rng = np.random.default_rng(1)
+    count = max(2, round(topologies * executors * CPU_PERCENT / (LOAD * NODE_CPU)))
+    nodes = tuple(
+        Supervisor(f"node-{n:05}", f"h{n}", tuple(range(6700, 6710)), NODE_CPU, 32_768.0)
+        for n in range(count)
+    )
+    names = [f"t{n:03}-1-1700000000" for n in range(topologies)]
+    state = ClusterState(nodes, tuple(topology(name, executors) for name in names))
+    store = Nowhere({t.id: profile(t, rng) for t in state.topologies} if measured else {})
+    brain = Brain(Settings(), store, store)
+    plan, cold = asked(brain, dealt(state) if measured else state)
+    state = after(state, plan)
+    _, same = asked(brain, state)
+    fresh = topology("new-1-1700000001", executors)
+    _, new = asked(brain, replace(state, topologies=(*state.topologies, fresh)))
+    asked(brain, state)
+    last = state.topologies[-1]
+    short = replace(last, assignment=last.assignment[:-1])
+    _, lost = asked(brain, replace(state, topologies=(*state.topologies[:-1], short)))
+    figures = " | ".join(f"{seconds:.2f}" for seconds in (cold, same, new, lost))
+    known = "measured" if measured else "declared"
+    return f"| {topologies} x {executors:,} | {count:,} | {known} | {figures} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--output", type=Path, required=True)
+    output = parser.parse_args().output
+    row(2, 100, measured=True)  # what is loaded once
+    rows = []
+    for size in SIZES:
+        for measured in (False, True):
+            rows.append(row(*size, measured))
+            print(rows[-1], flush=True)
+    doc = (__doc__ or "").split("\n\n", 3)[3].strip()
+    output.write_text(PAGE.format(doc=doc, rows="\n".join(rows), made=made_by()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""What was worked out for earlier states and still holds: little is new if little changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from stormcut.application.situation import Workload, workload
+from stormcut.model.cluster import ClusterState, RunningTopology, Supervisor, Worker
+from stormcut.model.profile import Profile
+
+
+@dataclass(frozen=True)
+class _Known:
+    """A workload, and of what."""
+
+    running: RunningTopology
+    profile: Profile | None
+    load: Workload
+
+    def is_of(self, running: RunningTopology, profile: Profile | None) -> bool:
+        before = self.running
+        return (
+            self.profile == profile
+            and before.workers == running.workers
+            and before.executors == running.executors
+            and before.streams == running.streams
+        )
+
+
+@dataclass(frozen=True)
+class _Verdict:
+    """That nothing better was found for a topology, and in view of what."""
+
+    load: Workload
+    workers: tuple[Worker, ...]
+    supervisors: tuple[Supervisor, ...]
+    topologies: frozenset[str]
+    note: str
+
+
+class Memory:
+    """The brain's, from one decision to the next; with none of it all decisions are the same.
+
+    But for one thing: where nothing better was found for a topology, nothing is sought again
+    before its profile, its workers or the supervisors change or a topology goes. That others move
+    may leave it a better place; its next profile will show.
+    """
+
+    def __init__(self) -> None:
+        self._loads: dict[str, _Known] = {}
+        self._verdicts: dict[str, _Verdict] = {}
+
+    def copy(self) -> Memory:
+        """Return the same for somebody who only thinks what would be."""
+        other = Memory()
+        other._loads, other._verdicts = dict(self._loads), dict(self._verdicts)
+        return other
+
+    def forget_all_but(self, topologies: Iterable[str]) -> None:
+        """Forget topologies that are gone."""
+        living = set(topologies)
+        self._loads = {name: each for name, each in self._loads.items() if name in living}
+        self._verdicts = {name: each for name, each in self._verdicts.items() if name in living}
+
+    def workload(self, running: RunningTopology, profile: Profile | None) -> Workload:
+        """Return `workload` of the same."""
+        known = self._loads.get(running.id)
+        if known is None or not known.is_of(running, profile):
+            known = _Known(running, profile, workload(running, profile))
+            self._loads[running.id] = known
+        return known.load
+
+    def settle(
+        self, load: Workload, workers: tuple[Worker, ...], state: ClusterState, note: str
+    ) -> None:
+        """Remember that a topology stays where it is, and why."""
+        topologies = frozenset(each.id for each in state.topologies)
+        self._verdicts[load.topology.id] = _Verdict(
+            load, workers, state.supervisors, topologies, note
+        )
+
+    def settled(
+        self, load: Workload, workers: tuple[Worker, ...], state: ClusterState
+    ) -> str | None:
+        """Return why a topology stays where it is, None if that is to be found out anew."""
+        verdict = self._verdicts.get(load.topology.id)
+        if (
+            verdict is not None
+            and verdict.load is load
+            and verdict.workers == workers
+            and verdict.supervisors == state.supervisors
+            and verdict.topologies <= {each.id for each in state.topologies}
+        ):
+            return verdict.note
+        return None
