@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from stormcut.adapters.seal import Seal, seal_of
 from stormcut.adapters.thrift_brain import BrainServer
 from stormcut.adapters.zookeeper import StormcutNodes, connected, read_auth_file
 from stormcut.model.cluster import ClusterState, RunningTopology, Slot, Worker
@@ -103,7 +104,7 @@ def serve_socket(answer: bytes | None) -> int:
     return int(listener.getsockname()[1])
 
 
-def serve(mode: str) -> int:
+def serve(mode: str, seal: Seal) -> int:
     """Start the misbehaving server of a mode; return its port."""
     if mode == "hang":
         return serve_socket(None)
@@ -111,16 +112,16 @@ def serve(mode: str) -> int:
         return serve_socket(b"HTTP/1.1 418 I'm a teapot\r\n\r\n" * 40)
     if mode == "huge":
         return serve_socket(b"\x7f\xff\xff\xff")
-    server = BrainServer(Liar(LIES[mode]), "liar", "127.0.0.1", 0)
+    server = BrainServer(Liar(LIES[mode]), "liar", seal, "127.0.0.1", 0)
     server.start()
     return server.port
 
 
 def main() -> None:
-    port = serve(sys.argv[1])
     credentials = read_auth_file(Path(os.environ["STORMCUT_AUTH_FILE"]))
-    address = {"version": 1, "id": "liar", "host": "127.0.0.1", "port": port}
     with connected(os.environ["STORMCUT_ZOOKEEPER"], credentials) as client:
+        port = serve(sys.argv[1], seal_of(client))
+        address = {"version": 1, "id": "liar", "host": "127.0.0.1", "port": port}
         path = StormcutNodes(client).path("leader")
         if client.exists(path):  # of the brain before, killed: its session has not run out yet
             client.delete(path)

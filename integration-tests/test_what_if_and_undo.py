@@ -16,7 +16,7 @@ from stormcut.adapters.profile_file import write_profile
 from stormcut.adapters.thrift_brain import BrainClient
 from stormcut.adapters.waiting import wait_until
 from stormcut.adapters.zookeeper import StormcutNodes, connected, read_auth_file
-from stormcut.adapters.zookeeper_leader import leader_address
+from stormcut.adapters.zookeeper_leader import leaders_client
 from stormcut.model.cluster import ClusterState, RunningTopology
 from stormcut.model.errors import InvalidInput
 from stormcut.model.profile import ExecutorLoad, Profile, TaskTraffic
@@ -33,9 +33,8 @@ def client(stage: Stage) -> Iterator[BrainClient]:
     """A client of the brain, which Nimbus has asked."""
     credentials = read_auth_file(stage.cluster.auth_file)
     with stage.brain(), connected(stage.cluster.zookeeper_address, credentials) as zookeeper:
-        address = leader_address(StormcutNodes(zookeeper))
-        assert address is not None
-        client = BrainClient(str(address["host"]), int(str(address["port"])), 60.0)
+        client = leaders_client(StormcutNodes(zookeeper), 60.0)
+        assert client is not None
         described_since(client, 0.0)
         yield client
 

@@ -31,11 +31,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from thriftpy2.transport.base import TTransportException
+from thriftpy2.protocol.binary import TBinaryProtocol
 
 from stormcut.adapters.json_document import Value, optional, parse_json, read_json
 from stormcut.adapters.problem_file import GZIP_MAGIC, LARGEST_PORT, MOST_EXECUTORS, within
-from stormcut.adapters.thrift_values import ReadBuffer, binary_protocol
+from stormcut.adapters.thrift_decode import Malformed
+from stormcut.adapters.thrift_values import ReadBuffer
 from stormcut.model.errors import InvalidInput
 from stormcut.model.problem import (
     DEFAULT_CPU_PERCENT,
@@ -240,7 +241,8 @@ def _decode(path: Path) -> Any:
     buffer = ReadBuffer(_content(path))
     struct = StormTopology()
     try:
-        binary_protocol(buffer).read_struct(struct)
+        # thriftpy2's own decoder: some values are Java's bytes, and the file is the reader's own.
+        TBinaryProtocol(buffer).read_struct(struct)  # type: ignore[no-untyped-call]
     except Exception as error:  # the decoder raises whatever it stumbles over
         raise InvalidInput(f"is no serialised Storm topology: {error}", str(path)) from error
     specs = [*(struct.spouts or {}).values(), *(struct.bolts or {}).values()]
@@ -254,7 +256,7 @@ def _decode(path: Path) -> Any:
 def _at_end(buffer: ReadBuffer) -> bool:
     try:
         buffer.read(1)
-    except TTransportException:
+    except Malformed:
         return True
     return False
 

@@ -1,5 +1,6 @@
 /*
- * What the scheduler shim in Nimbus and the brain say to each other: framed transport, binary protocol.
+ * What the scheduler shim in Nimbus and the brain say to each other: framed transport, each frame
+ * sealed (docs/protocol.md), binary protocol.
  * The only definition for both sides: Maven generates Java from this file, thriftpy2 reads it.
  * Fields are only ever added, as optional ones; whatever an old reader must not ignore raises
  * PROTOCOL_VERSION. A reader that meets a higher version refuses and says so.
@@ -8,7 +9,7 @@ namespace java io.stormcut.protocol
 namespace py stormcut_protocol
 
 const i32 PROTOCOL_VERSION = 1
-/* Longest frame either side accepts, in bytes (64 MiB). */
+/* Longest message either side accepts, in bytes (64 MiB), without the head of its seal. */
 const i32 MAX_MESSAGE_BYTES = 67108864
 
 /* An executor is named by its first task, which is unique in its topology. */
@@ -67,7 +68,7 @@ struct Supervisor {
 
 struct ClusterState {
   1: required i32 version
-  /* Lower-case hexadecimal SHA-256 of nodes, slots and executors; docs/protocol.md gives the text hashed. */
+  /* Lower-case hexadecimal SHA-256 of nodes, slots, capacities and executors; docs/protocol.md gives the text hashed. */
   2: required string fingerprint
   3: required list<Supervisor> supervisors
   4: required list<Topology> topologies

@@ -1,4 +1,4 @@
-"""The brain over Thrift: framed, binary, one request a connection; and its client.
+"""The brain over Thrift: framed, sealed, binary, one request a connection; and its client.
 
 The server is written here because thriftpy2's own trusts the length that a frame announces, waits
 for ever for a slow client, and shares its port with strangers (SO_REUSEPORT).
@@ -19,13 +19,14 @@ from typing import Any, Protocol
 from thriftpy2.thrift import TClient, TProcessor
 
 from stormcut.adapters.profile_file import format_profile, parse_profile
+from stormcut.adapters.seal import HEADER_BYTES, BadSeal, Freshness, Request, Seal
+from stormcut.adapters.thrift_decode import Decoder, Malformed
 from stormcut.adapters.thrift_values import (
     MAX_MESSAGE_BYTES,
     PROTOCOL_VERSION,
+    BinaryProtocol,
     ReadBuffer,
     WriteBuffer,
-    binary_protocol,
-    check_struct,
     check_version,
     from_plan_struct,
     from_state_struct,
@@ -46,6 +47,11 @@ log = logging.getLogger(__name__)
 #: Longest that a client may take to send its request, and to take the answer.
 CLIENT_SECONDS = 10.0
 MAX_CLIENTS = 64
+#: How often a brain asks itself, and how long it may fail to answer.
+PULSE_SECONDS = 5.0
+SILENCE_SECONDS = 30.0
+#: A message with the head of its seal.
+MAX_FRAME_BYTES = MAX_MESSAGE_BYTES + HEADER_BYTES
 _CHUNK = 1 << 16
 _LENGTH = struct.Struct("!i")
 
@@ -97,8 +103,8 @@ def receive_frame(connection: socket.socket, deadline: float) -> bytes:
         It is too long, cut off, or late.
     """
     (length,) = _LENGTH.unpack(_receive(connection, _LENGTH.size, deadline))
-    if not 0 < length <= MAX_MESSAGE_BYTES:
-        raise BadFrame(f"a frame of {length} bytes; allowed are 1 to {MAX_MESSAGE_BYTES}")
+    if not 0 < length <= MAX_FRAME_BYTES:
+        raise BadFrame(f"a frame of {length} bytes; allowed are 1 to {MAX_FRAME_BYTES}")
     return _receive(connection, length, deadline)
 
 
@@ -129,8 +135,8 @@ def send_frame(connection: socket.socket, content: bytes, seconds: float) -> Non
     BadFrame
         The content is above the limit, or the other side does not take it in time.
     """
-    if len(content) > MAX_MESSAGE_BYTES:
-        raise BadFrame(f"a message of {len(content)} bytes; allowed are {MAX_MESSAGE_BYTES}")
+    if len(content) > MAX_FRAME_BYTES:
+        raise BadFrame(f"a frame of {len(content)} bytes; allowed are {MAX_FRAME_BYTES}")
     connection.settimeout(seconds)
     try:
         connection.sendall(_LENGTH.pack(len(content)) + content)
@@ -146,7 +152,9 @@ class BrainServer:
     planner : Planner
         The brain.
     identity : str
-        Its name, as in `Health.brain`.
+        Its name, as in `Health.brain`: requests are sealed for it.
+    seal : Seal
+        Opens requests; what it does not open is neither decoded nor answered.
     host, port : str, int
         Where to listen; port 0 takes a free one, see `port`.
     foreseer : Foreseer, optional
@@ -162,6 +170,7 @@ class BrainServer:
         self,
         planner: Planner,
         identity: str,
+        seal: Seal,
         host: str,
         port: int,
         foreseer: Foreseer | None = None,
@@ -169,6 +178,8 @@ class BrainServer:
         self._planner = planner
         self._foreseer = foreseer
         self._identity = identity
+        self._seal = seal
+        self._freshness = Freshness()
         self._started_ms = int(time.time() * 1000)
         self._served = 0
         self._last_plan: str | None = None
@@ -213,20 +224,30 @@ class BrainServer:
     def _serve(self, connection: socket.socket, peer: str) -> None:
         try:
             with connection:
-                request = receive_frame(connection, time.monotonic() + CLIENT_SECONDS)
-                send_frame(connection, self._answer(request), CLIENT_SECONDS)
-        except BadFrame as error:
+                content = receive_frame(connection, time.monotonic() + CLIENT_SECONDS)
+                request = self._seal.open_request(self._identity, content)
+                reply = self._seal.reply(request.nonce, self._answer(request))
+                send_frame(connection, reply, CLIENT_SECONDS)
+        except (BadFrame, BadSeal, Malformed) as error:
             log.warning("request from %s ignored: %s", peer, error)
         except Exception as error:  # whatever the decoder stumbled over in foreign bytes
             log.warning("request from %s ignored: %s: %s", peer, type(error).__name__, error)
         finally:
             self._seats.release()
 
-    def _answer(self, request: bytes) -> bytes:
+    def _answer(self, request: Request) -> bytes:
         out = WriteBuffer()
-        processor = TProcessor(idl.Brain, self)
-        processor.process(binary_protocol(ReadBuffer(request)), binary_protocol(out))
+        received, sent = BinaryProtocol(ReadBuffer(request.payload)), BinaryProtocol(out)
+        TProcessor(idl.Brain, self._handler(request)).process(received, sent)
         return out.content
+
+    def _handler(self, request: Request) -> object:
+        try:
+            self._freshness.check(request)
+        except BadSeal as error:
+            log.warning("request refused: %s", error)
+            return _Refusing(error)
+        return self
 
     def plan(self, state: Any) -> Any:
         """Answer `Brain.plan`; everything that goes wrong is told as a `Refusal`."""
@@ -250,7 +271,6 @@ class BrainServer:
         """Answer `Brain.preview`."""
         with self._refusing("preview"):
             check_version(getattr(evidence, "version", None), "evidence")
-            check_struct(evidence, "evidence")
             profile, former = evidence.profile, evidence.former
             found = self._foreseen().preview(
                 evidence.topology,
@@ -291,8 +311,39 @@ class BrainServer:
         )
 
 
+class _Refusing:
+    """Answers in place of a brain that does not trust the question."""
+
+    def __init__(self, reason: BadSeal) -> None:
+        self._reason = reason
+        self._refusal = idl.Refusal(version=PROTOCOL_VERSION, reason=str(reason))
+
+    def plan(self, state: Any) -> Any:
+        raise self._refusal
+
+    def last_state(self) -> Any:
+        raise self._refusal
+
+    def preview(self, evidence: Any) -> str:
+        raise self._refusal
+
+    def health(self) -> Any:
+        raise self._reason  # this method knows no refusals
+
+
 class BrainClient:
     """Asks a brain; each call is a connection of its own.
+
+    Parameters
+    ----------
+    brain : str
+        The name that it leads by.
+    seal : Seal
+        Of the secret that it knows, too.
+    host, port : str, int
+        Where it listens.
+    seconds : float
+        Longest to wait for an answer.
 
     Raises
     ------
@@ -301,7 +352,11 @@ class BrainClient:
         this version does not understand.
     """
 
-    def __init__(self, host: str, port: int, seconds: float = CLIENT_SECONDS) -> None:
+    def __init__(
+        self, brain: str, seal: Seal, host: str, port: int, seconds: float = CLIENT_SECONDS
+    ) -> None:
+        self._brain = brain
+        self._seal = seal
         self._address = (host, port)
         self._seconds = seconds
 
@@ -314,7 +369,6 @@ class BrainClient:
         """Return the state that Nimbus described to the brain last."""
         struct = self._call(lambda client: client.last_state())
         check_version(getattr(struct, "version", None), "last state")
-        check_struct(struct, "last state")
         return Described(from_state_struct(struct.state), struct.described_ms)
 
     def preview(
@@ -340,8 +394,7 @@ class BrainClient:
 
     def _call(self, ask: Callable[[Any], Any]) -> Any:
         where = "brain {}:{}".format(*self._address)
-        transport = _OneExchange(self._address, self._seconds)
-        protocol = binary_protocol(transport)
+        protocol = BinaryProtocol(_OneExchange(self._exchanged))
         try:
             return ask(TClient(idl.Brain, protocol, protocol))
         except idl.Refusal as refusal:
@@ -351,21 +404,48 @@ class BrainClient:
         except Exception as error:
             raise InvalidInput(f"answers nonsense: {error}", where) from error
 
+    def _exchanged(self, payload: bytes) -> bytes:
+        """Return the answer to a message."""
+        deadline = time.monotonic() + self._seconds
+        request, nonce = self._seal.request(self._brain, payload)
+        with socket.create_connection(self._address, timeout=self._seconds) as connection:
+            send_frame(connection, request, self._seconds)
+            return self._seal.open_reply(nonce, receive_frame(connection, deadline))
+
 
 class _OneExchange(WriteBuffer):
     """A client's transport: what is written goes out on flush, what is read is the answer."""
 
-    def __init__(self, address: tuple[str, int], seconds: float) -> None:
+    def __init__(self, exchanged: Callable[[bytes], bytes]) -> None:
         super().__init__()
-        self._address = address
-        self._seconds = seconds
-        self._reply = ReadBuffer(b"")
+        self._exchanged = exchanged
+        self.decoder = Decoder(b"")
 
     def flush(self) -> None:
-        deadline = time.monotonic() + self._seconds
-        with socket.create_connection(self._address, timeout=self._seconds) as connection:
-            send_frame(connection, self.content, self._seconds)
-            self._reply = ReadBuffer(receive_frame(connection, deadline))
+        self.decoder = Decoder(self._exchanged(self.content))
 
     def read(self, size: int) -> bytes:
-        return self._reply.read(size)
+        return self.decoder.take(size)
+
+
+class Pulse:
+    """Whether a brain still answers, asked as others ask it.
+
+    Parameters
+    ----------
+    client : BrainClient
+        Of that brain.
+    """
+
+    def __init__(self, client: BrainClient) -> None:
+        self._client = client
+        self._heard = self._asked = time.monotonic()
+
+    def beats(self) -> bool:
+        """Return whether it has answered within `SILENCE_SECONDS`; ask every `PULSE_SECONDS`."""
+        if time.monotonic() - self._asked >= PULSE_SECONDS:
+            with suppress(InvalidInput):
+                self._client.health()
+                self._heard = time.monotonic()
+            self._asked = time.monotonic()
+        return self._asked - self._heard < SILENCE_SECONDS

@@ -7,9 +7,8 @@ from typing import Any
 
 import thriftpy2
 from thriftpy2.protocol.binary import TBinaryProtocol
-from thriftpy2.thrift import TType
-from thriftpy2.transport.base import TTransportException
 
+from stormcut.adapters.thrift_decode import Decoder, Malformed
 from stormcut.model.cluster import (
     ClusterState,
     RunningExecutor,
@@ -29,38 +28,16 @@ idl: Any = thriftpy2.load(
 PROTOCOL_VERSION: int = idl.PROTOCOL_VERSION
 MAX_MESSAGE_BYTES: int = idl.MAX_MESSAGE_BYTES
 
-_PYTHON_TYPES: dict[int, tuple[type, ...]] = {
-    TType.BOOL: (bool, int),
-    TType.I32: (int,),
-    TType.I64: (int,),
-    TType.DOUBLE: (float, int),
-    TType.STRING: (str,),
-    TType.LIST: (list,),
-    TType.MAP: (dict,),
-}
-
 
 class ReadBuffer:
-    """A received message as a transport that ends: reading past its end is an error.
-
-    The decoder is thriftpy2's in Python: its compiled one takes a message that stops in the
-    middle for one that goes on with zeros.
-    """
+    """A received message as a transport that ends: reading past its end is an error."""
 
     def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._at = 0
+        self.decoder = Decoder(data)
 
     def read(self, size: int) -> bytes:
         """Return the next ``size`` bytes."""
-        end = self._at + size
-        if not self._at <= end <= len(self._data):
-            raise TTransportException(
-                TTransportException.END_OF_FILE, "the message ends in the middle"
-            )
-        part = self._data[self._at : end]
-        self._at = end
-        return part
+        return self.decoder.take(size)
 
 
 class WriteBuffer:
@@ -82,15 +59,30 @@ class WriteBuffer:
         return b"".join(self._parts)
 
 
-def binary_protocol(transport: ReadBuffer | WriteBuffer) -> Any:
-    """Return the protocol that both sides speak, over a buffer."""
-    return TBinaryProtocol(transport)  # type: ignore[no-untyped-call]
+class BinaryProtocol(TBinaryProtocol):
+    """The protocol that both sides speak, over a buffer; structs are read by our `Decoder`."""
+
+    def __init__(self, buffer: Any) -> None:
+        super().__init__(buffer)  # type: ignore[no-untyped-call]
+        self._buffer = buffer
+
+    def read_struct(self, obj: Any) -> None:
+        """Read a struct's fields into an instance of it."""
+        self._buffer.decoder.into(obj)
+
+    def skip(self, ttype: int) -> None:
+        """Pass over a value."""
+        self._buffer.decoder.skip(ttype)
+
+    def write_struct(self, obj: Any) -> None:
+        """Append a struct."""
+        super().write_struct(obj)  # type: ignore[no-untyped-call]
 
 
 def encode_plan(plan: Plan) -> bytes:
     """Return a plan in Thrift's binary protocol."""
     buffer = WriteBuffer()
-    binary_protocol(buffer).write_struct(to_plan_struct(plan))
+    BinaryProtocol(buffer).write_struct(to_plan_struct(plan))
     return buffer.content
 
 
@@ -104,8 +96,8 @@ def decode_plan(data: bytes, where: str) -> Plan:
     """
     struct = idl.Plan()
     try:
-        binary_protocol(ReadBuffer(data)).read_struct(struct)
-    except Exception as error:  # the decoder raises whatever it stumbles over
+        Decoder(data).into(struct)
+    except Malformed as error:
         raise InvalidInput(f"is not a plan: {error}", where) from error
     return from_plan_struct(struct, where)
 
@@ -201,11 +193,10 @@ def from_state_struct(struct: Any) -> ClusterState:
     Raises
     ------
     InvalidInput
-        It is of a newer protocol, incomplete, contradicts itself, or its fingerprint is not that
+        It is of a newer protocol, contradicts itself, or its fingerprint is not that
         of its content.
     """
     check_version(getattr(struct, "version", None), "cluster state")
-    check_struct(struct, "cluster state")
     state = ClusterState(
         tuple(
             Supervisor(s.id, s.host, tuple(s.ports), s.cpu_percent, s.memory_mb, dict(s.meta))
@@ -252,10 +243,9 @@ def from_plan_struct(struct: Any, where: str = "plan") -> Plan:
     Raises
     ------
     InvalidInput
-        It is of a newer protocol or incomplete.
+        It is of a newer protocol.
     """
     check_version(getattr(struct, "version", None), where)
-    check_struct(struct, where)
     return Plan(
         struct.id,
         struct.fingerprint,
@@ -266,38 +256,3 @@ def from_plan_struct(struct: Any, where: str = "plan") -> Plan:
         ),
         tuple(Declined(d.topology, d.reason) for d in struct.declined),
     )
-
-
-def check_struct(struct: Any, where: str) -> None:
-    """Check required fields and types of a decoded struct, which thriftpy2 does not.
-
-    Raises
-    ------
-    InvalidInput
-        A required field is missing, or a string is not UTF-8.
-    """
-    for spec in struct.thrift_spec.values():
-        kind, name, inner, required = spec if len(spec) == 4 else (spec[0], spec[1], None, spec[2])
-        value = getattr(struct, name, None)
-        if value is None:
-            if required:
-                raise InvalidInput(f"field {name} is missing", where)
-            continue
-        _check_value(kind, inner, value, f"{where}.{name}")
-
-
-def _check_value(kind: int, inner: Any, value: Any, where: str) -> None:
-    if kind == TType.STRUCT:
-        check_struct(value, where)
-        return
-    if not isinstance(value, _PYTHON_TYPES[kind]):
-        raise InvalidInput("is not UTF-8 text" if kind == TType.STRING else "is garbled", where)
-    if isinstance(value, list):
-        item, item_inner = inner if isinstance(inner, tuple) else (inner, None)
-        if item != TType.I32:
-            for index, element in enumerate(value):
-                _check_value(item, item_inner, element, f"{where}[{index}]")
-    elif isinstance(value, dict):
-        for key, element in value.items():
-            _check_value(TType.STRING, None, key, where)
-            _check_value(TType.STRING, None, element, where)

@@ -24,6 +24,7 @@ from kazoo.retry import KazooRetry
 from kazoo.security import make_digest_acl
 
 from stormcut.adapters.profile_file import format_profile, parse_profile
+from stormcut.adapters.seal import seal_of
 from stormcut.adapters.thrift_values import decode_plan, encode_plan
 from stormcut.adapters.waiting import TimedOut, wait_until
 from stormcut.adapters.zookeeper_blob import blob_id, delete_blob, read_blob, write_blob
@@ -179,6 +180,20 @@ def check_root(root: str) -> None:
         raise InvalidInput("must be an absolute path such as /stormcut", root or "''")
 
 
+def hand_over(client: KazooClient, path: str, to: Credentials) -> int:
+    """Give a node and all below it to other credentials; return how many these are.
+
+    From the leaves up: whoever is interrupted can begin anew.
+    """
+    try:
+        children = client.get_children(path)
+        handed = sum(hand_over(client, f"{path}/{child}", to) for child in children)
+        client.set_acls(path, [make_digest_acl(to.user, to.password, all=True)])
+    except NoNodeError:
+        return 0
+    return handed + 1
+
+
 class StormcutNodes:
     """stormcut's nodes below one root, with every access they need.
 
@@ -194,6 +209,8 @@ class StormcutNodes:
         check_root(root)
         self.client = client
         self.root = root
+        #: Of the secret by which ZooKeeper knows us.
+        self.seal = seal_of(client)
         self._profiles: dict[str, tuple[str, Profile | None]] = {}
 
     def path(self, name: str) -> str:
@@ -222,6 +239,10 @@ class StormcutNodes:
         path = self.path("plan")
         content = read_blob(self.client, path)
         return None if content is None else decode_plan(content, f"ZooKeeper node {path}")
+
+    def is_led(self) -> bool:
+        """Return whether a brain has published where it is."""
+        return self.client.exists(self.path("leader")) is not None
 
     def has_plan(self) -> bool:
         """Return whether a plan is published."""

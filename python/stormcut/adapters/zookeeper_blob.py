@@ -14,9 +14,10 @@ from contextlib import suppress
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError, NotEmptyError
 
+from stormcut.adapters.seal import seal_of
 from stormcut.model.errors import InvalidInput
 
-BLOB_VERSION = 1
+BLOB_VERSION = 2
 PART_BYTES = 512_000
 #: Longest content accepted, unpacked: as for a Thrift message.
 MAX_BLOB_BYTES = 64 * 1024 * 1024
@@ -38,6 +39,7 @@ def write_blob(client: KazooClient, path: str, content: bytes) -> str:
     packed = gzip.compress(content, mtime=0)
     parts = [packed[at : at + PART_BYTES] for at in range(0, len(packed), PART_BYTES)]
     identity = uuid.uuid4().hex
+    sha256 = hashlib.sha256(packed).hexdigest()
     client.ensure_path(path)
     for index, part in enumerate(parts):
         client.create(f"{path}/{identity}-{index}", part)
@@ -46,7 +48,8 @@ def write_blob(client: KazooClient, path: str, content: bytes) -> str:
         "id": identity,
         "parts": len(parts),
         "bytes": len(packed),
-        "sha256": hashlib.sha256(packed).hexdigest(),
+        "sha256": sha256,
+        "hmac": seal_of(client).mark("blob", _name(path), identity, sha256),
     }
     client.set(path, json.dumps(meta).encode())
     for child in client.get_children(path):
@@ -118,8 +121,17 @@ def _meta(client: KazooClient, path: str) -> dict[str, object] | None:
     named = isinstance(meta.get("id"), str) and _ID.fullmatch(meta["id"])
     if not (sized and named and 0 <= meta["parts"] <= MAX_PARTS):
         raise InvalidInput("does not describe a blob", where)
+    # Before anything is unpacked or decoded.
+    marked = ("blob", _name(path), str(meta["id"]), str(meta.get("sha256")))
+    if not seal_of(client).is_mark(meta.get("hmac"), *marked):
+        raise InvalidInput("is not signed by the secret of the auth file", where)
     result: dict[str, object] = meta
     return result
+
+
+def _name(path: str) -> str:
+    """Return what a blob is called below any root: content is signed for one place."""
+    return path.rsplit("/", 1)[-1]
 
 
 def _read(client: KazooClient, path: str) -> bytes | None:

@@ -16,7 +16,7 @@ from stormcut.model.errors import InvalidInput
 
 log = logging.getLogger(__name__)
 
-FORMER_VERSION = 1
+FORMER_VERSION = 2
 _KIND = "former"
 
 Workers = tuple[Worker, ...]
@@ -26,7 +26,8 @@ def write_former(nodes: StormcutNodes, topology: str, workers: Workers) -> None:
     """Order that a topology shall run on these workers again."""
     path = nodes.topology_path(_KIND, topology)
     rows = [[w.slot.node, w.slot.port, list(w.executors)] for w in workers]
-    content = json.dumps({"version": FORMER_VERSION, "workers": rows}).encode()
+    mark = nodes.seal.mark(*_marked(topology, rows))
+    content = json.dumps({"version": FORMER_VERSION, "workers": rows, "hmac": mark}).encode()
     try:
         nodes.client.create(path, content, makepath=True)
     except NodeExistsError:
@@ -48,18 +49,28 @@ def read_former(nodes: StormcutNodes) -> dict[str, Workers]:
         topologies = nodes.client.get_children(nodes.path(_KIND))
     except NoNodeError:
         return {}
-    orders = ((topology, _order(nodes, f"{_KIND}/{topology}")) for topology in topologies)
+    orders = ((topology, _order(nodes, topology)) for topology in topologies)
     return {topology: order for topology, order in orders if order is not None}
 
 
-def _order(nodes: StormcutNodes, name: str) -> Workers | None:
+def _order(nodes: StormcutNodes, topology: str) -> Workers | None:
+    name = f"{_KIND}/{topology}"
+    where = f"ZooKeeper node {nodes.path(name)}"
     try:
         document = nodes.read_json(name, "an order to go back", FORMER_VERSION)
-        where = f"ZooKeeper node {nodes.path(name)}"
-        return None if document is None else former_workers(document.get("workers"), where)
+        if document is None:
+            return None
+        rows = document.get("workers")
+        if not nodes.seal.is_mark(document.get("hmac"), *_marked(topology, rows)):
+            raise InvalidInput("is not signed by the secret of the auth file", where)
+        return former_workers(rows, where)
     except InvalidInput as error:
         _warn(str(error))
         return None
+
+
+def _marked(topology: str, rows: object) -> tuple[str, ...]:
+    return _KIND, topology, json.dumps(rows)
 
 
 @lru_cache(maxsize=1024)

@@ -12,7 +12,9 @@ from kazoo.exceptions import KazooException, NoAuthError, NodeExistsError, NoNod
 from kazoo.protocol.states import KazooState
 from kazoo.recipe.election import Election
 
+from stormcut.adapters.thrift_brain import BrainClient
 from stormcut.adapters.zookeeper import StormcutNodes
+from stormcut.model.errors import InvalidInput
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +36,8 @@ class Leadership:
         Called in the election's thread before `leads` turns true.
     watch : callable
         Called every `WATCH_SECONDS` while this brain leads.
+    answers : callable
+        Called as often: whether this brain can answer; one that cannot steps down.
     """
 
     def __init__(
@@ -44,6 +48,7 @@ class Leadership:
         port: int,
         elected: Callable[[], None],
         watch: Callable[[], None],
+        answers: Callable[[], bool],
     ) -> None:
         self._nodes = nodes
         self._identity = identity
@@ -51,9 +56,11 @@ class Leadership:
         self._address = json.dumps(address).encode()
         self._elected = elected
         self._watch = watch
+        self._answers = answers
         self._closed = threading.Event()
         self._resign = threading.Event()
         self._leading = False
+        self._told = ""
         self._election: Election | None = None
 
     @property
@@ -96,14 +103,21 @@ class Leadership:
                     self._election.run(self._lead)
             except KazooException as error:
                 if not self._closed.is_set():
-                    log.warning("election: %s %s; trying again", type(error).__name__, error)
+                    self._warn(f"election: {type(error).__name__} {error}; trying again")
             except Exception:
                 log.exception("election: a bug in stormcut; trying again")
             finally:
                 self._leading = False
             self._closed.wait(WATCH_SECONDS)
 
+    def _warn(self, text: str) -> None:
+        """Log what goes wrong twice a second when it begins."""
+        if text != self._told:
+            log.warning(text)
+        self._told = text
+
     def _lead(self) -> None:
+        self._told = ""
         self._publish_address()
         self._elected()
         if self._resign.is_set():
@@ -113,6 +127,9 @@ class Leadership:
         while not self._resign.wait(WATCH_SECONDS):
             if not self._still_elected():
                 log.warning("this brain's election node is gone; standing again")
+                return
+            if not self._answers():
+                log.warning("this brain does not answer any more; stepping down, standing again")
                 return
             if (lost := self._lost_address()) is not None:
                 log.warning("the leader node is %s; published again", lost)
@@ -156,3 +173,21 @@ def leader_address(nodes: StormcutNodes) -> Mapping[str, object] | None:
         It is of a newer stormcut, or damaged.
     """
     return nodes.read_json("leader", "a leader's address", LEADER_VERSION)
+
+
+def leaders_client(nodes: StormcutNodes, seconds: float) -> BrainClient | None:
+    """Return a client of the brain that leads, None without a leader.
+
+    Raises
+    ------
+    InvalidInput
+        As `leader_address`.
+    """
+    address = leader_address(nodes)
+    if address is None:
+        return None
+    try:
+        where = str(address["host"]), int(str(address["port"]))
+        return BrainClient(str(address["id"]), nodes.seal, *where, seconds)
+    except (KeyError, ValueError) as error:
+        raise InvalidInput("is not a leader's address", f"{nodes.path('leader')}") from error

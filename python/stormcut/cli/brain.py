@@ -9,28 +9,35 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import click
 from kazoo.client import KazooClient
 
-from stormcut.adapters.thrift_brain import BrainServer
+from stormcut.adapters.thrift_brain import BrainClient, BrainServer, Pulse
 from stormcut.adapters.zookeeper import (
     StormcutNodes,
     ZooKeeperStore,
     connected,
     read_auth_file,
 )
-from stormcut.adapters.zookeeper_former import read_former
+from stormcut.adapters.zookeeper_former import delete_former, read_former
 from stormcut.adapters.zookeeper_leader import Leadership
 from stormcut.application.brain import Brain
-from stormcut.application.decide import Settings
+from stormcut.application.decide import Settings, decide
 from stormcut.application.place import DEFAULT_ALGORITHM
 from stormcut.cli.key_values import parse_pairs
 from stormcut.cli.numbers import Finite
 from stormcut.cli.zookeeper_options import zookeeper_options
-from stormcut.model.cluster import ClusterState, Worker
+from stormcut.model.cluster import (
+    ClusterState,
+    RunningExecutor,
+    RunningTopology,
+    Subscription,
+    Supervisor,
+    Worker,
+)
 from stormcut.model.errors import InvalidInput
 from stormcut.model.plan import Plan
 from stormcut.model.profile import Profile
@@ -38,8 +45,26 @@ from stormcut.placement.registry import algorithm, parse_options
 
 log = logging.getLogger("stormcut.brain")
 
+#: Share of a core for looking whether anything was published.
+MOST_OF_A_CORE = 0.05
+
 #: How soon a signal is noticed at the latest.
 SIGNAL_SECONDS = 0.2
+
+
+#: The smallest cluster with something to decide.
+TOY = ClusterState(
+    (Supervisor("n", "n", (1, 2)), Supervisor("m", "m", (1, 2))),
+    (
+        RunningTopology(
+            "toy",
+            "toy",
+            2,
+            (RunningExecutor(1, 1, "a"), RunningExecutor(2, 2, "b")),
+            (Subscription("a", "b", "default", "shuffle"),),
+        ),
+    ),
+)
 
 
 @click.command()
@@ -57,8 +82,8 @@ SIGNAL_SECONDS = 0.2
 @click.option(
     "--insecure-bind",
     is_flag=True,
-    help="Allow a --bind that other machines reach: Thrift here is neither encrypted nor"
-    " authenticated, whoever reaches the port can read and ask.",
+    help="Allow a --bind that other machines reach: what is said there is signed, but not"
+    " encrypted.",
 )
 @click.option(
     "--algorithm",
@@ -112,7 +137,7 @@ def _check_bind(bind: str, insecure: bool) -> None:
         )
     if not address.is_loopback and not insecure:
         raise InvalidInput(
-            "other machines would reach the brain, and Thrift is plain here: use 127.0.0.1,"
+            "other machines would reach the brain, and nothing is encrypted here: use 127.0.0.1,"
             " or add --insecure-bind in a network you trust",
             f"--bind {bind}",
         )
@@ -131,11 +156,25 @@ class _Evidence:
         self._nodes = nodes
         self._profiles: Mapping[str, Profile] = {}
         self._former: Mapping[str, tuple[Worker, ...]] = {}
+        self._next = 0.0
 
-    def refresh(self) -> None:
+    def refresh(self, now: bool = False) -> None:
+        """Read what is published, ``now`` or if it is time: many profiles take long to look at."""
+        began = time.monotonic()
+        if not now and began < self._next:
+            return
         # Orders first: one that is gone was followed by a new profile before.
         self._former = read_former(self._nodes)
         self._profiles = self._nodes.read_profiles()
+        took = time.monotonic() - began
+        self._next = began + took / MOST_OF_A_CORE
+
+    def remove(self, topologies: Iterable[str]) -> None:
+        """Remove what is known of topologies that are gone."""
+        for topology in topologies:
+            self._nodes.delete_profile(topology)
+            delete_former(self._nodes, topology)
+            log.info("topology %s is gone; what was published of it is removed", topology)
 
     def profiles(self) -> Mapping[str, Profile]:
         return self._profiles
@@ -154,9 +193,16 @@ class _Standing:
         self._evidence = _Evidence(nodes)
         self._store = ZooKeeperStore(nodes)
         self._brain = Brain(settings, self._store, self._evidence)
-        self.server = BrainServer(self, identity, host, port, self._brain)
+        self.server = BrainServer(self, identity, nodes.seal, host, port, self._brain)
+        myself = BrainClient(identity, nodes.seal, host, self.server.port)
         self.leadership = Leadership(
-            nodes, identity, host, self.server.port, self._elected, self._watch
+            nodes,
+            identity,
+            host,
+            self.server.port,
+            self._elected,
+            self._watch,
+            Pulse(myself).beats,
         )
 
     @property
@@ -167,11 +213,13 @@ class _Standing:
         return self._brain.plan(state)
 
     def _elected(self) -> None:
-        self._evidence.refresh()
+        self._evidence.refresh(now=True)
         self._brain.take_over()
 
     def _watch(self) -> None:
         self._evidence.refresh()
+        known = {*self._evidence.profiles(), *self._evidence.former()}
+        self._evidence.remove(self._brain.gone(known))
         plan = self._brain.last_plan
         if plan is not None and not self._nodes.has_plan():
             log.warning("the published plan is gone from ZooKeeper; published again")
@@ -186,6 +234,7 @@ def _serve(client: KazooClient, root: str, settings: Settings, bind: str, port: 
     nodes.secure()
     identity = f"{socket.gethostname()}-{os.getpid()}-{int(time.time())}"
     standing = _Standing(nodes, settings, identity, bind, port)
+    decide(TOY, {}, None, settings)  # loads what a plan needs: Nimbus does not wait for that
     log.info(
         "brain %s listens on %s:%d, ZooKeeper %s, algorithm %s; standing for election",
         identity,

@@ -35,6 +35,14 @@ def _name_option(function: F) -> F:
     )
 
 
+#: Storm 1.x cannot bind Nimbus, nor workers, to one address.
+OPEN_TO_ALL = (
+    "WARNING: Storm's Nimbus and workers listen on every address of this machine and ask nobody who"
+    " they are:\nwhoever reaches their ports can run programs here as this user. Only behind a"
+    " firewall, or in a network\nof your own."
+)
+
+
 @click.group()
 def cluster() -> None:
     """Run a Storm cluster of real daemons on this machine.
@@ -89,6 +97,7 @@ def up(name: str, supervisors: int, slots: int, no_plugin: bool, settings: tuple
     option = "" if name == "default" else f" --name {name}"
     click.echo(f"ZooKeeper {started.zookeeper_address}, Nimbus {started.nimbus_address}")
     click.echo(f"Logs and data: {started.folder}")
+    click.echo(OPEN_TO_ALL, err=True)
     click.echo(f"Next: {command()} cluster status{option}; {command()} cluster down{option}")
 
 

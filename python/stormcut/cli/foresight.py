@@ -16,7 +16,7 @@ from rich.console import Console
 from stormcut.adapters.thrift_brain import BrainClient
 from stormcut.adapters.waiting import TimedOut, wait_until
 from stormcut.adapters.zookeeper import StormcutNodes
-from stormcut.adapters.zookeeper_leader import leader_address
+from stormcut.adapters.zookeeper_leader import leaders_client
 from stormcut.cli.steps import waiting
 from stormcut.model.cluster import Worker
 from stormcut.model.errors import InvalidInput
@@ -44,10 +44,9 @@ def leading_brain(nodes: StormcutNodes) -> BrainClient:
     InvalidInput
         None does.
     """
-    address = leader_address(nodes)
-    if address is None:
+    client = leaders_client(nodes, PLAN_SECONDS)
+    if client is None:
         raise InvalidInput("no brain leads: start one with `stormcut brain`", nodes.root)
-    client = BrainClient(str(address["host"]), int(str(address["port"])), PLAN_SECONDS)
     what = "Nimbus describes the cluster to a new brain"
     with waiting(Console(stderr=True), what), suppress(TimedOut):
         wait_until(lambda: _is_described_or_old(client), ROUND_SECONDS, what)

@@ -36,6 +36,7 @@ COMMANDS = {
     "plugin": "stormcut.cli.plugin",
     "profile": "stormcut.cli.profile",
     "publish": "stormcut.cli.publish",
+    "rotate": "stormcut.cli.rotate",
     "score": "stormcut.cli.score",
     "topologies": "stormcut.cli.topologies",
     "undo": "stormcut.cli.undo",

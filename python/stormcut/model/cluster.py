@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -119,16 +120,24 @@ class ClusterState:
         return frozenset(Slot(s.id, port) for s in self.supervisors for port in s.ports)
 
     def fingerprint(self) -> str:
-        """Return the SHA-256 (hexadecimal) of nodes, slots and executors: docs/protocol.md."""
+        """Return the SHA-256 of nodes, slots, capacities and executors: docs/protocol.md."""
         return hashlib.sha256("".join(f"{line}\n" for line in self._lines()).encode()).hexdigest()
 
     def _lines(self) -> Iterator[str]:
         for node in sorted(self.supervisors, key=lambda node: node.id.encode()):
-            yield f"node {node.id} {','.join(str(port) for port in sorted(node.ports))}"
+            ports = ",".join(str(port) for port in sorted(node.ports))
+            yield f"node {node.id} {ports} {_bits(node.cpu_percent)} {_bits(node.memory_mb)}"
+            for key, value in sorted(node.meta.items(), key=lambda item: item[0].encode()):
+                yield f"meta {key}={value}"
         for topology in sorted(self.topologies, key=lambda topology: topology.id.encode()):
             yield f"topology {topology.id}"
             for executor in sorted(topology.executors, key=lambda e: e.start_task):
                 yield f"executor {executor.start_task} {executor.end_task} {executor.component}"
+
+
+def _bits(amount: float | None) -> str:
+    """Return a number as its IEEE 754 bits, which all languages write alike."""
+    return "-" if amount is None else struct.pack("!d", amount).hex()
 
 
 @dataclass(frozen=True)

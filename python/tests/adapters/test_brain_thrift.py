@@ -1,5 +1,7 @@
+import random
 import socket
 import struct
+import tracemalloc
 from contextlib import suppress
 from dataclasses import replace
 
@@ -8,14 +10,17 @@ from brain_clusters import clusters, profile_of, supervisors, topology
 from conftest_zookeeper import PATIENCE_S, await_true
 from hypothesis import given
 from hypothesis import strategies as st
+from thriftpy2.protocol.exc import TProtocolException
 
-from stormcut.adapters import thrift_brain
-from stormcut.adapters.thrift_brain import BrainClient, BrainServer
+from stormcut.adapters import seal as seal_module
+from stormcut.adapters import thrift_brain, thrift_decode
+from stormcut.adapters.seal import Seal
+from stormcut.adapters.thrift_brain import MAX_FRAME_BYTES, BrainClient, BrainServer
+from stormcut.adapters.thrift_decode import Decoder, Malformed
 from stormcut.adapters.thrift_values import (
-    MAX_MESSAGE_BYTES,
+    BinaryProtocol,
     ReadBuffer,
     WriteBuffer,
-    binary_protocol,
     check_version,
     decode_plan,
     encode_plan,
@@ -27,6 +32,7 @@ from stormcut.model.cluster import ClusterState, Described, Slot, Worker
 from stormcut.model.errors import InvalidInput
 from stormcut.model.plan import Declined, Plan, TopologyPlan
 
+SEAL = Seal("stormcut:geheim")
 STATE = ClusterState(supervisors(2), (topology("t"),))
 
 
@@ -45,9 +51,17 @@ class EchoPlanner:
         )
 
 
+def server_of(planner, foreseer=None):
+    return BrainServer(planner, "brain-1", SEAL, "127.0.0.1", 0, foreseer)
+
+
+def client_of(server, seconds=PATIENCE_S, brain="brain-1", seal=SEAL):
+    return BrainClient(brain, seal, "127.0.0.1", server.port, seconds)
+
+
 @pytest.fixture
 def server():
-    server = BrainServer(EchoPlanner(), "brain-1", "127.0.0.1", 0)
+    server = server_of(EchoPlanner())
     server.start()
     yield server
     server.close()
@@ -55,7 +69,7 @@ def server():
 
 @pytest.fixture
 def client(server):
-    return BrainClient("127.0.0.1", server.port, PATIENCE_S)
+    return client_of(server)
 
 
 def raw(server, content):
@@ -72,12 +86,20 @@ def raw(server, content):
     return received
 
 
-def round_trip(struct):
+def encoded(struct):
     out = WriteBuffer()
-    binary_protocol(out).write_struct(struct)
-    read = type(struct)()
-    binary_protocol(ReadBuffer(out.content)).read_struct(read)
-    return read
+    BinaryProtocol(out).write_struct(struct)
+    return out.content
+
+
+def decoded(content, kind):
+    value = kind()
+    Decoder(content).into(value)
+    return value
+
+
+def round_trip(struct):
+    return decoded(encoded(struct), type(struct))
 
 
 def test_a_plan_comes_back(client):
@@ -100,10 +122,10 @@ WORKERS = (Worker(Slot("n", 1), (1, 2)), Worker(Slot("n", 2), (3,)))
 @pytest.mark.parametrize("profile", [None, profile_of(STATE.topologies[0])])
 @pytest.mark.parametrize("former", [None, WORKERS])
 def test_what_people_ask_arrives_and_is_answered(profile, former):
-    server = BrainServer(EchoPlanner(), "b", "127.0.0.1", 0, Seer())
+    server = server_of(EchoPlanner(), Seer())
     server.start()
     try:
-        client = BrainClient("127.0.0.1", server.port, 5.0)
+        client = client_of(server)
         assert client.described() == Seer().described()
         assert client.preview("t", profile, former) == Seer().preview("t", profile, former)
     finally:
@@ -162,7 +184,8 @@ def test_a_newer_state_is_refused(client, monkeypatch):
 
 
 def test_a_newer_plan_is_refused(client, monkeypatch):
-    monkeypatch.setattr(thrift_brain, "to_plan_struct", lambda plan: idl.Plan(version=2))
+    newer = idl.Plan(version=2, id="p", fingerprint="", created_ms=0, topologies=[], declined=[])
+    monkeypatch.setattr(thrift_brain, "to_plan_struct", lambda plan: newer)
     with pytest.raises(InvalidInput, match="plan: is of protocol version 2"):
         client.plan(STATE)
 
@@ -176,9 +199,9 @@ def test_a_version_that_is_none_is_refused(version):
 @pytest.mark.parametrize(
     ("damage", "says"),
     [
-        (lambda s: setattr(s, "topologies", None), "topologies is missing"),
+        (lambda s: setattr(s, "topologies", None), "^field topologies is missing"),
         (lambda s: setattr(s.topologies[0], "id", None), r"topologies\[0\]: field id is missing"),
-        (lambda s: setattr(s.supervisors[1], "host", b"\xff"), "not UTF-8"),
+        (lambda s: setattr(s.supervisors[1], "host", b"\xff"), r"rs\[1\]\.host: is not UTF-8"),
         (lambda s: setattr(s.supervisors[1], "meta", {b"\xff": "x"}), "not UTF-8"),
         (lambda s: setattr(s.supervisors[1], "id", "n0"), "supervisor n0 occurs twice"),
     ],
@@ -186,8 +209,8 @@ def test_a_version_that_is_none_is_refused(version):
 def test_an_incomplete_state_is_refused_with_the_place(damage, says):
     struct = to_state_struct(STATE)
     damage(struct)
-    with pytest.raises(InvalidInput, match=says):
-        from_state_struct(struct)
+    with pytest.raises((InvalidInput, Malformed), match=says):
+        from_state_struct(round_trip(struct))
 
 
 def test_a_bug_is_a_refusal_and_leaves_the_server_alive(server, client, monkeypatch, caplog):
@@ -198,7 +221,7 @@ def test_a_bug_is_a_refusal_and_leaves_the_server_alive(server, client, monkeypa
     assert client.health().leader
 
 
-@pytest.mark.parametrize("length", [MAX_MESSAGE_BYTES + 1, 2**31 - 1, 0, -1])
+@pytest.mark.parametrize("length", [MAX_FRAME_BYTES + 1, 2**31 - 1, 0, -1])
 def test_an_impossible_length_ends_the_connection_only(server, client, caplog, length):
     assert raw(server, struct.pack("!i", length)) == b""
     await_true(lambda: f"a frame of {length} bytes" in caplog.text)
@@ -210,7 +233,7 @@ def test_an_announced_length_takes_no_memory(server, client):
     crowd = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(30)]
     try:
         for connection in crowd:
-            connection.sendall(struct.pack("!i", MAX_MESSAGE_BYTES))
+            connection.sendall(struct.pack("!i", MAX_FRAME_BYTES))
         assert client.plan(STATE)
     finally:
         for connection in crowd:
@@ -218,7 +241,7 @@ def test_an_announced_length_takes_no_memory(server, client):
 
 
 def test_a_state_above_the_limit_is_not_sent(client, monkeypatch):
-    monkeypatch.setattr(thrift_brain, "MAX_MESSAGE_BYTES", 100)
+    monkeypatch.setattr(thrift_brain, "MAX_FRAME_BYTES", 100)
     with pytest.raises(InvalidInput, match="allowed are 100"):
         client.plan(STATE)
 
@@ -233,14 +256,14 @@ def test_a_slow_client_is_cut_off(server, client, caplog, monkeypatch):
 
 def test_more_clients_than_seats_are_turned_away(caplog, monkeypatch):
     monkeypatch.setattr(thrift_brain, "MAX_CLIENTS", 1)
-    server = BrainServer(EchoPlanner(), "b", "127.0.0.1", 0)
+    server = server_of(EchoPlanner())
     server.start()
     try:
         with socket.create_connection(("127.0.0.1", server.port)) as first:
             first.sendall(b"\0")
             assert raw(server, b"") == b""
         await_true(lambda: "one more from 127.0.0.1 refused" in caplog.text)
-        client = BrainClient("127.0.0.1", server.port, PATIENCE_S)
+        client = client_of(server)
         await_true(lambda: suppressed(client.health))
     finally:
         server.close()
@@ -253,29 +276,25 @@ def suppressed(ask):
 
 @given(content=st.binary(max_size=200), framed=st.booleans())
 def test_garbage_never_stops_the_server(content, framed):
-    server = BrainServer(EchoPlanner(), "b", "127.0.0.1", 0)
+    server = server_of(EchoPlanner())
     server.start()
     try:
         raw(server, (struct.pack("!i", len(content)) if framed else b"") + content)
-        assert BrainClient("127.0.0.1", server.port, PATIENCE_S).plan(STATE)
+        assert client_of(server).plan(STATE)
     finally:
         server.close()
 
 
 @given(at=st.integers(0, 10_000), byte=st.integers(0, 255), cut=st.booleans())
 def test_a_damaged_state_is_read_or_refused(at, byte, cut):
-    out = WriteBuffer()
-    binary_protocol(out).write_struct(to_state_struct(STATE))
-    content = bytearray(out.content)
+    content = bytearray(encoded(to_state_struct(STATE)))
     content[at % len(content)] = byte
     if cut:
         content = content[: at % len(content)]
-    struct_ = idl.ClusterState()
     try:
-        binary_protocol(ReadBuffer(bytes(content))).read_struct(struct_)
-        state = from_state_struct(struct_)
-    except Exception as error:
-        assert not isinstance(error, MemoryError)
+        state = from_state_struct(decoded(bytes(content), idl.ClusterState))
+    except (Malformed, InvalidInput):
+        pass
     else:
         assert state.fingerprint() == STATE.fingerprint()
 
@@ -288,10 +307,128 @@ def test_a_damaged_plan_is_refused(damage):
 
 def test_a_taken_port_is_one_clear_error(server):
     with pytest.raises(InvalidInput, match="cannot listen"):
-        BrainServer(EchoPlanner(), "b", "127.0.0.1", server.port)
+        BrainServer(EchoPlanner(), "b", SEAL, "127.0.0.1", server.port)
 
 
 def test_a_brain_that_is_not_there_is_one_clear_error(server):
     server.close()
     with pytest.raises(InvalidInput, match="does not answer"):
-        BrainClient("127.0.0.1", server.port, 1.0).plan(replace(STATE))
+        client_of(server, 1.0).plan(replace(STATE))
+
+
+class TestStrangers:
+    """Who does not know the secret is neither answered nor decoded, and cannot answer either."""
+
+    def test_unsealed_requests_are_not_decoded(self, server, client, caplog, monkeypatch):
+        monkeypatch.setattr(BrainServer, "_answer", lambda self, request: 1 / 0)
+        frame = struct.pack("!i", 100) + b"\x80\x01\0\1" + b"x" * 96
+        assert raw(server, frame) == b""
+        await_true(lambda: "not sealed by the secret of the auth file" in caplog.text)
+
+    @pytest.mark.parametrize(
+        "wrong", [{"seal": Seal("stormcut:falsch")}, {"brain": "brain-before"}]
+    )
+    def test_another_secret_or_brain_is_not_answered(self, server, wrong, caplog):
+        with pytest.raises(InvalidInput, match="does not answer"):
+            client_of(server, **wrong).plan(STATE)
+        await_true(lambda: "sealed by another secret, or for another brain" in caplog.text)
+
+    def test_the_same_request_is_answered_once(self, server, client):
+        content, nonce = SEAL.request("brain-1", encoded_call("last_state"))
+        frame = struct.pack("!i", len(content)) + content
+        first, second = raw(server, frame), raw(server, frame)
+        assert b"came before" not in SEAL.open_reply(nonce, first[4:])
+        assert b"came before" in SEAL.open_reply(nonce, second[4:])
+
+    def test_clocks_far_apart_are_named(self, client, monkeypatch):
+        monkeypatch.setattr(seal_module, "SKEW_SECONDS", -1)
+        with pytest.raises(InvalidInput, match="the clocks of asker and brain are 0 s apart"):
+            client.plan(STATE)
+
+    def test_an_answer_to_another_question_is_not_believed(self, client, monkeypatch):
+        honest = Seal.reply
+        monkeypatch.setattr(Seal, "reply", lambda self, nonce, p: honest(self, nonce[::-1], p))
+        with pytest.raises(InvalidInput, match="is sealed by another secret, or for another"):
+            client.plan(STATE)
+
+    def test_a_secret_is_in_no_representation(self):
+        assert "geheim" not in repr(SEAL)
+
+
+def encoded_call(method):
+    out = WriteBuffer()
+    protocol = BinaryProtocol(out)
+    protocol.write_message_begin(method, 1, 0)
+    protocol.write_struct(getattr(idl.Brain, f"{method}_args")())
+    return out.content
+
+
+class TestDecoding:
+    """What who knows the secret may send: bounded by the bytes that come."""
+
+    @pytest.mark.parametrize("field", [5, 100])
+    @pytest.mark.parametrize("element", [0, 1, 2, 12])
+    def test_a_count_beyond_the_bytes_is_refused(self, field, element):
+        content = struct.pack("!bhbi", 15, field, element, 2**31 - 1) + b"\0"
+        with pytest.raises(Malformed, match=r"more than the message has room|garbled|unknown type"):
+            decoded(content, idl.Plan)
+
+    def test_elements_without_their_required_fields_take_no_memory(self):
+        content = struct.pack("!bhbi", 15, 3, 12, 2_000_000) + b"\0" * 2_000_000
+        tracemalloc.start()
+        try:
+            with pytest.raises(Malformed, match="room"):
+                decoded(content, idl.ClusterState)
+            assert tracemalloc.get_traced_memory()[1] < 100_000
+        finally:
+            tracemalloc.stop()
+
+    def test_nesting_is_bounded(self):
+        with pytest.raises(Malformed, match="nests deeper"):
+            decoded(b"\x0c\x03\xe8" * 1000, idl.Plan)
+
+    def test_decoding_ends_in_time(self, monkeypatch):
+        monkeypatch.setattr(thrift_decode, "DECODE_SECONDS", -1)
+        with pytest.raises(Malformed, match="cannot be read within"):
+            decoded(encoded(to_state_struct(STATE)), idl.ClusterState)
+
+    def test_ten_thousand_damaged_messages(self):
+        """Each is read or refused, in memory that its bytes bound."""
+        whole = encoded_call("plan")[:-1] + b"\x0c\0\1" + encoded(to_state_struct(STATE)) + b"\0"
+        chance, read = random.Random(13), 0
+        tracemalloc.start()
+        try:
+            for _ in range(10_000):
+                content = damaged(whole, chance)
+                tracemalloc.reset_peak()
+                before = tracemalloc.get_traced_memory()[0]
+                read += is_read(content)
+                assert tracemalloc.get_traced_memory()[1] - before < 200_000
+        finally:
+            tracemalloc.stop()
+        assert 100 < read < 5_000
+
+
+def damaged(whole, chance):
+    if chance.random() < 0.1:
+        return chance.randbytes(chance.randrange(200))
+    content = bytearray(whole)
+    for _ in range(chance.randrange(1, 4)):
+        at = chance.randrange(len(content))
+        length = chance.choice((1, 1, 4))
+        content[at : at + length] = chance.choice((b"\x7f\xff\xff\xff", chance.randbytes(4)))[
+            :length
+        ]
+    return bytes(content[: chance.randrange(len(content))] if chance.random() < 0.2 else content)
+
+
+def is_read(content):
+    protocol = BinaryProtocol(ReadBuffer(content))
+    try:
+        protocol.read_message_begin()
+        arguments = idl.Brain.plan_args()
+        protocol.read_struct(arguments)
+        from_state_struct(arguments.state)
+    except (Malformed, InvalidInput, TProtocolException, UnicodeDecodeError):
+        return False
+    return True

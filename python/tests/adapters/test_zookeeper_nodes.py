@@ -5,6 +5,7 @@ import logging
 import os
 import subprocess
 import uuid
+from functools import partial
 
 import pytest
 from brain_clusters import profile_of, topology
@@ -13,6 +14,7 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import NoAuthError
 from kazoo.security import make_digest_acl
 
+from stormcut.adapters.seal import Seal
 from stormcut.adapters.zookeeper import (
     HISTORY_KEPT,
     Credentials,
@@ -22,6 +24,7 @@ from stormcut.adapters.zookeeper import (
     read_auth_file,
 )
 from stormcut.adapters.zookeeper_blob import (
+    BLOB_VERSION,
     PART_BYTES,
     blob_id,
     delete_blob,
@@ -38,7 +41,7 @@ from stormcut.model.cluster import Slot, Worker
 from stormcut.model.errors import InvalidInput
 from stormcut.model.plan import Declined, Plan, TopologyPlan
 
-PACKED = gzip.compress(b"content" * 100)
+PACKED = gzip.compress(b"content" * 100, mtime=0)
 PLAN = Plan(
     "p1",
     "f" * 64,
@@ -95,12 +98,15 @@ class TestBlob:
             read_blob(nodes.client, path)
 
     @pytest.mark.parametrize(
-        "packed", [b"not gzip", PACKED[:12] + b"\xff" * 9, PACKED[:-6], PACKED[:-8] + b"12345678"]
+        "packed",
+        [b"not gzip", PACKED[:12] + b"\xff" * 9, PACKED[:-6], PACKED[:-8] + b"12345678"],
+        ids=["no gzip", "noise", "cut off", "other checksum"],
     )
     def test_what_cannot_be_unpacked_is_damaged_though_its_checksum_fits(self, nodes, packed):
         path = nodes.path("plan")
-        meta = {"version": 1, "id": "a", "parts": 1, "bytes": len(packed)}
+        meta = {"version": BLOB_VERSION, "id": "a", "parts": 1, "bytes": len(packed)}
         meta["sha256"] = hashlib.sha256(packed).hexdigest()
+        meta["hmac"] = nodes.seal.mark("blob", "plan", "a", meta["sha256"])
         nodes.client.create(path, json.dumps(meta).encode(), makepath=True)
         nodes.client.create(f"{path}/a-0", packed)
         with pytest.raises(InvalidInput, match=r"plan: damaged"):
@@ -109,11 +115,21 @@ class TestBlob:
     def test_a_newer_version_says_so(self, nodes):
         path = nodes.path("plan")
         nodes.client.ensure_path(path)
-        nodes.client.set(path, json.dumps({"version": 2, "shape": "new"}).encode())
-        with pytest.raises(InvalidInput, match="is of version 2, this stormcut reads 1"):
+        nodes.client.set(path, json.dumps({"version": 3, "shape": "new"}).encode())
+        with pytest.raises(InvalidInput, match="is of version 3, this stormcut reads 2"):
             read_blob(nodes.client, path)
 
-    @pytest.mark.parametrize("data", [b"\xff\x00", b"[]", b"{}", b'{"version":1}', b"null"])
+    def test_what_another_has_signed_or_for_another_place_is_not_read(self, nodes):
+        path = nodes.path("plan")
+        for stranger in (Seal("stormcut:falsch").mark, partial(nodes.seal.mark, "x")):
+            write_blob(nodes.client, path, b"content")
+            meta = json.loads(nodes.client.get(path)[0])
+            meta["hmac"] = stranger("blob", "plan", meta["id"], meta["sha256"])
+            nodes.client.set(path, json.dumps(meta).encode())
+            with pytest.raises(InvalidInput, match="plan: is not signed by the secret"):
+                read_blob(nodes.client, path)
+
+    @pytest.mark.parametrize("data", [b"\xff\x00", b"[]", b"{}", b'{"version":2}', b"null"])
     def test_foreign_data_is_refused(self, nodes, data):
         path = nodes.path("plan")
         nodes.client.ensure_path(path)
@@ -153,9 +169,9 @@ class TestNodes:
         "meta",
         [
             b"[" * 100_000,
-            b'{"version": 1, "id": "../../x", "parts": 1, "bytes": 1, "sha256": ""}',
-            b'{"version": 1, "id": "a", "parts": 1000000000, "bytes": 1, "sha256": ""}',
-            b'{"version": 1, "id": 7, "parts": 1, "bytes": 1, "sha256": ""}',
+            b'{"version": 2, "id": "../../x", "parts": 1, "bytes": 1, "sha256": ""}',
+            b'{"version": 2, "id": "a", "parts": 1000000000, "bytes": 1, "sha256": ""}',
+            b'{"version": 2, "id": 7, "parts": 1, "bytes": 1, "sha256": ""}',
         ],
         ids=["deep", "a path", "many parts", "a number"],
     )
@@ -191,7 +207,9 @@ class TestNodes:
         assert not delete_former(nodes, "t-1")
         assert read_former(nodes) == {}
 
-    @pytest.mark.parametrize("data", [b"", b"[]", b'{"version":1}', b'{"version":1,"workers":[1]}'])
+    @pytest.mark.parametrize(
+        "data", [b"", b"[]", b'{"version":2}', b'{"version":2,"workers":[["n",1,[1]]],"hmac":"00"}']
+    )
     def test_an_unusable_order_is_logged_once_and_left_out(self, nodes, caplog, data):
         nodes.client.create(nodes.path("former/bad"), data, makepath=True)
         write_former(nodes, "good", ())

@@ -2,20 +2,28 @@
 
 import json
 import os
+import re
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import uuid
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 import pytest
 from brain_clusters import applied, dealt, profile_of, supervisors, topology
 from conftest_zookeeper import PATIENCE_S, await_true, is_deleted, running_zookeeper
+from kazoo.exceptions import NoAuthError, NoNodeError
 
 from stormcut.adapters.profile_file import write_profile
+from stormcut.adapters.seal import Seal
 from stormcut.adapters.thrift_brain import BrainClient
-from stormcut.adapters.zookeeper import StormcutNodes, connected, read_auth_file
-from stormcut.adapters.zookeeper_leader import leader_address
+from stormcut.adapters.thrift_values import BinaryProtocol, WriteBuffer, to_state_struct
+from stormcut.adapters.zookeeper import Credentials, StormcutNodes, connected, read_auth_file
+from stormcut.adapters.zookeeper_former import read_former, write_former
+from stormcut.adapters.zookeeper_leader import leader_address, leaders_client
 from stormcut.model.cluster import ClusterState, Slot
 from stormcut.model.errors import InvalidInput
 
@@ -65,10 +73,9 @@ class Brains:
 
     def leader(self):
         """Return a client of the leader, None while there is none that answers."""
-        address = leader_address(self.nodes)
-        if address is None:
+        client = leaders_client(self.nodes, PATIENCE_S)
+        if client is None:
             return None
-        client = BrainClient(address["host"], address["port"], PATIENCE_S)
         with suppress(InvalidInput):
             if client.health().leader:
                 return client
@@ -81,11 +88,16 @@ class Brains:
     def leads(self, process):
         """Return whether a process leads, as ZooKeeper has it."""
         with suppress(InvalidInput):
-            return leader_address(self.nodes) is not None and self.leading_process() is process
+            # Read once: it may be gone the next moment.
+            address = leader_address(self.nodes)
+            return address is not None and self.process_of(address) is process
         return False
 
     def leading_process(self):
-        pid = int(leader_address(self.nodes)["id"].rsplit("-", 2)[1])
+        return self.process_of(leader_address(self.nodes))
+
+    def process_of(self, address):
+        pid = int(address["id"].rsplit("-", 2)[1])
         return next(process for process in self.processes if process.pid == pid)
 
     def end(self):
@@ -287,7 +299,7 @@ class TestOneBrain:
         nodes.secure()
         for name in ("plan", "profiles/deep", "former/deep", "profiles/up"):
             client.create(nodes.path(name), b"[" * 100_000, makepath=True)
-        client.set(nodes.path("profiles/up"), b'{"version": 1, "id": "../../x", "parts": 1}')
+        client.set(nodes.path("profiles/up"), b'{"version": 2, "id": "../../x", "parts": 1}')
         process = brains.start()
         leader = brains.await_leader()
         plan = leader.plan(NEW)
@@ -303,14 +315,90 @@ class TestOneBrain:
 
 
 @pytest.mark.cluster
+class TestStranger:
+    """Who reaches the brain's port, and ZooKeeper, but does not know the secret."""
+
+    def test_it_can_neither_ask_nor_answer_nor_push_out_the_history(self, brains):
+        process = brains.start()
+        leader = brains.await_leader()
+        plan = leader.plan(NEW)
+        address = leader_address(brains.nodes)
+        # The attack: the true fingerprint, if capacities were not in it, of a cluster that is not.
+        false = replace(NEW, supervisors=supervisors(3, cpu=1.0))
+        assert false.fingerprint() != NEW.fingerprint()
+        for seal in (Seal("nobody:x"), Seal("stormcut:guessed")):
+            stranger = BrainClient(address["id"], seal, "127.0.0.1", address["port"], 20.0)
+            for state in (NEW, false):
+                with pytest.raises(InvalidInput, match="does not answer"):
+                    stranger.plan(state)
+        plain = WriteBuffer()
+        BinaryProtocol(plain).write_struct(to_state_struct(false))
+        with socket.create_connection(("127.0.0.1", address["port"]), 20) as connection:
+            connection.sendall(struct.pack("!i", len(plain.content)) + plain.content)
+            connection.settimeout(20)
+            assert connection.recv(1) == b""
+        await_true(lambda: "is not sealed by the secret" in process.log())
+        assert brains.nodes.read_plan() == plan
+        assert len(brains.nodes.read_history(10)) == 1
+        assert leader.plan(NEW) == plan
+
+    def test_it_cannot_write_where_the_brain_reads(self, brains, zookeeper):
+        brains.start()
+        brains.await_leader()
+        with connected(zookeeper, Credentials("nobody", "x")) as client:
+            for name in ("leader", "plan", "profiles", "former", "history/x", "election"):
+                with pytest.raises((NoAuthError, NoNodeError)):
+                    client.set(brains.nodes.path(name), b"mine")
+                with pytest.raises((NoAuthError, NoNodeError)):
+                    client.create(f"{brains.nodes.path(name)}/mine", b"mine")
+            with pytest.raises(NoAuthError):
+                client.create(brains.nodes.path("mine"), b"mine")
+            with pytest.raises(NoAuthError):
+                client.delete(brains.nodes.path("leader"))
+
+
+@pytest.mark.cluster
+class TestRotate:
+    def test_all_that_is_known_changes_to_another_secret(self, brains, auth_file, tmp_path):
+        process = brains.start()
+        leader = brains.await_leader()
+        plan = leader.plan(RUNNING)
+        profile = profile_of(RUNNING.topologies[0])
+        brains.nodes.write_profile(profile)
+        write_former(brains.nodes, "t-1", RUNNING.topologies[0].assignment)
+        fresh = tmp_path / "new.auth"
+        fresh.write_text("stormcut:neu\n")
+        fresh.chmod(0o600)
+        refused = brains.run("rotate", "--new-auth-file", str(fresh))
+        assert refused.returncode == 2
+        assert "stop all brains first" in refused.stderr
+        stop(process)
+        await_true(lambda: not brains.nodes.is_led())
+        done = brains.run("rotate", "--new-auth-file", str(fresh))
+        assert done.returncode == 0, done.stderr
+        with pytest.raises(NoAuthError):
+            brains.nodes.read_plan()
+        with connected(brains.environment["STORMCUT_ZOOKEEPER"], read_auth_file(fresh)) as client:
+            nodes = StormcutNodes(client, brains.nodes.root)
+            assert nodes.read_plan() == plan
+            assert nodes.read_profiles() == {"t-1": profile}
+            assert read_former(nodes) == {"t-1": RUNNING.topologies[0].assignment}
+            assert len(nodes.read_history(10)) == 1
+        again = brains.run("rotate", "--new-auth-file", str(fresh), "--auth-file", str(fresh))
+        assert again.returncode == 2
+        assert "holds the same as" in again.stderr
+
+
+@pytest.mark.cluster
 class TestTwoBrains:
     def test_a_standby_refuses_and_takes_over_a_killed_leader(self, brains, record_property):
         brains.start()
         first = brains.await_leader()
         standby = brains.start()
-        port = int(standby.log().partition("listens on 127.0.0.1:")[2].partition(",")[0])
+        named = re.search(r"brain (\S+) listens on 127\.0\.0\.1:(\d+)", standby.log())
+        client = BrainClient(named[1], brains.nodes.seal, "127.0.0.1", int(named[2]))
         with pytest.raises(InvalidInput, match="not the leader"):
-            BrainClient("127.0.0.1", port).plan(NEW)
+            client.plan(NEW)
         plan = first.plan(NEW)
         brains.leading_process().kill()
         seconds = await_true(lambda: brains.leader() is not None)

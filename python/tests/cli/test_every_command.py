@@ -14,7 +14,10 @@ from stormcut.cli.numbers import Finite
 from stormcut.cli.outputs import OutputFile, OutputFolder
 
 #: Paths that are read. Any other is written, and must be checked before the work.
-READ = {"auth_file", "logs", "paths", "placement", "problem", "profile", "profiles", "storm_homes"}
+READ = {
+    *("auth_file", "logs", "new_auth_file", "paths", "placement", "problem", "profile", "profiles"),
+    "storm_homes",
+}
 READ_BY = {("import", "storm", "--supervisors")}
 
 

@@ -21,14 +21,18 @@ def executors(*ranges):
 
 def test_fingerprint_hashes_the_text_of_the_protocol():
     state = ClusterState(
-        (Supervisor("ß", "h1", ()), Supervisor("b", "h2", (6701, 10, 6700))),
+        (
+            Supervisor("ß", "h1", ()),
+            Supervisor("b", "h2", (6701, 10, 6700), 400.0, 0.1, {"rack": "ä", "a": "1"}),
+        ),
         (
             RunningTopology("t-2", "t", 1, executors((3, 4, "x y"), (1, 2, "a"))),
             RunningTopology("t-1", "t", 1, ()),
         ),
     )
     text = (
-        "node b 10,6700,6701\nnode ß \n"
+        "node b 10,6700,6701 4079000000000000 3fb999999999999a\nmeta a=1\nmeta rack=ä\n"
+        "node ß  - -\n"
         "topology t-1\ntopology t-2\nexecutor 1 2 a\nexecutor 3 4 x y\n"
     )
     assert state.fingerprint() == hashlib.sha256(text.encode()).hexdigest()

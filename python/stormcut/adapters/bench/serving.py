@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from stormcut.adapters.docker_cluster import DockerCluster
-from stormcut.adapters.thrift_brain import BrainServer, Planner
+from stormcut.adapters.thrift_brain import BrainClient, BrainServer, Planner, Pulse
 from stormcut.adapters.waiting import Watch, wait_until
 from stormcut.adapters.zookeeper import (
     SESSION_SECONDS,
@@ -34,12 +34,15 @@ def serving(planner: Planner, cluster: DockerCluster) -> Iterator[None]:
         Another brain leads.
     """
     identity = f"bench-{os.getpid()}-{int(time.time())}"
-    server = BrainServer(planner, identity, cluster.host, 0)
-    try:
-        with connected(cluster.zookeeper_address, read_auth_file(cluster.auth_file)) as client:
-            nodes = StormcutNodes(client)
+    with connected(cluster.zookeeper_address, read_auth_file(cluster.auth_file)) as client:
+        nodes = StormcutNodes(client)
+        server = BrainServer(planner, identity, nodes.seal, cluster.host, 0)
+        try:
             nodes.secure()
-            leadership = Leadership(nodes, identity, cluster.host, server.port, _pass, _pass)
+            pulse = Pulse(BrainClient(identity, nodes.seal, cluster.host, server.port))
+            leadership = Leadership(
+                nodes, identity, cluster.host, server.port, _pass, _pass, pulse.beats
+            )
             server.start()
             leadership.start()
             try:
@@ -52,8 +55,8 @@ def serving(planner: Planner, cluster: DockerCluster) -> Iterator[None]:
                 yield
             finally:
                 leadership.close()
-    finally:
-        server.close()
+        finally:
+            server.close()
 
 
 def _who_leads(nodes: StormcutNodes) -> str:

@@ -10,11 +10,10 @@ import java.util.Map;
 import java.util.zip.GZIPInputStream;
 import org.apache.thrift.TDeserializer;
 import org.apache.thrift.TException;
-import org.apache.thrift.protocol.TBinaryProtocol;
 
 /** A published plan, in parts below ZooKeeper's limit: docs/protocol.md. */
 final class Blob {
-  private static final int VERSION = 1;
+  private static final int VERSION = 2;
   /** The largest plan makes 132 parts of 512,000 bytes. */
   private static final int MOST_PARTS = 1000;
   private static final String WHAT = "the plan in ZooKeeper";
@@ -23,8 +22,9 @@ final class Blob {
   final int parts;
   private final long bytes;
   private final String sha256;
+  private final String hmac;
 
-  private Blob(String id, long parts, long bytes, String sha256) throws Unusable {
+  private Blob(String id, long parts, long bytes, String sha256, String hmac) throws Unusable {
     boolean sized = bytes >= 0 && bytes <= stormcutConstants.MAX_MESSAGE_BYTES;
     if (!sized || parts < 0 || parts > MOST_PARTS || !id.matches("[0-9a-zA-Z]+")) {
       throw new Unusable(WHAT + " has an impossible size or id");
@@ -33,6 +33,7 @@ final class Blob {
     this.parts = (int) parts;
     this.bytes = bytes;
     this.sha256 = sha256;
+    this.hmac = hmac;
   }
 
   static Blob parse(byte[] json) throws Unusable {
@@ -42,7 +43,8 @@ final class Blob {
           (String) fields.get("id"),
           (Long) fields.get("parts"),
           (Long) fields.get("bytes"),
-          (String) fields.get("sha256"));
+          (String) fields.get("sha256"),
+          (String) fields.get("hmac"));
     } catch (ClassCastException | NullPointerException incomplete) {
       throw new Unusable(WHAT + " lacks its id, parts, bytes or sha256");
     }
@@ -51,11 +53,14 @@ final class Blob {
   /**
    * Check before anything is read.
    *
-   * @throws Unusable if it is larger, packed, than it may be unpacked
+   * @throws Unusable if it is larger, packed, than it may be unpacked, or not signed
    */
-  void checkSize(int mostBytes) throws Unusable {
+  void check(Seal seal, int mostBytes) throws Unusable {
     if (bytes > mostBytes) {
       throw tooLarge();
+    }
+    if (hmac == null || !seal.isMark(hmac, "blob", "plan", id, String.valueOf(sha256))) {
+      throw new Unusable(WHAT + " is not signed by the secret of the auth file");
     }
   }
 
@@ -75,7 +80,7 @@ final class Blob {
     try {
       Plan plan = new Plan();
       byte[] unpacked = unpack(compressed, mostBytes);
-      new TDeserializer(new TBinaryProtocol.Factory()).deserialize(plan, unpacked);
+      new TDeserializer(BoundedProtocol.factory()).deserialize(plan, unpacked);
       return plan;
     } catch (IOException | TException | RuntimeException malformed) {
       throw new Unusable(WHAT + " is malformed");

@@ -4,41 +4,52 @@ import io.stormcut.protocol.Brain;
 import io.stormcut.protocol.ClusterState;
 import io.stormcut.protocol.Plan;
 import io.stormcut.protocol.Refusal;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.util.Arrays;
 import org.apache.thrift.TConfiguration;
 import org.apache.thrift.TException;
 import org.apache.thrift.protocol.TBinaryProtocol;
-import org.apache.thrift.transport.TSocket;
-import org.apache.thrift.transport.TTransportException;
-import org.apache.thrift.transport.layered.TFramedTransport;
+import org.apache.thrift.transport.TMemoryBuffer;
+import org.apache.thrift.transport.TMemoryInputTransport;
 
-/** One request to a brain: framed transport, binary protocol, limits on time and size. */
+/** One request to a brain: framed, sealed, binary protocol; limits on time and size. */
 final class BrainClient implements AutoCloseable {
   private final Leader leader;
+  private final Seal seal;
   private final int mostBytes;
-  private final TSocket socket;
+  private final int connectTimeoutMs;
+  private final Socket socket = new Socket();
 
   /** `mostBytes` is how long an answer may be. */
-  BrainClient(Leader leader, int mostBytes, int connectTimeoutMs, int readTimeoutMs)
+  BrainClient(Leader leader, Seal seal, int mostBytes, int connectTimeoutMs, int readTimeoutMs)
       throws BrainTrouble {
     this.leader = leader;
+    this.seal = seal;
     this.mostBytes = mostBytes;
-    TConfiguration limits =
-        TConfiguration.custom().setMaxMessageSize(mostBytes).setMaxFrameSize(mostBytes).build();
+    this.connectTimeoutMs = connectTimeoutMs;
     try {
-      socket = new TSocket(limits, leader.host, leader.port, readTimeoutMs, connectTimeoutMs);
-    } catch (TTransportException trouble) {
+      socket.setSoTimeout(readTimeoutMs);
+    } catch (IOException trouble) {
       throw trouble(trouble);
     }
   }
 
   Plan ask(ClusterState state) throws BrainTrouble {
     try {
-      TFramedTransport framed = new TFramedTransport(socket, mostBytes);
-      framed.open();
-      return new Brain.Client(new TBinaryProtocol(framed)).plan(state);
+      TMemoryBuffer request = new TMemoryBuffer(1 << 16);
+      TMemoryInputTransport answer = new TMemoryInputTransport(limits());
+      Brain.Client client =
+          new Brain.Client(new BoundedProtocol(answer), new TBinaryProtocol(request));
+      client.send_plan(state);
+      answer.reset(exchange(Arrays.copyOf(request.getArray(), request.length())));
+      return client.recv_plan();
     } catch (Refusal refusal) {
       throw new BrainTrouble("the brain at " + leader + " refuses: " + refusal.getReason());
-    } catch (TTransportException trouble) {
+    } catch (IOException trouble) {
       throw trouble(trouble);
     } catch (TException | RuntimeException garbage) {
       throw new BrainTrouble(
@@ -46,14 +57,46 @@ final class BrainClient implements AutoCloseable {
     }
   }
 
-  private BrainTrouble trouble(TTransportException trouble) {
-    return new BrainTrouble(
-        "the brain at " + leader + " cannot be talked to: " + trouble.getMessage());
+  /** No text in an answer is longer than it. */
+  private TConfiguration limits() {
+    return TConfiguration.custom().setMaxMessageSize(mostBytes).build();
+  }
+
+  private byte[] exchange(byte[] payload) throws IOException, BrainTrouble {
+    byte[] nonce = Seal.nonce();
+    byte[] request = seal.request(leader.id, System.currentTimeMillis(), nonce, payload);
+    socket.connect(new InetSocketAddress(leader.host, leader.port), connectTimeoutMs);
+    DataOutputStream out = new DataOutputStream(socket.getOutputStream());
+    out.writeInt(request.length);
+    out.write(request);
+    out.flush();
+    DataInputStream in = new DataInputStream(socket.getInputStream());
+    int length = in.readInt();
+    if (length < 0 || length > mostBytes + Seal.REPLY_HEADER_BYTES) {
+      throw new BrainTrouble("the brain at " + leader + " announces an answer of " + length
+          + " bytes, larger than any plan for this cluster: it is not read");
+    }
+    byte[] reply = new byte[length];
+    in.readFully(reply);
+    try {
+      return seal.openReply(nonce, reply);
+    } catch (BrainTrouble foreign) {
+      throw new BrainTrouble("the brain at " + leader + " is not believed: " + foreign.getMessage());
+    }
+  }
+
+  private BrainTrouble trouble(IOException trouble) {
+    String what = trouble.getMessage() == null ? trouble.toString() : trouble.getMessage();
+    return new BrainTrouble("the brain at " + leader + " cannot be talked to: " + what);
   }
 
   /** From any thread: a request under way then fails. */
   @Override
   public void close() {
-    socket.close();
+    try {
+      socket.close();
+    } catch (IOException alreadyBroken) {
+      return;
+    }
   }
 }

@@ -12,7 +12,7 @@ import java.util.Collections;
 import java.util.Comparator;
 import java.util.List;
 
-/** Names a cluster's nodes, slots and executors, whatever runs where: docs/protocol.md. */
+/** Names a cluster's nodes, slots, capacities and executors, whatever runs where: docs/protocol.md. */
 final class Fingerprint {
   private static final Comparator<String> BY_UTF8 = Fingerprint::compareUtf8;
 
@@ -23,8 +23,7 @@ final class Fingerprint {
     List<Supervisor> supervisors = new ArrayList<>(state.getSupervisors());
     supervisors.sort(Comparator.comparing(Supervisor::getId, BY_UTF8));
     for (Supervisor supervisor : supervisors) {
-      text.append("node ").append(supervisor.getId()).append(' ');
-      text.append(ports(supervisor)).append('\n');
+      appendNode(supervisor, text);
     }
     List<Topology> topologies = new ArrayList<>(state.getTopologies());
     topologies.sort(Comparator.comparing(Topology::getId, BY_UTF8));
@@ -38,15 +37,37 @@ final class Fingerprint {
   /** Lower-case hexadecimal SHA-256. */
   static String sha256(byte[] content) {
     try {
-      StringBuilder hexadecimal = new StringBuilder(64);
-      for (byte value : MessageDigest.getInstance("SHA-256").digest(content)) {
-        hexadecimal.append(Character.forDigit(value >> 4 & 0xf, 16));
-        hexadecimal.append(Character.forDigit(value & 0xf, 16));
-      }
-      return hexadecimal.toString();
+      return hexadecimal(MessageDigest.getInstance("SHA-256").digest(content));
     } catch (NoSuchAlgorithmException impossible) {
       throw new IllegalStateException("every Java platform has SHA-256", impossible);
     }
+  }
+
+  static String hexadecimal(byte[] content) {
+    StringBuilder digits = new StringBuilder(2 * content.length);
+    for (byte value : content) {
+      digits.append(Character.forDigit(value >> 4 & 0xf, 16));
+      digits.append(Character.forDigit(value & 0xf, 16));
+    }
+    return digits.toString();
+  }
+
+  private static void appendNode(Supervisor supervisor, StringBuilder text) {
+    text.append("node ").append(supervisor.getId()).append(' ').append(ports(supervisor));
+    text.append(' ').append(supervisor.isSetCpu_percent() ? bits(supervisor.getCpu_percent()) : "-");
+    text.append(' ').append(supervisor.isSetMemory_mb() ? bits(supervisor.getMemory_mb()) : "-");
+    text.append('\n');
+    List<String> keys = new ArrayList<>(supervisor.getMeta().keySet());
+    keys.sort(BY_UTF8);
+    for (String key : keys) {
+      text.append("meta ").append(key).append('=').append(supervisor.getMeta().get(key));
+      text.append('\n');
+    }
+  }
+
+  /** As IEEE 754 bits, which all languages write alike. */
+  private static String bits(double amount) {
+    return String.format("%016x", Double.doubleToLongBits(amount));
   }
 
   private static String ports(Supervisor supervisor) {

@@ -26,6 +26,7 @@ final class PlanSource {
   private Thread thread;
   private long startedNanos;
   private volatile BrainClient client;
+  private volatile String awaited = "";
   private volatile Plan lastReply;
   private volatile Plan lastPublished;
 
@@ -44,10 +45,10 @@ final class PlanSource {
     if (request != null && thread.isAlive()) {
       long waitedMs = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - startedNanos);
       if (waitedMs < (long) PATIENCE * config.deadlineMs) {
-        throw new BrainTrouble("the brain still works on an earlier round's request");
+        throw new BrainTrouble("an earlier round's request still waits for " + awaited);
       }
       abandon();
-      throw new BrainTrouble("the brain hangs: an earlier round's request was cut off");
+      throw new BrainTrouble("an earlier round's request is cut off: it hangs at " + awaited);
     }
     start(state);
     return await();
@@ -66,6 +67,7 @@ final class PlanSource {
   }
 
   private void start(ClusterState state) {
+    awaited = "ZooKeeper at " + config.zookeeperConnect();
     request = new FutureTask<>(() -> fetch(state));
     thread = new Thread(request, "stormcut-brain-request");
     thread.setDaemon(true);
@@ -78,7 +80,7 @@ final class PlanSource {
       return request.get(config.deadlineMs, TimeUnit.MILLISECONDS);
     } catch (TimeoutException late) {
       throw new BrainTrouble(
-          "the brain did not answer within " + config.deadlineMs + " ms (a late answer is kept)");
+          awaited + " did not answer within " + config.deadlineMs + " ms (a late answer is kept)");
     } catch (ExecutionException failed) {
       if (failed.getCause() instanceof BrainTrouble) {
         throw (BrainTrouble) failed.getCause();
@@ -92,8 +94,10 @@ final class PlanSource {
     int mostBytes = PlanSize.most(state);
     readPublished(mostBytes);
     Leader leader = zookeeper.leader();
+    awaited = "the brain";
     int patienceMs = PATIENCE * config.deadlineMs;
-    try (BrainClient asked = new BrainClient(leader, mostBytes, config.deadlineMs, patienceMs)) {
+    try (BrainClient asked = new BrainClient(
+            leader, zookeeper.seal(), mostBytes, config.deadlineMs, patienceMs)) {
       client = asked;
       Plan plan = asked.ask(state);
       PlanCheck.whole(plan, state.getFingerprint());

@@ -25,6 +25,7 @@ final class Round {
   private final Cluster cluster;
   private final IScheduler storm;
   private final Assignments before;
+  private final Set<String> whole = new HashSet<>();
   private Map<String, Placement> accepted = Collections.emptyMap();
   private Map<String, String> refused = Collections.emptyMap();
   private Map<String, Set<WorkerSlot>> changed = Collections.emptyMap();
@@ -35,6 +36,16 @@ final class Round {
     this.cluster = cluster;
     this.storm = storm;
     this.before = Assignments.of(cluster);
+    for (TopologyDetails topology : topologies.getTopologies()) {
+      if (cluster.getUnassignedExecutors(topology).isEmpty()) {
+        whole.add(topology.getId());
+      }
+    }
+  }
+
+  /** Whether nothing of a topology was to be placed when this round began. */
+  boolean wasWhole(String topology) {
+    return whole.contains(topology);
   }
 
   /** Check `plan` and make so what may be. */

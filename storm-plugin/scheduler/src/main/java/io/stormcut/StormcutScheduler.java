@@ -39,6 +39,7 @@ public final class StormcutScheduler implements IScheduler {
   /** Null: Storm's DefaultScheduler and nothing else. */
   private PlanSource source;
   private AppliedPlacements applied = AppliedPlacements.in(null, warnings);
+  /** What was said last of each topology. */
   private final Map<String, String> announced = new HashMap<>();
 
   @Override
@@ -137,8 +138,7 @@ public final class StormcutScheduler implements IScheduler {
       }
     }
     for (Declined part : plan.getDeclined()) {
-      warnings.warn("topology " + part.getTopology() + ": the brain has no plan: "
-          + part.getReason() + DEFAULT_DECIDES);
+      announce(part, round);
     }
   }
 
@@ -152,6 +152,19 @@ public final class StormcutScheduler implements IScheduler {
       LOG.info("stormcut: topology {}: plan {} by {} applied: {} workers kept, {} (re)started: {}",
           id, Warnings.oneLine(plan), Warnings.oneLine(part.getAlgorithm()), kept, restarted,
           Warnings.oneLine(part.getReason()));
+    }
+  }
+
+  /** A warning only if something of the topology is to be placed. */
+  private void announce(Declined part, Round round) {
+    String id = part.getTopology();
+    String text = "topology " + id + ": the brain has no plan: " + part.getReason()
+        + DEFAULT_DECIDES;
+    String before = announced.put(id, text);
+    if (!round.wasWhole(id)) {
+      warnings.warn(text);
+    } else if (!text.equals(before)) {
+      LOG.info("stormcut: {}", Warnings.oneLine(text));
     }
   }
 

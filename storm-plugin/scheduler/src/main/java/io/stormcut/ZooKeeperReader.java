@@ -6,6 +6,8 @@ import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.Base64;
+import org.apache.logging.log4j.Level;
+import org.apache.logging.log4j.core.config.Configurator;
 import org.apache.zookeeper.KeeperException;
 import org.apache.zookeeper.ZooKeeper;
 import org.apache.zookeeper.client.ZKClientConfig;
@@ -20,9 +22,14 @@ final class ZooKeeperReader implements AutoCloseable {
 
   private final ShimConfig config;
   private volatile ZooKeeper client;
+  private String credentials = "";
   private Id owner;
   private String knownBlob = "";
   private Plan knownPlan;
+
+  static {
+    quieten();
+  }
 
   ZooKeeperReader(ShimConfig config) {
     this.config = config;
@@ -70,11 +77,16 @@ final class ZooKeeperReader implements AutoCloseable {
       throw trouble(trouble);
     }
     if (!blob.id.equals(knownBlob)) {
-      blob.checkSize(mostBytes);
+      blob.check(seal(), mostBytes);
       knownPlan = blob.decode(parts(blob), mostBytes);
       knownBlob = blob.id;
     }
     return knownPlan;
+  }
+
+  /** Of the secret by which ZooKeeper knows this reader. */
+  Seal seal() {
+    return new Seal(credentials);
   }
 
   private byte[][] parts(Blob blob) throws BrainTrouble, Unusable, InterruptedException {
@@ -106,11 +118,13 @@ final class ZooKeeperReader implements AutoCloseable {
   }
 
   private ZooKeeper connected() throws BrainTrouble {
-    if (client != null && client.getState().isAlive()) {
+    // Read each time: who exchanges the secret need not restart Nimbus.
+    String now = AuthFile.read(config.zookeeperAuthFile);
+    if (client != null && client.getState().isAlive() && now.equals(credentials)) {
       return client;
     }
     close();
-    String credentials = AuthFile.read(config.zookeeperAuthFile);
+    credentials = now;
     try {
       owner = digest(credentials);
       ZKClientConfig settings = new ZKClientConfig();
@@ -126,6 +140,18 @@ final class ZooKeeperReader implements AutoCloseable {
     }
     client.addAuthInfo("digest", credentials.getBytes(StandardCharsets.UTF_8));
     return client;
+  }
+
+  /**
+   * Leave out what ZooKeeper's client logs of each attempt to connect, some a second, with stack
+   * traces: what matters of it is told once a minute. With another logger than Storm's it stays.
+   */
+  private static void quieten() {
+    try {
+      Configurator.setLevel(ZooKeeper.class.getPackage().getName(), Level.ERROR);
+    } catch (LinkageError | RuntimeException anotherLogger) {
+      return;
+    }
   }
 
   /** As ZooKeeper's digest scheme names a user. */

@@ -9,7 +9,9 @@ import io.stormcut.protocol.Topology;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 class FingerprintTest {
@@ -21,7 +23,8 @@ class FingerprintTest {
             node("node-\uD83D\uDE00", 10000, 6800),
             node("node-ü", 6701, 6700),
             node("node-\uFF5E", 6900),
-            node("node-a"));
+            node("node-a"),
+            limited("node-b", 400.0, 0.1));
     List<Topology> topologies =
         Arrays.asList(
             topology("z-2-1700000001", new Executor(1, 1, "spout")),
@@ -31,7 +34,7 @@ class FingerprintTest {
                 new Executor(1, 1, "__acker"),
                 new Executor(2, 4, "count")));
     assertEquals(
-        "950f039185ef376df47ac60fef18b80b19654152a63814df7daa8047c92925c8",
+        "da4ceb7157febf2a16217827c528cdf4751c80303b4a253aaddb6523d7c40f75",
         Fingerprint.of(new ClusterState(1, "", supervisors, topologies)));
   }
 
@@ -44,6 +47,14 @@ class FingerprintTest {
 
   private static Supervisor node(String id, Integer... ports) {
     return new Supervisor(id, "host", Arrays.asList(ports), Collections.emptyMap());
+  }
+
+  private static Supervisor limited(String id, double cpuPercent, double memoryMb) {
+    Map<String, String> meta = new HashMap<>();
+    meta.put("stormcut.rack", "r1");
+    meta.put("a", "ä");
+    Supervisor limited = new Supervisor(id, "host", Arrays.asList(1), meta);
+    return limited.setCpu_percent(cpuPercent).setMemory_mb(memoryMb);
   }
 
   private static Topology topology(String id, Executor... executors) {

@@ -16,6 +16,7 @@ import java.io.OutputStream;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.Collections;
 import java.util.Map;
@@ -213,7 +214,70 @@ class StormcutSchedulerTest {
     });
     prepare(AMPLE_MS);
     asStormsDefault(round());
+    // It runs, so that nothing is the matter: told once.
+    asStormsDefault(round());
+    logged("INFO", "topology a: the brain has no plan: no evidence");
+    assertEquals(0, log.count("WARN", ""), log.toString());
+    given.assignments.clear();
+    asStormsDefault(round());
     logged("WARN", "topology a: the brain has no plan: no evidence");
+  }
+
+  @Test
+  void aBrainWithAnotherSecretIsNotBelieved() throws Exception {
+    try (TestBrain stranger =
+        new TestBrain(state -> Plans.plan(state, A_ON_N), "stormcut:falsch")) {
+      zookeeper.lead(stranger.port());
+      prepare(AMPLE_MS);
+      asStormsDefault(round());
+      logged("WARN", "cannot be talked to");
+    }
+  }
+
+  @Test
+  void anAnswerToAnotherQuestionIsNotBelieved() throws Exception {
+    Seal seal = new Seal(TestZooKeeper.CREDENTIALS);
+    byte[] answer = {1, 2, 3};
+    byte[] mac = seal.mac("reply", new byte[Seal.NONCE_BYTES], answer);
+    ByteBuffer frame = ByteBuffer.allocate(4 + Seal.REPLY_HEADER_BYTES + answer.length);
+    frame.putInt(Seal.REPLY_HEADER_BYTES + answer.length).put(new byte[] {'S', 'C', 'T', 1});
+    frame.put(mac).put(answer);
+    prepare(AMPLE_MS);
+    withAnswer(frame.array(), "signed by another secret, or for another question");
+  }
+
+  @Test
+  void anUnsignedPublishedPlanIsNotUsed() throws Exception {
+    brain.close();
+    ClusterState state = StateReader.read(given.topologies(), given.cluster());
+    zookeeper.publish(Plans.plan(state, A_ON_N), "aa", 500_000);
+    zookeeper.unsignPlan();
+    prepare(AMPLE_MS);
+    asStormsDefault(round());
+    logged("WARN", "the plan in ZooKeeper is not signed by the secret of the auth file");
+  }
+
+  @Test
+  void anExchangedSecretNeedsNoRestart() throws Exception {
+    prepare(AMPLE_MS);
+    placedOnN(round());
+    zookeeper.exchangeSecret("stormcut:neu");
+    try (TestBrain next = new TestBrain(state -> Plans.plan(state, A_ON_N), "stormcut:neu")) {
+      zookeeper.lead(next.port());
+      placedOnN(round());
+      assertEquals(0, log.count("WARN", ""), log.toString());
+    }
+  }
+
+  @Test
+  void aSilentZooKeeperIsNotCalledASilentBrain() throws Exception {
+    try (ServerSocket silent = new ServerSocket(0, 50, InetAddress.getLoopbackAddress())) {
+      Map<String, Object> conf = zookeeper.conf(100);
+      conf.put("storm.zookeeper.port", (long) silent.getLocalPort());
+      scheduler.prepare(conf);
+      asStormsDefault(round());
+      logged("WARN", "ZooKeeper at 127.0.0.1:" + silent.getLocalPort() + " did not answer within");
+    }
   }
 
   @Test
@@ -232,7 +296,7 @@ class StormcutSchedulerTest {
     logged("WARN", "did not answer within 1000 ms");
     assertTrue(asked.await(30, TimeUnit.SECONDS));
     asStormsDefault(round());
-    logged("WARN", "still works on an earlier round's request; Storm's default scheduler decides");
+    logged("WARN", "an earlier round's request still waits for the brain; Storm's default");
     answer.countDown();
     // The brain is gone then: what it said late must do.
     brain.think(state -> { throw new Refusal(1, "tired"); });
@@ -305,11 +369,10 @@ class StormcutSchedulerTest {
   @Test
   void garbageAndOversizedFrames() throws Exception {
     prepare(AMPLE_MS);
-    withAnswer("HTTP/1.1 400 Bad Request\r\n\r\n".getBytes("UTF-8"), "larger than max length");
-    withAnswer(new byte[] {4, 0, 0, 1, 0, 0, 0, 0}, "Frame size (67108865) larger than max length");
-    withAnswer(new byte[] {0, 0, 0, 4, -128, 2, 3, 4}, "answers garbage");
-    withAnswer(new byte[] {0, 0, 0, 4, 1, 2, 3, 4}, "MaxMessageSize reached");
-    withAnswer(new byte[] {-1, -1, -1, -1, 0}, "(-1)");
+    withAnswer("HTTP/1.1 400 Bad Request\r\n\r\n".getBytes("UTF-8"), "answer of 1213486160");
+    withAnswer(new byte[] {4, 0, 0, 1, 0, 0, 0, 0}, "answer of 67108865 bytes, larger than any");
+    withAnswer(new byte[] {0, 0, 0, 4, -128, 2, 3, 4}, "is not signed by the secret");
+    withAnswer(new byte[] {-1, -1, -1, -1, 0}, "answer of -1 bytes");
   }
 
   @Test
@@ -323,7 +386,7 @@ class StormcutSchedulerTest {
     });
     prepare(AMPLE_MS);
     asStormsDefault(round());
-    logged("WARN", "larger than max length");
+    logged("WARN", "larger than any plan for this cluster: it is not read");
   }
 
   @Test

@@ -7,42 +7,52 @@ import io.stormcut.protocol.Health;
 import io.stormcut.protocol.LastState;
 import io.stormcut.protocol.Plan;
 import io.stormcut.protocol.Refusal;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
 import java.net.InetAddress;
-import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.nio.ByteBuffer;
+import java.util.Arrays;
 import org.apache.thrift.TException;
 import org.apache.thrift.protocol.TBinaryProtocol;
-import org.apache.thrift.server.TThreadPoolServer;
-import org.apache.thrift.transport.TServerSocket;
-import org.apache.thrift.transport.TTransportException;
-import org.apache.thrift.transport.layered.TFramedTransport;
+import org.apache.thrift.transport.TMemoryBuffer;
+import org.apache.thrift.transport.TMemoryInputTransport;
 
-/** A real Thrift server of the protocol; its answers come from a function. */
+/** A real server of the protocol; its answers come from a function. */
 final class TestBrain implements AutoCloseable {
   /** What a brain thinks. */
   interface Mind {
     Plan plan(ClusterState state) throws Exception;
   }
 
-  private final TServerSocket socket;
-  private final TThreadPoolServer server;
+  private static final int MAC_AT = 4 + 8 + 16;
+  private static final int PAYLOAD_AT = MAC_AT + 32;
+
+  private final ServerSocket socket;
+  private final Seal seal;
   private volatile Mind mind;
 
-  TestBrain(Mind mind) throws TTransportException {
+  TestBrain(Mind mind) throws IOException {
+    this(mind, TestZooKeeper.CREDENTIALS);
+  }
+
+  TestBrain(Mind mind, String credentials) throws IOException {
     this.mind = mind;
-    socket = new TServerSocket(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
-    server =
-        new TThreadPoolServer(
-            new TThreadPoolServer.Args(socket)
-                .processor(new Brain.Processor<>(new Handler()))
-                .transportFactory(new TFramedTransport.Factory())
-                .protocolFactory(new TBinaryProtocol.Factory()));
-    Thread thread = new Thread(server::serve, "brain");
+    this.seal = new Seal(credentials);
+    this.socket = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
+    daemon(this::accept);
+  }
+
+  private static void daemon(Runnable work) {
+    Thread thread = new Thread(work, "brain");
     thread.setDaemon(true);
     thread.start();
   }
 
   int port() {
-    return socket.getServerSocket().getLocalPort();
+    return socket.getLocalPort();
   }
 
   void think(Mind other) {
@@ -51,8 +61,53 @@ final class TestBrain implements AutoCloseable {
 
   @Override
   public void close() {
-    server.stop();
-    socket.close();
+    try {
+      socket.close();
+    } catch (IOException already) {
+      return;
+    }
+  }
+
+  private void accept() {
+    while (!socket.isClosed()) {
+      try {
+        Socket client = socket.accept();
+        daemon(() -> serve(client));
+      } catch (IOException closed) {
+        return;
+      }
+    }
+  }
+
+  private void serve(Socket client) {
+    try (Socket connection = client) {
+      DataInputStream in = new DataInputStream(connection.getInputStream());
+      byte[] request = new byte[in.readInt()];
+      in.readFully(request);
+      byte[] nonce = Arrays.copyOfRange(request, 12, MAC_AT);
+      byte[] payload = Arrays.copyOfRange(request, PAYLOAD_AT, request.length);
+      long time = ByteBuffer.wrap(request, 4, 8).getLong();
+      if (!Arrays.equals(request, seal.request("b", time, nonce, payload))) {
+        return;
+      }
+      byte[] answer = answer(payload);
+      byte[] mac = seal.mac("reply", nonce, answer);
+      DataOutputStream out = new DataOutputStream(connection.getOutputStream());
+      out.writeInt(Seal.REPLY_HEADER_BYTES + answer.length);
+      out.write(new byte[] {'S', 'C', 'T', 1});
+      out.write(mac);
+      out.write(answer);
+    } catch (IOException | TException hungUp) {
+      return;
+    }
+  }
+
+  private byte[] answer(byte[] payload) throws TException {
+    TMemoryBuffer answer = new TMemoryBuffer(1 << 10);
+    new Brain.Processor<>(new Handler())
+        .process(
+            new TBinaryProtocol(new TMemoryInputTransport(payload)), new TBinaryProtocol(answer));
+    return Arrays.copyOf(answer.getArray(), answer.length());
   }
 
   private final class Handler implements Brain.Iface {

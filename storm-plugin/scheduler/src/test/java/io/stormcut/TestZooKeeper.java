@@ -30,7 +30,7 @@ final class TestZooKeeper implements AutoCloseable {
 
   private final NIOServerCnxnFactory factory = new NIOServerCnxnFactory();
   private final ZooKeeperServer server;
-  private final ZooKeeper brain;
+  private ZooKeeper brain;
   private final Path authFile;
   private final Path localDir;
 
@@ -100,10 +100,29 @@ final class TestZooKeeper implements AutoCloseable {
     for (int part = 0; part < parts.size(); part++) {
       put("/stormcut/plan/" + id + "-" + part, parts.get(part), ZooDefs.Ids.CREATOR_ALL_ACL);
     }
+    String hmac = new Seal(CREDENTIALS).mark("blob", "plan", id, sha256);
     String json =
-        "{\"version\": 1, \"id\": \"" + id + "\", \"parts\": " + parts.size()
-            + ", \"bytes\": " + bytes + ", \"sha256\": \"" + sha256 + "\"}";
+        "{\"version\": 2, \"id\": \"" + id + "\", \"parts\": " + parts.size()
+            + ", \"bytes\": " + bytes + ", \"sha256\": \"" + sha256
+            + "\", \"hmac\": \"" + hmac + "\"}";
     put("/stormcut/plan", json.getBytes(StandardCharsets.UTF_8), ZooDefs.Ids.CREATOR_ALL_ACL);
+  }
+
+  /** The published plan as somebody would leave it who does not know the secret. */
+  void unsignPlan() throws Exception {
+    String json = new String(brain.getData("/stormcut/plan", false, null), StandardCharsets.UTF_8);
+    byte[] unsigned = json.replaceAll("\"hmac\": \".", "\"hmac\": \"x").getBytes("UTF-8");
+    brain.setData("/stormcut/plan", unsigned, -1);
+  }
+
+  /** All nodes change hands, and the auth file says so. */
+  void exchangeSecret(String credentials) throws Exception {
+    delete("/stormcut");
+    brain.close();
+    brain = new ZooKeeper("127.0.0.1:" + port(), 20_000, event -> {});
+    brain.addAuthInfo("digest", credentials.getBytes(StandardCharsets.UTF_8));
+    brain.create("/stormcut", null, ZooDefs.Ids.CREATOR_ALL_ACL, CreateMode.PERSISTENT);
+    Files.write(authFile, (credentials + "\n").getBytes(StandardCharsets.UTF_8));
   }
 
   void put(String path, byte[] data, List<ACL> acl) throws Exception {

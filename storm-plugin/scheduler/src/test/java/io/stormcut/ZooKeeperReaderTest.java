@@ -57,10 +57,10 @@ class ZooKeeperReaderTest {
     says("no brain leads", BrainTrouble.class, reader::leader);
     zookeeper.lead(7070);
     assertEquals("127.0.0.1:7070", reader.leader().toString());
-    put("/stormcut/leader", "{\"version\": 2, \"host\": \"h\", \"port\": 1}");
+    put("/stormcut/leader", "{\"version\": 2, \"id\": \"b\", \"host\": \"h\", \"port\": 1}");
     says("of version 2", BrainTrouble.class, reader::leader);
-    put("/stormcut/leader", "{\"version\": 1, \"host\": \"h\", \"port\": 70000}");
-    says("no usable host and port", BrainTrouble.class, reader::leader);
+    put("/stormcut/leader", "{\"version\": 1, \"id\": \"b\", \"host\": \"h\", \"port\": 70000}");
+    says("no usable id, host and port", BrainTrouble.class, reader::leader);
     for (String garbage : Arrays.asList("", "{", "[1]", "\u0001", "null", "{\"version\": \"1\"}")) {
       put("/stormcut/leader", garbage);
       says("the leader's address", BrainTrouble.class, reader::leader);
@@ -103,9 +103,9 @@ class ZooKeeperReaderTest {
     zookeeper.publish(Collections.singletonList(part), "ac", Integer.MAX_VALUE, sha256);
     says("impossible size", Unusable.class, () -> reader.lastPlan(64 << 20));
     String sized = "\"parts\": 1, \"bytes\": 1, \"sha256\": \"0\"";
-    put("/stormcut/plan", "{\"version\": 1, \"id\": \"../x\", " + sized + "}");
+    put("/stormcut/plan", "{\"version\": 2, \"id\": \"../x\", " + sized + "}");
     says("impossible size or id", Unusable.class, () -> reader.lastPlan(64 << 20));
-    put("/stormcut/plan", "{\"version\": 1, \"id\": \"ad\"}");
+    put("/stormcut/plan", "{\"version\": 2, \"id\": \"ad\"}");
     says("lacks its", Unusable.class, () -> reader.lastPlan(64 << 20));
     zookeeper.publish(Collections.singletonList(part), "ae", part.length, sha256);
     zookeeper.delete("/stormcut/plan/ae-0");
@@ -119,7 +119,7 @@ class ZooKeeperReaderTest {
   void nodesThatOthersMayWrite() throws Exception {
     zookeeper.put(
         "/stormcut/leader",
-        "{\"version\": 1, \"host\": \"h\", \"port\": 1}".getBytes(StandardCharsets.UTF_8),
+        "{\"version\": 1, \"id\": \"b\", \"host\": \"h\", \"port\": 1}".getBytes(StandardCharsets.UTF_8),
         ZooDefs.Ids.OPEN_ACL_UNSAFE);
     says("open to others", BrainTrouble.class, reader::leader);
   }

@@ -1,0 +1,156 @@
+"""Seals: who knows the secret of the auth file has made this message (docs/protocol.md).
+
+Requests to a brain, its replies and what is published in ZooKeeper carry an HMAC, which is checked
+before anything of them is decoded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import struct
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from secrets import token_bytes
+
+from kazoo.client import KazooClient
+
+MAGIC = b"SCT\x01"
+NONCE_BYTES = 16
+MAC_BYTES = 32
+#: Clocks may differ by so much; so long a nonce is remembered at least.
+SKEW_SECONDS = 300
+_HEADER = struct.Struct(f"!4sq{NONCE_BYTES}s{MAC_BYTES}s")
+_REPLY_HEADER = struct.Struct(f"!4s{MAC_BYTES}s")
+
+#: Longest head before a message.
+HEADER_BYTES = _HEADER.size
+
+
+class BadSeal(Exception):
+    """Who sent this does not know the secret, or has sent it before, or to somebody else."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """An opened request: what was asked, and what the reply is bound to."""
+
+    payload: bytes
+    nonce: bytes
+    time_ms: int
+
+
+class Seal:
+    """Seals and opens by one secret.
+
+    Parameters
+    ----------
+    secret : str
+        ``user:password``.
+    """
+
+    def __init__(self, secret: str) -> None:
+        self._key = secret.encode()
+
+    def __repr__(self) -> str:
+        return "Seal()"
+
+    def request(self, reader: str, payload: bytes) -> tuple[bytes, bytes]:
+        """Return a sealed request that only the brain named ``reader`` takes, and its nonce."""
+        nonce, time_ms = token_bytes(NONCE_BYTES), int(time.time() * 1000)
+        mac = self._request_mac(reader, time_ms, nonce, payload)
+        return _HEADER.pack(MAGIC, time_ms, nonce, mac) + payload, nonce
+
+    def open_request(self, reader: str, content: bytes) -> Request:
+        """Return a request if it is sealed, and for ``reader``.
+
+        Raises
+        ------
+        BadSeal
+            It is not.
+        """
+        if len(content) < _HEADER.size or not content.startswith(MAGIC):
+            raise BadSeal("it is not sealed by the secret of the auth file")
+        _, time_ms, nonce, mac = _HEADER.unpack_from(content)
+        payload = content[_HEADER.size :]
+        if not hmac.compare_digest(mac, self._request_mac(reader, time_ms, nonce, payload)):
+            raise BadSeal("it is sealed by another secret, or for another brain")
+        return Request(payload, nonce, time_ms)
+
+    def reply(self, nonce: bytes, payload: bytes) -> bytes:
+        """Return a sealed answer to the request with this nonce."""
+        return _REPLY_HEADER.pack(MAGIC, self._mac(b"reply", nonce, payload)) + payload
+
+    def open_reply(self, nonce: bytes, content: bytes) -> bytes:
+        """Return what an answer to the request with this nonce says.
+
+        Raises
+        ------
+        BadSeal
+            It is not sealed so.
+        """
+        if len(content) < _REPLY_HEADER.size or not content.startswith(MAGIC):
+            raise BadSeal("the answer is not sealed by the secret of the auth file")
+        _, mac = _REPLY_HEADER.unpack_from(content)
+        payload = content[_REPLY_HEADER.size :]
+        if not hmac.compare_digest(mac, self._mac(b"reply", nonce, payload)):
+            raise BadSeal("the answer is sealed by another secret, or for another question")
+        return payload
+
+    def mark(self, *parts: str) -> str:
+        """Return the hexadecimal HMAC of texts without line ends, in this order."""
+        return self._mac(b"node", "\n".join(parts).encode()).hex()
+
+    def is_mark(self, mark: object, *parts: str) -> bool:
+        """Return whether ``mark`` is what `mark` returns for these texts."""
+        return isinstance(mark, str) and hmac.compare_digest(
+            mark.encode(), self.mark(*parts).encode()
+        )
+
+    def _request_mac(self, reader: str, time_ms: int, nonce: bytes, payload: bytes) -> bytes:
+        return self._mac(
+            b"request", reader.encode() + b"\n", struct.pack("!q", time_ms), nonce, payload
+        )
+
+    def _mac(self, kind: bytes, *parts: bytes) -> bytes:
+        mac = hmac.new(self._key, b"stormcut " + kind + b"\n", hashlib.sha256)
+        for part in parts:
+            mac.update(part)
+        return mac.digest()
+
+
+def seal_of(client: KazooClient) -> Seal:
+    """Return the seal of the secret by which ZooKeeper knows a client."""
+    ((_, secret),) = client.auth_data
+    return Seal(secret)
+
+
+class Freshness:
+    """Takes each request once, and none that is older than clocks may differ."""
+
+    def __init__(self) -> None:
+        self._seen: OrderedDict[bytes, float] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def check(self, request: Request) -> None:
+        """Take a request.
+
+        Raises
+        ------
+        BadSeal
+            It came before, or long ago.
+        """
+        now, then = time.time(), request.time_ms / 1000
+        if abs(now - then) > SKEW_SECONDS:
+            raise BadSeal(
+                f"the clocks of asker and brain are {abs(now - then):.0f} s apart;"
+                f" {SKEW_SECONDS} are allowed"
+            )
+        with self._lock:
+            while self._seen and next(iter(self._seen.values())) < now - 2 * SKEW_SECONDS:
+                self._seen.popitem(last=False)
+            if request.nonce in self._seen:
+                raise BadSeal("the same request came before")
+            self._seen[request.nonce] = now

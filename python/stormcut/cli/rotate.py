@@ -1,0 +1,50 @@
+"""`stormcut rotate`: stormcut's nodes in ZooKeeper change to another secret."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from stormcut.adapters.zookeeper import StormcutNodes, connected, hand_over, read_auth_file
+from stormcut.adapters.zookeeper_former import read_former, write_former
+from stormcut.cli.zookeeper_options import zookeeper_options
+from stormcut.model.errors import InvalidInput
+
+
+@click.command()
+@click.option(
+    "--new-auth-file",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="File with the user:password to change to, mode 0600.",
+)
+@zookeeper_options
+def rotate(new_auth_file: Path, zookeeper: str, auth_file: Path, root: str) -> None:
+    """Give stormcut's nodes, and what is signed in them, to another user:password.
+
+    Stop the brains first. Afterwards put the new file in the place of the old one on Nimbus's
+    machine, which needs no restart, and start the brains with it. Topologies stay where they are.
+
+    \b
+    Example:
+      stormcut rotate --new-auth-file new.auth --zookeeper localhost:2181 --auth-file old.auth
+    """
+    before, after = read_auth_file(auth_file), read_auth_file(new_auth_file)
+    if before == after:
+        raise InvalidInput(f"holds the same as {auth_file}", str(new_auth_file))
+    with connected(zookeeper, before) as client:
+        nodes = StormcutNodes(client, root)
+        if nodes.is_led():
+            raise InvalidInput("a brain leads there: stop all brains first", root)
+        plan, profiles, former = nodes.read_plan(), nodes.read_profiles(), read_former(nodes)
+        handed = hand_over(client, root, after)
+    with connected(zookeeper, after) as client:
+        nodes = StormcutNodes(client, root)
+        if plan is not None:
+            nodes.write_plan(plan)
+        for profile in profiles.values():
+            nodes.write_profile(profile)
+        for topology, workers in former.items():
+            write_former(nodes, topology, workers)
+    click.echo(f"{handed} nodes below {root} belong to {after.user} of {new_auth_file} now")
