@@ -32,9 +32,11 @@ def attempts(
         return
     if not usable:
         return
-    for nodes in dict.fromkeys((roomiest(problem, usable), usable)):
-        if algorithm == CUT and "cpu_share" not in given:
+    sets = tuple(dict.fromkeys((roomiest(problem, usable), usable)))
+    if algorithm == CUT and "cpu_share" not in given:
+        for nodes in sets:
             yield nodes, given | {"cpu_share": str(p_scheduler.Options.cpu_share)}
+    for nodes in sets:
         yield nodes, given
 
 

@@ -15,7 +15,7 @@ from thriftpy2.protocol.exc import TProtocolException
 from stormcut.adapters import seal as seal_module
 from stormcut.adapters import thrift_brain, thrift_decode
 from stormcut.adapters.seal import Seal
-from stormcut.adapters.thrift_brain import MAX_FRAME_BYTES, BrainClient, BrainServer
+from stormcut.adapters.thrift_brain import MAX_FRAME_BYTES, BrainClient, BrainServer, Pulse
 from stormcut.adapters.thrift_decode import Decoder, Malformed
 from stormcut.adapters.thrift_values import (
     BinaryProtocol,
@@ -432,3 +432,25 @@ def is_read(content):
     except (Malformed, InvalidInput, TProtocolException, UnicodeDecodeError):
         return False
     return True
+
+
+class TestPulse:
+    def test_a_server_that_answers_has_one(self, client, monkeypatch):
+        monkeypatch.setattr(thrift_brain, "PULSE_SECONDS", 0.0)
+        assert Pulse(client).beats()
+
+    def test_one_whose_seats_are_taken_has_none_after_a_while(self, client, monkeypatch):
+        monkeypatch.setattr(thrift_brain, "MAX_CLIENTS", 1)
+        monkeypatch.setattr(thrift_brain, "PULSE_SECONDS", 0.0)
+        monkeypatch.setattr(thrift_brain, "SILENCE_SECONDS", 0.5)
+        server = server_of(EchoPlanner())
+        server.start()
+        try:
+            with socket.create_connection(("127.0.0.1", server.port)) as hog:
+                hog.sendall(b"\0")
+                pulse = Pulse(client_of(server))
+                assert pulse.beats()
+                await_true(lambda: not pulse.beats())
+            await_true(pulse.beats)
+        finally:
+            server.close()

@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 from brain_clusters import profile_of, topology
-from conftest_zookeeper import PATIENCE_S
+from conftest_zookeeper import PATIENCE_S, await_true
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoAuthError
 from kazoo.security import make_digest_acl
@@ -37,6 +37,7 @@ from stormcut.adapters.zookeeper_former import (
     read_former,
     write_former,
 )
+from stormcut.adapters.zookeeper_leader import Leadership
 from stormcut.model.cluster import Slot, Worker
 from stormcut.model.errors import InvalidInput
 from stormcut.model.plan import Declined, Plan, TopologyPlan
@@ -358,3 +359,23 @@ def test_the_last_move_is_found_by_id_and_by_name():
         last_move(history[:1], "my-taxi")
     with pytest.raises(InvalidInput, match="does not name workers"):
         last_move([entry("t-1-1", [["n", "x", 1]])], "t")
+
+
+@pytest.mark.cluster
+def test_a_leader_that_cannot_answer_steps_down_and_stands_again(nodes, caplog):
+    caplog.set_level("INFO")
+    answers = [True, True, False]
+
+    def answering():
+        return answers.pop(0) if answers else True
+
+    def nothing():
+        pass
+
+    leadership = Leadership(nodes, "b", "127.0.0.1", 1, nothing, nothing, answering)
+    leadership.start()
+    try:
+        await_true(lambda: caplog.text.count("answers plans now") == 2)
+        assert "does not answer any more; stepping down" in caplog.text
+    finally:
+        leadership.close()

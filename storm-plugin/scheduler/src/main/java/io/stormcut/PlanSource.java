@@ -42,7 +42,8 @@ final class PlanSource {
    * @throws BrainTrouble if there is none in time, with the reason
    */
   synchronized Plan ask(ClusterState state) throws BrainTrouble, InterruptedException {
-    if (request != null && thread.isAlive()) {
+    // Not whether its thread lives: that ends a moment later.
+    if (request != null && !request.isDone()) {
       long waitedMs = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - startedNanos);
       if (waitedMs < (long) PATIENCE * config.deadlineMs) {
         throw new BrainTrouble("an earlier round's request still waits for " + awaited);
