@@ -27,7 +27,13 @@ from stormcut.adapters.profile_file import format_profile, parse_profile
 from stormcut.adapters.seal import seal_of
 from stormcut.adapters.thrift_values import decode_plan, encode_plan
 from stormcut.adapters.waiting import TimedOut, wait_until
-from stormcut.adapters.zookeeper_blob import blob_id, delete_blob, read_blob, write_blob
+from stormcut.adapters.zookeeper_blob import (
+    blob_id,
+    delete_blob,
+    node_data,
+    read_blob,
+    write_blob,
+)
 from stormcut.application.ports import Unavailable
 from stormcut.model.errors import InvalidInput
 from stormcut.model.plan import Plan
@@ -212,6 +218,7 @@ class StormcutNodes:
         #: Of the secret by which ZooKeeper knows us.
         self.seal = seal_of(client)
         self._profiles: dict[str, tuple[str, Profile | None]] = {}
+        self._foreign: set[str] = set()
 
     def path(self, name: str) -> str:
         """Return the absolute path of one of stormcut's nodes."""
@@ -225,8 +232,13 @@ class StormcutNodes:
             self.client.set_acls(self.root, self.client.default_acl)
 
     def write_plan(self, plan: Plan) -> None:
-        """Publish a plan."""
-        write_blob(self.client, self.path("plan"), encode_plan(plan))
+        """Publish a plan, in the place of whatever is there."""
+        path, content = self.path("plan"), encode_plan(plan)
+        try:
+            write_blob(self.client, path, content)
+        except NoAuthError:  # the node is another's, but it is in our folder
+            self.client.delete(path)
+            write_blob(self.client, path, content)
 
     def read_plan(self) -> Plan | None:
         """Return the published plan, None if there is none.
@@ -245,8 +257,12 @@ class StormcutNodes:
         return self.client.exists(self.path("leader")) is not None
 
     def has_plan(self) -> bool:
-        """Return whether a plan is published."""
-        return blob_id(self.client, self.path("plan")) is not None
+        """Return whether a plan is published; a damaged one, or another's, is none."""
+        try:
+            return blob_id(self.client, self.path("plan")) is not None
+        except InvalidInput as error:
+            log.warning("the published plan is none: %s", error)
+            return False
 
     def append_history(self, entry: Mapping[str, Any]) -> None:
         """Append an entry and delete all but the last `HISTORY_KEPT`."""
@@ -294,12 +310,9 @@ class StormcutNodes:
             It is of another version, or damaged.
         """
         path = self.path(name)
-        try:
-            data, _ = self.client.get(path)
-        except NoNodeError:
+        data = node_data(self.client, path)
+        if data is None:
             return None
-        except NoAuthError as error:
-            raise InvalidInput("belongs to others", f"ZooKeeper node {path}") from error
         try:
             document: dict[str, Any] = json.loads(data)
             version = document["version"]
@@ -311,6 +324,19 @@ class StormcutNodes:
                 f"ZooKeeper node {path}",
             )
         return document
+
+    def children(self, name: str) -> list[str]:
+        """Return the names below a node, none if it is not there or not ours (logged once)."""
+        try:
+            found: list[str] = self.client.get_children(self.path(name))
+        except NoNodeError:
+            return []
+        except NoAuthError:
+            if name not in self._foreign:
+                log.warning("ZooKeeper node %s belongs to others: not used", self.path(name))
+            self._foreign.add(name)
+            return []
+        return found
 
     def write_profile(self, profile: Profile) -> None:
         """Publish a topology's profile in place of its last."""
@@ -332,10 +358,7 @@ class StormcutNodes:
 
         A profile read before is not read again while its node names the same content.
         """
-        try:
-            topologies = self.client.get_children(self.path("profiles"))
-        except NoNodeError:
-            topologies = []
+        topologies = self.children("profiles")
         known, self._profiles = self._profiles, {}
         for topology in topologies:
             found = self._profile(topology, known.get(topology))
@@ -360,18 +383,12 @@ class StormcutNodes:
                 raise InvalidInput(
                     f"holds a profile of {profile.topology}", f"ZooKeeper node {path}"
                 )
-        except (InvalidInput, NoAuthError) as error:
+        except InvalidInput as error:
             if known is None or known != (identity, None):
-                log.warning("profile not used: %s", _why(error, path))
+                log.warning("profile not used: %s", error)
             return identity, None
         log.info("profile of %s read (%s)", topology, identity[:8])
         return identity, profile
-
-
-def _why(error: Exception, path: str) -> str:
-    if isinstance(error, NoAuthError):
-        return f"ZooKeeper node {path}: belongs to others"
-    return str(error)
 
 
 def _history_json(entry: Mapping[str, Any]) -> bytes:
@@ -393,8 +410,8 @@ class ZooKeeperStore:
         """Return the published plan; one that cannot be read is logged and counts as none."""
         try:
             return self._nodes.read_plan()
-        except (InvalidInput, NoAuthError) as error:
-            log.warning("last plan not used: %s", _why(error, self._nodes.path("plan")))
+        except InvalidInput as error:
+            log.warning("last plan not used: %s", error)
             return None
 
     def publish(self, plan: Plan, entry: Mapping[str, Any]) -> None:

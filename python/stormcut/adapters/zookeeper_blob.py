@@ -12,7 +12,7 @@ import zlib
 from contextlib import suppress
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import NoNodeError, NotEmptyError
+from kazoo.exceptions import NoAuthError, NoNodeError, NotEmptyError
 
 from stormcut.adapters.seal import seal_of
 from stormcut.model.errors import InvalidInput
@@ -98,12 +98,27 @@ def delete_blob(client: KazooClient, path: str) -> bool:
     return True
 
 
-def _meta(client: KazooClient, path: str) -> dict[str, object] | None:
+def node_data(client: KazooClient, path: str) -> bytes | None:
+    """Return what a node holds, None if there is no such node.
+
+    Raises
+    ------
+    InvalidInput
+        It belongs to others.
+    """
     try:
-        data, _ = client.get(path)
+        data: bytes = client.get(path)[0]
     except NoNodeError:
         return None
-    if not data:  # made by a writer that has not come to the data yet
+    except NoAuthError as error:
+        what = "belongs to other credentials than those of the auth file"
+        raise InvalidInput(what, f"ZooKeeper node {path}") from error
+    return data
+
+
+def _meta(client: KazooClient, path: str) -> dict[str, object] | None:
+    data = node_data(client, path)
+    if not data:  # none, or made by a writer that has not come to the data yet
         return None
     where = f"ZooKeeper node {path}"
     try:
@@ -140,10 +155,10 @@ def _read(client: KazooClient, path: str) -> bytes | None:
         return None
     packed = b""
     for index in range(int(str(meta["parts"]))):
-        try:
-            packed += client.get(f"{path}/{meta['id']}-{index}")[0]
-        except NoNodeError as error:
-            raise TornBlob(f"part {index} of {meta['parts']} is missing") from error
+        part = node_data(client, f"{path}/{meta['id']}-{index}")
+        if part is None:
+            raise TornBlob(f"part {index} of {meta['parts']} is missing")
+        packed += part
         if len(packed) > MAX_BLOB_BYTES:
             raise TornBlob(f"above {MAX_BLOB_BYTES} bytes")
     if len(packed) != meta["bytes"] or hashlib.sha256(packed).hexdigest() != meta.get("sha256"):

@@ -45,11 +45,7 @@ def delete_former(nodes: StormcutNodes, topology: str) -> bool:
 
 def read_former(nodes: StormcutNodes) -> dict[str, Workers]:
     """Return all usable orders by topology id; one that is not usable is logged once."""
-    try:
-        topologies = nodes.client.get_children(nodes.path(_KIND))
-    except NoNodeError:
-        return {}
-    orders = ((topology, _order(nodes, topology)) for topology in topologies)
+    orders = ((topology, _order(nodes, topology)) for topology in nodes.children(_KIND))
     return {topology: order for topology, order in orders if order is not None}
 
 

@@ -197,7 +197,7 @@ class TestNodes:
         for _ in range(3):
             assert set(nodes.read_profiles()) == {"good"}
             assert read_former(nodes) == {}
-        assert caplog.text.count("belongs to others") == 2
+        assert caplog.text.count("belongs to other credentials") == 2
 
     def test_an_order_to_go_back_reads_back_and_is_taken_back(self, nodes):
         assert read_former(nodes) == {}

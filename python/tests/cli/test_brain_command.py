@@ -16,6 +16,7 @@ import pytest
 from brain_clusters import applied, dealt, profile_of, supervisors, topology
 from conftest_zookeeper import PATIENCE_S, await_true, is_deleted, running_zookeeper
 from kazoo.exceptions import NoAuthError, NoNodeError
+from kazoo.security import make_digest_acl
 
 from stormcut.adapters.profile_file import write_profile
 from stormcut.adapters.seal import Seal
@@ -90,14 +91,11 @@ class Brains:
         with suppress(InvalidInput):
             # Read once: it may be gone the next moment.
             address = leader_address(self.nodes)
-            return address is not None and self.process_of(address) is process
+            return address is not None and f"-{process.pid}-" in address["id"]
         return False
 
     def leading_process(self):
-        return self.process_of(leader_address(self.nodes))
-
-    def process_of(self, address):
-        pid = int(address["id"].rsplit("-", 2)[1])
+        pid = int(leader_address(self.nodes)["id"].rsplit("-", 2)[1])
         return next(process for process in self.processes if process.pid == pid)
 
     def end(self):
@@ -308,6 +306,32 @@ class TestOneBrain:
         assert "Traceback" not in process.log()
         assert process.log().count("profile not used") == 2
 
+    @pytest.mark.parametrize("foreign", [False, True])
+    def test_a_plan_that_is_damaged_later_is_published_again(self, brains, foreign):
+        process = brains.start()
+        plan = brains.await_leader().plan(NEW)
+        client, path = brains.nodes.client, brains.nodes.path("plan")
+        if foreign:
+            client.delete(path, recursive=True)
+            client.create(path, b"mine", acl=[make_digest_acl("nobody", "x", all=True)])
+        else:
+            client.set(path, b"\xff[")
+        await_true(lambda: "published again" in process.log())
+        await_true(brains.nodes.has_plan)
+        assert brains.nodes.read_plan() == plan
+        assert brains.leader() is not None
+        assert "Traceback" not in process.log()
+
+    def test_folders_that_belong_to_others_do_not_end_its_leading(self, brains):
+        process = brains.start()
+        brains.await_leader()
+        for name in ("profiles", "former"):
+            path = brains.nodes.path(name)
+            brains.nodes.client.create(path, acl=[make_digest_acl("nobody", "x", all=True)])
+        await_true(lambda: process.log().count("belongs to others: not used") == 2)
+        assert brains.await_leader().plan(NEW)
+        assert "Traceback" not in process.log()
+
     def test_no_secret_in_its_log(self, brains, auth_file):
         process = brains.start()
         brains.await_leader().plan(NEW)
@@ -376,7 +400,7 @@ class TestRotate:
         await_true(lambda: not brains.nodes.is_led())
         done = brains.run("rotate", "--new-auth-file", str(fresh))
         assert done.returncode == 0, done.stderr
-        with pytest.raises(NoAuthError):
+        with pytest.raises(InvalidInput, match="belongs to other credentials"):
             brains.nodes.read_plan()
         with connected(brains.environment["STORMCUT_ZOOKEEPER"], read_auth_file(fresh)) as client:
             nodes = StormcutNodes(client, brains.nodes.root)
