@@ -146,7 +146,7 @@ def open_client(servers: str, credentials: Credentials) -> KazooClient:
         wait_until(lambda: client.connected, CONNECT_SECONDS, "ZooKeeper answers", poll_s=0.05)
     except TimedOut as error:
         close_client(client)
-        what = f"no ZooKeeper answers within {CONNECT_SECONDS:g} s; is it running there?"
+        what = "no ZooKeeper answers; is it running there?"
         raise InvalidInput(what, servers) from error
     return client
 

@@ -80,6 +80,7 @@ class Brain:
         self._memory = Memory()
         self._deciding = threading.Lock()
         self._answer: _Answer | None = None
+        self._told: tuple[Mapping[str, Profile], Former] | None = None
         self._last: Plan | None = None
         self._described: Described | None = None
         self._moves = False
@@ -98,6 +99,8 @@ class Brain:
         """
         with self._deciding:
             self._answer = None
+            # What comes from now on is news, also if Nimbus has not asked before.
+            self._told = dict(self._source.profiles()), dict(self._source.former())
             self._last = self._store.last_plan() or self._last
         with self._asked:
             # Of the time when this brain led before.
@@ -204,9 +207,9 @@ class Brain:
             state, profiles, last, self._settings, former, _is_recent(last), self._memory
         )
         plan = _plan(state, decisions, began)
-        answer = self._answer
-        known = answer is None or answer.answers(answer.state, profiles, former)
-        if known and self._last and plan.places_like(self._last):
+        is_news = self._told is not None and self._told != (profiles, former)
+        self._told = profiles, former
+        if not is_news and self._last and plan.places_like(self._last):
             return self._last
         self._store.publish(plan, history_entry(plan, decisions, profiles))
         self._last = plan

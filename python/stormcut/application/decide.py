@@ -443,4 +443,4 @@ def _effect(outcome: _Outcome, measured: bool, before: Metrics | None, after: Me
     change = (
         f"{before.inter_node_tuples_per_second:.1f} -> {after.inter_node_tuples_per_second:.1f}"
     )
-    return f": {change} {unit} between nodes; {used}, restarted {after.workers_restarted}"
+    return f": {change} {unit} between nodes; {used}; slots changed {after.workers_restarted}"

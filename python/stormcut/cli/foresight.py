@@ -31,6 +31,9 @@ PLAN_SECONDS = 300.0
 #: Nimbus asks every 10 s, as soon as a topology runs.
 ROUND_SECONDS = 12.0
 
+#: What is older is not the present.
+STALE_SECONDS = 60.0
+
 EXIT_NOT_WANTED = 1
 
 
@@ -118,12 +121,25 @@ def _check_goes_back(preview: Mapping[str, Any], topology: str) -> None:
         raise InvalidInput(f"cannot go back to where it ran before: {why}", topology)
 
 
+def _check_fresh(preview: Mapping[str, Any]) -> None:
+    """Refuse what rests on a description that Nimbus has not renewed: it is of the past."""
+    age_s = time.time() - preview["described_ms"] / 1000
+    if age_s > STALE_SECONDS:
+        raise InvalidInput(
+            f"Nimbus described the cluster {age_s:.0f} s ago, and since then no topology runs, or"
+            " it does not ask the brain (its log says why not)",
+            "brain",
+        )
+
+
 def _preview(nodes: StormcutNodes, change: Change, yes: bool) -> dict[str, Any] | None:
     """Return what the brain foresees; None, and a line why, if it cannot and that is no matter."""
     try:
         client = leading_brain(nodes)
         with waiting(Console(stderr=True), "the brain computes what would follow"):
-            return client.preview(change.topology, change.profile, change.former)
+            preview = client.preview(change.topology, change.profile, change.former)
+        _check_fresh(preview)
+        return preview
     except InvalidInput as error:
         if not yes:
             raise InvalidInput(

@@ -53,7 +53,7 @@ def _table(entries: list[dict[str, Any]]) -> Table:
     table.add_column("when", no_wrap=True)
     table.add_column("plan", no_wrap=True)
     table.add_column("topology", overflow="fold", max_width=24)
-    table.add_column("restarts", justify="right")
+    table.add_column("slots changed", justify="right")
     table.add_column("why", overflow="fold")
     for entry in entries:
         for row in _rows(entry):

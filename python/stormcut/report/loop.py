@@ -170,7 +170,7 @@ def rows(loop: Loop) -> list[tuple[str, str, str, str]]:
         _rate("CPU of all executors (100 = one core)", before.cpu_percent, after.cpu_percent),
         ("nodes used", f"{loop.before.nodes_used}", f"{loop.after.nodes_used}", ""),
         ("workers used", f"{loop.before.workers_used}", f"{loop.after.workers_used}", ""),
-        ("slots whose worker changed (restarts)", "", f"{loop.workers_restarted}", ""),
+        ("slots where a worker ended or started", "", f"{loop.workers_restarted}", ""),
     ]
 
 

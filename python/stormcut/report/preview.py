@@ -51,8 +51,9 @@ def is_moved(line: Line) -> bool:
 
 def _print_line(console: Console, line: Line) -> None:
     restarted = line["workers_restarted"]
-    restarts = f"{restarted} worker{'s' * (restarted != 1)} (re)started"
-    what = f"moves, {restarts}" if is_moved(line) else "stays as it is, nothing restarts"
+    slots = f"{restarted} slot{'s' * (restarted != 1)}"
+    moves = f"moves; workers end or start anew in {slots}"
+    what = moves if is_moved(line) else "stays as it is, nothing restarts"
     _say(console, f"[bold]{escape(line['topology'])}[/]: {what}")
     console.print(_table(line))
     _say(console, f"why: {escape(line['reason'])}")

@@ -109,3 +109,14 @@ class Clock:
 
     def now(self, zone):
         return datetime.fromtimestamp(self.seconds, zone)
+
+
+def test_a_profile_that_comes_before_nimbus_asks_a_new_leader_is_answered_by_a_plan():
+    before, memory = brain_of()
+    before.plan(RUNNING)
+    after = Brain(Settings(), memory, memory)
+    memory.last_plan = lambda: memory.plans[-1][0]
+    after.take_over()
+    memory.known = {"t": profile_of(topology("t", (1, 1)))}  # fits nothing: nothing moves
+    assert after.plan(RUNNING).id == memory.plans[-1][0].id
+    assert [sorted(entry["profiles"]) for _, entry in memory.plans] == [[], ["t"]]
