@@ -11,5 +11,5 @@ from stormcut.model.errors import InvalidInput
 def test_a_preview_from_a_description_of_the_past_is_refused():
     now_ms = int(time.time() * 1000)
     _check_fresh({"described_ms": now_ms})
-    with pytest.raises(InvalidInput, match="described the cluster .* s ago, and since then no"):
+    with pytest.raises(InvalidInput, match=r"described the cluster .* s ago, and since then no"):
         _check_fresh({"described_ms": now_ms - int(STALE_SECONDS * 1000) - 5000})

@@ -1,4 +1,5 @@
 import os
+import signal
 import time
 
 import numpy as np
@@ -47,6 +48,8 @@ def test_an_orphaned_server_ends_itself():
 
 
 def test_an_algorithm_whose_partitioner_hangs_finds_none(monkeypatch):
-    monkeypatch.setattr(partition, "SECONDS", 0.0)
+    call(divmod, 10.0, 1, 1)
+    os.kill(native._running.process.pid, signal.SIGSTOP)
+    monkeypatch.setattr(partition, "SECONDS", 0.1)
     with pytest.raises(Infeasible, match=r"p-scheduler found none: .* gave no answer"):
         solve(microbenchmark("diamond", 10), "p-scheduler")
