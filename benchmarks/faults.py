@@ -317,12 +317,12 @@ FAULTS = (
         28.0,
     ),
     Fault("a worker killed", worker_killed, nothing, 10.0),
-    Fault("a node lost for 90 s", node_lost, supervisor_back, 90.0),
+    Fault("a node lost for 60 s", node_lost, supervisor_back, 60.0),
     Fault(
-        "a node lost for 90 s, Nimbus killed meanwhile",
+        "a node lost for 60 s, Nimbus killed meanwhile",
         node_lost_then_nimbus,
         supervisor_back,
-        90.0,
+        60.0,
     ),
     Fault("Nimbus killed and started again", nimbus_restarts, nothing, 10.0),
     Fault("ZooKeeper killed and started again", zookeeper_restarts, nothing, 10.0),
@@ -377,11 +377,12 @@ def row(fault: Fault, storm: Counts | None, ours: Counts | None) -> str:
     return f"| {fault.name} | {' | '.join(figures)} |"
 
 
-def started(plugin: bool) -> Subject:
-    """Return a cluster with the topology running, placed by a brain if it has the plugin."""
+def start(plugin: bool, subjects: list[Subject]) -> None:
+    """Add a cluster with the topology running, placed by a brain if it has the plugin."""
     name = f"faults-{'stormcut' if plugin else 'storm'}-{os.getpid()}"
     cluster = LocalCluster.up(name, SUPERVISORS, SLOTS, plugin=plugin, config=CONFIG)
     subject = Subject(cluster, plugin)
+    subjects.append(subject)
     if plugin:
         subject.start_brain()
         log = cluster.folder / "brain.log"
@@ -391,7 +392,6 @@ def started(plugin: bool) -> Subject:
     wait_until(lambda: subject.acked() > 500, 300, "the sources ack")
     if plugin:
         assert "by cut applied" in cluster.nimbus_log.read_text()
-    return subject
 
 
 def main() -> None:
@@ -404,8 +404,9 @@ def main() -> None:
     rows = []
     try:
         for plugin in (False, True):
-            subjects.append(started(plugin))
+            start(plugin, subjects)
         before = [len(subject.workers()) for subject in subjects]
+        note = f"Workers at the beginning: Storm {before[0]}, stormcut {before[1]}."
         time.sleep(CALM_S)
         for fault in FAULTS:
             if arguments.only and arguments.only not in fault.name:
@@ -413,14 +414,18 @@ def main() -> None:
             with ThreadPoolExecutor(2) as pair:
                 costs = list(pair.map(lambda s, f=fault: suffered(s, f), subjects))
             rows.append(row(fault, *costs))
+            write(arguments.output, rows, note)
             print(f"{fault.name}: Storm {costs[0]}; stormcut {costs[1]}", flush=True)
-        note = f"Workers at the beginning: Storm {before[0]}, stormcut {before[1]}."
     finally:
         for subject in subjects:
             if subject.brain is not None:
                 subject.brain.kill()
                 subject.brain.wait()
             subject.cluster.end()
+
+
+def write(output: Path, rows: list[str], note: str) -> None:
+    """Write the page with the faults so far."""
     doc = (__doc__ or "").split("\n\n", 3)[3].strip()
     page = PAGE.format(
         doc=doc,
@@ -431,7 +436,7 @@ def main() -> None:
         made_by=made_by(),
         day=time.strftime("%Y-%m-%d"),
     )
-    arguments.output.write_text(page)
+    output.write_text(page)
 
 
 if __name__ == "__main__":
