@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from stormcut.cli.interruption import interruptible
+from stormcut.cli.interruption import interruptible, uninterrupted
 from stormcut.cli.numbers import Finite
 from stormcut.cli.outputs import OutputFolder
 from stormcut.model.errors import InvalidInput
@@ -83,8 +83,10 @@ def profile(
     from stormcut.adapters.spark import profile_logs
 
     with interruptible(), _progress() as progress:
-        result = profile_logs(
-            logs, output, topology, from_epoch, to_epoch, warm_up, master, progress
+        result = uninterrupted(
+            lambda: profile_logs(
+                logs, output, topology, from_epoch, to_epoch, warm_up, master, progress
+            )
         )
     if as_json:
         click.echo(json.dumps(_document(result), indent=2))

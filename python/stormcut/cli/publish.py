@@ -68,8 +68,9 @@ def _publish(nodes: StormcutNodes, profile: Profile, yes: bool, as_json: bool) -
 
 
 def _withdraw(nodes: StormcutNodes, topology: str, yes: bool, as_json: bool) -> None:
-    if topology not in nodes.read_profiles() and topology not in read_former(nodes):
-        known = ", ".join(sorted(nodes.read_profiles())) or "none"
+    profiles = nodes.read_profiles()
+    if topology not in profiles and topology not in read_former(nodes):
+        known = ", ".join(sorted(profiles)) or "none"
         raise InvalidInput(f"no profile of this id is published (published: {known})", topology)
 
     def act() -> None:

@@ -342,6 +342,7 @@ def test_a_termination_signal_leaves_no_folder(tmp_path: Path) -> None:
         assert any("parsing" in line for line in process.stderr)
         process.terminate()
         assert process.wait(120) == 130
+        assert process.stderr.read().split() == ["stormcut:", "interrupted"]
     finally:
         process.kill()
         process.wait()

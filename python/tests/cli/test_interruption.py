@@ -1,0 +1,59 @@
+"""What a termination signal does to what is under way."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+from stormcut.cli.interruption import interruptible, uninterrupted
+
+
+def test_an_interrupt_that_became_another_error_is_one_again():
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+        except KeyboardInterrupt:
+            raise ValueError from None
+
+
+def test_an_interrupt_that_was_lost_is_raised_at_the_end():
+    lost = contextlib.suppress(KeyboardInterrupt)
+    with pytest.raises(KeyboardInterrupt), interruptible(), lost:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_errors_stay_what_they_are():
+    with pytest.raises(ValueError), interruptible():
+        raise ValueError
+    with interruptible():
+        assert uninterrupted(lambda: 1) == 1
+    with pytest.raises(ValueError), interruptible():
+        uninterrupted(lambda: int("x"))
+
+
+WORK = """
+import subprocess, sys
+from stormcut.cli.interruption import interruptible, uninterrupted
+def work():
+    child = subprocess.Popen(["sleep", "1000"])
+    print(child.pid, flush=True)
+    child.wait()
+    print("cleaned up", flush=True)
+with interruptible():
+    uninterrupted(work)
+"""
+
+
+def test_what_the_work_has_started_ends_and_the_work_cleans_up():
+    with subprocess.Popen(
+        [sys.executable, "-c", WORK], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        child = int(process.stdout.readline())
+        process.terminate()
+        out, errors = process.communicate(timeout=60)
+    assert out == "cleaned up\n" and errors.endswith("KeyboardInterrupt\n")
+    assert not psutil.pid_exists(child)
