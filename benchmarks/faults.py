@@ -20,6 +20,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -124,33 +125,25 @@ class Subject:
             stderr=log,
         )
 
-    def reports(self) -> list[dict[str, int]]:
-        """Return what the sources counted."""
-        found = []
+    def reports(self) -> dict[int, dict[str, int]]:
+        """Return what the sources counted, also those that have ended, by process id."""
+        found = {}
         for path in self.results.glob("source-*.json"):
-            try:
-                found.append(json.loads(path.read_text()))
-            except (OSError, ValueError):  # it is being replaced
-                continue
+            with suppress(OSError, ValueError):  # it is being replaced
+                found[int(path.stem.rsplit("-", 1)[1])] = json.loads(path.read_text())
         return found
 
     def acked(self) -> int:
         """Return the tuples acked so far."""
-        return sum(each["acked"] for each in self.reports())
+        return sum(each["acked"] for each in self.reports().values())
 
     def lost(self) -> int:
         """Return the tuples sent again or in flight in sources that have ended."""
         running = {process.pid for process in of_cluster(self.cluster.folder)}
-        total = 0
-        for path in self.results.glob("source-*.json"):
-            try:
-                report = json.loads(path.read_text())
-            except (OSError, ValueError):
-                continue
-            total += report["replayed"]
-            if int(path.stem.rsplit("-", 1)[1]) not in running:
-                total += report["sent"] - report["acked"]
-        return total
+        return sum(
+            report["replayed"] + (0 if pid in running else report["sent"] - report["acked"])
+            for pid, report in self.reports().items()
+        )
 
     def workers(self) -> set[int]:
         """Return the process ids of the workers' JVMs."""
@@ -261,12 +254,12 @@ def node_lost_then_nimbus(subject: Subject) -> None:
 def worker_killed(subject: Subject) -> None:
     """Kill one worker that has a source."""
     number = subject.host()
-    host = subject.cluster.supervisor_hosts[number]
+    workers = subject.workers()
     for process in of_cluster(subject.cluster.folder, f"supervisor-{number}"):
-        if process.pid in subject.workers():
+        if process.pid in workers:
             process.kill()
             return
-    raise SystemExit(f"no worker on {host}")
+    raise SystemExit(f"no worker on {subject.cluster.supervisor_hosts[number]}")
 
 
 def nimbus_restarts(subject: Subject) -> None:

@@ -7,9 +7,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import IO, ClassVar, Generic, TypeVar
+
+import psutil
 
 from stormcut.adapters import home
 from stormcut.adapters.docker_cluster import VIRTUALENV, DockerCluster
@@ -156,6 +158,20 @@ class Stage(Generic[C]):
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
+
+    def worker_processes(self) -> set[int]:
+        """Return the ids of the workers' processes.
+
+        Each has a process beside it that copies what it prints, started with its command.
+        """
+        found = set()
+        for process in map(psutil.Process, self.cluster.pids()):
+            with suppress(psutil.Error):
+                command = process.cmdline()
+                copies = "org.apache.storm.LogWriter" in command
+                if "org.apache.storm.daemon.worker" in command and not copies:
+                    found.add(process.pid)
+        return found
 
     def workers(self, name: str) -> dict[tuple[str, int], frozenset[int]]:
         """Return the first tasks of the executors in each slot of a topology."""

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
-from contextlib import suppress
 
-import psutil
 import pytest
 from conftest_zookeeper import is_deleted
 from stage import TOPOLOGIES, Stage, read_until
@@ -122,7 +120,7 @@ def test_a_supervisor_that_is_away_costs_nothing(stage: Stage) -> None:
         hosts = stage.cluster.supervisor_hosts
         used = {host for workers in placed.values() for host, _ in workers}
         victim = next(index for index, host in enumerate(hosts) if host in used)
-        running = worker_processes(stage)
+        running = stage.worker_processes()
         stage.cluster.kill_supervisor(victim, workers=False)
         wait_until(lambda: offered(stage) == len(hosts) - 1, 120, "Nimbus misses the supervisor")
     # Without a brain, too, and over some rounds of Nimbus.
@@ -132,22 +130,10 @@ def test_a_supervisor_that_is_away_costs_nothing(stage: Stage) -> None:
     stage.cluster.start_supervisor(victim)
     wait_until(lambda: offered(stage) == len(hosts), 120, "Nimbus has the supervisor again")
     assert {name: stage.workers(name) for name in TOPOLOGIES} == placed
-    assert worker_processes(stage) == running
+    assert stage.worker_processes() == running
     for name in TOPOLOGIES:
         stage.wait_acks(name)
 
 
 def offered(stage: Stage) -> int:
     return len(stage.nimbus.cluster().supervisors)
-
-
-def worker_processes(stage: Stage) -> set[int]:
-    """Return the ids of the workers' processes."""
-    found = set()
-    for process in map(psutil.Process, stage.cluster.pids()):
-        with suppress(psutil.NoSuchProcess):
-            command = process.cmdline()
-            copies = "org.apache.storm.LogWriter" in command
-            if "org.apache.storm.daemon.worker" in command and not copies:
-                found.add(process.pid)
-    return found

@@ -95,8 +95,7 @@ def faults(stage: Stage, brain: Brain, chance: random.Random) -> dict[str, Calla
         cluster.start_supervisor(number)
 
     def worker_killed() -> None:
-        workers = [p for p in map(psutil.Process, cluster.pids()) if is_worker(p)]
-        chance.choice(workers).kill()
+        psutil.Process(chance.choice(sorted(stage.worker_processes()))).kill()
 
     return {
         "a worker": worker_killed,
@@ -106,16 +105,6 @@ def faults(stage: Stage, brain: Brain, chance: random.Random) -> dict[str, Calla
         "ZooKeeper": lambda: cluster.restart("zookeeper"),
         "the brain": brain.kill,
     }
-
-
-def is_worker(process: psutil.Process) -> bool:
-    try:
-        command = process.cmdline()
-    except psutil.Error:
-        return False
-    return (
-        "org.apache.storm.daemon.worker" in command and "org.apache.storm.LogWriter" not in command
-    )
 
 
 def test_topologies_outlive_a_fault_a_minute(

@@ -17,6 +17,8 @@ from secrets import token_bytes
 
 from kazoo.client import KazooClient
 
+from stormcut.model.errors import InvalidInput
+
 MAGIC = b"SCT\x01"
 NONCE_BYTES = 16
 MAC_BYTES = 32
@@ -103,11 +105,17 @@ class Seal:
         """Return the hexadecimal HMAC of texts without line ends, in this order."""
         return self._mac(b"node", "\n".join(parts).encode()).hex()
 
-    def is_mark(self, mark: object, *parts: str) -> bool:
-        """Return whether ``mark`` is what `mark` returns for these texts."""
-        return isinstance(mark, str) and hmac.compare_digest(
-            mark.encode(), self.mark(*parts).encode()
-        )
+    def check_mark(self, mark: object, where: str, *parts: str) -> None:
+        """Refuse what is found at ``where`` unless ``mark`` is what `mark` returns for these texts.
+
+        Raises
+        ------
+        InvalidInput
+            It is not.
+        """
+        given = mark.encode() if isinstance(mark, str) else b""
+        if not hmac.compare_digest(given, self.mark(*parts).encode()):
+            raise InvalidInput("is not signed by the secret of the auth file", where)
 
     def _request_mac(self, reader: str, time_ms: int, nonce: bytes, payload: bytes) -> bytes:
         return self._mac(

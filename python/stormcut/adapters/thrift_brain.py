@@ -413,19 +413,16 @@ class BrainClient:
             return self._seal.open_reply(nonce, receive_frame(connection, deadline))
 
 
-class _OneExchange(WriteBuffer):
+class _OneExchange(ReadBuffer, WriteBuffer):
     """A client's transport: what is written goes out on flush, what is read is the answer."""
 
     def __init__(self, exchanged: Callable[[bytes], bytes]) -> None:
-        super().__init__()
+        ReadBuffer.__init__(self, b"")
+        WriteBuffer.__init__(self)
         self._exchanged = exchanged
-        self.decoder = Decoder(b"")
 
     def flush(self) -> None:
         self.decoder = Decoder(self._exchanged(self.content))
-
-    def read(self, size: int) -> bytes:
-        return self.decoder.take(size)
 
 
 class Pulse:

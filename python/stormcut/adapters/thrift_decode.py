@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -69,7 +69,7 @@ class _Layout:
 
     fields: dict[int, tuple[int, str, Any]]
     required: tuple[str, ...]
-    least: int = field(default=1)
+    least: int
 
 
 @cache

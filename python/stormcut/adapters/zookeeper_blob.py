@@ -138,8 +138,7 @@ def _meta(client: KazooClient, path: str) -> dict[str, object] | None:
         raise InvalidInput("does not describe a blob", where)
     # Before anything is unpacked or decoded.
     marked = ("blob", _name(path), str(meta["id"]), str(meta.get("sha256")))
-    if not seal_of(client).is_mark(meta.get("hmac"), *marked):
-        raise InvalidInput("is not signed by the secret of the auth file", where)
+    seal_of(client).check_mark(meta.get("hmac"), where, *marked)
     result: dict[str, object] = meta
     return result
 

@@ -57,8 +57,7 @@ def _order(nodes: StormcutNodes, topology: str) -> Workers | None:
         if document is None:
             return None
         rows = document.get("workers")
-        if not nodes.seal.is_mark(document.get("hmac"), *_marked(topology, rows)):
-            raise InvalidInput("is not signed by the secret of the auth file", where)
+        nodes.seal.check_mark(document.get("hmac"), where, *_marked(topology, rows))
         return former_workers(rows, where)
     except InvalidInput as error:
         _warn(str(error))

@@ -190,4 +190,4 @@ def leaders_client(nodes: StormcutNodes, seconds: float) -> BrainClient | None:
         where = str(address["host"]), int(str(address["port"]))
         return BrainClient(str(address["id"]), nodes.seal, *where, seconds)
     except (KeyError, ValueError) as error:
-        raise InvalidInput("is not a leader's address", f"{nodes.path('leader')}") from error
+        raise InvalidInput("is not a leader's address", nodes.path("leader")) from error

@@ -45,15 +45,10 @@ Former = Mapping[str, tuple[Worker, ...]]
 
 @dataclass(frozen=True)
 class _Answer:
-    """A plan with the question it answers; kept so that asking again costs nothing."""
+    """A plan with the state it answers; kept so that asking again costs nothing."""
 
     state: ClusterState
-    profiles: Mapping[str, Profile]
-    former: Former
     plan: Plan
-
-    def answers(self, state: ClusterState, profiles: Mapping[str, Profile], former: Former) -> bool:
-        return (self.state, self.profiles, self.former) == (state, profiles, former)
 
 
 class Brain:
@@ -117,8 +112,10 @@ class Brain:
         with self._deciding:
             moment = _milliseconds(datetime.now(UTC))
             known = dict(self._source.profiles()), dict(self._source.former())
-            if self._answer is None or not self._answer.answers(state, *known):
-                self._answer = _Answer(state, *known, self._decided(state, *known))
+            if self._answer is None or (self._answer.state, self._told) != (state, known):
+                self._answer = _Answer(state, self._decided(state, *known))
+                # Not before: a plan that could not be published has told nobody of what is known.
+                self._told = known
             plan = self._answer.plan
         with self._asked:
             self._described = Described(state, moment)
@@ -208,7 +205,6 @@ class Brain:
         )
         plan = _plan(state, decisions, began)
         is_news = self._told is not None and self._told != (profiles, former)
-        self._told = profiles, former
         if not is_news and self._last and plan.places_like(self._last):
             return self._last
         self._store.publish(plan, history_entry(plan, decisions, profiles))

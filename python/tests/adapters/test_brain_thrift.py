@@ -2,7 +2,7 @@ import random
 import socket
 import struct
 import tracemalloc
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 import pytest
@@ -51,8 +51,14 @@ class EchoPlanner:
         )
 
 
-def server_of(planner, foreseer=None):
-    return BrainServer(planner, "brain-1", SEAL, "127.0.0.1", 0, foreseer)
+@contextmanager
+def serving(planner, foreseer=None):
+    server = BrainServer(planner, "brain-1", SEAL, "127.0.0.1", 0, foreseer)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.close()
 
 
 def client_of(server, seconds=PATIENCE_S, brain="brain-1", seal=SEAL):
@@ -61,10 +67,8 @@ def client_of(server, seconds=PATIENCE_S, brain="brain-1", seal=SEAL):
 
 @pytest.fixture
 def server():
-    server = server_of(EchoPlanner())
-    server.start()
-    yield server
-    server.close()
+    with serving(EchoPlanner()) as server:
+        yield server
 
 
 @pytest.fixture
@@ -122,14 +126,10 @@ WORKERS = (Worker(Slot("n", 1), (1, 2)), Worker(Slot("n", 2), (3,)))
 @pytest.mark.parametrize("profile", [None, profile_of(STATE.topologies[0])])
 @pytest.mark.parametrize("former", [None, WORKERS])
 def test_what_people_ask_arrives_and_is_answered(profile, former):
-    server = server_of(EchoPlanner(), Seer())
-    server.start()
-    try:
+    with serving(EchoPlanner(), Seer()) as server:
         client = client_of(server)
         assert client.described() == Seer().described()
         assert client.preview("t", profile, former) == Seer().preview("t", profile, former)
-    finally:
-        server.close()
 
 
 def test_a_brain_that_only_does_as_told_foresees_nothing(client):
@@ -256,17 +256,13 @@ def test_a_slow_client_is_cut_off(server, client, caplog, monkeypatch):
 
 def test_more_clients_than_seats_are_turned_away(caplog, monkeypatch):
     monkeypatch.setattr(thrift_brain, "MAX_CLIENTS", 1)
-    server = server_of(EchoPlanner())
-    server.start()
-    try:
+    with serving(EchoPlanner()) as server:
         with socket.create_connection(("127.0.0.1", server.port)) as first:
             first.sendall(b"\0")
             assert raw(server, b"") == b""
         await_true(lambda: "one more from 127.0.0.1 refused" in caplog.text)
         client = client_of(server)
         await_true(lambda: suppressed(client.health))
-    finally:
-        server.close()
 
 
 def suppressed(ask):
@@ -276,13 +272,9 @@ def suppressed(ask):
 
 @given(content=st.binary(max_size=200), framed=st.booleans())
 def test_garbage_never_stops_the_server(content, framed):
-    server = server_of(EchoPlanner())
-    server.start()
-    try:
+    with serving(EchoPlanner()) as server:
         raw(server, (struct.pack("!i", len(content)) if framed else b"") + content)
         assert client_of(server).plan(STATE)
-    finally:
-        server.close()
 
 
 @given(at=st.integers(0, 10_000), byte=st.integers(0, 255), cut=st.booleans())
@@ -443,14 +435,10 @@ class TestPulse:
         monkeypatch.setattr(thrift_brain, "MAX_CLIENTS", 1)
         monkeypatch.setattr(thrift_brain, "PULSE_SECONDS", 0.0)
         monkeypatch.setattr(thrift_brain, "SILENCE_SECONDS", 0.5)
-        server = server_of(EchoPlanner())
-        server.start()
-        try:
+        with serving(EchoPlanner()) as server:
             with socket.create_connection(("127.0.0.1", server.port)) as hog:
                 hog.sendall(b"\0")
                 pulse = Pulse(client_of(server))
                 assert pulse.beats()
                 await_true(lambda: not pulse.beats())
             await_true(pulse.beats)
-        finally:
-            server.close()

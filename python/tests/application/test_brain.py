@@ -9,6 +9,7 @@ from brain_clusters import applied, dealt, profile_of, supervisors, topology
 from stormcut.application import brain as module
 from stormcut.application.brain import Brain
 from stormcut.application.decide import Settings
+from stormcut.application.ports import Unavailable
 from stormcut.model.cluster import ClusterState, Slot
 from stormcut.model.errors import InvalidInput
 
@@ -119,4 +120,21 @@ def test_a_profile_that_comes_before_nimbus_asks_a_new_leader_is_answered_by_a_p
     after.take_over()
     memory.known = {"t": profile_of(topology("t", (1, 1)))}  # fits nothing: nothing moves
     assert after.plan(RUNNING).id == memory.plans[-1][0].id
+    assert [sorted(entry["profiles"]) for _, entry in memory.plans] == [[], ["t"]]
+
+
+def test_what_could_not_be_published_is_published_when_it_is_asked_again():
+    brain, memory = brain_of()
+    brain.plan(RUNNING)
+    memory.known = {"t": profile_of(topology("t", (1, 1)))}  # fits nothing: nothing moves
+    publish = memory.publish
+
+    def away(plan, entry):
+        raise Unavailable("no connection to ZooKeeper")
+
+    memory.publish = away
+    with pytest.raises(Unavailable):
+        brain.plan(RUNNING)
+    memory.publish = publish
+    brain.plan(RUNNING)
     assert [sorted(entry["profiles"]) for _, entry in memory.plans] == [[], ["t"]]

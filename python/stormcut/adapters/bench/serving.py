@@ -16,7 +16,7 @@ from stormcut.adapters.zookeeper import (
     connected,
     read_auth_file,
 )
-from stormcut.adapters.zookeeper_leader import LEADER_VERSION, Leadership
+from stormcut.adapters.zookeeper_leader import Leadership, leader_address
 
 #: Of served time; the session of a bench that was killed ends in one of these.
 ELECTED_S = 5 * SESSION_SECONDS
@@ -60,7 +60,7 @@ def serving(planner: Planner, cluster: DockerCluster) -> Iterator[None]:
 
 
 def _who_leads(nodes: StormcutNodes) -> str:
-    leader = nodes.read_json("leader", "a leader's address", LEADER_VERSION)
+    leader = leader_address(nodes)
     return f"{leader['id']} leads" if leader else "nobody leads"
 
 

@@ -61,25 +61,17 @@ def find_metrics_logs(
             raise InvalidInput(f"no log of topology {topology}; there are {known}", where)
         found = {topology: found[topology]}
     logs = {key: sorted(paths) for key, paths in sorted(found.items())}
-    return without(logs, _unopened(logs))
+    skipped = unreadable(logs, whole=False)
+    return without(logs, skipped), skipped
 
 
-def _unopened(logs: Mapping[str, list[Path]]) -> tuple[SkippedFile, ...]:
+def unreadable(logs: Mapping[str, list[Path]], whole: bool) -> tuple[SkippedFile, ...]:
+    """Return the logs that cannot be opened or, if they shall be read whole, not to their end."""
     return tuple(
         SkippedFile(str(path), problem)
         for paths in logs.values()
         for path in paths
-        if (problem := _problem(path, whole=False))
-    )
-
-
-def unreadable(logs: Mapping[str, list[Path]]) -> tuple[SkippedFile, ...]:
-    """Return the logs that cannot be read to their end; reads them all."""
-    return tuple(
-        SkippedFile(str(path), problem)
-        for paths in logs.values()
-        for path in paths
-        if (problem := _problem(path, whole=True))
+        if (problem := _problem(path, whole))
     )
 
 
@@ -96,10 +88,8 @@ def _problem(path: Path, whole: bool) -> str:
     return ""
 
 
-def without(
-    logs: Mapping[str, list[Path]], skipped: tuple[SkippedFile, ...]
-) -> tuple[Logs, tuple[SkippedFile, ...]]:
-    """Return the other logs, topologies without any left out, and the skipped ones.
+def without(logs: Mapping[str, list[Path]], skipped: tuple[SkippedFile, ...]) -> Logs:
+    """Return the other logs, topologies without any left out.
 
     Raises
     ------
@@ -112,4 +102,4 @@ def without(
     if not left:
         others = f", nor any of {len(skipped) - 1} others" if len(skipped) > 1 else ""
         raise InvalidInput(f"cannot be read: {skipped[0].problem}{others}", skipped[0].path)
-    return left, skipped
+    return left

@@ -99,10 +99,10 @@ def profile_logs(
             except (PySparkException, Py4JJavaError):
                 # Which file it was is not told, and to read them all first would take too long.
                 progress("looking for damaged logs")
-                logs, damaged = without(logs, unreadable(logs))
+                damaged = unreadable(logs, whole=True)
                 if not damaged:
                     raise
-                skipped += damaged
+                logs, skipped = without(logs, damaged), skipped + damaged
                 for part in staging.iterdir():
                     shutil.rmtree(part)
                 result = _profile(spark, logs, size, window, staging, progress)
