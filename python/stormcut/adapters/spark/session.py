@@ -69,8 +69,7 @@ def spark_session(
     InvalidInput
         No Java 17 or later is installed, or Spark does not start with this master.
     """
-    running = SparkSession.getActiveSession()
-    if running is not None:
+    if (running := _running()) is not None:
         yield running
         return
     folder = Path(tempfile.mkdtemp(prefix="stormcut-spark-"))
@@ -89,6 +88,13 @@ def spark_session(
         for added in set(os.environ) - before:  # by pyspark, of a JVM that has ended
             del os.environ[added]
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _running() -> SparkSession | None:
+    """Return the session of this process, whatever thread has started it."""
+    with suppress(PySparkRuntimeError):
+        return SparkSession.active()
+    return None
 
 
 def _launch(folder: Path, log: IO[bytes], conf: SparkConf) -> Any:
@@ -162,7 +168,7 @@ def _does_not_start(log: IO[bytes], conf: SparkConf) -> InvalidInput:
 
 def _stop(gateway: Any, patience_s: float) -> None:
     """End the session and its JVM; pyspark alone would keep the JVM until Python ends."""
-    session = SparkSession.getActiveSession()
+    session = _running()
     try:
         if session is not None:
             session.stop()
