@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import strategies as st
 
+from stormcut.model.network import Costs, Link
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import (
     GROUPINGS,
@@ -102,4 +103,63 @@ def tenant_placements(draw, problem):
 @st.composite
 def placed_problems(draw):
     problem = draw(problems())
+    return problem, draw(placements(problem))
+
+
+capacities = st.one_of(st.none(), st.sampled_from((0.0, 0.5, 10.0, 100.0)))
+links = st.builds(Link, capacities, capacities)
+amounts = st.sampled_from((0.0, 1.0, 25.0, 200.0))
+
+
+@st.composite
+def with_resources(draw, problem):
+    """A problem with links, uplinks, costs of transfer, sizes of tuples and CPU per tuple."""
+
+    def component(part):
+        return replace(
+            part,
+            cpu_us_per_tuple=draw(st.one_of(st.none(), amounts)),
+            threads=draw(st.sampled_from((1.0, 2.0, 0.5))),
+        )
+
+    def sized(traffic):
+        return replace(traffic, bytes_per_tuple=draw(st.one_of(st.none(), amounts)))
+
+    def topology(of):
+        return replace(
+            of,
+            components=tuple(component(part) for part in of.components),
+            streams=tuple(
+                replace(sized(stream), stream=draw(st.sampled_from(("default", "x"))))
+                for stream in of.streams
+            ),
+            measured=tuple(sized(pair) for pair in of.measured),
+            max_spout_pending=draw(st.one_of(st.none(), st.integers(1, 100))),
+        )
+
+    return replace(
+        problem,
+        nodes=tuple(replace(node, link=draw(links)) for node in problem.nodes),
+        topologies=tuple(topology(of) for of in problem.topologies),
+        uplinks=draw(st.sampled_from(((), (("r0", Link(1.0, None)), ("r1", Link(2.0, 3.0)))))),
+        costs=draw(
+            st.one_of(
+                st.none(),
+                st.builds(
+                    Costs,
+                    amounts,
+                    amounts,
+                    amounts,
+                    amounts,
+                    amounts,
+                    source=st.just("the problem"),
+                ),
+            )
+        ),
+    )
+
+
+@st.composite
+def placed_problems_with_resources(draw):
+    problem = draw(with_resources(draw(problems())))
     return problem, draw(placements(problem))

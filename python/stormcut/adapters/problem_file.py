@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import json
 import zlib
@@ -13,11 +14,14 @@ import numpy as np
 
 from stormcut.adapters.json_document import Value, is_amount, optional, read_json, write_text
 from stormcut.model.errors import InvalidInput
+from stormcut.model.network import UNKNOWN, Costs, Link
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import (
+    ARRIVALS,
     DEFAULT_CPU_PERCENT,
     DEFAULT_MEMORY_MB,
     GROUPINGS,
+    SERVICES,
     Component,
     Floats,
     MeasuredPair,
@@ -110,22 +114,56 @@ def check_format(root: Value, wanted: str) -> None:
 
 def _problem(root: Value) -> Problem:
     check_format(root, FORMAT)
-    keys = root.keys(("format", "nodes", "topologies"), ("current",))
+    keys = root.keys(("format", "nodes", "topologies"), ("current", "racks", "costs"))
     nodes = tuple(_node(value) for value in keys["nodes"].items())
     keys["nodes"].distinct([node.id for node in nodes], "node id")
     topologies = tuple(_topology(value) for value in keys["topologies"].items())
     keys["topologies"].distinct([topology.id for topology in topologies], "topology id")
-    problem = Problem(nodes, topologies)
+    problem = Problem(
+        nodes,
+        topologies,
+        uplinks=_uplinks(keys["racks"]) if "racks" in keys else (),
+        costs=optional(keys.get("costs"), _costs),
+    )
     if problem.executor_count > MOST_EXECUTORS:
         keys["topologies"].fail(f"{problem.executor_count} executors, at most {MOST_EXECUTORS}")
     if "current" not in keys:
         return problem
     slots, lost = read_slots(problem, keys["current"], complete=False)
-    return Problem(nodes, topologies, Placement(slots), lost)
+    return dataclasses.replace(problem, current=Placement(slots), lost_slots=lost)
+
+
+def _uplinks(value: Value) -> tuple[tuple[str, Link], ...]:
+    return tuple(
+        (name, _link(rack.keys((), ("uplink_mbit",)).get("uplink_mbit")))
+        for name, rack in value.members().items()
+    )
+
+
+def _link(value: Value | None) -> Link:
+    if value is None or value.raw is None:
+        return UNKNOWN
+    if not isinstance(value.raw, dict):
+        if not is_amount(value.raw):
+            value.mismatch('a number of at least 0 or {"out": ..., "in": ...}')
+        return Link(value.amount(), value.amount())
+    ways = value.keys((), ("out", "in"))
+    return Link(*(optional(ways.get(way), Value.amount) for way in ("out", "in")))
+
+
+#: Of `Costs`, with the constants; what is not given keeps its default.
+COSTS = tuple(field.name for field in dataclasses.fields(Costs) if field.name != "source")
+
+
+def _costs(value: Value) -> Costs:
+    given = {key: member.amount() for key, member in value.keys((), COSTS).items()}
+    return Costs(**given, source="the problem")
 
 
 def _node(value: Value) -> Node:
-    keys = value.keys(("id", "ports"), ("rack", "cpu_percent", "memory_mb", "max_executors"))
+    keys = value.keys(
+        ("id", "ports"), ("rack", "cpu_percent", "memory_mb", "max_executors", "link_mbit")
+    )
     ports = tuple(port.integer(0, LARGEST_PORT) for port in keys["ports"].items())
     keys["ports"].distinct(list(ports), "port")
     return Node(
@@ -135,11 +173,12 @@ def _node(value: Value) -> Node:
         optional(keys.get("cpu_percent"), Value.amount),
         optional(keys.get("memory_mb"), Value.amount),
         optional(keys.get("max_executors"), lambda v: v.integer(0, 2**53)),
+        _link(keys.get("link_mbit")),
     )
 
 
 def _topology(value: Value) -> Topology:
-    keys = value.keys(("id", "workers", "components", "streams"), ("traffic",))
+    keys = value.keys(("id", "workers", "components", "streams"), ("traffic", "max_spout_pending"))
     components = tuple(_component(item) for item in keys["components"].items())
     keys["components"].distinct([component.name for component in components], "component")
     sizes = {component.name: component.executors for component in components}
@@ -149,19 +188,43 @@ def _topology(value: Value) -> Topology:
         tuple(_stream(item, sizes) for item in keys["streams"].items()),
         _traffic(keys["traffic"], sizes) if "traffic" in keys else (),
         optional(keys["workers"], lambda v: v.integer(1, MOST_EXECUTORS)),
+        optional(keys.get("max_spout_pending"), lambda v: v.integer(1, 2**53)),
     )
+
+
+_COMPONENT_KEYS = (
+    "cpu_percent",
+    "memory_mb",
+    "cpu_us_per_tuple",
+    "threads",
+    "service",
+    "arrivals",
+)
 
 
 def _component(value: Value) -> Component:
-    keys = value.keys(("name", "kind", "executors"), ("cpu_percent", "memory_mb"))
+    keys = value.keys(("name", "kind", "executors"), _COMPONENT_KEYS)
     executors = keys["executors"].integer(1, MOST_EXECUTORS)
+    kind = keys["kind"].choice(("spout", "bolt"))
+    if kind == "bolt" and "arrivals" in keys:
+        keys["arrivals"].fail("is for spouts only")
     return Component(
         keys["name"].name(),
-        keys["kind"].choice(("spout", "bolt")),
+        kind,
         executors,
         _loads(keys.get("cpu_percent"), executors, DEFAULT_CPU_PERCENT),
         _loads(keys.get("memory_mb"), executors, DEFAULT_MEMORY_MB),
+        optional(keys.get("cpu_us_per_tuple"), Value.amount),
+        optional(keys.get("threads"), _threads) or 1.0,
+        optional(keys.get("service"), lambda v: v.choice(SERVICES)) or SERVICES[0],
+        optional(keys.get("arrivals"), lambda v: v.choice(ARRIVALS)) or ARRIVALS[0],
     )
+
+
+def _threads(value: Value) -> float:
+    if not value.amount():
+        value.mismatch("a number above 0")
+    return value.amount()
 
 
 def _loads(value: Value | None, executors: int, default: float) -> Floats:
@@ -310,13 +373,22 @@ def write_problem(path: Path, problem: Problem) -> None:
         "nodes": [_node_document(node) for node in problem.nodes],
         "topologies": [_topology_document(topology) for topology in problem.topologies],
     }
+    if problem.uplinks:
+        racks = {name: {"uplink_mbit": _link_document(link)} for name, link in problem.uplinks}
+        document["racks"] = racks
+    if problem.costs is not None:
+        document["costs"] = {name: getattr(problem.costs, name) for name in COSTS}
     if problem.current is not None:
         document["current"] = slot_lists(problem, problem.current)
     write_text(path, json.dumps(document, indent=1, allow_nan=False) + "\n")
 
 
+def _link_document(link: Link) -> dict[str, float | None] | float | None:
+    return link.out if link.out == link.into else {"out": link.out, "in": link.into}
+
+
 def _node_document(node: Node) -> dict[str, Any]:
-    return {
+    document: dict[str, Any] = {
         "id": node.id,
         "rack": node.rack,
         "ports": list(node.ports),
@@ -324,27 +396,38 @@ def _node_document(node: Node) -> dict[str, Any]:
         "memory_mb": node.memory_mb,
         "max_executors": node.max_executors,
     }
+    return document if node.link == UNKNOWN else document | {"link_mbit": _link_document(node.link)}
 
 
 def _topology_document(topology: Topology) -> dict[str, Any]:
     document: dict[str, Any] = {
         "id": topology.id,
         "workers": topology.workers,
-        "components": [
-            {
-                "name": component.name,
-                "kind": component.kind,
-                "executors": component.executors,
-                "cpu_percent": _loads_document(component.cpu_percent),
-                "memory_mb": _loads_document(component.memory_mb),
-            }
-            for component in topology.components
-        ],
+        "components": [_component_document(component) for component in topology.components],
         "streams": [_stream_document(stream) for stream in topology.streams],
     }
     if topology.measured:
         document["traffic"] = [_traffic_row(pair) for pair in topology.measured]
+    if topology.max_spout_pending is not None:
+        document["max_spout_pending"] = topology.max_spout_pending
     return document
+
+
+def _component_document(component: Component) -> dict[str, Any]:
+    document = {
+        "name": component.name,
+        "kind": component.kind,
+        "executors": component.executors,
+        "cpu_percent": _loads_document(component.cpu_percent),
+        "memory_mb": _loads_document(component.memory_mb),
+    }
+    others = {
+        "cpu_us_per_tuple": (component.cpu_us_per_tuple, None),
+        "threads": (component.threads, 1.0),
+        "service": (component.service, SERVICES[0]),
+        "arrivals": (component.arrivals, ARRIVALS[0]),
+    }
+    return document | {key: value for key, (value, usual) in others.items() if value != usual}
 
 
 def _traffic_row(pair: MeasuredPair) -> list[str | float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -12,6 +13,7 @@ from rich.table import Table
 
 from stormcut.adapters.placement_file import read_placement
 from stormcut.adapters.problem_file import read_problem
+from stormcut.objective.headroom import Headroom, headroom
 from stormcut.objective.metrics import Metrics, measure
 
 
@@ -28,10 +30,32 @@ def score(problem: Path, placement: Path, as_json: bool) -> None:
     """
     document = read_placement(placement, read_problem(problem))
     metrics = measure(document.problem, document.placement)
+    room = headroom(document.problem, document.placement)
     if as_json:
-        click.echo(json.dumps(asdict(metrics), indent=2))
+        click.echo(json.dumps({**asdict(metrics), "headroom": headroom_document(room)}, indent=2))
     else:
-        Console().print(metrics_table(metrics, document.problem.traffic.total))
+        table = metrics_table(metrics, document.problem.traffic.total)
+        table.add_row(*headroom_row(room))
+        Console().print(table)
+
+
+def headroom_document(room: Headroom) -> dict[str, Any]:
+    """Return a head-room as JSON says it: what binds is named by the key of its sort."""
+    bottleneck = None
+    if room.bottleneck is not None:
+        kind, name = room.bottleneck.kind, room.bottleneck.name
+        key = {"executor": "executor", "uplink_out": "rack", "uplink_in": "rack"}.get(kind, "node")
+        bottleneck = {"kind": kind, key: name}
+        if room.bottleneck.topology is not None:
+            bottleneck["topology"] = room.bottleneck.topology
+    return {"value": room.value, "bottleneck": bottleneck, "costs": room.costs}
+
+
+def headroom_row(room: Headroom) -> tuple[str, str, str]:
+    """Return a row of a table of metrics."""
+    if room.value is None:
+        return "head-room", "no limit", "nothing known limits it"
+    return "head-room", f"{room.value:,.2f}", f"{room.bottleneck} is full first"
 
 
 def metrics_table(metrics: Metrics, total: float) -> Table:

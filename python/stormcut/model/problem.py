@@ -6,15 +6,16 @@ components and their executors in the order given; slots through nodes and their
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from stormcut.model.network import UNKNOWN, Costs, Link
 from stormcut.model.placement import UNASSIGNED, Placement
-from stormcut.model.traffic import Traffic, fold_streams
+from stormcut.model.traffic import Traffic, emitted, fold_streams
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -36,6 +37,14 @@ GROUPINGS = (
     "custom",
 )
 
+#: How long a tuple takes, and when sources send: for simulations.
+SERVICES = ("deterministic", "exponential")
+ARRIVALS = ("uniform", "poisson")
+
+#: Points of a core, and the microseconds of CPU in a second of it.
+CORE_PERCENT = 100.0
+CORE_US = 1e6
+
 
 @dataclass(frozen=True)
 class Node:
@@ -47,13 +56,16 @@ class Node:
     cpu_percent: float | None = None
     memory_mb: float | None = None
     max_executors: int | None = None
+    link: Link = UNKNOWN
 
 
 @dataclass(frozen=True, eq=False)
 class Component:
     """A spout or bolt with the load of each of its executors.
 
-    ``cpu_percent`` and ``memory_mb`` have shape (executors,), in points and MB.
+    ``cpu_percent`` and ``memory_mb`` have shape (executors,), in points and MB. With
+    ``cpu_us_per_tuple`` (of a tuple that it takes; of a spout, that it emits) the CPU follows from
+    the rates instead. An executor uses ``threads`` cores at most.
     """
 
     name: str
@@ -61,6 +73,10 @@ class Component:
     executors: int
     cpu_percent: Floats
     memory_mb: Floats
+    cpu_us_per_tuple: float | None = None
+    threads: float = 1.0
+    service: str = SERVICES[0]
+    arrivals: str = ARRIVALS[0]
 
     @classmethod
     def uniform(
@@ -116,6 +132,7 @@ class Topology:
     streams: tuple[Stream, ...] = ()
     measured: tuple[MeasuredPair, ...] = ()
     workers: int | None = None
+    max_spout_pending: int | None = None
 
     @cached_property
     def offsets(self) -> dict[str, int]:
@@ -142,12 +159,18 @@ class Problem:
         Ordinals at or above ``slot_count`` stand for ``lost_slots``: slots that executors still
         name although no node offers them any more.
     lost_slots : tuple of (node id, port)
+    uplinks : tuple of (rack, Link)
+        What carries tuples between a rack and the others.
+    costs : Costs, optional
+        Of sending tuples between workers; None: not stated.
     """
 
     nodes: tuple[Node, ...]
     topologies: tuple[Topology, ...]
     current: Placement | None = None
     lost_slots: tuple[tuple[str, int], ...] = field(default=())
+    uplinks: tuple[tuple[str, Link], ...] = ()
+    costs: Costs | None = None
 
     @cached_property
     def executor_count(self) -> int:
@@ -168,13 +191,50 @@ class Problem:
 
     @cached_property
     def executor_cpu(self) -> Floats:
-        """CPU load of each executor in points, shape (executors,)."""
-        return self._per_executor([c.cpu_percent for t in self.topologies for c in t.components])
+        """CPU load of each executor in points, shape (executors,).
+
+        Of a local-or-shuffle stream every target takes its share, wherever it is.
+        """
+        given = self._per_executor([c.cpu_percent for c in self._components])
+        us = self.executor_cpu_us
+        if np.isnan(us).all():
+            return given
+        return np.where(np.isnan(us), given, us * self.executor_rate * (CORE_PERCENT / CORE_US))
+
+    @cached_property
+    def executor_cpu_us(self) -> Floats:
+        """CPU that a tuple costs each executor in microseconds, NaN if not known, (executors,)."""
+        return self._of_components([c.cpu_us_per_tuple for c in self._components])
+
+    @cached_property
+    def executor_threads(self) -> Floats:
+        """Cores that each executor can use at most, shape (executors,)."""
+        return self._of_components([c.threads for c in self._components])
+
+    @cached_property
+    def executor_is_spout(self) -> npt.NDArray[np.bool_]:
+        """Which executors are sources, shape (executors,)."""
+        return self._of_components([c.kind == "spout" for c in self._components]) > 0
+
+    @cached_property
+    def executor_rate(self) -> Floats:
+        """Tuples/s that each executor takes, or emits if it is a source, shape (executors,)."""
+        rates = [emitted(topology) for topology in self.topologies]
+        return np.where(self.executor_is_spout, self._per_executor(rates), self.traffic.taken)
+
+    @property
+    def _components(self) -> list[Component]:
+        return [c for t in self.topologies for c in t.components]
+
+    def _of_components(self, values: Sequence[float | None]) -> Floats:
+        counts = [c.executors for c in self._components]
+        numbers = [np.nan if value is None else float(value) for value in values]
+        return np.repeat(np.array(numbers, dtype=np.float64), counts)
 
     @cached_property
     def executor_memory(self) -> Floats:
         """Memory of each executor in MB, shape (executors,)."""
-        return self._per_executor([c.memory_mb for t in self.topologies for c in t.components])
+        return self._per_executor([c.memory_mb for c in self._components])
 
     @staticmethod
     def _per_executor(parts: list[Floats]) -> Floats:
@@ -228,7 +288,7 @@ class Problem:
             fold_streams(topology, int(offset))
             for topology, offset in zip(self.topologies, self.topology_offsets, strict=False)
         ]
-        return Traffic.join(parts)
+        return Traffic.join(parts, self.executor_count)
 
     def current_slots(self) -> Ints:
         """Slot ordinal of each executor now, `UNASSIGNED` where it runs nowhere, (executors,)."""

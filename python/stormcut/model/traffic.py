@@ -6,15 +6,17 @@ A declared stream between S and T executors is S x T pairs of one rate. Kept fol
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from stormcut.model.problem import Topology
+    from stormcut.model.problem import Stream, Topology
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -25,35 +27,42 @@ class Block:
     """Every executor in ``sources`` sends ``rate`` tuples/s to every one in ``targets``.
 
     With ``local_first`` (Storm's local-or-shuffle) a source instead spreads ``rate * len(targets)``
-    over the targets in its own worker if there are any, else over all.
+    over the targets in its own worker if there are any, else over all. A tuple has ``size`` bytes,
+    NaN if that is not known.
     """
 
     sources: range
     targets: range
     rate: float
     local_first: bool = False
+    size: float = math.nan
 
 
 @dataclass(frozen=True, eq=False)
 class Traffic:
-    """Pairs ``source[k] -> target[k]`` of ``rate[k]`` tuples/s, each shape (pairs,), and blocks."""
+    """Pairs ``source[k] -> target[k]`` of ``rate[k]`` tuples/s, each shape (pairs,), and blocks.
+
+    A pair's tuples have ``size[k]`` bytes, NaN where that is not known. There are ``executors``.
+    """
 
     source: Ints
     target: Ints
     rate: Floats
     blocks: tuple[Block, ...]
+    size: Floats
+    executors: int
 
     @classmethod
-    def join(cls, parts: Iterable[Traffic]) -> Traffic:
-        """Return the union of several topologies' traffic."""
+    def join(cls, parts: Iterable[Traffic], executors: int) -> Traffic:
+        """Return the union of several topologies' traffic between that many executors."""
         parts = list(parts)
-        if not parts:
-            return cls(_ints([]), _ints([]), np.zeros(0), ())
         return cls(
-            np.concatenate([part.source for part in parts]),
-            np.concatenate([part.target for part in parts]),
-            np.concatenate([part.rate for part in parts]),
+            np.concatenate([_ints([]), *(part.source for part in parts)]),
+            np.concatenate([_ints([]), *(part.target for part in parts)]),
+            np.concatenate([np.zeros(0), *(part.rate for part in parts)]),
             tuple(block for part in parts for block in part.blocks),
+            np.concatenate([np.zeros(0), *(part.size for part in parts)]),
+            executors,
         )
 
     @property
@@ -61,6 +70,32 @@ class Traffic:
         """Tuples/s over all pairs."""
         blocks = sum(b.rate * len(b.sources) * len(b.targets) for b in self.blocks)
         return float(self.rate.sum() + blocks)
+
+    @cached_property
+    def taken(self) -> Floats:
+        """Tuples/s that each executor takes if no target is preferred, shape (executors,)."""
+        result: Floats = np.zeros(self.executors)
+        np.add.at(result, self.target, self.rate)
+        for block in self.blocks:
+            result[block.targets.start : block.targets.stop] += block.rate * len(block.sources)
+        return result
+
+    def sized(self, default: float) -> Traffic:
+        """Return this traffic with every size known.
+
+        What has none of its own has the mean of all known ones, ``default`` bytes without any.
+        """
+        blocks = [(len(b.sources) * len(b.targets) * b.rate, b.size) for b in self.blocks]
+        rates = np.concatenate((self.rate, [rate for rate, _ in blocks]))
+        sizes = np.concatenate((self.size, [size for _, size in blocks]))
+        known = ~np.isnan(sizes) & (rates > 0)
+        if known.any():
+            default = float(rates[known] @ sizes[known] / rates[known].sum())
+        return replace(
+            self,
+            size=np.where(np.isnan(self.size), default, self.size),
+            blocks=tuple(replace(b, size=default) if b.size != b.size else b for b in self.blocks),
+        )
 
     def unfolded(self) -> tuple[Ints, Ints, Floats]:
         """Return (source, target, rate) with every block written out as pairs.
@@ -84,6 +119,8 @@ def _ints(values: Iterable[int]) -> Ints:
 def fold_streams(topology: Topology, offset: int) -> Traffic:
     """Return the traffic of one topology whose first executor has ordinal ``offset``.
 
+    A measured pair without a size has the mean of the declared ones between its components.
+
     Raises
     ------
     KeyError
@@ -92,7 +129,7 @@ def fold_streams(topology: Topology, offset: int) -> Traffic:
     base = {name: offset + at for name, at in topology.offsets.items()}
     size = {component.name: component.executors for component in topology.components}
     measured = topology.measured
-    overridden = {(pair.source[0], pair.target[0]) for pair in measured}
+    overridden = _measured_edges(topology)
     blocks = []
     for stream in topology.streams:
         if (stream.source, stream.target) in overridden:
@@ -100,16 +137,78 @@ def fold_streams(topology: Topology, offset: int) -> Traffic:
         sources = range(base[stream.source], base[stream.source] + size[stream.source])
         targets = range(base[stream.target], base[stream.target] + size[stream.target])
         share = stream.tuples_per_second / len(sources)
+        content = math.nan if stream.bytes_per_tuple is None else stream.bytes_per_tuple
         if stream.grouping == "all":
-            blocks.append(Block(sources, targets, share))
+            blocks.append(Block(sources, targets, share, False, content))
         elif stream.grouping == "global":
-            blocks.append(Block(sources, targets[:1], share))
+            blocks.append(Block(sources, targets[:1], share, False, content))
         else:
             local_first = stream.grouping == "local_or_shuffle"
-            blocks.append(Block(sources, targets, share / len(targets), local_first))
+            blocks.append(Block(sources, targets, share / len(targets), local_first, content))
+    declared = _declared_sizes(topology)
+    sizes = (
+        declared.get((pair.source[0], pair.target[0]), math.nan)
+        if pair.bytes_per_tuple is None
+        else pair.bytes_per_tuple
+        for pair in measured
+    )
     return Traffic(
         _ints(base[pair.source[0]] + pair.source[1] for pair in measured),
         _ints(base[pair.target[0]] + pair.target[1] for pair in measured),
         np.fromiter((pair.tuples_per_second for pair in measured), dtype=np.float64),
         tuple(blocks),
+        np.fromiter(sizes, dtype=np.float64),
+        offset + topology.executor_count,
     )
+
+
+def _measured_edges(topology: Topology) -> set[tuple[str, str]]:
+    return {(pair.source[0], pair.target[0]) for pair in topology.measured}
+
+
+def _declared_sizes(topology: Topology) -> dict[tuple[str, str], float]:
+    """Return the mean declared size of the tuples between two components, where one is known."""
+    sums: dict[tuple[str, str], tuple[float, float]] = {}
+    for stream in topology.streams:
+        if stream.bytes_per_tuple is not None and stream.tuples_per_second > 0:
+            rate, content = sums.get((stream.source, stream.target), (0.0, 0.0))
+            more = stream.tuples_per_second
+            content += more * stream.bytes_per_tuple
+            sums[stream.source, stream.target] = rate + more, content
+    return {edge: content / rate for edge, (rate, content) in sums.items()}
+
+
+def emitted(topology: Topology) -> Floats:
+    """Return the tuples/s that each executor emits, however many take them, (executors,).
+
+    A stream that several components subscribe to counts once, with the largest of their rates.
+    What was measured between two components counts for the streams declared between them, or for
+    Storm's default stream.
+    """
+    size = {component.name: component.executors for component in topology.components}
+    overridden = _measured_edges(topology)
+    declared: dict[tuple[str, str], list[Stream]] = {}
+    rates: dict[tuple[str, str], Floats] = {}
+
+    def note(source: str, stream: str, rate: Floats) -> None:
+        known = rates.setdefault((source, stream), np.zeros(size[source]))
+        np.maximum(known, rate, out=known)
+
+    for stream in topology.streams:
+        edge = (stream.source, stream.target)
+        declared.setdefault(edge, []).append(stream)
+        if edge not in overridden:
+            share = stream.tuples_per_second / size[stream.source]
+            note(stream.source, stream.stream, np.full(size[stream.source], share))
+    between = {edge: np.zeros(size[edge[0]]) for edge in overridden}
+    for pair in topology.measured:
+        between[pair.source[0], pair.target[0]][pair.source[1]] += pair.tuples_per_second
+    for (source, target), rate in between.items():
+        streams = declared.get((source, target), [])
+        copied = bool(streams) and all(stream.grouping == "all" for stream in streams)
+        name = " ".join(sorted(stream.stream for stream in streams)) or "default"
+        note(source, name, rate / size[target] if copied else rate)
+    result: Floats = np.zeros(topology.executor_count)
+    for (source, _), rate in rates.items():
+        result[topology.offsets[source] : topology.offsets[source] + size[source]] += rate
+    return result

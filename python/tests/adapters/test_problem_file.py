@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from problem_strategies import problems
+from problem_strategies import problems, with_resources
 
 from stormcut.adapters.problem_file import read_problem, write_problem
 from stormcut.model.errors import InvalidInput
@@ -50,8 +50,13 @@ def put(document, place, value):
 def as_values(problem):
     return [
         problem.nodes,
-        [(t.id, t.workers, t.streams, t.measured) for t in problem.topologies],
-        [(c.name, c.kind, c.executors) for t in problem.topologies for c in t.components],
+        [(t.id, t.workers, t.streams, t.measured, t.max_spout_pending) for t in problem.topologies],
+        [
+            (c.name, c.kind, c.executors, c.cpu_us_per_tuple, c.threads, c.service, c.arrivals)
+            for t in problem.topologies
+            for c in t.components
+        ],
+        (problem.uplinks, problem.costs),
         problem.executor_cpu.tolist(),
         problem.executor_memory.tolist(),
         [problem.slot_ids[s] if s >= 0 else None for s in problem.current_slots()],
@@ -59,7 +64,7 @@ def as_values(problem):
     ]
 
 
-@given(problem=problems())
+@given(problem=st.one_of(problems(), problems().flatmap(with_resources)))
 def test_what_is_written_is_read_again(problem, tmp_path_factory):
     path = tmp_path_factory.mktemp("problem") / "problem.json"
     write_problem(path, problem)

@@ -1,0 +1,231 @@
+"""What a placement loads: threads, nodes' CPU, links and racks' uplinks, each way on its own.
+
+The statement that placement, decisions, predictions and reports share: load grows with the rates,
+and a resource is full when its load reaches its capacity. Streams stay folded, as in `cut`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from stormcut.model.network import UNKNOWN, Costs
+from stormcut.model.placement import Placement
+from stormcut.model.problem import CORE_PERCENT, CORE_US, Problem
+from stormcut.model.traffic import Block, Traffic
+from stormcut.objective.cut import executor_nodes, has_local_target
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+#: Bytes of a tuple where no tuple's size is known at all.
+DEFAULT_BYTES = 100.0
+
+KIB = 1024.0
+MBIT_BYTES = 1e6 / 8
+
+EXECUTOR, CPU = "executor", "cpu"
+LINK_OUT, LINK_IN = "link_out", "link_in"
+UPLINK_OUT, UPLINK_IN = "uplink_out", "uplink_in"
+
+
+@dataclass(frozen=True, eq=False)
+class Use:
+    """Load and capacity of every resource of one kind.
+
+    Parameters
+    ----------
+    kind : str
+        ``executor`` and ``cpu`` are in points (100 = a core), links and uplinks in Mbit/s.
+    load, capacity : array of shape (executors,), (nodes,) or (racks,)
+        Capacity is infinite where nothing is known of it.
+    """
+
+    kind: str
+    load: Floats
+    capacity: Floats
+
+    @property
+    def share(self) -> Floats:
+        """Part of each resource in use; 0 where nothing loads it, infinite where none is left."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.load > 0, self.load / self.capacity, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Flow:
+    """What leaves and enters places: tuples/s and bytes/s each way, each of shape (places,)."""
+
+    out: Floats
+    into: Floats
+    bytes_out: Floats
+    bytes_into: Floats
+
+
+def costs_of(problem: Problem) -> Costs:
+    """Return the costs that a problem states, else the shipped ones."""
+    return problem.costs or Costs()
+
+
+def uses(problem: Problem, placement: Placement) -> tuple[Use, ...]:
+    """Return the use of every kind of resource under a placement, feasible or not.
+
+    Executors that run nowhere count as absent. Takes O(executors + pairs + blocks x places).
+    """
+    costs, traffic = costs_of(problem), problem.traffic.sized(DEFAULT_BYTES)
+    nodes = executor_nodes(problem, placement)
+    racks, names = rack_ordinals(problem)
+    hosts = len(racks)
+    load = executor_loads(problem, placement)
+    placed = nodes >= 0
+    workers = flow(traffic, placement.slots, placement.slots, nodes, hosts)
+    cpu = _sums(nodes[placed], load[placed], hosts)
+    links = flow(traffic, placement.slots, nodes, nodes, hosts)
+    homes = np.where(placed, racks[nodes], -1)
+    uplinks = flow(traffic, placement.slots, homes, homes, len(names))
+    known = dict(problem.uplinks)
+    carried = [known.get(name, UNKNOWN) for name in names]
+    missing = [None] * (hosts - len(problem.nodes))
+    return (
+        Use(EXECUTOR, np.where(placed, load, 0.0), CORE_PERCENT * problem.executor_threads),
+        Use(
+            CPU,
+            cpu + transfer_percent(workers, costs),
+            _capacity([*(n.cpu_percent for n in problem.nodes), *missing]),
+        ),
+        Use(
+            LINK_OUT,
+            mbit(links.out, links.bytes_out, costs),
+            _capacity([*(n.link.out for n in problem.nodes), *missing]),
+        ),
+        Use(
+            LINK_IN,
+            mbit(links.into, links.bytes_into, costs),
+            _capacity([*(n.link.into for n in problem.nodes), *missing]),
+        ),
+        Use(
+            UPLINK_OUT,
+            mbit(uplinks.out, uplinks.bytes_out, costs),
+            _capacity([link.out for link in carried]),
+        ),
+        Use(
+            UPLINK_IN,
+            mbit(uplinks.into, uplinks.bytes_into, costs),
+            _capacity([link.into for link in carried]),
+        ),
+    )
+
+
+def transfer_percent(flow: Flow, costs: Costs) -> Floats:
+    """Return the CPU in points that tuples cost where they leave and enter workers."""
+    us = (
+        costs.send_us_per_tuple * flow.out
+        + costs.send_us_per_kib / KIB * flow.bytes_out
+        + costs.receive_us_per_tuple * flow.into
+        + costs.receive_us_per_kib / KIB * flow.bytes_into
+    )
+    result: Floats = us * (CORE_PERCENT / CORE_US)
+    return result
+
+
+def mbit(tuples: Floats, content: Floats, costs: Costs) -> Floats:
+    """Return what links carry in Mbit/s for that many tuples/s and bytes/s."""
+    result: Floats = (content + costs.link_bytes_per_tuple * tuples) / MBIT_BYTES
+    return result
+
+
+def _capacity(values: list[float | None]) -> Floats:
+    return np.array([np.inf if value is None else value for value in values], dtype=np.float64)
+
+
+def rack_ordinals(problem: Problem) -> tuple[Ints, list[str]]:
+    """Return the rack of every node of `Problem.slot_hosts`, and the racks' names.
+
+    Nodes that name none share one, and so do nodes that are gone.
+    """
+    given = [node.rack or "" for node in problem.nodes]
+    hosts = max(len(given), int(problem.slot_hosts.max(initial=-1)) + 1)
+    names, ordinals = np.unique([*given, *[""] * (hosts - len(given))] or [""], return_inverse=True)
+    return ordinals.reshape(-1).astype(np.int64), names.tolist()
+
+
+def executor_loads(problem: Problem, placement: Placement) -> Floats:
+    """Return the CPU of every executor in points without transfer, shape (executors,).
+
+    Differs from `Problem.executor_cpu` where a local-or-shuffle stream finds targets in the same
+    worker, and so others take less.
+    """
+    local = [block for block in problem.traffic.blocks if block.local_first]
+    us = problem.executor_cpu_us
+    if not local or np.isnan(us).all():
+        return problem.executor_cpu
+    taken = problem.traffic.taken.copy()
+    for block in local:
+        taken[block.targets.start : block.targets.stop] += _preferred(block, placement.slots)
+    rate = np.where(problem.executor_is_spout, problem.executor_rate, taken)
+    known = ~np.isnan(us)
+    return np.where(known, us * rate * (CORE_PERCENT / CORE_US), problem.executor_cpu)
+
+
+def _preferred(block: Block, workers: Ints) -> Floats:
+    """Return how much more each target takes as sources prefer those in their worker."""
+    near = has_local_target(block, workers)
+    sources = workers[block.sources.start : block.sources.stop][near]
+    targets = workers[block.targets.start : block.targets.stop]
+    count = max(int(targets.max(initial=-1)), int(sources.max(initial=-1))) + 1
+    here = targets >= 0
+    held = np.bincount(targets[here], minlength=count)
+    sent = np.bincount(sources, minlength=count) * block.rate * len(targets)
+    more = np.full(len(targets), -block.rate * len(sources))
+    more[here] += sent[targets[here]] / np.maximum(held[targets[here]], 1)
+    return more
+
+
+def flow(traffic: Traffic, workers: Ints, places: Ints, homes: Ints, count: int) -> Flow:
+    """Return the traffic between executors in different places, added up by home.
+
+    Parameters
+    ----------
+    traffic : Traffic
+        With all sizes known.
+    workers, places, homes : array of shape (executors,)
+        Slot, what must differ, and where it is counted, as ordinals; negative: nowhere.
+    count : int
+        Number of homes.
+    """
+    source, target = traffic.source, traffic.target
+    apart = (places[source] != places[target]) & (places[source] >= 0) & (places[target] >= 0)
+    rate = traffic.rate[apart]
+    content = rate * traffic.size[apart]
+    out, bytes_out, into, bytes_into = (
+        _sums(homes[ends[apart]], weights, count)
+        for ends in (source, target)
+        for weights in (rate, content)
+    )
+    for block in traffic.blocks:
+        left, came = _block_flow(block, workers, places, homes, count)
+        out, into = out + left, into + came
+        bytes_out, bytes_into = bytes_out + block.size * left, bytes_into + block.size * came
+    return Flow(out, into, bytes_out, bytes_into)
+
+
+def _block_flow(
+    block: Block, workers: Ints, places: Ints, homes: Ints, count: int
+) -> tuple[Floats, Floats]:
+    sources = np.arange(block.sources.start, block.sources.stop)
+    targets = np.arange(block.targets.start, block.targets.stop)
+    if block.local_first:
+        sources = sources[~has_local_target(block, workers)]
+    sources, targets = sources[places[sources] >= 0], targets[places[targets] >= 0]
+    most = int(max(places[sources].max(initial=-1), places[targets].max(initial=-1))) + 1
+    sending = np.bincount(places[sources], minlength=most)
+    receiving = np.bincount(places[targets], minlength=most)
+    left: Floats = block.rate * (len(targets) - receiving[places[sources]]).astype(np.float64)
+    came: Floats = block.rate * (len(sources) - sending[places[targets]]).astype(np.float64)
+    return _sums(homes[sources], left, count), _sums(homes[targets], came, count)
+
+
+def _sums(homes: Ints, weights: Floats, count: int) -> Floats:
+    return np.bincount(homes, weights=weights, minlength=count).astype(np.float64)
