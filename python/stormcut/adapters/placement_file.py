@@ -10,7 +10,7 @@ from typing import Any
 
 from stormcut.adapters.json_document import Value, read_json, write_text
 from stormcut.adapters.problem_file import check_format, read_slots, slot_lists, within
-from stormcut.application.place import Certificate, Solution
+from stormcut.application.place import Certificate, HeadroomCertificate, Solution
 from stormcut.model.errors import InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
@@ -32,7 +32,7 @@ class PlacementFile:
     placement: Placement
     algorithm: str
     metrics: Metrics | None
-    certificate: Certificate | None
+    certificate: Certificate | HeadroomCertificate | None
 
 
 def read_placement(path: Path, problem: Problem) -> PlacementFile:
@@ -76,7 +76,11 @@ def _metrics(value: Value) -> Metrics:
     )
 
 
-def _certificate(value: Value) -> Certificate:
+def _certificate(value: Value) -> Certificate | HeadroomCertificate:
+    if "upper_bound" in value.members():
+        keys = value.keys(("upper_bound", "gap", "method"))
+        upper, gap = keys["upper_bound"].amount(), keys["gap"].amount()
+        return HeadroomCertificate(upper, gap, keys["method"].name())
     keys = value.keys(("lower_bound", "gap", "method"))
     return Certificate(keys["lower_bound"].amount(), keys["gap"].amount(), keys["method"].name())
 

@@ -6,10 +6,10 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from stormcut.application.place import Solution, solve
+from stormcut.application.place import Certificate, Solution, solve
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.problem import Problem
-from stormcut.objective.contention import Contention, contention
+from stormcut.objective.headroom import Headroom, headroom
 from stormcut.placement.registry import algorithm, parse_options
 
 #: Settings of `cut` from least traffic to the evenest load of nodes.
@@ -19,7 +19,7 @@ TRADE_OFF: tuple[Mapping[str, str], ...] = (
     {"balance": "1.5"},
     {"balance": "1.2"},
     {"balance": "1.05"},
-    {"objective": "contention"},
+    {"objective": "headroom"},
 )
 
 
@@ -58,7 +58,7 @@ class Contender:
 class Trial:
     """What one algorithm made of a problem.
 
-    ``algorithm`` is its name, with options if it had any. Either ``solution`` and ``contention``
+    ``algorithm`` is its name, with options if it had any. Either ``solution`` and ``headroom``
     are there, or ``refusal`` says why it has none.
     ``seconds`` is wall time, the algorithm's own first-time preparations included.
     """
@@ -66,7 +66,7 @@ class Trial:
     algorithm: str
     seconds: float
     solution: Solution | None = None
-    contention: Contention | None = None
+    headroom: Headroom | None = None
     refusal: str | None = None
 
 
@@ -87,7 +87,7 @@ def compare(problem: Problem, contenders: Sequence[Contender], seed: int) -> Ite
             yield Trial(name, time.perf_counter() - start, refusal=str(refusal))
             continue
         took = time.perf_counter() - start
-        yield Trial(name, took, solution, contention(problem, solution.placement))
+        yield Trial(name, took, solution, headroom(problem, solution.placement))
 
 
 def best_bound(trials: Sequence[Trial]) -> float | None:
@@ -95,7 +95,7 @@ def best_bound(trials: Sequence[Trial]) -> float | None:
     bounds = [
         trial.solution.certificate.lower_bound
         for trial in trials
-        if trial.solution is not None and trial.solution.certificate is not None
+        if trial.solution is not None and isinstance(trial.solution.certificate, Certificate)
     ]
     return max(bounds, default=None)
 

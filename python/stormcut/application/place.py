@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from stormcut.model.errors import Infeasible, InvalidInput
-from stormcut.model.placement import LowerBound, Placement
+from stormcut.model.placement import Placement, UpperBound
 from stormcut.model.problem import Problem
+from stormcut.objective.headroom import headroom
 from stormcut.objective.metrics import Metrics, measure
 from stormcut.objective.necessary import require_possible
 from stormcut.objective.verify import Violation, violations
@@ -34,6 +35,18 @@ class Certificate:
     method: str
 
 
+@dataclass(frozen=True)
+class HeadroomCertificate:
+    """A proof: no feasible placement has more head-room than ``upper_bound``.
+
+    ``gap`` is upper_bound / value - 1.
+    """
+
+    upper_bound: float
+    gap: float
+    method: str
+
+
 @dataclass(frozen=True, eq=False)
 class Solution:
     """A feasible placement, what it is worth, and how it was found.
@@ -46,7 +59,7 @@ class Solution:
     options: Mapping[str, Any]
     placement: Placement
     metrics: Metrics
-    certificate: Certificate | None
+    certificate: Certificate | HeadroomCertificate | None
     notes: tuple[str, ...]
 
 
@@ -83,18 +96,29 @@ def solve(
         {"seed": seed, **dataclasses.asdict(values)},
         placement,
         metrics,
-        _certificate(placement.bound, metrics.inter_node_tuples_per_second),
+        _certificate(problem, placement, metrics),
         placement.notes,
     )
 
 
-def _certificate(bound: LowerBound | None, value: float) -> Certificate | None:
-    """Return a bound as a certificate for a placement of that many tuples/s between nodes.
+def _certificate(
+    problem: Problem, placement: Placement, metrics: Metrics
+) -> Certificate | HeadroomCertificate | None:
+    """Return what an algorithm has proven as a certificate for its placement.
 
-    A bound above the value is cut to it: by rounding, or the proof is wrong, which tests look for.
+    A bound on the wrong side of the value is cut to it: by rounding, or the proof is wrong, which
+    tests look for.
     """
+    bound = placement.bound
+    if isinstance(bound, UpperBound):
+        room = headroom(problem, placement).value
+        if room is None or room <= 0:
+            return None
+        upper = max(bound.headroom, room)
+        return HeadroomCertificate(upper, upper / room - 1, bound.method)
     if bound is None:
         return None
+    value = metrics.inter_node_tuples_per_second
     lower = min(max(bound.tuples_per_second, 0.0), value)
     return Certificate(lower, (value - lower) / value if value > 0 else 0.0, bound.method)
 

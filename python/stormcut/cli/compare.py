@@ -18,6 +18,7 @@ from stormcut.application.compare import TRADE_OFF, Contender, Trial, best_bound
 from stormcut.application.compare import compare as run
 from stormcut.application.place import DEFAULT_SEED
 from stormcut.cli.outputs import OutputFile
+from stormcut.cli.score import headroom_document
 from stormcut.cli.steps import waiting
 from stormcut.model.errors import InvalidInput
 from stormcut.model.problem import Problem
@@ -120,8 +121,8 @@ def _table(problem: Problem, trials: Sequence[Trial]) -> Table:
     for heading in (
         "between\nnodes\nt/s",
         "between\nworkers\nt/s",
-        "busiest\nCPU",
-        "busiest\nlink\nt/s",
+        "head-\nroom",
+        "full\nfirst",
         "nodes",
         "work-\ners",
         "re-\nstarts",
@@ -148,15 +149,14 @@ def _cut(trial: Trial) -> float:
 
 def _cells(trial: Trial, bound: float | None) -> list[str]:
     seconds = f"{trial.seconds:.2f}"
-    if trial.solution is None or trial.contention is None:
+    if trial.solution is None or trial.headroom is None:
         return ["none", *[""] * 7, seconds]
-    metrics, busiest = trial.solution.metrics, trial.contention
-    share = busiest.cpu_share
+    metrics, room = trial.solution.metrics, trial.headroom
     return [
         f"{metrics.inter_node_tuples_per_second:,.1f}",
         f"{metrics.inter_worker_tuples_per_second:,.1f}",
-        f"{busiest.cpu_percent:,.0f} pt" if share is None else f"{share:.0%}",
-        f"{busiest.link_tuples_per_second:,.1f}",
+        "no limit" if room.value is None else f"{room.value:,.2f}",
+        "" if room.bottleneck is None else room.bottleneck.kind.replace("_", " "),
         f"{metrics.nodes_used:,}",
         f"{metrics.workers_used:,}",
         f"{metrics.workers_restarted:,}",
@@ -167,13 +167,13 @@ def _cells(trial: Trial, bound: float | None) -> list[str]:
 
 def _document(trial: Trial, trials: Sequence[Trial]) -> dict[str, object]:
     document: dict[str, object] = {"algorithm": trial.algorithm, "s": trial.seconds}
-    if trial.solution is None or trial.contention is None:
+    if trial.solution is None or trial.headroom is None:
         return {**document, "refusal": trial.refusal}
     bound, certificate = best_bound(trials), trial.solution.certificate
     return {
         **document,
         "metrics": asdict(trial.solution.metrics),
-        "contention": asdict(trial.contention),
+        "headroom": headroom_document(trial.headroom),
         "gap": None if bound is None else gap(_cut(trial), bound),
         "certificate": None if certificate is None else asdict(certificate),
         "notes": list(trial.solution.notes),

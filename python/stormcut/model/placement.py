@@ -19,6 +19,14 @@ class LowerBound:
     method: str
 
 
+@dataclass(frozen=True)
+class UpperBound:
+    """A proof that no feasible placement has more head-room."""
+
+    headroom: float
+    method: str
+
+
 @dataclass(frozen=True, eq=False)
 class Placement:
     """Slot ordinal of every executor, `UNASSIGNED` for none; shape (executors,).
@@ -29,7 +37,7 @@ class Placement:
 
     slots: npt.NDArray[np.int64]
     notes: tuple[str, ...] = ()
-    bound: LowerBound | None = None
+    bound: LowerBound | UpperBound | None = None
 
     def __eq__(self, other: object) -> bool:
         """Return whether both place every executor alike."""

@@ -80,21 +80,23 @@ class Traffic:
             result[block.targets.start : block.targets.stop] += block.rate * len(block.sources)
         return result
 
-    def sized(self, default: float) -> Traffic:
-        """Return this traffic with every size known.
-
-        What has none of its own has the mean of all known ones, ``default`` bytes without any.
-        """
+    def mean_size(self, default: float) -> float:
+        """Return the mean of all known sizes in bytes, ``default`` without any."""
         blocks = [(len(b.sources) * len(b.targets) * b.rate, b.size) for b in self.blocks]
         rates = np.concatenate((self.rate, [rate for rate, _ in blocks]))
         sizes = np.concatenate((self.size, [size for _, size in blocks]))
         known = ~np.isnan(sizes) & (rates > 0)
-        if known.any():
-            default = float(rates[known] @ sizes[known] / rates[known].sum())
+        if not known.any():
+            return default
+        return float(rates[known] @ sizes[known] / rates[known].sum())
+
+    def sized(self, default: float) -> Traffic:
+        """Return this traffic with every size known; what has none has the mean of the others."""
+        mean = self.mean_size(default)
         return replace(
             self,
-            size=np.where(np.isnan(self.size), default, self.size),
-            blocks=tuple(replace(b, size=default) if b.size != b.size else b for b in self.blocks),
+            size=np.where(np.isnan(self.size), mean, self.size),
+            blocks=tuple(replace(b, size=mean) if b.size != b.size else b for b in self.blocks),
         )
 
     def unfolded(self) -> tuple[Ints, Ints, Floats]:
@@ -103,13 +105,23 @@ class Traffic:
         A local-first block is written as if no target were local. Takes O(pairs) memory: for
         partitioners that need an explicit graph.
         """
-        sources, targets, rates = [self.source], [self.target], [self.rate]
+        return self.unfolded_sizes()[:3]
+
+    def unfolded_sizes(self) -> tuple[Ints, Ints, Floats, Floats]:
+        """Return (source, target, rate, size) as `unfolded` does."""
+        parts = [(self.source, self.target, self.rate, self.size)]
         for block in self.blocks:
             count = len(block.sources) * len(block.targets)
-            sources.append(np.repeat(_ints(block.sources), len(block.targets)))
-            targets.append(np.tile(_ints(block.targets), len(block.sources)))
-            rates.append(np.full(count, block.rate))
-        return np.concatenate(sources), np.concatenate(targets), np.concatenate(rates)
+            parts.append(
+                (
+                    np.repeat(_ints(block.sources), len(block.targets)),
+                    np.tile(_ints(block.targets), len(block.sources)),
+                    np.full(count, block.rate),
+                    np.full(count, block.size),
+                )
+            )
+        source, target, rate, size = (np.concatenate(each) for each in zip(*parts, strict=True))
+        return source, target, rate, size
 
 
 def _ints(values: Iterable[int]) -> Ints:
@@ -145,7 +157,7 @@ def fold_streams(topology: Topology, offset: int) -> Traffic:
         else:
             local_first = stream.grouping == "local_or_shuffle"
             blocks.append(Block(sources, targets, share / len(targets), local_first, content))
-    declared = _declared_sizes(topology)
+    declared = declared_sizes(topology)
     sizes = (
         declared.get((pair.source[0], pair.target[0]), math.nan)
         if pair.bytes_per_tuple is None
@@ -166,8 +178,8 @@ def _measured_edges(topology: Topology) -> set[tuple[str, str]]:
     return {(pair.source[0], pair.target[0]) for pair in topology.measured}
 
 
-def _declared_sizes(topology: Topology) -> dict[tuple[str, str], float]:
-    """Return the mean declared size of the tuples between two components, where one is known."""
+def declared_sizes(topology: Topology) -> dict[tuple[str, str], float]:
+    """Return the mean declared size of tuples in bytes between two components, where known."""
     sums: dict[tuple[str, str], tuple[float, float]] = {}
     for stream in topology.streams:
         if stream.bytes_per_tuple is not None and stream.tuples_per_second > 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -58,10 +59,18 @@ class Headroom:
 def headroom(problem: Problem, placement: Placement) -> Headroom:
     """Return the head-room of a placement, feasible or not, and what binds.
 
-    Of resources that are equally full the first kind counts. Takes as long as `uses`.
+    Takes as long as `uses`.
+    """
+    return fullest(problem, uses(problem, placement))
+
+
+def fullest(problem: Problem, used: Sequence[Use]) -> Headroom:
+    """Return the head-room that the use of all resources leaves.
+
+    Of resources that are equally full the first kind counts.
     """
     source, fullest, bottleneck = costs_of(problem).source, 0.0, None
-    for use in uses(problem, placement):
+    for use in used:
         share = use.share
         at = int(np.argmax(share)) if len(share) else 0
         if len(share) and share[at] > fullest * (1 + 1e-12):

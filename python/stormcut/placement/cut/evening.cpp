@@ -1,4 +1,4 @@
-// Annealing that evens out the busiest node; see evening.py.
+// Annealing that evens out the busiest link; see evening.py.
 #include <random>
 #include <vector>
 
@@ -12,8 +12,8 @@ constexpr double POWER = 12.0;
 // Temperatures from first to last, as shares of the energy at the start.
 constexpr double HOT = 0.3, COLD = 0.002;
 
-// Price of traffic beyond what is allowed, and of all traffic: so many times its share of that.
-constexpr double PRICE = 20.0, LIGHT = 0.02;
+// Price of traffic beyond what is allowed: so many times its share of that.
+constexpr double PRICE = 20.0;
 
 double power(double share) {
   const double fourth = share * share * share * share;
@@ -63,17 +63,13 @@ class Evening {
  public:
   Evening(
       Matrix<double> rates, Matrix<double> load, Row<Int> topology, Int topologies,
-      Matrix<double> limits, Row<Int> slots, Row<Int> nodes, double link, Row<double> cpu,
-      double tuple_cost)
+      Matrix<double> limits, Row<Int> slots, Row<Int> nodes)
       : rates(rates),
         load(load),
         topology(topology),
         limits(limits),
         slots(slots),
         nodes(nodes),
-        link(link),
-        cpu(cpu),
-        tuple_cost(tuple_cost),
         executors(nodes.size),
         count(slots.size),
         sent_(executors * count, 0.0),
@@ -97,12 +93,11 @@ class Evening {
   // Leaves the best placement met in `best`.
   void run(double relief, Int steps, Random random, Row<Int> best) {
     best.copy(nodes);
-    std::vector<double> out = links(sent), come = links(got), points(count);
+    std::vector<double> out = links(sent), come = links(got);
     const double total = sum(out);
     if (total <= 0.0) return;
     const double allowed = total * (1.0 + relief) * (1.0 + 1e-9);
-    for (Int n = 0; n < count; n++) points[n] = used(n, CPU);
-    double now = energy(out, come, points, total, allowed), least = now;
+    double now = energy(out, come, allowed), least = now;
     const double hot = HOT * now, cold = COLD * now;
     std::vector<double> new_out, new_come;
     for (Int step = 0; step < steps; step++) {
@@ -112,10 +107,7 @@ class Evening {
       new_out = out;
       new_come = come;
       shift(new_out, new_come, change);
-      const double more = load(e, CPU) - (exchange ? load(f, CPU) : 0.0);
-      points[a] -= more;
-      points[b] += more;
-      const double then = energy(new_out, new_come, points, total, allowed);
+      const double then = energy(new_out, new_come, allowed);
       const double heat = hot * std::pow(cold / hot, double(step) / double(steps));
       if (then <= now || random.uniform() < std::exp((now - then) / heat)) {
         relocate(e, a, b);
@@ -127,9 +119,6 @@ class Evening {
           best.copy(nodes);
           least = now;
         }
-      } else {
-        points[a] += more;
-        points[b] -= more;
       }
     }
   }
@@ -150,20 +139,12 @@ class Evening {
   }
 
   double energy(
-      const std::vector<double>& out, const std::vector<double>& come,
-      const std::vector<double>& points, double total, double allowed) const {
+      const std::vector<double>& out, const std::vector<double>& come, double allowed) const {
     double most = 0.0, powers = 0.0;
-    for (Int n = 0; n < count; n++) {
-      const double busy = (points[n] + tuple_cost * (out[n] + come[n])) / cpu[n];
-      most = std::max({most, out[n] / link, come[n] / link, busy});
-    }
+    for (Int n = 0; n < count; n++) most = std::max({most, out[n], come[n]});
     if (most <= 0.0) return 0.0;
-    for (Int n = 0; n < count; n++) {
-      const double busy = (points[n] + tuple_cost * (out[n] + come[n])) / cpu[n];
-      powers += power(out[n] / link / most) + power(come[n] / link / most) + power(busy / most);
-    }
+    for (Int n = 0; n < count; n++) powers += power(out[n] / most) + power(come[n] / most);
     const double smooth = most * std::pow(powers, 1.0 / POWER), now = sum(out);
-    if (std::isinf(allowed)) return smooth * (1.0 + LIGHT * now / total);
     return smooth * (1.0 + PRICE * std::max(0.0, now / allowed - 1.0));
   }
 
@@ -237,9 +218,6 @@ class Evening {
   Row<Int> topology;
   Matrix<double> limits;
   Row<Int> slots, nodes;
-  double link;
-  Row<double> cpu;
-  double tuple_cost;
   Int executors, count;
   std::vector<double> sent_, got_, used_;
   std::vector<Int> tenants_;
@@ -252,8 +230,8 @@ class Evening {
 
 extern "C" void evened(
     Matrix<double> rates, Matrix<double> load, Row<Int> topology, Int topologies,
-    Matrix<double> limits, Row<Int> slots, Row<Int> nodes, double link, Row<double> cpu,
-    double tuple_cost, double relief, Int steps, Int seed, Row<Int> best) {
-  Evening(rates, load, topology, topologies, limits, slots, nodes, link, cpu, tuple_cost)
+    Matrix<double> limits, Row<Int> slots, Row<Int> nodes, double relief, Int steps, Int seed,
+    Row<Int> best) {
+  Evening(rates, load, topology, topologies, limits, slots, nodes)
       .run(relief, steps, Random(seed), best);
 }

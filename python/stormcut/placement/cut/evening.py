@@ -1,12 +1,12 @@
-"""Evens out the busiest node: what it sends, what it receives, its CPU.
+"""Evens out the busiest link: what a node sends, what it receives.
 
 Where links bind, a topology is as fast as its busiest link lets it be: what a node sends and what
 it receives are separate (links are full duplex). Total traffic between nodes, which the papers
 minimise, says nothing of how it is spread; many placements share the least.
 
-Annealing over moves and exchanges of executors. The energy is the busiest share of a link or CPU,
-smoothed by a norm of high power so that the second busiest counts too; a price on traffic beyond
-what is allowed, or a small one on all traffic, is added. evening.cpp has the loop.
+Annealing over moves and exchanges of executors. The energy is the busiest link each way, smoothed
+by a norm of high power so that the second busiest counts too, with a price on traffic beyond what
+is allowed. evening.cpp has the loop.
 
 References
 ----------
@@ -15,15 +15,13 @@ S. Kirkpatrick, C. D. Gelatt and M. P. Vecchi, "Optimization by Simulated Anneal
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stormcut.model.problem import Problem
 from stormcut.objective.verify import TOLERANCE
 from stormcut.placement.capacity import loads
 from stormcut.placement.cut.kernels import Floats, Ints
-from stormcut.placement.library import FLOAT, FLOAT_ROWS, FLOATS, INT, INTS, function
+from stormcut.placement.library import FLOAT, FLOAT_ROWS, INT, INTS, function
 
 #: The matrix of rates between executors is dense.
 MOST_EXECUTORS = 500
@@ -34,31 +32,8 @@ MOST_STEPS = 300_000
 
 _evened = function(
     "evened",
-    *(FLOAT_ROWS, FLOAT_ROWS, INTS, INT, FLOAT_ROWS, INTS, INTS, FLOAT, FLOATS, FLOAT, FLOAT),
-    *(INT, INT, INTS),
+    *(FLOAT_ROWS, FLOAT_ROWS, INTS, INT, FLOAT_ROWS, INTS, INTS, FLOAT, INT, INT, INTS),
 )
-
-
-@dataclass(frozen=True)
-class Scales:
-    """What counts as busy.
-
-    Parameters
-    ----------
-    link : float
-        Tuples/s that a link carries each way; infinite: links do not count.
-    cpu : array of shape (nodes,)
-        Points of each node; infinite where CPU does not count.
-    tuple_cost : float
-        CPU points for each tuple/s that a node sends to or receives from another.
-    relief : float
-        Share by which traffic between nodes may rise; infinite: it may rise as it likes.
-    """
-
-    link: float
-    cpu: Floats
-    tuple_cost: float
-    relief: float
 
 
 def evened(
@@ -66,11 +41,11 @@ def evened(
     nodes: Ints,
     limits: Floats,
     slots: Ints,
-    scales: Scales,
+    relief: float,
     effort: float,
     rng: np.random.Generator,
 ) -> Ints:
-    """Return nodes of executors of which the busiest is less busy, or the same ones.
+    """Return nodes of executors of which the busiest link is less busy, or the same ones.
 
     Parameters
     ----------
@@ -80,8 +55,8 @@ def evened(
         CPU, executors and memory of every node.
     slots : array of shape (nodes,)
         Most topologies of every node.
-    scales : Scales
-        What counts as busy.
+    relief : float
+        Share by which traffic between nodes may rise.
 
     Notes
     -----
@@ -100,10 +75,7 @@ def evened(
         limits + TOLERANCE,
         slots,
         nodes.copy(),
-        scales.link,
-        scales.cpu,
-        scales.tuple_cost,
-        scales.relief,
+        relief,
         steps,
         int(rng.integers(2**31)),
         best,

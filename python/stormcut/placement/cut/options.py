@@ -15,9 +15,12 @@ from stormcut.model.problem import Problem
 class Options:
     """What can be set; every limit of the problem is hard whatever is set here."""
 
-    objective: Literal["cut", "contention"] = field(
+    objective: Literal["cut", "headroom"] = field(
         default="cut",
-        metadata={"help": "least traffic between nodes, or the least busy busiest CPU or link"},
+        metadata={
+            "help": "least traffic between nodes; or most head-room: how many times today's rates "
+            "fit threads, CPU and links, then least traffic"
+        },
     )
     traffic: Literal["auto", "tuples", "bytes"] = field(
         default="auto",
@@ -59,14 +62,6 @@ class Options:
             "none: 0.3 for bytes, 0 for tuples"
         },
     )
-    tuple_cost: float = field(
-        default=0.002,
-        metadata={"help": "contention: CPU points a tuple/s to or from another node costs a node"},
-    )
-    link: float | None = field(
-        default=None,
-        metadata={"help": "contention: tuples/s or bytes/s that a link carries each way"},
-    )
     workers: Literal["any", "keep"] = field(
         default="any",
         metadata={
@@ -91,10 +86,6 @@ class Options:
             raise _refused("at least 1", self.balance, "balance")
         if self.relief is not None and not 0 <= self.relief < float("inf"):
             raise _refused("at least 0", self.relief, "relief")
-        if not 0 <= self.tuple_cost < float("inf"):
-            raise _refused("at least 0", self.tuple_cost, "tuple_cost")
-        if self.link is not None and not self.link > 0:
-            raise _refused("above 0", self.link, "link")
         ordered = (0.0, *self.distances, float("inf"))
         if len(self.distances) != 3 or self.distances[1] <= 0 or list(ordered) != sorted(ordered):
             raise InvalidInput(

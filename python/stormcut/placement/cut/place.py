@@ -24,8 +24,9 @@ C-6. Traffic counts in tuples, as in the papers, or in bytes (``traffic``), whic
      these where tuples' sizes are measured. Then traffic may rise by `RELIEF`, and no node has more
      CPU in use than its fair share and a little (`EVEN`), or half of what it can (`SPARE`), where
      limits leave room for that.
-C-7. Least contention: placements of several ``balance`` are improved until their busiest node
-     cannot be relieved; the least busy one wins, of like ones that with less traffic.
+C-7. Most head-room: placements with least traffic under several ``balance``, and what runs now,
+     are annealed (`headroom`); that with most head-room wins, of like ones that with least traffic
+     between nodes. What runs now stays if that gains less than `LITTLE` in both.
 
 References
 ----------
@@ -46,8 +47,8 @@ from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.placement.capacity import CPU, EXECUTORS, MEMORY, hosts
 from stormcut.placement.cut.construct import fill
-from stormcut.placement.cut.contention import Costs, busiest, nominal_cpu, relieved
-from stormcut.placement.cut.evening import Scales, evened, links, rate_matrix
+from stormcut.placement.cut.evening import evened, links, rate_matrix
+from stormcut.placement.cut.headroom import Judge, raised
 from stormcut.placement.cut.instance import Instance, instance
 from stormcut.placement.cut.keeping import kept_workers
 from stormcut.placement.cut.kernels import cost_at, noise
@@ -58,6 +59,7 @@ from stormcut.placement.cut.state import Prices, model_of
 from stormcut.placement.cut.staying import like_before, on_nodes
 from stormcut.placement.cut.weighing import is_measured, weighed
 from stormcut.placement.fit import fit
+from stormcut.placement.headroom_bound import headroom_bound
 from stormcut.placement.lower_bound import lower_bound
 from stormcut.placement.seating import seat
 
@@ -84,8 +86,11 @@ MOST_COUNTS = 30_000
 #: Share of the bound's effort where only what runs nowhere is placed, which takes no time itself.
 HASTY = 0.3
 
-#: Fair shares of CPU a node that are tried for least contention.
-BALANCES = (1.05, 1.2, 1.5, 2.0)
+#: Fair shares of CPU a node from which the search for most head-room begins; of large problems.
+BALANCES, FEW_BALANCES = (1.05, 1.2, 1.5, 2.0), (1.2,)
+
+#: What is gained by less is not worth a move: it is within what is known of loads.
+LITTLE = 0.01
 
 RESOURCES = (CPU, EXECUTORS, MEMORY)
 
@@ -108,6 +113,8 @@ def place(problem: Problem, rng: np.random.Generator, options: Options) -> Place
     Takes O(groups x nodes) for each step of the search or of the construction; memory
     O(executors + groups x nodes).
     """
+    if options.objective == "headroom" and problem.executor_count:
+        return _with_most_headroom(problem, rng, options)
     by_size = options.traffic == "bytes" or (options.traffic == "auto" and is_measured(problem))
     if by_size and problem.executor_count:
         return _by_size(problem, rng, options)
@@ -123,15 +130,67 @@ def place(problem: Problem, rng: np.random.Generator, options: Options) -> Place
 
 def _by_size(problem: Problem, rng: np.random.Generator, options: Options) -> Placement:
     """Return the placement by bytes; a bound in bytes says nothing of tuples."""
-    weighty, mean = weighed(problem)
+    weighty = weighed(problem)[0]
     options = replace(
         options,
         traffic="tuples",
         relief=RELIEF if options.relief is None else options.relief,
-        link=None if options.link is None else options.link / mean,
     )
-    even = options.balance is None and options.objective == "cut"
-    return _placed(weighty, instance(weighty, options), rng, options, EVEN if even else ())
+    even = EVEN if options.balance is None else ()
+    return _placed(weighty, instance(weighty, options), rng, options, even)
+
+
+def _with_most_headroom(problem: Problem, rng: np.random.Generator, options: Options) -> Placement:
+    """Return the placement that carries most, with a proven bound on what any carries."""
+    with ThreadPoolExecutor(1) as beside:
+        bound = beside.submit(headroom_bound, problem, options.effort)
+        weighty = weighed(problem)[0] if options.traffic != "tuples" else problem
+        asked = instance(weighty, options)
+        nodes = _most_headroom(problem, weighty, asked, options, rng)
+        if nodes is None:
+            raise _refusal(weighty, asked, options, rng)
+        return replace(_seated(problem, nodes, options), bound=bound.result())
+
+
+def _most_headroom(
+    problem: Problem,
+    weighty: Problem,
+    asked: Instance,
+    options: Options,
+    rng: np.random.Generator,
+) -> Ints | None:
+    judge = Judge(problem)
+    balances = FEW_BALANCES if _is_large(asked) else BALANCES
+    few = replace(options, effort=options.effort / (len(balances) + 1))
+    starts = []
+    for tried in (asked, *(asked.balanced(each) for each in balances)):
+        counts = _least_cut(weighty, tried, few, rng)
+        if counts is not None:
+            starts.append(on_nodes(problem, asked.groups, counts))
+    now = _now(asked)
+    if now is not None:
+        starts.append(on_nodes(problem, asked.groups, now))
+    found = [raised(judge, asked, nodes, few.effort, rng) for nodes in starts]
+    if not found:
+        return None
+    best = max(found, key=judge.worth)
+    if now is not None and not _is_better(judge.worth(best), judge.worth(starts[-1])):
+        return starts[-1]
+    return _renamed(problem, asked, best, judge)
+
+
+def _is_better(found: tuple[float, float], now: tuple[float, float]) -> bool:
+    """Return whether a (head-room, less traffic) is better than another by what counts."""
+    more, as_much = found[0] > now[0] * (1 + LITTLE), found[0] >= now[0]
+    return more or (as_much and found[1] > now[1] * (1 - LITTLE))
+
+
+def _renamed(problem: Problem, asked: Instance, nodes: Ints, judge: Judge) -> Ints:
+    """Return nodes renamed so that most executors stay, unless links that differ forbid it."""
+    counts = np.zeros(asked.shape, dtype=np.int64)
+    np.add.at(counts, (asked.groups.of, nodes), 1)
+    alike = on_nodes(problem, asked.groups, like_before(asked, counts))
+    return alike if judge.worth(alike) >= judge.worth(nodes) else nodes
 
 
 def _stays(problem: Problem, options: Options) -> bool:
@@ -146,14 +205,17 @@ def _placed(
     balances: tuple[float, ...] = (),
 ) -> Placement:
     """Return the placement with the first balance that limits leave room for, else with none."""
-    least = _least_contention if options.objective == "contention" else _least_cut
     for tried in (*(asked.balanced(each, SPARE) for each in balances), asked):
-        counts = least(problem, tried, options, rng)
+        counts = _least_cut(problem, tried, options, rng)
         if counts is not None:
             break
     else:
         raise _refusal(problem, asked, options, rng)
     nodes = on_nodes(problem, asked.groups, _evened(problem, tried, counts, options, rng))
+    return _seated(problem, nodes, options)
+
+
+def _seated(problem: Problem, nodes: Ints, options: Options) -> Placement:
     stay = _stays(problem, options)
     workers = _workers_now(problem, nodes) if stay else np.zeros(len(nodes), dtype=np.int64)
     if options.workers == "keep":
@@ -164,22 +226,20 @@ def _placed(
 def _evened(
     problem: Problem, asked: Instance, counts: Ints, options: Options, rng: np.random.Generator
 ) -> Ints:
-    """Return counts whose busiest node is relieved, if nothing but what it does counts.
+    """Return counts whose busiest link is relieved, if nothing but what it carries counts.
 
     What runs now, if nothing has less traffic, stays as it is.
     """
     priced = options.restart_price > 0 or np.ptp(asked.rack) > 0 or options.pin or options.apart
     if priced or _same(counts, asked.start):
         return counts
-    scales = _scales(asked, options)
+    relief = options.relief or 0.0
     before = on_nodes(problem, asked.groups, counts)
-    nodes = evened(problem, before, asked.limits, asked.slots, scales, options.effort, rng)
+    nodes = evened(problem, before, asked.limits, asked.slots, relief, options.effort, rng)
     now = _now(asked)
-    # Least contention counts CPU too, which a look at links alone would miss.
-    relieved_links = options.objective == "cut" and scales.relief > 0
-    if relieved_links and now is not None and not np.array_equal(nodes, before):
+    if relief > 0 and now is not None and not np.array_equal(nodes, before):
         running = on_nodes(problem, asked.groups, now)
-        if _is_as_even(problem, running, nodes, before, scales.relief):
+        if _is_as_even(problem, running, nodes, before, relief):
             return now
     result = np.zeros_like(counts)
     np.add.at(result, (asked.groups.of, nodes), 1)
@@ -192,14 +252,6 @@ def _is_as_even(problem: Problem, running: Ints, found: Ints, least: Ints, relie
     now, then, base = (links(rates, nodes, len(problem.nodes)) for nodes in (running, found, least))
     allowed = base[0].sum() * (1 + relief)
     return bool(now[0].sum() <= allowed * ALIKE and now.max() <= then.max() * ALIKE)
-
-
-def _scales(asked: Instance, options: Options) -> Scales:
-    """Return what counts as busy: links alone, or CPU beside them for least contention."""
-    if options.objective == "cut":
-        return Scales(1.0, np.full(len(asked.slots), np.inf), 0.0, options.relief or 0.0)
-    link = np.inf if options.link is None else options.link
-    return Scales(link, nominal_cpu(asked), options.tuple_cost, np.inf)
 
 
 def _same(counts: Ints, start: Ints | None) -> bool:
@@ -256,27 +308,6 @@ def _built(
 def _is_large(asked: Instance) -> bool:
     groups, nodes = asked.shape
     return groups * nodes > MOST_COUNTS
-
-
-def _least_contention(
-    problem: Problem, asked: Instance, options: Options, rng: np.random.Generator
-) -> Ints | None:
-    # Of what a link carries each way, both ways together.
-    link = float("inf") if options.link is None else 2.0 * options.link
-    costs = Costs(options.tuple_cost, link)
-    few = replace(options, effort=options.effort / (len(BALANCES) + 1))
-    best: tuple[float, float] | None = None
-    result = None
-    for balance in (None, *BALANCES):
-        tried = asked if balance is None else asked.balanced(balance)
-        counts = _least_cut(problem, tried, few, rng)
-        if counts is None:
-            continue
-        counts = relieved(asked, counts, costs)
-        worth = (round(busiest(asked, counts, costs), 9), -asked.groups.local(counts))
-        if best is None or worth < best:
-            best, result = worth, counts
-    return result
 
 
 def _now(asked: Instance) -> Ints | None:
