@@ -38,7 +38,7 @@ def headroom_bound(problem: Problem, effort: float = 1.0) -> UpperBound | None:
     ----------
     problem : Problem
     effort : float
-        As of `lower_bound`, which is asked `ROUNDS` times at most.
+        As of `lower_bound`, which shares it among up to `ROUNDS` calls.
 
     Returns
     -------
@@ -53,7 +53,7 @@ def headroom_bound(problem: Problem, effort: float = 1.0) -> UpperBound | None:
         most = min(most, cpu / total)
     links = min(out, into)
     if np.isfinite(min(cpu, links)):
-        most = _by_transfer(problem, loads, most, cpu, links, effort)
+        most = _by_transfer(problem, loads, most, cpu, links, effort / ROUNDS)
     return UpperBound(most, METHOD) if np.isfinite(most) else None
 
 

@@ -162,7 +162,9 @@ def test_compare_shows_the_trade_off(stormcut, problem):
     assert code == 0
     trials = {trial["algorithm"]: trial for trial in json.loads(out)}
     assert list(trials)[:3] == ["even", "cut", "cut balance=2"]
-    assert list(trials)[-1] == "cut objective=contention"
+    assert list(trials)[-1] == "cut objective=headroom"
+    rooms = [trial["headroom"]["value"] for trial in trials.values() if "metrics" in trial]
+    assert trials["cut objective=headroom"]["headroom"]["value"] == max(rooms)
     cuts = [
         trial["metrics"]["inter_node_tuples_per_second"]
         for trial in trials.values()

@@ -17,7 +17,7 @@ from stormcut.objective.cut import executor_nodes
 from stormcut.objective.metrics import measure
 from stormcut.objective.verify import violations
 from stormcut.placement.capacity import node_limits
-from stormcut.placement.cut.evening import Scales, evened, links, rate_matrix
+from stormcut.placement.cut.evening import evened, links, rate_matrix
 from stormcut.placement.cut.weighing import weighed
 
 
@@ -26,8 +26,7 @@ def evened_placement(problem, placement, relief):
     nodes = executor_nodes(problem, placement)
     slots = np.array([len(node.ports) for node in problem.nodes], dtype=np.int64)
     rng = np.random.default_rng(1)
-    scales = Scales(1.0, np.full(len(problem.nodes), np.inf), 0.0, relief)
-    return nodes, evened(problem, nodes, node_limits(problem), slots, scales, 0.05, rng)
+    return nodes, evened(problem, nodes, node_limits(problem), slots, relief, 0.05, rng)
 
 
 def busiest(problem, nodes):
@@ -195,32 +194,6 @@ def test_what_was_relieved_stays_as_it_is():
     assert measure(problem, placed).inter_node_tuples_per_second > least
     again = solve(replace(problem, current=placed), "cut", 1)
     assert (again.placement.slots == placed.slots).all()
-
-
-def test_least_contention_leaves_a_busy_node_however_even_its_links():
-    rng = np.random.default_rng(7)
-    pairs = tuple(
-        MeasuredPair(("s", i), ("r", j), float(rng.uniform(1, 50)), 100.0)
-        for i in range(8)
-        for j in range(8)
-        if rng.random() < 0.6
-    )
-    cpu = np.tile([40.0, 40.0, 2.0, 2.0], 2)
-    parts = tuple(replace(Component.uniform(name, 8), cpu_percent=cpu) for name in "sr")
-    nodes = tuple(Node(f"n{i}", (0,), cpu_percent=200.0, max_executors=6) for i in range(4))
-    problem = Problem(nodes, (Topology("t", parts, (), pairs),))
-
-    def busiest_cpu(placement):
-        used = np.zeros(len(nodes))
-        np.add.at(used, executor_nodes(problem, placement), problem.executor_cpu)
-        return used.max()
-
-    running = solve(problem, "cut", 1, {"balance": "4"}).placement
-    options = {"objective": "contention", "link": "1e9"}
-    least = busiest_cpu(solve(problem, "cut", 1, options).placement)
-    assert busiest_cpu(running) > least
-    again = solve(replace(problem, current=running), "cut", 1, options).placement
-    assert busiest_cpu(again) == pytest.approx(least)
 
 
 def test_a_pair_without_a_sample_has_the_size_of_its_components():

@@ -12,7 +12,6 @@ from stormcut.application.place import solve
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
-from stormcut.objective.contention import contention, node_links
 from stormcut.objective.cut import executor_nodes
 
 
@@ -101,7 +100,6 @@ def test_a_refusal_names_what_binds(options, constraint):
         ({"cpu_share": "0"}, "option cpu_share: must be above 0"),
         ({"distances": "1,0.5,2"}, "option distances: must be three numbers"),
         ({"balance": "0.5"}, "option balance: must be at least 1"),
-        ({"link": "0"}, "option link: must be above 0"),
     ],
 )
 def test_options_are_checked(options, complaint):
@@ -169,30 +167,3 @@ def test_a_current_placement_is_not_made_worse(problem):
     assert crossing(again) <= crossing(first) + 1e-9
     saved = crossing(first) - crossing(again)
     assert again.metrics.workers_restarted * 0.5 <= saved * 1.01 + 1e-9
-
-
-def busiest(problem, solution, tuple_cost=0.002):
-    at = executor_nodes(problem, solution.placement)
-    cpu = np.bincount(at, weights=problem.executor_cpu, minlength=len(problem.nodes))
-    links = node_links(problem, solution.placement)[: len(cpu)]
-    limits = np.array([node.cpu_percent or 100.0 for node in problem.nodes])
-    return ((cpu + tuple_cost * links) / limits).max()
-
-
-def test_least_contention_relieves_the_busiest_node():
-    hosts = nodes(4, cpu_percent=100.0)
-    problem = Problem(hosts, (chain([6, 6], rate=10.0, workers=4),))
-    packed, even = solved(problem), solved(problem, objective="contention")
-    assert busiest(problem, even) < 0.5 * busiest(problem, packed)
-    assert contention(problem, even.placement).cpu_share == pytest.approx(0.3)
-    assert crossing(even) > crossing(packed)
-
-
-@given(problem=problems())
-def test_least_contention_is_no_busier_than_least_cut(problem):
-    try:
-        packed = solved(problem, effort=0.1)
-    except Infeasible:
-        assume(False)
-    even = solved(problem, objective="contention", effort=0.1)
-    assert busiest(problem, even) <= busiest(problem, packed) * 1.0001 + 1e-9

@@ -50,7 +50,7 @@ for racks in (1, 2):
     for sized in (False, True):
         new = problem(racks, sized)
         for asked in (new, running(new)):
-            for options in ({}, {"objective": "contention"}, {"restart_price": 1.0}):
+            for options in ({}, {"objective": "headroom"}, {"restart_price": 1.0}):
                 place(asked, np.random.default_rng(1), Options(**options))
         seed = np.random.default_rng(1)
         caps.place(new, seed, caps.Options())
