@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from stormcut.application.place import Certificate, Solution, solve
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.problem import Problem
-from stormcut.objective.headroom import Headroom, headroom
 from stormcut.placement.registry import algorithm, parse_options
 
 #: Settings of `cut` from least traffic to the evenest load of nodes.
@@ -58,15 +57,14 @@ class Contender:
 class Trial:
     """What one algorithm made of a problem.
 
-    ``algorithm`` is its name, with options if it had any. Either ``solution`` and ``headroom``
-    are there, or ``refusal`` says why it has none.
+    ``algorithm`` is its name, with options if it had any. Either ``solution``
+    is there, or ``refusal`` says why it has none.
     ``seconds`` is wall time, the algorithm's own first-time preparations included.
     """
 
     algorithm: str
     seconds: float
     solution: Solution | None = None
-    headroom: Headroom | None = None
     refusal: str | None = None
 
 
@@ -87,7 +85,7 @@ def compare(problem: Problem, contenders: Sequence[Contender], seed: int) -> Ite
             yield Trial(name, time.perf_counter() - start, refusal=str(refusal))
             continue
         took = time.perf_counter() - start
-        yield Trial(name, took, solution, headroom(problem, solution.placement))
+        yield Trial(name, took, solution)
 
 
 def best_bound(trials: Sequence[Trial]) -> float | None:

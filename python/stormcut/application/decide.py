@@ -8,6 +8,7 @@ to a lower cut (by `Settings.min_gain`) or out of a broken limit, never back.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -25,6 +26,7 @@ from stormcut.application.situation import (
     misfit,
     situation,
 )
+from stormcut.application.worth import ENOUGH, verdict, worth
 from stormcut.model.cluster import ClusterState, RunningTopology, Slot, Worker
 from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement
@@ -32,7 +34,7 @@ from stormcut.model.plan import Declined, Plan, TopologyPlan
 from stormcut.model.profile import Profile
 from stormcut.objective.metrics import Metrics, measure
 from stormcut.objective.verify import violations
-from stormcut.placement.registry import has_option
+from stormcut.placement.registry import ALGORITHMS, has_option
 
 KEPT = "kept"
 #: Why a topology stays that has done as the plan says.
@@ -47,6 +49,8 @@ MAX_ATTEMPTS = 8
 MAX_ROUNDS = 50
 
 
+#: The option of an algorithm by which it maximises head-room.
+OBJECTIVE, HEADROOM = "objective", "headroom"
 #: The option of an algorithm that says how long to search.
 EFFORT = "effort"
 #: For how many topologies, and executors in all, an algorithm may search how long, so that a round
@@ -193,6 +197,9 @@ class _Round:
         self._empty = Usage(state)
         self._planned = {p.topology: p for p in last_plan.topologies} if last_plan else {}
         self._outcomes: dict[str, _Outcome] = {}
+        self._algorithm = ALGORITHMS[settings.algorithm]
+        maximises = settings.options.get(OBJECTIVE) == HEADROOM
+        self._enough = math.inf if maximises else ENOUGH
         self._effort = effort_for(
             [len(t.executors) for t in self._topologies if t.unassigned],
             [len(t.executors) for t in self._topologies if self._may_improve(t)],
@@ -317,20 +324,21 @@ class _Round:
 
         if not broken and (why := self._memory.settled(load, present, self._state)):
             return keep(why)
-        cut = measure(here.problem, now).inter_node_tuples_per_second
-        if cut == 0 and not broken:
+        before = worth(here, now)
+        if before.travels == 0 and before.headroom >= self._enough and not broken:
             return keep("nothing travels between nodes")
         at = self._situation(load, present)
         try:
             workers, notes = self._solved(at)
         except Infeasible as error:
             return keep(str(error))
-        saved = cut - measure(at.problem, at.placement(workers)).inter_node_tuples_per_second
-        if not broken and (saved <= 0 or saved < self._settings.min_gain * cut):
-            found = f"the best found saves {max(saved, 0) / cut:.1%} of {cut:.1f} tuples/s"
-            return keep(f"{found} between nodes, less than {self._settings.min_gain:.0%}")
+        found = verdict(
+            before, worth(at, at.placement(workers)), self._settings.min_gain, self._enough
+        )
+        if not broken and not found.moves and not self._algorithm.own_rule:
+            return keep(found.why)
         self._memory.settle(load, workers, self._state, FOUND)
-        why = f", as {broken[0].message}" if broken else " by measured traffic"
+        why = f", as {broken[0].message}" if broken else found.why or " by measured traffic"
         return _Outcome(workers, "measured", f"moved{why}{notes}{unused}", self._settings.algorithm)
 
     def _as_planned(self, topology: RunningTopology, present: tuple[Worker, ...]) -> _Outcome:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+import math
 from functools import lru_cache
 
 from stormcut.model.cluster import RunningTopology, Supervisor
+from stormcut.model.network import UNKNOWN, Link
 
 log = logging.getLogger(__name__)
 
 MAX_EXECUTORS_KEY = "stormcut.max.executors"
+LINK_KEY = "stormcut.link.mbit"
 RACK_KEY = "stormcut.rack"
 WORKERS_KEY = "stormcut.workers"
 WORKERS_POLICIES = ("any", "keep")
@@ -57,3 +60,35 @@ def _warn_of_policy(topology: str, text: str) -> None:
 def rack(supervisor: Supervisor) -> str | None:
     """Return the supervisor's rack, None if its storm.yaml names none."""
     return supervisor.meta.get(RACK_KEY, "").strip() or None
+
+
+def link(supervisor: Supervisor) -> Link:
+    """Return what the supervisor's link carries, as far as its storm.yaml says (else logged).
+
+    A number is what it carries each way; ``out=50,in=25`` states both, or one of them.
+    """
+    text = supervisor.meta.get(LINK_KEY)
+    return UNKNOWN if text is None else _link(supervisor.id, text)
+
+
+@lru_cache(maxsize=4096)
+def _link(supervisor: str, text: str) -> Link:
+    """Return the link; cached so that a wrong one is logged once, not every round."""
+    ways = dict(each.strip().partition("=")[::2] for each in text.split(","))
+    if set(ways) <= {"out", "in"}:
+        out, into = ways.get("out"), ways.get("in")
+    else:
+        out = into = text
+    try:
+        mbit = [None if each is None else float(each) for each in (out, into)]
+    except ValueError:
+        mbit = [math.nan]
+    if all(each is None or 0 < each < math.inf for each in mbit):
+        return Link(*mbit)
+    log.warning(
+        "supervisor %s: %s: %r is neither Mbit/s nor out=MBIT,in=MBIT; ignored (not known)",
+        supervisor,
+        LINK_KEY,
+        text,
+    )
+    return UNKNOWN

@@ -17,6 +17,7 @@ from stormcut.model.errors import InvalidInput
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import Problem
 from stormcut.objective.cut import executor_nodes, inter_node_tuples_per_second
+from stormcut.objective.headroom import Headroom, headroom
 from stormcut.objective.verify import violations
 
 Floats = npt.NDArray[np.float64]
@@ -24,6 +25,9 @@ Ints = npt.NDArray[np.int64]
 
 #: Peers and nodes that are listed for an executor.
 LISTED = 5
+
+#: Head-room that is lower by less is as much.
+SLIGHT = 0.001
 
 
 @dataclass(frozen=True)
@@ -39,12 +43,14 @@ class Peer:
 class Alternative:
     """Another node: how the cut would change if this executor alone moved there.
 
-    ``blocked_by`` names the constraint that forbids it, None if it is allowed.
+    ``blocked_by`` names the constraint that forbids it, None if it is allowed; ``headroom`` is the
+    placement's then, None where nothing limits it or it has no slot to move to.
     """
 
     node: str
     change: float
     blocked_by: str | None
+    headroom: float | None
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,7 @@ class Explanation:
     """Why one executor is where it is; rates in tuples/s.
 
     ``current`` is the slot where it runs now, None if nowhere; ``alternatives`` come best first.
+    ``headroom`` is that of the whole placement.
     """
 
     executor: str
@@ -62,6 +69,7 @@ class Explanation:
     to_other_nodes: float
     peers: tuple[Peer, ...]
     alternatives: tuple[Alternative, ...]
+    headroom: Headroom
 
     @property
     def verdict(self) -> str:
@@ -73,6 +81,7 @@ class Explanation:
         if allowed:
             return (
                 f"a move to {allowed[0].node} alone would save {-allowed[0].change:,.1f} tuples/s"
+                f"{self._at_the_price_of(allowed[0])}"
             )
         if better:
             return (
@@ -88,6 +97,12 @@ class Explanation:
             f"no other node is better: {nearest.node}, the next best, would cost "
             f"{nearest.change:,.1f} tuples/s more"
         )
+
+    def _at_the_price_of(self, other: Alternative) -> str:
+        now, then = self.headroom.value, other.headroom
+        if now is None or then is None or then >= now * (1 - SLIGHT):
+            return ""
+        return f", but leave a head-room of {then:,.2f} instead of {now:,.2f}"
 
 
 def explain(problem: Problem, placement: Placement, name: str) -> Explanation:
@@ -124,6 +139,7 @@ def explain(problem: Problem, placement: Placement, name: str) -> Explanation:
         float(rates[~same_worker & ~same_node].sum()),
         tuple(Peer(names[peers[i]], float(rates[i]), str(distances[i])) for i in heaviest),
         _alternatives(problem, placement, executor, _node_rates(problem, peers, rates, nodes)),
+        headroom(problem, placement),
     )
 
 
@@ -197,7 +213,8 @@ def _alternatives(
         change = inter_node_tuples_per_second(problem, moved) - now if moved else np.nan
         if moved is None:
             change = float(rates[here] - rates[node])
-        result.append(Alternative(problem.nodes[node].id, float(change), blocked))
+        room = headroom(problem, moved).value if moved else None
+        result.append(Alternative(problem.nodes[node].id, float(change), blocked, room))
     return tuple(sorted(result, key=lambda each: each.change))
 
 

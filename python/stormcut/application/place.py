@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from stormcut.model.errors import Infeasible, InvalidInput
-from stormcut.model.placement import Placement, UpperBound
+from stormcut.model.placement import LowerBound, Placement, UpperBound
 from stormcut.model.problem import Problem
-from stormcut.objective.headroom import headroom
+from stormcut.objective.headroom import Headroom, headroom
 from stormcut.objective.metrics import Metrics, measure
 from stormcut.objective.necessary import require_possible
 from stormcut.objective.verify import Violation, violations
@@ -59,6 +59,7 @@ class Solution:
     options: Mapping[str, Any]
     placement: Placement
     metrics: Metrics
+    headroom: Headroom
     certificate: Certificate | HeadroomCertificate | None
     notes: tuple[str, ...]
 
@@ -90,37 +91,35 @@ def solve(
     broken = violations(problem, placement)
     if broken:
         raise _infeasible(chosen.name, broken, placement.notes)
-    metrics = measure(problem, placement)
+    metrics, room = measure(problem, placement), headroom(problem, placement)
     return Solution(
         chosen.name,
         {"seed": seed, **dataclasses.asdict(values)},
         placement,
         metrics,
-        _certificate(problem, placement, metrics),
+        room,
+        _certificate(placement.bound, metrics.inter_node_tuples_per_second, room.value),
         placement.notes,
     )
 
 
 def _certificate(
-    problem: Problem, placement: Placement, metrics: Metrics
+    bound: LowerBound | UpperBound | None, value: float, room: float | None
 ) -> Certificate | HeadroomCertificate | None:
-    """Return what an algorithm has proven as a certificate for its placement.
+    """Return a bound as a certificate for a placement of that many tuples/s and that head-room.
 
     A bound on the wrong side of the value is cut to it: by rounding, or the proof is wrong, which
     tests look for.
     """
-    bound = placement.bound
-    if isinstance(bound, UpperBound):
-        room = headroom(problem, placement).value
-        if room is None or room <= 0:
-            return None
-        upper = max(bound.headroom, room)
-        return HeadroomCertificate(upper, upper / room - 1, bound.method)
     if bound is None:
         return None
-    value = metrics.inter_node_tuples_per_second
-    lower = min(max(bound.tuples_per_second, 0.0), value)
-    return Certificate(lower, (value - lower) / value if value > 0 else 0.0, bound.method)
+    if isinstance(bound, LowerBound):
+        lower = min(max(bound.tuples_per_second, 0.0), value)
+        return Certificate(lower, (value - lower) / value if value > 0 else 0.0, bound.method)
+    if not room:
+        return None
+    upper = max(bound.headroom, room)
+    return HeadroomCertificate(upper, upper / room - 1, bound.method)
 
 
 def _infeasible(name: str, broken: list[Violation], notes: Sequence[str]) -> Infeasible:

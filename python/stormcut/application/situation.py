@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from stormcut.application.declared import max_executors, rack
+from stormcut.application.declared import link, max_executors, rack
 from stormcut.model.cluster import (
     ClusterState,
     RunningExecutor,
@@ -24,6 +24,7 @@ from stormcut.model.cluster import (
     Worker,
 )
 from stormcut.model.errors import InvalidInput
+from stormcut.model.network import UNKNOWN, Link
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import (
     DEFAULT_CPU_PERCENT,
@@ -38,6 +39,7 @@ from stormcut.model.problem import (
 from stormcut.model.profile import ExecutorLoad, Profile, TaskTraffic
 from stormcut.model.traffic import Traffic
 from stormcut.objective.cut import inter_node_tuples_per_second
+from stormcut.objective.resources import LINK_IN, LINK_OUT, uses
 from stormcut.placement.cut.weighing import is_measured, weighed
 
 
@@ -225,6 +227,8 @@ class _Share:
     memory_mb: float
     executors: int
     ports: tuple[int, ...]
+    sends_mbit: float = 0.0
+    gets_mbit: float = 0.0
 
 
 class Usage:
@@ -237,20 +241,22 @@ class Usage:
 
     def __init__(self, state: ClusterState) -> None:
         self._supervisors = [
-            (each, rack(each), max_executors(each))
+            (each, rack(each), max_executors(each), link(each))
             for each in sorted(state.supervisors, key=lambda s: s.id)
         ]
         self._shares: dict[str, dict[str, _Share]] = defaultdict(dict)
         self._nodes_of: dict[str, set[str]] = {}
+        self._has_links = any(its != UNKNOWN for *_, its in self._supervisors)
 
     def put(self, load: Workload, workers: Iterable[Worker]) -> None:
         """Let a topology's executors use these workers, and nothing else any more."""
-        name = load.topology.id
+        name, workers = load.topology.id, tuple(workers)
         for node in self._nodes_of.pop(name, ()):
             del self._shares[node][name]
         by_node: dict[str, list[Worker]] = defaultdict(list)
         for worker in workers:
             by_node[worker.slot.node].append(worker)
+        mbit = _mbit(load, workers) if self._has_links else {}
         for node, its in by_node.items():
             tasks = [task for worker in its for task in worker.executors]
             self._shares[node][name] = _Share(
@@ -258,6 +264,7 @@ class Usage:
                 sum(load.memory_mb[task] for task in tasks),
                 len(tasks),
                 tuple(worker.slot.port for worker in its),
+                *mbit.get(node, (0.0, 0.0)),
             )
         self._nodes_of[name] = set(by_node)
 
@@ -280,7 +287,12 @@ class Usage:
         return tuple(self._left(*each, but) for each in wanted)
 
     def _left(
-        self, supervisor: Supervisor, its_rack: str | None, most: int | None, but: str
+        self,
+        supervisor: Supervisor,
+        its_rack: str | None,
+        most: int | None,
+        its_link: Link,
+        but: str,
     ) -> Node:
         shares = [s for name, s in self._shares.get(supervisor.id, {}).items() if name != but]
         taken = {port for share in shares for port in share.ports}
@@ -291,7 +303,22 @@ class Usage:
             _rest(supervisor.cpu_percent, sum(share.cpu_percent for share in shares)),
             _rest(supervisor.memory_mb, sum(share.memory_mb for share in shares)),
             None if most is None else max(most - sum(s.executors for s in shares), 0),
+            Link(
+                _rest(its_link.out, sum(share.sends_mbit for share in shares)),
+                _rest(its_link.into, sum(share.gets_mbit for share in shares)),
+            ),
         )
+
+
+def _mbit(load: Workload, workers: tuple[Worker, ...]) -> dict[str, tuple[float, float]]:
+    """Return what each node sends to others and gets from them for a topology, Mbit/s."""
+    nodes = tuple(Node(name, ()) for name in sorted({worker.slot.node for worker in workers}))
+    problem = _problem_alone(load, nodes, workers)
+    used = {
+        use.kind: use.load.tolist() for use in uses(problem, Placement(problem.current_slots()))
+    }
+    names = [node.id for node in nodes]
+    return dict(zip(names, zip(used[LINK_OUT], used[LINK_IN], strict=True), strict=True))
 
 
 def _rest(capacity: float | None, used: float) -> float | None:

@@ -149,9 +149,9 @@ def _cut(trial: Trial) -> float:
 
 def _cells(trial: Trial, bound: float | None) -> list[str]:
     seconds = f"{trial.seconds:.2f}"
-    if trial.solution is None or trial.headroom is None:
+    if trial.solution is None:
         return ["none", *[""] * 7, seconds]
-    metrics, room = trial.solution.metrics, trial.headroom
+    metrics, room = trial.solution.metrics, trial.solution.headroom
     return [
         f"{metrics.inter_node_tuples_per_second:,.1f}",
         f"{metrics.inter_worker_tuples_per_second:,.1f}",
@@ -167,13 +167,13 @@ def _cells(trial: Trial, bound: float | None) -> list[str]:
 
 def _document(trial: Trial, trials: Sequence[Trial]) -> dict[str, object]:
     document: dict[str, object] = {"algorithm": trial.algorithm, "s": trial.seconds}
-    if trial.solution is None or trial.headroom is None:
+    if trial.solution is None:
         return {**document, "refusal": trial.refusal}
     bound, certificate = best_bound(trials), trial.solution.certificate
     return {
         **document,
         "metrics": asdict(trial.solution.metrics),
-        "headroom": headroom_document(trial.headroom),
+        "headroom": headroom_document(trial.solution.headroom),
         "gap": None if bound is None else gap(_cut(trial), bound),
         "certificate": None if certificate is None else asdict(certificate),
         "notes": list(trial.solution.notes),

@@ -15,6 +15,7 @@ from stormcut.adapters.placement_file import PlacementFile, read_placement
 from stormcut.adapters.problem_file import read_problem
 from stormcut.application.explain import Explanation, worth_a_look
 from stormcut.application.explain import explain as explanation_of
+from stormcut.cli.score import headroom_document
 from stormcut.placement.registry import ALGORITHMS
 
 WIDTH = 100
@@ -44,7 +45,7 @@ def explain(problem: Path, placement: Path, executor: str | None, as_json: bool)
         names = [executor]
     found = [explanation_of(document.problem, document.placement, name) for name in names]
     if as_json:
-        click.echo(json.dumps([{**asdict(e), "verdict": e.verdict} for e in found], indent=2))
+        click.echo(json.dumps([_document(each) for each in found], indent=2))
         return
     out = Console()
     console = out if out.is_terminal else Console(width=WIDTH)
@@ -52,6 +53,11 @@ def explain(problem: Path, placement: Path, executor: str | None, as_json: bool)
         _print_overview(console, found)
     else:
         _print_one(console, document, found[0])
+
+
+def _document(found: Explanation) -> dict[str, object]:
+    room = headroom_document(found.headroom)
+    return {**asdict(found), "headroom": room, "verdict": found.verdict}
 
 
 def _print_overview(console: Console, found: list[Explanation]) -> None:
@@ -80,6 +86,11 @@ def _print_one(console: Console, document: PlacementFile, found: Explanation) ->
         f"{found.in_worker:,.1f} tuples/s stay in its worker, {found.on_node:,.1f} on its node, "
         f"{found.to_other_nodes:,.1f} go to and come from other nodes."
     )
+    if found.headroom.bottleneck is not None:
+        console.print(
+            f"All rates may grow {found.headroom.value:,.2f} times: then "
+            f"{escape(str(found.headroom.bottleneck))} is full."
+        )
     if found.peers:
         table = Table("exchanges most with")
         table.add_column("tuples/s", justify="right")
@@ -90,8 +101,10 @@ def _print_one(console: Console, document: PlacementFile, found: Explanation) ->
     if found.alternatives:
         table = Table("if it moved to")
         table.add_column("tuples/s between nodes", justify="right")
+        table.add_column("head-room", justify="right")
         table.add_column("allowed")
         for other in found.alternatives:
             blocked = "yes" if other.blocked_by is None else f"no: {other.blocked_by}"
-            table.add_row(other.node, f"{other.change:+,.1f}", escape(blocked))
+            room = "" if other.headroom is None else f"{other.headroom:,.2f}"
+            table.add_row(other.node, f"{other.change:+,.1f}", room, escape(blocked))
         console.print(table)

@@ -80,6 +80,7 @@ def cluster(
     from stormcut.adapters.zookeeper import StormcutNodes, connected, read_auth_file
     from stormcut.application.place import Solution
     from stormcut.cli.foresight import leading_brain
+    from stormcut.objective.headroom import headroom
     from stormcut.objective.metrics import measure
 
     given = {profile.topology: profile for profile in map(read_profile, profiles)}
@@ -95,8 +96,8 @@ def cluster(
     write_problem(output, problem)
     if current is not None:
         now = Placement(problem.current_slots())
-        metrics = measure(problem, now)
-        write_placement(current, problem, Solution("current", {}, now, metrics, None, ()))
+        metrics, room = measure(problem, now), headroom(problem, now)
+        write_placement(current, problem, Solution("current", {}, now, metrics, room, None, ()))
     click.echo(_summary(problem, output), err=True)
 
 

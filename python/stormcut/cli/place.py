@@ -57,7 +57,7 @@ def place(problem: Path, algorithm: str, seed: int, pairs: tuple[str, ...], outp
 
 
 def _summarise(console: Console, solution: Solution, total: float, output: Path) -> None:
-    console.print(metrics_table(solution.metrics, total))
+    console.print(metrics_table(solution.metrics, solution.headroom, total))
     for note in solution.notes:
         console.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
     console.print(

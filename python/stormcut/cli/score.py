@@ -34,9 +34,7 @@ def score(problem: Path, placement: Path, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({**asdict(metrics), "headroom": headroom_document(room)}, indent=2))
     else:
-        table = metrics_table(metrics, document.problem.traffic.total)
-        table.add_row(*headroom_row(room))
-        Console().print(table)
+        Console().print(metrics_table(metrics, room, document.problem.traffic.total))
 
 
 def headroom_document(room: Headroom) -> dict[str, Any]:
@@ -51,15 +49,14 @@ def headroom_document(room: Headroom) -> dict[str, Any]:
     return {"value": room.value, "bottleneck": bottleneck, "costs": room.costs}
 
 
-def headroom_row(room: Headroom) -> tuple[str, str, str]:
-    """Return a row of a table of metrics."""
+def _headroom_row(room: Headroom) -> tuple[str, str, str]:
     if room.value is None:
         return "head-room", "no limit", "nothing known limits it"
     return "head-room", f"{room.value:,.2f}", f"{room.bottleneck} is full first"
 
 
-def metrics_table(metrics: Metrics, total: float) -> Table:
-    """Return metrics as a table; ``total`` is all traffic in tuples/s."""
+def metrics_table(metrics: Metrics, room: Headroom, total: float) -> Table:
+    """Return what a placement is worth as a table; ``total`` is all traffic in tuples/s."""
     table = Table("metric", show_header=False)
     table.add_column(justify="right")
     table.add_column(justify="right")
@@ -74,4 +71,5 @@ def metrics_table(metrics: Metrics, total: float) -> Table:
         ("workers restarted", metrics.workers_restarted),
     ):
         table.add_row(label, f"{count:,}", "")
+    table.add_row(*_headroom_row(room))
     return table

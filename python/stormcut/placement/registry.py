@@ -30,6 +30,8 @@ class Algorithm:
         Whether it proves its placement to be optimal.
     needs_traffic : bool
         Whether it refuses without traffic.
+    own_rule : bool
+        Whether it decides itself, of what runs, what is worth a move: its answer is taken as it is.
     module : str
         Module of `stormcut.placement` that holds its ``place`` and ``Options``; imported when it is
         used, so that no command waits for solvers that it does not need.
@@ -41,6 +43,7 @@ class Algorithm:
     module: str
     exact: bool = False
     needs_traffic: bool = False
+    own_rule: bool = False
 
     @property
     def options(self) -> type[Any]:
@@ -130,6 +133,7 @@ _ALGORITHMS = (
         "keeps operators with heavy output together, spreads the others; off-line and online",
         "Mortazavi-Dehkordi and Zamanifar, Bframework, Intell. Data Anal. 23 (2019), reconstructed",
         "bframework.place",
+        own_rule=True,
     ),
     Algorithm(
         "dsm",
@@ -161,6 +165,7 @@ _ALGORITHMS = (
         "streams executors to the node with most neighbours and room; moves them off busy nodes",
         "Jiang et al., StroMAX",
         "stromax.place",
+        own_rule=True,
     ),
     Algorithm(
         "ols-offline",

@@ -33,10 +33,19 @@ def test_place_check_and_score(stormcut, problem, tmp_path):
     assert (document["algorithm"], document["options"]["seed"]) == ("p-scheduler", 3)
     code, out, _ = stormcut("score", problem, output, "--json")
     assert code == 0
-    assert json.loads(out) == document["metrics"]
+    found = json.loads(out)
+    headroom = found.pop("headroom")
+    assert found == document["metrics"]
+    # count[1], of 30 points, has a core.
+    assert headroom["value"] == pytest.approx(100 / 30)
+    assert headroom["bottleneck"] == {
+        "kind": "executor",
+        "executor": "count[1]",
+        "topology": "wordcount-1",
+    }
     code, out, _ = stormcut("score", problem, output)
     assert code == 0
-    assert "workers restarted" in out
+    assert "workers restarted" in out and "head-room" in out
     assert max(map(len, out.splitlines())) <= 100
     code, out, _ = stormcut("check", problem, output)
     assert (code, out) == (0, "feasible: 5 executors\n")
