@@ -6,7 +6,7 @@ Everything Storm-shaped (task ids, supervisors' meta, defaults) ends here; algor
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -97,7 +97,7 @@ def workload(running: RunningTopology, profile: Profile | None) -> Workload:
     """Return a topology's loads and traffic, measured (a fitting profile) or as declared.
 
     Declared: every source executor sends 1 tuple/s on each of its streams. Measured: the measured
-    pairs are all the traffic there is, and no declared stream remains.
+    pairs are all the traffic there is; streams have the rates and sizes that follow from them.
     """
     by_component: dict[str, list[RunningExecutor]] = defaultdict(list)
     for executor in sorted(running.executors, key=lambda e: e.start_task):
@@ -114,11 +114,11 @@ def workload(running: RunningTopology, profile: Profile | None) -> Workload:
         )
         for name, executors in by_component.items()
     )
+    streams = _declared_streams(running, by_component)
+    pairs: tuple[MeasuredPair, ...] = ()
     if profile:
-        streams: tuple[Stream, ...] = ()
         pairs = _measured_pairs(profile, by_component)
-    else:
-        streams, pairs = _declared_streams(running, by_component), ()
+        streams = _measured_streams(streams, pairs)
     tasks = tuple(e.start_task for executors in by_component.values() for e in executors)
     topology = Topology(running.id, components, streams, pairs, running.workers)
     return Workload(topology, tasks, profile is not None)
@@ -152,6 +152,25 @@ def _declared_streams(
     )
 
 
+def _measured_streams(
+    declared: tuple[Stream, ...], pairs: tuple[MeasuredPair, ...]
+) -> tuple[Stream, ...]:
+    """Return streams as measured; several between the same components share the rate evenly."""
+    between: dict[tuple[str, str], list[MeasuredPair]] = defaultdict(list)
+    for pair in pairs:
+        between[pair.source[0], pair.target[0]].append(pair)
+    count = Counter((stream.source, stream.target) for stream in declared)
+    return tuple(
+        replace(
+            stream,
+            tuples_per_second=_rate(between[edge]) / count[edge],
+            bytes_per_tuple=_bytes_per_tuple(between[edge]),
+        )
+        for stream in declared
+        for edge in ((stream.source, stream.target),)
+    )
+
+
 def _measured_pairs(
     profile: Profile, by_component: Mapping[str, list[RunningExecutor]]
 ) -> tuple[MeasuredPair, ...]:
@@ -174,11 +193,11 @@ def _measured_pairs(
     return tuple(pair for pair in pairs if pair.tuples_per_second > 0)
 
 
-def _rate(parts: list[TaskTraffic]) -> float:
+def _rate(parts: Sequence[TaskTraffic | MeasuredPair]) -> float:
     return sum(part.tuples_per_second for part in parts)
 
 
-def _bytes_per_tuple(parts: list[TaskTraffic]) -> float | None:
+def _bytes_per_tuple(parts: Sequence[TaskTraffic | MeasuredPair]) -> float | None:
     """Return the mean size of a tuple by the parts of known size, None without any."""
     sized = [(p.tuples_per_second, p.bytes_per_tuple) for p in parts if p.bytes_per_tuple]
     total = sum(rate for rate, _ in sized)

@@ -9,8 +9,10 @@ from brain_clusters import dealt, profile_of, supervisors, topology
 
 from stormcut.application.decide import Settings, decide
 from stormcut.application.declared import link
+from stormcut.application.situation import workload
 from stormcut.model.cluster import ClusterState, Slot, Supervisor, Worker
 from stormcut.model.network import UNKNOWN, Link
+from stormcut.model.problem import Problem
 from stormcut.model.profile import ExecutorLoad, Profile, TaskTraffic
 
 HEADROOM = Settings(options={"objective": "headroom"})
@@ -124,3 +126,17 @@ def test_links_are_read_from_storm_yaml(text, meant, caplog):
     with caplog.at_level(logging.WARNING):
         assert link(Supervisor("n0", "h", (1,), meta={"stormcut.link.mbit": text})) == meant
     assert bool(caplog.records) == (meant == UNKNOWN)
+
+
+def test_streams_stay_beside_what_was_measured_between_their_executors():
+    running = topology("t", (2, 3), acker=False)
+    twice = replace(
+        running, streams=(*running.streams, replace(running.streams[0], stream="other"))
+    )
+    profile = profile_of(running, rate=lambda s, t: float(s + t))
+    measured = workload(twice, profile).topology
+    total = sum(pair.tuples_per_second for pair in measured.measured)
+    assert [s.tuples_per_second for s in measured.streams] == [total / 2, total / 2]
+    alone = replace(measured, streams=())
+    before, after = (Problem((), (t,)).traffic for t in (alone, measured))
+    assert before.total == after.total == total
