@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from stormcut.application.decide import Decision, Decisions, Settings, decide
 from stormcut.application.memory import Memory
-from stormcut.application.ports import EvidenceSource, PlanStore
+from stormcut.application.ports import EvidenceSource, PlanStore, Recorder
 from stormcut.model.cluster import ClusterState, Described, Worker
 from stormcut.model.errors import InvalidInput
 from stormcut.model.plan import Plan
@@ -66,9 +66,18 @@ class Brain:
         Gets every new plan before anybody is told of it.
     source : EvidenceSource
         Gives the measurements and orders.
+    recorder : Recorder, optional
+        Keeps every answer of the algorithm that a plan rests on.
     """
 
-    def __init__(self, settings: Settings, store: PlanStore, source: EvidenceSource) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        store: PlanStore,
+        source: EvidenceSource,
+        recorder: Recorder | None = None,
+    ) -> None:
+        self._recorder = recorder
         self._settings = settings
         self._store = store
         self._source = source
@@ -201,7 +210,14 @@ class Brain:
         began = datetime.now(UTC)
         last = self._last
         decisions = decide(
-            state, profiles, last, self._settings, former, _is_recent(last), self._memory
+            state,
+            profiles,
+            last,
+            self._settings,
+            former,
+            _is_recent(last),
+            self._memory,
+            self._recorder,
         )
         plan = _plan(state, decisions, began)
         is_news = self._told is not None and self._told != (profiles, former)

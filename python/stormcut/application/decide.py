@@ -19,6 +19,7 @@ from stormcut.application.declared import keeps_workers
 from stormcut.application.gathering import gathered
 from stormcut.application.memory import Memory
 from stormcut.application.place import DEFAULT_ALGORITHM, DEFAULT_SEED, solve
+from stormcut.application.ports import Recorder
 from stormcut.application.situation import (
     Situation,
     Usage,
@@ -133,6 +134,7 @@ def decide(
     former: Mapping[str, tuple[Worker, ...]] = MappingProxyType({}),
     is_recent: bool = False,
     memory: Memory | None = None,
+    recorder: Recorder | None = None,
 ) -> Decisions:
     """Return where every topology's executors shall run.
 
@@ -151,9 +153,12 @@ def decide(
         for Nimbus's deadline, and is offered again.
     memory : Memory, optional
         Of earlier decisions with the same settings.
+    recorder : Recorder, optional
+        Told of every answer of the algorithm that is used.
     """
     memory = Memory() if memory is None else memory
-    return _Round(state, profiles, last_plan, settings, former, is_recent, memory).settle()
+    asked = _Round(state, profiles, last_plan, settings, former, is_recent, memory, recorder)
+    return asked.settle()
 
 
 class _Round:
@@ -168,8 +173,10 @@ class _Round:
         former: Mapping[str, tuple[Worker, ...]],
         is_recent: bool,
         memory: Memory,
+        recorder: Recorder | None,
     ) -> None:
         self._state = state
+        self._recorder = recorder
         self._memory = memory
         self._is_recent = is_recent
         self._settings = settings
@@ -409,6 +416,8 @@ class _Round:
             except Infeasible as error:
                 refused = error
                 continue
+            if self._recorder is not None:
+                self._recorder.record(narrowed.problem, solution)
             notes = "".join(f" ({note})" for note in solution.notes)
             keep = options.get(WORKERS) == "keep"
             return narrowed.workers(gathered(narrowed, solution.placement, keep)), notes

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from stormcut.application.place import Solution
 from stormcut.model.cluster import Worker
 from stormcut.model.plan import Plan
+from stormcut.model.problem import Problem
 from stormcut.model.profile import Profile
 
 
@@ -42,3 +44,10 @@ class EvidenceSource(Protocol):
 
 class Unavailable(Exception):
     """The store cannot be reached now."""
+
+
+class Recorder(Protocol):
+    """Keeps what an algorithm was asked and what it answered."""
+
+    def record(self, problem: Problem, solution: Solution) -> None:
+        """Keep a problem and its solution; never raises."""

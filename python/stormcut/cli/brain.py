@@ -15,6 +15,7 @@ from pathlib import Path
 import click
 from kazoo.client import KazooClient
 
+from stormcut.adapters.decision_files import DecisionFiles
 from stormcut.adapters.thrift_brain import BrainClient, BrainServer, Pulse
 from stormcut.adapters.zookeeper import (
     StormcutNodes,
@@ -27,6 +28,7 @@ from stormcut.adapters.zookeeper_leader import Leadership
 from stormcut.application.brain import Brain
 from stormcut.application.decide import Settings, decide
 from stormcut.application.place import DEFAULT_ALGORITHM
+from stormcut.application.ports import Recorder
 from stormcut.cli.key_values import parse_pairs
 from stormcut.cli.numbers import Finite
 from stormcut.cli.zookeeper_options import zookeeper_options
@@ -98,7 +100,13 @@ TOY = ClusterState(
     default=0.05,
     show_default=True,
     type=Finite(0, 1),
-    help="Move a running topology only if this share of its traffic between nodes goes.",
+    help="Move a running topology only if its head-room grows by this share, or as much of its "
+    "traffic between nodes goes.",
+)
+@click.option(
+    "--record",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for the problem and the answer behind every decision, for `stormcut place`.",
 )
 def brain(
     zookeeper: str,
@@ -110,6 +118,7 @@ def brain(
     algorithm_name: str,
     options: tuple[str, ...],
     min_gain: float,
+    record: Path | None,
 ) -> None:
     """Serve plans to the scheduler in Nimbus, as leader or standby of several brains.
 
@@ -121,9 +130,10 @@ def brain(
     parse_options(algorithm(algorithm_name), settings.options)
     _check_bind(bind, insecure_bind)
     credentials = read_auth_file(auth_file)
+    recorder = None if record is None else DecisionFiles(record)
     _log_to_stderr()
     with connected(zookeeper, credentials) as client:
-        _serve(client, root, settings, bind, port)
+        _serve(client, root, settings, bind, port, recorder)
 
 
 def _check_bind(bind: str, insecure: bool) -> None:
@@ -187,12 +197,18 @@ class _Standing:
     """The brain as far as it may answer: `Planner` of the server."""
 
     def __init__(
-        self, nodes: StormcutNodes, settings: Settings, identity: str, host: str, port: int
+        self,
+        nodes: StormcutNodes,
+        settings: Settings,
+        identity: str,
+        host: str,
+        port: int,
+        recorder: Recorder | None,
     ) -> None:
         self._nodes = nodes
         self._evidence = _Evidence(nodes)
         self._store = ZooKeeperStore(nodes)
-        self._brain = Brain(settings, self._store, self._evidence)
+        self._brain = Brain(settings, self._store, self._evidence, recorder)
         self.server = BrainServer(self, identity, nodes.seal, host, port, self._brain)
         myself = BrainClient(identity, nodes.seal, host, self.server.port)
         self.leadership = Leadership(
@@ -226,14 +242,21 @@ class _Standing:
             self._nodes.write_plan(plan)
 
 
-def _serve(client: KazooClient, root: str, settings: Settings, bind: str, port: int) -> None:
+def _serve(
+    client: KazooClient,
+    root: str,
+    settings: Settings,
+    bind: str,
+    port: int,
+    recorder: Recorder | None,
+) -> None:
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     nodes = StormcutNodes(client, root)
     nodes.secure()
     identity = f"{socket.gethostname()}-{os.getpid()}-{int(time.time())}"
-    standing = _Standing(nodes, settings, identity, bind, port)
+    standing = _Standing(nodes, settings, identity, bind, port, recorder)
     decide(TOY, {}, None, settings)  # loads what a plan needs: Nimbus does not wait for that
     log.info(
         "brain %s listens on %s:%d, ZooKeeper %s, algorithm %s; standing for election",
