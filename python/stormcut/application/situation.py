@@ -6,6 +6,7 @@ Everything Storm-shaped (task ids, supervisors' meta, defaults) ends here; algor
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -238,7 +239,7 @@ class Usage:
     def __init__(self, state: ClusterState) -> None:
         self._supervisors = [
             (each, rack(each), max_executors(each))
-            for each in sorted(state.supervisors, key=lambda s: s.id)
+            for each in sorted(state.supervisors, key=_proximity)
         ]
         self._shares: dict[str, dict[str, _Share]] = defaultdict(dict)
         self._nodes_of: dict[str, set[str]] = {}
@@ -272,7 +273,7 @@ class Usage:
         }
 
     def left(self, but: str = "", only: Container[str] | None = None) -> tuple[Node, ...]:
-        """Return the nodes (``only`` those, by default all), by id.
+        """Return the nodes (``only`` those, by default all), by host.
 
         Without what others than the topology ``but`` use of them.
         """
@@ -292,6 +293,15 @@ class Usage:
             _rest(supervisor.memory_mb, sum(share.memory_mb for share in shares)),
             None if most is None else max(most - sum(s.executors for s in shares), 0),
         )
+
+
+def _proximity(supervisor: Supervisor) -> tuple[list[str | int], str]:
+    """Return what puts supervisors of one host side by side, and node10 after node9.
+
+    Their ids are random: to follow them would say that any two are near.
+    """
+    parts = re.split(r"([0-9]+)", supervisor.host)
+    return [int(part) if at % 2 else part for at, part in enumerate(parts)], supervisor.id
 
 
 def _rest(capacity: float | None, used: float) -> float | None:
