@@ -32,7 +32,7 @@ from stormcut.model.plan import Declined, Plan, TopologyPlan
 from stormcut.model.profile import Profile
 from stormcut.objective.metrics import Metrics, measure
 from stormcut.objective.verify import violations
-from stormcut.placement.registry import has_option
+from stormcut.placement.registry import ALGORITHMS, has_option, parse_options
 
 KEPT = "kept"
 #: Why a topology stays that has done as the plan says.
@@ -299,8 +299,7 @@ class _Round:
             workers, notes = self._solved(self._situation(load, present))
         except Infeasible as error:
             return _Outcome(None, evidence, f"not placed: {error}{self._unused(topology)}")
-        basis = "measured traffic" if load.measured else "declared structure"
-        note = f"placed by {basis}{notes}{self._unused(topology)}"
+        note = f"placed by {self._basis(load, present)}{notes}{self._unused(topology)}"
         return _Outcome(workers, evidence, note, self._settings.algorithm)
 
     def _improved(
@@ -330,8 +329,17 @@ class _Round:
             found = f"the best found saves {max(saved, 0) / cut:.1%} of {cut:.1f} tuples/s"
             return keep(f"{found} between nodes, less than {self._settings.min_gain:.0%}")
         self._memory.settle(load, workers, self._state, FOUND)
-        why = f", as {broken[0].message}" if broken else " by measured traffic"
+        why = f", as {broken[0].message}" if broken else f" by {self._basis(load, present)}"
         return _Outcome(workers, "measured", f"moved{why}{notes}{unused}", self._settings.algorithm)
+
+    def _basis(self, load: Workload, present: tuple[Worker, ...]) -> str:
+        """Return what the algorithm went by."""
+        if not load.measured:
+            return "declared structure"
+        chosen = ALGORITHMS[self._settings.algorithm]
+        options = parse_options(chosen, self._options(load.topology.id))
+        uses_traffic = chosen.uses_traffic(options, bool(present))
+        return "measured traffic" if uses_traffic else f"{chosen.name}, blind to traffic"
 
     def _as_planned(self, topology: RunningTopology, present: tuple[Worker, ...]) -> _Outcome:
         note = self._unused(topology)

@@ -14,6 +14,23 @@ from stormcut.model.errors import InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 
+#: Whether an algorithm with these options, for a topology that runs or does not, uses measured
+#: traffic.
+TrafficUse = Callable[[Any, bool], bool]
+
+
+def _always(options: Any, running: bool) -> bool:
+    return True
+
+
+def _never(options: Any, running: bool) -> bool:
+    return False
+
+
+def _once_it_runs(options: Any, running: bool) -> bool:
+    """Bootstrap and the off-line scheduler look at the topology's structure only."""
+    return running and options.mode not in ("bootstrap", "offline")
+
 
 @dataclass(frozen=True)
 class Algorithm:
@@ -30,6 +47,8 @@ class Algorithm:
         Whether it proves its placement to be optimal.
     needs_traffic : bool
         Whether it refuses without traffic.
+    uses_traffic : callable
+        ``uses_traffic(options, running) -> bool``: whether measured rates can change its placement.
     module : str
         Module of `stormcut.placement` that holds its ``place`` and ``Options``; imported when it is
         used, so that no command waits for solvers that it does not need.
@@ -41,6 +60,7 @@ class Algorithm:
     module: str
     exact: bool = False
     needs_traffic: bool = False
+    uses_traffic: TrafficUse = _always
 
     @property
     def options(self) -> type[Any]:
@@ -73,18 +93,21 @@ _ALGORITHMS = (
         "deals executors to slots in turn, blind to load, traffic and capacity",
         "Apache Storm 1.2.4, EvenScheduler",
         "storm.even",
+        uses_traffic=_never,
     ),
     Algorithm(
         "default",
         "even, after freeing the workers whose number of executors is uneven",
         "Apache Storm 1.2.4, DefaultScheduler",
         "storm.default",
+        uses_traffic=_never,
     ),
     Algorithm(
         "r-storm",
         "connected executors side by side on the nodes with most CPU and memory left",
         "Apache Storm 1.2.4, ResourceAwareScheduler with DefaultResourceAwareStrategy",
         "storm.r_storm",
+        uses_traffic=_never,
     ),
     Algorithm(
         "p-scheduler",
@@ -118,36 +141,42 @@ _ALGORITHMS = (
         "executors breadth-first from the spouts to the node closest in resources and network",
         "Peng et al., R-Storm, Middleware 2015; Apache Storm 1.0.x",
         "r_storm_distance",
+        uses_traffic=_never,
     ),
     Algorithm(
         "pipeline-linear",
         "transposes tasks over nodes, each sends to one at a time; blind to load and traffic",
         "Tantalaki et al., pipeline-based linear scheduling, IEEE Access 2020",
         "pipeline_linear.place",
+        uses_traffic=_never,
     ),
     Algorithm(
         "bframework",
         "keeps operators with heavy output together, spreads the others; off-line and online",
         "Mortazavi-Dehkordi and Zamanifar, Bframework, Intell. Data Anal. 23 (2019), reconstructed",
         "bframework.place",
+        uses_traffic=_once_it_runs,
     ),
     Algorithm(
         "dsm",
         "deals executors to the slots of all nodes in turn, blind to load, traffic and capacity",
         f"{_MODEL_DRIVEN}, section 7.2",
         "model_driven.dsm",
+        uses_traffic=_never,
     ),
     Algorithm(
         "rsm",
         "one executor of each component in turn to the node that it fits best, as R-Storm",
         f"{_MODEL_DRIVEN}, section 7.3",
         "model_driven.rsm",
+        uses_traffic=_never,
     ),
     Algorithm(
         "sam",
         "a slot of its own for each bundle of one component's executors that fills a core",
         f"{_MODEL_DRIVEN}, section 7.4",
         "model_driven.sam",
+        uses_traffic=_never,
     ),
     Algorithm(
         "exact",
@@ -161,12 +190,14 @@ _ALGORITHMS = (
         "streams executors to the node with most neighbours and room; moves them off busy nodes",
         "Jiang et al., StroMAX",
         "stromax.place",
+        uses_traffic=_once_it_runs,
     ),
     Algorithm(
         "ols-offline",
         "fills workers along the streams, deals them to nodes; blind to load and traffic",
         "Aniello, Baldoni and Querzoni, adaptive online scheduling in Storm, DEBS 2013, offline",
         "ols_offline",
+        uses_traffic=_never,
     ),
     Algorithm(
         "ols",
