@@ -49,6 +49,10 @@ class Algorithm:
         Whether it refuses without traffic.
     uses_traffic : callable
         ``uses_traffic(options, running) -> bool``: whether measured rates can change its placement.
+    one_capacity : bool
+        Whether it takes all nodes for equal; ``capacity=smallest`` makes them so.
+    fills_cpu : bool
+        Whether it fills nodes' CPU to the brim unless ``cpu_share`` says less.
     module : str
         Module of `stormcut.placement` that holds its ``place`` and ``Options``; imported when it is
         used, so that no command waits for solvers that it does not need.
@@ -61,6 +65,8 @@ class Algorithm:
     exact: bool = False
     needs_traffic: bool = False
     uses_traffic: TrafficUse = _always
+    one_capacity: bool = False
+    fills_cpu: bool = False
 
     @property
     def options(self) -> type[Any]:
@@ -87,6 +93,7 @@ _ALGORITHMS = (
         "least traffic between nodes and racks within all limits; searched, with a certificate",
         "stormcut's own, from the ideas of the others",
         "cut.place",
+        fills_cpu=True,
     ),
     Algorithm(
         "even",
@@ -115,6 +122,7 @@ _ALGORITHMS = (
         f"Eskandari et al., P-Scheduler, ACSW 2016; {_THESIS}, chapter 7",
         "p_scheduler",
         needs_traffic=True,
+        one_capacity=True,
     ),
     Algorithm(
         "t3-scheduler",

@@ -104,6 +104,15 @@ def test_rates_matter_where_the_record_says_so(name):
     assert (one != other) is chosen.uses_traffic(options, False)
 
 
+def test_nodes_of_different_size_are_refused_where_the_record_says_so(name):
+    cluster = tuple(Node(f"n{i}", (1, 2), max_executors=most) for i, most in enumerate((2, 6)))
+    chosen, problem = algorithm(name), Problem(cluster, (chain([2, 2]),))
+    assert isinstance(outcome(problem, name), str) is chosen.one_capacity
+    if chosen.one_capacity:
+        assert isinstance(solve(problem, name, 1, {"capacity": "smallest"}).placement, Placement)
+    assert not chosen.fills_cpu or parse_options(chosen, {"cpu_share": "0.8"}).cpu_share == 0.8
+
+
 def unproven(found):
     """Return whether time ended a search: another run may then find something else."""
     return isinstance(found, Placement) and any("not proven" in note for note in found.notes)
