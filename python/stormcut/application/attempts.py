@@ -6,10 +6,8 @@ import math
 from collections.abc import Iterator, Mapping
 
 from stormcut.model.problem import Node, Problem
-from stormcut.placement import p_scheduler
-
-CUT = "cut"
-P_SCHEDULER = "p-scheduler"
+from stormcut.placement.registry import algorithm
+from stormcut.placement.thesis import ThesisOptions
 
 #: So many nodes are searched whatever their room, and so many times as many as need be.
 MANY_NODES = 64
@@ -17,25 +15,26 @@ SPACIOUS = 3
 
 
 def attempts(
-    problem: Problem, algorithm: str, options: Mapping[str, str]
+    problem: Problem, name: str, options: Mapping[str, str]
 ) -> Iterator[tuple[tuple[Node, ...], dict[str, str]]]:
     """Yield sets of nodes and options of an algorithm to try in turn, given ones unchanged.
 
-    `cut` may fill nodes' CPU only in part, to the thesis's share, unless there is no other way.
-    P-Scheduler knows one capacity, and what other topologies leave of the nodes is never equal: it
+    One that fills nodes' CPU may do so only in part, to the thesis's share, unless there is no
+    other way. What other topologies leave of the nodes is never equal: one that knows one capacity
     takes the smallest node's.
     """
     given, usable = dict(options), tuple(node for node in problem.nodes if node.ports)
-    if algorithm == P_SCHEDULER:
+    chosen = algorithm(name)
+    if chosen.one_capacity:
         for nodes in node_sets(problem, given):
             yield nodes, {"capacity": "smallest"} | given
         return
     if not usable:
         return
     sets = tuple(dict.fromkeys((roomiest(problem, usable), usable)))
-    if algorithm == CUT and "cpu_share" not in given:
+    if chosen.fills_cpu and "cpu_share" not in given:
         for nodes in sets:
-            yield nodes, given | {"cpu_share": str(p_scheduler.Options.cpu_share)}
+            yield nodes, given | {"cpu_share": str(ThesisOptions.cpu_share)}
     for nodes in sets:
         yield nodes, given
 
@@ -71,13 +70,13 @@ def _least_room(node: Node) -> tuple[float, float, int]:
 
 
 def node_sets(problem: Problem, options: Mapping[str, str]) -> Iterator[tuple[Node, ...]]:
-    """Yield sets of nodes for P-Scheduler to try; a node without a free slot is in none.
+    """Yield sets of nodes to try where one capacity counts; a node without a free slot is in none.
 
-    It takes the smallest node's capacity for all: one nearly full node would make the whole
-    cluster small. So the roomiest nodes come first and ever smaller ones join; sets that would
-    have to be used above its share of CPU come last.
+    The smallest node's capacity counts for all: one nearly full node would make the whole cluster
+    small. So the roomiest nodes come first and ever smaller ones join; sets that would have to be
+    used above the share of CPU come last.
     """
-    share = float(options.get("cpu_share", p_scheduler.Options.cpu_share))
+    share = float(options.get("cpu_share", ThesisOptions.cpu_share))
     load = (float(problem.executor_cpu.sum()), float(problem.executor_count))
     usable = [node for node in problem.nodes if node.ports]
     tight = []

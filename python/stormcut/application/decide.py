@@ -35,7 +35,7 @@ from stormcut.model.plan import Declined, Plan, TopologyPlan
 from stormcut.model.profile import Profile
 from stormcut.objective.metrics import Metrics, measure
 from stormcut.objective.verify import violations
-from stormcut.placement.registry import ALGORITHMS, has_option
+from stormcut.placement.registry import ALGORITHMS, has_option, parse_options
 
 KEPT = "kept"
 #: Why a topology stays that has done as the plan says.
@@ -205,7 +205,7 @@ class _Round:
         self._planned = {p.topology: p for p in last_plan.topologies} if last_plan else {}
         self._outcomes: dict[str, _Outcome] = {}
         self._algorithm = ALGORITHMS[settings.algorithm]
-        maximises = settings.options.get(OBJECTIVE) == HEADROOM
+        maximises = self._algorithm.balances or settings.options.get(OBJECTIVE) == HEADROOM
         self._enough = math.inf if maximises else ENOUGH
         self._effort = effort_for(
             [len(t.executors) for t in self._topologies if t.unassigned],
@@ -313,8 +313,7 @@ class _Round:
             workers, notes = self._solved(self._situation(load, present))
         except Infeasible as error:
             return _Outcome(None, evidence, f"not placed: {error}{self._unused(topology)}")
-        basis = "measured traffic" if load.measured else "declared structure"
-        note = f"placed by {basis}{notes}{self._unused(topology)}"
+        note = f"placed by {self._basis(load, present)}{notes}{self._unused(topology)}"
         return _Outcome(workers, evidence, note, self._settings.algorithm)
 
     def _improved(
@@ -342,11 +341,21 @@ class _Round:
         found = verdict(
             before, worth(at, at.placement(workers)), self._settings.min_gain, self._enough
         )
-        if not broken and not found.moves and not self._algorithm.own_rule:
+        if not broken and not found.moves:
             return keep(found.why)
         self._memory.settle(load, workers, self._state, FOUND)
-        why = f", as {broken[0].message}" if broken else found.why or " by measured traffic"
+        basis = f" by {self._basis(load, present)}"
+        why = f", as {broken[0].message}" if broken else found.why or basis
         return _Outcome(workers, "measured", f"moved{why}{notes}{unused}", self._settings.algorithm)
+
+    def _basis(self, load: Workload, present: tuple[Worker, ...]) -> str:
+        """Return what the algorithm went by."""
+        if not load.measured:
+            return "declared structure"
+        chosen = self._algorithm
+        options = parse_options(chosen, self._options(load.topology.id))
+        uses_traffic = chosen.uses_traffic(options, bool(present))
+        return "measured traffic" if uses_traffic else f"{chosen.name}, blind to traffic"
 
     def _as_planned(self, topology: RunningTopology, present: tuple[Worker, ...]) -> _Outcome:
         note = self._unused(topology)

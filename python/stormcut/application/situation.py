@@ -6,6 +6,7 @@ Everything Storm-shaped (task ids, supervisors' meta, defaults) ends here; algor
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -261,7 +262,7 @@ class Usage:
     def __init__(self, state: ClusterState) -> None:
         self._supervisors = [
             (each, rack(each), max_executors(each), link(each))
-            for each in sorted(state.supervisors, key=lambda s: s.id)
+            for each in sorted(state.supervisors, key=_proximity)
         ]
         self._shares: dict[str, dict[str, _Share]] = defaultdict(dict)
         self._nodes_of: dict[str, set[str]] = {}
@@ -298,7 +299,7 @@ class Usage:
         }
 
     def left(self, but: str = "", only: Container[str] | None = None) -> tuple[Node, ...]:
-        """Return the nodes (``only`` those, by default all), by id.
+        """Return the nodes (``only`` those, by default all), by host.
 
         Without what others than the topology ``but`` use of them.
         """
@@ -338,6 +339,15 @@ def _mbit(load: Workload, workers: tuple[Worker, ...]) -> dict[str, tuple[float,
     }
     names = [node.id for node in nodes]
     return dict(zip(names, zip(used[LINK_OUT], used[LINK_IN], strict=True), strict=True))
+
+
+def _proximity(supervisor: Supervisor) -> tuple[list[str | int], str]:
+    """Return what puts supervisors of one host side by side, and node10 after node9.
+
+    Their ids are random: to follow them would say that any two are near.
+    """
+    parts = re.split(r"([0-9]+)", supervisor.host)
+    return [int(part) if at % 2 else part for at, part in enumerate(parts)], supervisor.id
 
 
 def _rest(capacity: float | None, used: float) -> float | None:

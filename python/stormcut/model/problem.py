@@ -155,6 +155,8 @@ class Problem:
 
     Parameters
     ----------
+    nodes : tuple of Node
+        Those that follow each other are near, for algorithms that know nothing better.
     current : Placement, optional
         Ordinals at or above ``slot_count`` stand for ``lost_slots``: slots that executors still
         name although no node offers them any more.

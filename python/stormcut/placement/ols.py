@@ -11,6 +11,9 @@ Phase 2: pairs of workers in descending order of traffic, the same with nodes.
 - gamma, if given, sets the largest CPU load of a worker: so many times the mean.
 - delta in [0, 1] sets the most workers of a topology on one node, for W workers and n nodes, from
   ceil(W / n) (0) to W - n + 1 (1).
+- improvement in [0, 1], if given, is the least share of the traffic between nodes that must go for
+  a placement to replace the current one (``traffic.improvement`` there, in percent), unless that is
+  incomplete or breaks a limit (the paper: overloads a node).
 
 Names of the parameters are those of the authors' released code; its faults are not followed. What
 the paper leaves open, or the problem asks for beyond it, is decided thus:
@@ -29,8 +32,8 @@ the paper leaves open, or the problem asks for beyond it, is decided thus:
   loaded node, heaviest first.
 - A node's CPU, memory, executors and slots are limits, which the paper has for CPU and slots only.
   Where delta leaves no node for a worker, it is not kept to.
-- When to reschedule (the paper's least improvement and time between two) is for who calls; the
-  current placement only decides which slots are used, so that the fewest workers restart.
+- When to ask again (the paper's least time between two) is for who calls. Without improvement
+  the current placement only decides which slots are used, so that the fewest workers restart.
 
 O(pairs x executors' pairs + workers^2 x nodes) time, O(pairs) memory, streams written out.
 
@@ -54,7 +57,8 @@ from scipy.sparse import coo_array, csr_array, triu
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
-from stormcut.objective.verify import exceeds
+from stormcut.objective.cut import inter_node_tuples_per_second
+from stormcut.objective.verify import exceeds, violations
 from stormcut.placement.capacity import CPU, EXECUTORS, Hosts, hosts, scarcest
 from stormcut.placement.capacity import loads as executor_loads
 from stormcut.placement.ols_offline import most_executors, node_count, worker_counts
@@ -82,11 +86,15 @@ class Options:
     delta: float = field(
         default=0.0, metadata={"help": "from nodes with equally many workers (0) to any number (1)"}
     )
+    improvement: float | None = field(
+        default=None,
+        metadata={"help": "share of traffic that must go, or the current one stays; none: any"},
+    )
 
     def __post_init__(self) -> None:
-        for name in ("alpha", "beta", "delta"):
+        for name in ("alpha", "beta", "delta", "improvement"):
             value = getattr(self, name)
-            if not 0 <= value <= 1:
+            if value is not None and not 0 <= value <= 1:
                 raise InvalidInput(f"must be from 0 to 1, not {value:g}", f"option {name}")
         if self.gamma is not None and not self.gamma >= 1:
             raise InvalidInput(f"must be at least 1, not {self.gamma:g}", "option gamma")
@@ -110,11 +118,21 @@ def place(problem: Problem, rng: np.random.Generator, options: Options) -> Place
         workers = _phase_one(problem, graph, counts, options)
         nodes = _phase_two(problem, graph, workers, able, options)
         if nodes is not None:
-            return Placement(seat(problem, able.ordinals[nodes[workers]], workers))
+            found = Placement(seat(problem, able.ordinals[nodes[workers]], workers))
+            return _at_least(problem, found, options.improvement)
     raise Infeasible(
         "ols found none: its workers do not fit the nodes",
         scarcest(executor_loads(problem), able.limits),
     )
+
+
+def _at_least(problem: Problem, found: Placement, improvement: float | None) -> Placement:
+    """Return a placement if it improves on the current one by that share, else the current one."""
+    current = Placement(problem.current_slots())
+    if improvement is None or violations(problem, current):
+        return found
+    now, then = (inter_node_tuples_per_second(problem, each) for each in (current, found))
+    return found if now - then >= improvement * now else current
 
 
 class Bins:

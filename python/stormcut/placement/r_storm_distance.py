@@ -13,8 +13,10 @@ executor of a topology goes to the rack with most CPU and memory left.
 Storm v1.0.x is followed where the paper leaves something open (formula, reference node), the paper
 where the code strays from it. Our decisions:
 
-- The paper calls CPU a soft constraint, Storm's code a hard one. Here a node's CPU is a limit, so
-  that it is hard, as are memory and the number of executors.
+- The paper calls CPU a soft constraint, which a user may make a hard one; Storm's code has it
+  hard, and so has the default here. ``cpu=soft``: nodes may be chosen beyond their CPU. As that is
+  a limit for the judge, what exceeds it then moves at the least cost in traffic (see `fit`), and
+  the placement says so. Memory and the number of executors are always hard.
 - Where nodes limit executors but not CPU, executors take the place of CPU in the distance. A
   resource without a limit adds the same to every node, the formula's limit of 1.
 - Breadth-first goes along streams both ways, each component once (Storm's code lists one that is
@@ -40,7 +42,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -51,6 +54,7 @@ from stormcut.model.problem import Problem, Topology
 from stormcut.objective.verify import exceeds
 from stormcut.placement.capacity import CPU, EXECUTORS, MEMORY, node_limits, node_racks
 from stormcut.placement.capacity import loads as executor_loads
+from stormcut.placement.fit import fit
 from stormcut.placement.seating import seat
 
 Floats = npt.NDArray[np.float64]
@@ -59,7 +63,7 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Options:
-    """Weights of the distance's terms, and the size of workers."""
+    """The paper's weights and constraints, and the size of workers."""
 
     cpu_weight: float = field(default=1.0, metadata={"help": "weight of CPU in the distance"})
     memory_weight: float = field(default=1.0, metadata={"help": "weight of memory"})
@@ -67,12 +71,15 @@ class Options:
     worker_memory_mb: float = field(
         default=768.0, metadata={"help": "memory up to which a worker is filled while slots last"}
     )
+    cpu: Literal["hard", "soft"] = field(
+        default="hard", metadata={"help": "whether a node is only chosen if its CPU suffices"}
+    )
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            value = getattr(self, each.name)
+        for name in ("cpu_weight", "memory_weight", "network_weight", "worker_memory_mb"):
+            value = getattr(self, name)
             if not value >= 0:
-                raise InvalidInput(f"must be at least 0, not {value:g}", f"option {each.name}")
+                raise InvalidInput(f"must be at least 0, not {value:g}", f"option {name}")
 
 
 def place(problem: Problem, rng: np.random.Generator, options: Options) -> Placement:
@@ -89,7 +96,23 @@ def place(problem: Problem, rng: np.random.Generator, options: Options) -> Place
         offset = int(problem.topology_offsets[ordinal])
         for executor in task_order(topology):
             cluster.add(offset + executor)
-    return Placement(seat(problem, cluster.nodes, cluster.workers))
+    if options.cpu == "hard":
+        return Placement(seat(problem, cluster.nodes, cluster.workers))
+    return _within_cpu(problem, cluster.nodes, cluster.workers)
+
+
+def _within_cpu(problem: Problem, wanted: Ints, workers: Ints) -> Placement:
+    """Return a placement within all limits; executors that move join workers on their new node."""
+    nodes = fit(problem, wanted)
+    if nodes is None:
+        raise Infeasible(
+            "r-storm-distance found none: what it places cannot be brought within the nodes' CPU",
+            "cpu",
+        )
+    moved = nodes != wanted
+    count = int(moved.sum())
+    notes = (f"{count} executors moved to keep within the nodes' limits",) if count else ()
+    return Placement(seat(problem, nodes, np.where(moved, -1, workers)), notes)
 
 
 def task_order(topology: Topology) -> Iterator[int]:
@@ -141,6 +164,7 @@ class _Cluster:
         self.left = self.limits.copy()
         by_cpu = np.isfinite(self.limits[:, CPU]).any()
         self.columns = [CPU if by_cpu else EXECUTORS, MEMORY]
+        self.hard = [EXECUTORS, MEMORY] if options.cpu == "soft" else [CPU, EXECUTORS, MEMORY]
         self.free = np.array([len(n.ports) for n in problem.nodes], dtype=np.int64)
         self.rack = node_racks(problem)
         self.nodes = np.full(problem.executor_count, -1, dtype=np.int64)
@@ -160,7 +184,7 @@ class _Cluster:
         load = self.loads[executor]
         opened = np.zeros(len(self.free), dtype=bool)
         opened[list(self.own)] = True
-        fits = ~exceeds(load, self._room()).any(axis=1)
+        fits = ~exceeds(load, self._room())[:, self.hard].any(axis=1)
         able = fits & (opened | (self.free > 0))
         if not able.any():
             raise self._refusal(executor, opened)
@@ -198,7 +222,7 @@ class _Cluster:
         weights = (self.options.cpu_weight, self.options.memory_weight)
         result = np.zeros(len(self.left))
         for column, weight in zip(self.columns, weights, strict=True):
-            left = self.left[:, column]
+            left = np.maximum(self.left[:, column], 0.0)
             limited = np.isfinite(left)
             term = np.full(len(left), -1.0)
             term[limited] = (load[column] - left[limited]) / (left[limited] + 1)

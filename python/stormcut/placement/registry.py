@@ -14,6 +14,23 @@ from stormcut.model.errors import InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 
+#: Whether an algorithm with these options, for a topology that runs or does not, uses measured
+#: traffic.
+TrafficUse = Callable[[Any, bool], bool]
+
+
+def _always(options: Any, running: bool) -> bool:
+    return True
+
+
+def _never(options: Any, running: bool) -> bool:
+    return False
+
+
+def _once_it_runs(options: Any, running: bool) -> bool:
+    """Bootstrap and the off-line scheduler look at the topology's structure only."""
+    return running and options.mode not in ("bootstrap", "offline")
+
 
 @dataclass(frozen=True)
 class Algorithm:
@@ -30,8 +47,14 @@ class Algorithm:
         Whether it proves its placement to be optimal.
     needs_traffic : bool
         Whether it refuses without traffic.
-    own_rule : bool
-        Whether it decides itself, of what runs, what is worth a move: its answer is taken as it is.
+    balances : bool
+        Whether it evens out loads: head-room beyond what is enough is what it is after.
+    uses_traffic : callable
+        ``uses_traffic(options, running) -> bool``: whether measured rates can change its placement.
+    one_capacity : bool
+        Whether it takes all nodes for equal; ``capacity=smallest`` makes them so.
+    fills_cpu : bool
+        Whether it fills nodes' CPU to the brim unless ``cpu_share`` says less.
     module : str
         Module of `stormcut.placement` that holds its ``place`` and ``Options``; imported when it is
         used, so that no command waits for solvers that it does not need.
@@ -43,7 +66,10 @@ class Algorithm:
     module: str
     exact: bool = False
     needs_traffic: bool = False
-    own_rule: bool = False
+    balances: bool = False
+    uses_traffic: TrafficUse = _always
+    one_capacity: bool = False
+    fills_cpu: bool = False
 
     @property
     def options(self) -> type[Any]:
@@ -70,24 +96,28 @@ _ALGORITHMS = (
         "least traffic between nodes and racks within all limits; searched, with a certificate",
         "stormcut's own, from the ideas of the others",
         "cut.place",
+        fills_cpu=True,
     ),
     Algorithm(
         "even",
         "deals executors to slots in turn, blind to load, traffic and capacity",
         "Apache Storm 1.2.4, EvenScheduler",
         "storm.even",
+        uses_traffic=_never,
     ),
     Algorithm(
         "default",
         "even, after freeing the workers whose number of executors is uneven",
         "Apache Storm 1.2.4, DefaultScheduler",
         "storm.default",
+        uses_traffic=_never,
     ),
     Algorithm(
         "r-storm",
         "connected executors side by side on the nodes with most CPU and memory left",
         "Apache Storm 1.2.4, ResourceAwareScheduler with DefaultResourceAwareStrategy",
         "storm.r_storm",
+        uses_traffic=_never,
     ),
     Algorithm(
         "p-scheduler",
@@ -95,6 +125,7 @@ _ALGORITHMS = (
         f"Eskandari et al., P-Scheduler, ACSW 2016; {_THESIS}, chapter 7",
         "p_scheduler",
         needs_traffic=True,
+        one_capacity=True,
     ),
     Algorithm(
         "t3-scheduler",
@@ -121,37 +152,43 @@ _ALGORITHMS = (
         "executors breadth-first from the spouts to the node closest in resources and network",
         "Peng et al., R-Storm, Middleware 2015; Apache Storm 1.0.x",
         "r_storm_distance",
+        uses_traffic=_never,
     ),
     Algorithm(
         "pipeline-linear",
         "transposes tasks over nodes, each sends to one at a time; blind to load and traffic",
         "Tantalaki et al., pipeline-based linear scheduling, IEEE Access 2020",
         "pipeline_linear.place",
+        uses_traffic=_never,
     ),
     Algorithm(
         "bframework",
         "keeps operators with heavy output together, spreads the others; off-line and online",
         "Mortazavi-Dehkordi and Zamanifar, Bframework, Intell. Data Anal. 23 (2019), reconstructed",
         "bframework.place",
-        own_rule=True,
+        balances=True,
+        uses_traffic=_once_it_runs,
     ),
     Algorithm(
         "dsm",
         "deals executors to the slots of all nodes in turn, blind to load, traffic and capacity",
         f"{_MODEL_DRIVEN}, section 7.2",
         "model_driven.dsm",
+        uses_traffic=_never,
     ),
     Algorithm(
         "rsm",
         "one executor of each component in turn to the node that it fits best, as R-Storm",
         f"{_MODEL_DRIVEN}, section 7.3",
         "model_driven.rsm",
+        uses_traffic=_never,
     ),
     Algorithm(
         "sam",
         "a slot of its own for each bundle of one component's executors that fills a core",
         f"{_MODEL_DRIVEN}, section 7.4",
         "model_driven.sam",
+        uses_traffic=_never,
     ),
     Algorithm(
         "exact",
@@ -165,13 +202,15 @@ _ALGORITHMS = (
         "streams executors to the node with most neighbours and room; moves them off busy nodes",
         "Jiang et al., StroMAX",
         "stromax.place",
-        own_rule=True,
+        balances=True,
+        uses_traffic=_once_it_runs,
     ),
     Algorithm(
         "ols-offline",
         "fills workers along the streams, deals them to nodes; blind to load and traffic",
         "Aniello, Baldoni and Querzoni, adaptive online scheduling in Storm, DEBS 2013, offline",
         "ols_offline",
+        uses_traffic=_never,
     ),
     Algorithm(
         "ols",
@@ -185,6 +224,7 @@ _ALGORITHMS = (
         "searches for the plan whose busiest node has least CPU and network load",
         "Wang et al., CAPSys: contention-aware task placement, EuroSys 2025",
         "caps.place",
+        balances=True,
     ),
 )
 

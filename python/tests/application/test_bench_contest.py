@@ -1,6 +1,9 @@
 """Every scheduler of a bench gets the same problem, and what it says is what Nimbus is told."""
 
+from dataclasses import replace
+
 import pytest
+from brain_clusters import profile_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -59,6 +62,19 @@ def test_each_scheduler_places_all_executors_within_capacity(scheduler, sizes):
         return  # Storm's own knows no capacity
     for host, limit in zip(at, capacities(sizes, 18, 1.34), strict=True):
         assert sum(each == host.address for each in seat.hosts.values()) <= limit
+
+
+def test_stromax_alone_is_its_bootstrap():
+    running, at = topology(), [replace(host, cpu_percent=100.0) for host in hosts(1, 1, 1, 1)]
+    profile = profile_of(running, rate=lambda source, target: float(source * target % 7))
+    # Equal costs would lead Rebalance to the same placement.
+    loads = tuple(replace(e, cpu_percent=float(e.start_task)) for e in profile.executors)
+    profile = replace(profile, executors=loads)
+    alone, bootstrap, rebalance = (
+        place(running, profile, at, 1.34, Contender("stromax", options), 1).hosts
+        for options in ({}, {"mode": "bootstrap"}, {"mode": "rebalance"})
+    )
+    assert alone == bootstrap != rebalance
 
 
 def state(*topologies):

@@ -63,6 +63,30 @@ def test_a_new_topology_is_placed_by_its_structure():
     assert decision.part.reason.startswith("placed by declared structure")
 
 
+@pytest.mark.parametrize(
+    ("algorithm", "basis"),
+    [
+        ("ols", "measured traffic"),
+        ("even", "even, blind to traffic"),
+        ("stromax", "stromax, blind to traffic"),
+    ],
+)
+def test_measured_traffic_is_named_only_where_the_algorithm_uses_it(algorithm, basis):
+    new = topology("t")
+    state = ClusterState(supervisors(3), (new,))
+    (decision,) = decide(state, {"t": profile_of(new)}, None, Settings(algorithm)).decided
+    assert decision.part.reason.startswith(f"placed by {basis}: ")
+
+
+def test_a_move_by_a_blind_algorithm_says_so():
+    running = dealt(topology("t", (2, 2), acker=False), slots(3))
+    state = ClusterState(supervisors(3), (running,))
+    (decision,) = decide(
+        state, {"t": profile_of(running)}, None, Settings("r-storm-distance")
+    ).decided
+    assert decision.part.reason.startswith("moved by r-storm-distance, blind to traffic: ")
+
+
 def test_a_running_topology_without_measurements_is_left_alone():
     state = ClusterState(supervisors(3), (dealt(topology("t"), slots(3)),))
     decisions = decide(state, {}, None, DEFAULT)

@@ -39,7 +39,7 @@ def busy(name="t", executors=8, cpu=55.0):
     return running, profile_of(running, cpu, lambda s, t: 0.01, memory=1.0)
 
 
-def test_stromax_decides_itself_what_is_worth_a_move():
+def test_stromax_may_move_what_only_balances():
     running, profile = busy()
     tasks = [e.start_task for e in running.executors]
     uneven = (

@@ -26,6 +26,10 @@ from stormcut.objective.metrics import measure
 FAST = Settings(options={"effort": "0"})
 
 
+#: Other ids of supervisors: those of one host in the same order, hosts in another.
+RENAMED = str.maketrans("abcef", "zxaij")
+
+
 def with_sizes(profile):
     """The profile as the hook gives it: with most tuples' sizes."""
     sized = (replace(p, bytes_per_tuple=10.0 + p.source_task % 3 * 40) for p in profile.traffic)
@@ -72,6 +76,29 @@ def test_what_runs_is_worth_what_the_brain_says(cluster):
         if decision.before is not None:
             alone = running_problem(state, profiles, decision.part.topology)
             assert measure(alone, alone.current) == decision.before
+
+
+def test_nodes_that_follow_each_other_are_near_whatever_the_supervisors_ids():
+    hosts = ("node2", "node9", "node9", "node10", "node10-b")
+    ids = ("c", "e", "f", "a", "b")  # any: Storm draws them at random
+    listed = tuple(
+        replace(each, id=name, host=host)
+        for each, name, host in zip(supervisors(5), ids, hosts, strict=True)
+    )
+    state = ClusterState(listed[::-1], (topology("t", (3, 4, 3, 4), acker=False),))
+    assert tuple(node.id for node in running_problem(state, {}).nodes) == ids
+    # Pipeline-linear's steps go from one node to those near it.
+    hosts_of = dict(zip(ids, hosts, strict=True))
+    renamed = replace(
+        state, supervisors=tuple(replace(s, id=s.id.translate(RENAMED)) for s in listed)
+    )
+    hosts_then = {s.id: s.host for s in renamed.supervisors}
+    one, other = (
+        decide(each, {}, None, Settings("pipeline-linear")).decided[0].part.workers
+        for each in (state, renamed)
+    )
+    on = sorted((w.executors, hosts_of[w.slot.node]) for w in one)
+    assert on == sorted((w.executors, hosts_then[w.slot.node]) for w in other)
 
 
 def test_one_topology_has_what_the_others_leave():

@@ -13,7 +13,7 @@ from problem_strategies import problems
 from stormcut.application.place import solve
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.placement import Placement
-from stormcut.model.problem import Node, Problem
+from stormcut.model.problem import MeasuredPair, Node, Problem, Topology
 from stormcut.objective.metrics import measure
 from stormcut.objective.verify import violations
 from stormcut.placement.registry import ALGORITHMS, algorithm, parse_options
@@ -88,6 +88,29 @@ def test_feasible_cases(name, case):
 def test_hopeless_cases(name, case):
     problem, constraint = HOPELESS[case]
     assert outcome(problem, name) == constraint
+
+
+def test_rates_matter_where_the_record_says_so(name):
+    parts = chain([4, 4]).components
+
+    def partners(shift):
+        rates = {(i, j): 100.0 if j == (i + shift) % 4 else 1.0 for i in range(4) for j in range(4)}
+        pairs = (MeasuredPair(("c0", i), ("c1", j), rate) for (i, j), rate in rates.items())
+        return Problem(nodes(3, max_executors=4), (Topology("t", parts, (), tuple(pairs)),))
+
+    one, other = (outcome(partners(shift), name) for shift in (0, 1))
+    chosen = algorithm(name)
+    options = parse_options(chosen, OPTIONS.get(name, {}))
+    assert (one != other) is chosen.uses_traffic(options, False)
+
+
+def test_nodes_of_different_size_are_refused_where_the_record_says_so(name):
+    cluster = tuple(Node(f"n{i}", (1, 2), max_executors=most) for i, most in enumerate((2, 6)))
+    chosen, problem = algorithm(name), Problem(cluster, (chain([2, 2]),))
+    assert isinstance(outcome(problem, name), str) is chosen.one_capacity
+    if chosen.one_capacity:
+        assert isinstance(solve(problem, name, 1, {"capacity": "smallest"}).placement, Placement)
+    assert not chosen.fills_cpu or parse_options(chosen, {"cpu_share": "0.8"}).cpu_share == 0.8
 
 
 def unproven(found):

@@ -49,6 +49,14 @@ def test_optima_of_the_thesis(tasks, case):
     assert solution.certificate.gap == pytest.approx(0.0)
 
 
+@pytest.mark.parametrize(("layout", "optimum"), [("diamond", 137), ("star", 83)])
+def test_optima_of_the_cluster_that_the_thesis_enlarged_by_hand(layout, optimum):
+    # Section 7.5: nine nodes for 4 and one for 5; for star it prints 84, the optimum without it.
+    solution = solve(microbenchmark(layout, 28, (4,) * 9 + (5,)), "exact")
+    assert solution.metrics.inter_node_tuples_per_second == optimum
+    assert solution.certificate.lower_bound == pytest.approx(optimum)
+
+
 @pytest.mark.parametrize("limit", [0.01, 0.2])
 def test_when_time_is_short_there_are_a_placement_a_bound_and_the_gap(limit):
     problem = microbenchmark("linear", 26, HETEROGENEOUS)

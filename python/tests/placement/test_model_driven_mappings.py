@@ -25,7 +25,7 @@ from stormcut.placement.model_driven.allocation import (
     mba,
 )
 from stormcut.placement.model_driven.azure_tasks import AZURE_TASKS, SINK, SOURCE
-from stormcut.placement.model_driven.prediction import predicted_rate
+from stormcut.placement.model_driven.prediction import input_shares, predicted_rate
 
 #: The sample of figure 4: threads of blue, orange, yellow and green.
 SAMPLE = {"B": 5, "O": 4, "Y": 3, "G": 5}
@@ -160,6 +160,34 @@ def test_rates_on_twenty_slots(name, allocate, mapping, plan, predicted):
     if predicted is not None:
         prediction = predicted_rate(AZURE_TASKS, MICRO[name], threads)
         assert round(prediction, 1) == predicted
+
+
+def test_rates_between_profiled_thread_counts():
+    # Linear's Blob under MBA and RSM, section 8.5: 15 slots of up to 30 threads, 3 of under 10.
+    blob = Dag(("blob",), ())
+    threads = np.array([[30] * 15 + [7, 7, 6]])
+    assert threads.sum() == 470
+    assert predicted_rate(AZURE_TASKS, blob, threads) == pytest.approx(314.4, abs=0.05)
+
+
+def test_the_next_lower_profiled_count_explains_what_is_predicted_for_dsm():
+    rate, threads = planned(mba, LINEAR, dsm.map_allocation)
+    assert rate == 280
+    assert predicted_rate(AZURE_TASKS, LINEAR, threads) == 270.0
+    assert predicted_rate(AZURE_TASKS, LINEAR, threads, next_lower=True) == 200.0
+    table = AZURE_TASKS["table"]
+    lower = [table.peak_rate(q, next_lower=True) for q in (0, 1, 2, 9, 10, 59, 60, 100)]
+    assert lower == [0.0, 3.0, 5.0, 5.0, 10.0, 30.0, 40.0, 40.0]
+
+
+def test_shuffle_grouping_gives_slots_input_by_their_threads():
+    # Diamond at 100 tuples/s, section 8.4.1, prints 37, 37 and 26 for 60, 60 and 40 Table threads.
+    threads = np.array([60, 60, 40])
+    peaks = np.array([AZURE_TASKS["table"].peak_rate(q) for q in threads.tolist()])
+    received = 100 * input_shares(peaks, threads, shuffle=True)
+    assert received.tolist() == [37.5, 37.5, 25.0]
+    assert received == pytest.approx([37, 37, 26], abs=1.0)
+    assert (100 * input_shares(peaks, threads, shuffle=False)).tolist() == [40.0, 40.0, 20.0]
 
 
 def test_shuffle_grouping_keeps_a_task_to_its_slowest_threads():

@@ -1,6 +1,6 @@
 """The worked examples of the paper, and what follows from its algorithms."""
 
-from math import gcd, lcm
+from math import gcd
 
 import numpy as np
 import pytest
@@ -119,17 +119,26 @@ def test_steps_are_a_latin_square_that_repeats(shape):
 
 
 def test_tasks_that_differ_by_the_period_share_a_node():
-    assert lcm(6, 9) == 18  # Proposition 1.1
-    shape = Shape(6, 9)
-    cells = np.arange(54).reshape(6, 9)[:, 0]
-    assert cells[np.arange(6) % shape.classes == 0].tolist() == [0, 18, 36]
-    assert cells[np.arange(6) % shape.classes == 1].tolist() == [9, 27, 45]
+    # Proposition 1.1: the period is LCM(6, 9) = 18.
+    dealt = regrouped(np.arange(54).reshape(6, 9), Shape(6, 9))
+    assert dealt[:, 0].tolist() == [0, 18, 36, 9, 27, 45]
 
 
-@pytest.mark.parametrize(("tasks", "nodes", "moves"), [(6, 9, 8), (4, 8, 3)])
-def test_moves_that_the_paper_counts(tasks, nodes, moves):
-    shape = Shape(tasks, nodes)
-    assert shape.classes + shape.columns - 1 + (shape.columns - 1) * shape.classes == moves
+def moved(shape):
+    """Return how many rows Eq. 6 moves, and how many blocks Eq. 10."""
+    row = np.repeat(np.arange(shape.tasks)[:, None], shape.nodes, axis=1)
+    rows_moved = int((regrouped(row, shape)[:, 0] != row[:, 0]).sum())
+    corners = np.s_[:: shape.block, :: shape.block]
+    block = row // shape.block
+    return rows_moved, int((blocks_spread(block, shape)[corners] != block[corners]).sum())
+
+
+@pytest.mark.parametrize(
+    ("shape", "rows_moved", "blocks_moved"), [((6, 9), 4, 2), ((10, 8), 8, 16), ((4, 8), 0, 0)]
+)
+def test_more_moves_than_the_paper_counts(shape, rows_moved, blocks_moved):
+    # Section III.C has at most t' rows and N' - 1 blocks: 2 and 2, 5 and 3, 1 and 1.
+    assert moved(Shape(*shape)) == (rows_moved, blocks_moved)
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,30 @@ def test_the_next_executor_stays_near_the_one_before():
     assert where(problem) == ["a", "a", "c", "c", "b"]
 
 
+def test_what_exceeds_soft_cpu_moves_at_the_least_cost_and_it_is_said():
+    # Order s, m, k, 40 of 100 % each. Hard: no room for k beside m. Soft, where distance weighs
+    # much: all on one node; then the executor with least traffic leaves.
+    parts = (part("s", 1, cpu=40.0, kind="spout"), part("m", 1, cpu=40.0), part("k", 1, cpu=40.0))
+    topology = Topology("t", parts, (Stream("s", "m", 1.0), Stream("m", "k", 100.0)))
+    problem = Problem(nodes(2, cpu_percent=100.0, memory_mb=1000.0), (topology,))
+    far = {"network_weight": "9"}
+    hard, soft = (solve(problem, NAME, options={**far, "cpu": cpu}) for cpu in ("hard", "soft"))
+    assert hard.placement == solve(problem, NAME, options=far).placement
+    assert hard.metrics.inter_node_tuples_per_second == 100.0
+    assert soft.metrics.inter_node_tuples_per_second == 1.0
+    assert soft.placement.notes == ("1 executors moved to keep within the nodes' limits",)
+    enough = Problem(nodes(2, cpu_percent=120.0, memory_mb=1000.0), (topology,))
+    assert solve(enough, NAME, options={**far, "cpu": "soft"}).placement.notes == ()
+
+
+def test_memory_is_hard_even_where_cpu_is_soft():
+    topology = Topology("t", (part("x", 3, memory=600.0),))
+    problem = Problem(nodes(2, memory_mb=1000.0, cpu_percent=100.0), (topology,))
+    with pytest.raises(Infeasible, match="fits no node") as caught:
+        solve(problem, NAME, options={"cpu": "soft"})
+    assert caught.value.constraint == "memory"
+
+
 def test_the_first_executor_goes_to_the_rack_with_most_left():
     cluster = (
         Node("a", (1,), "small", 400.0, 1000.0),

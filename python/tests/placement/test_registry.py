@@ -38,3 +38,20 @@ def test_bad_values_are_answered_with_what_is_allowed(key, value, allowed):
     with pytest.raises(InvalidInput, match=allowed) as caught:
         parse_options(algorithm("p-scheduler"), {key: value})
     assert key in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "blind", "sighted"),
+    [("stromax", "bootstrap", "rebalance"), ("bframework", "offline", "online")],
+)
+def test_modes_that_use_traffic_need_a_topology_that_runs(name, blind, sighted):
+    chosen = algorithm(name)
+    uses = {
+        mode: [chosen.uses_traffic(parse_options(chosen, {"mode": mode}), runs) for runs in (0, 1)]
+        for mode in (blind, "auto", sighted)
+    }
+    assert [list(map(bool, each)) for each in uses.values()] == [
+        [False, False],
+        [False, True],
+        [False, True],
+    ]

@@ -19,11 +19,11 @@ from stormcut.placement.t3_scheduler.splitting import split_group, split_pair
 HOMOGENEOUS = (4,) * 10
 HETEROGENEOUS = (6,) * 3 + (4,) * 3 + (2,) * 4
 
-#: Cuts on both clusters, section 3.6 of the reading of the thesis; linear: the proven optimum, as
-#: far as section 7.2 gives it.
+#: Cuts on both clusters, section 3.6 of the reading of the thesis; linear: the proven optimum
+#: (benchmarks/exact_thesis.py), as section 8.4 of the thesis says.
 CUTS = {
     ("linear", HOMOGENEOUS): (8, 16, 20, 24, 24, 28, 28),
-    ("linear", HETEROGENEOUS): (4, 8, 12),
+    ("linear", HETEROGENEOUS): (4, 8, 12, 16, 20, 20, 24),
     ("diamond", HOMOGENEOUS): (12, 64, 96, 128, 144, 160, 176),
     ("diamond", HETEROGENEOUS): (8, 64, 96),
     ("star", HOMOGENEOUS): (16, 48, 64, 80, 88, 96, 104),
@@ -105,14 +105,6 @@ def test_cuts_of_the_micro_benchmarks(layout, capacities):
         for seed in (1, 2):
             metrics = solve(microbenchmark(layout, tasks, capacities), "t3-scheduler", seed).metrics
             assert metrics.inter_node_tuples_per_second == cut, (layout, tasks)
-
-
-@pytest.mark.slow
-def test_linear_on_nodes_of_different_size_costs_the_same_as_with_an_optimiser():
-    for tasks in SIZES:
-        problem = microbenchmark("linear", tasks, HETEROGENEOUS)
-        cuts = [solve(problem, name, 2).metrics for name in ("t3-scheduler", "i-scheduler")]
-        assert len({each.inter_node_tuples_per_second for each in cuts}) == 1
 
 
 def test_the_unit_of_rates_and_the_order_of_components_do_not_matter():

@@ -55,7 +55,7 @@ class Fusion:
     Parameters
     ----------
     phi : int
-        Number of vertices to reach; 0: fuse everything.
+        Number of vertices to reach; 0: fuse everything, without an optimiser.
 
     Attributes
     ----------

@@ -1,15 +1,16 @@
 """I-Scheduler: fuses well connected executors until an optimiser can place what is left.
 
 METIS divides the executors into parts of the size of the largest nodes; parts are fused into single
-vertices (see `fusion`) until no more than ``phi`` are left, class of nodes after class. CP-SAT then
-places them (see `assignment_model`). With ``theta`` 0, or where so few cannot be reached, all parts
-are fused and mapped to nodes of their class. Level 2 is `workers`.
+vertices (see `fusion`) until no more than phi are left, class of nodes after class. CP-SAT then
+places them (see `assignment_model`). phi follows from ``theta``, the time that CP-SAT gets (see
+`threshold`). With ``theta`` 0, or where so few cannot be reached, all parts are fused and mapped to
+nodes of their class. Level 2 is `workers`.
 
 What the thesis prints wrongly or leaves open is decided thus (identifiers of the project's reading
 of it; P-4 and P-6 are as in P-Scheduler):
 
 - I-1, I-8: vertices left are counted, fused and unfused, not computed by Eqs. 9.2 and 9.3.
-- I-2, I-3: the fallback begins if all parts and those fused before are more than ``phi``; the loop
+- I-2, I-3: the fallback begins if all parts and those fused before are more than phi; the loop
   also ends when nothing is unfused.
 - I-4: for the optimiser, parts with most internal traffic are fused first, then larger ones, then
   those of the lower first executor; in the fallback the fullest first.
@@ -18,13 +19,13 @@ of it; P-4 and P-6 are as in P-Scheduler):
 - I-6: leftovers go where they have most traffic among the nodes where they fit; if some fit
   nowhere, the share of CPU rises in steps to 100 %, and at last `fit` makes room.
 - I-7: a class for single executors cannot shrink the graph; the fallback begins. If the classes are
-  used up and there are still more than ``phi`` vertices, all is done again with ``theta`` 0.
-- I-9: ``phi`` is 18: the thesis's own costs come out with 18 or 19 only. Up to there CP-SAT finds
-  the optimum of the thesis's problems within a second, though it does not always prove it.
+  used up and there are still more than phi vertices, all is done again with ``theta`` 0.
+- I-9: phi is calibrated for CP-SAT, so that it is not the thesis's, whose costs come out with 18 or
+  19 only; ``phi`` gives another than that of ``theta``.
 - I-10: if the rest fits on one node of a class, all of it is fused.
 - I-11: the optimiser may put a fused vertex on any node that can hold it, and others beside it.
 - I-12: when the fallback begins midway, what is fused stays.
-- I-13: numbers of parts come from loads, ``phi`` counts vertices.
+- I-13: numbers of parts come from loads, phi counts vertices.
 - I-14: a placement that is not proven to be the best of the reduced graph is compared with that of
   the fallback, and the better one is returned. ``theta`` is CP-SAT's deterministic time, about a
   second per second, so that the result does not depend on how busy the machine is.
@@ -58,6 +59,7 @@ from stormcut.placement.capacity import loads as executor_loads
 from stormcut.placement.fit import fit
 from stormcut.placement.i_scheduler.assignment_model import AssignmentProblem, assign
 from stormcut.placement.i_scheduler.fusion import Fusion, node_classes
+from stormcut.placement.i_scheduler.threshold import find_threshold
 from stormcut.placement.partition import traffic_graph
 from stormcut.placement.room import Room
 from stormcut.placement.thesis import (
@@ -82,8 +84,9 @@ class Options(ThesisOptions):
     theta: float = field(
         default=1.0, metadata={"help": "seconds for the optimiser, 0 for none (section 9.2.3)"}
     )
-    phi: int = field(
-        default=18, metadata={"help": "most vertices that the optimiser gets (section 9.2.3)"}
+    phi: int | None = field(
+        default=None,
+        metadata={"help": "most vertices that the optimiser gets; none: as theta determines"},
     )
     parts: Literal["repaired", "raw"] = field(
         default="repaired", metadata={"help": "METIS's parts: repaired, or as they come"}
@@ -93,7 +96,7 @@ class Options(ThesisOptions):
         super().__post_init__()
         if not 0 <= self.theta < np.inf:
             raise InvalidInput(f"must be at least 0, not {self.theta:g}", "option theta")
-        if self.phi < 1:
+        if self.phi is not None and self.phi < 1:
             raise InvalidInput(f"must be at least 1, not {self.phi}", "option phi")
 
 
@@ -158,12 +161,12 @@ class _Attempt:
 
     def run(self) -> Ints:
         """Return the position of each executor's node in ``hosts``, -1 for those left over."""
-        if self.options.theta <= 0:
-            return self._map(self._fuse(0))
-        fusion = self._fuse(self.options.phi)
+        theta, phi = self.options.theta, self.options.phi
+        phi = find_threshold(theta) if phi is None else phi
+        fusion = self._fuse(phi if theta > 0 else 0)
         if not fusion.optimising:
             return self._map(fusion)
-        if fusion.vertices > self.options.phi and len(fusion.unfused):
+        if fusion.vertices > phi and len(fusion.unfused):
             return self._map(self._fuse(0))
         solved = self._solve(fusion)
         if solved is not None and solved[1]:

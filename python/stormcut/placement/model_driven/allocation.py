@@ -8,8 +8,9 @@ one core and an equal share of its machine's memory.
 
 What the paper leaves open or prints wrong is decided thus:
 
-- A-1: q between two profiled thread counts is interpolated; above the last, the rate stays that of
-  the last and resources are those of several slots' worth. ``threads_for`` knows profiled q only.
+- A-1: q between two profiled thread counts is interpolated, or counts as the next lower one (the
+  paper does both); above the last, the rate stays that of the last and resources are those of
+  several slots' worth. ``threads_for`` knows profiled q only.
 - A-2: numbers of slots are rounded up for CPU and memory each, for both allocators.
 - A-3: source and sink are not part of the estimate; a task without input keeps one thread.
 - A-4: several sources each receive the full rate. Rates equal but for rounding count as equal.
@@ -25,6 +26,7 @@ J. Parallel Distrib. Comput. 117 (2018), sections 5 and 6 (algorithms 1 to 3), 7
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -92,9 +94,15 @@ class PerformanceModel:
                 return threads
         raise InvalidInput(f"one slot sustains at most {self.best_rate:g} tuples/s, not {rate:g}")
 
-    def peak_rate(self, threads: int) -> float:
-        """Return the highest stable rate of so many threads on one slot, tuples/s."""
-        return float(np.interp(threads, (0, *self.threads), (0.0, *self.rate)))
+    def peak_rate(self, threads: int, next_lower: bool = False) -> float:
+        """Return the highest stable rate of so many threads on one slot, tuples/s.
+
+        ``next_lower`` takes the next lower profiled thread count instead of interpolating.
+        """
+        profiled, rates = (0, *self.threads), (0.0, *self.rate)
+        if next_lower:
+            return rates[bisect_right(profiled, threads) - 1]
+        return float(np.interp(threads, profiled, rates))
 
     def resources(self, threads: int) -> tuple[float, float]:
         """Return (CPU, memory) of so many threads at their highest rate, percent of a slot."""

@@ -16,16 +16,21 @@ import numpy.typing as npt
 
 from stormcut.placement.model_driven.allocation import Dag, PerformanceModel
 
+Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
 def predicted_rate(
-    models: Mapping[str, PerformanceModel], dag: Dag, threads: Ints, shuffle: bool = False
+    models: Mapping[str, PerformanceModel],
+    dag: Dag,
+    threads: Ints,
+    shuffle: bool = False,
+    next_lower: bool = False,
 ) -> float:
     """Return the highest input rate of a dataflow that no task keeps down, tuples/s.
 
-    A task's rate is the sum over slots of what its threads there sustain alone; other tasks on the
-    slot are ignored, as in the paper.
+    A task's rate is what keeps none of its slots above what its threads there sustain alone; other
+    tasks on the slot are ignored, as in the paper.
 
     Parameters
     ----------
@@ -34,8 +39,11 @@ def predicted_rate(
     threads : array of shape (tasks, slots)
         Threads of each task, in the order of ``dag.order``, on each slot.
     shuffle : bool
-        Whether every thread receives the same part of its task's input, as under shuffle grouping;
-        else slots receive what they sustain.
+        How a task's input is shared out, see `input_shares`.
+    next_lower : bool
+        Whether thread counts between two profiled ones count as the lower; else rates are
+        interpolated. The paper predicts 200 tuples/s for Linear under MBA and DSM by the former,
+        315 under MBA and RSM by the latter.
 
     Notes
     -----
@@ -45,7 +53,24 @@ def predicted_rate(
     rate = math.inf
     for task, row in zip(dag.order, threads, strict=True):
         used = row[row > 0]
-        peaks = np.array([models[task].peak_rate(count) for count in used.tolist()])
-        capacity = (peaks / used).min() * used.sum() if shuffle else peaks.sum()
-        rate = min(rate, float(capacity) / per_tuple[task] if per_tuple[task] else math.inf)
+        peaks = np.array([models[task].peak_rate(count, next_lower) for count in used.tolist()])
+        capacity = float((peaks / input_shares(peaks, used, shuffle)).min())
+        rate = min(rate, capacity / per_tuple[task] if per_tuple[task] else math.inf)
     return rate
+
+
+def input_shares(peaks: Floats, threads: Ints, shuffle: bool) -> Floats:
+    """Return the share of a task's input that each of its slots receives, shape (slots,).
+
+    Parameters
+    ----------
+    peaks : array of shape (slots,)
+        What its threads on each slot sustain, tuples/s.
+    threads : array of shape (slots,)
+    shuffle : bool
+        Whether every thread receives the same part, as under shuffle grouping; else slots receive
+        in proportion to what they sustain.
+    """
+    weights = threads if shuffle else peaks
+    result: Floats = weights / weights.sum()
+    return result

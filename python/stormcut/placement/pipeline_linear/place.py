@@ -9,8 +9,9 @@ What the paper leaves open is decided thus:
 - Components are numbered so that streams lead to higher numbers; spouts first, ties as declared.
 - More components than nodes go N at a time (see `pipeline.allocation`). If the number of tasks and
   nodes have no common divisor, dummies are added.
-- Nodes are near if they follow each other by rack, then id. All that can hold something are used,
-  as in the paper; a topology's ``workers`` is ignored, and it gets one on each node that runs it.
+- Nodes are near if they follow each other by rack, then in the problem's order, which is by host
+  for a cluster that runs. All that can hold something are used, as in the paper; a topology's
+  ``workers`` is ignored, and it gets one on each node that runs it.
 - Each topology is scheduled alone. Its first node follows the last that the one before it uses, so
   that different nodes stay empty. Where slots are too few for every topology on every node, each
   gets an equal number of nodes, those with most slots left.
@@ -34,7 +35,7 @@ import numpy.typing as npt
 from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
-from stormcut.placement.capacity import Hosts, hosts
+from stormcut.placement.capacity import Hosts, hosts, node_racks
 from stormcut.placement.component_graph import ComponentGraph, component_graph, linear_order
 from stormcut.placement.on_nodes import place_on_nodes
 from stormcut.placement.pipeline_linear.allocation import Refinement, allocate
@@ -74,9 +75,8 @@ def place(problem: Problem, rng: np.random.Generator, options: Options) -> Place
 
 
 def _by_proximity(problem: Problem, able: Hosts) -> Hosts:
-    """Return hosts by rack, then id."""
-    racks = [problem.nodes[n].rack or "" for n in able.ordinals]
-    order = np.array(sorted(range(len(racks)), key=lambda at: racks[at]), dtype=np.int64)
+    """Return hosts by rack, then in the problem's order."""
+    order = np.lexsort((able.ordinals, node_racks(problem)[able.ordinals]))
     return Hosts(able.ordinals[order], able.slots[order], able.limits[order])
 
 
