@@ -74,16 +74,17 @@ def fullest(problem: Problem, used: Sequence[Use]) -> Headroom:
         share = use.share
         at = int(np.argmax(share)) if len(share) else 0
         if len(share) and share[at] > fullest * (1 + 1e-12):
-            fullest, bottleneck = float(share[at]), _named(problem, use, at)
+            fullest, bottleneck = float(share[at]), named(problem, use.kind, at)
     if bottleneck is None:
         return Headroom(None, None, source)
     return Headroom(1.0 / fullest, bottleneck, source)
 
 
-def _named(problem: Problem, use: Use, at: int) -> Bottleneck:
-    if use.kind == EXECUTOR:
+def named(problem: Problem, kind: str, at: int) -> Bottleneck:
+    """Return a resource by its kind and ordinal."""
+    if kind == EXECUTOR:
         topology, component, index = next(islice(problem.executor_names(), at, None))
-        return Bottleneck(use.kind, f"{component}[{index}]", topology)
-    if use.kind in (CPU, LINK_OUT, LINK_IN):
-        return Bottleneck(use.kind, problem.nodes[at].id)
-    return Bottleneck(use.kind, rack_ordinals(problem)[1][at])
+        return Bottleneck(kind, f"{component}[{index}]", topology)
+    if kind in (CPU, LINK_OUT, LINK_IN):
+        return Bottleneck(kind, problem.nodes[at].id)
+    return Bottleneck(kind, rack_ordinals(problem)[1][at])

@@ -1,0 +1,107 @@
+"""Closed-loop rates against head-room, and against a general solver."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from stormcut.model.network import Costs, Link
+from stormcut.model.placement import Placement
+from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Stream, Topology
+from stormcut.objective.headroom import headroom
+from stormcut.objective.throughput import _factors, throughput
+
+
+@st.composite
+def chains(draw, spouts):
+    """(problem, placement): spout tasks, two bolts, all traffic measured between executors."""
+    sizes = [spouts, draw(st.integers(1, 3)), draw(st.integers(1, 3))]
+    kinds = ("spout", "bolt", "bolt")
+    names = ("s", "a", "b")
+    rate = st.floats(1.0, 500.0)
+    pairs = tuple(
+        MeasuredPair((names[k], i), (names[k + 1], j), draw(rate), draw(st.floats(10.0, 2000.0)))
+        for k in range(2)
+        for i in range(sizes[k])
+        for j in range(sizes[k + 1])
+    )
+    cpu = st.floats(1.0, 90.0)
+    components = tuple(
+        Component(
+            name,
+            kind,
+            size,
+            np.array([draw(cpu) for _ in range(size)]),
+            np.zeros(size),
+        )
+        for name, kind, size in zip(names, kinds, sizes, strict=True)
+    )
+    link = st.one_of(st.none(), st.floats(0.1, 20.0))
+    nodes = tuple(
+        Node(
+            f"n{k}",
+            (1, 2),
+            draw(st.sampled_from(("r0", "r1"))),
+            draw(st.sampled_from((None, 100.0, 300.0))),
+            link=Link(draw(link), draw(link)),
+        )
+        for k in range(3)
+    )
+    problem = Problem(
+        nodes,
+        (Topology("t", components, (), pairs),),
+        uplinks=(("r0", Link(draw(link), None)),),
+        costs=Costs(30.0, 10.0, 20.0, 5.0, 8.0, "the problem"),
+    )
+    slots = [draw(st.integers(0, problem.slot_count - 1)) for _ in range(sum(sizes))]
+    return problem, Placement(np.array(slots))
+
+
+@given(chains(1))
+def test_one_source_reaches_its_head_room(case):
+    problem, placement = case
+    room, found = headroom(problem, placement), throughput(problem, placement)
+    assert found.total == pytest.approx(room.value * problem.executor_rate[0], rel=1e-6)
+
+
+@given(chains(3))
+def test_several_are_proportionally_fair(case):
+    problem, placement = case
+    found = throughput(problem, placement)
+    factors, capacity, _ = _factors(problem, placement, found.sources)
+    known = np.isfinite(capacity)
+    use = factors[known] @ found.rates / capacity[known]
+    assert use.max() == pytest.approx(1.0)
+    solved = minimize(
+        lambda x: -np.log(x).sum(),
+        found.rates * 0.5,
+        jac=lambda x: -1.0 / x,
+        bounds=[(1e-6, None)] * 3,
+        constraints={
+            "type": "ineq",
+            "fun": lambda x: 1.0 - factors[known] @ x / capacity[known],
+            "jac": lambda x: -factors[known] / capacity[known][:, None],
+        },
+        method="SLSQP",
+    )
+    if solved.success:
+        assert np.log(found.rates).sum() >= -solved.fun - 1e-3
+
+
+def test_a_slow_place_holds_back_only_those_who_need_it():
+    pairs = (MeasuredPair(("s", 0), ("b", 0), 100.0), MeasuredPair(("s", 1), ("b", 1), 100.0))
+    parts = (Component.uniform("s", 2, "spout", 0.0), Component.uniform("b", 2, cpu_percent=50.0))
+    nodes = (Node("n0", (1,), cpu_percent=25.0), Node("n1", (1,)))
+    problem = Problem(nodes, (Topology("t", parts, (), pairs),))
+    found = throughput(problem, Placement(np.array([0, 1, 0, 1])))
+    assert found.rates == pytest.approx([50.0, 200.0], rel=1e-3)
+    # The thread of b[1] binds the other.
+    assert {found.bottleneck.kind} <= {"cpu", "executor"}
+
+
+def test_nothing_is_known_of_a_source_that_emits_nothing():
+    parts = (Component.uniform("s", 1, "spout"), Component.uniform("b", 1))
+    problem = Problem((Node("n0", (1,)),), (Topology("t", parts, (Stream("s", "b", 0.0),)),))
+    with pytest.raises(ValueError, match="emits"):
+        throughput(problem, Placement(np.array([0, 0])))
