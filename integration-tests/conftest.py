@@ -12,6 +12,7 @@ from stage import TOPOLOGIES, DockerStage, Stage
 
 from stormcut.adapters.docker_cluster import DockerCluster, Shape, image
 from stormcut.adapters.docker_cluster.engine import engine
+from stormcut.adapters.docker_cluster.limits import Bandwidth
 from stormcut.adapters.home import home
 from stormcut.adapters.local_cluster import LocalCluster
 
@@ -59,7 +60,7 @@ def storm_image() -> str:
 def docker_stage(storm_image: str) -> Iterator[DockerStage]:
     """Three limited nodes; the plugin, installed by command; a topology that runs and acks."""
     with DockerCluster.up(
-        Shape(nodes=3, cpus=0.5, bandwidth_bits=20_000_000, memory_mb=768),
+        Shape(nodes=3, cpus=0.5, bandwidth=Bandwidth(20_000_000, 10_000_000), memory_mb=768),
         f"tests-{os.getpid()}",
         with_plugin=False,
         config={

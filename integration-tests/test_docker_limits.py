@@ -1,11 +1,10 @@
-"""Whether limits limit: what a node can send and compute, and what happens without permission.
+"""Whether limits limit: a node's link each way, its CPU, and what happens without permission.
 
 ZooKeeper is only what keeps the containers running.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 
@@ -16,17 +15,20 @@ from testcontainers.core.network import Network
 
 from stormcut.adapters.docker_cluster.engine import run_in
 from stormcut.adapters.docker_cluster.limits import (
+    FREE,
     PERIOD_US,
+    Bandwidth,
     Limits,
     shortfalls,
-    tbf_arguments,
 )
+from stormcut.adapters.docker_cluster.plan import Container as Planned
 from stormcut.adapters.docker_cluster.status import effective
+from stormcut.adapters.waiting import wait_until
 
 pytestmark = pytest.mark.docker
 
 PORT = 9999
-RATE = 8_000_000
+OUT, IN = 8_000_000, 4_000_000
 
 RECEIVE = f"""
 import socket, time
@@ -34,11 +36,19 @@ connection, _ = socket.create_server(("", {PORT})).accept()
 begin, received = time.monotonic(), 0
 while data := connection.recv(65536):
     received += len(data)
-print(received * 8 / (time.monotonic() - begin))
+with open("/tmp/rate", "w") as file:
+    print(received * 8 / (time.monotonic() - begin), file=file)
 """
 SEND = """
 import socket, sys, time
-connection = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+deadline = time.monotonic() + 20
+while True:
+    try:
+        connection = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+        break
+    except ConnectionRefusedError:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 end = time.monotonic() + 3
 while time.monotonic() < end:
     connection.sendall(bytes(65536))
@@ -60,14 +70,19 @@ def cleanup() -> Iterator[ExitStack]:
 
 
 def started(
-    cleanup: ExitStack, image: str, network: Network, bits: int | None = None, may: bool = True
+    cleanup: ExitStack, image: str, network: Network, link: Bandwidth = FREE, may: bool = True
 ) -> Container:
-    """Start a container that may send so many bit/s, if it ``may`` set that."""
+    """Start a node with such a link, if it ``may`` limit that."""
+    limits = Limits(None, link, None)
+    node = Planned("node-1", "supervisor", "", limits)
     container = DockerContainer(image, command="zookeeper").with_network(network)
-    if bits:
-        container.with_env("STORMCUT_TBF", tbf_arguments(bits))
-        container.with_kwargs(cap_add=["NET_ADMIN"] if may else [])
-    return cleanup.enter_context(container).get_wrapped_container()
+    for name, value in node.environment.items():
+        container.with_env(name, value)
+    container.with_kwargs(cap_add=["NET_ADMIN"] if node.environment and may else [])
+    running = cleanup.enter_context(container).get_wrapped_container()
+    if may:
+        wait_until(lambda: not shortfalls(limits, effective(running)), 30, "its link is limited")
+    return running
 
 
 def address(container: Container) -> str:
@@ -78,21 +93,40 @@ def address(container: Container) -> str:
 
 def rate(sender: Container, receiver: Container) -> float:
     """Return the bit/s that one container gets through to another."""
-    receiver.exec_run(["sh", "-c", f"python3 -c '{RECEIVE}' >/tmp/rate"], detach=True)
-    time.sleep(1)
+    receiver.exec_run(["sh", "-c", f"rm -f /tmp/rate; python3 -c '{RECEIVE}'"], detach=True)
     code, said = run_in(sender, "python3", "-c", SEND, address(receiver), str(PORT))
     assert code == 0, said
-    while not (text := run_in(receiver, "cat", "/tmp/rate")[1]):
-        time.sleep(0.2)
-    return float(text)
+    written = ("sh", "-c", "cat /tmp/rate 2>/dev/null || :")
+    return float(wait_until(lambda: run_in(receiver, *written)[1], 30, "the rate is written"))
 
 
-def test_a_node_sends_no_more_than_its_bandwidth(cleanup: ExitStack, storm_image: str) -> None:
+@pytest.mark.parametrize(
+    "link", [Bandwidth(OUT, IN), Bandwidth(None, IN), Bandwidth(OUT, None)], ids=str
+)
+def test_a_link_carries_no_more_than_its_limit_each_way(
+    cleanup: ExitStack, storm_image: str, link: Bandwidth
+) -> None:
     network = cleanup.enter_context(Network())
-    limited = started(cleanup, storm_image, network, RATE)
+    limited = started(cleanup, storm_image, network, link)
     free = started(cleanup, storm_image, network)
-    assert 0.6 * RATE < rate(limited, free) < 1.1 * RATE
-    assert rate(free, limited) > 3 * RATE, "what a node receives is not its own limit"
+    for limit, found in (
+        (link.out_bits, rate(limited, free)),
+        (link.in_bits, rate(free, limited)),
+    ):
+        if limit:
+            assert 0.6 * limit < found < 1.1 * limit
+        else:
+            assert found > 3 * max(OUT, IN), "one way is not the other's limit"
+
+
+def test_receiving_is_limited_again_after_a_restart(cleanup: ExitStack, storm_image: str) -> None:
+    network = cleanup.enter_context(Network())
+    node = started(cleanup, storm_image, network, Bandwidth(OUT, IN))
+    node.kill()
+    node.start()
+    wanted = Limits(None, Bandwidth(OUT, IN), None)
+    wait_until(lambda: not shortfalls(wanted, effective(node)), 30, "both ways are limited")
+    assert (effective(node).rate_out, effective(node).rate_in) == ("8Mbit", "4Mbit")
 
 
 def test_a_node_computes_no_more_than_its_quota(cleanup: ExitStack, storm_image: str) -> None:
@@ -109,12 +143,17 @@ def test_without_permission_it_runs_without_and_says_so(
     cleanup: ExitStack, storm_image: str
 ) -> None:
     network = cleanup.enter_context(Network())
-    node = started(cleanup, storm_image, network, RATE, may=False)
-    deadline = time.monotonic() + 30
-    while "not limited" not in (said := node.logs(stream=False).decode()):
-        assert time.monotonic() < deadline, said
-        time.sleep(0.2)
-    assert "not permitted" in said
+    link = Bandwidth(OUT, IN)
+    node = started(cleanup, storm_image, network, link, may=False)
+
+    def said() -> list[str]:
+        return [line for line in node.logs(stream=False).decode().splitlines() if "limit" in line]
+
+    wait_until(lambda: len(said()) == 2, 30, "it says that neither way is limited")
+    assert "what this node sends is not limited: " in said()[0]
+    assert "what this node receives is not limited: " in said()[1]
     node.reload()
     assert node.status == "running"
-    assert set(shortfalls(Limits(None, RATE, None), effective(node))) == {"bandwidth"}
+    missing = shortfalls(Limits(None, link, None), effective(node))
+    assert set(missing) == {"bandwidth out", "bandwidth in"}
+    assert all("not permitted" in why for why in missing.values()), missing

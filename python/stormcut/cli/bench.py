@@ -36,7 +36,9 @@ SCHEDULERS = (*PAPERS, "cut")
 @click.option(
     "--cpus", type=Finite(0, min_open=True), help="Cores of a node; default: the setting's."
 )
-@click.option("--bandwidth", metavar="RATE", help="What a node may send, such as 5mbit.")
+@click.option(
+    "--bandwidth", metavar="RATE", help="A node's link each way: 5mbit, or out=5mbit,in=2mbit."
+)
 @click.option("--heterogeneous", metavar="NODESxSIZE,...", help="Sizes of the nodes.")
 @click.option("--repetitions", default=5, show_default=True, type=click.IntRange(1))
 @click.option(
@@ -159,9 +161,9 @@ def _measure(plan: Plan, name: str, steps: Steps) -> None:
 
 def _run(plan: Plan, refused: dict[str, str]) -> Run:
     from stormcut.adapters.machine import describe
-    from stormcut.application.bench.cells import Run
+    from stormcut.application.bench.cells import LINK_FACT, Run
 
-    setting, timing = plan.setting, plan.timing
+    setting, timing, bandwidth = plan.setting, plan.timing, plan.shape().bandwidth
     sizes = setting.heterogeneous or "all alike"
     return Run(
         setting=setting.name,
@@ -173,8 +175,9 @@ def _run(plan: Plan, refused: dict[str, str]) -> Run:
         facts={
             "cluster": f"Storm 1.2.4 in containers, {setting.nodes} nodes ({sizes}), each with one "
             "slot for each scheduler",
-            "limits": f"{setting.cpus:g} cores a node on average in periods of 100 ms, "
-            f"{setting.bandwidth or 'no limit of'} bandwidth for what it sends",
+            "limits": f"{setting.cpus:g} cores a node on average in periods of 100 ms; its link: "
+            f"{bandwidth}",
+            LINK_FACT: bandwidth.mbit or "not limited",
             "room": f"a node may hold {setting.room:g} times its even share of the executors; "
             "even and default know no capacity",
             "profile": f"{timing.profile_s:g} s under even, limits in force; all schedulers place "

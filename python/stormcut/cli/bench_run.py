@@ -62,14 +62,14 @@ class Plan:
             The setting's limits are impossible.
         """
         from stormcut.adapters.docker_cluster import Shape
-        from stormcut.adapters.docker_cluster.limits import parse_bandwidth
+        from stormcut.adapters.docker_cluster.limits import FREE, parse_bandwidth
         from stormcut.adapters.docker_cluster.plan import parse_sizes
 
         setting = self.setting
         return Shape(
             setting.nodes,
             setting.cpus,
-            parse_bandwidth(setting.bandwidth) if setting.bandwidth else None,
+            parse_bandwidth(setting.bandwidth) if setting.bandwidth else FREE,
             MEMORY_MB,
             parse_sizes(setting.heterogeneous) if setting.heterogeneous else (),
             len({REFERENCE, *self.schedulers}),

@@ -45,7 +45,11 @@ def _shape_options(function: F) -> F:
             type=Finite(0, min_open=True),
             help="Cores of a node (of mean size); default: free.",
         ),
-        click.option("--bandwidth", metavar="RATE", help="What a node may send, such as 50mbit."),
+        click.option(
+            "--bandwidth",
+            metavar="RATE",
+            help="A node's link each way, such as 50mbit, or out=50mbit,in=25mbit.",
+        ),
         click.option(
             "--memory",
             default=1024,
@@ -75,13 +79,13 @@ def _shape(
     slots: int,
     heterogeneous: str | None,
 ) -> Shape:
-    from stormcut.adapters.docker_cluster.limits import parse_bandwidth
+    from stormcut.adapters.docker_cluster.limits import FREE, parse_bandwidth
     from stormcut.adapters.docker_cluster.plan import Shape, parse_sizes
 
     return Shape(
         nodes,
         cpus,
-        parse_bandwidth(bandwidth) if bandwidth else None,
+        parse_bandwidth(bandwidth) if bandwidth else FREE,
         memory or None,
         parse_sizes(heterogeneous) if heterogeneous else (),
         slots,
@@ -288,7 +292,8 @@ def _table(now: DockerStatus) -> Table:
         {s.host: f"{s.used_slots} of {s.slots}" for s in now.storm.supervisors} if now.storm else {}
     )
     table = Table(title=f"cluster {now.name}", title_justify="left")
-    for heading in ("container", "address", "state", "cores", "memory MB", "sends", "slots used"):
+    limits = ("cores", "memory MB", "sends", "receives")
+    for heading in ("container", "address", "state", *limits, "slots used"):
         table.add_column(heading)
     for container in now.containers:
         table.add_row(
@@ -301,21 +306,21 @@ def _table(now: DockerStatus) -> Table:
     return table
 
 
-def _limits(container: ContainerStatus) -> tuple[str, str, str]:
+def _limits(container: ContainerStatus) -> tuple[str, str, str, str]:
     """Return what the kernel has, each marked if it is not what was asked for."""
     wanted, now = container.wanted, container.effective
     if now is None:
-        return "", "", ""
+        return "", "", "", ""
     cpus = "free" if now.cpus is None else f"{now.cpus:.3g}"
     memory = "free" if now.memory_mb is None else str(now.memory_mb)
-    words = now.shaping.split()
-    sends = words[words.index("rate") + 1] if now.is_shaped and "rate" in words else "free"
+    link = wanted.bandwidth
     return (
         cpus + _unlike(wanted.cpus, now.cpus),
         memory + _unlike(wanted.memory_mb, now.memory_mb),
-        sends + _unlike(wanted.bandwidth_bits, 1 if now.is_shaped else None),
+        (now.rate_out or "free") + _unlike(link.out_bits, now.rate_out),
+        (now.rate_in or "free") + _unlike(link.in_bits, now.rate_in),
     )
 
 
-def _unlike(wanted: float | None, now: float | None) -> str:
+def _unlike(wanted: float | None, now: float | str | None) -> str:
     return " [red](not limited)[/red]" if wanted is not None and now is None else ""

@@ -7,6 +7,7 @@ from importlib.resources import files
 
 from jinja2 import Environment, StrictUndefined
 
+from stormcut.application.bench.cells import LINK_FACT, Run
 from stormcut.application.bench.summary import ENOUGH_PAIRS
 from stormcut.report.bench_figures import OURS, Bench, between
 from stormcut.report.bench_goals import MISSED, REACHED, TOO_FEW, details, outcomes, overall
@@ -32,9 +33,9 @@ CAVEATS = (
     ),
     (
         "No network between machines",
-        "nodes are joined by a bridge inside one kernel. Bandwidth is limited where each sends, "
-        "but a hop has hardly any latency and passes no switch that others load: tuple times show "
-        "queues and CPU, not distance.",
+        "nodes are joined by a bridge inside one kernel. Bandwidth is limited at each node's own "
+        "end, but a hop has hardly any latency and passes no switch that others load: tuple times "
+        "show queues and CPU, not distance.",
     ),
     (
         "CPU comes in slices",
@@ -54,6 +55,12 @@ CAVEATS = (
         "limits, rates and payloads. It cannot show how large the gain is with others, or on "
         "machines of their own.",
     ),
+)
+
+RECEIVES_FREELY = (
+    "NOT LIMITED: what a node receives. Before stormcut bench limited both ways, as a network card "
+    "does, only what a node sends was limited. So a placement that gathers receivers on few nodes "
+    "looks better here than it is, and one that spares the busiest receiver gains nothing by it."
 )
 
 
@@ -107,11 +114,18 @@ def _concerns(bench: Bench, entry: Published) -> bool:
 def _setting(bench: Bench, pictures: bool) -> Section:
     run = bench.run
     text = [run.summary, _progress(bench)]
+    if _receives_freely(run):
+        text.append(RECEIVES_FREELY)
     if run.refused:
         refused = "; ".join(f"{kind} ({why})" for kind, why in run.refused.items())
         text.append(f"NOT LIMITED: {refused}. The figures below were measured without that limit.")
     overview = (_overview(bench),) if pictures and bench.measurements else ()
     return Section(run.setting, 2, tuple(text), (headline(bench),), pictures=overview)
+
+
+def _receives_freely(run: Run) -> bool:
+    """Return whether a run is from when only what a node sends could be limited, and was."""
+    return LINK_FACT not in run.facts and "no limit of bandwidth" not in run.facts.get("limits", "")
 
 
 def _overview(bench: Bench) -> Picture:

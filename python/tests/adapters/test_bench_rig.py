@@ -49,7 +49,9 @@ def test_settings_that_come_with_stormcut_can_be_submitted(name):
         (f"{FITTING}cpus: fast", "cpus must be a number above 0, not 'fast'"),
         (f"{FITTING}cpus: 0", "cpus must be a number above 0"),
         (f"{FITTING}cpus: .nan", "cpus must be a number above 0"),
-        (f"{FITTING}bandwidth: 5", "bandwidth must be a text such as 20mbit, not 5"),
+        (f"{FITTING}bandwidth: 5", "bandwidth must be a text such as 20mbit, or .*, not 5"),
+        (f"{FITTING}bandwidth: {{up: 5mbit}}", "bandwidth must be a text such as 20mbit, or "),
+        (f"{FITTING}bandwidth: {{out: 5}}", "bandwidth must be a text such as 20mbit, or "),
         (f"{FITTING}heterogeneous: [2, 3]", "heterogeneous must be a text such as 2x3,3x2"),
         (f"{FITTING}room: wide", "room must be a number, 1 or more"),
         (f"{FITTING}storm: [1]", "storm must be a mapping of Storm keys"),
@@ -67,6 +69,22 @@ def test_a_bad_setting_is_told_in_one_line(tmp_path, text, words):
         read_setting(str(path))
     assert str(path) in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("bandwidth", "text"),
+    [
+        ("20mbit", "20mbit"),
+        ("out=20mbit,in=10mbit", "out=20mbit,in=10mbit"),
+        ("{out: 20mbit, in: 10mbit}", "out=20mbit,in=10mbit"),
+        ("{in: 10mbit}", "in=10mbit"),
+        ("{}", ""),
+    ],
+)
+def test_a_setting_states_a_link_as_the_option_does_or_each_way(tmp_path, bandwidth, text):
+    path = tmp_path / "mine.yaml"
+    path.write_text(f"{FITTING}bandwidth: {bandwidth}")
+    assert read_setting(str(path)).bandwidth == text
 
 
 def test_a_setting_that_is_no_text_is_told_in_one_line(tmp_path):

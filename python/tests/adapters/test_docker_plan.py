@@ -15,6 +15,7 @@ from stormcut.adapters.docker_cluster.compose import compose_file
 from stormcut.adapters.docker_cluster.engine import engine
 from stormcut.adapters.docker_cluster.folder import Folder, State
 from stormcut.adapters.docker_cluster.image import docker_folder
+from stormcut.adapters.docker_cluster.limits import Bandwidth, parse_bandwidth
 from stormcut.adapters.docker_cluster.plan import (
     Plan,
     Shape,
@@ -27,6 +28,7 @@ from stormcut.adapters.docker_cluster.startup import pids
 from stormcut.adapters.waiting import wait_until
 from stormcut.model.errors import InvalidInput
 
+LINK = Bandwidth(20_000_000, 10_000_000)
 SUBNET = ipaddress.IPv4Network("10.213.7.0/24")
 
 
@@ -91,11 +93,41 @@ def test_a_node_declares_what_it_may_use_and_the_user_has_the_last_word() -> Non
     assert "capacity" not in str(storm_yaml(free, free.nodes[0], {}, {}))
 
 
+@pytest.mark.parametrize(
+    ("bandwidth", "stated"),
+    [("50mbit", "50"), ("out=50mbit,in=2.5mbit", "out=50,in=2.5"), ("in=500kbit", "in=0.5")],
+)
+def test_a_node_states_its_link_each_way_as_text(bandwidth: str, stated: str) -> None:
+    cluster = planned(Shape(1, bandwidth=parse_bandwidth(bandwidth)))
+    # Storm takes texts alone there.
+    config = yaml.safe_load(yaml.safe_dump(storm_yaml(cluster, cluster.nodes[0], {}, {})))
+    assert config["supervisor.scheduler.meta"] == {"stormcut.link.mbit": stated}
+    nimbus = storm_yaml(cluster, cluster.containers[1], {}, {})
+    assert "supervisor.scheduler.meta" not in nimbus
+    free = planned(Shape(1))
+    assert "supervisor.scheduler.meta" not in storm_yaml(free, free.nodes[0], {}, {})
+
+
 def test_only_nodes_are_limited() -> None:
-    cluster = planned(Shape(2, cpus=0.5, bandwidth_bits=10**7))
+    cluster = planned(Shape(2, cpus=0.5, bandwidth=LINK))
     for container in cluster.containers:
         assert (container.limits.cpus is not None) == container.is_node
-        assert ("STORMCUT_TBF" in container.environment) == container.is_node
+        assert bool(container.environment) == container.is_node
+
+
+@pytest.mark.parametrize(
+    ("link", "variables"),
+    [
+        (LINK, {"STORMCUT_TBF": "rate 20000000bit ", "STORMCUT_TBF_IN": "rate 10000000bit "}),
+        (Bandwidth(10**7, None), {"STORMCUT_TBF": "rate 10000000bit "}),
+        (Bandwidth(None, 10**7), {"STORMCUT_TBF_IN": "rate 10000000bit "}),
+        (Bandwidth(), {}),
+    ],
+)
+def test_each_way_is_limited_on_its_own(link: Bandwidth, variables: dict[str, str]) -> None:
+    found = planned(Shape(1, bandwidth=link)).nodes[0].environment
+    assert found.keys() == variables.keys()
+    assert all(found[name].startswith(rate) for name, rate in variables.items())
 
 
 def test_without_an_engine_one_line_says_so(
@@ -118,7 +150,7 @@ def test_the_state_reads_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("STORMCUT_HOME", str(tmp_path))
     folder = Folder("x")
     assert folder.read_state() is None
-    state = State(planned(Shape(3, 0.3, 10**7, 512, (1, 2, 3), 4)), {"cpu": "no permission"})
+    state = State(planned(Shape(3, 0.3, LINK, 512, (1, 2, 3), 4)), {"cpu": "no permission"})
     folder.path.mkdir(parents=True)
     folder.write_state(state)
     assert folder.read_state() == state
@@ -144,19 +176,20 @@ def test_a_name_that_no_container_can_have_is_refused(name: str) -> None:
 
 
 def test_the_compose_file_has_the_same_containers_and_limits() -> None:
-    services = yaml.safe_load(compose_file(Shape(2, 0.3, 2 * 10**7, 512, (2, 1))))["services"]
+    services = yaml.safe_load(compose_file(Shape(2, 0.3, LINK, 512, (2, 1))))["services"]
     assert list(services) == ["zookeeper", "nimbus", "node-1", "node-2"]
     assert [services[name].get("cpu_quota") for name in services] == [None, None, 40000, 20000]
     assert services["node-1"]["mem_limit"] == services["node-1"]["memswap_limit"] == "512m"
     assert services["node-1"]["cap_add"] == ["NET_ADMIN"]
     assert services["node-1"]["environment"]["STORMCUT_TBF"].startswith("rate 20000000bit ")
+    assert services["node-1"]["environment"]["STORMCUT_TBF_IN"].startswith("rate 10000000bit ")
     free = yaml.safe_load(compose_file(Shape(1, memory_mb=None)))["services"]["node-1"]
     assert not {"cpu_quota", "mem_limit", "cap_add"} & set(free)
 
 
 def test_the_compose_file_in_the_tree_is_the_printed_one() -> None:
     text = (docker_folder() / "compose.yaml").read_text(encoding="utf-8")
-    assert text == compose_file(Shape(3, 0.3, 20_000_000))
+    assert text == compose_file(Shape(3, 0.3, parse_bandwidth("20mbit")))
 
 
 def test_a_containers_processes_are_all_that_its_first_one_started() -> None:

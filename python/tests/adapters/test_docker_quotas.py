@@ -1,8 +1,12 @@
 import pytest
 from docker.errors import APIError
+from hypothesis import given
+from hypothesis import strategies as st
 
 from stormcut.adapters.docker_cluster import startup
 from stormcut.adapters.docker_cluster.limits import (
+    FREE,
+    Bandwidth,
     Effective,
     Limits,
     parse_bandwidth,
@@ -15,19 +19,47 @@ from stormcut.model.errors import InvalidInput
 
 TBF = "qdisc tbf 8001: root refcnt 3 rate 20Mbit burst 32Kb lat 200ms"
 NO_QUEUE = "qdisc noqueue 0: root refcnt 2"
+NO_DEVICE = 'Cannot find device "ifb0" Error: Unknown device type.'
+LINK_LINES = f"out {TBF}\nin {TBF}\n".encode()
+LINK = Bandwidth(20_000_000, 10_000_000)
 
 
 @pytest.mark.parametrize(
     ("text", "bits"), [("50mbit", 50_000_000), ("1.5gbit", 1_500_000_000), ("500kbit", 500_000)]
 )
-def test_rates_are_read_as_tc_reads_them(text: str, bits: int) -> None:
-    assert parse_bandwidth(text) == bits
+def test_one_rate_is_read_as_tc_reads_it_and_holds_both_ways(text: str, bits: int) -> None:
+    assert parse_bandwidth(text) == Bandwidth(bits, bits)
+    assert parse_bandwidth(f"in={text}") == Bandwidth(None, bits)
+    assert parse_bandwidth(f"in={text},out=1mbit") == Bandwidth(1_000_000, bits)
 
 
-@pytest.mark.parametrize("text", ["", "50", "50mb", "mbit", "-1mbit", "0mbit", "50 mbit", "1kbit"])
-def test_other_rates_are_refused(text: str) -> None:
+ONE_WAY = ["", "50", "50mb", "mbit", "-1mbit", "0mbit", "50 mbit", "1kbit", "5mbit,5mbit"]
+EACH_WAY = [
+    "out=",
+    "out=5",
+    "up=5mbit",
+    "=5mbit",
+    "out=5mbit,",
+    "in=5mbit,in=6mbit",
+    "in=out=1mbit",
+]
+
+
+@pytest.mark.parametrize("text", ONE_WAY + EACH_WAY)
+def test_other_bandwidths_are_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match="50mbit"):
         parse_bandwidth(text)
+
+
+@given(*[st.none() | st.integers(10_000, 10**11)] * 2)
+def test_a_link_is_stated_as_exactly_as_it_is_limited(out: int | None, into: int | None) -> None:
+    stated = Bandwidth(out, into).mbit
+    if stated and "=" not in stated:
+        stated = f"out={stated},in={stated}"
+    mbit = dict(part.split("=") for part in stated.split(",") if part)
+    assert [way in mbit for way in ("out", "in")] == [out is not None, into is not None]
+    found = (float(mbit[way]) * 1e6 if way in mbit else None for way in ("out", "in"))
+    assert [*found] == [rate and pytest.approx(rate, rel=1e-9) for rate in (out, into)]
 
 
 def test_a_burst_holds_ten_milliseconds() -> None:
@@ -48,19 +80,25 @@ def test_a_burst_holds_ten_milliseconds() -> None:
 def test_what_the_kernel_says(
     cpu: str, memory: str, expected: tuple[float | None, int | None, int | None]
 ) -> None:
-    found = parse_effective(f"{cpu}\n{memory}\ntc {NO_QUEUE}\n")
+    found = parse_effective(f"{cpu}\n{memory}\nout {NO_QUEUE}\nin {TBF}\n")
     assert (found.cpus, found.period_us, found.memory_mb) == expected
-    assert not found.is_shaped
-    assert parse_effective(f"{cpu}\n{memory}\ntc {TBF}\n").is_shaped
+    assert (found.rate_out, found.rate_in) == (None, "20Mbit")
+    found = parse_effective(f"{cpu}\n{memory}\nout {TBF}\nin {NO_DEVICE}\n")
+    assert (found.rate_out, found.rate_in) == ("20Mbit", None)
 
 
 def test_each_limit_that_is_not_there_is_named() -> None:
-    wanted = Limits(0.3, 20_000_000, 768)
-    assert shortfalls(wanted, Effective(0.3, 100_000, 768, TBF)) == {}
-    assert shortfalls(Limits(None, None, None), Effective(None, None, None, NO_QUEUE)) == {}
-    nothing = shortfalls(wanted, Effective(None, None, None, "Operation not permitted"))
-    assert set(nothing) == {"cpu", "memory", "bandwidth"}
-    assert "not permitted" in nothing["bandwidth"]
+    wanted = Limits(0.3, LINK, 768)
+    assert shortfalls(wanted, Effective(0.3, 100_000, 768, TBF, TBF)) == {}
+    nothing = Effective(None, None, None, "Operation not permitted", NO_DEVICE)
+    assert shortfalls(Limits(None, FREE, None), nothing) == {}
+    missing = shortfalls(wanted, nothing)
+    assert set(missing) == {"cpu", "memory", "bandwidth out", "bandwidth in"}
+    assert "not permitted" in missing["bandwidth out"]
+    assert "Unknown device type" in missing["bandwidth in"]
+    one_way = Effective(0.3, 100_000, 768, TBF, NO_DEVICE)
+    assert set(shortfalls(wanted, one_way)) == {"bandwidth in"}
+    assert shortfalls(Limits(0.3, Bandwidth(LINK.out_bits, None), 768), one_way) == {}
 
 
 class Refusing:
@@ -75,20 +113,22 @@ class Refusing:
     def exec_run(self, command: list[str], user: str) -> object:
         class Result:
             exit_code = 0
-            output = f"cpu {self._quota_us} 100000\nmemory 805306368\ntc {TBF}\n".encode()
+            output = (
+                f"cpu {self._quota_us} 100000\nmemory 805306368\nout {TBF}\nin {TBF}\n".encode()
+            )
 
         return Result()
 
 
 def test_an_engine_without_permission_is_quoted_and_the_cluster_goes_on() -> None:
-    cluster = plan("x", Shape(2, cpus=0.3, bandwidth_bits=10**7, memory_mb=768), free_subnet([]))
+    cluster = plan("x", Shape(2, cpus=0.3, bandwidth=LINK, memory_mb=768), free_subnet([]))
     refused = startup.limit(cluster, {node.name: Refusing() for node in cluster.nodes})
     assert refused == {"cpu": "node-1: cgroups: permission denied"}
     startup.lift(cluster, {node.name: Refusing() for node in cluster.nodes})
 
 
 def test_a_quota_that_is_in_force_and_cannot_be_lifted_is_an_error() -> None:
-    cluster = plan("x", Shape(2, cpus=0.3, bandwidth_bits=10**7, memory_mb=768), free_subnet([]))
+    cluster = plan("x", Shape(2, cpus=0.3, bandwidth=LINK, memory_mb=768), free_subnet([]))
     running = {"node-1": Refusing(), "node-2": Refusing(quota_us=30_000)}
     with pytest.raises(APIError, match="permission denied"):
         startup.lift(cluster, running)

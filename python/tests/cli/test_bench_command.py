@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from stormcut.adapters import docker_cluster
 from stormcut.adapters.bench.journal import Journal
-from stormcut.application.bench.cells import Run
+from stormcut.application.bench.cells import LINK_FACT, Run
 from stormcut.cli.main import cli
 from stormcut.model.errors import InvalidInput
 
@@ -23,6 +23,7 @@ from stormcut.model.errors import InvalidInput
         (("--topologies", "circle"), "no such topology"),
         (("--report-only", "--output", "nowhere/bench"), "holds no bench"),
         (("--bandwidth", "fast"), "fast"),
+        (("--bandwidth", "up=5mbit"), "out=50mbit,in=25mbit"),
         (("--heterogeneous", "2x1"), "heterogeneous"),
     ],
 )
@@ -39,6 +40,31 @@ def test_another_benchs_folder_is_refused_before_there_is_a_cluster(monkeypatch,
     error = CliRunner().invoke(cli, ["bench", "--output", str(tmp_path)]).exception
     assert isinstance(error, InvalidInput), error
     assert f"{tmp_path}: holds another bench: its setting is cpu, not network" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("options", "link", "words"),
+    [
+        ((), "5", "its link: 5 Mbit/s each way"),
+        (("--bandwidth", "out=5mbit,in=500kbit"), "out=5,in=0.5", "5 Mbit/s out, 0.5 Mbit/s in"),
+        (("--bandwidth", "out=5mbit"), "out=5", "5 Mbit/s out, no limit in"),
+        (("--setting", "cpu"), "not limited", "no limit each way"),
+    ],
+)
+def test_a_run_notes_what_a_nodes_link_carries_each_way(
+    monkeypatch, tmp_path, options, link, words
+):
+    class Planned(Exception):
+        pass
+
+    def planned(folder, run):
+        raise Planned(run.facts)
+
+    monkeypatch.setattr(Journal, "check", planned)
+    command = ["bench", "--output", str(tmp_path / "new"), *options]
+    (facts,) = CliRunner().invoke(cli, command).exception.args
+    assert facts[LINK_FACT] == link
+    assert words in facts["limits"]
 
 
 def test_a_mistake_is_one_line_whatever_libraries_say_of_each_other():

@@ -2,7 +2,7 @@
 
 import random
 
-from stormcut.application.bench.cells import Cell, Measurement, Placed, Run
+from stormcut.application.bench.cells import LINK_FACT, Cell, Measurement, Placed, Run
 from stormcut.report.bench_figures import Bench
 
 SCHEDULERS = (
@@ -30,6 +30,7 @@ def run(setting: str = "network-bound", **changes: object) -> Run:
         "options": {name: {"payload": 1000, "rate": 0} for name in TOPOLOGIES},
         "facts": {
             "cluster": "10 nodes, 0.3 cores and 5 Mbit/s each, 2 slots",
+            LINK_FACT: "5",
             "command": "stormcut bench --topologies linear,diamond | tee log",
         },
         "refused": {},

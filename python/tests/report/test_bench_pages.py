@@ -8,7 +8,7 @@ import pytest
 from bench_data import SCHEDULERS, bench, measurement, placed, run
 
 from stormcut.adapters.home import topologies as project
-from stormcut.application.bench.cells import Start
+from stormcut.application.bench.cells import LINK_FACT, Start
 from stormcut.placement.registry import ALGORITHMS
 from stormcut.report.bench import markdown, page
 from stormcut.report.bench_figures import Bench
@@ -203,6 +203,22 @@ def test_a_limit_that_is_not_in_force_is_said_where_the_figures_are() -> None:
     text = markdown([shown])
     assert text.index("NOT LIMITED: bandwidth") < text.index("| topology |")
     assert '<p class="note">NOT LIMITED: bandwidth' in page([shown])
+
+
+@pytest.mark.parametrize(
+    ("facts", "free"),
+    [
+        ({"limits": "0.3 cores a node, 5mbit bandwidth for what it sends"}, True),
+        ({"limits": "0.3 cores a node, no limit of bandwidth for what it sends"}, False),
+        ({"limits": "0.3 cores a node; its link: 5 Mbit/s each way", LINK_FACT: "5"}, False),
+        ({"limits": "0.3 cores a node; its link: no limit", LINK_FACT: "not limited"}, False),
+    ],
+    ids=["one way", "no link limited", "both ways", "not limited"],
+)
+def test_a_bench_from_before_receiving_was_limited_says_so(facts: dict, free: bool) -> None:
+    shown = bench(facts=facts)
+    assert ("NOT LIMITED: what a node receives" in markdown([shown])) == free
+    assert ('<p class="note">NOT LIMITED: what a node receives' in page([shown])) == free
 
 
 def test_facts_and_options_are_all_there() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,8 @@ class Setting:
     cpus : float
         Cores of a node of mean size.
     bandwidth : str
-        What a node may send, such as ``20mbit``; empty: no limit.
+        What a node's link carries each way, such as ``20mbit``, or ``out=20mbit,in=10mbit`` (in the
+        file also ``{out: 20mbit, in: 10mbit}``); empty: no limit.
     heterogeneous : str
         Sizes of the nodes, such as ``2x3,3x2``; empty: all alike.
     room : float
@@ -94,7 +95,18 @@ def _checked(setting: Setting) -> Setting:
             raise ValueError(f"topologies: {topology} must be {_OPTIONS}, not {options!r}")
     if not setting.topologies:
         raise ValueError("it names no topologies")
-    return setting
+    return replace(setting, bandwidth=_as_text(setting.bandwidth))
+
+
+def _as_text(bandwidth: str | Mapping[str, str]) -> str:
+    if isinstance(bandwidth, str):
+        return bandwidth
+    return ",".join(f"{way}={rate}" for way, rate in bandwidth.items())
+
+
+def _is_bandwidth(value: Any) -> bool:
+    each_way = _is_mapping(value) and value.keys() <= {"out", "in"}
+    return _is_text(value) or (each_way and all(map(_is_text, value.values())))
 
 
 def _is_text(value: Any) -> bool:
@@ -125,7 +137,7 @@ _FORMS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "summary": (_is_text, "a text"),
     "nodes": (lambda value: _is_whole(value) and value >= 1, "a whole number, 1 or more"),
     "cpus": (lambda value: _is_number(value) and value > 0, "a number above 0"),
-    "bandwidth": (_is_text, "a text such as 20mbit"),
+    "bandwidth": (_is_bandwidth, "a text such as 20mbit, or {out: 20mbit, in: 10mbit}"),
     "heterogeneous": (_is_text, "a text such as 2x3,3x2"),
     "room": (lambda value: _is_number(value) and value >= 1, "a number, 1 or more"),
     "storm": (_is_mapping, "a mapping of Storm keys, such as {topology.workers: 4}"),

@@ -150,7 +150,10 @@ class DockerCluster(RunningCluster):
 
     @property
     def refused(self) -> Mapping[str, str]:
-        """Why a limit that was asked for is not there, by kind: cpu, memory, bandwidth."""
+        """Why a limit that was asked for is not there, by kind.
+
+        Kinds are cpu, memory, bandwidth out, bandwidth in.
+        """
         return self._state.refused
 
     @property

@@ -15,12 +15,13 @@ from pathlib import Path
 
 import yaml
 
+from stormcut.adapters.docker_cluster.limits import Bandwidth
 from stormcut.adapters.docker_cluster.plan import Container, Plan, Shape, plan
 from stormcut.adapters.home import home, move_logs
 from stormcut.adapters.json_document import write_text
 from stormcut.model.errors import InvalidInput
 
-_VERSION = 1
+_VERSION = 2
 
 #: It is part of the names of containers and networks.
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,40}")
@@ -30,8 +31,8 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,40}")
 class State:
     """A cluster that is up.
 
-    ``refused`` tells by kind (cpu, memory, bandwidth) why a limit that was asked for is not
-    there; what is measured without it must be marked so.
+    ``refused`` tells by kind (cpu, memory, bandwidth out, bandwidth in) why a limit that was
+    asked for is not there; what is measured without it must be marked so.
     """
 
     plan: Plan
@@ -99,6 +100,7 @@ class Folder:
                 return None
             shape = content["shape"]
             shape["sizes"] = tuple(shape["sizes"])
+            shape["bandwidth"] = Bandwidth(**shape["bandwidth"])
             subnet = ipaddress.IPv4Network(content["subnet"])
             return State(plan(self.name, Shape(**shape), subnet), content["refused"])
         except (OSError, ValueError, KeyError, TypeError):

@@ -17,13 +17,51 @@ MIN_QUOTA_US = 1_000
 #: Of a supervisor with two workers of Python components, and of Nimbus.
 MIN_MEMORY_MB = 384
 
+_WAYS = ("out", "in")
+
 _RATE = re.compile(r"(\d+(?:\.\d+)?)(kbit|mbit|gbit)")
 _BITS = {"kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
 _MIN_BITS = 10_000
+_FORM = (
+    "must be a rate such as 50mbit, 500kbit or 1gbit, or one for each way such as"
+    " out=50mbit,in=25mbit"
+)
 
 #: Bytes sent at once. tbf needs what the rate sends between two ticks of a slow clock (10 ms).
 _MIN_BURST = 32 * 1024
 _TICKS_PER_S = 100
+
+
+@dataclass(frozen=True)
+class Bandwidth:
+    """What a node's link carries each way, in bit/s; None: not limited."""
+
+    out_bits: int | None = None
+    in_bits: int | None = None
+
+    @property
+    def mbit(self) -> str:
+        """Mbit/s, as a node states its link to Storm; empty: not limited.
+
+        Examples
+        --------
+        >>> Bandwidth(50_000_000, 50_000_000).mbit, Bandwidth(50_000_000, 500_000).mbit
+        ('50', 'out=50,in=0.5')
+        """
+        ways = zip(_WAYS, (self.out_bits, self.in_bits), strict=True)
+        limited = {way: f"{bits / 1e6:.10g}" for way, bits in ways if bits is not None}
+        if self.out_bits == self.in_bits:
+            return limited.get("out", "")
+        return ",".join(f"{way}={mbit}" for way, mbit in limited.items())
+
+    def __str__(self) -> str:
+        """Return both ways in words."""
+        if self.out_bits == self.in_bits:
+            return f"{_in_words(self.out_bits)} each way"
+        return f"{_in_words(self.out_bits)} out, {_in_words(self.in_bits)} in"
+
+
+FREE = Bandwidth()
 
 
 @dataclass(frozen=True)
@@ -34,14 +72,14 @@ class Limits:
     ----------
     cpus : float or None
         Cores, as a quota in each `PERIOD_US`.
-    bandwidth_bits : int or None
-        What the node sends, in bit/s. What it receives is limited by the others' sending.
+    bandwidth : Bandwidth
+        What the node sends and what it receives.
     memory_mb : int or None
         Of all processes in the container, without swap.
     """
 
     cpus: float | None
-    bandwidth_bits: int | None
+    bandwidth: Bandwidth
     memory_mb: int | None
 
     @property
@@ -52,36 +90,62 @@ class Limits:
 
 @dataclass(frozen=True)
 class Effective:
-    """Limits that the kernel has for a container now; None: none, or not to be seen."""
+    """Limits that the kernel has for a container now; None: none, or not to be seen.
+
+    ``tc_out`` and ``tc_in`` are what ``tc`` says of what it sends and of what it receives.
+    """
 
     cpus: float | None
     period_us: int | None
     memory_mb: int | None
-    shaping: str
+    tc_out: str
+    tc_in: str
 
     @property
-    def is_shaped(self) -> bool:
-        """Whether what the container sends is limited."""
-        return "qdisc tbf" in self.shaping
+    def rate_out(self) -> str | None:
+        """The limit of what the container sends, as ``tc`` writes it."""
+        return _shaped(self.tc_out)
+
+    @property
+    def rate_in(self) -> str | None:
+        """The limit of what the container receives, as ``tc`` writes it."""
+        return _shaped(self.tc_in)
 
 
-def parse_bandwidth(text: str) -> int:
-    """Return the bit/s of a rate as `tc` writes it.
+def parse_bandwidth(text: str) -> Bandwidth:
+    """Return a link from a rate as `tc` writes it, for both ways, or from one for each way.
 
     Raises
     ------
     InvalidInput
-        It is no such rate, or less than 10 kbit/s.
+        It has another form, or a rate is less than 10 kbit/s.
 
     Examples
     --------
     >>> parse_bandwidth("50mbit")
-    50000000
+    Bandwidth(out_bits=50000000, in_bits=50000000)
+    >>> parse_bandwidth("out=50mbit,in=500kbit")
+    Bandwidth(out_bits=50000000, in_bits=500000)
+    >>> parse_bandwidth("out=50mbit")
+    Bandwidth(out_bits=50000000, in_bits=None)
     """
-    found = _RATE.fullmatch(text)
+    where = f"bandwidth {text!r}"
+    if "=" not in text:
+        bits = _bits(text, where)
+        return Bandwidth(bits, bits)
+    parts = [part.partition("=") for part in text.split(",")]
+    rates = {way: rate for way, _, rate in parts}
+    if len(rates) < len(parts) or not rates.keys() <= set(_WAYS):
+        raise InvalidInput(_FORM, where)
+    out, into = (_bits(rates[way], where) if way in rates else None for way in _WAYS)
+    return Bandwidth(out, into)
+
+
+def _bits(rate: str, where: str) -> int:
+    found = _RATE.fullmatch(rate)
     bits = round(float(found[1]) * _BITS[found[2]]) if found else 0
     if bits < _MIN_BITS:
-        raise InvalidInput("must be a rate such as 50mbit, 500kbit or 1gbit", f"bandwidth {text!r}")
+        raise InvalidInput(_FORM, where)
     return bits
 
 
@@ -98,8 +162,8 @@ def tbf_arguments(bits: int) -> str:
 
 
 def is_whole(text: str) -> bool:
-    """Return whether this is all that `docker/limits` prints: its last line tells of ``tc``."""
-    return any(line.startswith("tc ") for line in text.splitlines())
+    """Return whether this is all that `docker/limits` prints: its last line tells of receiving."""
+    return any(line.startswith("in ") for line in text.splitlines())
 
 
 def parse_effective(text: str) -> Effective:
@@ -115,7 +179,8 @@ def parse_effective(text: str) -> Effective:
         period,
         # Without a limit, cgroup v1 shows the largest number of whole pages.
         memory_mb if memory_mb is not None and memory_mb < 2**40 else None,
-        lines.get("tc", "").strip(),
+        lines.get("out", "").strip(),
+        lines.get("in", "").strip(),
     )
 
 
@@ -126,9 +191,20 @@ def shortfalls(wanted: Limits, effective: Effective) -> dict[str, str]:
         found["cpu"] = f"asked for {wanted.cpus:g} cores, {_shown(effective.cpus, 'cores')}"
     if wanted.memory_mb is not None and not _near(wanted.memory_mb, effective.memory_mb):
         found["memory"] = f"asked for {wanted.memory_mb} MB, {_shown(effective.memory_mb, 'MB')}"
-    if wanted.bandwidth_bits is not None and not effective.is_shaped:
-        found["bandwidth"] = f"tc says: {effective.shaping or 'nothing'}"
+    if wanted.bandwidth.out_bits is not None and effective.rate_out is None:
+        found["bandwidth out"] = f"tc says: {effective.tc_out or 'nothing'}"
+    if wanted.bandwidth.in_bits is not None and effective.rate_in is None:
+        found["bandwidth in"] = f"tc says: {effective.tc_in or 'nothing'}"
     return found
+
+
+def _shaped(said: str) -> str | None:
+    found = re.search(r"qdisc tbf .*?\brate (\S+)", said)
+    return found[1] if found else None
+
+
+def _in_words(bits: int | None) -> str:
+    return "no limit" if bits is None else f"{bits / 1e6:.10g} Mbit/s"
 
 
 def _near(wanted: float, found: float | None) -> bool:

@@ -8,9 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from stormcut.adapters.docker_cluster.limits import (
+    FREE,
     MIN_MEMORY_MB,
     MIN_QUOTA_US,
     PERIOD_US,
+    Bandwidth,
     Limits,
     tbf_arguments,
 )
@@ -28,6 +30,9 @@ CLUSTER_LABEL = "stormcut.cluster"
 #: The host's folder that a cluster writes to.
 FOLDER_LABEL = "stormcut.folder"
 
+#: In `supervisor.scheduler.meta`: what the node's link carries, as `Bandwidth.mbit` writes it.
+LINK_KEY = "stormcut.link.mbit"
+
 _GROUP = re.compile(r"(\d+)x(\d+)")
 
 #: First address of the nodes in the cluster's network; before it gateway, ZooKeeper and Nimbus.
@@ -44,8 +49,8 @@ class Shape:
         Supervisors.
     cpus : float or None
         Cores of a node of mean size; None: no limit.
-    bandwidth_bits : int or None
-        What each node may send, in bit/s; None: no limit.
+    bandwidth : Bandwidth
+        Of each node's link.
     memory_mb : int or None
         Of each node; None: no limit.
     sizes : tuple of int
@@ -56,7 +61,7 @@ class Shape:
 
     nodes: int
     cpus: float | None = None
-    bandwidth_bits: int | None = None
+    bandwidth: Bandwidth = FREE
     memory_mb: int | None = 1024
     sizes: tuple[int, ...] = ()
     slots: int = 2
@@ -84,7 +89,7 @@ class Shape:
         return tuple(
             Limits(
                 None if self.cpus is None else self.cpus * size / mean,
-                self.bandwidth_bits,
+                self.bandwidth,
                 self.memory_mb,
             )
             for size in sizes
@@ -108,8 +113,9 @@ class Container:
     @property
     def environment(self) -> dict[str, str]:
         """Variables that the image's entry point reads."""
-        bits = self.limits.bandwidth_bits
-        return {} if bits is None else {"STORMCUT_TBF": tbf_arguments(bits)}
+        link = self.limits.bandwidth
+        rates = {"STORMCUT_TBF": link.out_bits, "STORMCUT_TBF_IN": link.in_bits}
+        return {name: tbf_arguments(bits) for name, bits in rates.items() if bits is not None}
 
 
 @dataclass(frozen=True)
@@ -151,7 +157,7 @@ def plan(name: str, shape: Shape, subnet: ipaddress.IPv4Network) -> Plan:
 
     ZooKeeper and Nimbus are not limited: they are no part of what is measured.
     """
-    free = Limits(None, None, None)
+    free = Limits(None, FREE, None)
     masters = (
         Container("zookeeper", "zookeeper", str(subnet[2]), free),
         Container("nimbus", "nimbus", str(subnet[3]), free),
@@ -204,6 +210,8 @@ def storm_yaml(
             own["supervisor.cpu.capacity"] = round(100 * container.limits.cpus, 1)
         if container.limits.memory_mb is not None:
             own["supervisor.memory.capacity.mb"] = float(container.limits.memory_mb)
+        if link := container.limits.bandwidth.mbit:
+            own["supervisor.scheduler.meta"] = {LINK_KEY: link}
     return {**common, **own, **overrides}
 
 

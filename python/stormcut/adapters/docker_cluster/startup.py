@@ -17,7 +17,7 @@ from stormcut.adapters import plugin
 from stormcut.adapters.docker_cluster import image
 from stormcut.adapters.docker_cluster.engine import Engine, last_lines, reason
 from stormcut.adapters.docker_cluster.folder import Folder
-from stormcut.adapters.docker_cluster.limits import PERIOD_US, Limits, shortfalls
+from stormcut.adapters.docker_cluster.limits import FREE, PERIOD_US, Limits, shortfalls
 from stormcut.adapters.docker_cluster.plan import (
     CLUSTER_LABEL,
     FOLDER_LABEL,
@@ -210,7 +210,7 @@ def lift(plan: Plan, running: Mapping[str, Running]) -> None:
         if node.limits.cpus is None:
             continue
         try:
-            _set_quota(running[node.name], Limits(None, None, None))
+            _set_quota(running[node.name], Limits(None, FREE, None))
         except APIError:
             if effective(running[node.name]).cpus is not None:
                 raise

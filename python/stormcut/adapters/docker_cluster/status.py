@@ -68,7 +68,12 @@ def effective(container: Running) -> Effective:
         if code == 0 and is_whole(text):
             return parse_effective(text)
         time.sleep(READ_PAUSE_S)
-    return parse_effective(f"tc limits not readable: {text or 'the engine passes nothing on'}")
+    return _unreadable(text or "the engine passes nothing on")
+
+
+def _unreadable(why: str) -> Effective:
+    said = f"limits not readable: {' '.join(why.split())}"
+    return Effective(None, None, None, tc_out=said, tc_in=said)
 
 
 def _container(planned: Container, running: Running | None) -> ContainerStatus:

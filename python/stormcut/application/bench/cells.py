@@ -88,6 +88,11 @@ class Start:
     failure: str
 
 
+#: Fact of a run: Mbit/s of a node's link, such as ``5`` (each way), ``out=5,in=2``, ``out=5`` or
+#: ``not limited``. Runs without it are from when only what a node sends could be limited.
+LINK_FACT = "link, Mbit/s"
+
+
 @dataclass(frozen=True)
 class Run:
     """What is the same for all cells of a bench.
