@@ -20,12 +20,14 @@ from stormcut.cli.bench_cell import Timing, measure_cell
 from stormcut.cli.bench_pace import Pace
 from stormcut.cli.steps import Steps
 from stormcut.model.errors import Infeasible, StormcutError
+from stormcut.model.network import Link
 
 if TYPE_CHECKING:
     from stormcut.adapters.bench.journal import Journal
     from stormcut.adapters.bench.rig import Entrant
     from stormcut.adapters.bench.setting import Setting
     from stormcut.adapters.docker_cluster import DockerCluster, Shape
+    from stormcut.adapters.docker_cluster.limits import Bandwidth
     from stormcut.adapters.spark import ProfileResult
     from stormcut.model.cluster import RunningTopology
     from stormcut.model.profile import Profile
@@ -239,7 +241,12 @@ class Bench:
         plan = self._cluster.plan
         sizes = plan.shape.sizes or (1,) * len(plan.nodes)
         return [
-            Host(node.address, size, node.limits.cpus and 100 * node.limits.cpus)
+            Host(
+                node.address,
+                size,
+                node.limits.cpus and 100 * node.limits.cpus,
+                _link(node.limits.bandwidth),
+            )
             for node, size in zip(plan.nodes, sizes, strict=True)
         ]
 
@@ -279,7 +286,9 @@ class Bench:
             f"{len(set(seat.hosts.values()))} nodes, in {time.monotonic() - began:.1f} s"
         )
         nodes = tuple(self._names[seat.hosts[task]] for task in sorted(seat.hosts))
-        return Placed(topology, scheduler, "", nodes, seat.between, seat.total)
+        return Placed(
+            topology, scheduler, "", nodes, seat.between, seat.total, reachable=seat.reachable
+        )
 
     def _profile(self, entrant: Entrant) -> Profile:
         """Run an entrant for a while and return its traffic as the hook measured it."""
@@ -351,3 +360,10 @@ def _store(
         with steps.step("starting a Redis server"):
             address = stack.enter_context(redis_server(host=cluster.host))
         yield {"redis": address}
+
+
+def _link(bandwidth: Bandwidth) -> Link:
+    out, into = (
+        None if bits is None else bits / 1e6 for bits in (bandwidth.out_bits, bandwidth.in_bits)
+    )
+    return Link(out, into)

@@ -12,7 +12,16 @@ from stormcut.application.bench.summary import ENOUGH_PAIRS
 from stormcut.report.bench_figures import OURS, Bench, between
 from stormcut.report.bench_goals import MISSED, REACHED, TOO_FEW, details, outcomes, overall
 from stormcut.report.bench_pictures import draw_dots, draw_overview, draw_scatter, look
-from stormcut.report.bench_tables import RANGE, headline, ratios, repeated, resources, times
+from stormcut.report.bench_tables import (
+    BASELINE,
+    RANGE,
+    headline,
+    predictions,
+    ratios,
+    repeated,
+    resources,
+    times,
+)
 from stormcut.report.published import PUBLISHED, THROUGHPUT, Published
 from stormcut.report.tables import Picture, Section, Table
 from stormcut.report.tables import markdown as as_markdown
@@ -130,7 +139,7 @@ def _receives_freely(run: Run) -> bool:
 
 def _overview(bench: Bench) -> Picture:
     names = bench.run.schedulers
-    baseline = "even" if "even" in names else names[0]
+    baseline = BASELINE if BASELINE in names else names[0]
     ratios = {
         topology: {
             name: found.spread
@@ -172,7 +181,8 @@ def _topology(bench: Bench, topology: str, pictures: bool) -> Section:
     left_out = tuple(_left_out(bench, topology))
     if not measured:
         return Section(title, 3, ("Not measured.",), points=left_out)
-    tables = (each(bench, topology) for each in (ratios, times, resources, repeated))
+    shown = (ratios, times, resources, predictions, repeated)
+    tables = (each(bench, topology) for each in shown)
     others = [bench.summary(topology, name).other_cores or 0.0 for name in run.schedulers]
     text = f"Everything else on the machine used at most {max(others):.2f} cores in any window."
     return Section(

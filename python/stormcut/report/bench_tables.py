@@ -20,6 +20,9 @@ from stormcut.report.tables import Table
 #: Rows of the headline that belong to the one above.
 RANGE = ("lowest", "highest")
 
+#: What predictions are relative to.
+BASELINE = "even"
+
 
 def headline(bench: Bench) -> Table:
     """Return throughput by topology and scheduler: median, lowest and highest."""
@@ -123,6 +126,33 @@ def _resources(bench: Bench, topology: str, scheduler: str) -> tuple[str, ...]:
         f"{share(None if remote is None else 1 - remote)} / {share(found.kept)} %",
         "-" if nodes is None else str(nodes),
     )
+
+
+def predictions(bench: Bench, topology: str) -> Table:
+    """Return the cost model's throughput over the baseline's beside what was measured."""
+    if BASELINE not in bench.run.schedulers:
+        return Table((), ())
+    base = bench.summary(topology, BASELINE).reachable
+    header = ("scheduler", f"predicted / {BASELINE}", f"measured / {BASELINE}", "error")
+    caption = (
+        "Throughput by the cost model, from one profile taken under the baseline, with the costs "
+        "that are shipped; error: predicted over measured, less 1."
+    )
+    rows = []
+    for name in bench.run.schedulers:
+        reachable = bench.summary(topology, name).reachable
+        if name == BASELINE or not reachable or not base:
+            continue
+        here, predicted = bench.ratio(topology, name, BASELINE, THROUGHPUT), reachable / base
+        rows.append(
+            (
+                name,
+                f"{predicted:.2f}",
+                spread_out(here.spread) if here else "not measured",
+                f"{100 * (predicted / here.spread.median - 1):+.0f} %" if here else "-",
+            )
+        )
+    return Table(header, tuple(rows), caption)
 
 
 def repeated(bench: Bench, topology: str) -> Table:

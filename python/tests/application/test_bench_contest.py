@@ -19,6 +19,7 @@ from stormcut.model.cluster import (
     Supervisor,
 )
 from stormcut.model.errors import StormcutError
+from stormcut.model.network import Link
 
 SCHEDULERS = ("even", "r-storm", "p-scheduler", "t3-scheduler", "i-scheduler", "stromax", "cut")
 
@@ -75,6 +76,22 @@ def test_stromax_alone_is_its_bootstrap():
         for options in ({}, {"mode": "bootstrap"}, {"mode": "rebalance"})
     )
     assert alone == bootstrap != rebalance
+
+
+def test_the_cost_model_says_what_narrow_links_let_sources_reach():
+    running, wide = topology(), [replace(host, cpu_percent=100.0) for host in hosts(1, 1, 1, 1)]
+    # Each executor exchanges most with one partner.
+    profile = profile_of(running, cpu=1.0, rate=lambda s, t: 5.0 if (t - s) % 6 else 100.0)
+    traffic = tuple(replace(each, bytes_per_tuple=1000.0) for each in profile.traffic)
+    profile = replace(profile, traffic=traffic)
+    narrow = [replace(host, link=Link(1.0, 1.0)) for host in wide]
+
+    def reachable(at, scheduler):
+        return place(running, profile, at, 1.34, Contender(scheduler), 1).reachable
+
+    assert reachable(narrow, "cut") > 1.5 * reachable(narrow, "even")
+    assert reachable(narrow, "even") < reachable(wide, "even")
+    assert place(running, None, wide, 1.34, Contender("even"), 1).reachable is None
 
 
 def state(*topologies):

@@ -62,8 +62,11 @@ def placed(topology: str, scheduler: str, refusal: str = "") -> Placed:
     nodes = ("node-1", "node-2", "node-1")
     if refusal:
         return Placed(topology, scheduler, refusal, (), 0.0, 0.0)
+    reachable = 100 * SPEED.get(scheduler, 1.0)
     remote = 900 / SPEED.get(scheduler, 1.0)
-    return Placed(topology, scheduler, "", nodes, remote, 1000.0, 0.01 + 1 - remote / 1000)
+    return Placed(
+        topology, scheduler, "", nodes, remote, 1000.0, 0.01 + 1 - remote / 1000, reachable
+    )
 
 
 def bench(setting: str = "network-bound", noise: float = 0.04, **changes: object) -> Bench:

@@ -21,6 +21,7 @@ from stormcut.report.bench_goals import (
     outcomes,
     overall,
 )
+from stormcut.report.bench_tables import predictions
 from stormcut.report.published import PUBLISHED, THROUGHPUT, TUPLE_TIME, published
 
 
@@ -103,6 +104,17 @@ def test_what_did_not_start_is_said_with_its_reason() -> None:
     even = lines.index("- **even did not start**: 300 s are over: all sources of star-even ack")
     assert linear < cut < star < even
     assert lines[star + 2] == "Not measured."
+
+
+def test_what_the_cost_model_predicts_stands_beside_what_was_measured() -> None:
+    made = bench()
+    table = predictions(made, "linear")
+    rows = {row[0]: row for row in table.rows}
+    assert rows.keys() == {*SCHEDULERS} - {"even"}
+    measured = made.ratio("linear", "cut", "even", THROUGHPUT)
+    assert rows["cut"][1] == "2.20"
+    assert rows["cut"][3] == f"{100 * (2.2 / measured.spread.median - 1):+.0f} %"
+    assert "predicted / even" in markdown([made])
 
 
 def test_the_papers_own_comparisons_are_repeated() -> None:

@@ -264,7 +264,8 @@ def _run(value: Value) -> Run:
 
 
 def _placed(value: Value) -> Placed:
-    keys = value.keys(_names(Placed))
+    # Older journals do not say what was predicted of the throughput.
+    keys = value.keys(tuple(n for n in _names(Placed) if n != "reachable"), ("reachable",))
     return Placed(
         topology=keys["topology"].name(),
         scheduler=keys["scheduler"].name(),
@@ -273,6 +274,7 @@ def _placed(value: Value) -> Placed:
         predicted_between=keys["predicted_between"].amount(),
         predicted_total=keys["predicted_total"].amount(),
         kept=optional(keys["kept"], Value.amount),
+        reachable=optional(keys.get("reachable"), Value.amount),
     )
 
 

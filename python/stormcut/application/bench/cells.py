@@ -63,7 +63,9 @@ class Placed:
     ``refusal`` says why there is no placement; then the cells do not exist. ``nodes`` is the node
     of each executor in the order of first tasks (system executors last); ``predicted_between`` the
     tuples/s that cross nodes by the profile, ``predicted_total`` all of them; ``kept`` the share of
-    tuples that stayed on their node as the hook measured it, None before that was looked at.
+    tuples that stayed on their node as the hook measured it, None before that was looked at;
+    ``reachable`` the tuples/s that the cost model has sources send in closed loop, None where
+    that is not known.
     """
 
     topology: str
@@ -73,6 +75,7 @@ class Placed:
     predicted_between: float
     predicted_total: float
     kept: float | None = None
+    reachable: float | None = None
 
 
 @dataclass(frozen=True)

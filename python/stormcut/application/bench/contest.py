@@ -21,10 +21,14 @@ from stormcut.application.compare import Contender
 from stormcut.application.place import solve
 from stormcut.application.situation import Workload, workload
 from stormcut.model.cluster import RunningTopology
+from stormcut.model.network import UNKNOWN, Link
+from stormcut.model.placement import Placement
 from stormcut.model.problem import DEFAULT_CPU_PERCENT, Component, Node, Problem, Topology
 from stormcut.model.profile import Profile
+from stormcut.objective.throughput import throughput
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 #: These know nothing of capacities: Storm gives them none.
 BLIND = ("even", "default")
@@ -36,23 +40,26 @@ CPU_SHARE = 0.5
 
 @dataclass(frozen=True)
 class Host:
-    """A node of the cluster, its size relative to the others, and its CPU in points (or None)."""
+    """A node of the cluster, its size relative to the others, its CPU in points, and its link."""
 
     address: str
     size: int
     cpu_percent: float | None = None
+    link: Link = UNKNOWN
 
 
 @dataclass(frozen=True)
 class Seat:
     """A scheduler's placement: the host of each executor by first task, and what it is worth.
 
-    ``between`` are the tuples/s that cross nodes by the profile, ``total`` all of them.
+    ``between`` are the tuples/s that cross nodes by the profile, ``total`` all of them;
+    ``reachable`` what sources reach in closed loop by the cost model, None without a profile.
     """
 
     hosts: Mapping[int, str]
     between: float
     total: float
+    reachable: float | None = None
 
 
 def place(
@@ -94,7 +101,20 @@ def place(
         {task: hosts[node].address for task, node in zip(load.tasks, chosen.tolist(), strict=True)},
         solution.metrics.inter_node_tuples_per_second / scale,
         float(problem.traffic.total) / scale,
+        None if profile is None else _reachable(load.topology, hosts, chosen),
     )
+
+
+def _reachable(topology: Topology, hosts: Sequence[Host], chosen: Ints) -> float | None:
+    """Return the tuples/s that sources reach with executors on these hosts, by ordinal."""
+    nodes = tuple(
+        Node(host.address, (0,), cpu_percent=host.cpu_percent, link=host.link) for host in hosts
+    )
+    try:
+        found = throughput(Problem(nodes, (topology,)), Placement(chosen)).total
+    except ValueError:
+        return None
+    return found if math.isfinite(found) else None
 
 
 def _scale(load: Workload, hosts: Sequence[Host]) -> float:
@@ -132,4 +152,4 @@ def capacities(sizes: Sequence[int], executors: int, room: float) -> list[int]:
 
 def _node(host: Host, limit: int, declared: bool) -> Node:
     cpu = limit * DEFAULT_CPU_PERCENT if declared else host.cpu_percent
-    return Node(host.address, (0,), cpu_percent=cpu, max_executors=limit)
+    return Node(host.address, (0,), cpu_percent=cpu, max_executors=limit, link=host.link)

@@ -53,6 +53,8 @@ class Summary:
         Share of tuples that cross nodes by the profile.
     kept : float or None
         Share of tuples that stayed on their node, as measured.
+    reachable : float or None
+        Tuples/s that the cost model has sources send.
     """
 
     topology: str
@@ -72,6 +74,7 @@ class Summary:
     replayed: int
     predicted_remote: float | None
     kept: float | None
+    reachable: float | None
 
 
 @dataclass(frozen=True)
@@ -184,6 +187,7 @@ def _summary(
         replayed=sum(each.replayed for each in used),
         predicted_remote=_remote(placed),
         kept=placed.kept if placed else None,
+        reachable=placed.reachable if placed else None,
     )
 
 
