@@ -174,5 +174,5 @@ def _parts(problem: Problem, traffic: Traffic, sources: Ints) -> Floats:
     start = np.zeros((count, len(sources)))
     start[sources, np.arange(len(sources))] = 1.0
     # Slightly less than all is handed on, so that circles nothing enters come to an end.
-    result: Floats = np.linalg.solve(np.eye(count) - (1 - 1e-9) * flow, start)
-    return result
+    settled = np.linalg.solve(np.eye(count) - (1 - 1e-9) * flow, start)
+    return np.asarray(settled, dtype=np.float64)
