@@ -23,6 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 
 import psutil
 import yaml
@@ -356,18 +357,21 @@ def _through(subject: Subject, fault: Fault) -> None:
     fault.mend(subject)
 
 
-def row(fault: Fault, storm: Counts | None, ours: Counts | None) -> str:
-    """Return one fault's line of the table."""
+def row(fault: Fault, storm: list[Counts | None], ours: list[Counts | None]) -> str:
+    """Return one fault's line of the table, of all its repetitions."""
 
-    def cells(read: Callable[[Counts], str]) -> str:
-        return " | ".join("-" if each is None else read(each) for each in (storm, ours))
+    def cells(read: Callable[[Counts], float]) -> str:
+        return " | ".join(_spread([read(c) for c in each if c]) for each in (storm, ours))
 
-    figures = (
-        cells(lambda c: str(c.restarted)),
-        cells(lambda c: f"{c.lost:,}"),
-        cells(lambda c: f"{c.silent_s:.0f}"),
-    )
+    figures = (cells(lambda c: c.restarted), cells(lambda c: c.lost), cells(lambda c: c.silent_s))
     return f"| {fault.name} | {' | '.join(figures)} |"
+
+
+def _spread(values: list[float]) -> str:
+    if not values:
+        return "-"
+    middle, least, most = (f"{f(values):.0f}" for f in (median, min, max))
+    return middle if least == most else f"{middle} ({least}-{most})"
 
 
 def start(plugin: bool, subjects: list[Subject]) -> None:
@@ -392,6 +396,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--only", help="faults whose name contains this")
+    parser.add_argument("--repeat", type=int, default=1, help="strike so many times")
     arguments = parser.parse_args()
     subjects: list[Subject] = []
     rows = []
@@ -399,16 +404,23 @@ def main() -> None:
         for plugin in (False, True):
             start(plugin, subjects)
         before = [len(subject.workers()) for subject in subjects]
-        note = f"Workers at the beginning: Storm {before[0]}, stormcut {before[1]}."
+        note = (
+            f"Workers at the beginning: Storm {before[0]}, stormcut {before[1]}. Each fault "
+            f"{arguments.repeat} times: median (lowest-highest)."
+        )
         time.sleep(CALM_S)
         for fault in FAULTS:
             if arguments.only and arguments.only not in fault.name:
                 continue
-            with ThreadPoolExecutor(2) as pair:
-                costs = list(pair.map(lambda s, f=fault: suffered(s, f), subjects))
+            costs: list[list[Counts | None]] = [[], []]
+            for _ in range(arguments.repeat):
+                with ThreadPoolExecutor(2) as pair:
+                    found = pair.map(lambda s, f=fault: suffered(s, f), subjects)
+                    for each, cost in zip(costs, found, strict=True):
+                        each.append(cost)
+                print(f"{fault.name}: Storm {costs[0][-1]}; stormcut {costs[1][-1]}", flush=True)
             rows.append(row(fault, *costs))
             write(arguments.output, rows, note)
-            print(f"{fault.name}: Storm {costs[0]}; stormcut {costs[1]}", flush=True)
     finally:
         for subject in subjects:
             if subject.brain is not None:
