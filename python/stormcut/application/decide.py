@@ -20,13 +20,9 @@ from stormcut.application.gathering import gathered
 from stormcut.application.memory import Memory
 from stormcut.application.place import DEFAULT_ALGORITHM, DEFAULT_SEED, solve
 from stormcut.application.ports import Recorder
-from stormcut.application.situation import (
-    Situation,
-    Usage,
-    Workload,
-    misfit,
-    situation,
-)
+from stormcut.application.situation import Situation, situation
+from stormcut.application.usage import Usage
+from stormcut.application.workload import Workload, misfit
 from stormcut.application.worth import ENOUGH, verdict, worth
 from stormcut.model.cluster import ClusterState, RunningTopology, Slot, Worker
 from stormcut.model.errors import Infeasible

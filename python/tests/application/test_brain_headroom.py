@@ -9,7 +9,7 @@ from brain_clusters import dealt, profile_of, supervisors, topology
 
 from stormcut.application.decide import Settings, decide
 from stormcut.application.declared import link
-from stormcut.application.situation import workload
+from stormcut.application.workload import workload
 from stormcut.model.cluster import ClusterState, Slot, Supervisor, Worker
 from stormcut.model.network import UNKNOWN, Link
 from stormcut.model.problem import Problem

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from stormcut.application.decide import Settings, decide
 from stormcut.application.gathering import gathered
-from stormcut.application.situation import Usage, situation, workload
+from stormcut.application.situation import situation
+from stormcut.application.usage import Usage
+from stormcut.application.workload import workload
 from stormcut.model.cluster import ClusterState, RunningExecutor, Slot, Subscription
 from stormcut.model.placement import Placement
 from stormcut.objective.cut import executor_nodes

@@ -16,8 +16,8 @@ from stormcut.application.situation import (
     named_by_host,
     running_problem,
     unmeasured,
-    workload,
 )
+from stormcut.application.workload import workload
 from stormcut.model.cluster import ClusterState, Slot
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.objective.metrics import measure

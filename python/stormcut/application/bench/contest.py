@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from stormcut.application.compare import Contender
 from stormcut.application.place import solve
-from stormcut.application.situation import Workload, workload
+from stormcut.application.workload import Workload, workload
 from stormcut.model.cluster import RunningTopology
 from stormcut.model.network import UNKNOWN, Link
 from stormcut.model.placement import Placement

@@ -1,0 +1,197 @@
+"""What a topology does: its executors' loads and their traffic, measured or as declared."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from stormcut.model.cluster import RunningExecutor, RunningTopology, Worker
+from stormcut.model.placement import UNASSIGNED, Placement
+from stormcut.model.problem import (
+    DEFAULT_CPU_PERCENT,
+    DEFAULT_MEMORY_MB,
+    Component,
+    MeasuredPair,
+    Problem,
+    Stream,
+    Topology,
+)
+from stormcut.model.profile import ExecutorLoad, Profile, TaskTraffic
+from stormcut.model.traffic import Traffic
+from stormcut.placement.cut.weighing import is_measured, weighed
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """A topology as a problem's value, with the first task of each executor ordinal."""
+
+    topology: Topology
+    tasks: tuple[int, ...]
+    measured: bool
+
+    @cached_property
+    def traffic(self) -> Traffic:
+        """The traffic between the executors."""
+        return Problem((), (self.topology,)).traffic
+
+    @cached_property
+    def by_size(self) -> tuple[Problem, float] | None:
+        """The topology with rates in tuples of mean size, and that size; None without sizes."""
+        problem = Problem((), (self.topology,))
+        return weighed(problem) if is_measured(problem) else None
+
+    @cached_property
+    def cpu_percent(self) -> dict[int, float]:
+        """CPU of each executor in points, by first task."""
+        loads = np.concatenate([c.cpu_percent for c in self.topology.components])
+        return dict(zip(self.tasks, loads.tolist(), strict=True))
+
+    @cached_property
+    def memory_mb(self) -> dict[int, float]:
+        """Memory of each executor in MB, by first task."""
+        loads = np.concatenate([c.memory_mb for c in self.topology.components])
+        return dict(zip(self.tasks, loads.tolist(), strict=True))
+
+    def placement(
+        self, workers: Iterable[Worker], ordinals: Mapping[tuple[str, int], int]
+    ) -> Placement:
+        """Return workers as a placement, given the ordinals of slots; others run nowhere."""
+        slot_of = {task: w.slot for w in workers for task in w.executors}
+        slots = [
+            ordinals[slot_of[task].node, slot_of[task].port] if task in slot_of else UNASSIGNED
+            for task in self.tasks
+        ]
+        return Placement(np.array(slots, dtype=np.int64))
+
+
+def misfit(profile: Profile, running: RunningTopology) -> str | None:
+    """Return why a profile says nothing about the executors that run now, None if it does.
+
+    System executors (``__acker``...) may be missing from a profile, but not differ.
+    """
+    if profile.topology != running.id:
+        return f"it is of topology {profile.topology}"
+    measured = {(e.component, e.start_task, e.end_task) for e in profile.executors}
+    wanted = {(e.component, e.start_task, e.end_task) for e in running.executors}
+    missing = sorted(key for key in wanted - measured if not key[0].startswith("__"))
+    extra = sorted(key for key in measured - wanted if not key[0].startswith("__"))
+    if missing:
+        return "it lacks executor [{1} {2}] of {0}".format(*missing[0])
+    if extra:
+        return "it has executor [{1} {2}] of {0}, which is none now".format(*extra[0])
+    return None
+
+
+def workload(running: RunningTopology, profile: Profile | None) -> Workload:
+    """Return a topology's loads and traffic, measured (a fitting profile) or as declared.
+
+    Declared: every source executor sends 1 tuple/s on each of its streams. Measured: the measured
+    pairs are all the traffic there is; streams have the rates and sizes that follow from them.
+    """
+    by_component: dict[str, list[RunningExecutor]] = defaultdict(list)
+    for executor in sorted(running.executors, key=lambda e: e.start_task):
+        by_component[executor.component].append(executor)
+    loads = {(e.component, e.start_task): e for e in profile.executors} if profile else {}
+    targets = {stream.target for stream in running.streams}
+    components = tuple(
+        Component(
+            name,
+            "bolt" if name in targets or name.startswith("__") else "spout",
+            len(executors),
+            np.array([_cpu(e, loads.get((name, e.start_task))) for e in executors]),
+            np.array([_memory(e, loads.get((name, e.start_task))) for e in executors]),
+        )
+        for name, executors in by_component.items()
+    )
+    streams = _declared_streams(running, by_component)
+    pairs: tuple[MeasuredPair, ...] = ()
+    if profile:
+        pairs = _measured_pairs(profile, by_component)
+        streams = _measured_streams(streams, pairs)
+    tasks = tuple(e.start_task for executors in by_component.values() for e in executors)
+    topology = Topology(running.id, components, streams, pairs, running.workers)
+    return Workload(topology, tasks, profile is not None)
+
+
+def _cpu(executor: RunningExecutor, load: ExecutorLoad | None) -> float:
+    if load is not None:
+        return load.cpu_percent
+    return DEFAULT_CPU_PERCENT if executor.cpu_percent is None else executor.cpu_percent
+
+
+def _memory(executor: RunningExecutor, load: ExecutorLoad | None) -> float:
+    """Return declared heap plus measured memory of the subprocess.
+
+    Storm's default heap of an executor is nobody's statement: what a worker takes is set by
+    worker.childopts, and the default scheduler looks at none of it. It counts as nothing, lest
+    24 small executors "fill" a supervisor of 3072 MB.
+    """
+    declared = executor.memory_mb or 0.0
+    heap = 0.0 if declared == DEFAULT_MEMORY_MB else declared
+    return heap + ((load.memory_mb or 0.0) if load else 0.0)
+
+
+def _declared_streams(
+    running: RunningTopology, by_component: Mapping[str, list[RunningExecutor]]
+) -> tuple[Stream, ...]:
+    return tuple(
+        Stream(s.source, s.target, float(len(by_component[s.source])), s.grouping, s.stream)
+        for s in running.streams
+        if s.source in by_component and s.target in by_component
+    )
+
+
+def _measured_streams(
+    declared: tuple[Stream, ...], pairs: tuple[MeasuredPair, ...]
+) -> tuple[Stream, ...]:
+    """Return streams as measured; several between the same components share the rate evenly."""
+    between: dict[tuple[str, str], list[MeasuredPair]] = defaultdict(list)
+    for pair in pairs:
+        between[pair.source[0], pair.target[0]].append(pair)
+    count = Counter((stream.source, stream.target) for stream in declared)
+    return tuple(
+        replace(
+            stream,
+            tuples_per_second=_rate(between[edge]) / count[edge],
+            bytes_per_tuple=_bytes_per_tuple(between[edge]),
+        )
+        for stream in declared
+        for edge in ((stream.source, stream.target),)
+    )
+
+
+def _measured_pairs(
+    profile: Profile, by_component: Mapping[str, list[RunningExecutor]]
+) -> tuple[MeasuredPair, ...]:
+    names = [(name, index) for name, of in by_component.items() for index in range(len(of))]
+    executors = (executor for of in by_component.values() for executor in of)
+    owner = {
+        task: ordinal
+        for ordinal, executor in enumerate(executors)
+        for task in range(executor.start_task, executor.end_task + 1)
+    }
+    between: dict[tuple[int, int], list[TaskTraffic]] = defaultdict(list)
+    for traffic in profile.traffic:
+        source, target = owner.get(traffic.source_task), owner.get(traffic.target_task)
+        if source is not None and target is not None and source != target:
+            between[source, target].append(traffic)
+    pairs = (
+        MeasuredPair(names[source], names[target], _rate(parts), _bytes_per_tuple(parts))
+        for (source, target), parts in sorted(between.items())
+    )
+    return tuple(pair for pair in pairs if pair.tuples_per_second > 0)
+
+
+def _rate(parts: Sequence[TaskTraffic | MeasuredPair]) -> float:
+    return sum(part.tuples_per_second for part in parts)
+
+
+def _bytes_per_tuple(parts: Sequence[TaskTraffic | MeasuredPair]) -> float | None:
+    """Return the mean size of a tuple by the parts of known size, None without any."""
+    sized = [(p.tuples_per_second, p.bytes_per_tuple) for p in parts if p.bytes_per_tuple]
+    total = sum(rate for rate, _ in sized)
+    return sum(rate * size for rate, size in sized) / total if total else None
