@@ -31,6 +31,7 @@ from stormcut.application.place import DEFAULT_ALGORITHM
 from stormcut.application.ports import Recorder
 from stormcut.cli.key_values import parse_pairs
 from stormcut.cli.numbers import Finite
+from stormcut.cli.outputs import OutputFolder
 from stormcut.cli.zookeeper_options import zookeeper_options
 from stormcut.model.cluster import (
     ClusterState,
@@ -105,7 +106,7 @@ TOY = ClusterState(
 )
 @click.option(
     "--record",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=OutputFolder(),
     help="Folder for the problem and the answer behind every decision, for `stormcut place`.",
 )
 def brain(

@@ -13,6 +13,10 @@ from stormcut.objective.headroom import headroom
 from stormcut.objective.throughput import _factors, throughput
 
 
+#: Of every rate, at worst: far below what is known of loads.
+ACCURACY = 0.005
+
+
 @st.composite
 def chains(draw, spouts):
     """(problem, placement): spout tasks, two bolts, all traffic measured between executors."""
@@ -86,7 +90,7 @@ def test_several_are_proportionally_fair(case):
         method="SLSQP",
     )
     if solved.success:
-        assert np.log(found.rates).sum() >= -solved.fun - 1e-3
+        assert np.log(found.rates).sum() >= -solved.fun - 3 * ACCURACY
 
 
 def test_a_slow_place_holds_back_only_those_who_need_it():
