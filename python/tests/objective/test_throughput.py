@@ -12,7 +12,6 @@ from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Strea
 from stormcut.objective.headroom import headroom
 from stormcut.objective.throughput import _factors, throughput
 
-
 #: Of every rate, at worst: far below what is known of loads.
 ACCURACY = 0.005
 
