@@ -104,6 +104,7 @@ def workload(running: RunningTopology, profile: Profile | None) -> Workload:
             len(executors),
             np.array([_cpu(e, loads.get((name, e.start_task))) for e in executors]),
             np.array([_memory(e, loads.get((name, e.start_task))) for e in executors]),
+            threads=_threads([loads.get((name, e.start_task)) for e in executors]),
         )
         for name, executors in by_component.items()
     )
@@ -121,6 +122,14 @@ def _cpu(executor: RunningExecutor, load: ExecutorLoad | None) -> float:
     if load is not None:
         return load.cpu_percent
     return DEFAULT_CPU_PERCENT if executor.cpu_percent is None else executor.cpu_percent
+
+
+def _threads(loads: Sequence[ExecutorLoad | None]) -> float:
+    """Return the cores that an executor can use; another language's subprocess has a second one.
+
+    Only a subprocess has memory of its own that could be measured.
+    """
+    return 2.0 if any(load and load.memory_mb is not None for load in loads) else 1.0
 
 
 def _memory(executor: RunningExecutor, load: ExecutorLoad | None) -> float:

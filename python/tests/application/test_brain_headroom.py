@@ -128,6 +128,14 @@ def test_links_are_read_from_storm_yaml(text, meant, caplog):
     assert bool(caplog.records) == (meant == UNKNOWN)
 
 
+@pytest.mark.parametrize(("memory", "threads"), [(None, 1.0), (30.0, 2.0)])
+def test_a_subprocess_has_a_core_of_its_own(memory, threads):
+    running = topology("t")
+    profile = profile_of(running, memory=memory)
+    assert {c.threads for c in workload(running, profile).topology.components} == {threads}
+    assert {c.threads for c in workload(running, None).topology.components} == {1.0}
+
+
 def test_streams_stay_beside_what_was_measured_between_their_executors():
     running = topology("t", (2, 3), acker=False)
     twice = replace(
