@@ -87,7 +87,16 @@ def clusters(draw):
             tuple(range(6700, 6700 + draw(st.integers(0, 4)))),
             draw(st.sampled_from([None, 100.0, 400.0])),
             draw(st.sampled_from([None, 500.0, 3072.0])),
-            draw(st.sampled_from([{}, {"stormcut.max.executors": "6"}, {"stormcut.rack": "r"}])),
+            draw(
+                st.sampled_from(
+                    [
+                        {},
+                        {"stormcut.max.executors": "6"},
+                        {"stormcut.rack": "r"},
+                        {"stormcut.link.mbit": "0.01"},
+                    ]
+                )
+            ),
         )
         for i in range(count)
     )

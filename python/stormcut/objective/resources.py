@@ -83,7 +83,8 @@ def uses(problem: Problem, placement: Placement) -> tuple[Use, ...]:
     workers = flow(traffic, placement.slots, placement.slots, nodes, hosts)
     cpu = _sums(nodes[placed], load[placed], hosts)
     links = flow(traffic, placement.slots, nodes, nodes, hosts)
-    homes = np.where(placed, racks[nodes], -1)
+    homes = np.full(len(nodes), -1, dtype=np.int64)
+    homes[placed] = racks[nodes[placed]]
     uplinks = flow(traffic, placement.slots, homes, homes, len(names))
     known = dict(problem.uplinks)
     carried = [known.get(name, UNKNOWN) for name in names]
@@ -147,8 +148,10 @@ def rack_ordinals(problem: Problem) -> tuple[Ints, list[str]]:
     """
     given = [node.rack or "" for node in problem.nodes]
     hosts = max(len(given), int(problem.slot_hosts.max(initial=-1)) + 1)
-    names, ordinals = np.unique([*given, *[""] * (hosts - len(given))] or [""], return_inverse=True)
-    return ordinals.reshape(-1).astype(np.int64), names.tolist()
+    names = sorted({"", *given}) if hosts > len(given) else sorted(set(given))
+    number = {name: at for at, name in enumerate(names)}
+    ordinals = [number[name] for name in (*given, *[""] * (hosts - len(given)))]
+    return np.array(ordinals, dtype=np.int64), names
 
 
 def executor_loads(problem: Problem, placement: Placement) -> Floats:

@@ -74,7 +74,9 @@ def test_a_new_topology_is_placed_by_its_structure():
 def test_measured_traffic_is_named_only_where_the_algorithm_uses_it(algorithm, basis):
     new = topology("t")
     state = ClusterState(supervisors(3), (new,))
-    (decision,) = decide(state, {"t": profile_of(new)}, None, Settings(algorithm)).decided
+    (decision,) = decide(
+        state, {"t": profile_of(new, memory=None)}, None, Settings(algorithm)
+    ).decided
     assert decision.part.reason.startswith(f"placed by {basis}: ")
 
 

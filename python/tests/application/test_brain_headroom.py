@@ -110,6 +110,12 @@ def test_a_slow_link_is_left_though_no_tuple_is_saved():
     assert decision.after.inter_node_tuples_per_second == 100.0
 
 
+def test_a_topology_that_runs_nowhere_uses_no_link():
+    nodes = supervisors(2, meta={"stormcut.link.mbit": "20"})
+    state = ClusterState(nodes, (topology("t"),))
+    assert decided(state, {})["t"].part.reason.startswith("placed")
+
+
 @pytest.mark.parametrize(
     ("text", "meant"),
     [

@@ -21,7 +21,7 @@ RUNNING = ClusterState(
 )
 #: More than a node has: something always travels.
 CPU_PERCENT = 90.0
-PROFILES = {t.id: profile_of(t, CPU_PERCENT) for t in RUNNING.topologies}
+PROFILES = {t.id: profile_of(t, CPU_PERCENT, memory=None) for t in RUNNING.topologies}
 
 
 @pytest.fixture
