@@ -1,6 +1,7 @@
 """What the scripts say of themselves, before they do anything."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -51,3 +52,12 @@ def test_the_demos_help_lists_the_options_once_there_is_a_command(tmp_path):
     )
     assert done.returncode == 0
     assert "Usage: stormcut demo" in done.stdout
+
+
+def test_no_script_fails_of_a_pipe_that_is_closed_early():
+    """Under pipefail, what writes to a head that has read enough ends the script with 141."""
+    root = SCRIPTS.parent
+    texts = [path for folder in ("scripts", "docker") for path in (root / folder).iterdir()]
+    early = re.compile(r"\|\s*(head\b|grep -\w*q|sed [^|]*\bq\b)")
+    pipes = [path.name for path in texts if path.is_file() and early.search(path.read_text())]
+    assert pipes == []
