@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 from machine import made_by
 
-from stormcut.adapters.thrift_decode import Decoder
-from stormcut.adapters.thrift_values import (
+from stormcut.adapters.thrift.decode import Decoder
+from stormcut.adapters.thrift.values import (
     BinaryProtocol,
     WriteBuffer,
     encode_plan,

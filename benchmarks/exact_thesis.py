@@ -26,7 +26,7 @@ from machine import made_by
 from microbenchmarks import LAYOUTS, SIZES, microbenchmark
 from thesis_micro import CLUSTERS, PUBLISHED
 
-from stormcut.adapters.problem_file import write_problem
+from stormcut.adapters.files.problem_file import write_problem
 from stormcut.application.place import solve
 from stormcut.model.problem import Problem
 

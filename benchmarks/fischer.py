@@ -28,10 +28,10 @@ from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Topology
 from stormcut.objective.metrics import measure
 from stormcut.objective.verify import violations
-from stormcut.placement.native import NativeFailure, call
-from stormcut.placement.partition import traffic_graph
-from stormcut.placement.partitioners import kahip, metis, mt_kahypar
-from stormcut.placement.partitioners.task import PartitionTask
+from stormcut.placement.graph.partition import traffic_graph
+from stormcut.placement.graph.partitioners import kahip, metis, mt_kahypar
+from stormcut.placement.graph.partitioners.task import PartitionTask
+from stormcut.placement.native.process import NativeFailure, call
 
 GRAPH = Path(__file__).parent / "data" / "fischer-traffic" / "graph.json"
 TASKS = 268

@@ -24,7 +24,7 @@ from hook_overhead import Plan, Worker, acked, interval, order, started
 from machine import made_by
 
 from stormcut.adapters.bench.workers import CLUSTER_PATIENCE, hold, let_go, processes
-from stormcut.adapters.local_cluster import LocalCluster
+from stormcut.adapters.clusters.local import LocalCluster
 
 FREEZER = Path("/sys/fs/cgroup/freezer")
 #: As the hook names it.

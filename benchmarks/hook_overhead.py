@@ -22,7 +22,6 @@ from pathlib import Path
 import numpy as np
 from machine import made_by
 
-from stormcut.adapters import home
 from stormcut.adapters.bench.workers import (
     CLUSTER_PATIENCE,
     PATIENCE_S,
@@ -30,9 +29,10 @@ from stormcut.adapters.bench.workers import (
     let_go,
     processes,
 )
-from stormcut.adapters.local_cluster import LocalCluster
-from stormcut.adapters.sparse_submit import submit
-from stormcut.adapters.waiting import wait_until
+from stormcut.adapters.clusters.local import LocalCluster
+from stormcut.adapters.machine import home
+from stormcut.adapters.processes.waiting import wait_until
+from stormcut.adapters.storm.sparse_submit import submit
 
 Options = Mapping[str, object]
 

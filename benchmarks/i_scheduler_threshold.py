@@ -4,7 +4,7 @@ Run by hand (an hour; the optimiser's time is deterministic, so that other work 
 
     .stormcut/venv/bin/python benchmarks/i_scheduler_threshold.py --output PAGE
 
-Its table is `THRESHOLDS` of `stormcut.placement.i_scheduler.threshold`.
+Its table is `THRESHOLDS` of `stormcut.placement.algorithms.i_scheduler.threshold`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from thesis_micro import CLUSTERS
 
 from stormcut.application.place import solve
 from stormcut.model.problem import Problem
-from stormcut.placement.capacity import hosts, loads
-from stormcut.placement.i_scheduler.assignment_model import AssignmentProblem, assign
-from stormcut.placement.partition import traffic_graph
+from stormcut.placement.algorithms.i_scheduler.assignment_model import AssignmentProblem, assign
+from stormcut.placement.graph.partition import traffic_graph
+from stormcut.placement.packing.capacity import hosts, loads
 
 THETAS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 SIZES = range(8, 34, 2)

@@ -21,15 +21,15 @@ import numpy as np
 import psutil
 from machine import made_by
 
-from stormcut.adapters.placement_file import read_placement
-from stormcut.adapters.problem_file import read_problem
+from stormcut.adapters.files.placement_file import read_placement
+from stormcut.adapters.files.problem_file import read_problem
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import Problem
 from stormcut.objective.verify import violations
-from stormcut.placement.cut.groups import Groups, fold
-from stormcut.placement.cut.place import Options, place
-from stormcut.placement.lower_bound import lower_bound
-from stormcut.placement.storm import even, r_storm
+from stormcut.placement.algorithms.cut.place import Options, place
+from stormcut.placement.algorithms.storm import even, r_storm
+from stormcut.placement.bounds.lower_bound import lower_bound
+from stormcut.placement.packing.groups import Groups, fold
 
 DATA = Path(__file__).parent / "data" / "yahoo-clusters"
 CLUSTERS = ("01", "03")

@@ -10,11 +10,11 @@ import pytest
 from small_clusters import SLOW_BUT_SMALL, SLOW_TO_WAKE
 from stage import TOPOLOGIES, DockerStage, Stage
 
-from stormcut.adapters.docker_cluster import DockerCluster, Shape, image
-from stormcut.adapters.docker_cluster.engine import engine
-from stormcut.adapters.docker_cluster.limits import Bandwidth
-from stormcut.adapters.home import home
-from stormcut.adapters.local_cluster import LocalCluster
+from stormcut.adapters.clusters.docker import DockerCluster, Shape, image
+from stormcut.adapters.clusters.docker.engine import engine
+from stormcut.adapters.clusters.docker.limits import Bandwidth
+from stormcut.adapters.clusters.local import LocalCluster
+from stormcut.adapters.machine.home import home
 
 pytest_plugins = ["sharing"]
 

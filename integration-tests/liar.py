@@ -17,9 +17,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from stormcut.adapters.seal import Seal, seal_of
-from stormcut.adapters.thrift_brain import BrainServer
-from stormcut.adapters.zookeeper import StormcutNodes, connected, read_auth_file
+from stormcut.adapters.thrift.brain import BrainServer
+from stormcut.adapters.thrift.seal import Seal, seal_of
+from stormcut.adapters.zookeeper.nodes import StormcutNodes, connected, read_auth_file
 from stormcut.model.cluster import ClusterState, RunningTopology, Slot, Worker
 from stormcut.model.plan import Plan, TopologyPlan
 

@@ -13,12 +13,12 @@ from typing import IO, ClassVar, Generic, TypeVar
 
 import psutil
 
-from stormcut.adapters import home
-from stormcut.adapters.docker_cluster import VIRTUALENV, DockerCluster
-from stormcut.adapters.local_cluster import LocalCluster
-from stormcut.adapters.nimbus import Nimbus
-from stormcut.adapters.sparse_submit import submit
-from stormcut.adapters.waiting import wait_until
+from stormcut.adapters.clusters.docker import VIRTUALENV, DockerCluster
+from stormcut.adapters.clusters.local import LocalCluster
+from stormcut.adapters.machine import home
+from stormcut.adapters.processes.waiting import wait_until
+from stormcut.adapters.storm.nimbus import Nimbus
+from stormcut.adapters.storm.sparse_submit import submit
 
 TOPOLOGIES = ("alpha", "beta")
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from stage import DEFAULT_SIGNAL
 
-from stormcut.adapters.docker_cluster.engine import containers_of, engine, networks_of
-from stormcut.adapters.waiting import wait_until
+from stormcut.adapters.clusters.docker.engine import containers_of, engine, networks_of
+from stormcut.adapters.processes.waiting import wait_until
 
 pytestmark = [pytest.mark.docker, pytest.mark.full, pytest.mark.timeout(3600)]
 

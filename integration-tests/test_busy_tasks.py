@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from stormcut.adapters import home
-from stormcut.adapters.local_cluster import LocalCluster
+from stormcut.adapters.clusters.local import LocalCluster
+from stormcut.adapters.machine import home
+from stormcut.adapters.processes.waiting import wait_until
 from stormcut.adapters.spark import profile_logs
-from stormcut.adapters.sparse_submit import submit
-from stormcut.adapters.waiting import wait_until
+from stormcut.adapters.storm.sparse_submit import submit
 
 pytestmark = [pytest.mark.cluster, pytest.mark.full]
 

@@ -17,8 +17,8 @@ import psutil
 import pytest
 from stage import DEFAULT_SIGNAL, read_until
 
-from stormcut.adapters import home
-from stormcut.adapters.local_cluster import LocalCluster
+from stormcut.adapters.clusters.local import LocalCluster
+from stormcut.adapters.machine import home
 
 pytestmark = pytest.mark.cluster
 

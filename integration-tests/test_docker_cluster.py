@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from stage import DockerStage
 
-from stormcut.adapters.docker_cluster.plan import LINK_KEY
+from stormcut.adapters.clusters.docker.plan import LINK_KEY
+from stormcut.adapters.processes.waiting import wait_until
 from stormcut.adapters.spark import profile_logs
-from stormcut.adapters.waiting import wait_until
 
 pytestmark = pytest.mark.docker
 

@@ -13,17 +13,17 @@ from docker.models.containers import Container
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.network import Network
 
-from stormcut.adapters.docker_cluster.engine import run_in
-from stormcut.adapters.docker_cluster.limits import (
+from stormcut.adapters.clusters.docker.engine import run_in
+from stormcut.adapters.clusters.docker.limits import (
     FREE,
     PERIOD_US,
     Bandwidth,
     Limits,
     shortfalls,
 )
-from stormcut.adapters.docker_cluster.plan import Container as Planned
-from stormcut.adapters.docker_cluster.status import effective
-from stormcut.adapters.waiting import wait_until
+from stormcut.adapters.clusters.docker.plan import Container as Planned
+from stormcut.adapters.clusters.docker.status import effective
+from stormcut.adapters.processes.waiting import wait_until
 
 pytestmark = pytest.mark.docker
 

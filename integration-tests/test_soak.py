@@ -16,8 +16,8 @@ import pytest
 from small_clusters import SLOW_BUT_SMALL
 from stage import TOPOLOGIES, Stage
 
-from stormcut.adapters.local_cluster import LocalCluster
-from stormcut.adapters.waiting import wait_until
+from stormcut.adapters.clusters.local import LocalCluster
+from stormcut.adapters.processes.waiting import wait_until
 
 MINUTES = float(os.environ.get("STORMCUT_SOAK_MINUTES", "60"))
 

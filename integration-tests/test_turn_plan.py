@@ -11,9 +11,9 @@ from contextlib import ExitStack
 import pytest
 from stage import Stage
 
-from stormcut.adapters.local_cluster import LocalCluster
-from stormcut.adapters.waiting import TimedOut
-from stormcut.adapters.zookeeper import StormcutNodes, connected, read_auth_file
+from stormcut.adapters.clusters.local import LocalCluster
+from stormcut.adapters.processes.waiting import TimedOut
+from stormcut.adapters.zookeeper.nodes import StormcutNodes, connected, read_auth_file
 from stormcut.cli import turn_plan
 from stormcut.cli.steps import Steps
 from stormcut.cli.turn_plan import Brain, place_anew, start_brain

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from stage import TOPOLOGIES, Stage
 
-from stormcut.adapters.problem_file import read_problem
-from stormcut.adapters.profile_file import write_profile
-from stormcut.adapters.thrift_brain import BrainClient
-from stormcut.adapters.waiting import wait_until
-from stormcut.adapters.zookeeper import StormcutNodes, connected, read_auth_file
-from stormcut.adapters.zookeeper_leader import leaders_client
+from stormcut.adapters.files.problem_file import read_problem
+from stormcut.adapters.files.profile_file import write_profile
+from stormcut.adapters.processes.waiting import wait_until
+from stormcut.adapters.thrift.brain import BrainClient
+from stormcut.adapters.zookeeper.leader import leaders_client
+from stormcut.adapters.zookeeper.nodes import StormcutNodes, connected, read_auth_file
 from stormcut.model.cluster import ClusterState, RunningTopology
 from stormcut.model.errors import InvalidInput
 from stormcut.model.profile import ExecutorLoad, Profile, TaskTraffic

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 from kazoo.exceptions import NotEmptyError
 
-from stormcut.adapters.home import storm_java, storm_lib
+from stormcut.adapters.machine.home import storm_java, storm_lib
 
 LOG4J = """<Configuration><Appenders><Console name="out" target="SYSTEM_ERR"/></Appenders>
 <Loggers><Root level="warn"><AppenderRef ref="out"/></Root></Loggers></Configuration>"""

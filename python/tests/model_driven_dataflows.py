@@ -5,8 +5,8 @@ paper's figure 6 labels are lost, so that task types go round parse, pi, file, b
 and sink are left out, as in the estimate of slots.
 """
 
-from stormcut.placement.model_driven.allocation import Dag, Edge
-from stormcut.placement.model_driven.azure_tasks import AZURE_TASKS
+from stormcut.placement.algorithms.model_driven.allocation import Dag, Edge
+from stormcut.placement.algorithms.model_driven.azure_tasks import AZURE_TASKS
 
 
 def _dag(tasks, edges):

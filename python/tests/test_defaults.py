@@ -16,17 +16,17 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from stormcut.adapters.home import checkout
-from stormcut.adapters.topology_project import load
-from stormcut.adapters.zookeeper import DEFAULT_ROOT
+from stormcut.adapters.machine.home import checkout
+from stormcut.adapters.storm.topology_project import load
+from stormcut.adapters.zookeeper.nodes import DEFAULT_ROOT
 from stormcut.application.decide import Settings
 from stormcut.application.place import DEFAULT_ALGORITHM
 from stormcut.cli.bench import SCHEDULERS
 from stormcut.cli.main import COMMANDS, cli
 from stormcut.model.problem import DEFAULT_CPU_PERCENT, DEFAULT_MEMORY_MB
-from stormcut.placement import p_scheduler
-from stormcut.placement.cut.options import Options as Cut
-from stormcut.placement.cut.place import EVEN, RELIEF, SPARE
+from stormcut.placement.algorithms import p_scheduler
+from stormcut.placement.algorithms.cut.options import Options as Cut
+from stormcut.placement.algorithms.cut.place import EVEN, RELIEF, SPARE
 from stormcut.placement.registry import ALGORITHMS
 
 ROOT = checkout() or Path()

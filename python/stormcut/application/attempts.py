@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Mapping
 
 from stormcut.model.problem import Node, Problem
+from stormcut.placement.packing.thesis import ThesisOptions
 from stormcut.placement.registry import algorithm
-from stormcut.placement.thesis import ThesisOptions
 
 #: So many nodes are searched whatever their room, and so many times as many as need be.
 MANY_NODES = 64

@@ -16,7 +16,7 @@ from stormcut.objective.headroom import Headroom, headroom
 from stormcut.objective.metrics import Metrics, measure
 from stormcut.objective.necessary import require_possible
 from stormcut.objective.verify import Violation, violations
-from stormcut.placement.native import NativeFailure
+from stormcut.placement.native.process import NativeFailure
 from stormcut.placement.registry import algorithm, parse_options
 
 DEFAULT_SEED = 1

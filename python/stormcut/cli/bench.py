@@ -121,7 +121,7 @@ def _changed(
 
 def _check(plan: Plan) -> None:
     """Refuse what would only fail once the cluster is up."""
-    from stormcut.adapters.topology_project import check_options
+    from stormcut.adapters.storm.topology_project import check_options
     from stormcut.application.compare import Contender
 
     check_folder(plan.output)
@@ -137,7 +137,7 @@ def _check(plan: Plan) -> None:
 def _measure(plan: Plan, name: str, steps: Steps) -> None:
     from stormcut.adapters.bench.journal import Journal
     from stormcut.adapters.bench.workers import CLUSTER_PATIENCE
-    from stormcut.adapters.docker_cluster import DockerCluster
+    from stormcut.adapters.clusters.docker import DockerCluster
     from stormcut.adapters.spark import spark_session
     from stormcut.cli.bench_run import HOOK_INTERVAL_S, Bench
 
@@ -160,7 +160,7 @@ def _measure(plan: Plan, name: str, steps: Steps) -> None:
 
 
 def _run(plan: Plan, refused: dict[str, str]) -> Run:
-    from stormcut.adapters.machine import describe
+    from stormcut.adapters.machine.needs import describe
     from stormcut.application.bench.cells import LINK_FACT, Run
 
     setting, timing, bandwidth = plan.setting, plan.timing, plan.shape().bandwidth
@@ -195,7 +195,7 @@ def _run(plan: Plan, refused: dict[str, str]) -> Run:
 
 def _report(folder: Path, steps: Steps) -> None:
     from stormcut.adapters.bench.journal import Journal
-    from stormcut.adapters.json_document import write_text
+    from stormcut.adapters.files.json_document import write_text
     from stormcut.adapters.spark import spark_session
     from stormcut.adapters.spark.bench_table import write_parquet
     from stormcut.report.bench import markdown, page

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from stormcut.adapters.bench.journal import Journal
     from stormcut.adapters.bench.rig import Entrant
     from stormcut.adapters.bench.setting import Setting
-    from stormcut.adapters.docker_cluster import DockerCluster, Shape
-    from stormcut.adapters.docker_cluster.limits import Bandwidth
+    from stormcut.adapters.clusters.docker import DockerCluster, Shape
+    from stormcut.adapters.clusters.docker.limits import Bandwidth
     from stormcut.adapters.spark import ProfileResult
     from stormcut.model.cluster import RunningTopology
     from stormcut.model.profile import Profile
@@ -63,9 +63,9 @@ class Plan:
         InvalidInput
             The setting's limits are impossible.
         """
-        from stormcut.adapters.docker_cluster import Shape
-        from stormcut.adapters.docker_cluster.limits import FREE, parse_bandwidth
-        from stormcut.adapters.docker_cluster.plan import parse_sizes
+        from stormcut.adapters.clusters.docker import Shape
+        from stormcut.adapters.clusters.docker.limits import FREE, parse_bandwidth
+        from stormcut.adapters.clusters.docker.plan import parse_sizes
 
         setting = self.setting
         return Shape(
@@ -350,8 +350,8 @@ def _store(
     topology: str, options: Mapping[str, object], cluster: DockerCluster, steps: Steps
 ) -> Iterator[dict[str, object]]:
     """Yield the options that name a Redis server of this block, if the topology needs one."""
-    from stormcut.adapters.redis_server import redis_server
-    from stormcut.adapters.topology_project import load
+    from stormcut.adapters.clusters.redis_server import redis_server
+    from stormcut.adapters.storm.topology_project import load
 
     if "redis" not in load(topology).options or "redis" in options:
         yield {}

@@ -15,16 +15,16 @@ from pathlib import Path
 import click
 from kazoo.client import KazooClient
 
-from stormcut.adapters.decision_files import DecisionFiles
-from stormcut.adapters.thrift_brain import BrainClient, BrainServer, Pulse
-from stormcut.adapters.zookeeper import (
+from stormcut.adapters.files.decision_files import DecisionFiles
+from stormcut.adapters.thrift.brain import BrainClient, BrainServer, Pulse
+from stormcut.adapters.zookeeper.former import delete_former, read_former
+from stormcut.adapters.zookeeper.leader import Leadership
+from stormcut.adapters.zookeeper.nodes import (
     StormcutNodes,
     ZooKeeperStore,
     connected,
     read_auth_file,
 )
-from stormcut.adapters.zookeeper_former import delete_former, read_former
-from stormcut.adapters.zookeeper_leader import Leadership
 from stormcut.application.brain import Brain
 from stormcut.application.decide import Settings, decide
 from stormcut.application.place import DEFAULT_ALGORITHM

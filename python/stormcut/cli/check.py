@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from stormcut.adapters.placement_file import read_placement
-from stormcut.adapters.problem_file import read_problem
+from stormcut.adapters.files.placement_file import read_placement
+from stormcut.adapters.files.problem_file import read_problem
 from stormcut.objective.verify import violations
 
 EXIT_VIOLATED = 1

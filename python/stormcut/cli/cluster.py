@@ -20,7 +20,7 @@ from stormcut.cli.storm_settings import storm_settings
 from stormcut.model.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from stormcut.adapters.local_cluster import ClusterStatus
+    from stormcut.adapters.clusters.local import ClusterStatus
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -83,7 +83,7 @@ def up(name: str, supervisors: int, slots: int, no_plugin: bool, settings: tuple
     Example:
       stormcut cluster up --supervisors 2 --slots 4 --set stormcut.hook.interval.secs=10
     """
-    from stormcut.adapters.local_cluster import LocalCluster
+    from stormcut.adapters.clusters.local import LocalCluster
 
     config = storm_settings(settings)
     steps = Steps("cluster")
@@ -111,7 +111,7 @@ def status(name: str, as_json: bool) -> None:
     Example:
       stormcut cluster status --json
     """
-    from stormcut.adapters.local_cluster import LocalCluster
+    from stormcut.adapters.clusters.local import LocalCluster
 
     now = LocalCluster.open(name).status()
     if as_json:
@@ -140,7 +140,7 @@ def logs(daemon: str | None, name: str, follow: bool) -> None:
     Example:
       stormcut cluster logs nimbus --follow
     """
-    from stormcut.adapters.local_cluster import LocalCluster
+    from stormcut.adapters.clusters.local import LocalCluster
 
     files = LocalCluster.open(name).log_files()
     if daemon is None:
@@ -161,7 +161,7 @@ def env(name: str) -> None:
     Example:
       eval "$(stormcut cluster env)"
     """
-    from stormcut.adapters.local_cluster import LocalCluster
+    from stormcut.adapters.clusters.local import LocalCluster
 
     click.echo(LocalCluster.open(name).exports())
 
@@ -180,7 +180,7 @@ def restart(daemon: str, name: str) -> None:
     Example:
       stormcut cluster restart nimbus
     """
-    from stormcut.adapters.local_cluster import LocalCluster
+    from stormcut.adapters.clusters.local import LocalCluster
 
     opened = LocalCluster.open(name)
     opened.daemon(daemon)
@@ -198,7 +198,7 @@ def down(name: str, keep_logs: bool) -> None:
     Example:
       stormcut cluster down --keep-logs
     """
-    from stormcut.adapters.local_cluster import LocalCluster
+    from stormcut.adapters.clusters.local import LocalCluster
 
     with Steps("cluster").step(f"ending cluster {name}"):
         ended, kept = LocalCluster.clear(name, keep_logs)

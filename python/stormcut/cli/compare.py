@@ -12,8 +12,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from stormcut.adapters.json_document import write_bytes
-from stormcut.adapters.problem_file import read_problem
+from stormcut.adapters.files.json_document import write_bytes
+from stormcut.adapters.files.problem_file import read_problem
 from stormcut.application.compare import TRADE_OFF, Contender, Trial, best_bound, gap
 from stormcut.application.compare import compare as run
 from stormcut.application.place import DEFAULT_SEED

@@ -128,7 +128,7 @@ def demo(
 
 
 def _write_pages(loop: Loop, report: Path, markdown: Path | None) -> None:
-    from stormcut.adapters.json_document import write_text
+    from stormcut.adapters.files.json_document import write_text
     from stormcut.report.loop import markdown as table
     from stormcut.report.loop import page
 

@@ -18,7 +18,7 @@ from stormcut.cli.steps import Steps
 from stormcut.cli.storm_settings import storm_settings
 
 if TYPE_CHECKING:
-    from stormcut.adapters.docker_cluster import ContainerStatus, DockerStatus, Shape
+    from stormcut.adapters.clusters.docker import ContainerStatus, DockerStatus, Shape
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -79,8 +79,8 @@ def _shape(
     slots: int,
     heterogeneous: str | None,
 ) -> Shape:
-    from stormcut.adapters.docker_cluster.limits import FREE, parse_bandwidth
-    from stormcut.adapters.docker_cluster.plan import Shape, parse_sizes
+    from stormcut.adapters.clusters.docker.limits import FREE, parse_bandwidth
+    from stormcut.adapters.clusters.docker.plan import Shape, parse_sizes
 
     return Shape(
         nodes,
@@ -120,7 +120,7 @@ def up(name: str, no_plugin: bool, settings: tuple[str, ...], **shape: Any) -> N
       stormcut docker up --nodes 3 --cpus 0.3 --bandwidth 20mbit
       stormcut docker up --nodes 10 --cpus 0.3 --bandwidth 50mbit --heterogeneous 3x6,3x4,4x2
     """
-    from stormcut.adapters.docker_cluster import DockerCluster
+    from stormcut.adapters.clusters.docker import DockerCluster
 
     wanted, config = _shape(**shape), storm_settings(settings)
     steps = Steps("docker")
@@ -147,7 +147,7 @@ def status(name: str, as_json: bool) -> None:
     Example:
       stormcut docker status --json
     """
-    from stormcut.adapters.docker_cluster import DockerCluster
+    from stormcut.adapters.clusters.docker import DockerCluster
 
     now = DockerCluster.open(name).status()
     if as_json:
@@ -176,7 +176,7 @@ def down(name: str) -> None:
     Example:
       stormcut docker down
     """
-    from stormcut.adapters.docker_cluster import DockerCluster
+    from stormcut.adapters.clusters.docker import DockerCluster
 
     with Steps("docker").step(f"removing cluster {name}"):
         removed = DockerCluster.clear(name)
@@ -192,7 +192,7 @@ def env(name: str) -> None:
     Example:
       eval "$(stormcut docker env)"
     """
-    from stormcut.adapters.docker_cluster import DockerCluster
+    from stormcut.adapters.clusters.docker import DockerCluster
 
     click.echo(DockerCluster.open(name).exports())
 
@@ -207,7 +207,7 @@ def limits(name: str, state: str) -> None:
     Example:
       stormcut docker limits off
     """
-    from stormcut.adapters.docker_cluster import DockerCluster
+    from stormcut.adapters.clusters.docker import DockerCluster
 
     cluster = DockerCluster.open(name)
     if state == "off":
@@ -230,7 +230,7 @@ def plugin(name: str, action: str) -> None:
     Example:
       stormcut docker plugin remove
     """
-    from stormcut.adapters.docker_cluster import DockerCluster
+    from stormcut.adapters.clusters.docker import DockerCluster
 
     cluster = DockerCluster.open(name)
     with Steps("docker").step(f"plugin: {action}, and a restart of Nimbus"):
@@ -256,8 +256,8 @@ def image(remove: bool) -> None:
     Example:
       stormcut docker image
     """
-    from stormcut.adapters.docker_cluster import image
-    from stormcut.adapters.docker_cluster.engine import engine
+    from stormcut.adapters.clusters.docker import image
+    from stormcut.adapters.clusters.docker.engine import engine
 
     steps = Steps("docker")
     with interruptible(), engine() as client:
@@ -278,7 +278,7 @@ def compose(**shape: Any) -> None:
     Example:
       stormcut docker compose --nodes 3 --cpus 0.3 --bandwidth 20mbit > docker/compose.yaml
     """
-    from stormcut.adapters.docker_cluster.compose import compose_file
+    from stormcut.adapters.clusters.docker.compose import compose_file
 
     click.echo(compose_file(_shape(**shape)), nl=False)
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 import click
 from rich.console import Console
 
-from stormcut.adapters.machine import examine
+from stormcut.adapters.machine.needs import examine
 
 
 @click.command()

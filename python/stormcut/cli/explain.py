@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from stormcut.adapters.placement_file import PlacementFile, read_placement
-from stormcut.adapters.problem_file import read_problem
+from stormcut.adapters.files.placement_file import PlacementFile, read_placement
+from stormcut.adapters.files.problem_file import read_problem
 from stormcut.application.explain import Explanation, worth_a_look
 from stormcut.application.explain import explain as explanation_of
 from stormcut.cli.score import headroom_document

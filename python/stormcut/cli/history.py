@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from stormcut.adapters.zookeeper import (
+from stormcut.adapters.zookeeper.nodes import (
     HISTORY_KEPT,
     StormcutNodes,
     connected,

@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 from rich.progress import track
 
-from stormcut.adapters.problem_file import write_problem
+from stormcut.adapters.files.problem_file import write_problem
 from stormcut.application.situation import named_by_host, running_problem, unmeasured
 from stormcut.cli.numbers import Finite
 from stormcut.cli.outputs import OutputFile
@@ -75,9 +75,9 @@ def cluster(
       stormcut place problem.json --output placement.json
       stormcut explain problem.json placement.json
     """
-    from stormcut.adapters.placement_file import write_placement
-    from stormcut.adapters.profile_file import read_profile
-    from stormcut.adapters.zookeeper import StormcutNodes, connected, read_auth_file
+    from stormcut.adapters.files.placement_file import write_placement
+    from stormcut.adapters.files.profile_file import read_profile
+    from stormcut.adapters.zookeeper.nodes import StormcutNodes, connected, read_auth_file
     from stormcut.application.place import Solution
     from stormcut.cli.foresight import leading_brain
     from stormcut.objective.headroom import headroom
@@ -139,7 +139,11 @@ def storm(
         --supervisors supervisors.json --output problem.json
     """
     # Thrift takes a while to import: not before the options have been checked.
-    from stormcut.adapters.storm_import import find_topologies, import_storm, read_supervisors
+    from stormcut.adapters.storm.stored_topologies import (
+        find_topologies,
+        import_storm,
+        read_supervisors,
+    )
 
     nodes = read_supervisors(supervisors)
     files = find_topologies(paths)

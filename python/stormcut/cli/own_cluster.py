@@ -10,8 +10,8 @@ from stormcut.cli.invocation import command
 from stormcut.cli.steps import Steps
 
 if TYPE_CHECKING:
-    from stormcut.adapters.local_cluster import LocalCluster
-    from stormcut.adapters.running_cluster import RunningCluster
+    from stormcut.adapters.clusters.local import LocalCluster
+    from stormcut.adapters.clusters.running import RunningCluster
 
 #: Nobody loses a machine here: a process that waits for a busy core is slow, not dead, and one that
 #: ends is seen to end.
@@ -43,7 +43,7 @@ def own_cluster(
     When the block fails, the logs stay and their folder is named; with ``keep`` the cluster itself
     stays, whether the block fails or not. When the block is interrupted, nothing stays.
     """
-    from stormcut.adapters.local_cluster import LocalCluster
+    from stormcut.adapters.clusters.local import LocalCluster
 
     nodes = f"{supervisors} supervisors of {slots} slots"
     with steps.step(f"starting Storm 1.2.4: ZooKeeper, Nimbus, {nodes}") as update:

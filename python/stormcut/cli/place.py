@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from stormcut.adapters.placement_file import write_placement
-from stormcut.adapters.problem_file import read_problem
+from stormcut.adapters.files.placement_file import write_placement
+from stormcut.adapters.files.problem_file import read_problem
 from stormcut.application.place import DEFAULT_ALGORITHM, DEFAULT_SEED, Solution, solve
 from stormcut.cli.key_values import parse_pairs
 from stormcut.cli.outputs import OutputFile

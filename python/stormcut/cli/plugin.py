@@ -41,9 +41,9 @@ def install(storm_homes: tuple[Path, ...], auth_file: Path | None) -> None:
     Example:
       stormcut plugin install /opt/storm --auth-file /etc/stormcut.auth
     """
-    from stormcut.adapters import plugin
-    from stormcut.adapters.home import plugin_jars
-    from stormcut.adapters.zookeeper import read_auth_file
+    from stormcut.adapters.machine.home import plugin_jars
+    from stormcut.adapters.storm import plugin
+    from stormcut.adapters.zookeeper.nodes import read_auth_file
 
     secret = None
     if auth_file is not None:
@@ -82,7 +82,7 @@ def remove(storm_homes: tuple[Path, ...], hook: bool) -> None:
       stormcut plugin remove /opt/storm          # then restart Nimbus
       stormcut plugin remove --hook /opt/storm   # once no topology carries the hook
     """
-    from stormcut.adapters import plugin
+    from stormcut.adapters.storm import plugin
 
     for home in storm_homes:
         plugin.check_removal(home, hook)
@@ -109,7 +109,7 @@ def remove(storm_homes: tuple[Path, ...], hook: bool) -> None:
 
 def _restart(storm_homes: tuple[Path, ...]) -> str:
     """Return how to restart Nimbus: one of a local cluster by command."""
-    from stormcut.adapters.home import home
+    from stormcut.adapters.machine.home import home
 
     for storm_home in storm_homes:
         cluster = storm_home.resolve().parent

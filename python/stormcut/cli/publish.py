@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from stormcut.adapters.profile_file import read_profile
-from stormcut.adapters.zookeeper import StormcutNodes, connected, read_auth_file
-from stormcut.adapters.zookeeper_former import delete_former, read_former
+from stormcut.adapters.files.profile_file import read_profile
+from stormcut.adapters.zookeeper.former import delete_former, read_former
+from stormcut.adapters.zookeeper.nodes import StormcutNodes, connected, read_auth_file
 from stormcut.cli.foresight import Change, foresee_and_act
 from stormcut.cli.preview_options import preview_options
 from stormcut.cli.zookeeper_options import zookeeper_options

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from stormcut.adapters.zookeeper import StormcutNodes, connected, hand_over, read_auth_file
-from stormcut.adapters.zookeeper_former import read_former, write_former
+from stormcut.adapters.zookeeper.former import read_former, write_former
+from stormcut.adapters.zookeeper.nodes import StormcutNodes, connected, hand_over, read_auth_file
 from stormcut.cli.zookeeper_options import zookeeper_options
 from stormcut.model.errors import InvalidInput
 

@@ -11,8 +11,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from stormcut.adapters.placement_file import read_placement
-from stormcut.adapters.problem_file import read_problem
+from stormcut.adapters.files.placement_file import read_placement
+from stormcut.adapters.files.problem_file import read_problem
 from stormcut.objective.headroom import Headroom, headroom
 from stormcut.objective.metrics import Metrics, measure
 

@@ -23,7 +23,7 @@ from stormcut.cli.steps import Steps
 from stormcut.model.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from stormcut.adapters.topology_project import Definition
+    from stormcut.adapters.storm.topology_project import Definition
     from stormcut.cli.topology_outcome import Outcome
 
 WIDTH = 100
@@ -51,7 +51,7 @@ def list_(name: str | None, as_json: bool) -> None:
       stormcut topologies list
       stormcut topologies list linear
     """
-    from stormcut.adapters.topology_project import load, names
+    from stormcut.adapters.storm.topology_project import load, names
 
     chosen = [load(each) for each in ([name] if name else names())]
     if as_json:
@@ -151,8 +151,8 @@ def draw(folder: Path) -> None:
     Example:
       stormcut topologies draw topologies/docs
     """
-    from stormcut.adapters.json_document import write_text
-    from stormcut.adapters.topology_project import load, names
+    from stormcut.adapters.files.json_document import write_text
+    from stormcut.adapters.storm.topology_project import load, names
 
     folder.mkdir(parents=True, exist_ok=True)
     for name in names():

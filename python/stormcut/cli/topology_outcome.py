@@ -20,7 +20,7 @@ from stormcut.application.loss import (
 from stormcut.cli.steps import Steps
 
 if TYPE_CHECKING:
-    from stormcut.adapters.topology_project import Definition
+    from stormcut.adapters.storm.topology_project import Definition
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def _dropped(reports: list[Report]) -> tuple[tuple[str, str, int], ...]:
 
 
 def _latency(reports: list[Report]) -> str:
-    from stormcut.adapters.topology_project import percentile
+    from stormcut.adapters.storm.topology_project import percentile
 
     buckets: Counter[int] = Counter()
     for report in reports:
@@ -104,7 +104,7 @@ def _check(
     """Return how the answer compares with Spark's, in words, and whether it is wrong."""
     from stormcut.adapters.spark import spark_session
     from stormcut.adapters.spark.answers import ANSWERS
-    from stormcut.adapters.topology_project import records
+    from stormcut.adapters.storm.topology_project import records
 
     if definition.name not in ANSWERS:
         return "this topology has none to check", False

@@ -19,9 +19,9 @@ from stormcut.cli.topology_outcome import Outcome, outcome_of
 from stormcut.model.errors import InvalidInput, StormcutError
 
 if TYPE_CHECKING:
-    from stormcut.adapters.topology_project import Definition
-    from stormcut.adapters.topology_site import Site
-    from stormcut.adapters.waiting import Watch
+    from stormcut.adapters.processes.waiting import Watch
+    from stormcut.adapters.storm.topology_project import Definition
+    from stormcut.adapters.storm.topology_site import Site
 
 #: Tasks that two cores start in reasonable time; the default scale stays near it.
 TASKS = 12
@@ -50,11 +50,11 @@ class Settings:
 
 def run(settings: Settings, steps: Steps) -> Outcome:
     """Run a topology on the cluster that is asked for; nothing of it stays there."""
-    from stormcut.adapters.topology_site import docker_site, local_site
+    from stormcut.adapters.storm.topology_site import docker_site, local_site
 
     given = options_of(settings)
     if settings.docker is not None:
-        from stormcut.adapters.docker_cluster import DockerCluster
+        from stormcut.adapters.clusters.docker import DockerCluster
 
         return run_on(docker_site(DockerCluster.open(settings.docker)), settings, given, steps)
     name = f"run-{settings.name.replace('_', '-')}"
@@ -64,8 +64,8 @@ def run(settings: Settings, steps: Steps) -> Outcome:
 
 def run_on(site: Site, settings: Settings, given: Mapping[str, Any], steps: Steps) -> Outcome:
     """Run a topology on a cluster that is up; afterwards it is gone from there."""
-    from stormcut.adapters.topology_project import load
-    from stormcut.adapters.topology_site import submit_on
+    from stormcut.adapters.storm.topology_project import load
+    from stormcut.adapters.storm.topology_site import submit_on
 
     name = settings.name
     definition = load(name)
@@ -96,7 +96,7 @@ def options_of(settings: Settings) -> dict[str, Any]:
     InvalidInput
         There is no such topology, it has no such option, cannot use its value, or would never end.
     """
-    from stormcut.adapters.topology_project import check_options, load
+    from stormcut.adapters.storm.topology_project import check_options, load
 
     definition = load(settings.name)
     given = {key: _value(text) for key, text in settings.options.items()}
@@ -130,7 +130,7 @@ def _value(text: str) -> Any:
 
 @contextmanager
 def _redis(site: Site, steps: Steps) -> Iterator[str]:
-    from stormcut.adapters.redis_server import redis_server
+    from stormcut.adapters.clusters.redis_server import redis_server
 
     with ExitStack() as stack:
         with steps.step("starting a Redis server"):
@@ -151,7 +151,7 @@ def _keep(folders: Sequence[Path], results: Path) -> None:
 
 
 def _kill(site: Site, name: str) -> None:
-    from stormcut.adapters.nimbus import NimbusUnavailable
+    from stormcut.adapters.storm.nimbus import NimbusUnavailable
 
     # A Nimbus that no longer answers takes the topology with it when the cluster ends.
     with suppress(NimbusUnavailable):
@@ -160,7 +160,7 @@ def _kill(site: Site, name: str) -> None:
 
 def _spouts(site: Site, definition: Definition) -> dict[str, int]:
     """Return how many tasks each source has at the size that was submitted."""
-    from stormcut.adapters.waiting import wait_until
+    from stormcut.adapters.processes.waiting import wait_until
 
     names = {spout.name for spout in definition.spouts}
 
@@ -174,7 +174,7 @@ def _spouts(site: Site, definition: Definition) -> dict[str, int]:
 
 def _started(folders: Sequence[Path], spouts: Mapping[str, int], watch: Watch) -> float:
     """Wait until every source runs; return when the first tuple was acknowledged."""
-    from stormcut.adapters.waiting import wait_until
+    from stormcut.adapters.processes.waiting import wait_until
 
     began = 0.0
 
@@ -211,7 +211,7 @@ def _drain(
     steps: Steps,
 ) -> None:
     """Wait until all that is ever sent is acknowledged."""
-    from stormcut.adapters.waiting import wait_until
+    from stormcut.adapters.processes.waiting import wait_until
 
     totals = source_totals((), spouts)
     with steps.step("waiting until everything that is sent is acknowledged") as update:
@@ -228,7 +228,7 @@ def _drain(
 
 def settled(folders: Sequence[Path], watch: Watch) -> list[Report]:
     """Wait until no report changes any more and no task waits for its store; return them."""
-    from stormcut.adapters.waiting import wait_until
+    from stormcut.adapters.processes.waiting import wait_until
 
     reports: list[Report] = []
     since = time.monotonic()
@@ -249,7 +249,7 @@ def settled(folders: Sequence[Path], watch: Watch) -> list[Report]:
 
 
 def _reports(folders: Sequence[Path]) -> list[Report]:
-    from stormcut.adapters.topology_site import read_reports
+    from stormcut.adapters.storm.topology_site import read_reports
 
     reports = read_reports(folders)
     if restarted(reports):

@@ -17,8 +17,8 @@ from stormcut.cli.turn_plan import Brain, place_anew, start_brain
 from stormcut.model.errors import StormcutError
 
 if TYPE_CHECKING:
-    from stormcut.adapters.local_cluster import LocalCluster
-    from stormcut.adapters.nimbus import Nimbus, TopologyInfo
+    from stormcut.adapters.clusters.local import LocalCluster
+    from stormcut.adapters.storm.nimbus import Nimbus, TopologyInfo
     from stormcut.model.profile import Profile
     from stormcut.report.loop import Loop, Phase
     from stormcut.report.picture import PlacedExecutor
@@ -93,8 +93,8 @@ def run(settings: Settings, steps: Steps, keep: bool) -> Loop:
 
 
 def _submit(settings: Settings, cluster: LocalCluster, steps: Steps) -> None:
-    from stormcut.adapters.home import topologies
-    from stormcut.adapters.sparse_submit import submit
+    from stormcut.adapters.machine.home import topologies
+    from stormcut.adapters.storm.sparse_submit import submit
 
     with steps.step(f"sparse submit {TOPOLOGY}"):
         submit(
@@ -124,7 +124,7 @@ def _wait_for_acks(
     Nimbus shows a worker's last statistics until a new one reports: those of the slots in
     ``restarted`` count only from workers younger than the moment ``since`` (`time.monotonic`).
     """
-    from stormcut.adapters.waiting import wait_until
+    from stormcut.adapters.processes.waiting import wait_until
 
     nimbus = cluster.nimbus
     up = ready = 0
@@ -236,7 +236,7 @@ def _place_anew(cluster: LocalCluster, brain: Brain, profile: Profile, steps: St
 def _compare(
     settings: Settings, cluster: LocalCluster, before: Phase, after: Phase, switch: Switch
 ) -> Loop:
-    from stormcut.adapters.machine import describe
+    from stormcut.adapters.machine.needs import describe
     from stormcut.report.loop import Loop
 
     rate = f"{settings.rate:g} trips/s" if settings.rate else "as fast as possible"

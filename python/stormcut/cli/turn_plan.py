@@ -15,9 +15,9 @@ from stormcut.cli.steps import Steps
 from stormcut.model.errors import StormcutError
 
 if TYPE_CHECKING:
-    from stormcut.adapters.local_cluster import LocalCluster
-    from stormcut.adapters.waiting import Watch
-    from stormcut.adapters.zookeeper import StormcutNodes
+    from stormcut.adapters.clusters.local import LocalCluster
+    from stormcut.adapters.processes.waiting import Watch
+    from stormcut.adapters.zookeeper.nodes import StormcutNodes
     from stormcut.model.cluster import Worker
     from stormcut.model.profile import Profile
 
@@ -45,14 +45,14 @@ class Brain:
 
     def last_words(self) -> str:
         """Return the last line of its log."""
-        from stormcut.adapters.last_words import of_process
+        from stormcut.adapters.processes.last_words import of_process
 
         return of_process("the brain", self.log)
 
 
 def start_brain(cluster: LocalCluster, steps: Steps, cleanup: ExitStack, keep: bool) -> Brain:
     """Start the brain as a process of the cluster: `down` ends whatever carries its mark."""
-    from stormcut.adapters.waiting import Watch, wait_until
+    from stormcut.adapters.processes.waiting import Watch, wait_until
 
     log = cluster.folder / "brain" / "logs" / "brain.log"
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -104,7 +104,7 @@ def place_anew(
     StormcutError
         The brain declines, or moves nothing; the text says why.
     """
-    from stormcut.adapters.zookeeper import StormcutNodes, connected, read_auth_file
+    from stormcut.adapters.zookeeper.nodes import StormcutNodes, connected, read_auth_file
 
     with connected(cluster.zookeeper_address, read_auth_file(cluster.auth_file)) as client:
         nodes = StormcutNodes(client)
@@ -122,7 +122,7 @@ def _planned(
     cluster: LocalCluster, brain: Brain, nodes: StormcutNodes, profile: Profile
 ) -> dict[str, Any]:
     """Return what the first plan that knows a profile says of its topology."""
-    from stormcut.adapters.waiting import wait_until
+    from stormcut.adapters.processes.waiting import wait_until
 
     def entry() -> dict[str, Any] | None:
         brain.check()
@@ -145,7 +145,7 @@ def _planned(
 
 def _apply(cluster: LocalCluster, brain: Brain, name: str, planned: tuple[Worker, ...]) -> None:
     """Wait until Nimbus shows a topology's executors exactly where the plan has them."""
-    from stormcut.adapters.waiting import wait_until
+    from stormcut.adapters.processes.waiting import wait_until
 
     nimbus = cluster.nimbus
 
@@ -162,8 +162,8 @@ def _apply(cluster: LocalCluster, brain: Brain, name: str, planned: tuple[Worker
 
 
 def _watch(cluster: LocalCluster, brain_said: Callable[[], str]) -> Watch:
-    from stormcut.adapters.last_words import of_nimbus
-    from stormcut.adapters.waiting import Watch
+    from stormcut.adapters.processes.last_words import of_nimbus
+    from stormcut.adapters.processes.waiting import Watch
 
     def last_words() -> str:
         return f"{brain_said()}; {of_nimbus(cluster.nimbus_log)}"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from stormcut.adapters.zookeeper import HISTORY_KEPT, StormcutNodes, connected, read_auth_file
-from stormcut.adapters.zookeeper_former import last_move, write_former
+from stormcut.adapters.zookeeper.former import last_move, write_former
+from stormcut.adapters.zookeeper.nodes import HISTORY_KEPT, StormcutNodes, connected, read_auth_file
 from stormcut.cli.foresight import Change, foresee_and_act
 from stormcut.cli.preview_options import preview_options
 from stormcut.cli.zookeeper_options import zookeeper_options

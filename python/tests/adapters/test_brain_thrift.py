@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from thriftpy2.protocol.exc import TProtocolException
 
-from stormcut.adapters import seal as seal_module
-from stormcut.adapters import thrift_brain, thrift_decode
-from stormcut.adapters.seal import Seal
-from stormcut.adapters.thrift_brain import MAX_FRAME_BYTES, BrainClient, BrainServer, Pulse
-from stormcut.adapters.thrift_decode import Decoder, Malformed
-from stormcut.adapters.thrift_values import (
+from stormcut.adapters.thrift import brain as thrift_brain
+from stormcut.adapters.thrift import decode as thrift_decode
+from stormcut.adapters.thrift import seal as seal_module
+from stormcut.adapters.thrift.brain import MAX_FRAME_BYTES, BrainClient, BrainServer, Pulse
+from stormcut.adapters.thrift.decode import Decoder, Malformed
+from stormcut.adapters.thrift.seal import Seal
+from stormcut.adapters.thrift.values import (
     BinaryProtocol,
     ReadBuffer,
     WriteBuffer,

@@ -8,9 +8,9 @@ import pytest
 from brain_clusters import clusters, supervisors, topology
 from hypothesis import given, settings
 
-from stormcut.adapters.decision_files import DecisionFiles
-from stormcut.adapters.placement_file import read_placement
-from stormcut.adapters.problem_file import read_problem
+from stormcut.adapters.files.decision_files import DecisionFiles
+from stormcut.adapters.files.placement_file import read_placement
+from stormcut.adapters.files.problem_file import read_problem
 from stormcut.application.decide import Settings, decide
 from stormcut.application.place import solve
 from stormcut.model.cluster import ClusterState

@@ -11,12 +11,12 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormcut.adapters.docker_cluster.compose import compose_file
-from stormcut.adapters.docker_cluster.engine import engine
-from stormcut.adapters.docker_cluster.folder import Folder, State
-from stormcut.adapters.docker_cluster.image import docker_folder
-from stormcut.adapters.docker_cluster.limits import Bandwidth, parse_bandwidth
-from stormcut.adapters.docker_cluster.plan import (
+from stormcut.adapters.clusters.docker.compose import compose_file
+from stormcut.adapters.clusters.docker.engine import engine
+from stormcut.adapters.clusters.docker.folder import Folder, State
+from stormcut.adapters.clusters.docker.image import docker_folder
+from stormcut.adapters.clusters.docker.limits import Bandwidth, parse_bandwidth
+from stormcut.adapters.clusters.docker.plan import (
     Plan,
     Shape,
     free_subnet,
@@ -24,8 +24,8 @@ from stormcut.adapters.docker_cluster.plan import (
     plan,
     storm_yaml,
 )
-from stormcut.adapters.docker_cluster.startup import pids
-from stormcut.adapters.waiting import wait_until
+from stormcut.adapters.clusters.docker.startup import pids
+from stormcut.adapters.processes.waiting import wait_until
 from stormcut.model.errors import InvalidInput
 
 LINK = Bandwidth(20_000_000, 10_000_000)

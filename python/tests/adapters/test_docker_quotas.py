@@ -3,8 +3,8 @@ from docker.errors import APIError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormcut.adapters.docker_cluster import startup
-from stormcut.adapters.docker_cluster.limits import (
+from stormcut.adapters.clusters.docker import startup
+from stormcut.adapters.clusters.docker.limits import (
     FREE,
     Bandwidth,
     Effective,
@@ -14,7 +14,7 @@ from stormcut.adapters.docker_cluster.limits import (
     shortfalls,
     tbf_arguments,
 )
-from stormcut.adapters.docker_cluster.plan import Shape, free_subnet, plan
+from stormcut.adapters.clusters.docker.plan import Shape, free_subnet, plan
 from stormcut.model.errors import InvalidInput
 
 TBF = "qdisc tbf 8001: root refcnt 3 rate 20Mbit burst 32Kb lat 200ms"

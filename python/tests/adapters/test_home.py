@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from stormcut.adapters import home, java
+from stormcut.adapters.machine import home, java
 from stormcut.model.errors import InvalidInput
 
 

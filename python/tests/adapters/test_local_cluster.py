@@ -14,9 +14,9 @@ import pytest
 import shell_topology
 from small_clusters import SLOW_BUT_SMALL
 
-from stormcut.adapters.local_cluster import LocalCluster, processes
-from stormcut.adapters.local_cluster.layout import Layout
-from stormcut.adapters.waiting import wait_until
+from stormcut.adapters.clusters.local import LocalCluster, processes
+from stormcut.adapters.clusters.local.layout import Layout
+from stormcut.adapters.processes.waiting import wait_until
 from stormcut.model.errors import InvalidInput, StormcutError
 
 pytestmark = pytest.mark.cluster

@@ -5,8 +5,8 @@ from contextlib import closing, suppress
 
 import pytest
 
-from stormcut.adapters.local_cluster import ports
-from stormcut.adapters.waiting import wait_until
+from stormcut.adapters.clusters.local import ports
+from stormcut.adapters.processes.waiting import wait_until
 from stormcut.model.errors import StormcutError
 
 

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from stormcut.adapters import plugin
-from stormcut.adapters.local_cluster import storm_yaml
-from stormcut.adapters.local_cluster.layout import Daemon, Layout, State
+from stormcut.adapters.clusters.local import storm_yaml
+from stormcut.adapters.clusters.local.layout import Daemon, Layout, State
+from stormcut.adapters.storm import plugin
 
 STATE = State(
     (

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from streamparse import thrift
 
-from stormcut.adapters import nimbus
-from stormcut.adapters.nimbus import Nimbus, NimbusUnavailable
-from stormcut.adapters.waiting import wait_until
+from stormcut.adapters.processes.waiting import wait_until
+from stormcut.adapters.storm import nimbus
+from stormcut.adapters.storm.nimbus import Nimbus, NimbusUnavailable
 from stormcut.model.errors import InvalidInput
 
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import assume, given
 from problem_strategies import problems
 
-from stormcut.adapters.placement_file import read_placement, write_placement
-from stormcut.adapters.problem_file import read_problem
+from stormcut.adapters.files.placement_file import read_placement, write_placement
+from stormcut.adapters.files.problem_file import read_problem
 from stormcut.application.place import solve
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.objective.metrics import measure

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from stormcut.adapters import plugin
-from stormcut.adapters.home import PluginJars, checkout
+from stormcut.adapters.machine.home import PluginJars, checkout
+from stormcut.adapters.storm import plugin
 from stormcut.model.errors import InvalidInput
 
 OWN = "# ours\nnimbus.seeds: [one]\n\nui.port: 8080  # taken\n"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormcut.adapters.profile_file import (
+from stormcut.adapters.files.profile_file import (
     format_profile,
     parse_profile,
     read_profile,

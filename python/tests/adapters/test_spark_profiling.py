@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from storm_metrics import Task, metric_line, write_log
 
-from stormcut.adapters.profile_file import read_profile
+from stormcut.adapters.files.profile_file import read_profile
 from stormcut.adapters.spark import ProfileResult, profile_logs, tuning
 from stormcut.adapters.spark.log_files import find_metrics_logs
 from stormcut.model.errors import InvalidInput

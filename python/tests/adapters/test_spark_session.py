@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from stormcut.adapters import java
+from stormcut.adapters.machine import java
 from stormcut.adapters.spark import session as spark_session_module
 from stormcut.adapters.spark.session import java_home, spark_session
 from stormcut.model.errors import InvalidInput

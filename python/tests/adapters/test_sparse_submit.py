@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from stormcut.adapters.home import topologies
-from stormcut.adapters.sparse_submit import submit
+from stormcut.adapters.machine.home import topologies
+from stormcut.adapters.storm.sparse_submit import submit
 from stormcut.model.errors import InvalidInput, StormcutError
 
 VIRTUALENV = Path(sys.executable).parents[1]

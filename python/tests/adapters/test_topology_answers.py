@@ -5,7 +5,7 @@ import json
 import pytest
 
 from stormcut.adapters.spark.answers import ANSWERS
-from stormcut.adapters.topology_project import data_lines
+from stormcut.adapters.storm.topology_project import data_lines
 
 pytestmark = pytest.mark.spark
 

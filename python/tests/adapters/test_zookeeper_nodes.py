@@ -14,16 +14,8 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import NoAuthError
 from kazoo.security import make_digest_acl
 
-from stormcut.adapters.seal import Seal
-from stormcut.adapters.zookeeper import (
-    HISTORY_KEPT,
-    Credentials,
-    StormcutNodes,
-    ZooKeeperStore,
-    connected,
-    read_auth_file,
-)
-from stormcut.adapters.zookeeper_blob import (
+from stormcut.adapters.thrift.seal import Seal
+from stormcut.adapters.zookeeper.blob import (
     BLOB_VERSION,
     PART_BYTES,
     blob_id,
@@ -31,13 +23,21 @@ from stormcut.adapters.zookeeper_blob import (
     read_blob,
     write_blob,
 )
-from stormcut.adapters.zookeeper_former import (
+from stormcut.adapters.zookeeper.former import (
     delete_former,
     last_move,
     read_former,
     write_former,
 )
-from stormcut.adapters.zookeeper_leader import Leadership
+from stormcut.adapters.zookeeper.leader import Leadership
+from stormcut.adapters.zookeeper.nodes import (
+    HISTORY_KEPT,
+    Credentials,
+    StormcutNodes,
+    ZooKeeperStore,
+    connected,
+    read_auth_file,
+)
 from stormcut.model.cluster import Slot, Worker
 from stormcut.model.errors import InvalidInput
 from stormcut.model.plan import Declined, Plan, TopologyPlan
@@ -331,7 +331,7 @@ def test_a_root_that_is_no_absolute_path_is_refused(root):
 
 
 def test_no_zookeeper_is_one_clear_error(monkeypatch):
-    monkeypatch.setattr("stormcut.adapters.zookeeper.CONNECT_SECONDS", 0.3)
+    monkeypatch.setattr("stormcut.adapters.zookeeper.nodes.CONNECT_SECONDS", 0.3)
     with (
         pytest.raises(InvalidInput, match="no ZooKeeper answers"),
         connected("127.0.0.1:1", Credentials("a", "b")),

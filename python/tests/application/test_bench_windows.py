@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormcut.adapters import topology_project
+from stormcut.adapters.storm import topology_project
 from stormcut.application.bench import windows
 from stormcut.application.bench.windows import (
     Sample,

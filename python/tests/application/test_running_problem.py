@@ -7,7 +7,7 @@ from brain_clusters import clusters, dealt, profile_of, supervisors, topology
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from stormcut.adapters.problem_file import read_problem, write_problem
+from stormcut.adapters.files.problem_file import read_problem, write_problem
 from stormcut.application.attempts import attempts
 from stormcut.application.decide import Settings, decide
 from stormcut.application.place import solve

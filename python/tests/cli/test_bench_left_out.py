@@ -11,7 +11,7 @@ import pytest
 from stormcut.adapters.bench import counters, rig, serving
 from stormcut.adapters.bench.journal import Journal
 from stormcut.adapters.bench.setting import read_setting
-from stormcut.adapters.waiting import TimedOut
+from stormcut.adapters.processes.waiting import TimedOut
 from stormcut.application.bench.cells import Cell, Measurement, Run, Start
 from stormcut.application.bench.planner import BenchPlanner
 from stormcut.application.bench.windows import Window

@@ -18,13 +18,13 @@ from conftest_zookeeper import PATIENCE_S, await_true, is_deleted, running_zooke
 from kazoo.exceptions import NoAuthError, NoNodeError
 from kazoo.security import make_digest_acl
 
-from stormcut.adapters.profile_file import write_profile
-from stormcut.adapters.seal import Seal
-from stormcut.adapters.thrift_brain import BrainClient
-from stormcut.adapters.thrift_values import BinaryProtocol, WriteBuffer, to_state_struct
-from stormcut.adapters.zookeeper import Credentials, StormcutNodes, connected, read_auth_file
-from stormcut.adapters.zookeeper_former import read_former, write_former
-from stormcut.adapters.zookeeper_leader import leader_address, leaders_client
+from stormcut.adapters.files.profile_file import write_profile
+from stormcut.adapters.thrift.brain import BrainClient
+from stormcut.adapters.thrift.seal import Seal
+from stormcut.adapters.thrift.values import BinaryProtocol, WriteBuffer, to_state_struct
+from stormcut.adapters.zookeeper.former import read_former, write_former
+from stormcut.adapters.zookeeper.leader import leader_address, leaders_client
+from stormcut.adapters.zookeeper.nodes import Credentials, StormcutNodes, connected, read_auth_file
 from stormcut.model.cluster import ClusterState, Slot
 from stormcut.model.errors import InvalidInput
 

@@ -10,7 +10,7 @@ import pytest
 from streamparse.thrift import storm_thrift as thrift
 from thriftpy2.utils import serialize
 
-from stormcut.adapters.problem_file import read_problem
+from stormcut.adapters.files.problem_file import read_problem
 from stormcut.cli.main import main
 
 REAL = Path(__file__).parents[1] / "data" / "storm-topology"

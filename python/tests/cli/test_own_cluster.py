@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from stormcut.adapters.local_cluster import LocalCluster
+from stormcut.adapters.clusters.local import LocalCluster
 from stormcut.cli.own_cluster import ended, own_cluster
 from stormcut.cli.steps import Steps
 from stormcut.model.errors import StormcutError

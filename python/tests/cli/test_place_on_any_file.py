@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from stormcut.adapters.placement_file import read_placement
-from stormcut.adapters.problem_file import read_problem
+from stormcut.adapters.files.placement_file import read_placement
+from stormcut.adapters.files.problem_file import read_problem
 from stormcut.cli.main import main
 from stormcut.objective.verify import violations
 from stormcut.placement.registry import ALGORITHMS

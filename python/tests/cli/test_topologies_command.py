@@ -8,12 +8,12 @@ from threading import Timer
 import pytest
 from click.testing import CliRunner
 
-from stormcut.adapters.json_document import write_text
-from stormcut.adapters.nimbus import Nimbus
-from stormcut.adapters.redis_server import redis_server
-from stormcut.adapters.topology_project import load
-from stormcut.adapters.topology_site import Site, read_reports, submit_on
-from stormcut.adapters.waiting import Watch
+from stormcut.adapters.clusters.redis_server import redis_server
+from stormcut.adapters.files.json_document import write_text
+from stormcut.adapters.processes.waiting import Watch
+from stormcut.adapters.storm.nimbus import Nimbus
+from stormcut.adapters.storm.topology_project import load
+from stormcut.adapters.storm.topology_site import Site, read_reports, submit_on
 from stormcut.cli import topology_run
 from stormcut.cli.main import cli
 from stormcut.cli.topology_run import Settings

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from model_driven_dataflows import DIAMOND, FINANCE, GRID, LINEAR, MICRO, STAR, TRAFFIC
 
 from stormcut.model.errors import InvalidInput
-from stormcut.placement.model_driven.allocation import (
+from stormcut.placement.algorithms.model_driven.allocation import (
     Dag,
     Edge,
     PerformanceModel,
@@ -14,7 +14,7 @@ from stormcut.placement.model_driven.allocation import (
     lsa,
     mba,
 )
-from stormcut.placement.model_driven.azure_tasks import AZURE_TASKS
+from stormcut.placement.algorithms.model_driven.azure_tasks import AZURE_TASKS
 
 TASKS = ("blob", "table", "parse", "pi", "file")
 

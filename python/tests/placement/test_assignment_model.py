@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from stormcut.objective.verify import exceeds
-from stormcut.placement.i_scheduler.assignment_model import (
+from stormcut.placement.algorithms.i_scheduler.assignment_model import (
     AssignmentProblem,
     assign,
     integer_loads,

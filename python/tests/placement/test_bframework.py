@@ -17,12 +17,12 @@ from stormcut.model.errors import InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Stream, Topology
 from stormcut.objective.cut import executor_nodes
-from stormcut.placement.bframework import selectivity
-from stormcut.placement.bframework.assigner import assign_processes, assign_threads
-from stormcut.placement.bframework.deployment import Deployment
-from stormcut.placement.bframework.offline import schedule
-from stormcut.placement.bframework.online import executor_labels, nearer
-from stormcut.placement.bframework.partitioner import (
+from stormcut.placement.algorithms.bframework import selectivity
+from stormcut.placement.algorithms.bframework.assigner import assign_processes, assign_threads
+from stormcut.placement.algorithms.bframework.deployment import Deployment
+from stormcut.placement.algorithms.bframework.offline import schedule
+from stormcut.placement.algorithms.bframework.online import executor_labels, nearer
+from stormcut.placement.algorithms.bframework.partitioner import (
     HEAVY,
     LIGHT,
     UNKNOWN,
@@ -31,10 +31,15 @@ from stormcut.placement.bframework.partitioner import (
     pull_boundary,
     steady,
 )
-from stormcut.placement.bframework.place import Options, bounds
-from stormcut.placement.bframework.profiler import Operator, group_by_rate, join_rate, profile
-from stormcut.placement.bframework.query import queries
-from stormcut.placement.cut.groups import fold
+from stormcut.placement.algorithms.bframework.place import Options, bounds
+from stormcut.placement.algorithms.bframework.profiler import (
+    Operator,
+    group_by_rate,
+    join_rate,
+    profile,
+)
+from stormcut.placement.algorithms.bframework.query import queries
+from stormcut.placement.packing.groups import fold
 
 W1 = (
     Operator("s", (), 200.0, emits=10_000.0),

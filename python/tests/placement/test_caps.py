@@ -14,7 +14,7 @@ from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, Node, Problem, Stream, Topology
 from stormcut.objective.cut import executor_nodes
 from stormcut.objective.verify import violations
-from stormcut.placement.caps.place import Options
+from stormcut.placement.algorithms.caps.place import Options
 
 NAME = "caps"
 

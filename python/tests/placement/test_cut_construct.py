@@ -4,9 +4,9 @@ from hypothesis import given
 from problem_strategies import problems
 
 from stormcut.model.problem import Component, Node, Problem, Stream, Topology
-from stormcut.placement.cut.construct import fill
-from stormcut.placement.cut.instance import instance
-from stormcut.placement.cut.options import Options
+from stormcut.placement.algorithms.cut.construct import fill
+from stormcut.placement.algorithms.cut.instance import instance
+from stormcut.placement.algorithms.cut.options import Options
 
 
 def filled(problem, seed=1, effort=1.0, **options):

@@ -2,8 +2,8 @@ import numpy as np
 from hypothesis import given
 from problem_strategies import problems
 
-from stormcut.placement.cut.groups import fold
-from stormcut.placement.partition import traffic_graph
+from stormcut.placement.graph.partition import traffic_graph
+from stormcut.placement.packing.groups import fold
 
 
 @given(problems())

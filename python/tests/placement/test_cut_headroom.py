@@ -16,8 +16,8 @@ from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Topology
 from stormcut.objective.headroom import headroom
 from stormcut.objective.verify import violations
-from stormcut.placement.headroom_bound import headroom_bound
-from stormcut.placement.seating import seat
+from stormcut.placement.bounds.headroom_bound import headroom_bound
+from stormcut.placement.slots.seating import seat
 
 #: Placements that are tried one by one.
 MOST = 300

@@ -8,12 +8,12 @@ from problem_strategies import problems
 from test_cut_construct import cluster, line
 
 from stormcut.model.problem import Component, Node, Problem, Stream, Topology
-from stormcut.placement.cut.construct import fill
-from stormcut.placement.cut.instance import instance
-from stormcut.placement.cut.kernels import cost_at
-from stormcut.placement.cut.options import Options
-from stormcut.placement.cut.replan import replan
-from stormcut.placement.cut.state import model_of
+from stormcut.placement.algorithms.cut.construct import fill
+from stormcut.placement.algorithms.cut.instance import instance
+from stormcut.placement.algorithms.cut.kernels import cost_at
+from stormcut.placement.algorithms.cut.options import Options
+from stormcut.placement.algorithms.cut.replan import replan
+from stormcut.placement.algorithms.cut.state import model_of
 
 PRICES = (1.0, 0.01, 5.0)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from microbenchmarks import microbenchmark
 
 from stormcut.model.problem import Component, Node, Problem, Stream, Topology
-from stormcut.placement.cut.contraction import (
+from stormcut.placement.algorithms.cut.contraction import (
     Coarse,
     coarsen,
     expand,
@@ -16,14 +16,14 @@ from stormcut.placement.cut.contraction import (
     of_nodes,
     part,
 )
-from stormcut.placement.cut.filling import EMPTIEST, inserted
-from stormcut.placement.cut.instance import instance
-from stormcut.placement.cut.kernels import Model, cost_at, state_at
-from stormcut.placement.cut.options import Options
-from stormcut.placement.cut.search import interchangeable, search
-from stormcut.placement.cut.settling import settled
-from stormcut.placement.cut.state import model_of
-from stormcut.placement.cut.walk import improved, tabu
+from stormcut.placement.algorithms.cut.filling import EMPTIEST, inserted
+from stormcut.placement.algorithms.cut.instance import instance
+from stormcut.placement.algorithms.cut.kernels import Model, cost_at, state_at
+from stormcut.placement.algorithms.cut.options import Options
+from stormcut.placement.algorithms.cut.search import interchangeable, search
+from stormcut.placement.algorithms.cut.settling import settled
+from stormcut.placement.algorithms.cut.state import model_of
+from stormcut.placement.algorithms.cut.walk import improved, tabu
 
 PRICES = (1.0, 0.25, 0.0)
 RACKS = ("r0", "r1")

@@ -6,7 +6,7 @@ from microbenchmarks import chain, nodes
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, Node, Problem, Stream, Topology
 from stormcut.objective.cut import executor_nodes, inter_node_tuples_per_second
-from stormcut.placement.storm import even
+from stormcut.placement.algorithms.storm import even
 
 
 def slots(problem):

@@ -11,9 +11,9 @@ from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, Node, Problem, Topology
 from stormcut.objective.cut import inter_node_tuples_per_second
 from stormcut.objective.verify import violations
-from stormcut.placement.capacity import hosts
-from stormcut.placement.fit import fit
-from stormcut.placement.seating import seat
+from stormcut.placement.packing.capacity import hosts
+from stormcut.placement.packing.fit import fit
+from stormcut.placement.slots.seating import seat
 
 
 def seated(problem, on):

@@ -13,11 +13,11 @@ from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Stream, Topology
 from stormcut.objective.cut import executor_nodes
-from stormcut.placement.capacity import hosts, loads
-from stormcut.placement.i_scheduler.fusion import Fusion, node_classes
-from stormcut.placement.i_scheduler.place import contract
-from stormcut.placement.i_scheduler.threshold import THRESHOLDS, find_threshold
-from stormcut.placement.partition import traffic_graph
+from stormcut.placement.algorithms.i_scheduler.fusion import Fusion, node_classes
+from stormcut.placement.algorithms.i_scheduler.place import contract
+from stormcut.placement.algorithms.i_scheduler.threshold import THRESHOLDS, find_threshold
+from stormcut.placement.graph.partition import traffic_graph
+from stormcut.placement.packing.capacity import hosts, loads
 
 HOMOGENEOUS = (4,) * 10
 HETEROGENEOUS = (6,) * 3 + (4,) * 3 + (2,) * 4

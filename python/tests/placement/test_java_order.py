@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormcut.placement.storm.java_order import (
+from stormcut.placement.algorithms.storm.java_order import (
     clojure_map_order,
     hash_map_order,
     hash_set_order,

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stormcut.placement import library
-from stormcut.placement.cut.kernels import shared
+from stormcut.placement.algorithms.cut.kernels import shared
+from stormcut.placement.native import library
 
 PACKAGE = Path(library.__file__).parent
 CHECKOUT = PACKAGE.parents[2]
@@ -23,14 +23,14 @@ from dataclasses import replace
 import numpy as np
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Stream, Topology
-from stormcut.placement.caps import place as caps
-from stormcut.placement.cut.construct import fill
-from stormcut.placement.cut.instance import instance
-from stormcut.placement.cut.options import Options
-from stormcut.placement.cut.place import place
-from stormcut.placement.cut.replan import replan
-from stormcut.placement.cut.settling import settled
-from stormcut.placement.cut.state import model_of
+from stormcut.placement.algorithms.caps import place as caps
+from stormcut.placement.algorithms.cut.construct import fill
+from stormcut.placement.algorithms.cut.instance import instance
+from stormcut.placement.algorithms.cut.options import Options
+from stormcut.placement.algorithms.cut.place import place
+from stormcut.placement.algorithms.cut.replan import replan
+from stormcut.placement.algorithms.cut.settling import settled
+from stormcut.placement.algorithms.cut.state import model_of
 
 def problem(racks, sized):
     parts = (Component.uniform("a", 6, "spout"), Component.uniform("b", 7, cpu_percent=30.0))
@@ -81,7 +81,7 @@ def test_nothing_is_compiled_once_set_up(tmp_path):
     modules = _run({"PATH": str(tmp_path / "bin"), "CC": "/nonexistent"})
     assert before
     assert {path: path.stat().st_mtime_ns for path in PACKAGE.glob("_library*")} == before
-    assert "stormcut.placement.cut.walk" in modules
+    assert "stormcut.placement.algorithms.cut.walk" in modules
     assert not {"numba", "llvmlite", "cffi", "setuptools", "distutils"} & set(modules)
 
 

@@ -11,8 +11,8 @@ from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Stream, Topology
 from stormcut.objective.cut import inter_node_tuples_per_second
 from stormcut.objective.verify import TOLERANCE, violations
-from stormcut.placement.lower_bound import lower_bound
-from stormcut.placement.partition import traffic_graph
+from stormcut.placement.bounds.lower_bound import lower_bound
+from stormcut.placement.graph.partition import traffic_graph
 
 HETEROGENEOUS = (6,) * 3 + (4,) * 3 + (2,) * 4
 #: Optima of the thesis's instances (section 7.2) of 10, 18, 22, 26, 28, 30 and 32 tasks.

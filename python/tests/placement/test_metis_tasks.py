@@ -12,7 +12,7 @@ from stormcut.application.place import solve
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Topology
 from stormcut.objective.cut import executor_nodes
-from stormcut.placement.metis_tasks import Options
+from stormcut.placement.algorithms.metis_tasks import Options
 
 NAME = "metis-tasks"
 

@@ -13,8 +13,8 @@ from stormcut.application.place import solve
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, Node, Problem, Stream, Topology
-from stormcut.placement.model_driven import dsm, rsm, sam
-from stormcut.placement.model_driven.allocation import (
+from stormcut.placement.algorithms.model_driven import dsm, rsm, sam
+from stormcut.placement.algorithms.model_driven.allocation import (
     Allocation,
     Dag,
     Edge,
@@ -24,8 +24,8 @@ from stormcut.placement.model_driven.allocation import (
     lsa,
     mba,
 )
-from stormcut.placement.model_driven.azure_tasks import AZURE_TASKS, SINK, SOURCE
-from stormcut.placement.model_driven.prediction import input_shares, predicted_rate
+from stormcut.placement.algorithms.model_driven.azure_tasks import AZURE_TASKS, SINK, SOURCE
+from stormcut.placement.algorithms.model_driven.prediction import input_shares, predicted_rate
 
 #: The sample of figure 4: threads of blue, orange, yellow and green.
 SAMPLE = {"B": 5, "O": 4, "Y": 3, "G": 5}

@@ -8,8 +8,9 @@ from microbenchmarks import microbenchmark
 
 from stormcut.application.place import solve
 from stormcut.model.errors import Infeasible
-from stormcut.placement import native, partition
-from stormcut.placement.native import NativeFailure, call
+from stormcut.placement.graph import partition
+from stormcut.placement.native import process as native
+from stormcut.placement.native.process import NativeFailure, call
 
 
 def test_results_and_errors_pass_through():

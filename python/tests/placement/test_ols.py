@@ -11,8 +11,8 @@ from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Topology
 from stormcut.objective.cut import executor_nodes
-from stormcut.placement.ols import Options
-from stormcut.placement.ols_offline import most_executors, node_count
+from stormcut.placement.algorithms.ols.offline import most_executors, node_count
+from stormcut.placement.algorithms.ols.place import Options
 
 NAME = "ols"
 

@@ -9,7 +9,7 @@ from problem_strategies import problems
 from stormcut.application.place import solve
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.problem import Component, Node, Problem, Stream, Topology
-from stormcut.placement.ols_offline import Options, most_executors
+from stormcut.placement.algorithms.ols.offline import Options, most_executors
 
 NAME = "ols-offline"
 

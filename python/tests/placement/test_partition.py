@@ -6,9 +6,9 @@ from microbenchmarks import chain, nodes
 from scipy.sparse import csr_array
 
 from stormcut.model.problem import Problem
-from stormcut.placement.partition import integer_weights, partition, traffic_graph
-from stormcut.placement.repair import repair
-from stormcut.placement.tenancy import limit_topologies
+from stormcut.placement.graph.partition import integer_weights, partition, traffic_graph
+from stormcut.placement.packing.repair import repair
+from stormcut.placement.packing.tenancy import limit_topologies
 
 
 @st.composite

@@ -11,8 +11,8 @@ from microbenchmarks import chain, microbenchmark, nodes
 from stormcut.application.place import solve
 from stormcut.model.problem import Component, Node, Problem, Stream, Topology
 from stormcut.objective.cut import executor_nodes
-from stormcut.placement.pipeline_linear.allocation import allocate
-from stormcut.placement.pipeline_linear.distribution import (
+from stormcut.placement.algorithms.pipeline_linear.allocation import allocate
+from stormcut.placement.algorithms.pipeline_linear.distribution import (
     Shape,
     blocks_spread,
     component_at,
@@ -23,8 +23,8 @@ from stormcut.placement.pipeline_linear.distribution import (
     regrouped,
     task_nodes,
 )
-from stormcut.placement.pipeline_linear.refinement import strangers
-from stormcut.placement.pipeline_linear.schedule import bubbles, schedule, stages_of
+from stormcut.placement.algorithms.pipeline_linear.refinement import strangers
+from stormcut.placement.algorithms.pipeline_linear.schedule import bubbles, schedule, stages_of
 
 #: Tasks per component, edges, nodes (sections IV and V.E).
 RANDOM = ((6, 5, 4, 4, 5), ((0, 1), (1, 2), (1, 3), (2, 4), (3, 4)), 9)

@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stormcut.adapters.home import storm_java, storm_lib
+from stormcut.adapters.machine.home import storm_java, storm_lib
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import Component, Node, Problem, Stream, Topology
+from stormcut.placement.algorithms.storm.even import storm_executor_order
 from stormcut.placement.registry import algorithm, parse_options
-from stormcut.placement.storm.even import storm_executor_order
 
 pytestmark = pytest.mark.slow
 

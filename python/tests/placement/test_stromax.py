@@ -14,14 +14,14 @@ from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, MeasuredPair, Problem, Stream, Topology
 from stormcut.objective.cut import executor_nodes, inter_node_tuples_per_second
-from stormcut.placement.capacity import hosts, loads
-from stormcut.placement.component_graph import component_graph, linear_order
-from stormcut.placement.cut.groups import fold
-from stormcut.placement.fit import TrafficPlaces
-from stormcut.placement.room import Room
-from stormcut.placement.stromax.place import Options
-from stormcut.placement.stromax.reassignment import load_limits, reassign
-from stormcut.placement.stromax.streaming import NeighbourCosts, stream
+from stormcut.placement.algorithms.stromax.place import Options
+from stormcut.placement.algorithms.stromax.reassignment import load_limits, reassign
+from stormcut.placement.algorithms.stromax.streaming import NeighbourCosts, stream
+from stormcut.placement.graph.component_graph import component_graph, linear_order
+from stormcut.placement.packing.capacity import hosts, loads
+from stormcut.placement.packing.fit import TrafficPlaces
+from stormcut.placement.packing.groups import fold
+from stormcut.placement.packing.room import Room
 
 #: Components and edges of the paper's topologies (Fig. 4).
 EDGES = {

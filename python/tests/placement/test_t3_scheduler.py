@@ -12,9 +12,9 @@ from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, Node, Problem, Stream, Topology
 from stormcut.objective.cut import executor_nodes
-from stormcut.placement.partition import traffic_graph
-from stormcut.placement.t3_scheduler.operators import SimplifiedGraph, operators
-from stormcut.placement.t3_scheduler.splitting import split_group, split_pair
+from stormcut.placement.algorithms.t3_scheduler.operators import SimplifiedGraph, operators
+from stormcut.placement.algorithms.t3_scheduler.splitting import split_group, split_pair
+from stormcut.placement.graph.partition import traffic_graph
 
 HOMOGENEOUS = (4,) * 10
 HETEROGENEOUS = (6,) * 3 + (4,) * 3 + (2,) * 4

@@ -9,8 +9,8 @@ from microbenchmarks import chain, nodes
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.objective.metrics import workers_restarted
-from stormcut.placement.partition import traffic_graph
-from stormcut.placement.workers import onto_slots, share_slots, split_into_workers
+from stormcut.placement.graph.partition import traffic_graph
+from stormcut.placement.slots.workers import onto_slots, share_slots, split_into_workers
 
 
 @pytest.mark.parametrize(

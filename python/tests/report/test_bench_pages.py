@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 from bench_data import SCHEDULERS, bench, measurement, placed, run
 
-from stormcut.adapters.home import topologies as project
+from stormcut.adapters.machine.home import topologies as project
 from stormcut.application.bench.cells import LINK_FACT, Start
 from stormcut.placement.registry import ALGORITHMS
 from stormcut.report.bench import markdown, page

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from stormcut.adapters.home import checkout
+from stormcut.adapters.machine.home import checkout
 from stormcut.model.profile import TaskTraffic
 from stormcut.profile.measured import Measured
 from stormcut.report.flows import Flow, Flows, flows

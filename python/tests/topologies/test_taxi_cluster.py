@@ -10,9 +10,9 @@ import pytest
 
 from frequent_routes.ranking import Count, top
 from frequent_routes.trips import UnusableTrip, load_trips, route
-from stormcut.adapters.local_cluster import LocalCluster
-from stormcut.adapters.sparse_submit import submit
-from stormcut.adapters.waiting import wait_until
+from stormcut.adapters.clusters.local import LocalCluster
+from stormcut.adapters.processes.waiting import wait_until
+from stormcut.adapters.storm.sparse_submit import submit
 from stormcut.model.errors import StormcutError
 
 pytestmark = pytest.mark.cluster

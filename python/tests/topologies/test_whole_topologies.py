@@ -8,7 +8,7 @@ import pytest
 
 from rig.options import COMMON
 from stormcut.adapters.spark.answers import ANSWERS
-from stormcut.adapters.topology_project import load, names, records
+from stormcut.adapters.storm.topology_project import load, names, records
 from stormcut.cli.topologies import picture
 
 #: More than one: sources may alter a record from replay to replay, bolts may know it again.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import psutil
 
-from stormcut.adapters.docker_cluster.engine import engine
+from stormcut.adapters.clusters.docker.engine import engine
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from stormcut.adapters.json_document import Value, optional, parse_json, read_json, write_text
+from stormcut.adapters.files.json_document import Value, optional, parse_json, read_json, write_text
 from stormcut.application.bench.cells import Cell, Measurement, Placed, Run, Start
 from stormcut.model.errors import InvalidInput
 

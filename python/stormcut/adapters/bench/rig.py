@@ -12,11 +12,11 @@ from pathlib import Path
 from stormcut.adapters.bench.counters import read_counters, usage
 from stormcut.adapters.bench.reports import newest
 from stormcut.adapters.bench.workers import TOPOLOGY_PATIENCE, hold, let_go
-from stormcut.adapters.docker_cluster import DockerCluster
-from stormcut.adapters.home import logs_folder
-from stormcut.adapters.topology_project import load
-from stormcut.adapters.topology_site import docker_site, submit_on
-from stormcut.adapters.waiting import TimedOut, wait_until
+from stormcut.adapters.clusters.docker import DockerCluster
+from stormcut.adapters.machine.home import logs_folder
+from stormcut.adapters.processes.waiting import TimedOut, wait_until
+from stormcut.adapters.storm.topology_project import load
+from stormcut.adapters.storm.topology_site import docker_site, submit_on
 from stormcut.application.bench.windows import Sample
 from stormcut.model.errors import StormcutError
 

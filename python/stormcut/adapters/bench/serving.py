@@ -7,16 +7,16 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from stormcut.adapters.docker_cluster import DockerCluster
-from stormcut.adapters.thrift_brain import BrainClient, BrainServer, Planner, Pulse
-from stormcut.adapters.waiting import Watch, wait_until
-from stormcut.adapters.zookeeper import (
+from stormcut.adapters.clusters.docker import DockerCluster
+from stormcut.adapters.processes.waiting import Watch, wait_until
+from stormcut.adapters.thrift.brain import BrainClient, BrainServer, Planner, Pulse
+from stormcut.adapters.zookeeper.leader import Leadership, leader_address
+from stormcut.adapters.zookeeper.nodes import (
     SESSION_SECONDS,
     StormcutNodes,
     connected,
     read_auth_file,
 )
-from stormcut.adapters.zookeeper_leader import Leadership, leader_address
 
 #: Of served time; the session of a bench that was killed ends in one of these.
 ELECTED_S = 5 * SESSION_SECONDS

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from stormcut.adapters.home import topologies
+from stormcut.adapters.machine.home import topologies
 from stormcut.model.errors import InvalidInput
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql import SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
-from stormcut.adapters.topology_project import data_lines
+from stormcut.adapters.storm.topology_project import data_lines
 from stormcut.application.loss import Report
 
 Options = Mapping[str, Any]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from stormcut.adapters.home import home
+from stormcut.adapters.machine.home import home
 from stormcut.adapters.spark.profiling import profile_logs
 from stormcut.adapters.spark.session import CLASS_ARCHIVE, spark_session
 

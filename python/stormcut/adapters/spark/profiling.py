@@ -17,7 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
-from stormcut.adapters.profile_file import write_profile
+from stormcut.adapters.files.profile_file import write_profile
 from stormcut.adapters.spark import tables
 from stormcut.adapters.spark.collected import (
     ProfileResult,

@@ -20,8 +20,8 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from stormcut.adapters import java
-from stormcut.adapters.home import home
+from stormcut.adapters.machine import java
+from stormcut.adapters.machine.home import home
 from stormcut.adapters.spark import tuning
 from stormcut.model.errors import InvalidInput
 

@@ -1,0 +1,1 @@
+"""Clusters that stormcut starts: local processes, or containers."""

@@ -1,0 +1,1 @@
+"""Files that stormcut reads and writes: problems, placements, profiles, decisions."""

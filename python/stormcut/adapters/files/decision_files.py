@@ -1,0 +1,49 @@
+"""Writes what an algorithm was asked and what it answered, so that it can be asked again."""
+
+from __future__ import annotations
+
+import logging
+import time
+from itertools import count
+from pathlib import Path
+from urllib.parse import quote
+
+from stormcut.adapters.files.placement_file import write_placement
+from stormcut.adapters.files.problem_file import write_problem
+from stormcut.application.place import Solution
+from stormcut.model.errors import InvalidInput
+from stormcut.model.problem import Problem
+
+log = logging.getLogger(__name__)
+
+
+class DecisionFiles:
+    """`Recorder` into a folder: ``TIME-NUMBER-TOPOLOGY.json``, and the answer beside it.
+
+    ``stormcut place`` with the options that the answer's file states finds the same placement. What
+    cannot be written is logged: a full disk is no reason to leave Nimbus without a plan.
+
+    Raises
+    ------
+    InvalidInput
+        There is no such folder, and it cannot be made.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._numbers = count(1)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InvalidInput(f"cannot be made: {error.strerror}", str(folder)) from None
+
+    def record(self, problem: Problem, solution: Solution) -> None:
+        """Write a problem and its solution."""
+        topologies = "+".join(quote(topology.id, safe="") for topology in problem.topologies)
+        moment = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
+        name = f"{moment}-{next(self._numbers):06}-{topologies}"
+        try:
+            write_problem(self._folder / f"{name}.json", problem)
+            write_placement(self._folder / f"{name}.placement.json", problem, solution)
+        except InvalidInput as error:
+            log.warning("a decision is not recorded: %s", error)

@@ -1,0 +1,454 @@
+"""Reads and writes ``stormcut-problem/1``."""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import json
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from stormcut.adapters.files.json_document import Value, is_amount, optional, read_json, write_text
+from stormcut.model.errors import InvalidInput
+from stormcut.model.network import UNKNOWN, Costs, Link
+from stormcut.model.placement import UNASSIGNED, Placement
+from stormcut.model.problem import (
+    ARRIVALS,
+    DEFAULT_CPU_PERCENT,
+    DEFAULT_MEMORY_MB,
+    GROUPINGS,
+    SERVICES,
+    Component,
+    Floats,
+    MeasuredPair,
+    Node,
+    Problem,
+    Stream,
+    Topology,
+)
+
+FORMAT = "stormcut-problem/1"
+GZIP_MAGIC = b"\x1f\x8b"
+#: How a serialised StormTopology begins: field 1, the map of spouts.
+THRIFT_SPOUTS = b"\x0d\x00\x01"
+LARGEST_PORT = 65535
+#: More executors than Storm could ever run; a file that asks for more is a mistake.
+MOST_EXECUTORS = 10_000_000
+
+Slot = tuple[str, int]
+
+
+def read_problem(path: Path) -> Problem:
+    """Read a problem file.
+
+    Raises
+    ------
+    InvalidInput
+        It cannot be read or is no problem; names file, place, and what would be right.
+    """
+    try:
+        return _problem(read_json(path))
+    except InvalidInput as error:
+        raise _something_else(path) or within(path, error) from None
+
+
+def _something_else(path: Path) -> InvalidInput | None:
+    """Return what to do with a file that other programs made, None if it is nothing we know."""
+    try:
+        content = path.read_bytes()
+        packed = content.startswith(GZIP_MAGIC)
+        content = gzip.decompress(content) if packed else content
+        if content.startswith(THRIFT_SPOUTS):
+            what = "a serialised Storm topology: make a problem of it with `stormcut import storm`"
+        else:
+            what = _other_json(content) or ("gzip: unpack it" if packed else "")
+    except (OSError, EOFError, zlib.error):
+        return None
+    return InvalidInput(f"is no {FORMAT} but {what}", str(path)) if what else None
+
+
+def _other_json(content: bytes) -> str:
+    try:
+        members = json.loads(content)
+    except (ValueError, RecursionError):
+        return ""
+    if not isinstance(members, dict) or "format" in members:
+        return ""
+    if "topology.name" in members:
+        return "a topology's configuration: give it to `stormcut import storm` after the topology"
+    if "supervisors" in members:
+        return "a table of supervisors: give it to `stormcut import storm --supervisors`"
+    if "nodes" in members and ("links" in members or "edges" in members):
+        return (
+            'a bare graph without topologies or a cluster: write its links as "traffic" of a '
+            "topology's executors (docs/problem-format.md)"
+        )
+    return ""
+
+
+def within(path: Path, error: InvalidInput) -> InvalidInput:
+    """Return an error about a place in a document with the file's name before it."""
+    if error.where == str(path):
+        return error
+    return InvalidInput(error.what, f"{path}: {error.where}" if error.where else str(path))
+
+
+def check_format(root: Value, wanted: str) -> None:
+    """Check a document's ``format`` before anything else, so that the message fits.
+
+    Raises
+    ------
+    InvalidInput
+        It is missing, or another.
+    """
+    members = root.members()
+    if "format" not in members:
+        root.fail('missing key "format"')
+    if members["format"].raw != wanted:
+        members["format"].mismatch(json.dumps(wanted))
+
+
+def _problem(root: Value) -> Problem:
+    check_format(root, FORMAT)
+    keys = root.keys(("format", "nodes", "topologies"), ("current", "racks", "costs"))
+    nodes = tuple(_node(value) for value in keys["nodes"].items())
+    keys["nodes"].distinct([node.id for node in nodes], "node id")
+    topologies = tuple(_topology(value) for value in keys["topologies"].items())
+    keys["topologies"].distinct([topology.id for topology in topologies], "topology id")
+    problem = Problem(
+        nodes,
+        topologies,
+        uplinks=_uplinks(keys["racks"]) if "racks" in keys else (),
+        costs=optional(keys.get("costs"), _costs),
+    )
+    if problem.executor_count > MOST_EXECUTORS:
+        keys["topologies"].fail(f"{problem.executor_count} executors, at most {MOST_EXECUTORS}")
+    if "current" not in keys:
+        return problem
+    slots, lost = read_slots(problem, keys["current"], complete=False)
+    return dataclasses.replace(problem, current=Placement(slots), lost_slots=lost)
+
+
+def _uplinks(value: Value) -> tuple[tuple[str, Link], ...]:
+    return tuple(
+        (name, _link(rack.keys((), ("uplink_mbit",)).get("uplink_mbit")))
+        for name, rack in value.members().items()
+    )
+
+
+def _link(value: Value | None) -> Link:
+    if value is None or value.raw is None:
+        return UNKNOWN
+    if not isinstance(value.raw, dict):
+        if not is_amount(value.raw):
+            value.mismatch('a number of at least 0 or {"out": ..., "in": ...}')
+        return Link(value.amount(), value.amount())
+    ways = value.keys((), ("out", "in"))
+    return Link(*(optional(ways.get(way), Value.amount) for way in ("out", "in")))
+
+
+#: Of `Costs`, with the constants; what is not given keeps its default.
+COSTS = tuple(field.name for field in dataclasses.fields(Costs) if field.name != "source")
+
+
+def _costs(value: Value) -> Costs:
+    given = {key: member.amount() for key, member in value.keys((), COSTS).items()}
+    return Costs(**given, source="the problem")
+
+
+def _node(value: Value) -> Node:
+    keys = value.keys(
+        ("id", "ports"), ("rack", "cpu_percent", "memory_mb", "max_executors", "link_mbit")
+    )
+    ports = tuple(port.integer(0, LARGEST_PORT) for port in keys["ports"].items())
+    keys["ports"].distinct(list(ports), "port")
+    return Node(
+        keys["id"].name(),
+        ports,
+        optional(keys.get("rack"), Value.name),
+        optional(keys.get("cpu_percent"), Value.amount),
+        optional(keys.get("memory_mb"), Value.amount),
+        optional(keys.get("max_executors"), lambda v: v.integer(0, 2**53)),
+        _link(keys.get("link_mbit")),
+    )
+
+
+def _topology(value: Value) -> Topology:
+    keys = value.keys(("id", "workers", "components", "streams"), ("traffic", "max_spout_pending"))
+    components = tuple(_component(item) for item in keys["components"].items())
+    keys["components"].distinct([component.name for component in components], "component")
+    sizes = {component.name: component.executors for component in components}
+    return Topology(
+        keys["id"].name(),
+        components,
+        tuple(_stream(item, sizes) for item in keys["streams"].items()),
+        _traffic(keys["traffic"], sizes) if "traffic" in keys else (),
+        optional(keys["workers"], lambda v: v.integer(1, MOST_EXECUTORS)),
+        optional(keys.get("max_spout_pending"), lambda v: v.integer(1, 2**53)),
+    )
+
+
+_COMPONENT_KEYS = (
+    "cpu_percent",
+    "memory_mb",
+    "cpu_us_per_tuple",
+    "threads",
+    "service",
+    "arrivals",
+)
+
+
+def _component(value: Value) -> Component:
+    keys = value.keys(("name", "kind", "executors"), _COMPONENT_KEYS)
+    executors = keys["executors"].integer(1, MOST_EXECUTORS)
+    kind = keys["kind"].choice(("spout", "bolt"))
+    if kind == "bolt" and "arrivals" in keys:
+        keys["arrivals"].fail("is for spouts only")
+    return Component(
+        keys["name"].name(),
+        kind,
+        executors,
+        _loads(keys.get("cpu_percent"), executors, DEFAULT_CPU_PERCENT),
+        _loads(keys.get("memory_mb"), executors, DEFAULT_MEMORY_MB),
+        optional(keys.get("cpu_us_per_tuple"), Value.amount),
+        optional(keys.get("threads"), _threads) or 1.0,
+        optional(keys.get("service"), lambda v: v.choice(SERVICES)) or SERVICES[0],
+        optional(keys.get("arrivals"), lambda v: v.choice(ARRIVALS)) or ARRIVALS[0],
+    )
+
+
+def _threads(value: Value) -> float:
+    if not value.amount():
+        value.mismatch("a number above 0")
+    return value.amount()
+
+
+def _loads(value: Value | None, executors: int, default: float) -> Floats:
+    if value is None:
+        return np.broadcast_to(np.float64(default), executors)
+    if not isinstance(value.raw, list):
+        return np.broadcast_to(np.float64(value.amount()), executors)
+    if len(value.raw) != executors:
+        value.fail(f"{len(value.raw)} numbers for {executors} executors")
+    return np.array([item.amount() for item in value.items()])
+
+
+def _stream(value: Value, sizes: Mapping[str, int]) -> Stream:
+    keys = value.keys(
+        ("source", "target", "stream", "grouping", "tuples_per_second"), ("bytes_per_tuple",)
+    )
+    for end in ("source", "target"):
+        if keys[end].name() not in sizes:
+            keys[end].fail(f"no component {json.dumps(keys[end].raw)} in this topology")
+    return Stream(
+        keys["source"].name(),
+        keys["target"].name(),
+        keys["tuples_per_second"].amount(),
+        keys["grouping"].choice(GROUPINGS),
+        keys["stream"].name(),
+        optional(keys.get("bytes_per_tuple"), Value.amount),
+    )
+
+
+def _traffic(value: Value, sizes: Mapping[str, int]) -> tuple[MeasuredPair, ...]:
+    executors = {
+        f"{name}[{index}]": (name, index) for name, count in sizes.items() for index in range(count)
+    }
+    pairs: list[MeasuredPair] = []
+    for index, row in enumerate(value.array()):
+        try:
+            source, target, rate, *size = row
+            amounts = map(float, (rate, *size))
+            pair = MeasuredPair(executors[source], executors[target], *amounts)
+        except (ValueError, TypeError, KeyError, OverflowError):
+            pair = None
+        if pair is None or type(row) is not list or not all(map(is_amount, (rate, *size))):
+            _traffic_mismatch(Value(row, f"{value.path}[{index}]"), executors)
+        else:
+            pairs.append(pair)
+    return tuple(pairs)
+
+
+def _traffic_mismatch(row: Value, executors: Mapping[str, Any]) -> NoReturn:
+    if len(row.array()) not in (3, 4):
+        row.fail(
+            "must be [source executor, target executor, tuples per second] and may go on with "
+            "bytes per tuple"
+        )
+    source, target, *amounts = row.items()
+    for end in (source, target):
+        if end.name() not in executors:
+            end.fail(f"no executor {json.dumps(end.raw)} in this topology")
+    bad = next(amount for amount in amounts if not is_amount(amount.raw))
+    bad.mismatch("a number of at least 0")
+
+
+def read_slots(
+    problem: Problem, value: Value, complete: bool
+) -> tuple[np.ndarray[Any, np.dtype[np.int64]], tuple[Slot, ...]]:
+    """Return the slot ordinal of every executor, and further slots that it names.
+
+    The value has the form of ``current`` and ``assignments``. Slots that the problem has no ordinal
+    for are numbered after those it has.
+
+    Parameters
+    ----------
+    complete : bool
+        Whether every topology has to occur; those that do not are unassigned.
+
+    Raises
+    ------
+    InvalidInput
+        A topology, component or executor is missing or unknown, or a slot is none.
+    """
+    by_topology = value.members()
+    known = [topology.id for topology in problem.topologies]
+    for name, member in by_topology.items():
+        if name not in known:
+            member.fail("no such topology in the problem")
+    slots = np.full(problem.executor_count, UNASSIGNED, dtype=np.int64)
+    ordinals = dict(problem.slot_ordinals)
+    for topology, offset in zip(
+        problem.topologies, problem.topology_offsets.tolist(), strict=False
+    ):
+        if topology.id not in by_topology:
+            if complete:
+                value.fail(f"missing key {json.dumps(topology.id)}")
+            continue
+        names = tuple(component.name for component in topology.components)
+        lists = by_topology[topology.id].keys(names)
+        for component in topology.components:
+            first = offset + topology.offsets[component.name]
+            slots[first : first + component.executors] = _slot_list(
+                lists[component.name], component.executors, ordinals
+            )
+    return slots, tuple(list(ordinals)[len(problem.slot_ids) :])
+
+
+def _slot_list(value: Value, executors: int, ordinals: dict[Slot, int]) -> list[int]:
+    if len(value.array()) != executors:
+        value.fail(f"{len(value.array())} slots for {executors} executors")
+    return [
+        UNASSIGNED if item.raw is None else ordinals.setdefault(_slot(item), len(ordinals))
+        for item in value.items()
+    ]
+
+
+def _slot(value: Value) -> Slot:
+    node, colon, port = value.name().rpartition(":")
+    number = int(port) if port.isascii() and port.isdigit() and len(port) <= 5 else -1
+    if not node or not colon or port != str(number):
+        value.mismatch('"node:port" or null')
+    return node, number
+
+
+def slot_lists(problem: Problem, placement: Placement) -> dict[str, dict[str, list[str | None]]]:
+    """Return a placement in the form of ``current`` and ``assignments``."""
+    names = [f"{node}:{port}" for node, port in problem.slot_ids]
+    slots = [None if slot == UNASSIGNED else names[slot] for slot in placement.slots.tolist()]
+    result: dict[str, dict[str, list[str | None]]] = {}
+    at = 0
+    for topology in problem.topologies:
+        lists = result[topology.id] = {}
+        for component in topology.components:
+            lists[component.name] = slots[at : at + component.executors]
+            at += component.executors
+    return result
+
+
+def write_problem(path: Path, problem: Problem) -> None:
+    """Write a problem file, whole or not at all.
+
+    Raises
+    ------
+    InvalidInput
+        It cannot be written there.
+    """
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "nodes": [_node_document(node) for node in problem.nodes],
+        "topologies": [_topology_document(topology) for topology in problem.topologies],
+    }
+    if problem.uplinks:
+        racks = {name: {"uplink_mbit": _link_document(link)} for name, link in problem.uplinks}
+        document["racks"] = racks
+    if problem.costs is not None:
+        document["costs"] = {name: getattr(problem.costs, name) for name in COSTS}
+    if problem.current is not None:
+        document["current"] = slot_lists(problem, problem.current)
+    write_text(path, json.dumps(document, indent=1, allow_nan=False) + "\n")
+
+
+def _link_document(link: Link) -> dict[str, float | None] | float | None:
+    return link.out if link.out == link.into else {"out": link.out, "in": link.into}
+
+
+def _node_document(node: Node) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "id": node.id,
+        "rack": node.rack,
+        "ports": list(node.ports),
+        "cpu_percent": node.cpu_percent,
+        "memory_mb": node.memory_mb,
+        "max_executors": node.max_executors,
+    }
+    return document if node.link == UNKNOWN else document | {"link_mbit": _link_document(node.link)}
+
+
+def _topology_document(topology: Topology) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "id": topology.id,
+        "workers": topology.workers,
+        "components": [_component_document(component) for component in topology.components],
+        "streams": [_stream_document(stream) for stream in topology.streams],
+    }
+    if topology.measured:
+        document["traffic"] = [_traffic_row(pair) for pair in topology.measured]
+    if topology.max_spout_pending is not None:
+        document["max_spout_pending"] = topology.max_spout_pending
+    return document
+
+
+def _component_document(component: Component) -> dict[str, Any]:
+    document = {
+        "name": component.name,
+        "kind": component.kind,
+        "executors": component.executors,
+        "cpu_percent": _loads_document(component.cpu_percent),
+        "memory_mb": _loads_document(component.memory_mb),
+    }
+    others = {
+        "cpu_us_per_tuple": (component.cpu_us_per_tuple, None),
+        "threads": (component.threads, 1.0),
+        "service": (component.service, SERVICES[0]),
+        "arrivals": (component.arrivals, ARRIVALS[0]),
+    }
+    return document | {key: value for key, (value, usual) in others.items() if value != usual}
+
+
+def _traffic_row(pair: MeasuredPair) -> list[str | float]:
+    ends = (f"{name}[{index}]" for name, index in (pair.source, pair.target))
+    size = () if pair.bytes_per_tuple is None else (pair.bytes_per_tuple,)
+    return [*ends, pair.tuples_per_second, *size]
+
+
+def _loads_document(loads: Floats) -> float | list[float]:
+    values: list[float] = loads.tolist()
+    return values[0] if len(set(values)) == 1 else values
+
+
+def _stream_document(stream: Stream) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "source": stream.source,
+        "target": stream.target,
+        "stream": stream.stream,
+        "grouping": stream.grouping,
+        "tuples_per_second": stream.tuples_per_second,
+    }
+    if stream.bytes_per_tuple is not None:
+        document["bytes_per_tuple"] = stream.bytes_per_tuple
+    return document

@@ -1,0 +1,1 @@
+"""What this machine has: stormcut's home, Javas, what is missing."""

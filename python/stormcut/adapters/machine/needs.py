@@ -1,0 +1,142 @@
+"""What this machine has of what stormcut needs, and what to do about the rest."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import psutil
+
+from stormcut.adapters.machine import home, java
+from stormcut.model.errors import StormcutError
+
+_SPARK_JAVA = 17
+_MEMORY_GIB = 6
+_DISK_GIB = 3
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing looked for: what was found, and what to do when that is not enough."""
+
+    name: str
+    ok: bool
+    found: str
+    advice: str = ""
+
+
+def describe() -> str:
+    """Return system, cores and memory in a few words, for those who judge a measurement."""
+    memory = psutil.virtual_memory().total / 2**30
+    system = f"{platform.system()} {platform.machine()}"
+    return f"{system}, {os.cpu_count()} cores, {memory:.0f} GiB"
+
+
+def examine() -> Iterator[Finding]:
+    """Yield a finding for each thing that the demo, the tests or a local cluster need."""
+    version = sys.version_info
+    yield Finding(
+        "Python 3.11 or later",
+        version >= (3, 11),
+        ".".join(map(str, version[:3])),
+        "install python3.11 and run scripts/setup again",
+    )
+    yield _java_for_storm()
+    yield _java_for_spark()
+    yield _storm_jars()
+    yield _plugin_jars()
+    for command, package, purpose in (
+        ("lein", "leiningen", "sparse submit builds topology jars with it"),
+        ("c++", "g++", "it compiles the engine's inner loops"),
+        ("mvn", "maven", "it builds the plugin and fetches Storm"),
+        ("thrift", "thrift-compiler", "the plugin's build generates Java with it"),
+        ("redis-server", "redis-server", "two benchmark topologies keep data in it"),
+    ):
+        path = shutil.which(command)
+        yield Finding(
+            f"{command} ({purpose})",
+            path is not None,
+            path or "not on the PATH",
+            f"as root: apt-get update && apt-get install -y {package}",
+        )
+    yield _memory()
+    yield _disk()
+
+
+def _java_for_storm() -> Finding:
+    name = "Java 8 or 11 for Storm"
+    try:
+        found = home.storm_java()
+    except StormcutError as error:
+        advice = "run scripts/setup, or set STORMCUT_STORM_JAVA to the home of a Java 8 or 11"
+        return Finding(name, False, str(error), advice)
+    return Finding(name, True, f"{found} ({java.release(found)})")
+
+
+def _java_for_spark() -> Finding:
+    for candidate in java.installed():
+        release = java.release(candidate)
+        if release is not None and release >= _SPARK_JAVA:
+            return Finding("Java 17 or later for Spark", True, f"{candidate} ({release})")
+    return Finding(
+        "Java 17 or later for Spark",
+        False,
+        f"none in JAVA_HOME, on the PATH or in {java.JVMS}",
+        "as root: apt-get update && apt-get install -y openjdk-17-jdk-headless",
+    )
+
+
+def _storm_jars() -> Finding:
+    name, advice = "Storm 1.2.4", "run scripts/setup"
+    try:
+        lib = home.storm_lib()
+    except StormcutError as error:
+        return Finding(name, False, str(error), advice)
+    root = home.checkout()
+    if root is None:
+        return Finding(name, True, f"{lib} (no checkout, so no checksums to compare with)")
+    sums = root / "scripts" / "storm-home" / "sha256sums"
+    for line in sums.read_text().splitlines():
+        digest, jar = line.split()
+        if not (lib / jar).is_file():
+            return Finding(name, False, f"{lib / jar} is missing", advice)
+        if hashlib.sha256((lib / jar).read_bytes()).hexdigest() != digest:
+            return Finding(name, False, f"{lib / jar} is damaged", f"rm -r {lib}; {advice}")
+    return Finding(name, True, f"{lib}, checksums fit")
+
+
+def _plugin_jars() -> Finding:
+    name = "stormcut's plugin jars"
+    try:
+        jars = home.plugin_jars()
+    except StormcutError as error:
+        return Finding(name, False, str(error), "run scripts/setup")
+    return Finding(name, True, f"{jars.scheduler}, {jars.hook}")
+
+
+def _memory() -> Finding:
+    free = psutil.virtual_memory().available / 2**30
+    return Finding(
+        f"{_MEMORY_GIB} GiB of free memory (demo)",
+        free >= _MEMORY_GIB,
+        f"{free:.1f} GiB",
+        "end other programs, or run the demo with fewer supervisors",
+    )
+
+
+def _disk() -> Finding:
+    folder = home.home()
+    while not folder.exists():
+        folder = folder.parent
+    free = shutil.disk_usage(folder).free / 2**30
+    return Finding(
+        f"{_DISK_GIB} GiB of free disk",
+        free >= _DISK_GIB,
+        f"{free:.1f} GiB",
+        f"free space at {folder}",
+    )

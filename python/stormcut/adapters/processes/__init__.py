@@ -1,0 +1,1 @@
+"""Waiting for other processes: progress, their time, their last words."""

@@ -1,0 +1,1 @@
+"""The brain's protocol: Thrift values, bounded decoding, seals, server and client."""

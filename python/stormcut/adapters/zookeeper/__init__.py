@@ -1,0 +1,1 @@
+"""stormcut's nodes in ZooKeeper, and who leads (docs/protocol.md)."""

@@ -1,0 +1,427 @@
+"""stormcut's nodes in ZooKeeper: access, plans, history, profiles (docs/protocol.md)."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shlex
+import stat
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import (
+    KazooException,
+    NoAuthError,
+    NoNodeError,
+)
+from kazoo.hosts import collect_hosts
+from kazoo.retry import KazooRetry
+from kazoo.security import make_digest_acl
+
+from stormcut.adapters.files.profile_file import format_profile, parse_profile
+from stormcut.adapters.processes.waiting import TimedOut, wait_until
+from stormcut.adapters.thrift.seal import seal_of
+from stormcut.adapters.thrift.values import decode_plan, encode_plan
+from stormcut.adapters.zookeeper.blob import (
+    blob_id,
+    delete_blob,
+    node_data,
+    read_blob,
+    write_blob,
+)
+from stormcut.application.ports import Unavailable
+from stormcut.model.errors import InvalidInput
+from stormcut.model.plan import Plan
+from stormcut.model.profile import Profile
+
+log = logging.getLogger(__name__)
+
+DEFAULT_ROOT = "/stormcut"
+#: After this long without a sign of life another brain takes over. Below 4 s (two ticks of a
+#: usual server) ZooKeeper does not go.
+SESSION_SECONDS = 6.0
+#: Of served time.
+CONNECT_SECONDS = 10.0
+#: After this long a session is left to end by itself.
+CLOSE_SECONDS = 3.0
+HISTORY_KEPT = 100
+HISTORY_VERSION = 1
+#: A node's data must stay below ZooKeeper's 1 MB.
+MAX_ENTRY_BYTES = 1_000_000
+
+_CREATE_COMMAND = "(umask 077; printf 'stormcut:%s\\n' \"$(openssl rand -hex 24)\" > {path})"
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """ZooKeeper digest user and password; the password is in no repr."""
+
+    user: str
+    password: str
+
+    def __repr__(self) -> str:
+        return f"Credentials({self.user})"
+
+
+def read_auth_file(path: Path) -> Credentials:
+    """Read ``user:password`` from the first line of a file that only its owner may read.
+
+    Raises
+    ------
+    InvalidInput
+        It is missing (with the command that makes one), open to others, or not of that form.
+    """
+    where = str(path)
+    try:
+        mode = path.stat().st_mode
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        command = _CREATE_COMMAND.format(path=shlex.quote(where))
+        raise InvalidInput(f"no such file; create it with: {command}", where) from error
+    except OSError as error:
+        raise InvalidInput(f"cannot be read: {error.strerror}", where) from error
+    except UnicodeDecodeError as error:
+        raise InvalidInput("is no text, but must be one line user:password", where) from error
+    if stat.S_IMODE(mode) & 0o077:
+        raise InvalidInput(
+            f"holds a password but others may use it (mode {stat.S_IMODE(mode):04o});"
+            f" run: chmod 600 {where}",
+            where,
+        )
+    lines = text.splitlines()
+    user, colon, password = lines[0].strip().partition(":") if len(lines) == 1 else ("", "", "")
+    if not (user and colon and password):
+        raise InvalidInput("must be one line user:password", where)
+    return Credentials(user, password)
+
+
+@contextmanager
+def connected(servers: str, credentials: Credentials) -> Iterator[KazooClient]:
+    """Yield a started client whose new nodes only these credentials can touch.
+
+    Parameters
+    ----------
+    servers : str
+        ``host:port``, several separated by commas.
+
+    Raises
+    ------
+    InvalidInput
+        No server answers, or one refuses the credentials.
+    """
+    client = open_client(servers, credentials)
+    try:
+        yield client
+    except NoAuthError as error:
+        raise InvalidInput(
+            "nodes there belong to other credentials than those of the auth file", servers
+        ) from error
+    except KazooException as error:
+        raise InvalidInput(f"ZooKeeper failed: {type(error).__name__} {error}", servers) from error
+    finally:
+        close_client(client)
+
+
+def open_client(servers: str, credentials: Credentials) -> KazooClient:
+    """Return a started client that reconnects for ever; see `connected`."""
+    # kazoo tells of every request, the one with the password included, and of every attempt to
+    # reconnect; what matters of it is told where it matters
+    logging.getLogger("kazoo").setLevel(logging.ERROR)
+    _check_servers(servers)
+    client = KazooClient(
+        hosts=servers,
+        timeout=SESSION_SECONDS,
+        default_acl=[make_digest_acl(credentials.user, credentials.password, all=True)],
+        auth_data=[("digest", f"{credentials.user}:{credentials.password}")],
+        connection_retry=KazooRetry(max_tries=-1, delay=0.1, max_delay=2.0),
+        command_retry=KazooRetry(max_tries=3, delay=0.1),
+    )
+    client.start_async()
+    try:
+        wait_until(lambda: client.connected, CONNECT_SECONDS, "ZooKeeper answers", poll_s=0.05)
+    except TimedOut as error:
+        close_client(client)
+        what = "no ZooKeeper answers; is it running there?"
+        raise InvalidInput(what, servers) from error
+    return client
+
+
+def _check_servers(servers: str) -> None:
+    try:
+        collect_hosts(servers)
+    except ValueError as error:
+        raise InvalidInput("must be HOST:PORT[,HOST:PORT...]", f"ZooKeeper {servers!r}") from error
+
+
+def close_client(client: KazooClient) -> None:
+    """End the session at once: its ephemeral nodes go with it.
+
+    kazoo waits for a server that is not there for 10 s or more, and there is nothing to tell it.
+    """
+
+    def end() -> None:
+        with suppress(Exception):
+            client.stop()
+            client.close()
+
+    ending = threading.Thread(target=end, name="zookeeper-close", daemon=True)
+    ending.start()
+    ending.join(CLOSE_SECONDS)
+
+
+def check_root(root: str) -> None:
+    """Refuse what is no path of a node.
+
+    Raises
+    ------
+    InvalidInput
+        It is not absolute, or has an empty part.
+    """
+    if not root.startswith("/") or root.endswith("/") or "//" in root:
+        raise InvalidInput("must be an absolute path such as /stormcut", root or "''")
+
+
+def hand_over(client: KazooClient, path: str, to: Credentials) -> int:
+    """Give a node and all below it to other credentials; return how many these are.
+
+    From the leaves up: whoever is interrupted can begin anew.
+    """
+    try:
+        children = client.get_children(path)
+        handed = sum(hand_over(client, f"{path}/{child}", to) for child in children)
+        client.set_acls(path, [make_digest_acl(to.user, to.password, all=True)])
+    except NoNodeError:
+        return 0
+    return handed + 1
+
+
+class StormcutNodes:
+    """stormcut's nodes below one root, with every access they need.
+
+    Parameters
+    ----------
+    client : KazooClient
+        From `connected`.
+    root : str
+        Absolute path.
+    """
+
+    def __init__(self, client: KazooClient, root: str = DEFAULT_ROOT) -> None:
+        check_root(root)
+        self.client = client
+        self.root = root
+        #: Of the secret by which ZooKeeper knows us.
+        self.seal = seal_of(client)
+        self._profiles: dict[str, tuple[str, Profile | None]] = {}
+        self._foreign: set[str] = set()
+
+    def path(self, name: str) -> str:
+        """Return the absolute path of one of stormcut's nodes."""
+        return f"{self.root}/{name}"
+
+    def secure(self) -> None:
+        """Make the root node, and take it from strangers if it was made with an open ACL."""
+        self.client.ensure_path(self.root)
+        if self.client.get_acls(self.root)[0] != self.client.default_acl:
+            log.warning("ZooKeeper node %s had another ACL; now only ours", self.root)
+            self.client.set_acls(self.root, self.client.default_acl)
+
+    def write_plan(self, plan: Plan) -> None:
+        """Publish a plan, in the place of whatever is there."""
+        path, content = self.path("plan"), encode_plan(plan)
+        try:
+            write_blob(self.client, path, content)
+        except NoAuthError:  # the node is another's, but it is in our folder
+            self.client.delete(path)
+            write_blob(self.client, path, content)
+
+    def read_plan(self) -> Plan | None:
+        """Return the published plan, None if there is none.
+
+        Raises
+        ------
+        InvalidInput
+            It is damaged or of a newer stormcut.
+        """
+        path = self.path("plan")
+        content = read_blob(self.client, path)
+        return None if content is None else decode_plan(content, f"ZooKeeper node {path}")
+
+    def is_led(self) -> bool:
+        """Return whether a brain has published where it is."""
+        return self.client.exists(self.path("leader")) is not None
+
+    def has_plan(self) -> bool:
+        """Return whether a plan is published; a damaged one, or another's, is none."""
+        try:
+            return blob_id(self.client, self.path("plan")) is not None
+        except InvalidInput as error:
+            log.warning("the published plan is none: %s", error)
+            return False
+
+    def append_history(self, entry: Mapping[str, Any]) -> None:
+        """Append an entry and delete all but the last `HISTORY_KEPT`."""
+        content = _history_json(entry)
+        history = self.path("history")
+        self.client.create(f"{history}/", content, sequence=True, makepath=True)
+        for name in sorted(self.client.get_children(history))[:-HISTORY_KEPT]:
+            with suppress(NoNodeError):
+                self.client.delete(f"{history}/{name}")
+
+    def read_history(self, limit: int) -> list[dict[str, Any]]:
+        """Return the last ``limit`` entries, newest first.
+
+        Entries that cannot be read are named in a warning and left out.
+        """
+        try:
+            names = sorted(self.client.get_children(self.path("history")), reverse=True)
+        except NoNodeError:
+            return []
+        return [entry for name in names[:limit] if (entry := self._entry(name)) is not None]
+
+    def _entry(self, name: str) -> dict[str, Any] | None:
+        # None: just dropped as too old.
+        try:
+            return self.read_json(f"history/{name}", "a history entry", HISTORY_VERSION)
+        except InvalidInput as error:
+            log.warning("history entry left out: %s", error)
+            return None
+
+    def read_json(self, name: str, what: str, known: int) -> dict[str, Any] | None:
+        """Return what a JSON node holds, None if there is no such node.
+
+        Parameters
+        ----------
+        name : str
+            Of the node, below the root.
+        what : str
+            What it should be, for the error.
+        known : int
+            The one version that can be read.
+
+        Raises
+        ------
+        InvalidInput
+            It is of another version, or damaged.
+        """
+        path = self.path(name)
+        data = node_data(self.client, path)
+        if data is None:
+            return None
+        try:
+            document: dict[str, Any] = json.loads(data)
+            version = document["version"]
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise InvalidInput(f"is not {what}", f"ZooKeeper node {path}") from error
+        if version != known:
+            raise InvalidInput(
+                f"is of version {version}, this stormcut reads {known}: upgrade it",
+                f"ZooKeeper node {path}",
+            )
+        return document
+
+    def children(self, name: str) -> list[str]:
+        """Return the names below a node, none if it is not there or not ours (logged once)."""
+        try:
+            found: list[str] = self.client.get_children(self.path(name))
+        except NoNodeError:
+            return []
+        except NoAuthError:
+            if name not in self._foreign:
+                log.warning("ZooKeeper node %s belongs to others: not used", self.path(name))
+            self._foreign.add(name)
+            return []
+        return found
+
+    def write_profile(self, profile: Profile) -> None:
+        """Publish a topology's profile in place of its last."""
+        path = self.topology_path("profiles", profile.topology)
+        write_blob(self.client, path, format_profile(profile).encode())
+
+    def delete_profile(self, topology: str) -> bool:
+        """Withdraw a topology's profile; return whether there was one."""
+        return delete_blob(self.client, self.topology_path("profiles", topology))
+
+    def topology_path(self, kind: str, topology: str) -> str:
+        """Return the absolute path of a topology's node of a kind, such as ``profiles``."""
+        if not topology or "/" in topology or topology in (".", ".."):
+            raise InvalidInput("is not a Storm topology id such as taxi-1-1700000000", topology)
+        return self.path(f"{kind}/{topology}")
+
+    def read_profiles(self) -> dict[str, Profile]:
+        """Return all usable profiles by topology id; one that is not usable is logged once.
+
+        A profile read before is not read again while its node names the same content.
+        """
+        topologies = self.children("profiles")
+        known, self._profiles = self._profiles, {}
+        for topology in topologies:
+            found = self._profile(topology, known.get(topology))
+            if found is not None:
+                self._profiles[topology] = found
+        return {name: profile for name, (_, profile) in self._profiles.items() if profile}
+
+    def _profile(
+        self, topology: str, known: tuple[str, Profile | None] | None
+    ) -> tuple[str, Profile | None] | None:
+        path = self.topology_path("profiles", topology)
+        identity = ""
+        try:
+            identity = blob_id(self.client, path) or ""
+            if known is not None and known[0] == identity:
+                return known
+            content = read_blob(self.client, path)
+            if content is None:
+                return None
+            profile = parse_profile(content, f"ZooKeeper node {path}")
+            if profile.topology != topology:
+                raise InvalidInput(
+                    f"holds a profile of {profile.topology}", f"ZooKeeper node {path}"
+                )
+        except InvalidInput as error:
+            if known is None or known != (identity, None):
+                log.warning("profile not used: %s", error)
+            return identity, None
+        log.info("profile of %s read (%s)", topology, identity[:8])
+        return identity, profile
+
+
+def _history_json(entry: Mapping[str, Any]) -> bytes:
+    content = json.dumps(entry).encode()
+    if len(content) <= MAX_ENTRY_BYTES:
+        return content
+    counts = {key: len(entry[key]) for key in ("topologies", "declined")}
+    log.warning("history entry of %d bytes stored without its lines", len(content))
+    return json.dumps({**entry, "topologies": [], "declined": [], "omitted": counts}).encode()
+
+
+class ZooKeeperStore:
+    """`PlanStore` over `StormcutNodes`."""
+
+    def __init__(self, nodes: StormcutNodes) -> None:
+        self._nodes = nodes
+
+    def last_plan(self) -> Plan | None:
+        """Return the published plan; one that cannot be read is logged and counts as none."""
+        try:
+            return self._nodes.read_plan()
+        except InvalidInput as error:
+            log.warning("last plan not used: %s", error)
+            return None
+
+    def publish(self, plan: Plan, entry: Mapping[str, Any]) -> None:
+        """Write the plan, then its history entry."""
+        if not self._nodes.client.connected:
+            raise Unavailable("no connection to ZooKeeper: the plan was not published")
+        try:
+            self._nodes.write_plan(plan)
+            self._nodes.append_history(entry)
+        except KazooException as error:
+            raise Unavailable(
+                f"the plan was not published: {type(error).__name__} {error}"
+            ) from error

@@ -1,0 +1,161 @@
+"""A topology as Bframework's query: operators, layers, and the volume that each operator emits.
+
+Component = operator, executor = operator instance; layer l is the l-th executor of every component.
+A problem file has streams instead of a schema:
+
+- B-1: an operator's volume is tuples/s times bytes per tuple, added up over its streams; several
+  subscribers of one stream count once. If a topology declares no sizes at all, tuples stand for
+  bytes; the partition does not depend on the unit.
+- B-2: an end operator (without streams of its own) writes as much as it reads.
+- B-3: an operator is unknown if a stream that its volume depends on has no size, or it has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from stormcut.model.problem import Problem, Topology
+from stormcut.placement.graph.component_graph import linear_order
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """One topology.
+
+    Parameters
+    ----------
+    topology : int
+        Ordinal in the problem.
+    first, size : array of shape (operators,)
+        First executor of each operator, number of executors.
+    order : tuple of int
+        Operators in topological order, spouts first on cycles.
+    edges : tuple of (source, target, volume)
+        Declared; volume None if unknown.
+    declared, measured : tuple of float or None
+        Volume of each operator as its streams are declared, and as measured (None: not measured).
+    """
+
+    topology: int
+    first: Ints
+    size: Ints
+    order: tuple[int, ...]
+    edges: tuple[tuple[int, int, float | None], ...]
+    declared: tuple[float | None, ...]
+    measured: tuple[float | None, ...]
+
+    def operator_of(self, executors: Ints) -> Ints:
+        """Return the operator of each executor."""
+        return np.searchsorted(self.first, executors, side="right").astype(np.int64) - 1
+
+
+@dataclass(frozen=True)
+class _Output:
+    """A stream from one operator to one other."""
+
+    source: int
+    target: int
+    name: str
+    rate: float
+    size: float | None
+
+
+def queries(problem: Problem) -> list[Query]:
+    """Return the queries of a problem; O(components + streams + measured pairs)."""
+    offsets = problem.topology_offsets.tolist()
+    return [_query(t, k, offsets[k]) for k, t in enumerate(problem.topologies)]
+
+
+def _query(topology: Topology, ordinal: int, offset: int) -> Query:
+    at = {component.name: k for k, component in enumerate(topology.components)}
+    outputs = _declared(topology, at)
+    size = np.array([c.executors for c in topology.components], dtype=np.int64)
+    pairs = dict.fromkeys((o.source, o.target) for o in outputs if o.source != o.target)
+    spouts = [k for k, c in enumerate(topology.components) if c.kind == "spout"]
+    bolts = [k for k, c in enumerate(topology.components) if c.kind != "spout"]
+    measured = _measured(topology, at, outputs)
+    return Query(
+        ordinal,
+        offset + np.cumsum(size) - size,
+        size,
+        tuple(linear_order(len(size), pairs, spouts + bolts)),
+        tuple((o.source, o.target, _times(o.rate, o.size)) for o in outputs),
+        _volumes(len(size), outputs),
+        _volumes(len(size), measured),
+    )
+
+
+def _declared(topology: Topology, at: Mapping[str, int]) -> list[_Output]:
+    sized = any(stream.bytes_per_tuple is not None for stream in topology.streams)
+    return [
+        _Output(
+            at[s.source],
+            at[s.target],
+            s.stream,
+            s.tuples_per_second,
+            s.bytes_per_tuple if sized else 1.0,
+        )
+        for s in topology.streams
+    ]
+
+
+def _measured(topology: Topology, at: Mapping[str, int], declared: list[_Output]) -> list[_Output]:
+    """Return the streams with the rates that were measured, for pairs of operators that were.
+
+    Several streams between the same two share the rate as they are declared; a stream of unknown
+    size counts with the mean of the others.
+    """
+    rates: dict[tuple[int, int], float] = {}
+    for pair in topology.measured:
+        ends = at[pair.source[0]], at[pair.target[0]]
+        rates[ends] = rates.get(ends, 0.0) + pair.tuples_per_second
+    known = [o.size for o in declared if o.size is not None]
+    mean = sum(known) / len(known) if known else 1.0
+    result = []
+    for (source, target), rate in rates.items():
+        between = [o for o in declared if (o.source, o.target) == (source, target)]
+        total = sum(o.rate for o in between)
+        for o in between or [_Output(source, target, "", rate, None)]:
+            share = o.rate / total if total > 0 else 1 / max(1, len(between))
+            size = mean if o.size is None else o.size
+            result.append(_Output(source, target, o.name, rate * share, size))
+    return result
+
+
+def _volumes(operators: int, outputs: list[_Output]) -> tuple[float | None, ...]:
+    """Return what each operator emits (B-1 to B-3)."""
+    sending: list[list[_Output]] = [[] for _ in range(operators)]
+    reading: list[list[_Output]] = [[] for _ in range(operators)]
+    for output in outputs:
+        sending[output.source].append(output)
+        reading[output.target].append(output)
+    return tuple(
+        _emitted(sent) if sent else _sum([_times(o.rate, o.size) for o in read])
+        for sent, read in zip(sending, reading, strict=True)
+    )
+
+
+def _emitted(sent: list[_Output]) -> float | None:
+    streams: dict[str, list[_Output]] = {}
+    for output in sent:
+        streams.setdefault(output.name, []).append(output)
+    volumes = []
+    for subscribers in streams.values():
+        sizes = [o.size for o in subscribers if o.size is not None]
+        volumes.append(_times(max(o.rate for o in subscribers), max(sizes) if sizes else None))
+    return _sum(volumes)
+
+
+def _times(rate: float, size: float | None) -> float | None:
+    return None if size is None else rate * size
+
+
+def _sum(volumes: list[float | None]) -> float | None:
+    known = [volume for volume in volumes if volume is not None]
+    return sum(known) if volumes and len(known) == len(volumes) else None

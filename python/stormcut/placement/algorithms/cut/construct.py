@@ -1,0 +1,426 @@
+"""Places large instances whole: topology by topology onto as few, as close nodes as carry it.
+
+1. Topologies come in the order of what they gain a node: those that can keep most traffic local
+   choose first, those that gain little wherever they are fill what is left.
+2. A topology that fits on one node goes to the fullest that takes it. Another gets the largest
+   nodes of one rack if that carries it, the last of them the fullest that takes the rest.
+3. This is done twice: with every topology dealt to its nodes in proportion, and with every one
+   improved, which leaves its nodes dense, before the next comes.
+4. In both placements, every topology is then offered nodes of its racks that have room left, and
+   whatever others hold on a larger node that does not need it. The better placement is returned.
+
+Improvement is annealing (see `annealing`) from two starts: what is there, and dense bunches.
+
+If a topology finds no room in 2, it moves forward in the order, and everything begins anew: large
+executors need nodes that nothing else has broken into.
+
+Cost is O(topologies x nodes + executors x nodes of their topology) and the annealing's steps, a
+fixed number an executor.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from stormcut.placement.algorithms.cut.annealing import anneal
+from stormcut.placement.algorithms.cut.bunches import deal_bunches, deal_evenly, take_out
+from stormcut.placement.algorithms.cut.contraction import weights
+from stormcut.placement.algorithms.cut.instance import Instance
+from stormcut.placement.algorithms.cut.kernels import Model, State, state_at
+from stormcut.placement.algorithms.cut.state import model_of
+from stormcut.placement.packing.groups import Groups
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+#: Share of a topology's load that its nodes have room for beyond it, so that executors can move.
+SLACK = 0.02
+
+#: Annealing steps for each executor, half of them where executors are, half where traffic is.
+STEPS = 1500
+
+#: Annealing steps of any topology at least.
+LEAST_STEPS = 100_000
+
+#: Smaller problems get as many steps as one of so many executors.
+LEAST_EXECUTORS = 10_000
+
+#: First temperatures, as shares of the largest traffic between two executors of the topology.
+HEATS = (0.05, 0.8)
+
+#: Share of a node's room that large executors may leave idle without counting as wasted.
+COARSE = 0.25
+
+#: Nodes that a topology is offered besides each of its own, of those that are left.
+SPARE = 0.5
+
+#: Orders of topologies that are tried.
+ATTEMPTS = 40
+
+#: Topologies with more executors are annealed from the first only, the others from each.
+LARGE = 1500
+
+
+def fill(instance: Instance, rng: np.random.Generator, effort: float = 1.0) -> Ints | None:
+    """Return a feasible placement with much of the traffic local, None if this way finds none.
+
+    Parameters
+    ----------
+    instance : Instance
+        Its ``start`` is not looked at.
+    effort : float
+        Multiplies the annealing's steps.
+
+    Returns
+    -------
+    array of shape (groups, nodes), optional
+        Executors of each group on each node.
+    """
+    model = model_of(instance, (1.0, 0.0, 0.0))
+    state = state_at(model, np.zeros(instance.shape, dtype=np.int64))
+    topologies = _topologies(instance)
+    order = _allocate(instance, model, state, topologies)
+    if order is None:
+        return None
+    steps = (effort / 3 * _steps(instance, order)).astype(np.int64)
+    seed = rng.integers(1, 2**63, 1).astype(np.uint64)
+    dense = _densely(instance, model, order, steps, seed)
+    ends = []
+    for each in (state, dense) if dense is not None else (state,):
+        for topology, share in zip(order, steps.tolist(), strict=True):
+            home = np.flatnonzero(each.held[:, topology.ordinal])
+            _exchange_for_larger(instance, each, home)
+            _improve(instance, each, topology, share, seed, SPARE)
+        ends.append(each.counts)
+    return max(ends, key=instance.groups.local)
+
+
+def _densely(
+    instance: Instance,
+    model: Model,
+    order: list[_Topology],
+    steps: Ints,
+    seed: npt.NDArray[np.uint64],
+) -> State | None:
+    """Place all, each improved before the next comes; return None if some find no room so."""
+    state = state_at(model, np.zeros(instance.shape, dtype=np.int64))
+    for topology, share in zip(order, steps.tolist(), strict=True):
+        if _place(instance, model, state, topology) is None:
+            return None
+        _improve(instance, state, topology, share, seed, 0.0)
+    return state
+
+
+def _exchange_for_larger(instance: Instance, state: State, home: Ints) -> None:
+    """Exchange all that nodes hold with larger nodes of their racks that hold no more than fits."""
+    if instance.allowed is not None:
+        return
+    bounds = np.concatenate((instance.bounds, instance.slots[:, None]), axis=1)
+    for n in home.tolist():
+        used = np.concatenate((state.used, state.tenants[:, None]), axis=1)
+        larger = (bounds >= bounds[n]).all(axis=1) & (bounds > bounds[n]).any(axis=1)
+        larger &= (used <= bounds[n]).all(axis=1) & (instance.rack == instance.rack[n])
+        larger[home] = False
+        if larger.any():
+            m = int(np.argmax(larger))
+            for rows in (state.counts.T, state.traffic.T, state.used, state.held, state.tenants):
+                rows[[n, m]] = rows[[m, n]]
+
+
+def _with_spare(
+    instance: Instance, state: State, topology: _Topology, home: Ints, spare: int
+) -> Ints:
+    """Return a topology's nodes and some of their racks that have room, most room first."""
+    room = np.maximum(instance.bounds - state.used, 0.0)
+    own = np.ix_(topology.members, home)
+    room[home] += state.counts[own].T @ instance.load[topology.members]
+    shares = _shares(room, topology.total)
+    open_to = np.isin(instance.rack, instance.rack[home]) & (state.tenants < instance.slots)
+    open_to[home] = False
+    others = np.flatnonzero(open_to & (shares > 0))
+    others = others[np.argsort(-shares[others], kind="stable")]
+    nodes = np.concatenate((home, others[:spare]))
+    return nodes[np.argsort(-shares[nodes], kind="stable")]
+
+
+def _improve(
+    instance: Instance,
+    state: State,
+    topology: _Topology,
+    steps: int,
+    seed: npt.NDArray[np.uint64],
+    spare: float,
+) -> None:
+    """Deal one topology anew to its nodes and spare ones if that keeps more traffic local."""
+    counts, used, members = state.counts, state.used, topology.members
+    home = np.flatnonzero(state.held[:, topology.ordinal])
+    if len(home) < 2 or topology.traffic <= 0.0:
+        return
+    nodes = _with_spare(instance, state, topology, home, math.ceil(spare * len(home)))
+    held, load = np.ix_(members, nodes), instance.load[members]
+    before = counts[held]
+    used[nodes] -= before.T @ load
+    alone = _alone(instance, topology, nodes, instance.limits[nodes] - used[nodes])
+    after = _improved(alone, topology, before, steps, seed)
+    counts[held] = after
+    used[nodes] += after.T @ load
+    state.held[nodes, topology.ordinal] = after.sum(axis=0)
+    state.tenants[nodes] += after.any(axis=0).astype(np.int64) - before.any(axis=0)
+
+
+def _steps(instance: Instance, topologies: list[_Topology]) -> Floats:
+    """Return how many annealing steps each topology is worth."""
+    executors = np.array([instance.groups.size[t.members].sum() for t in topologies], np.float64)
+    gains = np.array([t.traffic for t in topologies]) / _needs(instance, topologies)
+    both = executors / max(executors.sum(), 1.0) + gains / max(gains.sum(), 1e-300)
+    return np.asarray(
+        np.maximum(LEAST_STEPS, STEPS / 2 * max(executors.sum(), LEAST_EXECUTORS) * both)
+    )
+
+
+def _needs(instance: Instance, topologies: list[_Topology]) -> Floats:
+    """Return how many of the largest nodes each topology would fill."""
+    limits = instance.limits[instance.slots > 0]
+    largest = [_shares(limits, t.total).max(initial=0.0) for t in topologies]
+    return np.asarray(1.0 / np.clip(largest, 1e-9, 1e9))
+
+
+@dataclass(frozen=True, eq=False)
+class _Topology:
+    """A topology's groups, large executors first, with their weights.
+
+    ``weight`` (members,) is the largest share that one executor takes of an average node's limits;
+    ``total`` is what all executors need together, ``traffic`` what they exchange.
+    """
+
+    ordinal: int
+    members: Ints
+    weight: Floats
+    total: Floats
+    traffic: float
+
+
+def _topologies(instance: Instance) -> list[_Topology]:
+    groups = instance.groups
+    rates = groups.pair_rate.tocoo()
+    sizes = groups.size.astype(np.float64)
+    pairs = sizes[rates.row] * (sizes[rates.col] - (rates.row == rates.col))
+    traffic = np.bincount(groups.topology[rates.row], weights=rates.data * pairs / 2)
+    weight = weights(instance)
+    result = []
+    for ordinal in np.unique(groups.topology).tolist():
+        members = np.flatnonzero(groups.topology == ordinal)
+        members = members[np.argsort(-weight[members], kind="stable")]
+        total = sizes[members] @ instance.load[members]
+        own = float(traffic[ordinal]) if ordinal < len(traffic) else 0.0
+        result.append(_Topology(ordinal, members, weight[members], total, own))
+    return result
+
+
+def _allocate(
+    instance: Instance, model: Model, state: State, topologies: list[_Topology]
+) -> list[_Topology] | None:
+    """Deal all executors; return the order of topologies that worked, None if none did."""
+    waiting = _in_order(instance, topologies)
+    for _ in range(ATTEMPTS):
+        at = _first_without_room(instance, model, state, waiting)
+        if at is None:
+            return waiting
+        if at == 0:
+            return None
+        # Halfway to the front: what gains most a node keeps the best nodes where it can.
+        waiting.insert(at // 2, waiting.pop(at))
+        for array in state:
+            array[...] = 0
+    return None
+
+
+def _first_without_room(
+    instance: Instance, model: Model, state: State, waiting: list[_Topology]
+) -> int | None:
+    """Place topologies in order; return the position of the first that finds no room."""
+    for at, topology in enumerate(waiting):
+        if _place(instance, model, state, topology) is None:
+            return at
+    return None
+
+
+def _in_order(instance: Instance, topologies: list[_Topology]) -> list[_Topology]:
+    """Return the topologies that have most traffic to keep local for the room they take first.
+
+    On k nodes about 1/k of the traffic can be local, so that a node gains traffic / k^2.
+    """
+    gains = np.array([t.traffic for t in topologies]) / _needs(instance, topologies) ** 2
+    return [topologies[at] for at in np.argsort(-gains, kind="stable")]
+
+
+def _shares(room: Floats, total: Floats) -> Floats:
+    """Return which share of a topology each node has room for, shape (nodes,)."""
+    needed = total > 0
+    with np.errstate(invalid="ignore"):
+        shares = room[:, needed] / total[needed]
+    return np.asarray(shares.min(axis=1, initial=np.inf))
+
+
+def _place(instance: Instance, model: Model, state: State, topology: _Topology) -> Ints | None:
+    """Deal one topology's executors to nodes and return these, None if they do not fit."""
+    room = np.maximum(instance.bounds - state.used, 0.0)
+    loads = instance.load[topology.members]
+    takes_one = (loads[:, None, :] <= room).all(axis=2).any(axis=0)
+    room[(state.tenants >= instance.slots) | ~takes_one] = 0.0
+    liquid = _shares(room, topology.total)
+    whole = _whole_shares(instance, topology, room)
+    shares = np.where(whole < (1.0 - COARSE) * liquid, whole, liquid)
+    part = np.divide(
+        shares, liquid, out=np.ones(len(shares)), where=np.isfinite(liquid) & (liquid > 0)
+    )
+    waste = np.floor((1.0 - part) / COARSE)
+    missing = instance.groups.size.copy()
+    # Room for one more executor than there are, so that they can change places.
+    wanted = 1.0 + SLACK + min(SLACK, _largest_part(instance, topology))
+    for nodes in _choices(instance.rack, shares, waste, wanted):
+        if deal_evenly(model, state, topology.members, missing, nodes, shares):
+            return nodes
+        take_out(model, state, topology.members, nodes)
+        missing[:] = instance.groups.size
+    return None
+
+
+def _largest_part(instance: Instance, topology: _Topology) -> float:
+    """Return the largest share that one executor has of what its topology needs."""
+    needed = topology.total > 0
+    parts = instance.load[topology.members][:, needed] / topology.total[needed]
+    return float(parts.max(initial=0.0))
+
+
+def _whole_shares(instance: Instance, topology: _Topology, room: Floats) -> Floats:
+    """Return the share of its groups that make most of its load that a node can take, as integers.
+
+    A node of 35 cores has room for one executor of 18, not for 1.9.
+    """
+    sizes = instance.groups.size[topology.members]
+    loads = instance.load[topology.members]
+    result = np.full(len(room), np.inf)
+    for resource in np.flatnonzero(topology.total > 0):
+        part = sizes * loads[:, resource] / topology.total[resource]
+        for g in np.flatnonzero(part > 0.5):
+            most = np.floor(room[:, resource] / loads[g, resource])
+            result = np.minimum(result, most / sizes[g])
+    return result
+
+
+def _choices(rack: Ints, shares: Floats, waste: Floats, wanted: float) -> Iterator[Ints]:
+    """Yield sets of nodes that might carry a topology, better ones first.
+
+    The first has just enough room if loads were liquid, each further one an eighth more nodes.
+    """
+    whole = np.flatnonzero(shares >= 1.0)
+    if len(whole):
+        yield whole[[np.argmin(shares[whole])]]
+        return
+    order = _near_order(rack, shares, waste, wanted)
+    ahead = np.cumsum(shares[order])
+    count = int(np.searchsorted(ahead, wanted)) + 1
+    if count <= len(order):
+        rest = wanted - (ahead[count - 2] if count > 1 else 0.0)
+        tail = order[count - 1 :]
+        close = tail[rack[tail] == rack[order[count - 1]]]
+        enough = close[shares[close] >= rest]
+        last = enough[[np.argmin(shares[enough])]]
+        yield np.concatenate((order[: count - 1], last))
+    count = min(count, len(order))
+    while count < len(order):
+        count = min(len(order), count + max(1, count // 8))
+        yield order[:count]
+
+
+def _near_order(rack: Ints, shares: Floats, waste: Floats, wanted: float) -> Ints:
+    """Return nodes with room, rack by rack.
+
+    First comes the rack that carries the topology on the largest pieces, of like ones the fullest;
+    then those that do not carry it, the emptiest first. If none does, nodes on which little room
+    would be left that executors cannot fill come first.
+    """
+    order = np.lexsort((-shares, rack))
+    order = order[shares[order] > 0]
+    racks = []
+    for own in np.split(order, np.flatnonzero(np.diff(rack[order])) + 1) if len(order) else []:
+        pieces = np.diff(np.minimum(np.cumsum(shares[own]), wanted), prepend=0.0)
+        carries = pieces.sum() >= wanted
+        free = shares[own].sum()
+        # Of traffic between pieces of a topology, that within a piece is its square.
+        racks.append((-(pieces @ pieces) if carries else 0.0, free if carries else -free, own))
+    racks.sort(key=lambda each: each[:2])
+    if not racks:
+        return order
+    order = np.concatenate([own for *_, own in racks])
+    if racks[0][0] == 0.0:
+        order = order[np.argsort(waste[order], kind="stable")]
+    return order
+
+
+def _improved(
+    instance: Instance,
+    topology: _Topology,
+    counts: Ints,
+    steps: int,
+    seed: npt.NDArray[np.uint64],
+) -> Ints:
+    """Return better counts for one topology.
+
+    Parameters
+    ----------
+    instance : Instance
+        The topology alone on its nodes.
+    counts : array of shape (its groups, its nodes)
+    """
+    model = model_of(instance, (1.0, 0.0, 0.0))
+    scale = max(model.rates.max(initial=0.0), model.own.max(initial=0.0))
+    bunched = _bunched(instance, model, topology.weight)
+    starts = sorted((counts, bunched), key=instance.groups.local, reverse=True)
+    best = starts[0]
+    runs = [(start, heat) for start in starts if start.any() for heat in HEATS]
+    if counts.sum() > LARGE:
+        runs = runs[:1]
+    for start, heat in runs:
+        at, where = np.nonzero(start)
+        times = start[at, where]
+        state = state_at(model, start)
+        group, node = np.repeat(at, times), np.repeat(where, times)
+        anneal(model, state, group, node, steps // len(runs), heat * scale, seed)
+        best = max(best, state.counts, key=instance.groups.local)
+    return best
+
+
+def _bunched(instance: Instance, model: Model, weight: Floats) -> Ints:
+    """Return counts in dense bunches, none if these do not fit."""
+    members = np.arange(len(weight))
+    missing = instance.groups.size.copy()
+    shares = np.ones(len(instance.slots))
+    state = state_at(model, np.zeros(instance.shape, dtype=np.int64))
+    nodes = np.arange(len(instance.slots))
+    deal_bunches(model, state, members, missing, nodes, weight)
+    if not deal_evenly(model, state, members, missing, nodes, shares):
+        return np.zeros(instance.shape, dtype=np.int64)
+    counts: Ints = state.counts
+    return counts
+
+
+def _alone(instance: Instance, topology: _Topology, nodes: Ints, room: Floats) -> Instance:
+    """Return the instance of one topology on some nodes, of which it may use ``room``."""
+    members, groups = topology.members, instance.groups
+    own = Groups(
+        np.zeros(0, dtype=np.int64),
+        groups.size[members],
+        groups.load[members],
+        np.zeros(len(members), dtype=np.int64),
+        groups.pair_rate[members][:, members],
+    )
+    allowed = None if instance.allowed is None else instance.allowed[np.ix_(members, nodes)]
+    ones = np.ones(len(nodes), dtype=np.int64)
+    return Instance(own, instance.load[members], room, ones, instance.rack[nodes], allowed, None)

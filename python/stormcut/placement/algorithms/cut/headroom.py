@@ -1,0 +1,195 @@
+"""Raises the head-room of a placement, then lowers what travels.
+
+Annealing over moves and exchanges of executors, in two halves. First the energy is the share of the
+fullest resource - a node's CPU with what sending and receiving costs it, its link each way, a
+rack's uplink each way - smoothed by a norm of high power so that the second fullest counts too.
+Then it is the traffic between nodes, with a price on every resource that is fuller than the fullest
+was. A move changes the loads of two nodes and of two racks only. headroom.cpp has the loop.
+
+References
+----------
+S. Kirkpatrick, C. D. Gelatt and M. P. Vecchi, "Optimization by Simulated Annealing", Science 1983.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from stormcut.model.network import UNKNOWN
+from stormcut.model.placement import Placement
+from stormcut.model.problem import CORE_PERCENT, CORE_US, Problem
+from stormcut.objective.headroom import fullest
+from stormcut.objective.resources import (
+    DEFAULT_BYTES,
+    KIB,
+    LINK_OUT,
+    MBIT_BYTES,
+    costs_of,
+    rack_ordinals,
+    uses,
+)
+from stormcut.placement.algorithms.cut.instance import Instance
+from stormcut.placement.native.library import (
+    BOOL_ROWS,
+    FLOAT_ROWS,
+    FLOATS,
+    INT,
+    INTS,
+    SEED,
+    Record,
+    function,
+)
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+#: Pairs of executors that exchange traffic, written out; of more, placements are only compared.
+MOST_PAIRS = 2_000_000
+
+#: Moves and exchanges tried: for each executor, and at most.
+STEPS = 4000
+MOST_STEPS = 400_000
+
+
+class Inputs(NamedTuple):
+    """What does not change while a placement is annealed.
+
+    ``starts`` and ``neighbours`` are rows of executors that exchange traffic; ``pair`` has, for
+    each, what the row's executor sends and gets (Mbit/s) and the CPU (points) that it and the other
+    spend on that when they are apart. ``cpu`` is what executors need without transfer, ``thread``
+    the share of the fullest thread, which no placement changes.
+    """
+
+    starts: Ints
+    neighbours: Ints
+    pair: Floats
+    cpu: Floats
+    load: Floats
+    topology: Ints
+    limits: Floats
+    slots: Ints
+    group: Ints
+    allowed: npt.NDArray[np.bool_]
+    rack: Ints
+    node_capacity: Floats
+    rack_capacity: Floats
+    thread: Floats
+
+
+_INPUTS = Record(
+    *(INTS, INTS, FLOAT_ROWS, FLOATS, FLOAT_ROWS, INTS, FLOAT_ROWS, INTS, INTS),
+    *(BOOL_ROWS, INTS, FLOAT_ROWS, FLOAT_ROWS, FLOATS),
+)
+_most_headroom = function("most_headroom", _INPUTS, INT, INT, INTS, SEED)
+
+
+class Judge:
+    """What placements of one problem on nodes are worth; a topology has one worker on a node."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        slots = [len(node.ports) for node in problem.nodes]
+        self._slot = np.concatenate(([0], np.cumsum(slots)[:-1])).astype(np.int64)
+
+    def worth(self, nodes: Ints) -> tuple[float, float]:
+        """Return (head-room, less the Mbit/s between nodes): the larger the better.
+
+        The head-room is infinite where nothing limits it.
+        """
+        used = uses(self.problem, Placement(self._slot[nodes]))
+        found = fullest(self.problem, used).value
+        sent = next(use for use in used if use.kind == LINK_OUT)
+        return float("inf") if found is None else found, -float(sent.load.sum())
+
+    @cached_property
+    def is_searched(self) -> bool:
+        """Whether its pairs are few enough to be written out."""
+        traffic = self.problem.traffic
+        folded = sum(len(block.sources) * len(block.targets) for block in traffic.blocks)
+        return self.problem.executor_count > 1 and len(traffic.rate) + folded <= MOST_PAIRS
+
+
+def raised(
+    judge: Judge, asked: Instance, nodes: Ints, effort: float, rng: np.random.Generator
+) -> Ints:
+    """Return nodes of executors with more head-room, or as much and less traffic; or the same.
+
+    Parameters
+    ----------
+    judge : Judge
+    asked : Instance
+        Its limits are kept.
+    nodes : array of shape (executors,)
+        A placement within them.
+    effort : float
+        Search this many times as long as by default.
+
+    Notes
+    -----
+    Takes O(pairs of an executor) for each of O(executors x effort) steps, O(pairs) memory. Of a
+    local-or-shuffle stream no target counts as local, which never flatters a placement.
+    """
+    steps = int(min(STEPS * len(nodes), MOST_STEPS) * effort)
+    if not judge.is_searched or steps < 2:
+        return nodes
+    found = nodes.copy()
+    seed = rng.integers(1, 2**63, 1).astype(np.uint64)
+    inputs = _inputs(judge.problem, asked)
+    _most_headroom(inputs, len(judge.problem.topologies), steps, found, seed)
+    return found if judge.worth(found) > judge.worth(nodes) else nodes
+
+
+def _inputs(problem: Problem, asked: Instance) -> Inputs:
+    starts, neighbours, pair = _pairs(problem)
+    racks, names = rack_ordinals(problem)
+    known = dict(problem.uplinks)
+    uplinks = [known.get(name, UNKNOWN) for name in names]
+    threads = problem.executor_cpu / (CORE_PERCENT * problem.executor_threads)
+    of = asked.groups.of
+    allowed = np.zeros((0, 0), dtype=bool) if asked.allowed is None else asked.allowed
+    return Inputs(
+        starts,
+        neighbours,
+        pair,
+        problem.executor_cpu.astype(np.float64),
+        np.ascontiguousarray(asked.load[of]),
+        problem.executor_topology,
+        asked.bounds,
+        asked.slots,
+        of,
+        allowed,
+        racks[: len(problem.nodes)],
+        _capacities([(n.cpu_percent, n.link.out, n.link.into) for n in problem.nodes]),
+        _capacities([(link.out, link.into) for link in uplinks]),
+        np.array([threads.max(initial=0.0)]),
+    )
+
+
+def _capacities(rows: list[tuple[float | None, ...]]) -> Floats:
+    return np.array([[np.inf if value is None else value for value in row] for row in rows])
+
+
+def _pairs(problem: Problem) -> tuple[Ints, Ints, Floats]:
+    """Return rows of neighbours and what each pair loads when it is apart, see `Inputs`."""
+    traffic, costs = problem.traffic.sized(DEFAULT_BYTES), costs_of(problem)
+    source, target, rate, size = traffic.unfolded_sizes()
+    points = CORE_PERCENT / CORE_US * rate
+    sending = points * (costs.send_us_per_tuple + costs.send_us_per_kib / KIB * size)
+    taking = points * (costs.receive_us_per_tuple + costs.receive_us_per_kib / KIB * size)
+    carried = rate * (size + costs.link_bytes_per_tuple) / MBIT_BYTES
+    none = np.zeros(len(rate))
+    # Seen from the one that sends, and from the one that takes.
+    keys = np.concatenate((source, target)) * traffic.executors + np.concatenate((target, source))
+    columns = ((carried, none), (none, carried), (sending, taking), (taking, sending))
+    apart = np.concatenate((source != target, source != target))
+    pairs, at = np.unique(keys[apart], return_inverse=True)
+    pair = np.empty((len(pairs), len(columns)))
+    for column, both in enumerate(columns):
+        weights = np.concatenate(both)[apart]
+        pair[:, column] = np.bincount(at.reshape(-1), weights=weights, minlength=len(pairs))
+    starts = np.searchsorted(pairs, np.arange(traffic.executors + 1) * traffic.executors)
+    return starts.astype(np.int64), pairs % traffic.executors, pair

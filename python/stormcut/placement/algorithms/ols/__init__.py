@@ -1,0 +1,1 @@
+"""The schedulers of Aniello, Baldoni and Querzoni (DEBS 2013): offline, and online (OLS)."""

@@ -1,0 +1,321 @@
+"""StroMAX: streaming greedy partitioning of the task graph, and moves away from busy nodes.
+
+*Bootstrap* knows the graph only: every executor costs 1, and those of one topology after another,
+in topological order, go where most neighbours and most room are (Eq. 5). *Rebalance* knows
+measurements: it does the same with measured costs for all topologies together (global topology
+graph partitioning, Eq. 10), then moves executors away from nodes above average (Algorithm 2).
+
+What the paper leaves open is decided thus; see also `streaming` and `reassignment`:
+
+- Order: components first in first out, spouts first as declared (the paper: at random); together,
+  all topologies' spouts come first. Streams may form a cycle: its first component goes first.
+- Capacity in Bootstrap: the node's ``max_executors``, else ``tasks_per_node``, 10 in the paper's
+  cluster; more if the nodes could not take all. Executors of topologies placed before count.
+- Cost in Rebalance: CPU, where nodes limit it (the paper's cost per tuple times the rate, the only
+  one that capacity has a unit for); capacity is ``cpu_share`` of a node's. Else 1 for each executor
+  if nodes limit those; else CPU with a capacity of 1.2 times the mean.
+- Eq. 10 weighs neighbours by their cost, though it is meant to save traffic: a node with a sixth of
+  an executor's traffic can win. ``weight=comm`` weighs by traffic.
+- Eq. 7 asks for less than the capacity, Eq. 3 for no more: no more. Parts may be empty; equal parts
+  (Definition 2) contradict what Algorithm 1 gives.
+- Traffic is tuples/s, not bytes, of which measured pairs know nothing.
+- The paper names METIS as too slow for a stream of tasks; ``partitioner=metis`` uses it for the
+  global graph all the same, on the fewest of the largest nodes that have the capacity.
+- Parts are exchanged among equal nodes so that most executors stay where they run.
+- Storm's own components (``__...``) come after the others, in turn on the topology's nodes.
+- A worker holds all executors of a topology on a node; its ``workers`` is ignored.
+- Limits of CPU, memory, executors and slots bind all along; what still breaks them is moved at the
+  least cost in traffic (see `fit`), and the placement says so.
+
+With all-to-all streams and ten executors a node no placement keeps more than a few percent of
+traffic on nodes (8 to 12 % on the paper's LP and TSSA), so that its gains of 37 to 87 % need
+local-or-shuffle streams or saturated links; with equal costs the global partitioning finds what
+Bootstrap finds.
+
+References
+----------
+J. Jiang et al., "StroMAX: Partitioning-based Scheduler for Real-time Stream Processing System".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import linear_sum_assignment
+
+from stormcut.model.errors import Infeasible, InvalidInput
+from stormcut.model.placement import Placement
+from stormcut.model.problem import Problem
+from stormcut.placement.algorithms.stromax.reassignment import (
+    Guard,
+    Rates,
+    Threshold,
+    load_limits,
+    reassign,
+)
+from stormcut.placement.algorithms.stromax.streaming import NeighbourCosts, Ties, Weights, stream
+from stormcut.placement.graph.component_graph import ComponentGraph, component_graph, linear_order
+from stormcut.placement.graph.partition import partition, traffic_graph
+from stormcut.placement.packing.capacity import CPU, EXECUTORS, Hosts, hosts, loads
+from stormcut.placement.packing.fit import NOWHERE, TrafficPlaces
+from stormcut.placement.packing.groups import fold
+from stormcut.placement.packing.room import Room
+from stormcut.placement.slots.on_nodes import place_on_nodes
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+#: Part of the mean load that a node may hold where nothing limits it.
+SLACK = 1.2
+
+
+@dataclass(frozen=True)
+class Options:
+    """What can be set; the variants that the paper leaves open."""
+
+    mode: Literal["auto", "bootstrap", "rebalance"] = field(
+        default="auto",
+        metadata={"help": "auto: rebalance if traffic is measured and executors run, or bootstrap"},
+    )
+    steps: Literal["both", "partition", "reassign"] = field(
+        default="both",
+        metadata={"help": "rebalance: partition the global graph, reassign from busy nodes, both"},
+    )
+    partitioner: Literal["streaming", "metis"] = field(
+        default="streaming", metadata={"help": "of the global graph: Eq. 10, or METIS"}
+    )
+    weight: Literal["cost", "comm"] = field(
+        default="cost", metadata={"help": "neighbours in Eq. 10 weigh by cost (printed) or traffic"}
+    )
+    ties: Ties = field(
+        default="least_load", metadata={"help": "equal scores: the least loaded node, or the first"}
+    )
+    tasks_per_node: int = field(
+        default=10, metadata={"help": "bootstrap: capacity of a node without max_executors"}
+    )
+    cpu_share: float = field(
+        default=0.8, metadata={"help": "rebalance: share of a node's CPU that is its capacity"}
+    )
+    skew: float = field(
+        default=0.12, metadata={"help": "reassign: part above average that is too much (Eq. 11)"}
+    )
+    guard: Guard = field(
+        default="average",
+        metadata={"help": "reassign to nodes that stay below the limit, below the node left, any"},
+    )
+    threshold: Threshold = field(
+        default="above_average",
+        metadata={"help": "reassign above (1 + skew) x average, or as printed: skew x average"},
+    )
+    rates: Rates = field(
+        default="renewed",
+        metadata={"help": "traffic between nodes: taken anew after each move, or frozen"},
+    )
+
+    def __post_init__(self) -> None:
+        if self.tasks_per_node < 1:
+            raise InvalidInput(
+                f"must be at least 1, not {self.tasks_per_node}", "option tasks_per_node"
+            )
+        if not 0 < self.cpu_share <= 1:
+            raise InvalidInput(
+                f"must be above 0 and at most 1, not {self.cpu_share:g}", "option cpu_share"
+            )
+        if not self.skew >= 0:
+            raise InvalidInput(f"must be at least 0, not {self.skew:g}", "option skew")
+
+
+def place(problem: Problem, rng: np.random.Generator, options: Options) -> Placement:
+    """Return StroMAX's placement; only METIS uses chance.
+
+    Raises
+    ------
+    Infeasible
+        No node can hold anything, or no way was found to keep within limits.
+    NativeFailure
+        METIS crashed or hung.
+    """
+    if not problem.executor_count:
+        return Placement(np.zeros(0, dtype=np.int64))
+    able = hosts(problem)
+    if not len(able.ordinals):
+        raise Infeasible("stromax found none: no node has a slot and capacity left", "slots")
+    current = _current(problem, able)
+    measured = any(topology.measured for topology in problem.topologies)
+    mode = options.mode
+    if mode == "auto":
+        mode = "rebalance" if measured and (current >= 0).any() else "bootstrap"
+    if mode == "bootstrap":
+        at = _staying(able, _bootstrap(problem, able, options), current)
+    else:
+        at = _rebalance(problem, able, current, options, int(rng.integers(2**31)))
+    return place_on_nodes("stromax", problem, able, at)
+
+
+def _current(problem: Problem, able: Hosts) -> Ints:
+    """Return the position in ``able`` of each executor now, `NOWHERE` for none or another."""
+    slots = problem.current_slots()
+    position = np.full(int(problem.slot_hosts.max(initial=0)) + 1, NOWHERE, dtype=np.int64)
+    position[able.ordinals] = np.arange(len(able.ordinals))
+    return np.where(slots >= 0, position[problem.slot_hosts[slots]], NOWHERE)
+
+
+def _bootstrap(problem: Problem, able: Hosts, options: Options) -> Ints:
+    """Return the position of each executor (Algorithm 1)."""
+    capacity = able.limits[:, EXECUTORS].copy()
+    equal = -(-problem.executor_count // len(capacity))
+    capacity[~np.isfinite(capacity)] = max(options.tasks_per_node, equal)
+    cost = np.ones(problem.executor_count)
+    graph = component_graph(problem)
+    order = [c for t in range(len(problem.topologies)) for c in _order(graph, t)]
+    nothing = np.full(problem.executor_count, NOWHERE, dtype=np.int64)
+    return _stream(problem, able, graph, order, nothing, cost, capacity, "cost", options.ties)
+
+
+def _rebalance(problem: Problem, able: Hosts, current: Ints, options: Options, seed: int) -> Ints:
+    """Return the position of each executor (section 3.3)."""
+    cost, capacity = _costs(problem, able, options.cpu_share)
+    if options.steps == "reassign" or options.partitioner == "streaming":
+        start = np.full_like(current, NOWHERE) if options.steps != "reassign" else current
+        graph = component_graph(problem)
+        at = _stream(
+            problem,
+            able,
+            graph,
+            _order(graph),
+            start,
+            cost,
+            capacity,
+            options.weight,
+            options.ties,
+        )
+    else:
+        at = _metis(problem, cost, capacity, seed)
+    if options.steps != "reassign":
+        at = _staying(able, at, current)
+    if options.steps != "partition":
+        limits = load_limits(cost, capacity, options.skew, options.threshold)
+        traffic = TrafficPlaces(fold(problem), len(capacity))
+        room = _room(problem, able, at)
+        for move in reassign(at, cost, traffic, limits, room, options.guard, options.rates):
+            at[move.executor] = move.target
+    return at
+
+
+def _costs(problem: Problem, able: Hosts, cpu_share: float) -> tuple[Floats, Floats]:
+    """Return (cost of each executor, capacity of each host) for Rebalance."""
+    cpu, ones = problem.executor_cpu, np.ones(problem.executor_count)
+    if np.isfinite(able.limits[:, CPU]).any() and cpu.sum() > 0:
+        return cpu, cpu_share * able.limits[:, CPU]
+    if np.isfinite(able.limits[:, EXECUTORS]).any():
+        return ones, able.limits[:, EXECUTORS]
+    cost = cpu if cpu.sum() > 0 else ones
+    return cost, np.full(len(able.ordinals), SLACK * cost.sum() / len(able.ordinals))
+
+
+def _order(graph: ComponentGraph, topology: int | None = None) -> list[int]:
+    """Return the components of one or all topologies in topological order, Storm's own last."""
+    inside = np.ones(len(graph.size), bool) if topology is None else graph.topology == topology
+    components = np.flatnonzero(inside & ~graph.system).tolist()
+    number = {component: at for at, component in enumerate(components)}
+    edges = [(number[a], number[b]) for a, b in graph.edges if a in number and b in number]
+    sources = sorted(range(len(components)), key=lambda at: not graph.spout[components[at]])
+    ordered = [components[at] for at in linear_order(len(components), edges, sources)]
+    return ordered + np.flatnonzero(inside & graph.system).tolist()
+
+
+def _stream(
+    problem: Problem,
+    able: Hosts,
+    graph: ComponentGraph,
+    order: list[int],
+    start: Ints,
+    cost: Floats,
+    capacity: Floats,
+    weight: Literal["cost", "comm"],
+    ties: Ties,
+) -> Ints:
+    """Return the position of each executor; those that ``start`` names stay there."""
+    component = np.repeat(np.arange(len(graph.size)), graph.size)
+    weights: Weights = _TrafficWeights(TrafficPlaces(fold(problem), len(capacity)))
+    if weight == "cost":
+        edges = [(a, b) for a, b in graph.edges if not (graph.system[a] or graph.system[b])]
+        weights = NeighbourCosts(component, edges, cost, len(capacity))
+    for executor in np.flatnonzero(start >= 0).tolist():
+        weights.put(executor, int(start[executor]))
+    room = _room(problem, able, start)
+    executors = [
+        executor
+        for each in order
+        if not graph.system[each]
+        for executor in graph.executors(each).tolist()
+        if start[executor] < 0
+    ]
+    at = stream(executors, start, cost, capacity, weights, room, ties)
+    _deal_system_executors(graph, problem.executor_topology, order, at)
+    return at
+
+
+class _TrafficWeights:
+    """Neighbours weigh what they exchange with an executor."""
+
+    def __init__(self, traffic: TrafficPlaces) -> None:
+        self.traffic = traffic
+
+    def of(self, executor: int, at: Ints) -> Floats:
+        """Return an executor's traffic with each host."""
+        return self.traffic.of(executor, at)
+
+    def put(self, executor: int, host: int) -> None:
+        """Positions tell everything."""
+
+
+def _deal_system_executors(
+    graph: ComponentGraph, topology: Ints, order: list[int], at: Ints
+) -> None:
+    """Place Storm's own executors that are nowhere in turn on the hosts their topology uses."""
+    for tenant in np.unique(graph.topology[graph.system]).tolist():
+        own = [c for c in order if graph.system[c] and graph.topology[c] == tenant]
+        waiting = [e for c in own for e in graph.executors(c).tolist() if at[e] < 0]
+        used = np.unique(at[(topology == tenant) & (at >= 0)])
+        at[waiting] = np.resize(used if len(used) else np.zeros(1, dtype=np.int64), len(waiting))
+
+
+def _room(problem: Problem, able: Hosts, at: Ints) -> Room:
+    room = Room(able, loads(problem), problem.executor_topology)
+    for executor in np.flatnonzero(at >= 0).tolist():
+        room.put(executor, int(at[executor]))
+    return room
+
+
+def _metis(problem: Problem, cost: Floats, capacity: Floats, seed: int) -> Ints:
+    """Return METIS's parts of about equal cost on the fewest of the largest hosts."""
+    largest = np.argsort(-capacity, kind="stable")
+    enough = np.cumsum(capacity[largest]) >= cost.sum()
+    parts = int(np.argmax(enough)) + 1 if enough.any() else len(capacity)
+    graph = traffic_graph(problem.traffic, problem.executor_count)
+    of = partition(graph, parts, cost, seed)
+    heaviest = np.argsort(-np.bincount(of, weights=cost), kind="stable")
+    host = np.empty(len(heaviest), dtype=np.int64)
+    host[heaviest] = largest[: len(heaviest)]
+    return host[of]
+
+
+def _staying(able: Hosts, at: Ints, current: Ints) -> Ints:
+    """Return positions exchanged among equal hosts so that most executors stay where they run."""
+    running = current >= 0
+    if not running.any():
+        return at
+    count = len(able.ordinals)
+    overlap = np.zeros((count, count))
+    np.add.at(overlap, (at[running], current[running]), 2.0)
+    kinds = np.column_stack((able.slots, able.limits))
+    kind = np.unique(kinds, axis=0, return_inverse=True)[1].reshape(-1)
+    equal = kind[:, None] == kind
+    worth = overlap + np.eye(count)
+    chosen = linear_sum_assignment(np.where(equal, -worth, np.inf))[1]
+    result: Ints = chosen[at]
+    return result

@@ -1,0 +1,1 @@
+"""Proofs of what no placement can beat."""

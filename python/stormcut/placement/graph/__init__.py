@@ -1,0 +1,1 @@
+"""Graphs of components and executors, and their partitioning."""

@@ -1,0 +1,1 @@
+"""Compiled code: the C++ library, and foreign code in processes of its own."""

@@ -1,0 +1,1 @@
+"""What fits where: capacities, room, and repair of what does not fit."""
