@@ -31,8 +31,8 @@ from stormcut.adapters.thrift.values import (
     idl,
     to_state_struct,
 )
-from stormcut.application.brain import Brain
-from stormcut.application.decide import Settings
+from stormcut.application.control.brain import Brain
+from stormcut.application.control.decide import Settings
 from stormcut.model.cluster import (
     ClusterState,
     RunningExecutor,

@@ -20,7 +20,7 @@ from stormcut.model.errors import InvalidInput
 
 if TYPE_CHECKING:
     from stormcut.adapters.bench.setting import Setting
-    from stormcut.application.bench.cells import Run
+    from stormcut.application.experiment.bench.cells import Run
     from stormcut.cli.bench_run import Plan
 
 #: The papers' and ours; a setting adds variants.
@@ -161,7 +161,7 @@ def _measure(plan: Plan, name: str, steps: Steps) -> None:
 
 def _run(plan: Plan, refused: dict[str, str]) -> Run:
     from stormcut.adapters.machine.needs import describe
-    from stormcut.application.bench.cells import LINK_FACT, Run
+    from stormcut.application.experiment.bench.cells import LINK_FACT, Run
 
     setting, timing, bandwidth = plan.setting, plan.timing, plan.shape().bandwidth
     sizes = setting.heterogeneous or "all alike"

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stormcut.application.bench.cells import Cell, Measurement
-from stormcut.application.bench.windows import Sample, crowded, measure
+from stormcut.application.experiment.bench.cells import Cell, Measurement
+from stormcut.application.experiment.bench.windows import Sample, crowded, measure
 
 if TYPE_CHECKING:
     from stormcut.adapters.bench.rig import Entrant

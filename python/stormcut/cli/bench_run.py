@@ -11,11 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stormcut.application.bench.cells import Cell, Placed, Start
-from stormcut.application.bench.contest import Host, Seat, place
-from stormcut.application.bench.order import order
-from stormcut.application.bench.planner import BenchPlanner, Wanted
 from stormcut.application.compare import Contender
+from stormcut.application.experiment.bench.cells import Cell, Placed, Start
+from stormcut.application.experiment.bench.contest import Host, Seat, place
+from stormcut.application.experiment.bench.order import order
+from stormcut.application.experiment.bench.planner import BenchPlanner, Wanted
 from stormcut.cli.bench_cell import Timing, measure_cell
 from stormcut.cli.bench_pace import Pace
 from stormcut.cli.steps import Steps

@@ -25,10 +25,10 @@ from stormcut.adapters.zookeeper.nodes import (
     connected,
     read_auth_file,
 )
-from stormcut.application.brain import Brain
-from stormcut.application.decide import Settings, decide
+from stormcut.application.control.brain import Brain
+from stormcut.application.control.decide import Settings, decide
+from stormcut.application.control.ports import Recorder
 from stormcut.application.place import DEFAULT_ALGORITHM
-from stormcut.application.ports import Recorder
 from stormcut.cli.key_values import parse_pairs
 from stormcut.cli.numbers import Finite
 from stormcut.cli.outputs import OutputFolder

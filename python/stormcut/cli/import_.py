@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import track
 
 from stormcut.adapters.files.problem_file import write_problem
-from stormcut.application.situation import named_by_host, running_problem, unmeasured
+from stormcut.application.control.situation import named_by_host, running_problem, unmeasured
 from stormcut.cli.numbers import Finite
 from stormcut.cli.outputs import OutputFile
 from stormcut.cli.zookeeper_options import zookeeper_options

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from stormcut.application.loss import (
+from stormcut.application.experiment.loss import (
     Passage,
     Report,
     Totals,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stormcut.application.loss import Report, restarted, source_totals
+from stormcut.application.experiment.loss import Report, restarted, source_totals
 from stormcut.cli.own_cluster import own_cluster
 from stormcut.cli.steps import Steps
 from stormcut.cli.topology_outcome import Outcome, outcome_of

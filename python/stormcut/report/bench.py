@@ -7,8 +7,8 @@ from importlib.resources import files
 
 from jinja2 import Environment, StrictUndefined
 
-from stormcut.application.bench.cells import LINK_FACT, Run
-from stormcut.application.bench.summary import ENOUGH_PAIRS
+from stormcut.application.experiment.bench.cells import LINK_FACT, Run
+from stormcut.application.experiment.bench.summary import ENOUGH_PAIRS
 from stormcut.report.bench_figures import OURS, Bench, between
 from stormcut.report.bench_goals import MISSED, REACHED, TOO_FEW, details, outcomes, overall
 from stormcut.report.bench_pictures import draw_dots, draw_overview, draw_scatter, look

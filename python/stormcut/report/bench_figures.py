@@ -6,9 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from stormcut.application.bench.cells import Measurement, Placed, Run, Start
-from stormcut.application.bench.summary import Ratio, Spread, Summary, mean_ms, ratio, summarise
-from stormcut.application.bench.summary import tuples_per_10s as throughput
+from stormcut.application.experiment.bench.cells import Measurement, Placed, Run, Start
+from stormcut.application.experiment.bench.summary import (
+    Ratio,
+    Spread,
+    Summary,
+    mean_ms,
+    ratio,
+    summarise,
+)
+from stormcut.application.experiment.bench.summary import tuples_per_10s as throughput
 from stormcut.report.published import TUPLE_TIME
 
 #: The algorithm that the others are compared with.

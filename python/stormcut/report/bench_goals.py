@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from stormcut.application.bench.summary import Ratio
+from stormcut.application.experiment.bench.summary import Ratio
 from stormcut.report.bench_figures import OURS, Bench, spread_out
 from stormcut.report.published import THROUGHPUT, TUPLE_TIME
 

@@ -9,7 +9,7 @@ from io import BytesIO
 from statistics import median
 from typing import Any, NamedTuple
 
-from stormcut.application.bench.summary import Spread
+from stormcut.application.experiment.bench.summary import Spread
 from stormcut.report.bench_figures import is_ours
 
 

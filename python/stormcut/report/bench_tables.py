@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stormcut.application.bench.summary import Spread
+from stormcut.application.experiment.bench.summary import Spread
 from stormcut.report.bench_figures import (
     Bench,
     absent,

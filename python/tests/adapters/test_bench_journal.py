@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stormcut.adapters.bench.journal import Journal
-from stormcut.application.bench.cells import Start
+from stormcut.application.experiment.bench.cells import Start
 from stormcut.model.errors import InvalidInput
 
 

@@ -7,9 +7,9 @@ from brain_clusters import profile_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormcut.application.bench.contest import Host, capacities, place
-from stormcut.application.bench.planner import BenchPlanner, Wanted
 from stormcut.application.compare import Contender
+from stormcut.application.experiment.bench.contest import Host, capacities, place
+from stormcut.application.experiment.bench.planner import BenchPlanner, Wanted
 from stormcut.model.cluster import (
     ClusterState,
     RunningExecutor,

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stormcut.adapters.storm import topology_project
-from stormcut.application.bench import windows
-from stormcut.application.bench.windows import (
+from stormcut.application.experiment.bench import windows
+from stormcut.application.experiment.bench.windows import (
     Sample,
     crowded,
     measure,

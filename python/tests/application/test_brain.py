@@ -6,10 +6,10 @@ from datetime import datetime
 import pytest
 from brain_clusters import applied, dealt, profile_of, supervisors, topology
 
-from stormcut.application import brain as module
-from stormcut.application.brain import Brain
-from stormcut.application.decide import Settings
-from stormcut.application.ports import Unavailable
+from stormcut.application.control import brain as module
+from stormcut.application.control.brain import Brain
+from stormcut.application.control.decide import Settings
+from stormcut.application.control.ports import Unavailable
 from stormcut.model.cluster import ClusterState, Slot
 from stormcut.model.errors import InvalidInput
 

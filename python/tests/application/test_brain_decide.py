@@ -5,7 +5,7 @@ import pytest
 from brain_clusters import applied, clusters, dealt, profile_of, supervisors, topology
 from hypothesis import given, settings
 
-from stormcut.application.decide import Settings, decide
+from stormcut.application.control.decide import Settings, decide
 from stormcut.model.cluster import ClusterState, Slot, Supervisor
 from stormcut.model.plan import Plan
 

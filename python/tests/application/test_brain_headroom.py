@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from brain_clusters import dealt, profile_of, supervisors, topology
 
-from stormcut.application.decide import Settings, decide
-from stormcut.application.declared import link
-from stormcut.application.workload import workload
+from stormcut.application.control.decide import Settings, decide
+from stormcut.application.control.declared import link
+from stormcut.application.control.workload import workload
 from stormcut.model.cluster import ClusterState, Slot, Supervisor, Worker
 from stormcut.model.network import UNKNOWN, Link
 from stormcut.model.problem import Problem

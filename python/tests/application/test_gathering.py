@@ -8,11 +8,11 @@ from brain_clusters import dealt, profile_of, supervisors, topology
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stormcut.application.decide import Settings, decide
-from stormcut.application.gathering import gathered
-from stormcut.application.situation import situation
-from stormcut.application.usage import Usage
-from stormcut.application.workload import workload
+from stormcut.application.control.decide import Settings, decide
+from stormcut.application.control.gathering import gathered
+from stormcut.application.control.situation import situation
+from stormcut.application.control.usage import Usage
+from stormcut.application.control.workload import workload
 from stormcut.model.cluster import ClusterState, RunningExecutor, Slot, Subscription
 from stormcut.model.placement import Placement
 from stormcut.objective.cut import executor_nodes

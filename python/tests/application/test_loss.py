@@ -1,4 +1,4 @@
-from stormcut.application.loss import (
+from stormcut.application.experiment.loss import (
     Hop,
     Passage,
     Totals,

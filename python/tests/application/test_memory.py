@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 from brain_clusters import applied, dealt, profile_of, supervisors, topology
 
-from stormcut.application import decide as deciding
-from stormcut.application.attempts import MANY_NODES, SPACIOUS, roomiest
-from stormcut.application.decide import Settings, decide, effort_for
-from stormcut.application.memory import Memory
-from stormcut.application.situation import running_problem
+from stormcut.application.control import decide as deciding
+from stormcut.application.control.attempts import MANY_NODES, SPACIOUS, roomiest
+from stormcut.application.control.decide import Settings, decide, effort_for
+from stormcut.application.control.memory import Memory
+from stormcut.application.control.situation import running_problem
 from stormcut.model.cluster import ClusterState, Slot
 from stormcut.model.plan import Plan
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormcut.application.worth import Worth, verdict
+from stormcut.application.control.worth import Worth, verdict
 from stormcut.objective.headroom import Bottleneck
 
 NODE = Bottleneck("cpu", "n1")

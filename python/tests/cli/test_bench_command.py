@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from stormcut.adapters.bench.journal import Journal
 from stormcut.adapters.clusters import docker as docker_cluster
-from stormcut.application.bench.cells import LINK_FACT, Run
+from stormcut.application.experiment.bench.cells import LINK_FACT, Run
 from stormcut.cli.main import cli
 from stormcut.model.errors import InvalidInput
 

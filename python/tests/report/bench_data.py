@@ -2,7 +2,7 @@
 
 import random
 
-from stormcut.application.bench.cells import LINK_FACT, Cell, Measurement, Placed, Run
+from stormcut.application.experiment.bench.cells import LINK_FACT, Cell, Measurement, Placed, Run
 from stormcut.report.bench_figures import Bench
 
 SCHEDULERS = (

@@ -8,7 +8,7 @@ import pytest
 from bench_data import SCHEDULERS, bench, measurement, placed, run
 
 from stormcut.adapters.machine.home import topologies as project
-from stormcut.application.bench.cells import LINK_FACT, Start
+from stormcut.application.experiment.bench.cells import LINK_FACT, Start
 from stormcut.placement.registry import ALGORITHMS
 from stormcut.report.bench import markdown, page
 from stormcut.report.bench_figures import Bench

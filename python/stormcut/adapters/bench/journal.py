@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from stormcut.adapters.files.json_document import Value, optional, parse_json, read_json, write_text
-from stormcut.application.bench.cells import Cell, Measurement, Placed, Run, Start
+from stormcut.application.experiment.bench.cells import Cell, Measurement, Placed, Run, Start
 from stormcut.model.errors import InvalidInput
 
 VERSION = 1

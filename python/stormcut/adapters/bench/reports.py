@@ -7,7 +7,7 @@ import os
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from stormcut.application.bench.windows import Sample
+from stormcut.application.experiment.bench.windows import Sample
 
 
 def newest(folders: Iterable[Path], sources: Collection[str]) -> dict[str, Sample]:

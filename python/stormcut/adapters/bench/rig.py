@@ -17,7 +17,7 @@ from stormcut.adapters.machine.home import logs_folder
 from stormcut.adapters.processes.waiting import TimedOut, wait_until
 from stormcut.adapters.storm.topology_project import load
 from stormcut.adapters.storm.topology_site import docker_site, submit_on
-from stormcut.application.bench.windows import Sample
+from stormcut.application.experiment.bench.windows import Sample
 from stormcut.model.errors import StormcutError
 
 #: Of served time without progress: JVMs start at once, beside those that are held.

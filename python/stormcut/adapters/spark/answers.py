@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from stormcut.adapters.storm.topology_project import data_lines
-from stormcut.application.loss import Report
+from stormcut.application.experiment.loss import Report
 
 Options = Mapping[str, Any]
 

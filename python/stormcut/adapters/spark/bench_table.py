@@ -9,7 +9,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from stormcut.adapters.bench.journal import Journal
-from stormcut.application.bench.cells import Measurement, Placed
+from stormcut.application.experiment.bench.cells import Measurement, Placed
 from stormcut.model.errors import InvalidInput
 
 FILE = "cells.parquet"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from stormcut.adapters.machine.home import topologies
-from stormcut.application.loss import Hop
+from stormcut.application.experiment.loss import Hop
 from stormcut.model.errors import InvalidInput
 
 #: A Storm key, given as it is; all others are the topology's own.

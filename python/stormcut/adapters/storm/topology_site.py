@@ -16,7 +16,7 @@ from stormcut.adapters.processes.waiting import Watch
 from stormcut.adapters.storm.nimbus import Nimbus
 from stormcut.adapters.storm.sparse_submit import submit
 from stormcut.adapters.storm.topology_project import load
-from stormcut.application.loss import Report
+from stormcut.application.experiment.loss import Report
 from stormcut.model.errors import InvalidInput
 
 if TYPE_CHECKING:

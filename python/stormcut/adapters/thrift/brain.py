@@ -36,7 +36,7 @@ from stormcut.adapters.thrift.values import (
     to_state_struct,
     to_worker_structs,
 )
-from stormcut.application.ports import Unavailable
+from stormcut.application.control.ports import Unavailable
 from stormcut.model.cluster import ClusterState, Described, Worker
 from stormcut.model.errors import InvalidInput, StormcutError
 from stormcut.model.plan import Plan

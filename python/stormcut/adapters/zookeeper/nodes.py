@@ -34,7 +34,7 @@ from stormcut.adapters.zookeeper.blob import (
     read_blob,
     write_blob,
 )
-from stormcut.application.ports import Unavailable
+from stormcut.application.control.ports import Unavailable
 from stormcut.model.errors import InvalidInput
 from stormcut.model.plan import Plan
 from stormcut.model.profile import Profile

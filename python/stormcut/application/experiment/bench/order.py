@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from stormcut.application.bench.cells import Cell
+from stormcut.application.experiment.bench.cells import Cell
 
 
 def order(topologies: Sequence[str], schedulers: Sequence[str], repetitions: int) -> Iterator[Cell]:

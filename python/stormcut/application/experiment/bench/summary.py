@@ -9,7 +9,7 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from stormcut.application.bench.cells import Measurement, Placed, Run
+from stormcut.application.experiment.bench.cells import Measurement, Placed, Run
 
 #: So many pairs on one side of 1 come by chance once in 16 times; fewer show nothing.
 ENOUGH_PAIRS = 5

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from stormcut.application.compare import Contender
+from stormcut.application.control.workload import Workload, workload
 from stormcut.application.place import solve
-from stormcut.application.workload import Workload, workload
 from stormcut.model.cluster import RunningTopology
 from stormcut.model.network import UNKNOWN, Link
 from stormcut.model.placement import Placement

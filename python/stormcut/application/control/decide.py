@@ -14,16 +14,16 @@ from dataclasses import dataclass, field
 from itertools import islice
 from types import MappingProxyType
 
-from stormcut.application.attempts import attempts
-from stormcut.application.declared import keeps_workers
-from stormcut.application.gathering import gathered
-from stormcut.application.memory import Memory
+from stormcut.application.control.attempts import attempts
+from stormcut.application.control.declared import keeps_workers
+from stormcut.application.control.gathering import gathered
+from stormcut.application.control.memory import Memory
+from stormcut.application.control.ports import Recorder
+from stormcut.application.control.situation import Situation, situation
+from stormcut.application.control.usage import Usage
+from stormcut.application.control.workload import Workload, misfit
+from stormcut.application.control.worth import ENOUGH, verdict, worth
 from stormcut.application.place import DEFAULT_ALGORITHM, DEFAULT_SEED, solve
-from stormcut.application.ports import Recorder
-from stormcut.application.situation import Situation, situation
-from stormcut.application.usage import Usage
-from stormcut.application.workload import Workload, misfit
-from stormcut.application.worth import ENOUGH, verdict, worth
 from stormcut.model.cluster import ClusterState, RunningTopology, Slot, Worker
 from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from stormcut.application.usage import Usage
-from stormcut.application.workload import Workload, misfit, workload
+from stormcut.application.control.usage import Usage
+from stormcut.application.control.workload import Workload, misfit, workload
 from stormcut.model.cluster import ClusterState, RunningTopology, Slot, Worker
 from stormcut.model.errors import InvalidInput
 from stormcut.model.placement import UNASSIGNED, Placement

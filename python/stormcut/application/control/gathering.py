@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from stormcut.application.situation import Situation
+from stormcut.application.control.situation import Situation
 from stormcut.model.placement import Placement
 from stormcut.objective.cut import executor_nodes
 from stormcut.objective.verify import violations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from stormcut.application.situation import Situation
+from stormcut.application.control.situation import Situation
 from stormcut.model.placement import Placement
 from stormcut.objective.headroom import Bottleneck, Headroom, headroom
 from stormcut.objective.metrics import measure

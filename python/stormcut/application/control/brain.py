@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from stormcut.application.decide import Decision, Decisions, Settings, decide
-from stormcut.application.memory import Memory
-from stormcut.application.ports import EvidenceSource, PlanStore, Recorder
+from stormcut.application.control.decide import Decision, Decisions, Settings, decide
+from stormcut.application.control.memory import Memory
+from stormcut.application.control.ports import EvidenceSource, PlanStore, Recorder
 from stormcut.model.cluster import ClusterState, Described, Worker
 from stormcut.model.errors import InvalidInput
 from stormcut.model.plan import Plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from stormcut.application.workload import Workload, workload
+from stormcut.application.control.workload import Workload, workload
 from stormcut.model.cluster import ClusterState, RunningTopology, Supervisor, Worker
 from stormcut.model.profile import Profile
 

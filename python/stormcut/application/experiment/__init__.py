@@ -1,0 +1,1 @@
+"""Experiments on real clusters: benches, the demo, runs of benchmark topologies."""
