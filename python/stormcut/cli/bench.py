@@ -160,6 +160,7 @@ def _measure(plan: Plan, name: str, steps: Steps) -> None:
 
 
 def _run(plan: Plan, refused: dict[str, str]) -> Run:
+    from stormcut.adapters.machine.home import commit
     from stormcut.adapters.machine.needs import describe
     from stormcut.application.experiment.bench.cells import LINK_FACT, Run
 
@@ -186,6 +187,7 @@ def _run(plan: Plan, refused: dict[str, str]) -> Run:
             f"(anew if not steady, for up to {timing.patience_s:g} s), drained, stopped",
             "machine": describe(),
             "version": __version__,
+            "commit": commit() or "not of a checkout",
             "command": " ".join(["stormcut", *sys.argv[1:]]),
             "day": time.strftime("%Y-%m-%d"),
         },

@@ -70,6 +70,8 @@ def measure_cell(
         used.other_cores,
         found.replayed,
         unsteady,
+        used.node_sent_mbit_s,
+        used.node_received_mbit_s,
     )
 
 

@@ -285,6 +285,7 @@ class Bench:
             f"{scheduler}: {seat.between:,.0f} of {seat.total:,.0f} tuples/s between "
             f"{len(set(seat.hosts.values()))} nodes, in {time.monotonic() - began:.1f} s"
         )
+        self._journal.add_solution(topology, scheduler, seat.problem, seat.solution)
         nodes = tuple(self._names[seat.hosts[task]] for task in sorted(seat.hosts))
         return Placed(
             topology, scheduler, "", nodes, seat.between, seat.total, reachable=seat.reachable

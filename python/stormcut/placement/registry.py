@@ -56,8 +56,8 @@ class Algorithm:
     fills_cpu : bool
         Whether it fills nodes' CPU to the brim unless ``cpu_share`` says less.
     module : str
-        Module of `stormcut.placement` that holds its ``place`` and ``Options``; imported when it is
-        used, so that no command waits for solvers that it does not need.
+        Module of `stormcut.placement.algorithms` that holds its ``place`` and ``Options``; imported
+        when it is used, so that no command waits for solvers that it does not need.
     """
 
     name: str
@@ -84,7 +84,7 @@ class Algorithm:
         return place
 
     def _loaded(self) -> Any:
-        return importlib.import_module(f"stormcut.placement.{self.module}")
+        return importlib.import_module(f"stormcut.placement.algorithms.{self.module}")
 
 
 _THESIS = "Eskandari, thesis on task scheduling in data stream processing systems"
@@ -209,14 +209,14 @@ _ALGORITHMS = (
         "ols-offline",
         "fills workers along the streams, deals them to nodes; blind to load and traffic",
         "Aniello, Baldoni and Querzoni, adaptive online scheduling in Storm, DEBS 2013, offline",
-        "ols_offline",
+        "ols.offline",
         uses_traffic=_never,
     ),
     Algorithm(
         "ols",
         "puts pairs of executors, then of workers, with most traffic together first",
         "Aniello, Baldoni and Querzoni, adaptive online scheduling in Storm, DEBS 2013, online",
-        "ols",
+        "ols.place",
         needs_traffic=True,
     ),
     Algorithm(

@@ -19,5 +19,19 @@ REFUSED = Placed("linear", "even", "no feasible placement", (), 0.0, 0.0)
 def measured(scheduler: str = "cut", repetition: int = 1, unsteady: str = "") -> Measurement:
     cell = Cell("linear", repetition, scheduler)
     return Measurement(
-        cell, 1.5, 11.5, 900.25, 8.0, 7.5, None, 20.0, 18.5, (0.25, 0.5), 0.1, 2, unsteady
+        cell,
+        1.5,
+        11.5,
+        900.25,
+        8.0,
+        7.5,
+        None,
+        20.0,
+        18.5,
+        (0.25, 0.5),
+        0.1,
+        2,
+        unsteady,
+        (10.5, 8.0),
+        (8.0, 10.5),
     )

@@ -6,12 +6,25 @@ from pathlib import Path
 
 import pytest
 from bench_runs import PLACED, REFUSED, RUN, measured
+from brain_clusters import profile_of
 from hypothesis import given
 from hypothesis import strategies as st
 
 from stormcut.adapters.bench.journal import Journal
+from stormcut.application.compare import Contender
 from stormcut.application.experiment.bench.cells import Start
+from stormcut.application.experiment.bench.contest import Host, place, reachable
+from stormcut.model.cluster import RunningExecutor, RunningTopology, Subscription
 from stormcut.model.errors import InvalidInput
+from stormcut.model.network import Link
+
+RUNNING = RunningTopology(
+    "linear-1-1700000000",
+    "linear",
+    2,
+    tuple(RunningExecutor(1 + at, 1 + at, "ab"[at // 3]) for at in range(6)),
+    (Subscription("a", "b", "default", "shuffle"),),
+)
 
 
 def test_what_is_added_is_read_again(tmp_path: Path) -> None:
@@ -37,6 +50,33 @@ def test_what_is_added_is_read_again(tmp_path: Path) -> None:
         ]
     assert again.run == replace(RUN, options={"linear": {"rate": 0, "scale": 1.5, "steps": [1, 2]}})
     assert again.notes == ()
+
+
+def test_what_was_placed_and_where_can_be_asked_again(tmp_path: Path) -> None:
+    hosts = [Host("a", 1, 30.0, Link(5.0, 2.0)), Host("b", 2)]
+    seat = place(
+        RUNNING, profile_of(RUNNING), hosts, 1.5, Contender.parse("cut:objective=headroom"), 1
+    )
+    journal = Journal.open(tmp_path / "run", RUN)
+    assert journal.solution("linear", "cut:objective=headroom") is None
+    journal.add_solution("linear", "cut:objective=headroom", seat.problem, seat.solution)
+    found = Journal(journal.folder).solution("linear", "cut:objective=headroom")
+    assert found is not None
+    problem, placement = found
+    assert placement.slots.tolist() == seat.solution.placement.slots.tolist()
+    assert seat.reachable is not None
+    assert reachable(problem, placement) == pytest.approx(seat.reachable)
+
+
+def test_older_journals_know_no_single_links(tmp_path: Path) -> None:
+    journal = Journal.open(tmp_path / "run", RUN)
+    journal.add_measurement(measured())
+    cells = journal.folder / "cells.jsonl"
+    line = json.loads(cells.read_text())
+    del line["node_sent_mbit_s"], line["node_received_mbit_s"]
+    cells.write_text(json.dumps(line) + "\n")
+    (again,) = Journal(journal.folder).measurements()
+    assert again == replace(measured(), node_sent_mbit_s=(), node_received_mbit_s=())
 
 
 @given(st.integers(1, 600))

@@ -112,10 +112,10 @@ def test_a_window_on_a_machine_full_of_others_is_unsteady(
     monkeypatch: pytest.MonkeyPatch, others: float, unsteady: str
 ) -> None:
     steady = Window(0.0, 10.0, 100.0, 0, 1.0, 1.0, 1.0, 1.0, "")
-    used = counters.Usage(5.0, (0.5, 0.25), others)
+    used = counters.Usage((4.0, 1.0), (1.0, 4.0), (0.5, 0.25), others)
     monkeypatch.setattr(psutil, "cpu_count", lambda: 2)
     monkeypatch.setattr(
-        counters, "read_counters", lambda _: counters.Counters(0.0, (0,), (0.0,), 0.0)
+        counters, "read_counters", lambda _: counters.Counters(0.0, (0,), (0,), (0.0,), 0.0)
     )
     monkeypatch.setattr(counters, "usage", lambda *_: used)
     monkeypatch.setattr(bench_cell, "measure", lambda *_: steady)

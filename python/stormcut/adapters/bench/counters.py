@@ -1,4 +1,4 @@
-"""What nodes have used so far: bytes sent and CPU time, as the kernel counts them."""
+"""What nodes have used so far: bytes sent and received, CPU time, as the kernel counts them."""
 
 from __future__ import annotations
 
@@ -21,17 +21,24 @@ class Counters:
 
     at: float
     sent_bytes: tuple[int, ...]
+    received_bytes: tuple[int, ...]
     cpu_s: tuple[float, ...]
     busy_s: float
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Means between two moments: Mbit/s that all nodes sent, and cores used."""
+    """Means between two moments: Mbit/s that each node sent and received, and cores used."""
 
-    sent_mbit_s: float
+    node_sent_mbit_s: tuple[float, ...]
+    node_received_mbit_s: tuple[float, ...]
     node_cores: tuple[float, ...]
     other_cores: float
+
+    @property
+    def sent_mbit_s(self) -> float:
+        """What all nodes sent."""
+        return sum(self.node_sent_mbit_s)
 
 
 def read_counters(containers: Sequence[str]) -> Counters:
@@ -45,6 +52,7 @@ def read_counters(containers: Sequence[str]) -> Counters:
     return Counters(
         at,
         tuple(sum(each["tx_bytes"] for each in one["networks"].values()) for one in stats),
+        tuple(sum(each["rx_bytes"] for each in one["networks"].values()) for one in stats),
         tuple(_cpu_s(one) for one in stats),
         sum(cpu) - cpu.idle - getattr(cpu, "iowait", 0.0) - getattr(cpu, "guest", 0.0),
     )
@@ -57,7 +65,12 @@ def _cpu_s(stats: Mapping[str, Mapping[str, Mapping[str, int]]]) -> float:
 def usage(before: Counters, after: Counters) -> Usage:
     """Return what was used between two readings."""
     seconds = after.at - before.at
-    sent = sum(after.sent_bytes) - sum(before.sent_bytes)
+    sent = _mbit_s(before.sent_bytes, after.sent_bytes, seconds)
+    received = _mbit_s(before.received_bytes, after.received_bytes, seconds)
     cores = tuple((b - a) / seconds for a, b in zip(before.cpu_s, after.cpu_s, strict=True))
     busy = (after.busy_s - before.busy_s) / seconds
-    return Usage(8e-6 * sent / seconds, cores, max(0.0, busy - sum(cores)))
+    return Usage(sent, received, cores, max(0.0, busy - sum(cores)))
+
+
+def _mbit_s(before: Sequence[int], after: Sequence[int], seconds: float) -> tuple[float, ...]:
+    return tuple(8e-6 * (b - a) / seconds for a, b in zip(before, after, strict=True))

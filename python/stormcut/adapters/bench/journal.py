@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from stormcut.adapters.files.json_document import Value, optional, parse_json, read_json, write_text
+from stormcut.adapters.files.placement_file import read_placement, write_placement
+from stormcut.adapters.files.problem_file import read_problem, write_problem
 from stormcut.application.experiment.bench.cells import Cell, Measurement, Placed, Run, Start
+from stormcut.application.place import Solution
 from stormcut.model.errors import InvalidInput
+from stormcut.model.placement import Placement
+from stormcut.model.problem import Problem
 
 VERSION = 1
 #: Facts that may be others when a bench is resumed; the first ones are kept.
-PASSING_FACTS = frozenset({"command", "day"})
+PASSING_FACTS = frozenset({"command", "commit", "day"})
 MOST_REPETITIONS = 10_000
 
 _RUN, _CELLS = "run.json", "cells.jsonl"
 _PLACEMENTS, _STARTS = "placements.jsonl", "starts.jsonl"
+_PROBLEMS = "problems"
 
 T = TypeVar("T")
 
@@ -115,6 +122,36 @@ class Journal:
         """Append a measured cell; it replaces an earlier one of the same cell."""
         _append(self.folder / _CELLS, asdict(measurement))
         self._measurements[measurement.cell] = measurement
+
+    def add_solution(
+        self, topology: str, scheduler: str, problem: Problem, solution: Solution
+    ) -> None:
+        """Write what was to be placed, as measured, and where a scheduler put it."""
+        where = self._problem_path(topology)
+        _make(where.parent)
+        write_problem(where, problem)
+        write_placement(self._placement_path(topology, scheduler), problem, solution)
+
+    def solution(self, topology: str, scheduler: str) -> tuple[Problem, Placement] | None:
+        """Return what was to be placed and where a scheduler put it; older benches keep neither.
+
+        Raises
+        ------
+        InvalidInput
+            A file is damaged.
+        """
+        where, placed = self._problem_path(topology), self._placement_path(topology, scheduler)
+        if not where.exists() or not placed.exists():
+            return None
+        problem = read_problem(where)
+        return problem, read_placement(placed, problem).placement
+
+    def _problem_path(self, topology: str) -> Path:
+        return self.folder / _PROBLEMS / f"{topology}.json"
+
+    def _placement_path(self, topology: str, scheduler: str) -> Path:
+        name = re.sub(r"[^a-z0-9]+", "-", scheduler)
+        return self.folder / _PROBLEMS / f"{topology}-{name}.placement.json"
 
     def _go_on(self, run: Run) -> None:
         run = _as_read(run)
@@ -284,7 +321,9 @@ def _start(value: Value) -> Start:
 
 
 def _measurement(value: Value) -> Measurement:
-    keys = value.keys(_names(Measurement))
+    # Older journals do not say what each node sent and received.
+    later = ("node_sent_mbit_s", "node_received_mbit_s")
+    keys = value.keys(tuple(n for n in _names(Measurement) if n not in later), later)
     cell = keys["cell"].keys(_names(Cell))
     return Measurement(
         cell=Cell(
@@ -304,6 +343,7 @@ def _measurement(value: Value) -> Measurement:
         other_cores=keys["other_cores"].amount(),
         replayed=keys["replayed"].integer(0, 10**15),
         unsteady=_text(keys["unsteady"]),
+        **{key: tuple(each.amount() for each in keys[key].items()) for key in later if key in keys},
     )
 
 

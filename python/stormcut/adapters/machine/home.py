@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,6 +53,18 @@ def checkout() -> Path | None:
         if (folder / "pyproject.toml").is_file() and (folder / "python" / "stormcut").is_dir():
             return folder
     return None
+
+
+def commit() -> str | None:
+    """Return the commit of the checkout that this package runs from, with + if it was changed."""
+    root = checkout()
+    if root is None:
+        return None
+    describe = ["git", "-C", str(root), "describe", "--always", "--exclude=*", "--dirty=+"]
+    try:
+        return subprocess.run(describe, capture_output=True, text=True).stdout.strip() or None
+    except FileNotFoundError:
+        return None
 
 
 def logs_folder(name: str) -> Path:

@@ -39,6 +39,8 @@ class Measurement:
     unsteady : str
         Why the rate says little, in a few words: it did not settle, or others used the CPU.
         Empty: it holds. Any other window enters no figure.
+    node_sent_mbit_s, node_received_mbit_s : tuple of float
+        What each node sent and received. Empty in older journals.
     """
 
     cell: Cell
@@ -54,6 +56,8 @@ class Measurement:
     other_cores: float
     replayed: int
     unsteady: str = ""
+    node_sent_mbit_s: tuple[float, ...] = ()
+    node_received_mbit_s: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)

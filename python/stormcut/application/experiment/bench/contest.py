@@ -19,12 +19,14 @@ import numpy.typing as npt
 
 from stormcut.application.compare import Contender
 from stormcut.application.control.workload import Workload, workload
-from stormcut.application.place import solve
+from stormcut.application.place import Solution, solve
 from stormcut.model.cluster import RunningTopology
 from stormcut.model.network import UNKNOWN, Link
 from stormcut.model.placement import Placement
 from stormcut.model.problem import DEFAULT_CPU_PERCENT, Component, Node, Problem, Topology
 from stormcut.model.profile import Profile
+from stormcut.objective.headroom import headroom
+from stormcut.objective.metrics import measure
 from stormcut.objective.throughput import throughput
 
 Floats = npt.NDArray[np.float64]
@@ -54,12 +56,16 @@ class Seat:
 
     ``between`` are the tuples/s that cross nodes by the profile, ``total`` all of them;
     ``reachable`` what sources reach in closed loop by the cost model, None without a profile.
+    ``problem`` is the topology as measured on what the nodes have, free of what the contest
+    forbids, and ``solution`` the placement on it.
     """
 
     hosts: Mapping[int, str]
     between: float
     total: float
-    reachable: float | None = None
+    reachable: float | None
+    problem: Problem
+    solution: Solution
 
 
 def place(
@@ -97,21 +103,32 @@ def place(
     problem = Problem(nodes, (topology,))
     solution = solve(problem, scheduler.algorithm, seed, scheduler.options)
     chosen = problem.slot_node[solution.placement.slots]
+    real = Problem(tuple(_real(host) for host in hosts), (load.topology,))
+    placement = Placement(chosen)
     return Seat(
         {task: hosts[node].address for task, node in zip(load.tasks, chosen.tolist(), strict=True)},
         solution.metrics.inter_node_tuples_per_second / scale,
         float(problem.traffic.total) / scale,
-        None if profile is None else _reachable(load.topology, hosts, chosen),
+        None if profile is None else reachable(real, placement),
+        real,
+        replace(
+            solution,
+            placement=placement,
+            metrics=measure(real, placement),
+            headroom=headroom(real, placement),
+            certificate=None,
+        ),
     )
 
 
-def _reachable(topology: Topology, hosts: Sequence[Host], chosen: Ints) -> float | None:
-    """Return the tuples/s that sources reach with executors on these hosts, by ordinal."""
-    nodes = tuple(
-        Node(host.address, (0,), cpu_percent=host.cpu_percent, link=host.link) for host in hosts
-    )
+def _real(host: Host) -> Node:
+    return Node(host.address, (0,), cpu_percent=host.cpu_percent, link=host.link)
+
+
+def reachable(problem: Problem, placement: Placement) -> float | None:
+    """Return the tuples/s that sources reach in closed loop, None if the model cannot tell."""
     try:
-        found = throughput(Problem(nodes, (topology,)), Placement(chosen)).total
+        found = throughput(problem, placement).total
     except ValueError:
         return None
     return found if math.isfinite(found) else None
