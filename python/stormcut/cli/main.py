@@ -23,6 +23,7 @@ COMMANDS = {
     "algorithms": "stormcut.cli.algorithms",
     "bench": "stormcut.cli.bench",
     "brain": "stormcut.cli.brain",
+    "calibrate": "stormcut.cli.calibrate",
     "check": "stormcut.cli.check",
     "cluster": "stormcut.cli.cluster",
     "compare": "stormcut.cli.compare",
