@@ -79,8 +79,8 @@ def _errors(shipped: Sequence[Told], fitted: Sequence[Told]) -> str:
         return "No scheduler has a steady window beside one of the baseline's."
     return (
         f"{len(fitted)} placements; ratios to the baseline's throughput. Median size of the error: "
-        f"{100 * after:.1f} % with the fitted costs, {100 * before:.1f} % with the shipped ones (in "
-        "brackets)."
+        f"{100 * after:.1f} % with the fitted costs, {100 * before:.1f} % with the shipped ones, "
+        "in brackets."
     )
 
 
