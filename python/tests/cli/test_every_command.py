@@ -16,7 +16,17 @@ from stormcut.cli.outputs import OutputFile, OutputFolder
 #: Paths that are read. Any other is written, and must be checked before the work.
 READ = {
     "benches",
-    *("auth_file", "logs", "new_auth_file", "paths", "placement", "problem", "profile", "profiles"),
+    *(
+        "auth_file",
+        "costs",
+        "logs",
+        "new_auth_file",
+        "paths",
+        "placement",
+        "problem",
+        "profile",
+        "profiles",
+    ),
     "storm_homes",
 }
 READ_BY = {("import", "storm", "--supervisors")}
