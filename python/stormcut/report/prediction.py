@@ -44,7 +44,16 @@ def sections(
             "Predicted and measured throughput",
             2,
             (_errors(shipped, fitted),),
-            (_cells(shipped, fitted),),
+            tuple(
+                _cells(
+                    setting,
+                    *(
+                        [each for where, each in told if where == setting]
+                        for told in (shipped, fitted)
+                    ),
+                )
+                for setting in dict.fromkeys(where for where, _ in fitted)
+            ),
         ),
     ]
 
@@ -84,19 +93,20 @@ def _errors(shipped: Sequence[Told], fitted: Sequence[Told]) -> str:
     )
 
 
-def _cells(shipped: Sequence[Told], fitted: Sequence[Told]) -> Table:
+def _cells(setting: str, shipped: Sequence[Prediction], fitted: Sequence[Prediction]) -> Table:
     return Table(
-        ("setting: topology", "scheduler", "predicted", "measured", "error"),
+        ("topology", "scheduler", "predicted", "measured", "error"),
         tuple(
             (
-                f"{setting}: {each.topology}",
+                each.topology,
                 each.scheduler,
                 f"{each.predicted:.2f}",
                 f"{each.measured:.2f} ({each.lowest:.2f}-{each.highest:.2f})",
                 f"{100 * each.error:+.0f} % ({100 * before.error:+.0f} %)",
             )
-            for (setting, each), (_, before) in zip(fitted, shipped, strict=True)
+            for each, before in zip(fitted, shipped, strict=True)
         ),
+        f"Setting {setting}:",
         words=2,
     )
 

@@ -13,6 +13,9 @@ from stormcut.model.network import Costs
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 
+#: Storm's key for the tuples of a source task that may be on their way.
+WINDOW = "topology.max.spout.pending"
+
 #: What was to be placed and where, by topology and scheduler; None where that was not kept.
 Solutions = Callable[[str, str], tuple[Problem, Placement] | None]
 
@@ -50,9 +53,10 @@ def predictions(
     """
     cells, found = list(measurements), []
     for topology in run.topologies:
-        base = _reached(solutions(topology, baseline), costs)
+        window = run.options.get(topology, {}).get(WINDOW)
+        base = _reached(solutions(topology, baseline), costs, window)
         for scheduler in run.schedulers:
-            reached = _reached(solutions(topology, scheduler), costs)
+            reached = _reached(solutions(topology, scheduler), costs, window)
             here = ratio(cells, topology, scheduler, baseline)
             if scheduler != baseline and base and reached and here:
                 spread = here.spread
@@ -69,11 +73,15 @@ def predictions(
     return found
 
 
-def _reached(solution: tuple[Problem, Placement] | None, costs: Costs) -> float | None:
+def _reached(
+    solution: tuple[Problem, Placement] | None, costs: Costs, window: object
+) -> float | None:
     if solution is None:
         return None
     problem, placement = solution
-    return reachable(replace(problem, costs=costs), placement)
+    pending = window if isinstance(window, int) else None
+    topologies = tuple(replace(each, max_spout_pending=pending) for each in problem.topologies)
+    return reachable(replace(problem, costs=costs, topologies=topologies), placement)
 
 
 def median_error(found: Sequence[Prediction]) -> float | None:
