@@ -12,8 +12,8 @@ import pytest
 from stage import Stage
 
 from stormcut.adapters.clusters.local import LocalCluster
-from stormcut.adapters.processes.waiting import TimedOut
 from stormcut.adapters.zookeeper.nodes import StormcutNodes, connected, read_auth_file
+from stormcut.application.waiting import TimedOut
 from stormcut.cli import turn_plan
 from stormcut.cli.steps import Steps
 from stormcut.cli.turn_plan import Brain, place_anew, start_brain

@@ -19,9 +19,9 @@ from stormcut.cli.topology_outcome import Outcome, outcome_of
 from stormcut.model.errors import InvalidInput, StormcutError
 
 if TYPE_CHECKING:
-    from stormcut.adapters.processes.waiting import Watch
     from stormcut.adapters.storm.topology_project import Definition
     from stormcut.adapters.storm.topology_site import Site
+    from stormcut.application.waiting import Watch
 
 #: Tasks that two cores start in reasonable time; the default scale stays near it.
 TASKS = 12
@@ -160,7 +160,7 @@ def _kill(site: Site, name: str) -> None:
 
 def _spouts(site: Site, definition: Definition) -> dict[str, int]:
     """Return how many tasks each source has at the size that was submitted."""
-    from stormcut.adapters.processes.waiting import wait_until
+    from stormcut.application.waiting import wait_until
 
     names = {spout.name for spout in definition.spouts}
 
@@ -174,7 +174,7 @@ def _spouts(site: Site, definition: Definition) -> dict[str, int]:
 
 def _started(folders: Sequence[Path], spouts: Mapping[str, int], watch: Watch) -> float:
     """Wait until every source runs; return when the first tuple was acknowledged."""
-    from stormcut.adapters.processes.waiting import wait_until
+    from stormcut.application.waiting import wait_until
 
     began = 0.0
 
@@ -211,7 +211,7 @@ def _drain(
     steps: Steps,
 ) -> None:
     """Wait until all that is ever sent is acknowledged."""
-    from stormcut.adapters.processes.waiting import wait_until
+    from stormcut.application.waiting import wait_until
 
     totals = source_totals((), spouts)
     with steps.step("waiting until everything that is sent is acknowledged") as update:
@@ -228,7 +228,7 @@ def _drain(
 
 def settled(folders: Sequence[Path], watch: Watch) -> list[Report]:
     """Wait until no report changes any more and no task waits for its store; return them."""
-    from stormcut.adapters.processes.waiting import wait_until
+    from stormcut.application.waiting import wait_until
 
     reports: list[Report] = []
     since = time.monotonic()

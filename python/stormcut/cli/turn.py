@@ -124,7 +124,7 @@ def _wait_for_acks(
     Nimbus shows a worker's last statistics until a new one reports: those of the slots in
     ``restarted`` count only from workers younger than the moment ``since`` (`time.monotonic`).
     """
-    from stormcut.adapters.processes.waiting import wait_until
+    from stormcut.application.waiting import wait_until
 
     nimbus = cluster.nimbus
     up = ready = 0

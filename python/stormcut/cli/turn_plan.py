@@ -16,8 +16,8 @@ from stormcut.model.errors import StormcutError
 
 if TYPE_CHECKING:
     from stormcut.adapters.clusters.local import LocalCluster
-    from stormcut.adapters.processes.waiting import Watch
     from stormcut.adapters.zookeeper.nodes import StormcutNodes
+    from stormcut.application.waiting import Watch
     from stormcut.model.cluster import Worker
     from stormcut.model.profile import Profile
 
@@ -52,7 +52,7 @@ class Brain:
 
 def start_brain(cluster: LocalCluster, steps: Steps, cleanup: ExitStack, keep: bool) -> Brain:
     """Start the brain as a process of the cluster: `down` ends whatever carries its mark."""
-    from stormcut.adapters.processes.waiting import Watch, wait_until
+    from stormcut.application.waiting import Watch, wait_until
 
     log = cluster.folder / "brain" / "logs" / "brain.log"
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -122,7 +122,7 @@ def _planned(
     cluster: LocalCluster, brain: Brain, nodes: StormcutNodes, profile: Profile
 ) -> dict[str, Any]:
     """Return what the first plan that knows a profile says of its topology."""
-    from stormcut.adapters.processes.waiting import wait_until
+    from stormcut.application.waiting import wait_until
 
     def entry() -> dict[str, Any] | None:
         brain.check()
@@ -145,7 +145,7 @@ def _planned(
 
 def _apply(cluster: LocalCluster, brain: Brain, name: str, planned: tuple[Worker, ...]) -> None:
     """Wait until Nimbus shows a topology's executors exactly where the plan has them."""
-    from stormcut.adapters.processes.waiting import wait_until
+    from stormcut.application.waiting import wait_until
 
     nimbus = cluster.nimbus
 
@@ -163,7 +163,7 @@ def _apply(cluster: LocalCluster, brain: Brain, name: str, planned: tuple[Worker
 
 def _watch(cluster: LocalCluster, brain_said: Callable[[], str]) -> Watch:
     from stormcut.adapters.processes.last_words import of_nimbus
-    from stormcut.adapters.processes.waiting import Watch
+    from stormcut.application.waiting import Watch
 
     def last_words() -> str:
         return f"{brain_said()}; {of_nimbus(cluster.nimbus_log)}"

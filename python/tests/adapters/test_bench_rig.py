@@ -13,8 +13,8 @@ from stormcut.adapters.bench.counters import Counters, usage
 from stormcut.adapters.bench.reports import newest
 from stormcut.adapters.bench.setting import names, read_setting
 from stormcut.adapters.bench.workers import hold, let_go, processes
-from stormcut.adapters.processes.waiting import wait_until
 from stormcut.adapters.storm.topology_project import check_options
+from stormcut.application.waiting import wait_until
 from stormcut.model.errors import InvalidInput, StormcutError
 
 CHILD = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'input()'])"

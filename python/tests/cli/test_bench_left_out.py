@@ -11,10 +11,10 @@ import pytest
 from stormcut.adapters.bench import counters, rig, serving
 from stormcut.adapters.bench.journal import Journal
 from stormcut.adapters.bench.setting import read_setting
-from stormcut.adapters.processes.waiting import TimedOut
 from stormcut.application.experiment.bench.cells import Cell, Measurement, Run, Start
 from stormcut.application.experiment.bench.planner import BenchPlanner
 from stormcut.application.experiment.bench.windows import Window
+from stormcut.application.waiting import TimedOut
 from stormcut.cli import bench_cell, bench_run
 from stormcut.cli.bench_cell import Timing, measure_cell
 from stormcut.cli.bench_pace import Pace

@@ -10,10 +10,10 @@ from click.testing import CliRunner
 
 from stormcut.adapters.clusters.redis_server import redis_server
 from stormcut.adapters.files.json_document import write_text
-from stormcut.adapters.processes.waiting import Watch
 from stormcut.adapters.storm.nimbus import Nimbus
 from stormcut.adapters.storm.topology_project import load
 from stormcut.adapters.storm.topology_site import Site, read_reports, submit_on
+from stormcut.application.waiting import Watch
 from stormcut.cli import topology_run
 from stormcut.cli.main import cli
 from stormcut.cli.topology_run import Settings

@@ -12,10 +12,10 @@ from ads.components import VIEWS_TABLE
 from rig.store import Store
 from stormcut.adapters.clusters.local import LocalCluster
 from stormcut.adapters.clusters.redis_server import redis_server
-from stormcut.adapters.processes.waiting import wait_until
 from stormcut.adapters.spark.answers import ANSWERS
 from stormcut.adapters.storm.topology_project import names
 from stormcut.adapters.storm.topology_site import local_site
+from stormcut.application.waiting import wait_until
 from stormcut.cli.steps import Steps
 from stormcut.cli.topology_outcome import Outcome
 from stormcut.cli.topology_run import Settings, options_of, run_on

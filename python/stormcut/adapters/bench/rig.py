@@ -14,10 +14,10 @@ from stormcut.adapters.bench.reports import newest
 from stormcut.adapters.bench.workers import TOPOLOGY_PATIENCE, hold, let_go
 from stormcut.adapters.clusters.docker import DockerCluster
 from stormcut.adapters.machine.home import logs_folder
-from stormcut.adapters.processes.waiting import TimedOut, wait_until
 from stormcut.adapters.storm.topology_project import load
 from stormcut.adapters.storm.topology_site import docker_site, submit_on
 from stormcut.application.experiment.bench.windows import Sample
+from stormcut.application.waiting import TimedOut, wait_until
 from stormcut.model.errors import StormcutError
 
 #: Of served time without progress: JVMs start at once, beside those that are held.

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from stormcut.adapters.clusters.docker import DockerCluster
-from stormcut.adapters.processes.waiting import Watch, wait_until
 from stormcut.adapters.thrift.brain import BrainClient, BrainServer, Planner, Pulse
 from stormcut.adapters.zookeeper.leader import Leadership, leader_address
 from stormcut.adapters.zookeeper.nodes import (
@@ -17,6 +16,7 @@ from stormcut.adapters.zookeeper.nodes import (
     connected,
     read_auth_file,
 )
+from stormcut.application.waiting import Watch, wait_until
 
 #: Of served time; the session of a bench that was killed ends in one of these.
 ELECTED_S = 5 * SESSION_SECONDS

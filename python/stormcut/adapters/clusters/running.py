@@ -9,8 +9,8 @@ from types import TracebackType
 from typing import Self
 
 from stormcut.adapters.processes import last_words
-from stormcut.adapters.processes.waiting import Watch
 from stormcut.adapters.storm.nimbus import Nimbus
+from stormcut.application.waiting import Watch
 
 #: What accepts a connection at once may still be slow to answer, where all share one machine.
 NIMBUS_TIMEOUT_S = 60.0

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from stormcut.adapters.processes.waiting import NotYet, Watch, wait_until
+from stormcut.application.waiting import NotYet, Watch, wait_until
 from stormcut.model.errors import InvalidInput
 
 #: Storm's name for the window that covers a worker's whole life.

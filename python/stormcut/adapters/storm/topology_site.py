@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stormcut.adapters.machine.home import topologies, topologies_jar
-from stormcut.adapters.processes.waiting import Watch
 from stormcut.adapters.storm.nimbus import Nimbus
 from stormcut.adapters.storm.sparse_submit import submit
 from stormcut.adapters.storm.topology_project import load
 from stormcut.application.experiment.loss import Report
+from stormcut.application.waiting import Watch
 from stormcut.model.errors import InvalidInput
 
 if TYPE_CHECKING:

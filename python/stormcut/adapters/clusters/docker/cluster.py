@@ -31,9 +31,9 @@ from stormcut.adapters.clusters.local.lock import exclusive, uninterrupted
 from stormcut.adapters.clusters.running import RunningCluster
 from stormcut.adapters.machine.home import plugin_jars
 from stormcut.adapters.processes.last_words import of_nimbus
-from stormcut.adapters.processes.waiting import Watch, wait_until
 from stormcut.adapters.storm import plugin
 from stormcut.adapters.storm.nimbus import leads_anew
+from stormcut.application.waiting import Watch, wait_until
 from stormcut.model.errors import InvalidInput, StormcutError
 
 #: Of served time, the old ZooKeeper session's end included.
