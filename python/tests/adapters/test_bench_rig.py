@@ -9,11 +9,11 @@ import psutil
 import pytest
 
 from stormcut.adapters.bench import rig
-from stormcut.adapters.bench.counters import Counters, usage
 from stormcut.adapters.bench.reports import newest
 from stormcut.adapters.bench.setting import names, read_setting
 from stormcut.adapters.bench.workers import hold, let_go, processes
 from stormcut.adapters.storm.topology_project import check_options
+from stormcut.application.experiment.bench.counters import Counters, usage
 from stormcut.application.waiting import wait_until
 from stormcut.model.errors import InvalidInput, StormcutError
 

@@ -67,6 +67,11 @@ class RunningCluster(ABC):
         """A client of the cluster's Nimbus."""
         return Nimbus.at(self.nimbus_address, NIMBUS_TIMEOUT_S)
 
+    @property
+    def nimbus_watch(self) -> Watch:
+        """What to look at while waiting for Nimbus."""
+        return Watch(processes=self.pids, last_words=lambda: last_words.of_nimbus(self.nimbus_log))
+
     def watch(self, name: str) -> Watch:
         """Return what to look at while waiting for a topology that was submitted.
 

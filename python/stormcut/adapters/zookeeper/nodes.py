@@ -186,6 +186,13 @@ def check_root(root: str) -> None:
         raise InvalidInput("must be an absolute path such as /stormcut", root or "''")
 
 
+@contextmanager
+def nodes_at(servers: str, auth_file: Path) -> Iterator[StormcutNodes]:
+    """Yield stormcut's nodes in a ZooKeeper; see `connected`."""
+    with connected(servers, read_auth_file(auth_file)) as client:
+        yield StormcutNodes(client)
+
+
 def hand_over(client: KazooClient, path: str, to: Credentials) -> int:
     """Give a node and all below it to other credentials; return how many these are.
 
