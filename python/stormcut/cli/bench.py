@@ -208,6 +208,7 @@ def _run(plan: Plan, refused: dict[str, str]) -> Run:
 
 def _report(folder: Path, steps: Steps) -> None:
     from stormcut.adapters.bench.journal import Journal
+    from stormcut.adapters.bench.yardsticks import read_yardsticks
     from stormcut.adapters.files.json_document import write_text
     from stormcut.adapters.spark import spark_session
     from stormcut.adapters.spark.bench_table import write_parquet
@@ -216,9 +217,15 @@ def _report(folder: Path, steps: Steps) -> None:
 
     journal = Journal(folder)
     with steps.step("writing the pages"):
-        found = [Bench(journal.run, journal.measurements(), journal.placements(), journal.starts())]
-        write_text(folder / "bench.md", markdown(found))
-        write_text(folder / "bench.html", page(found))
+        found = Bench(
+            journal.run,
+            journal.measurements(),
+            journal.placements(),
+            journal.starts(),
+            read_yardsticks(),
+        )
+        write_text(folder / "bench.md", markdown([found]))
+        write_text(folder / "bench.html", page([found]))
     with steps.step("writing cells.parquet"), spark_session("local[2]") as spark:
         write_parquet(spark, folder)
     click.echo(f"{folder / 'bench.html'}, {folder / 'bench.md'}, {folder / 'cells.parquet'}")
