@@ -2,6 +2,8 @@
 
 import json
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Timer
 
@@ -14,8 +16,10 @@ from stormcut.adapters.storm.topology_project import load
 from stormcut.adapters.storm.topology_site import TaskReports
 from stormcut.application.experiment import topology_run
 from stormcut.application.experiment.ports import Catalogue
+from stormcut.application.experiment.store import with_store
 from stormcut.application.experiment.topology_run import Settings
 from stormcut.application.waiting import Watch
+from stormcut.cli.steps import Steps
 from stormcut.model.errors import InvalidInput
 
 CATALOGUE = Catalogue(topology_project, ANSWERS)
@@ -72,3 +76,23 @@ def test_a_run_ends_when_reports_stay_the_same_and_no_task_waits_for_its_store(
 def test_replays_without_end_may_last_some_time() -> None:
     assert options("linear", replays="0", seconds="20")["replays"] == 0
     assert options("linear", 1, replays="0")["seconds"] == 60
+
+
+def test_a_topology_that_needs_a_store_gets_one_unless_it_has_one() -> None:
+    asked = []
+
+    @contextmanager
+    def server() -> Iterator[str]:
+        asked.append("up")
+        yield "word@host:1"
+        asked.append("gone")
+
+    def given(name: str, **options: object) -> dict[str, object]:
+        with with_store(load(name), options, server, Steps("test")) as found:
+            return found
+
+    assert given("linear", rate=0) == {"rate": 0}
+    assert given("yahoo", redis="mine") == {"redis": "mine"}
+    assert asked == []
+    assert given("yahoo", rate=0) == {"rate": 0, "redis": "word@host:1"}
+    assert asked == ["up", "gone"]
