@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from stormcut.application.experiment.loop import Loop, Phase, PlacedExecutor
 from stormcut.model.profile import TaskTraffic
+from stormcut.profile.flows import Flow, Flows, flows
 from stormcut.profile.measured import Measured
-from stormcut.report.flows import Flow, Flows, flows
-from stormcut.report.loop import Loop, Phase, agreement, as_json, headline, markdown, page, table
-from stormcut.report.picture import PlacedExecutor, draw_placement, short_name
+from stormcut.report.loop import agreement, as_json, headline, markdown, page, table
+from stormcut.report.picture import draw_placement, short_name
 
 HOSTS = ("node-<1>", "node-2", "node-3")
 CONSUMER = "__metricsorg.apache.storm.metric.LoggingMetricsConsumer"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import statistics
 
-from stormcut.cli.bench_cell import REPORTED_S, Timing
+from stormcut.application.experiment.bench.cell import REPORTED_S
+from stormcut.application.experiment.bench.plan import Timing
 
 #: Of a cell beside its windows: letting it go, draining, stopping it.
 TURN_S = 3.5

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import json
-import shutil
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stormcut.application.experiment.definition import Definition
 from stormcut.application.experiment.loss import Report, restarted, source_totals
-from stormcut.cli.own_cluster import own_cluster
-from stormcut.cli.steps import Steps
-from stormcut.cli.topology_outcome import Outcome, outcome_of
+from stormcut.application.experiment.outcome import Outcome, outcome_of
+from stormcut.application.experiment.ports import Answer, Catalogue, Progress, Site, TaskReports
+from stormcut.application.experiment.store import with_store
+from stormcut.application.waiting import NotYet, Watch, wait_until
 from stormcut.model.errors import InvalidInput, StormcutError
-
-if TYPE_CHECKING:
-    from stormcut.adapters.processes.waiting import Watch
-    from stormcut.adapters.storm.topology_project import Definition
-    from stormcut.adapters.storm.topology_site import Site
 
 #: Tasks that two cores start in reasonable time; the default scale stays near it.
 TASKS = 12
@@ -36,59 +32,47 @@ MESSAGE_TIMEOUT_S = 120
 class Settings:
     """What is run; without minutes the data is replayed once, as fast as possible.
 
-    ``docker`` names a cluster in containers; else a cluster of so many supervisors is started.
+    The tasks' reports are kept in the folder ``results``.
     """
 
     name: str
     options: Mapping[str, str]
-    minutes: float | None
-    supervisors: int
-    slots: int
+    minutes: float | None = None
     results: Path | None = None
-    docker: str | None = None
 
 
-def run(settings: Settings, steps: Steps) -> Outcome:
-    """Run a topology on the cluster that is asked for; nothing of it stays there."""
-    from stormcut.adapters.storm.topology_site import docker_site, local_site
+def run(
+    site: Site,
+    settings: Settings,
+    given: Mapping[str, Any],
+    catalogue: Catalogue,
+    progress: Progress,
+) -> Outcome:
+    """Run a topology on a cluster that is up; afterwards it is gone from there.
 
-    given = options_of(settings)
-    if settings.docker is not None:
-        from stormcut.adapters.clusters.docker import DockerCluster
-
-        return run_on(docker_site(DockerCluster.open(settings.docker)), settings, given, steps)
-    name = f"run-{settings.name.replace('_', '-')}"
-    with own_cluster(name, settings.supervisors, settings.slots, steps, plugin=False) as cluster:
-        return run_on(local_site(cluster), settings, given, steps)
-
-
-def run_on(site: Site, settings: Settings, given: Mapping[str, Any], steps: Steps) -> Outcome:
-    """Run a topology on a cluster that is up; afterwards it is gone from there."""
-    from stormcut.adapters.storm.topology_project import load
-    from stormcut.adapters.storm.topology_site import submit_on
-
+    ``given`` are its options: see `options_of`.
+    """
     name = settings.name
-    definition = load(name)
+    definition = catalogue.topologies.load(name)
     with ExitStack() as stack:
-        if "redis" in definition.options and "redis" not in given:
-            given = {**given, "redis": stack.enter_context(_redis(site, steps))}
+        given = stack.enter_context(with_store(definition, given, site.store, progress))
         with site.start():
-            with steps.step(f"sparse submit {name}"):
-                folders = submit_on(site, name, name, given)
-            stack.callback(_remove, folders)
+            with progress.step(f"sparse submit {name}"):
+                tasks = site.submit(name, name, given)
+            stack.callback(tasks.remove)
             stack.callback(_kill, site, name)
             spouts = _spouts(site, definition)
-            with steps.step("waiting until every source has acknowledged tuples"):
-                began = _started(folders, spouts, site.watch(name))
-        _drain(folders, spouts, site.watch(name), _patience_s(given), steps)
+            with progress.step("waiting until every source has acknowledged tuples"):
+                began = _started(tasks, spouts, site.watch(name))
+        _drain(tasks, spouts, site.watch(name), _patience_s(given), progress)
         seconds = time.monotonic() - began
-        reports = settled(folders, site.watch(name))
+        reports = settled(tasks, site.watch(name))
         if settings.results:
-            _keep(folders, settings.results)
-    return outcome_of(definition, given, reports, spouts, seconds, steps)
+            tasks.keep(settings.results)
+    return outcome_of(definition, given, reports, spouts, seconds, catalogue, progress)
 
 
-def options_of(settings: Settings) -> dict[str, Any]:
+def options_of(settings: Settings, catalogue: Catalogue) -> dict[str, Any]:
     """Return the options that are given, by the user or by this command.
 
     Raises
@@ -96,28 +80,24 @@ def options_of(settings: Settings) -> dict[str, Any]:
     InvalidInput
         There is no such topology, it has no such option, cannot use its value, or would never end.
     """
-    from stormcut.adapters.storm.topology_project import check_options, load
-
-    definition = load(settings.name)
+    definition = catalogue.topologies.load(settings.name)
     given = {key: _value(text) for key, text in settings.options.items()}
     small = {
         "scale": min(1.0, TASKS / definition.tasks),
         "topology.message.timeout.secs": MESSAGE_TIMEOUT_S,
     }
-    options = {**small, **_length(definition.name, settings.minutes), **given}
-    check_options(settings.name, options)
+    options = {**small, **_length(settings, catalogue.answers), **given}
+    catalogue.topologies.check_options(settings.name, options)
     if not (options.get("replays") or options.get("seconds")):
         why = "the run would never end; give more than 0, of seconds or of replays"
         raise InvalidInput(why, "--option replays")
     return options
 
 
-def _length(name: str, minutes: float | None) -> dict[str, Any]:
-    from stormcut.adapters.spark.answers import ANSWERS
-
-    if minutes:
-        return {"seconds": minutes * 60}
-    checkable = ANSWERS[name].options if name in ANSWERS else {}
+def _length(settings: Settings, answers: Mapping[str, Answer]) -> dict[str, Any]:
+    if settings.minutes:
+        return {"seconds": settings.minutes * 60}
+    checkable = answers[settings.name].options if settings.name in answers else {}
     return {"replays": 1, "rate": 0, **checkable}
 
 
@@ -128,40 +108,14 @@ def _value(text: str) -> Any:
         return text
 
 
-@contextmanager
-def _redis(site: Site, steps: Steps) -> Iterator[str]:
-    from stormcut.adapters.clusters.redis_server import redis_server
-
-    with ExitStack() as stack:
-        with steps.step("starting a Redis server"):
-            address = stack.enter_context(redis_server(site.host))
-        yield address
-
-
-def _remove(folders: Sequence[Path]) -> None:
-    for folder in folders:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _keep(folders: Sequence[Path], results: Path) -> None:
-    for folder in folders:
-        # A node without a task has none.
-        if folder.is_dir():
-            shutil.copytree(folder, results, dirs_exist_ok=True)
-
-
 def _kill(site: Site, name: str) -> None:
-    from stormcut.adapters.storm.nimbus import NimbusUnavailable
-
     # A Nimbus that no longer answers takes the topology with it when the cluster ends.
-    with suppress(NimbusUnavailable):
+    with suppress(NotYet):
         site.nimbus.end_topology(name, watch=site.watch(name))
 
 
 def _spouts(site: Site, definition: Definition) -> dict[str, int]:
     """Return how many tasks each source has at the size that was submitted."""
-    from stormcut.adapters.processes.waiting import wait_until
-
     names = {spout.name for spout in definition.spouts}
 
     def placed() -> Counter[str]:
@@ -172,15 +126,13 @@ def _spouts(site: Site, definition: Definition) -> dict[str, int]:
     return dict(wait_until(placed, PATIENCE_S, what, watch=site.watch(definition.name)))
 
 
-def _started(folders: Sequence[Path], spouts: Mapping[str, int], watch: Watch) -> float:
+def _started(tasks: TaskReports, spouts: Mapping[str, int], watch: Watch) -> float:
     """Wait until every source runs; return when the first tuple was acknowledged."""
-    from stormcut.adapters.processes.waiting import wait_until
-
     began = 0.0
 
     def started() -> bool:
         nonlocal began
-        reports = _reports(folders)
+        reports = _reports(tasks)
         if source_totals(reports, spouts).acked and not began:
             began = time.monotonic()
         sources = [each for each in reports if each["component"] in spouts]
@@ -204,21 +156,19 @@ def _patience_s(given: Mapping[str, Any]) -> float:
 
 
 def _drain(
-    folders: Sequence[Path],
+    tasks: TaskReports,
     spouts: Mapping[str, int],
     watch: Watch,
     patience_s: float,
-    steps: Steps,
+    progress: Progress,
 ) -> None:
     """Wait until all that is ever sent is acknowledged."""
-    from stormcut.adapters.processes.waiting import wait_until
-
     totals = source_totals((), spouts)
-    with steps.step("waiting until everything that is sent is acknowledged") as update:
+    with progress.step("waiting until everything that is sent is acknowledged") as update:
 
         def drained() -> bool:
             nonlocal totals
-            totals = source_totals(_reports(folders), spouts)
+            totals = source_totals(_reports(tasks), spouts)
             update(f"{totals.acked:,} of {totals.sent:,}")
             return totals.drained
 
@@ -226,17 +176,15 @@ def _drain(
         wait_until(drained, patience_s, "every tuple is acknowledged", poll_s=0.5, watch=acked)
 
 
-def settled(folders: Sequence[Path], watch: Watch) -> list[Report]:
+def settled(tasks: TaskReports, watch: Watch) -> list[Report]:
     """Wait until no report changes any more and no task waits for its store; return them."""
-    from stormcut.adapters.processes.waiting import wait_until
-
     reports: list[Report] = []
     since = time.monotonic()
     changes = 0
 
     def unchanged() -> bool:
         nonlocal reports, since, changes
-        newest = _reports(folders)
+        newest = _reports(tasks)
         if newest != reports:
             reports, since, changes = newest, time.monotonic(), changes + 1
         waiting = any(each.get("waiting") for each in reports)
@@ -248,10 +196,8 @@ def settled(folders: Sequence[Path], watch: Watch) -> list[Report]:
     return reports
 
 
-def _reports(folders: Sequence[Path]) -> list[Report]:
-    from stormcut.adapters.storm.topology_site import read_reports
-
-    reports = read_reports(folders)
+def _reports(tasks: TaskReports) -> list[Report]:
+    reports = tasks.newest()
     if restarted(reports):
         names = ", ".join(restarted(reports))
         raise StormcutError(f"a worker was restarted and its counts are lost: {names}")

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from stormcut.adapters.processes import served_time
-from stormcut.adapters.processes.served_time import ServedTime
-from stormcut.adapters.processes.waiting import NotYet, TimedOut, Watch, wait_until
+from stormcut.application import served_time
+from stormcut.application.served_time import ServedTime
+from stormcut.application.waiting import NotYet, TimedOut, Watch, wait_until
 
 BUSY = [sys.executable, "-c", "while True: pass"]
 

@@ -1,33 +1,35 @@
-"""One turn of the loop on a local cluster: measure, place anew, measure again."""
+"""One turn of the loop: a topology is measured, placed anew while it runs, measured again."""
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Collection, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from stormcut import __version__
-from stormcut.cli.own_cluster import own_cluster
-from stormcut.cli.steps import Steps
-from stormcut.cli.turn_plan import Brain, place_anew, start_brain
+from stormcut.application.experiment.loop import Loop, Phase, PlacedExecutor
+from stormcut.application.experiment.ports import (
+    HOOK_INTERVAL_S,
+    Brain,
+    BrainNodes,
+    Cluster,
+    Nimbus,
+    Profiler,
+    Progress,
+)
+from stormcut.application.experiment.turn_plan import place_anew
+from stormcut.application.waiting import wait_until
 from stormcut.model.errors import StormcutError
-
-if TYPE_CHECKING:
-    from stormcut.adapters.clusters.local import LocalCluster
-    from stormcut.adapters.storm.nimbus import Nimbus, TopologyInfo
-    from stormcut.model.profile import Profile
-    from stormcut.report.loop import Loop, Phase
-    from stormcut.report.picture import PlacedExecutor
+from stormcut.model.profile import Profile
+from stormcut.model.summaries import TopologyInfo
+from stormcut.profile.flows import flows
 
 #: Host and port.
 Slot = tuple[str, int]
 
 TOPOLOGY = "taxi"
-HOOK_INTERVAL_S = 5
 #: After a (re)start: JVMs compile, queues fill. Left out of every measured window.
 WARM_UP_S = 15
 #: So long that whole intervals of the hook lie in the window, whenever it begins.
@@ -42,13 +44,36 @@ ACKS_S = 120.0
 class Settings:
     """What the demo runs; the defaults need two cores and 4 GiB."""
 
-    name: str
     supervisors: int
     slots: int
     max_executors: int
     scale: float
     rate: float
     seconds: int
+
+
+class Submit(Protocol):
+    """Submits `TOPOLOGY`."""
+
+    def __call__(self, *, options: Mapping[str, object]) -> None:
+        """Submit it with options of Storm's and, after ``rig.``, its own."""
+        ...
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What a turn works with: a cluster that is up, still without topology and brain.
+
+    ``machine`` tells readers of the report what that runs on.
+    """
+
+    cluster: Cluster
+    submit: Submit
+    profiler: Profiler
+    brain: Callable[[], AbstractContextManager[Brain]]
+    nodes: Callable[[], AbstractContextManager[BrainNodes]]
+    progress: Progress
+    machine: str
 
 
 @dataclass(frozen=True)
@@ -60,75 +85,40 @@ class Switch:
     seconds: float
 
 
-def run(settings: Settings, steps: Steps, keep: bool) -> Loop:
-    """Run the loop; nothing stays behind but what ``keep`` asks for, and the logs of a failure."""
-    from stormcut.adapters.spark import spark_session
-
-    with ExitStack() as cleanup:
-        cluster = cleanup.enter_context(
-            own_cluster(
-                settings.name,
-                settings.supervisors,
-                settings.slots,
-                steps,
-                plugin=True,
-                config={"stormcut.hook.interval.secs": HOOK_INTERVAL_S},
-                supervisor_config={
-                    "supervisor.scheduler.meta": {
-                        "stormcut.max.executors": str(settings.max_executors)
-                    }
-                },
-                keep=keep,
-            )
-        )
-        # Now, while the cores are free.
-        with steps.step("starting Spark"):
-            cleanup.enter_context(spark_session("local[2]"))
-        _submit(settings, cluster, steps)
-        before, profile = _measure(settings, cluster, steps, "Storm's default")
-        brain = start_brain(cluster, steps, cleanup, keep)
-        switch = _place_anew(cluster, brain, profile, steps)
-        after, _ = _measure(settings, cluster, steps, "stormcut")
-        return _compare(settings, cluster, before, after, switch)
+def run(settings: Settings, stage: Stage) -> Loop:
+    """Run the topology, measure it, have the brain place it anew, measure it again."""
+    _submit(settings, stage)
+    before, profile = _measure(settings, stage, "Storm's default")
+    with ExitStack() as stack:
+        with stage.progress.step("starting the brain"):
+            brain = stack.enter_context(stage.brain())
+        switch = _place_anew(stage, brain, profile)
+        after, _ = _measure(settings, stage, "stormcut")
+    return _compare(settings, stage, before, after, switch)
 
 
-def _submit(settings: Settings, cluster: LocalCluster, steps: Steps) -> None:
-    from stormcut.adapters.machine.home import topologies
-    from stormcut.adapters.storm.sparse_submit import submit
-
-    with steps.step(f"sparse submit {TOPOLOGY}"):
-        submit(
-            project=topologies(),
-            topology=TOPOLOGY,
-            name=TOPOLOGY,
-            nimbus=cluster.nimbus_address,
-            workers=settings.supervisors,
+def _submit(settings: Settings, stage: Stage) -> None:
+    with stage.progress.step(f"sparse submit {TOPOLOGY}"):
+        stage.submit(
             options={
                 "rig.rate": settings.rate,
                 "rig.scale": settings.scale,
                 # At a set rate, speed is not what is measured.
                 **({"topology.worker.childopts": FIRST_COMPILER} if settings.rate else {}),
-            },
-            environment={},
-            virtualenv=Path(sys.prefix),
-            work_folder=cluster.folder / "sparse",
+            }
         )
-    _wait_for_acks(cluster, steps, "waiting for every spout's first acked tuples", (), 0.0)
+    _wait_for_acks(stage, "waiting for every spout's first acked tuples", (), 0.0)
 
 
-def _wait_for_acks(
-    cluster: LocalCluster, steps: Steps, title: str, restarted: Collection[Slot], since: float
-) -> None:
+def _wait_for_acks(stage: Stage, title: str, restarted: Collection[Slot], since: float) -> None:
     """Wait until every spout executor has acked something since its worker started.
 
     Nimbus shows a worker's last statistics until a new one reports: those of the slots in
     ``restarted`` count only from workers younger than the moment ``since`` (`time.monotonic`).
     """
-    from stormcut.adapters.processes.waiting import wait_until
-
-    nimbus = cluster.nimbus
+    nimbus = stage.cluster.nimbus
     up = ready = 0
-    with steps.step(title) as update:
+    with stage.progress.step(title) as update:
 
         def all_ack() -> bool:
             nonlocal up, ready
@@ -146,7 +136,7 @@ def _wait_for_acks(
             whole = len(fresh) == len(info.executors) and _is_whole(nimbus, info)
             return whole and 0 < spouts == ready
 
-        watch = replace(cluster.watch(TOPOLOGY), moves=lambda: (up, ready))
+        watch = replace(stage.cluster.watch(TOPOLOGY), moves=lambda: (up, ready))
         wait_until(all_ack, ACKS_S, "every spout acks tuples", watch=watch)
 
 
@@ -155,34 +145,21 @@ def _is_whole(nimbus: Nimbus, info: TopologyInfo) -> bool:
     return len(info.executors) == summary.executors
 
 
-def _measure(
-    settings: Settings, cluster: LocalCluster, steps: Steps, label: str
-) -> tuple[Phase, Profile]:
+def _measure(settings: Settings, stage: Stage, label: str) -> tuple[Phase, Profile]:
     """Let the topology run for a window, then profile that window alone."""
-    from stormcut.adapters.spark import profile_logs
-    from stormcut.report.flows import flows
-    from stormcut.report.loop import Phase
-
-    _watch(WARM_UP_S, steps, f"warming up under {label}")
-    info = cluster.nimbus.topology(TOPOLOGY)
+    nimbus, progress = stage.cluster.nimbus, stage.progress
+    _watch(WARM_UP_S, progress, f"warming up under {label}")
+    info = nimbus.topology(TOPOLOGY)
     begin = time.time()
-    _watch(settings.seconds, steps, f"measuring under {label}")
+    _watch(settings.seconds, progress, f"measuring under {label}")
     end = time.time()
     # The last interval's lines are written up to one interval after it ended.
-    _watch(HOOK_INTERVAL_S + 1, steps, "waiting for the last metrics lines")
-    if cluster.nimbus.topology(TOPOLOGY).workers != info.workers:
+    _watch(HOOK_INTERVAL_S + 1, progress, "waiting for the last metrics lines")
+    if nimbus.topology(TOPOLOGY).workers != info.workers:
         raise StormcutError(f"Nimbus moved executors during the measurement under {label}")
     title = "profiling the metrics logs with Spark; the topology pauses meanwhile"
-    with steps.step(title) as update, _paused(cluster.nimbus):
-        result = profile_logs(
-            cluster.log_folders,
-            cluster.folder / "profile",
-            topology=info.id,
-            from_epoch=begin,
-            to_epoch=end,
-            warm_up=0,
-            progress=update,
-        )
+    with progress.step(title) as update, _paused(nimbus):
+        result = stage.profiler(topology=info.id, from_epoch=begin, to_epoch=end, progress=update)
     measured = result.measured.get(info.id)
     if measured is None or measured.missing_executors:
         missing = ", ".join(measured.missing_executors) if measured else "all"
@@ -205,45 +182,40 @@ def _paused(nimbus: Nimbus) -> Iterator[None]:
 
 
 def _placed(info: TopologyInfo) -> tuple[PlacedExecutor, ...]:
-    from stormcut.report.picture import PlacedExecutor
-
     return tuple(
         PlacedExecutor(e.component, e.start_task, e.end_task, e.host, e.port)
         for e in info.executors
     )
 
 
-def _watch(seconds: float, steps: Steps, title: str) -> None:
+def _watch(seconds: float, progress: Progress, title: str) -> None:
     end = time.monotonic() + seconds
-    with steps.step(title) as update:
+    with progress.step(title) as update:
         while (left := end - time.monotonic()) > 0:
             update(f"{left:.0f} s left")
             time.sleep(min(1.0, left))
 
 
-def _place_anew(cluster: LocalCluster, brain: Brain, profile: Profile, steps: Steps) -> Switch:
+def _place_anew(stage: Stage, brain: Brain, profile: Profile) -> Switch:
     """Have the topology placed by a profile, and wait until tuples flow again."""
-    before = cluster.nimbus.topology(TOPOLOGY).workers
+    nimbus = stage.cluster.nimbus
+    before = nimbus.topology(TOPOLOGY).workers
     began = time.monotonic()
-    line = place_anew(cluster, brain, TOPOLOGY, profile, steps)
-    after = cluster.nimbus.topology(TOPOLOGY).workers
+    with stage.nodes() as nodes:
+        line = place_anew(stage.cluster, brain, nodes, TOPOLOGY, profile, stage.progress)
+    after = nimbus.topology(TOPOLOGY).workers
     changed = {slot for slot in before | after if before.get(slot) != after.get(slot)}
     title = "waiting for acked tuples under the new placement"
-    _wait_for_acks(cluster, steps, title, changed, began)
+    _wait_for_acks(stage, title, changed, began)
     return Switch(str(line["reason"]), len(changed), time.monotonic() - began)
 
 
-def _compare(
-    settings: Settings, cluster: LocalCluster, before: Phase, after: Phase, switch: Switch
-) -> Loop:
-    from stormcut.adapters.machine.needs import describe
-    from stormcut.report.loop import Loop
-
+def _compare(settings: Settings, stage: Stage, before: Phase, after: Phase, switch: Switch) -> Loop:
     rate = f"{settings.rate:g} trips/s" if settings.rate else "as fast as possible"
     return Loop(
         before=before,
         after=after,
-        hosts=cluster.supervisor_hosts,
+        hosts=stage.cluster.supervisor_hosts,
         workers_restarted=switch.workers_restarted,
         reason=switch.reason,
         settings={
@@ -255,7 +227,7 @@ def _compare(
             "windows": f"{settings.seconds} s each, after {WARM_UP_S} s of warm-up; the hook "
             f"writes every {HOOK_INTERVAL_S} s",
             "switch": f"{switch.seconds:.0f} s from the published profile to acks from every spout",
-            "machine": describe(),
+            "machine": stage.machine,
             "made by": f"scripts/demo of stormcut {__version__}, {time.strftime('%Y-%m-%d')}",
         },
     )

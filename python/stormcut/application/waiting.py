@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from stormcut.adapters.processes.served_time import Processes, ServedTime, this_process
+from stormcut.application.served_time import Processes, ServedTime, this_process
 from stormcut.model.errors import StormcutError
 
 T = TypeVar("T")

@@ -3,57 +3,31 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from stormcut.application.experiment.bench.cells import Cell, Measurement
+from stormcut.application.experiment.bench.counters import usage
+from stormcut.application.experiment.bench.plan import Timing
+from stormcut.application.experiment.bench.ports import Entrant, Rig
 from stormcut.application.experiment.bench.windows import Sample, crowded, measure
-
-if TYPE_CHECKING:
-    from stormcut.adapters.bench.rig import Entrant
 
 POLL_S = 0.25
 #: By then every source has reported what it did up to a moment.
 REPORTED_S = 2.5
 
 
-@dataclass(frozen=True)
-class Timing:
-    """Seconds: what is left out at first; when to give up; a window; the profile's window."""
-
-    settle_s: float = 3.0
-    patience_s: float = 30.0
-    window_s: float = 10.0
-    profile_s: float = 20.0
-
-
-def measure_cell(
-    cell: Cell, entrant: Entrant, containers: Sequence[str], timing: Timing
-) -> Measurement:
-    """Measure windows of a running entrant until one is steady, or patience ends.
-
-    Parameters
-    ----------
-    containers : sequence of str
-        The nodes, by the engine's names.
-    """
-    import psutil
-
-    from stormcut.adapters.bench.counters import read_counters, usage
-
-    cores = psutil.cpu_count() or 1
-    series = _Series(entrant)
+def measure_cell(cell: Cell, entrant: Entrant, rig: Rig, timing: Timing) -> Measurement:
+    """Measure windows of a running entrant until one is steady, or patience ends."""
+    series = _Series(entrant, rig)
     began = time.time()
     series.watch(until=began + timing.settle_s)
     while True:
-        before = read_counters(containers)
+        before = rig.counters()
         series.watch(until=before.at + timing.window_s)
-        after = read_counters(containers)
+        after = rig.counters()
         series.watch(until=after.at + REPORTED_S)
         found = measure(series.samples, before.at, after.at)
         used = usage(before, after)
-        unsteady = found.unsteady or crowded(sum(used.node_cores), used.other_cores, cores)
+        unsteady = found.unsteady or crowded(sum(used.node_cores), used.other_cores, rig.cores)
         if not unsteady or time.time() > began + timing.patience_s:
             break
     return Measurement(
@@ -78,15 +52,16 @@ def measure_cell(
 class _Series:
     """The samples of a running entrant so far."""
 
-    def __init__(self, entrant: Entrant) -> None:
+    def __init__(self, entrant: Entrant, rig: Rig) -> None:
         self._entrant = entrant
+        self._rig = rig
         self._since = time.time()
-        self.samples: dict[str, list[Sample]] = {task: [] for task in entrant.samples()}
+        self.samples: dict[str, list[Sample]] = {task: [] for task in rig.samples(entrant)}
 
     def watch(self, until: float) -> None:
         """Collect samples up to an epoch second; what was reported before a pause is left out."""
         while True:
-            for task, sample in self._entrant.samples().items():
+            for task, sample in self._rig.samples(self._entrant).items():
                 seen = self.samples.setdefault(task, [])
                 if sample.at > (seen[-1].at if seen else self._since):
                     seen.append(sample)

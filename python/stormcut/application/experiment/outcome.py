@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
+from stormcut.application.experiment.bench.windows import percentile
+from stormcut.application.experiment.definition import Definition
 from stormcut.application.experiment.loss import (
     Passage,
     Report,
@@ -17,10 +20,7 @@ from stormcut.application.experiment.loss import (
     sent_ordinals,
     source_totals,
 )
-from stormcut.cli.steps import Steps
-
-if TYPE_CHECKING:
-    from stormcut.adapters.storm.topology_project import Definition
+from stormcut.application.experiment.ports import Catalogue, Progress
 
 
 @dataclass(frozen=True)
@@ -44,23 +44,19 @@ class Outcome:
         return self.whole and not self.wrong
 
 
-def document(outcome: Outcome) -> dict[str, Any]:
-    """Return an outcome as JSON values."""
-    return {**asdict(outcome), "holds": outcome.holds}
-
-
 def outcome_of(
     definition: Definition,
     given: Mapping[str, Any],
     reports: list[Report],
     spouts: Mapping[str, int],
     seconds: float,
-    steps: Steps,
+    catalogue: Catalogue,
+    progress: Progress,
 ) -> Outcome:
     """Return what a drained topology did, by its tasks' reports, and whether it was right."""
     totals = source_totals(reports, spouts)
     crossed = passages(reports, definition.hops)
-    answer, wrong = _check(definition, given, reports, totals, steps)
+    answer, wrong = _check(definition, given, reports, totals, catalogue, progress)
     return Outcome(
         topology=definition.name,
         tasks=len(reports),
@@ -84,14 +80,14 @@ def _dropped(reports: list[Report]) -> tuple[tuple[str, str, int], ...]:
 
 
 def _latency(reports: list[Report]) -> str:
-    from stormcut.adapters.storm.topology_project import percentile
-
     buckets: Counter[int] = Counter()
     for report in reports:
         for bucket, count in report.get("latency", {}).items():
             buckets[int(bucket)] += count
     shares = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
-    return ", ".join(f"{name} {percentile(buckets, at):.0f} ms" for name, at in shares.items())
+    return ", ".join(
+        f"{name} {percentile(buckets, at) or math.nan:.0f} ms" for name, at in shares.items()
+    )
 
 
 def _check(
@@ -99,26 +95,23 @@ def _check(
     given: Mapping[str, Any],
     reports: list[Report],
     totals: Totals,
-    steps: Steps,
+    catalogue: Catalogue,
+    progress: Progress,
 ) -> tuple[str, bool]:
     """Return how the answer compares with Spark's, in words, and whether it is wrong."""
-    from stormcut.adapters.spark import spark_session
-    from stormcut.adapters.spark.answers import ANSWERS
-    from stormcut.adapters.storm.topology_project import records
-
-    if definition.name not in ANSWERS:
+    answer = catalogue.answers.get(definition.name)
+    if answer is None:
         return "this topology has none to check", False
     if totals.skipped:
         return "not checked: records were skipped", False
-    answer = ANSWERS[definition.name]
     options = {name: option.default for name, option in definition.options.items()} | dict(given)
     if any(options[key] != value for key, value in answer.options.items()):
         needed = ", ".join(f"{key}={value}" for key, value in answer.options.items())
         return f"not checked: it needs {needed}", False
-    with steps.step("computing the answer with Spark"), spark_session("local[2]") as spark:
-        data = records(definition.name, given)
+    with progress.step("computing the answer with Spark"):
+        data = catalogue.topologies.records(definition.name, given)
         sent = answer.sent(data, sent_ordinals(reports, definition.spouts[0].name))
-        expected = answer.expected(spark, sent, options)
+        expected = answer.computed(sent, options)
     found = answer.given(reports, options)
     if found == expected:
         return f"equals Spark's: {_first(expected)}", False
