@@ -16,7 +16,7 @@ from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Strea
 from stormcut.objective.cut import executor_nodes
 from stormcut.objective.metrics import measure
 from stormcut.objective.verify import violations
-from stormcut.placement.algorithms.cut.evening import evened, links, rate_matrix
+from stormcut.placement.algorithms.cut.relief import evened, links, rate_matrix
 from stormcut.placement.algorithms.cut.weighing import weighed
 from stormcut.placement.packing.capacity import node_limits
 

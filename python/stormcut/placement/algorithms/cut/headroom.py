@@ -1,10 +1,14 @@
-"""Raises the head-room of a placement, then lowers what travels.
+"""Most head-room: placements with least traffic, annealed until the fullest resource is least full.
+
+Placements with least traffic under several balances, and what runs now, are annealed; that with
+most head-room wins, of like ones that with least traffic between nodes. What runs now stays if that
+gains less than `LITTLE` in both.
 
 Annealing over moves and exchanges of executors, in two halves. First the energy is the share of the
 fullest resource - a node's CPU with what sending and receiving costs it, its link each way, a
 rack's uplink each way - smoothed by a norm of high power so that the second fullest counts too.
 Then it is the traffic between nodes, with a price on every resource that is fuller than the fullest
-was. A move changes the loads of two nodes and of two racks only. headroom.cpp has the loop.
+was. A move changes the loads of two nodes and of two racks only. balancing.cpp has the loop.
 
 References
 ----------
@@ -32,7 +36,10 @@ from stormcut.objective.resources import (
     rack_ordinals,
     uses,
 )
+from stormcut.placement.algorithms.cut.alignment import like_before, on_nodes
 from stormcut.placement.algorithms.cut.instance import Instance
+from stormcut.placement.algorithms.cut.model import Floats, Ints, seed_from
+from stormcut.placement.algorithms.cut.prepare import Task, running
 from stormcut.placement.native.library import (
     BOOL_ROWS,
     FLOAT_ROWS,
@@ -44,8 +51,11 @@ from stormcut.placement.native.library import (
     function,
 )
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+#: Fair shares of CPU a node from which the search begins, beside none; of large problems.
+BALANCES, FEW_BALANCES = (1.05, 1.2, 1.5, 2.0), (1.2,)
+
+#: What is gained by less is not worth a move: it is within what is known of loads.
+LITTLE = 0.01
 
 #: Pairs of executors that exchange traffic, written out; of more, placements are only compared.
 MOST_PAIRS = 2_000_000
@@ -85,6 +95,41 @@ _INPUTS = Record(
     *(BOOL_ROWS, INTS, FLOAT_ROWS, FLOAT_ROWS, FLOATS),
 )
 _most_headroom = function("most_headroom", _INPUTS, INT, INT, INTS, SEED)
+
+
+def instances(task: Task) -> list[Instance]:
+    """Return the instances from which to begin: as asked, and under several balances."""
+    balances = FEW_BALANCES if task.is_large else BALANCES
+    return [task.instance, *(task.instance.balanced(each) for each in balances)]
+
+
+def balance(task: Task, found: list[Ints], effort: float, rng: np.random.Generator) -> Ints:
+    """Return executors' nodes with most head-room.
+
+    Parameters
+    ----------
+    found : list of arrays of shape (groups, nodes)
+        Placements to begin with, at least one.
+    effort : float
+        For each of them.
+    """
+    judge, asked, now = Judge(task.problem), task.instance, running(task.instance)
+    counts = found if now is None else [*found, now]
+    starts = [on_nodes(task.problem, asked, each) for each in counts]
+    ends = [raised(judge, asked, nodes, effort, rng) for nodes in starts]
+    best = max(ends, key=judge.worth)
+    assert asked.is_whole(asked.counted(best))
+    if now is not None and not _is_better(judge.worth(best), judge.worth(starts[-1])):
+        return starts[-1]
+    # Nodes that are alike but for their links must not always change names.
+    alike = on_nodes(task.problem, asked, like_before(asked, asked.counted(best)))
+    return alike if judge.worth(alike) >= judge.worth(best) else best
+
+
+def _is_better(found: tuple[float, float], now: tuple[float, float]) -> bool:
+    """Return whether a (head-room, less traffic) is better than another by what counts."""
+    more, as_much = found[0] > now[0] * (1 + LITTLE), found[0] >= now[0]
+    return more or (as_much and found[1] > now[1] * (1 - LITTLE))
 
 
 class Judge:
@@ -137,7 +182,7 @@ def raised(
     if not judge.is_searched or steps < 2:
         return nodes
     found = nodes.copy()
-    seed = rng.integers(1, 2**63, 1).astype(np.uint64)
+    seed = seed_from(rng)
     inputs = _inputs(judge.problem, asked)
     _most_headroom(inputs, len(judge.problem.topologies), steps, found, seed)
     return found if judge.worth(found) > judge.worth(nodes) else nodes

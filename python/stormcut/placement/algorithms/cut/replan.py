@@ -24,17 +24,15 @@ from __future__ import annotations
 import numpy as np
 
 from stormcut.placement.algorithms.cut.instance import Instance
-from stormcut.placement.algorithms.cut.kernels import (
+from stormcut.placement.algorithms.cut.model import (
     MODEL,
     STATE,
-    Floats,
     Ints,
-    Model,
-    State,
+    Prices,
+    model_of,
     noise,
     state_at,
 )
-from stormcut.placement.algorithms.cut.state import Prices, model_of, scale
 from stormcut.placement.native.library import BOOL, FLOAT, FLOATS, INT, INTS, function
 
 _evict = function("evict", MODEL, STATE)
@@ -48,20 +46,13 @@ CANDIDATES = 3e6
 ATTEMPTS = 20_000
 
 
-def replan(
-    instance: Instance, prices: Prices, rng: np.random.Generator, effort: float = 1.0
-) -> Ints | None:
+def replan(instance: Instance, prices: Prices, effort: float = 1.0) -> Ints | None:
     """Return what runs now with everything placed and what is worth its restarts moved.
 
     Parameters
     ----------
     instance : Instance
         With a ``start``, which need neither be complete nor keep within the limits.
-    prices : (float, float, float)
-        Cost of a tuple/s that leaves a node, of one that leaves a rack beyond that, of a restarted
-        worker.
-    rng : numpy.random.Generator
-        Not used: nothing here is random.
     effort : float
         Multiplies the candidates looked at.
 
@@ -74,44 +65,10 @@ def replan(
     assert start is not None
     model = model_of(instance, prices)
     state = state_at(model, start)
-    evict(model, state)
-    missing = instance.groups.size - state.counts.sum(axis=1)
-    weight = np.maximum((instance.load * scale(instance)).sum(axis=1), 1e-9)
-    if not insert(model, state, missing, weight, round(ATTEMPTS * max(effort, 0.1))):
-        return None
-    improve(model, state, noise(instance.groups.total), effort * CANDIDATES)
-    counts: Ints = state.counts
-    return counts
-
-
-def evict(model: Model, state: State) -> None:
-    """Take out executors until every node keeps within its limits."""
     _evict(model, state)
-
-
-def insert(model: Model, state: State, missing: Ints, weight: Floats, steps: int) -> bool:
-    """Place missing executors, and those that give way to them, and so on.
-
-    Parameters
-    ----------
-    missing : array of shape (groups,)
-        Executors of each group that are nowhere; counted down.
-    weight : array of shape (groups,)
-        Room that an executor takes; large ones come first.
-    steps : int
-        Times that others may have to give way.
-
-    Returns
-    -------
-    bool
-        Whether all were placed.
-    """
-    return bool(_insert(model, state, missing, weight, steps))
-
-
-def improve(model: Model, state: State, slack: float, candidates: float) -> None:
-    """Make moves and exchanges that lower the cost by more than ``slack``, sweep after sweep.
-
-    Ends where none is left or that many candidates were looked at.
-    """
-    _improve(model, state, slack, candidates)
+    missing = instance.groups.size - state.counts.sum(axis=1)
+    weight = np.maximum((model.load * model.scale).sum(axis=1), 1e-9)
+    if not _insert(model, state, missing, weight, round(ATTEMPTS * max(effort, 0.1))):
+        return None
+    _improve(model, state, noise(instance.groups.total), effort * CANDIDATES)
+    return state.counts

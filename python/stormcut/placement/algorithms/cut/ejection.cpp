@@ -1,11 +1,11 @@
-// Makes room for executors that fit nowhere: others are ejected; see settling.py.
+// Makes room for executors that fit nowhere: others are ejected; see ejection.py.
 #include <vector>
 
 #include "model.h"
 
 namespace {
 
-constexpr Int ANYWHERE = 2;  // as in filling.cpp
+constexpr Int ANYWHERE = 2;  // as in greedy.cpp
 
 // Insertions tried for each executor, and for as many more as if there were 50 more.
 constexpr Int TRIES = 20;
@@ -16,9 +16,9 @@ constexpr double LOOKS = 2e8;
 // Random moves after each ejection.
 constexpr Int SHUFFLES = 3;
 
-class Settling {
+class Ejection {
  public:
-  Settling(const Model& model, const State& state, Row<double> weight, Seed seed)
+  Ejection(const Model& model, const State& state, Row<double> weight, Seed seed)
       : model(model),
         state(state),
         weight(weight),
@@ -66,7 +66,7 @@ class Settling {
     double best = INFINITE;
     Int choice = -1, ties = 0;
     for (Int n = 0; n < model.nodes(); n++) {
-      const double price = ejected(g, n);
+      const double price = make_room(g, n);
       for (Int h = 0; h < model.groups(); h++)
         for (Int i = 0; i < out[h]; i++) put(model, state, h, n, 1);
       if (price > best || price == INFINITE) continue;
@@ -75,7 +75,7 @@ class Settling {
       best = price;
     }
     if (choice < 0) return -1;
-    ejected(g, choice);
+    make_room(g, choice);
     for (Int h = 0; h < model.groups(); h++) missing[h] += out[h];
     return choice;
   }
@@ -87,7 +87,7 @@ class Settling {
 
   // Takes executors off `n` until `g` fits, and returns their penalties; `out` counts them.
   // Infinite, and nothing is ejected, if `g` can never be there.
-  double ejected(Int g, Int n) {
+  double make_room(Int g, Int n) {
     std::fill(out.begin(), out.end(), 0);
     if (!model.may_be(g, n)) return INFINITE;
     for (Int r = 0; r < model.resources(); r++)
@@ -186,8 +186,8 @@ class Settling {
 
 }  // namespace
 
-extern "C" void settled(
+extern "C" void ejected(
     const Model& model, const State& state, Row<double> weight, Seed seed) {
   complete(model, state);
-  Settling(model, state, weight, seed).run();
+  Ejection(model, state, weight, seed).run();
 }

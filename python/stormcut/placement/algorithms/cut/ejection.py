@@ -1,6 +1,6 @@
 """Makes room for executors that fit nowhere: others are ejected and find another place.
 
-settling.cpp has the loops.
+ejection.cpp has the loops.
 
 References
 ----------
@@ -11,13 +11,13 @@ insert before is dear to eject.
 
 from __future__ import annotations
 
-from stormcut.placement.algorithms.cut.kernels import MODEL, STATE, Floats, Ints, Model, Seed, blank
+from stormcut.placement.algorithms.cut.model import MODEL, STATE, Floats, Ints, Model, Seed, blank
 from stormcut.placement.native.library import FLOATS, SEED, function
 
-_settled = function("settled", MODEL, STATE, FLOATS, SEED)
+_ejected = function("ejected", MODEL, STATE, FLOATS, SEED)
 
 
-def settled(model: Model, counts: Ints, weight: Floats, seed: Seed) -> Ints:
+def ejected(model: Model, counts: Ints, weight: Floats, seed: Seed) -> Ints:
     """Return counts with missing executors added and others moved to make room for them.
 
     Parameters
@@ -31,5 +31,5 @@ def settled(model: Model, counts: Ints, weight: Floats, seed: Seed) -> Ints:
         Some executors are still missing if no way was found.
     """
     state = blank(model, counts)
-    _settled(model, state, weight, seed)
+    _ejected(model, state, weight, seed)
     return state.counts
