@@ -1,14 +1,12 @@
 // Simulated annealing of one topology on the nodes that it has; see annealing.py.
+#include "annealing.h"
 #include "model.h"
 
 // Steps between changes of temperature.
 constexpr Int PLATEAU = 500;
 
-static bool accepted(double gained, double temperature, Seed seed) {
-  if (gained >= 0.0) return true;
-  if (gained < -20.0 * temperature) return false;
-  return uniform(seed) < std::exp(gained / temperature);
-}
+// Losses of so many temperatures are not worth a random number.
+constexpr double HOPELESS = 20.0;
 
 static bool fits(const Model& model, const State& state, Int g, Int n) {
   for (Int r = 0; r < model.resources(); r++)
@@ -52,6 +50,7 @@ extern "C" void anneal(
       b = Int(uniform(seed) * nodes);
       if (a == b || (pinned && !model.allowed(g, b))) continue;
       const double gained = traffic(g, b) - traffic(g, a) + model.own[g];
+      if (gained < -HOPELESS * temperature) continue;
       if (!accepted(gained, temperature, seed) || !fits(model, state, g, b)) continue;
     } else {
       const Int j = Int(uniform(seed) * count), h = group[j];
@@ -59,8 +58,9 @@ extern "C" void anneal(
       if (a == b || g == h) continue;
       double gained = traffic(g, b) - traffic(g, a) + model.own[g];
       gained += traffic(h, a) - traffic(h, b) + model.own[h];
-      if (gained < -20.0 * temperature) continue;
+      if (gained < -HOPELESS * temperature) continue;
       gained -= 2.0 * rate_to(model, g, h);
+      if (gained < -HOPELESS * temperature) continue;
       if (!accepted(gained, temperature, seed)) continue;
       if (pinned && !(model.allowed(g, b) && model.allowed(h, a))) continue;
       if (!changes(model, state, g, h, b) || !changes(model, state, h, g, a)) continue;

@@ -15,13 +15,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from stormcut.model.problem import Problem
-from stormcut.objective.verify import TOLERANCE
 from stormcut.placement.algorithms.cut.alignment import like_before, on_nodes
+from stormcut.placement.algorithms.cut.balancing import Capacities, least_busy, pairs, resources
 from stormcut.placement.algorithms.cut.instance import Instance
 from stormcut.placement.algorithms.cut.model import Floats, Ints
 from stormcut.placement.algorithms.cut.prepare import Task, running
-from stormcut.placement.native.library import FLOAT, FLOAT_ROWS, INT, INTS, function
-from stormcut.placement.packing.capacity import loads
 
 #: Share by which traffic in bytes may rise by default, to relieve the busiest link.
 RELIEF = 0.3
@@ -36,17 +34,8 @@ SPARE = 0.5
 #: Links this many times as busy are alike: annealing finds a little more or less each time.
 ALIKE = 1.05
 
-#: The matrix of rates between executors is dense.
+#: Of more executors, relief is not worth its time.
 MOST_EXECUTORS = 500
-
-#: Moves and exchanges tried: for each executor, and at most.
-STEPS = 4000
-MOST_STEPS = 300_000
-
-_evened = function(
-    "evened",
-    *(FLOAT_ROWS, FLOAT_ROWS, INTS, INT, FLOAT_ROWS, INTS, INTS, FLOAT, INT, INT, INTS),
-)
 
 
 def instances(task: Task) -> Iterator[Instance]:
@@ -67,7 +56,7 @@ def balance(task: Task, asked: Instance, counts: Ints, rng: np.random.Generator)
     if priced or (asked.start is not None and np.array_equal(counts, asked.start)):
         return before
     relief = (RELIEF if task.by_size else 0.0) if options.relief is None else options.relief
-    nodes = evened(problem, before, asked.limits, asked.slots, relief, options.effort, rng)
+    nodes = relieved(problem, asked, before, relief, options.effort, rng)
     now = running(asked)
     if relief > 0 and now is not None and not np.array_equal(nodes, before):
         present = on_nodes(problem, asked, now)
@@ -79,17 +68,15 @@ def balance(task: Task, asked: Instance, counts: Ints, rng: np.random.Generator)
 
 def _is_as_even(problem: Problem, present: Ints, found: Ints, least: Ints, relief: float) -> bool:
     """Return whether what runs has hardly a busier link than what was found, nor more traffic."""
-    rates = rate_matrix(problem)
-    now, then, base = (links(rates, nodes, len(problem.nodes)) for nodes in (present, found, least))
+    now, then, base = (links(problem, nodes) for nodes in (present, found, least))
     allowed = base[0].sum() * (1 + relief)
     return bool(now[0].sum() <= allowed * ALIKE and now.max() <= then.max() * ALIKE)
 
 
-def evened(
+def relieved(
     problem: Problem,
+    asked: Instance,
     nodes: Ints,
-    limits: Floats,
-    slots: Ints,
     relief: float,
     effort: float,
     rng: np.random.Generator,
@@ -98,53 +85,33 @@ def evened(
 
     Parameters
     ----------
+    asked : Instance
+        Its limits are kept.
     nodes : array of shape (executors,)
-        A feasible placement.
-    limits : array of shape (nodes, 3)
-        CPU, executors and memory of every node.
-    slots : array of shape (nodes,)
-        Most topologies of every node.
+        A placement within them.
     relief : float
         Share by which traffic between nodes may rise.
-
-    Notes
-    -----
-    Takes O(executors) for each of O(executors x effort) steps, O(executors^2) memory.
     """
     if not 1 < problem.executor_count <= MOST_EXECUTORS:
         return nodes
-    rates = rate_matrix(problem)
-    steps = int(min(STEPS * len(nodes), MOST_STEPS) * effort)
-    best = np.empty_like(nodes)
-    _evened(
-        rates,
-        loads(problem),
-        problem.executor_topology,
-        len(problem.topologies),
-        limits + TOLERANCE,
-        slots,
-        nodes.copy(),
-        relief,
-        steps,
-        int(rng.integers(2**31)),
-        best,
+    source, target, rate = problem.traffic.unfolded()
+    free = np.zeros(len(rate))
+    exchanged = pairs(problem.executor_count, source, target, rate, free, free)
+    # Links alone count, and all are alike.
+    count = len(problem.nodes)
+    links_only = Capacities(
+        np.tile((np.inf, 1.0, 1.0), (count, 1)),
+        np.full((1, 2), np.inf),
+        np.zeros(count, dtype=np.int64),
     )
-    return best
+    cpu = np.zeros(problem.executor_count)
+    given = resources(problem, asked, exchanged, cpu, links_only, 0.0)
+    return least_busy(given, len(problem.topologies), nodes, relief, effort, rng)
 
 
-def rate_matrix(problem: Problem) -> Floats:
-    """Return the tuples/s from each executor to each other, shape (executors, executors)."""
-    sources, targets, rate = problem.traffic.unfolded()
-    rates: Floats = np.zeros((problem.executor_count, problem.executor_count))
-    np.add.at(rates, (sources, targets), rate)
-    np.fill_diagonal(rates, 0.0)
-    return rates
-
-
-def links(rates: Floats, nodes: Ints, count: int) -> Floats:
+def links(problem: Problem, nodes: Ints) -> Floats:
     """Return what each node sends to others and receives from them, shape (2, nodes)."""
-    crossing = rates * (nodes[:, None] != nodes)
-    result: Floats = np.zeros((2, count))
-    np.add.at(result[0], nodes, crossing.sum(axis=1))
-    np.add.at(result[1], nodes, crossing.sum(axis=0))
-    return result
+    source, target, rate = problem.traffic.unfolded()
+    crossing = np.where(nodes[source] != nodes[target], rate, 0.0)
+    ends = (nodes[source], nodes[target])
+    return np.stack([np.bincount(e, crossing, minlength=len(problem.nodes)) for e in ends])
