@@ -18,7 +18,7 @@ PRICES = (1.0, 0.01, 5.0)
 
 
 def replanned(asked, prices=PRICES, effort=1.0):
-    return replan(asked, prices, effort)
+    return replan(asked, prices, np.random.default_rng(1), effort)
 
 
 def moved(asked, counts):

@@ -18,7 +18,6 @@ from stormcut.placement.algorithms.cut.model import (
     interchangeable,
     model_of,
     state_at,
-    weights,
 )
 from stormcut.placement.algorithms.cut.options import Options
 from stormcut.placement.algorithms.cut.search import search
@@ -199,7 +198,7 @@ def test_ejection_packs_what_nearly_fills_all_nodes(seed):
     model = model_of(asked, PRICES)
     nothing = np.zeros(asked.shape, dtype=np.int64)
     random = np.array([seed + 1], dtype=np.uint64)
-    counts = ejected(model, nothing, weights(model), random)
+    counts = ejected(model, nothing, random)
     assert asked.admits(counts)
     assert (counts.sum(axis=1) == asked.groups.size).all()
 

@@ -57,10 +57,10 @@ for racks in (1, 2):
         caps.place(new, seed, caps.Options())
         whole = instance(running(new), Options())
         constructed(whole, seed)
-        replan(whole, (1.0, 0.01, 1.0), 1.0)
+        replan(whole, (1.0, 0.01, 1.0), seed)
         tight = replace(whole, limits=whole.limits * 0.9)
         model = model_of(tight, (1.0, 0.0, 0.0))
-        ejected(model, 0 * whole.start, np.ones(len(model.size)), np.array([7], dtype=np.uint64))
+        ejected(model, 0 * whole.start, np.array([7], dtype=np.uint64))
 print(json.dumps(sorted(sys.modules)))
 """
 

@@ -32,9 +32,7 @@ def anneal(
     Parameters
     ----------
     model : Model
-        Of one topology that may be on all nodes; only traffic between nodes counts.
-    state : State
-        Of which ``counts``, ``traffic`` and ``used`` are kept up to date.
+        Of one topology; only traffic between nodes counts.
     group, node : arrays of shape (executors,)
         All executors and where they are; ``node`` is kept up to date.
     hot : float

@@ -28,7 +28,7 @@ def build(task: Task, asked: Instance, effort: float, rng: np.random.Generator) 
         The task's, or one with tighter limits.
     """
     pays = task.options.restart_price > 0 and asked.start is not None and asked.start.any()
-    first = replan(asked, task.prices, effort) if pays else running(asked)
+    first = replan(asked, task.prices, rng, effort) if pays else running(asked)
     starts = [] if first is None else [first]
     if task.is_large and not (pays and starts):
         made = constructed(asked, rng, effort)

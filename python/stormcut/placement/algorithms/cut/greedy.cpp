@@ -1,8 +1,6 @@
 // Greedy insertion of executors that are nowhere yet; see greedy.py.
 #include "model.h"
 
-enum Otherwise { EMPTIEST, FULLEST, ANYWHERE };
-
 // The largest share of a resource of `n` in use.
 static double fullness(const Model& model, const State& state, Int n) {
   double result = 0.0;
@@ -14,10 +12,11 @@ static double fullness(const Model& model, const State& state, Int n) {
 }
 
 Int best_node(const Model& model, const State& state, Int g, Int otherwise, Seed seed) {
-  double best = -1.0, second = 0.0;
+  double best = -INFINITE, second = 0.0;
   Int choice = -1, ties = 0;
   for (Int n = 0; n < state.counts.columns; n++) {
-    const double value = attraction(model, state, g, n);
+    double value = attraction(model, state, g, n);
+    if (model.has_start()) value -= model.prices[2] * restarts(model, state, g, n, 1);
     if (value < best || !welcome(model, state, g, n)) continue;
     double full = 0.0;
     if (otherwise != ANYWHERE) full = fullness(model, state, n);

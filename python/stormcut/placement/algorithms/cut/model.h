@@ -159,5 +159,8 @@ inline double attraction(const Model& model, const State& state, Int g, Int n) {
 // Makes a state, whose other arrays are all 0, that of its counts.
 void complete(const Model& model, const State& state);
 
-// Where one more executor of `g` has most traffic and fits, -1 if it fits nowhere; see greedy.py.
+// Which of the nodes that are equally good.
+enum Otherwise { EMPTIEST, FULLEST, ANYWHERE };
+
+// Where one more executor of `g` saves most and fits, -1 if it fits nowhere; see greedy.py.
 Int best_node(const Model& model, const State& state, Int g, Int otherwise, Seed seed);

@@ -1,28 +1,17 @@
 """What runs now made whole again: places what runs nowhere, and moves what pays for its restarts.
 
-1. Executors leave nodes that may not hold them or hold too much, those with least traffic there
-   for the room that they free first.
-2. Executors that run nowhere are placed, large ones first, each where it saves most.
-3. One that fits nowhere takes the place of others, on the node where those who give way are
-   smallest and were easiest to place so far; these then run nowhere. From then on executors go
-   where most of what they need is left.
-4. Executors move or change places as long as that saves more than the workers that restart cost.
+1. What may not stay leaves, and what runs nowhere is placed (see `ejection`).
+2. Executors move or change places as long as that saves more than the workers that restart cost.
 
 Costs O(executors that move x nodes), and for each sweep of the improvement O(nodes) for every group
 on every node that it is on. replan.cpp has the loops.
-
-References
-----------
-Y. Nagata and O. Bräysy, "A powerful route minimization heuristic for the vehicle routing problem
-with time windows", Operations Research Letters 37 (2009): ejection pool, counters of failures.
-R. Panigrahy et al., "Heuristics for vector bin packing", Microsoft Research (2011): product of
-what is needed and what is left.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from stormcut.placement.algorithms.cut.ejection import LOOKS, repair
 from stormcut.placement.algorithms.cut.instance import Instance
 from stormcut.placement.algorithms.cut.model import (
     MODEL,
@@ -31,22 +20,23 @@ from stormcut.placement.algorithms.cut.model import (
     Prices,
     model_of,
     noise,
+    seed_from,
     state_at,
 )
-from stormcut.placement.native.library import BOOL, FLOAT, FLOATS, INT, INTS, function
+from stormcut.placement.native.library import FLOAT, function
 
-_evict = function("evict", MODEL, STATE)
-_insert = function("insert", MODEL, STATE, INTS, FLOATS, INT, result=BOOL)
 _improve = function("improve", MODEL, STATE, FLOAT, FLOAT)
 
 #: Candidates that the improvement looks at, at effort 1; a few tenths of a second.
 CANDIDATES = 3e6
 
-#: Times that executors may have to give way to others, at effort 1.
-ATTEMPTS = 20_000
+#: Times that ejection may look as long as for one placement of a search, at effort 1.
+PATIENCE = 10
 
 
-def replan(instance: Instance, prices: Prices, effort: float = 1.0) -> Ints | None:
+def replan(
+    instance: Instance, prices: Prices, rng: np.random.Generator, effort: float = 1.0
+) -> Ints | None:
     """Return what runs now with everything placed and what is worth its restarts moved.
 
     Parameters
@@ -65,10 +55,7 @@ def replan(instance: Instance, prices: Prices, effort: float = 1.0) -> Ints | No
     assert start is not None
     model = model_of(instance, prices)
     state = state_at(model, start)
-    _evict(model, state)
-    missing = instance.groups.size - state.counts.sum(axis=1)
-    weight = np.maximum((model.load * model.scale).sum(axis=1), 1e-9)
-    if not _insert(model, state, missing, weight, round(ATTEMPTS * max(effort, 0.1))):
+    if not repair(model, state, PATIENCE * LOOKS * max(effort, 0.1), seed_from(rng)):
         return None
     _improve(model, state, noise(instance.groups.total), effort * CANDIDATES)
     return state.counts

@@ -199,7 +199,7 @@ class Search:
             counts = expand(level.members, counts, len(models[-1].size))
         counts = self.insert(self.model, counts, otherwise)
         if counts.sum() < self.model.size.sum():
-            counts = ejected(self.model, counts, weights(self.model), self.seed)
+            counts = ejected(self.model, counts, self.seed)
             if counts.sum() < self.model.size.sum():
                 return None
         return self.tabu(self.model, counts)
