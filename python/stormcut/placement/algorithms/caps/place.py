@@ -186,10 +186,7 @@ class _Search:
         groups, able = cluster.groups, cluster.able
         self.cluster, self.max_steps = cluster, max_steps
         self.order = np.argsort(-groups.load[:, CPU], kind="stable")
-        kind = np.unique(np.column_stack((able.limits, able.slots)), axis=0, return_inverse=True)[
-            1
-        ].reshape(-1)
-        self.nodes = np.argsort(kind, kind="stable")
+        self.nodes = np.argsort(able.kinds, kind="stable")
         finite = np.where(np.isfinite(able.limits), able.limits, 0.0)
         limits = able.limits + TOLERANCE / 2 * np.maximum(1.0, finite)
         sent = cluster.sent[self.order, :][:, self.order].tocsr()
@@ -202,7 +199,7 @@ class _Search:
             *(received.indptr.astype(np.int64), received.indices.astype(np.int64), received.data),
             limits[self.nodes],
             able.slots[self.nodes],
-            np.diff(kind[self.nodes], prepend=-1) == 0,
+            np.diff(able.kinds[self.nodes], prepend=-1) == 0,
             cluster.capacity[self.nodes],
         )
 

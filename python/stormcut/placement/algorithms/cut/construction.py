@@ -9,7 +9,7 @@
 4. In both placements, every topology is then offered nodes of its racks that have room left, and
    whatever others hold on a larger node that does not need it. The better placement is returned.
 
-Improvement is annealing (see `annealing`) from two starts: what is there, and dense bunches.
+Improvement is annealing (see `annealing`) from two starts: what is there, and dense clusters.
 
 If a topology finds no room in 2, it moves forward in the order, and everything begins anew: large
 executors need nodes that nothing else has broken into.
@@ -25,18 +25,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from stormcut.placement.algorithms.cut.annealing import anneal
-from stormcut.placement.algorithms.cut.bunches import deal_bunches, deal_evenly, take_out
-from stormcut.placement.algorithms.cut.contraction import weights
+from stormcut.placement.algorithms.cut.greedy import deal_evenly, grow_clusters, take_out
 from stormcut.placement.algorithms.cut.instance import Instance
-from stormcut.placement.algorithms.cut.kernels import Model, State, state_at
-from stormcut.placement.algorithms.cut.state import model_of
+from stormcut.placement.algorithms.cut.model import (
+    Floats,
+    Ints,
+    Model,
+    Seed,
+    State,
+    model_of,
+    seed_from,
+    state_at,
+    weights,
+)
 from stormcut.placement.packing.groups import Groups
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 #: Share of a topology's load that its nodes have room for beyond it, so that executors can move.
 SLACK = 0.02
@@ -66,7 +70,7 @@ ATTEMPTS = 40
 LARGE = 1500
 
 
-def fill(instance: Instance, rng: np.random.Generator, effort: float = 1.0) -> Ints | None:
+def constructed(instance: Instance, rng: np.random.Generator, effort: float = 1.0) -> Ints | None:
     """Return a feasible placement with much of the traffic local, None if this way finds none.
 
     Parameters
@@ -83,12 +87,12 @@ def fill(instance: Instance, rng: np.random.Generator, effort: float = 1.0) -> I
     """
     model = model_of(instance, (1.0, 0.0, 0.0))
     state = state_at(model, np.zeros(instance.shape, dtype=np.int64))
-    topologies = _topologies(instance)
+    topologies = _topologies(instance, model)
     order = _allocate(instance, model, state, topologies)
     if order is None:
         return None
     steps = (effort / 3 * _steps(instance, order)).astype(np.int64)
-    seed = rng.integers(1, 2**63, 1).astype(np.uint64)
+    seed = seed_from(rng)
     dense = _densely(instance, model, order, steps, seed)
     ends = []
     for each in (state, dense) if dense is not None else (state,):
@@ -105,7 +109,7 @@ def _densely(
     model: Model,
     order: list[_Topology],
     steps: Ints,
-    seed: npt.NDArray[np.uint64],
+    seed: Seed,
 ) -> State | None:
     """Place all, each improved before the next comes; return None if some find no room so."""
     state = state_at(model, np.zeros(instance.shape, dtype=np.int64))
@@ -153,7 +157,7 @@ def _improve(
     state: State,
     topology: _Topology,
     steps: int,
-    seed: npt.NDArray[np.uint64],
+    seed: Seed,
     spare: float,
 ) -> None:
     """Deal one topology anew to its nodes and spare ones if that keeps more traffic local."""
@@ -205,13 +209,13 @@ class _Topology:
     traffic: float
 
 
-def _topologies(instance: Instance) -> list[_Topology]:
+def _topologies(instance: Instance, model: Model) -> list[_Topology]:
     groups = instance.groups
     rates = groups.pair_rate.tocoo()
     sizes = groups.size.astype(np.float64)
     pairs = sizes[rates.row] * (sizes[rates.col] - (rates.row == rates.col))
     traffic = np.bincount(groups.topology[rates.row], weights=rates.data * pairs / 2)
-    weight = weights(instance)
+    weight = weights(model)
     result = []
     for ordinal in np.unique(groups.topology).tolist():
         members = np.flatnonzero(groups.topology == ordinal)
@@ -369,7 +373,7 @@ def _improved(
     topology: _Topology,
     counts: Ints,
     steps: int,
-    seed: npt.NDArray[np.uint64],
+    seed: Seed,
 ) -> Ints:
     """Return better counts for one topology.
 
@@ -381,8 +385,8 @@ def _improved(
     """
     model = model_of(instance, (1.0, 0.0, 0.0))
     scale = max(model.rates.max(initial=0.0), model.own.max(initial=0.0))
-    bunched = _bunched(instance, model, topology.weight)
-    starts = sorted((counts, bunched), key=instance.groups.local, reverse=True)
+    dense = _clustered(instance, model, topology.weight)
+    starts = sorted((counts, dense), key=instance.groups.local, reverse=True)
     best = starts[0]
     runs = [(start, heat) for start in starts if start.any() for heat in HEATS]
     if counts.sum() > LARGE:
@@ -397,18 +401,17 @@ def _improved(
     return best
 
 
-def _bunched(instance: Instance, model: Model, weight: Floats) -> Ints:
-    """Return counts in dense bunches, none if these do not fit."""
+def _clustered(instance: Instance, model: Model, weight: Floats) -> Ints:
+    """Return counts in dense clusters, none if these do not fit."""
     members = np.arange(len(weight))
     missing = instance.groups.size.copy()
     shares = np.ones(len(instance.slots))
     state = state_at(model, np.zeros(instance.shape, dtype=np.int64))
     nodes = np.arange(len(instance.slots))
-    deal_bunches(model, state, members, missing, nodes, weight)
+    grow_clusters(model, state, members, missing, nodes, weight)
     if not deal_evenly(model, state, members, missing, nodes, shares):
         return np.zeros(instance.shape, dtype=np.int64)
-    counts: Ints = state.counts
-    return counts
+    return state.counts
 
 
 def _alone(instance: Instance, topology: _Topology, nodes: Ints, room: Floats) -> Instance:

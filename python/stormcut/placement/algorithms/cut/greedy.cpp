@@ -1,5 +1,43 @@
-// Ways to deal a topology's executors to nodes from nothing; see bunches.py.
+// Greedy insertion of executors that are nowhere yet; see greedy.py.
 #include "model.h"
+
+// The largest share of a resource of `n` in use.
+static double fullness(const Model& model, const State& state, Int n) {
+  double result = 0.0;
+  for (Int r = 0; r < model.resources(); r++) {
+    const double bound = model.bounds(n, r);
+    if (std::isfinite(bound) && bound > 0) result = std::max(result, state.used(n, r) / bound);
+  }
+  return result;
+}
+
+Int best_node(const Model& model, const State& state, Int g, Int otherwise, Seed seed) {
+  double best = -INFINITE, second = 0.0;
+  Int choice = -1, ties = 0;
+  for (Int n = 0; n < state.counts.columns; n++) {
+    double value = attraction(model, state, g, n);
+    if (model.has_start()) value -= model.prices[2] * restarts(model, state, g, n, 1);
+    if (value < best || !welcome(model, state, g, n)) continue;
+    double full = 0.0;
+    if (otherwise != ANYWHERE) full = fullness(model, state, n);
+    if (otherwise == EMPTIEST) full = -full;
+    if (value == best && full < second) continue;
+    ties = value == best && full == second ? ties + 1 : 1;
+    if (ties == 1 || random_below(seed, ties) == 0) choice = n;
+    best = value;
+    second = full;
+  }
+  return choice;
+}
+
+extern "C" void inserted(
+    const Model& model, const State& state, Row<Int> order, Int otherwise, Seed seed) {
+  complete(model, state);
+  for (const Int g : order) {
+    const Int n = best_node(model, state, g, otherwise, seed);
+    if (n >= 0) put(model, state, g, n, 1);
+  }
+}
 
 extern "C" bool deal_evenly(
     const Model& model, const State& state, Row<Int> members, Row<Int> missing, Row<Int> nodes,
@@ -48,7 +86,7 @@ static Int densest(
   return choice;
 }
 
-extern "C" void deal_bunches(
+extern "C" void grow_clusters(
     const Model& model, const State& state, Row<Int> members, Row<Int> missing, Row<Int> nodes,
     Row<double> weight) {
   for (const Int n : nodes) {

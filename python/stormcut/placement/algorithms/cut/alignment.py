@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
 
 from stormcut.model.problem import Problem
 from stormcut.placement.algorithms.cut.instance import Instance
-from stormcut.placement.algorithms.cut.kernels import shared
-from stormcut.placement.algorithms.cut.search import interchangeable
-from stormcut.placement.algorithms.cut.state import model_of
-from stormcut.placement.packing.groups import Groups
-
-Ints = npt.NDArray[np.int64]
+from stormcut.placement.algorithms.cut.model import Ints, interchangeable, model_of, shared
+from stormcut.placement.packing.alignment import aligned
 
 
-def on_nodes(problem: Problem, groups: Groups, counts: Ints) -> Ints:
+def on_nodes(problem: Problem, asked: Instance, counts: Ints) -> Ints:
     """Return the node ordinal of every executor; of a group, those that can stay do.
 
     Parameters
@@ -24,7 +18,7 @@ def on_nodes(problem: Problem, groups: Groups, counts: Ints) -> Ints:
     counts : array of shape (groups, nodes)
         Executors of each group on each node, all of them.
     """
-    current = problem.current_nodes()
+    groups, current = asked.groups, problem.current_nodes()
     result = np.full(problem.executor_count, -1, dtype=np.int64)
     left = counts.copy()
     running = np.flatnonzero(current >= 0)
@@ -52,7 +46,5 @@ def like_before(asked: Instance, counts: Ints) -> Ints:
         return counts
     # Racks count, where executors run now does not.
     kinds = interchangeable(model_of(asked, (1.0, 1.0, 0.0)))
-    kept = shared(asked.start, counts).astype(np.float64)
-    kept[kinds[:, None] != kinds] = -1e9
-    chosen = linear_sum_assignment(-kept)[1]
-    return np.ascontiguousarray(counts[:, chosen])
+    nodes = aligned(shared(asked.start, counts), kinds[:, None] == kinds)
+    return np.ascontiguousarray(counts[:, nodes])

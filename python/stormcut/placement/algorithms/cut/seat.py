@@ -1,16 +1,45 @@
-"""As many workers as `topology.workers` asks for, on the nodes that are decided."""
+"""One worker for each topology on each of its nodes, or as many as `topology.workers` asks for."""
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from stormcut.model.problem import Problem
+from stormcut.placement.algorithms.cut.model import Floats, Ints
+from stormcut.placement.algorithms.cut.prepare import Task
 from stormcut.placement.graph.partition import traffic_graph
+from stormcut.placement.slots import seating
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+
+def seat(task: Task, nodes: Ints) -> Ints:
+    """Return the slot of every executor on its node, so that few workers restart.
+
+    With a price for restarts, workers whose executors all stay on their node stay as they are,
+    though one worker might hold those of two.
+    """
+    problem = task.weighed
+    keep = task.options.workers == "keep"
+    now = _workers_now(problem, nodes) if keep or task.stays else np.zeros_like(nodes)
+    workers = kept_workers(problem, nodes, now) if keep else now
+    slots = seating.seat(problem, nodes, workers)
+    assert np.array_equal(problem.slot_node[slots], nodes)
+    return slots
+
+
+def _workers_now(problem: Problem, nodes: Ints) -> Ints:
+    """Return a number for each executor; those that share a slot now and stay share it.
+
+    Only where all executors that a topology has on a node ran there before, and no other did; the
+    rest gets number 0, one worker.
+    """
+    before = problem.current_nodes()
+    homes = len(problem.nodes)
+    after_key = problem.executor_topology * homes + nodes
+    before_key = problem.executor_topology * homes + before
+    strange = np.unique(np.concatenate((after_key[before != nodes], before_key[before != nodes])))
+    same: Ints = np.where(np.isin(after_key, strange), 0, problem.current_slots() + 1)
+    return same
 
 
 def kept_workers(problem: Problem, nodes: Ints, now: Ints) -> Ints:

@@ -1,4 +1,4 @@
-// Coarser models and parts of models: what takes a loop; see contraction.py.
+// Coarser models and parts of models: what takes a loop; see coarsening.py.
 #include <numeric>
 #include <vector>
 

@@ -1,13 +1,42 @@
-"""Ways to deal a topology's executors to nodes from nothing; bunches.cpp has the loops."""
+"""Greedy insertion of executors that are nowhere yet; greedy.cpp has the loops."""
 
 from __future__ import annotations
 
-from stormcut.placement.algorithms.cut.kernels import MODEL, STATE, Floats, Ints, Model, State
-from stormcut.placement.native.library import BOOL, FLOATS, INTS, function
+import numpy as np
 
+from stormcut.placement.algorithms.cut.model import (
+    MODEL,
+    STATE,
+    Floats,
+    Ints,
+    Model,
+    Seed,
+    State,
+    blank,
+)
+from stormcut.placement.native.library import BOOL, FLOATS, INT, INTS, SEED, function
+
+#: Where an executor goes that has no traffic with any node that could take it.
+EMPTIEST, FULLEST, ANYWHERE = range(3)
+
+_inserted = function("inserted", MODEL, STATE, INTS, INT, SEED)
 _deal_evenly = function("deal_evenly", MODEL, STATE, INTS, INTS, INTS, FLOATS, result=BOOL)
-_deal_bunches = function("deal_bunches", MODEL, STATE, INTS, INTS, INTS, FLOATS)
+_grow_clusters = function("grow_clusters", MODEL, STATE, INTS, INTS, INTS, FLOATS)
 _take_out = function("take_out", MODEL, STATE, INTS, INTS)
+
+
+def inserted(model: Model, counts: Ints, order: Ints, otherwise: int, seed: Seed) -> Ints:
+    """Return counts with missing executors added where they fit, group by group in that order.
+
+    Parameters
+    ----------
+    otherwise : int
+        `EMPTIEST`, `FULLEST` or `ANYWHERE`: which node among those of equal traffic.
+    """
+    state = blank(model, counts)
+    missing = model.size - counts.sum(axis=1)
+    _inserted(model, state, np.repeat(order, missing[order]), otherwise, seed)
+    return state.counts
 
 
 def deal_evenly(
@@ -31,7 +60,7 @@ def deal_evenly(
     return bool(_deal_evenly(model, state, members, missing, nodes, shares))
 
 
-def deal_bunches(
+def grow_clusters(
     model: Model, state: State, members: Ints, missing: Ints, nodes: Ints, weight: Floats
 ) -> None:
     """Fill node after node with executors that exchange most for the room that they take.
@@ -44,7 +73,7 @@ def deal_bunches(
     weight : array of shape (groups,)
         Room that one executor takes; above 0.
     """
-    _deal_bunches(model, state, members, missing, nodes, weight)
+    _grow_clusters(model, state, members, missing, nodes, weight)
 
 
 def take_out(model: Model, state: State, members: Ints, nodes: Ints) -> None:

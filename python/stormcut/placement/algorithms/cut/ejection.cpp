@@ -1,27 +1,23 @@
-// Makes room for executors that fit nowhere: others are ejected; see settling.py.
+// Makes room for executors that fit nowhere: others are ejected; see ejection.py.
 #include <vector>
 
 #include "model.h"
 
 namespace {
 
-constexpr Int ANYWHERE = 2;  // as in filling.cpp
-
-// Insertions tried for each executor, and for as many more as if there were 50 more.
+// Ejections tried for each executor, and for as many more as if there were 50 more.
 constexpr Int TRIES = 20;
 
-// Groups on nodes that are looked at, at most, by all insertions together.
-constexpr double LOOKS = 2e8;
-
-// Random moves after each ejection.
-constexpr Int SHUFFLES = 3;
-
-class Settling {
+class Ejection {
  public:
-  Settling(const Model& model, const State& state, Row<double> weight, Seed seed)
+  Ejection(
+      const Model& model, const State& state, Row<double> weight, Int otherwise, Int shuffles,
+      Seed seed)
       : model(model),
         state(state),
         weight(weight),
+        otherwise(otherwise),
+        shuffles(shuffles),
         seed(seed),
         missing(model.groups()),
         out(model.groups(), 0),
@@ -29,18 +25,16 @@ class Settling {
     for (Int g = 0; g < model.groups(); g++) missing[g] = model.size[g] - state.counts[g].sum();
   }
 
-  void run() {
+  // Ends where nothing is missing, or so many groups on nodes were looked at.
+  void run(double looks) {
     const Int cells = state.counts.rows * state.counts.columns;
-    const Int tries = std::min<Int>(TRIES * (model.size.sum() + 50), Int(LOOKS / cells));
-    for (Int i = 0; i < tries; i++) {
-      const Int g = hardest();
-      if (g < 0) break;
-      Int n = best_node(model, state, g, ANYWHERE, seed);
+    Int tries = std::min<Int>(TRIES * (model.size.sum() + 50), Int(looks / double(cells)));
+    for (Int g = hardest(); g >= 0; g = hardest()) {
+      Int n = best_node(model, state, g, otherwise, seed);
       const bool fits = n >= 0;
       if (!fits) {
         penalty[g] += 1.0;
-        n = make_way(g);
-        if (n < 0) break;
+        if (tries-- <= 0 || (n = make_way(g)) < 0) break;
       }
       put(model, state, g, n, 1);
       if (!fits) shuffle();
@@ -66,7 +60,7 @@ class Settling {
     double best = INFINITE;
     Int choice = -1, ties = 0;
     for (Int n = 0; n < model.nodes(); n++) {
-      const double price = ejected(g, n);
+      const double price = make_room(g, n);
       for (Int h = 0; h < model.groups(); h++)
         for (Int i = 0; i < out[h]; i++) put(model, state, h, n, 1);
       if (price > best || price == INFINITE) continue;
@@ -75,7 +69,7 @@ class Settling {
       best = price;
     }
     if (choice < 0) return -1;
-    ejected(g, choice);
+    make_room(g, choice);
     for (Int h = 0; h < model.groups(); h++) missing[h] += out[h];
     return choice;
   }
@@ -87,14 +81,14 @@ class Settling {
 
   // Takes executors off `n` until `g` fits, and returns their penalties; `out` counts them.
   // Infinite, and nothing is ejected, if `g` can never be there.
-  double ejected(Int g, Int n) {
+  double make_room(Int g, Int n) {
     std::fill(out.begin(), out.end(), 0);
     if (!model.may_be(g, n)) return INFINITE;
     for (Int r = 0; r < model.resources(); r++)
       if (model.load(g, r) > model.bounds(n, r)) return INFINITE;
     double price = 0.0;
     if (state.held(n, model.topology[g]) == 0 && state.tenants[n] >= model.slots[n])
-      price += evict(n);
+      price += eject_topology(n);
     while (!welcome(model, state, g, n)) {
       const Int h = most_relief(g, n);
       if (h < 0) {  // only rounding stands in the way
@@ -113,7 +107,7 @@ class Settling {
   }
 
   // Takes the topology off `n` whose executors there have the least penalties; returns these.
-  double evict(Int n) {
+  double eject_topology(Int n) {
     std::vector<double> prices(state.held.columns, 0.0);
     for (Int h = 0; h < model.groups(); h++)
       prices[model.topology[h]] += state.counts(h, n) * penalty[h];
@@ -166,7 +160,7 @@ class Settling {
 
   // Moves a few random executors to random nodes where they fit.
   void shuffle() {
-    for (Int i = 0; i < SHUFFLES; i++) {
+    for (Int i = 0; i < shuffles; i++) {
       const Int g = random_below(seed, model.groups());
       const Int a = random_below(seed, model.nodes());
       const Int b = random_below(seed, model.nodes());
@@ -178,16 +172,65 @@ class Settling {
   const Model& model;
   const State& state;
   Row<double> weight;
+  Int otherwise, shuffles;
   Seed seed;
   // Executors of each group that are nowhere; those just ejected; how dear they are to eject.
   std::vector<Int> missing, out;
   std::vector<double> penalty;
 };
 
+// The topology with least traffic within a node.
+Int least_tenant(const Model& model, const State& state, Int n) {
+  std::vector<double> local(state.held.columns, 0.0);
+  for (Int g = 0; g < model.groups(); g++)
+    if (const Int count = state.counts(g, n))
+      local[model.topology[g]] += count * (state.traffic(g, n) - model.own[g]);
+  Int choice = -1;
+  for (Int t = 0; t < state.held.columns; t++)
+    if (state.held(n, t) > 0 && (choice < 0 || local[t] < local[choice])) choice = t;
+  return choice;
+}
+
+// The group that loses least traffic for the excess it ends, -1 if there is none.
+Int to_evict(const Model& model, const State& state, Int n) {
+  double best = INFINITE;
+  Int choice = -1;
+  for (Int g = 0; g < model.groups(); g++) {
+    if (state.counts(g, n) == 0) continue;
+    double relief = 0.0;
+    for (Int r = 0; r < model.resources(); r++) {
+      const double excess = state.used(n, r) - model.bounds(n, r);
+      if (excess > 0) relief = std::max(relief, std::min(1.0, model.load(g, r) / excess));
+    }
+    if (relief <= 0) continue;
+    // Where traffic does not tell, the one that ends most of the excess.
+    const double value = (state.traffic(g, n) - model.own[g]) / relief - 1e-9 * relief;
+    if (value < best) {
+      best = value;
+      choice = g;
+    }
+  }
+  return choice;
+}
+
 }  // namespace
 
-extern "C" void settled(
-    const Model& model, const State& state, Row<double> weight, Seed seed) {
-  complete(model, state);
-  Settling(model, state, weight, seed).run();
+extern "C" void evict(const Model& model, const State& state) {
+  for (Int n = 0; n < state.counts.columns; n++) {
+    for (Int g = 0; g < model.groups(); g++)
+      while (state.counts(g, n) > 0 && !model.may_be(g, n)) put(model, state, g, n, -1);
+    while (state.tenants[n] > model.slots[n]) {
+      const Int t = least_tenant(model, state, n);
+      for (Int g = 0; g < model.groups(); g++)
+        while (model.topology[g] == t && state.counts(g, n) > 0) put(model, state, g, n, -1);
+    }
+    for (Int g = to_evict(model, state, n); g >= 0; g = to_evict(model, state, n))
+      put(model, state, g, n, -1);
+  }
+}
+
+extern "C" void insert(
+    const Model& model, const State& state, Row<double> weight, Int otherwise, Int shuffles,
+    double looks, Seed seed) {
+  Ejection(model, state, weight, otherwise, shuffles, seed).run(looks);
 }

@@ -1,4 +1,4 @@
-"""Evening keeps every promise of the placement it starts from, and never makes a link busier."""
+"""Relief keeps every promise of the placement it starts from, and never makes a link busier."""
 
 from dataclasses import replace
 
@@ -16,25 +16,26 @@ from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Strea
 from stormcut.objective.cut import executor_nodes
 from stormcut.objective.metrics import measure
 from stormcut.objective.verify import violations
-from stormcut.placement.algorithms.cut.evening import evened, links, rate_matrix
+from stormcut.placement.algorithms.cut.instance import instance
+from stormcut.placement.algorithms.cut.options import Options
+from stormcut.placement.algorithms.cut.relief import links, relieved
 from stormcut.placement.algorithms.cut.weighing import weighed
 from stormcut.placement.packing.capacity import node_limits
 
 
-def evened_placement(problem, placement, relief):
-    """Return the same placement with its links evened out, one worker a node and topology."""
+def relieved_placement(problem, placement, relief):
+    """Return the nodes of a placement, and those with its busiest link relieved."""
     nodes = executor_nodes(problem, placement)
-    slots = np.array([len(node.ports) for node in problem.nodes], dtype=np.int64)
     rng = np.random.default_rng(1)
-    return nodes, evened(problem, nodes, node_limits(problem), slots, relief, 0.05, rng)
+    return nodes, relieved(problem, instance(problem, Options()), nodes, relief, 0.05, rng)
 
 
 def busiest(problem, nodes):
-    return links(rate_matrix(problem), nodes, len(problem.nodes)).max(initial=0.0)
+    return links(problem, nodes).max(initial=0.0)
 
 
 def crossing(problem, nodes):
-    return links(rate_matrix(problem), nodes, len(problem.nodes))[0].sum()
+    return links(problem, nodes)[0].sum()
 
 
 @given(problems(), st.sampled_from((0.0, 0.2)))
@@ -43,7 +44,7 @@ def test_traffic_stays_within_what_is_allowed_and_no_link_is_busier(problem, rel
         start = solve(problem, "cut", 1, {"effort": "0.1"}).placement
     except Infeasible:
         assume(False)
-    before, after = evened_placement(problem, start, relief)
+    before, after = relieved_placement(problem, start, relief)
     allowed = crossing(problem, before) * (1 + relief)
     assert crossing(problem, after) <= allowed * (1 + 1e-6) + 1e-6
     assert busiest(problem, after) <= busiest(problem, before) * (1 + 1e-6) + 1e-6
@@ -67,7 +68,7 @@ def test_senders_part_where_traffic_may_rise():
     problem = hubs()
     together = np.array([0, 0, 1, 1, 2, 2])
     assert (busiest(problem, together), crossing(problem, together)) == (80.0, 80.0)
-    _, parted = evened_placement(problem, Placement(together), 0.0)
+    _, parted = relieved_placement(problem, Placement(together), 0.0)
     assert (busiest(problem, parted), crossing(problem, parted)) == (40.0, 60.0)
 
 

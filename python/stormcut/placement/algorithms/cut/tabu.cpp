@@ -1,4 +1,4 @@
-// Tabu search over single moves and exchanges of executors; see walk.py.
+// Tabu search over single moves and exchanges of executors; see tabu.py.
 #include <vector>
 
 #include "model.h"
@@ -23,9 +23,9 @@ struct Exchange {
   Int g, a, h, b;
 };
 
-class Walk {
+class Tabu {
  public:
-  Walk(const Model& model, const State& state, Seed seed)
+  Tabu(const Model& model, const State& state, Seed seed)
       : model(model),
         state(state),
         seed(seed),
@@ -33,7 +33,8 @@ class Walk {
         barred(state.counts.rows * nodes, 0),
         tops(nodes * nodes * TOPS) {}
 
-  double run(Matrix<Int> best, Int steps, Int patience, Int tenure, double slack) {
+  // Leaves the best placement met in `best`; ends after that many steps that found none better.
+  void run(Matrix<Int> best, Int steps, Int patience, Int tenure, double slack) {
     double total = 0.0, top = 0.0;
     Int idle = 0;
     best.all().copy(state.counts.all());
@@ -66,7 +67,6 @@ class Walk {
       }
       if (idle > patience) break;
     }
-    return top;
   }
 
  private:
@@ -188,12 +188,6 @@ class Walk {
 
 }  // namespace
 
-extern "C" double tabu(
-    const Model& model, const State& state, Matrix<Int> best, Int steps, Int patience, Int tenure,
-    double slack, Seed seed) {
-  return Walk(model, state, seed).run(best, steps, patience, tenure, slack);
-}
-
 extern "C" void improved(
     const Model& model, const State& state, double operations, double slack, Seed seed,
     Matrix<Int> best) {
@@ -204,5 +198,5 @@ extern "C" void improved(
   const double looked = double(cells * nodes + nodes * nodes + 1);
   const Int steps = std::max<Int>(10, std::min<Int>(100'000, Int(operations / looked)));
   const Int tenure = 3 + model.size.sum() / 20;
-  tabu(model, state, best, steps, std::max<Int>(20, steps / 3), tenure, slack, seed);
+  Tabu(model, state, seed).run(best, steps, std::max<Int>(20, steps / 3), tenure, slack);
 }

@@ -1,4 +1,4 @@
-// States and what they cost; see kernels.py.
+// States and what they cost; see model.py.
 #include "model.h"
 
 void complete(const Model& model, const State& state) {

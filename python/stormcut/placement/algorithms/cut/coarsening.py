@@ -2,7 +2,7 @@
 
 A coarse group stands for equal clusters of executors, so that folded models stay folded: of two
 groups that meet on a node, as many pairs as there are become one group of that size.
-contraction.cpp has the loops that numpy has no function for.
+coarsening.cpp has the loops that numpy has no function for.
 
 References
 ----------
@@ -16,19 +16,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stormcut.placement.algorithms.cut.kernels import MODEL, Floats, Ints, Model, Seed
-from stormcut.placement.algorithms.cut.state import weights
+from stormcut.placement.algorithms.cut.model import (
+    MODEL,
+    NOTHING,
+    Floats,
+    Ints,
+    Model,
+    Seed,
+    weights,
+)
 from stormcut.placement.native.library import FLOAT, FLOATS, INT, INT_ROWS, INTS, SEED, function
-
-__all__ = ["Coarse", "coarsen", "expand", "of_nodes", "overlap", "part", "weights"]
 
 _match = function("match", MODEL, FLOATS, INT_ROWS, FLOAT, SEED, INT_ROWS, result=INT)
 _coarse_rates = function("coarse_rates", MODEL, INT_ROWS, INTS, INTS, FLOATS, FLOATS, result=INT)
 _overlap = function("overlap", INT_ROWS, INT_ROWS, INT_ROWS, result=INT)
 _inner_rates = function("inner_rates", MODEL, INTS, INTS, INTS, INTS, FLOATS, result=INT)
-
-#: No restarts are priced in coarse models.
-NO_START = np.zeros((0, 0), dtype=np.int64)
 
 
 class Coarse(NamedTuple):
@@ -43,12 +45,6 @@ class Coarse(NamedTuple):
     cells: Ints
 
 
-def group_weights(model: Model) -> Floats:
-    """Return how full one executor of each group makes an average node."""
-    result: Floats = (model.load * model.scale).max(axis=1, initial=0.0)
-    return result
-
-
 def coarsen(model: Model, cells: Ints, largest: float, seed: Seed) -> Coarse:
     """Return a model with heavy pairs of executors of one cell contracted.
 
@@ -61,7 +57,7 @@ def coarsen(model: Model, cells: Ints, largest: float, seed: Seed) -> Coarse:
     """
     remaining = cells.copy()
     rows = np.empty((np.count_nonzero(cells), 4), dtype=np.int64)
-    pairs = _match(model, group_weights(model), remaining, largest, seed, rows)
+    pairs = _match(model, weights(model), remaining, largest, seed, rows)
     members, coarse_cells = _kinds(rows[:pairs], remaining)
     return Coarse(_contracted(model, members, coarse_cells), members, coarse_cells)
 
@@ -99,7 +95,7 @@ def _contracted(model: Model, members: Ints, cells: Ints) -> Model:
         model.topology[first],
         model.rack,
         model.allowed[first] if len(model.allowed) else model.allowed,
-        NO_START,
+        NOTHING,  # no restarts are priced in coarse models
         model.prices,
     )
 

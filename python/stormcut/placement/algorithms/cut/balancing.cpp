@@ -1,8 +1,9 @@
-// Annealing that raises the head-room, then lowers the traffic; see headroom.py.
+// Annealing of executors over nodes by how full every resource is; see balancing.py.
+#include <algorithm>
 #include <vector>
 
-#include "../../native/random.h"
-#include "model.h"
+#include "../../native/arrays.h"
+#include "annealing.h"
 
 namespace {
 
@@ -17,6 +18,9 @@ constexpr double LIGHT = 0.01;
 
 // Of the energy while traffic is lowered: what resources are above the share that was reached.
 constexpr double PRICE = 50.0;
+
+// Of the energy while links are relieved: so many times the share of traffic beyond what is allowed.
+constexpr double EXCESS = 20.0;
 
 // Steps after which sums are made anew.
 constexpr Int FRESH = 512;
@@ -48,7 +52,7 @@ struct Delta {
   double traffic = 0.0;
 };
 
-struct Inputs {
+struct Resources {
   Row<Int> starts, neighbours;
   Matrix<double> pair;
   Row<double> cpu;
@@ -62,9 +66,9 @@ struct Inputs {
   Row<double> thread;
 };
 
-class Annealing {
+class Balancing {
  public:
-  Annealing(const Inputs& in, Int topologies, Row<Int> nodes, Seed seed)
+  Balancing(const Resources& in, Int topologies, Row<Int> nodes, Seed seed)
       : in(in),
         nodes(nodes),
         seed(seed),
@@ -91,12 +95,14 @@ class Annealing {
 
   // Leaves in `nodes` the placement with the least share of the fullest resource, of the like ones
   // that with the least traffic between nodes.
-  void run(Int steps) {
-    std::vector<Int> best = relieve(steps / 2);
-    restore(best);
-    best = lighten(steps - steps / 2);
-    restore(best);
+  void most_headroom(Int steps) {
+    restore(relieve(steps / 2));
+    restore(lighten(steps - steps / 2));
   }
+
+  // Leaves in `nodes` the placement with the least share of the fullest resource while traffic
+  // between nodes rises by no more than that share.
+  void least_busy(Int steps, double rise) { restore(relieve_within(steps, rise)); }
 
  private:
   static double inverted(double capacity) {
@@ -172,6 +178,30 @@ class Annealing {
         least = found;
         best = kept();
       }
+      return true;
+    });
+    return best;
+  }
+
+  // Relieves the fullest resource while traffic between nodes rises by no more than that share.
+  std::vector<Int> relieve_within(Int steps, double rise) {
+    count_loads();
+    scale = fullest();
+    std::vector<Int> best = kept();
+    if (scale <= 0.0) return best;
+    const double allowed = traffic * (1.0 + rise) * (1.0 + SAME);
+    double least = scale;
+    const auto part = [&](Int r) { return power(loads[r] * inverse[r] / scale); };
+    const auto energy = [&](double sum, double travels) {
+      const double smooth = std::pow(std::max(sum, 0.0), 1.0 / POWER);
+      return smooth * (1.0 + EXCESS * std::max(0.0, travels / allowed - 1.0));
+    };
+    anneal(steps, part, energy, [&] {
+      const double found = fullest();
+      if (traffic > allowed || found > least) return false;
+      least = found;
+      best = kept();
+      return true;
     });
     return best;
   }
@@ -191,11 +221,13 @@ class Annealing {
         least = traffic;
         best = kept();
       }
+      return true;
     });
     return best;
   }
 
-  // `part` is what a resource adds to the sum of which, with the traffic, `energy` is made.
+  // `part` is what a resource adds to the sum of which, with the traffic, `energy` is made. `seen`
+  // is told of every state with less energy than all that it said yes to before.
   template <class Part, class Energy, class Seen>
   void anneal(Int steps, Part part, Energy energy, Seen seen) {
     double sum = 0.0;
@@ -218,14 +250,11 @@ class Annealing {
       const double then_sum = sum + parts(change, part) - before;
       const double then = energy(then_sum, traffic);
       const double heat = hot * std::pow(cold / hot, double(step) / double(steps));
-      if (then <= now || uniform(seed) < std::exp((now - then) / heat)) {
+      if (accepted(now - then, heat, seed)) {
         relocate(change);
         sum = then_sum;
         now = then;
-        if (now < lowest) {
-          lowest = now;
-          seen();
-        }
+        if (now < lowest && seen()) lowest = now;
       } else {
         add(change, delta, -1.0);
       }
@@ -356,7 +385,7 @@ class Annealing {
     nodes[change.f] = change.a;
   }
 
-  const Inputs& in;
+  const Resources& in;
   Row<Int> nodes;
   Seed seed;
   Int executors, count, racks, columns;
@@ -368,6 +397,12 @@ class Annealing {
 
 }  // namespace
 
-extern "C" void most_headroom(const Inputs& in, Int topologies, Int steps, Row<Int> nodes, Seed seed) {
-  Annealing(in, topologies, nodes, seed).run(steps);
+extern "C" void most_headroom(
+    const Resources& in, Int topologies, Int steps, Row<Int> nodes, Seed seed) {
+  Balancing(in, topologies, nodes, seed).most_headroom(steps);
+}
+
+extern "C" void least_busy(
+    const Resources& in, Int topologies, Int steps, double rise, Row<Int> nodes, Seed seed) {
+  Balancing(in, topologies, nodes, seed).least_busy(steps, rise);
 }
