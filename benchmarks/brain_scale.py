@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from machine import made_by
 
+from stormcut.adapters.machine.clock import SystemClock, new_id
 from stormcut.adapters.thrift.decode import Decoder
 from stormcut.adapters.thrift.values import (
     BinaryProtocol,
@@ -174,7 +175,7 @@ def row(topologies: int, executors: int, measured: bool) -> str:
     names = [f"t{n:03}-1-1700000000" for n in range(topologies)]
     state = ClusterState(nodes, tuple(topology(name, executors) for name in names))
     store = Nowhere({t.id: profile(t, rng) for t in state.topologies} if measured else {})
-    brain = Brain(Settings(), store, store)
+    brain = Brain(Settings(), store, store, SystemClock(), new_id)
     plan, cold = asked(brain, dealt(state) if measured else state)
     state = after(state, plan)
     _, same = asked(brain, state)

@@ -1,11 +1,12 @@
 """The brain between Nimbus, which asks for plans, and people, who ask what would follow."""
 
 import threading
-from datetime import datetime
 
 import pytest
 from brain_clusters import applied, dealt, profile_of, supervisors, topology
+from simulated import SimulatedClock, ids
 
+from stormcut.adapters.machine.clock import SystemClock
 from stormcut.application.control import brain as module
 from stormcut.application.control.brain import Brain
 from stormcut.application.control.decide import Settings
@@ -38,9 +39,9 @@ class Memory:
         return {}
 
 
-def brain_of(**profiles):
+def brain_of(clock=None, **profiles):
     memory = Memory(profiles)
-    return Brain(Settings(), memory, memory), memory
+    return Brain(Settings(), memory, memory, clock or SimulatedClock(), ids()), memory
 
 
 def test_a_preview_publishes_nothing_and_is_what_follows():
@@ -58,7 +59,7 @@ def test_a_preview_publishes_nothing_and_is_what_follows():
 
 def test_what_is_foreseen_waits_for_what_became_of_the_last_plan():
     """Nimbus does as told after it has asked: until it asks again the brain knows the past."""
-    brain, _ = brain_of(t=PROFILE)
+    brain, _ = brain_of(SystemClock(), t=PROFILE)
     moved = applied(RUNNING, brain.plan(RUNNING).topologies)
     asks = threading.Timer(0.3, brain.plan, (moved,))
     asks.start()
@@ -68,16 +69,18 @@ def test_what_is_foreseen_waits_for_what_became_of_the_last_plan():
     assert brain.described().state == moved
 
 
-def test_it_does_not_wait_for_a_nimbus_that_is_gone(monkeypatch):
-    monkeypatch.setattr(module, "SETTLE_SECONDS", 0.05)
-    brain, _ = brain_of(t=PROFILE)
+def test_it_does_not_wait_for_a_nimbus_that_is_gone():
+    clock = SimulatedClock()
+    brain, _ = brain_of(clock, t=PROFILE)
     brain.plan(RUNNING)
+    began = clock.now()
     assert brain.described().state == RUNNING
+    assert clock.now() == began + module.SETTLE_SECONDS
 
 
-def test_what_nimbus_does_not_describe_any_more_is_gone_after_a_while(monkeypatch):
-    clock = Clock(monkeypatch)
-    brain, _ = brain_of()
+def test_what_nimbus_does_not_describe_any_more_is_gone_after_a_while():
+    clock = SimulatedClock()
+    brain, _ = brain_of(clock)
     known = {"here-1-1", "gone-1-1"}
     assert brain.gone(known) == set()
     state = ClusterState(supervisors(2), (topology("here-1-1"),))
@@ -90,9 +93,9 @@ def test_what_nimbus_does_not_describe_any_more_is_gone_after_a_while(monkeypatc
     assert brain.gone(known) == {"gone-1-1"}
 
 
-def test_nothing_is_gone_while_nimbus_says_nothing(monkeypatch):
-    clock = Clock(monkeypatch)
-    brain, _ = brain_of()
+def test_nothing_is_gone_while_nimbus_says_nothing():
+    clock = SimulatedClock()
+    brain, _ = brain_of(clock)
     brain.plan(ClusterState(supervisors(2), (topology("here-1-1"),)))
     assert brain.gone({"gone-1-1"}) == set()
     clock.seconds += module.GONE_SECONDS + module.SILENT_SECONDS
@@ -101,21 +104,10 @@ def test_nothing_is_gone_while_nimbus_says_nothing(monkeypatch):
     assert brain.gone({"gone-1-1"}) == set()
 
 
-class Clock:
-    """The brain's; it goes when it is told to."""
-
-    def __init__(self, monkeypatch):
-        self.seconds = 1_700_000_000.0
-        monkeypatch.setattr(module, "datetime", self)
-
-    def now(self, zone):
-        return datetime.fromtimestamp(self.seconds, zone)
-
-
 def test_a_profile_that_comes_before_nimbus_asks_a_new_leader_is_answered_by_a_plan():
     before, memory = brain_of()
     before.plan(RUNNING)
-    after = Brain(Settings(), memory, memory)
+    after = Brain(Settings(), memory, memory, SimulatedClock(), ids())
     memory.last_plan = lambda: memory.plans[-1][0]
     after.take_over()
     memory.known = {"t": profile_of(topology("t", (1, 1)))}  # fits nothing: nothing moves
@@ -138,3 +130,22 @@ def test_what_could_not_be_published_is_published_when_it_is_asked_again():
     memory.publish = publish
     brain.plan(RUNNING)
     assert [sorted(entry["profiles"]) for _, entry in memory.plans] == [[], ["t"]]
+
+
+def test_a_day_of_decisions_passes_on_simulated_time():
+    """Nimbus asks every 10 s and does as told; a new profile comes every 10 minutes."""
+    clock, day = SimulatedClock(), 24 * 3600
+    brain, memory = brain_of(clock)
+    state, began, moves = RUNNING, clock.now(), 0
+    while clock.now() < began + day:
+        if (clock.now() - began) % 600 == 0:
+            hour = int((clock.now() - began) // 3600)
+            memory.known = {"t": profile_of(state.topologies[0], cpu=10.0 + hour)}
+        after = applied(state, brain.plan(state).topologies)
+        moves += after != state
+        state = after
+        clock.seconds += 10
+    moments = [plan.created_ms for plan, _ in memory.plans]
+    assert moments == sorted(moments)
+    assert moments[-1] - moments[0] >= 1000 * 23 * 3600  # new evidence, new plan, all day
+    assert moves == 1

@@ -408,7 +408,7 @@ def _history_json(entry: Mapping[str, Any]) -> bytes:
 
 
 class ZooKeeperStore:
-    """`PlanStore` over `StormcutNodes`."""
+    """`StandingStore` over `StormcutNodes`."""
 
     def __init__(self, nodes: StormcutNodes) -> None:
         self._nodes = nodes
@@ -432,3 +432,11 @@ class ZooKeeperStore:
             raise Unavailable(
                 f"the plan was not published: {type(error).__name__} {error}"
             ) from error
+
+    def has_plan(self) -> bool:
+        """Return whether a plan is published."""
+        return self._nodes.has_plan()
+
+    def restore(self, plan: Plan) -> None:
+        """Write a plan that the history knows."""
+        self._nodes.write_plan(plan)

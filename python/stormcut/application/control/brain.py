@@ -5,15 +5,13 @@ from __future__ import annotations
 import logging
 import math
 import threading
-import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from stormcut.application.control.decide import Decision, Decisions, Settings, decide
 from stormcut.application.control.memory import Memory
-from stormcut.application.control.ports import EvidenceSource, PlanStore, Recorder
+from stormcut.application.control.ports import Clock, EvidenceSource, NewId, PlanStore, Recorder
 from stormcut.model.cluster import ClusterState, Described, Worker
 from stormcut.model.errors import InvalidInput
 from stormcut.model.plan import Plan
@@ -66,6 +64,10 @@ class Brain:
         Gets every new plan before anybody is told of it.
     source : EvidenceSource
         Gives the measurements and orders.
+    clock : Clock
+        Tells the time.
+    new_id : callable
+        Names a plan.
     recorder : Recorder, optional
         Keeps every answer of the algorithm that a plan rests on.
     """
@@ -75,8 +77,12 @@ class Brain:
         settings: Settings,
         store: PlanStore,
         source: EvidenceSource,
+        clock: Clock,
+        new_id: NewId,
         recorder: Recorder | None = None,
     ) -> None:
+        self._clock = clock
+        self._new_id = new_id
         self._recorder = recorder
         self._settings = settings
         self._store = store
@@ -88,7 +94,7 @@ class Brain:
         self._last: Plan | None = None
         self._described: Described | None = None
         self._moves = False
-        self._missing: dict[str, datetime] = {}
+        self._missing: dict[str, float] = {}
         self._asked = threading.Condition()
 
     @property
@@ -119,7 +125,7 @@ class Brain:
             A new plan could not be published.
         """
         with self._deciding:
-            moment = _milliseconds(datetime.now(UTC))
+            moment = _milliseconds(self._clock.now())
             known = dict(self._source.profiles()), dict(self._source.former())
             if self._answer is None or (self._answer.state, self._told) != (state, known):
                 self._answer = _Answer(state, self._decided(state, *known))
@@ -146,7 +152,7 @@ class Brain:
         with self._asked:
             last = self._described
             if last is not None and self._moves:
-                self._asked.wait_for(lambda: self._described is not last, SETTLE_SECONDS)
+                self._clock.wait(self._asked, lambda: self._described is not last, SETTLE_SECONDS)
             if self._described is None:
                 raise InvalidInput(
                     "Nimbus has not asked this brain yet; it asks every 10 s as soon as a topology "
@@ -159,18 +165,14 @@ class Brain:
 
         Nothing is gone while Nimbus describes nothing: it may be starting.
         """
-        described, now = self._described, datetime.now(UTC)
+        described, now = self._described, self._clock.now()
         if described is None or _milliseconds(now) - described.moment_ms > 1000 * SILENT_SECONDS:
             self._missing = {}
             return set()
         living = {topology.id for topology in described.state.topologies}
         began = self._missing
         self._missing = {name: began.get(name, now) for name in known if name not in living}
-        return {
-            name
-            for name, since in self._missing.items()
-            if (now - since).total_seconds() >= GONE_SECONDS
-        }
+        return {name for name, since in self._missing.items() if now - since >= GONE_SECONDS}
 
     def preview(
         self, topology: str, profile: Profile | None, former: tuple[Worker, ...] | None
@@ -194,7 +196,7 @@ class Brain:
             last,
             self._settings,
             formers,
-            _is_recent(last),
+            _is_recent(last, self._clock.now()),
             self._memory.copy(),
         )
         return {
@@ -207,7 +209,7 @@ class Brain:
     def _decided(
         self, state: ClusterState, profiles: Mapping[str, Profile], former: Former
     ) -> Plan:
-        began = datetime.now(UTC)
+        began, started = self._clock.now(), self._clock.elapsed()
         last = self._last
         decisions = decide(
             state,
@@ -215,23 +217,23 @@ class Brain:
             last,
             self._settings,
             former,
-            _is_recent(last),
+            _is_recent(last, self._clock.now()),
             self._memory,
             self._recorder,
         )
-        plan = _plan(state, decisions, began)
+        plan = _plan(self._new_id(), state, decisions, began)
         is_news = self._told is not None and self._told != (profiles, former)
         if not is_news and self._last and plan.places_like(self._last):
             return self._last
         self._store.publish(plan, history_entry(plan, decisions, profiles))
         self._last = plan
-        _report(plan, decisions, (datetime.now(UTC) - began).total_seconds())
+        _report(plan, decisions, self._clock.elapsed() - started)
         return plan
 
 
-def _plan(state: ClusterState, decisions: Decisions, now: datetime) -> Plan:
+def _plan(name: str, state: ClusterState, decisions: Decisions, now: float) -> Plan:
     return Plan(
-        uuid.uuid4().hex,
+        name,
         state.fingerprint(),
         _milliseconds(now),
         tuple(decision.part for decision in decisions.decided),
@@ -259,13 +261,13 @@ def _moves(plan: Plan, state: ClusterState) -> bool:
     return any(part.workers != present[part.topology] for part in plan.topologies)
 
 
-def _is_recent(plan: Plan | None) -> bool:
-    age_ms = _milliseconds(datetime.now(UTC)) - plan.created_ms if plan else math.inf
+def _is_recent(plan: Plan | None, now: float) -> bool:
+    age_ms = _milliseconds(now) - plan.created_ms if plan else math.inf
     return age_ms < 1000 * LATE_SECONDS
 
 
-def _milliseconds(moment: datetime) -> int:
-    return int(moment.timestamp() * 1000)
+def _milliseconds(moment: float) -> int:
+    return int(moment * 1000)
 
 
 def _with(known: Mapping[str, T], topology: str, value: T | None) -> dict[str, T]:

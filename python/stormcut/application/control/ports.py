@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from stormcut.application.place import Solution
@@ -10,6 +11,28 @@ from stormcut.model.cluster import Worker
 from stormcut.model.plan import Plan
 from stormcut.model.problem import Problem
 from stormcut.model.profile import Profile
+
+
+class Clock(Protocol):
+    """The time, which may be simulated."""
+
+    def now(self) -> float:
+        """Return the seconds since the epoch."""
+        ...
+
+    def elapsed(self) -> float:
+        """Return the seconds since some moment; they never run back."""
+        ...
+
+    def wait(
+        self, condition: threading.Condition, until: Callable[[], bool], seconds: float
+    ) -> None:
+        """Wait with a condition that the caller holds, no longer than so many seconds."""
+        ...
+
+
+#: Gives a name that no other plan has.
+NewId = Callable[[], str]
 
 
 class PlanStore(Protocol):
@@ -30,6 +53,18 @@ class PlanStore(Protocol):
         ...
 
 
+class StandingStore(PlanStore, Protocol):
+    """A store of which a leader sees that the plan stays there."""
+
+    def has_plan(self) -> bool:
+        """Return whether a plan is published, readable or not."""
+        ...
+
+    def restore(self, plan: Plan) -> None:
+        """Make ``plan`` the last plan again; the history knows it."""
+        ...
+
+
 class EvidenceSource(Protocol):
     """Where measurements and orders come from; answers at once and without waiting."""
 
@@ -39,6 +74,51 @@ class EvidenceSource(Protocol):
 
     def former(self) -> Mapping[str, tuple[Worker, ...]]:
         """Return where topologies shall run again as they did before a plan, by topology id."""
+        ...
+
+
+class Publication(Protocol):
+    """Where measurements and orders are published; to read them takes time."""
+
+    def profiles(self) -> Mapping[str, Profile]:
+        """Read the profiles by topology id."""
+        ...
+
+    def former(self) -> Mapping[str, tuple[Worker, ...]]:
+        """Read the orders to run as before a plan, by topology id."""
+        ...
+
+    def remove(self, topology: str) -> None:
+        """Remove what is published of a topology, if anything is."""
+        ...
+
+
+class Server(Protocol):
+    """Brings the brain the questions of others."""
+
+    def start(self) -> None:
+        """Serve in the background until `close`."""
+        ...
+
+    def close(self) -> None:
+        """Stop listening."""
+        ...
+
+
+class Leadership(Protocol):
+    """Stands for election among several brains."""
+
+    @property
+    def leads(self) -> bool:
+        """Whether this brain leads, as far as it can know."""
+        ...
+
+    def start(self) -> None:
+        """Stand for election in the background until `close`."""
+        ...
+
+    def close(self) -> None:
+        """Withdraw."""
         ...
 
 

@@ -1,0 +1,162 @@
+"""The standing brain: one of several that stand for election, and answers while it leads."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+
+from stormcut.application.control.brain import Brain
+from stormcut.application.control.decide import Settings, decide
+from stormcut.application.control.ports import (
+    Clock,
+    Leadership,
+    NewId,
+    Publication,
+    Recorder,
+    Server,
+    StandingStore,
+)
+from stormcut.model.cluster import (
+    ClusterState,
+    RunningExecutor,
+    RunningTopology,
+    Subscription,
+    Supervisor,
+    Worker,
+)
+from stormcut.model.plan import Plan
+from stormcut.model.profile import Profile
+
+log = logging.getLogger("stormcut.brain")
+
+#: Share of a core for looking whether anything was published.
+MOST_OF_A_CORE = 0.05
+
+#: How soon an order to stop is noticed at the latest.
+STOP_SECONDS = 0.2
+
+#: The smallest cluster with something to decide.
+TOY = ClusterState(
+    (Supervisor("n", "n", (1, 2)), Supervisor("m", "m", (1, 2))),
+    (
+        RunningTopology(
+            "toy",
+            "toy",
+            2,
+            (RunningExecutor(1, 1, "a"), RunningExecutor(2, 2, "b")),
+            (Subscription("a", "b", "default", "shuffle"),),
+        ),
+    ),
+)
+
+
+def warm_up(settings: Settings) -> None:
+    """Load what a plan needs: Nimbus does not wait for that."""
+    decide(TOY, {}, None, settings)
+
+
+class Evidence:
+    """`EvidenceSource` that the leader refreshes: to ask it never waits for what is published."""
+
+    def __init__(self, publication: Publication, clock: Clock) -> None:
+        self._publication = publication
+        self._clock = clock
+        self._profiles: Mapping[str, Profile] = {}
+        self._former: Mapping[str, tuple[Worker, ...]] = {}
+        self._next = 0.0
+
+    def refresh(self, now: bool = False) -> None:
+        """Read what is published, ``now`` or if it is time: many profiles take long to look at."""
+        began = self._clock.elapsed()
+        if not now and began < self._next:
+            return
+        # Orders first: one that is gone was followed by a new profile before.
+        self._former = self._publication.former()
+        self._profiles = self._publication.profiles()
+        took = self._clock.elapsed() - began
+        self._next = began + took / MOST_OF_A_CORE
+
+    def remove(self, topologies: Iterable[str]) -> None:
+        """Remove what is known of topologies that are gone."""
+        for topology in topologies:
+            self._publication.remove(topology)
+            log.info("topology %s is gone; what was published of it is removed", topology)
+
+    def profiles(self) -> Mapping[str, Profile]:
+        """Return the profiles as read last."""
+        return self._profiles
+
+    def former(self) -> Mapping[str, tuple[Worker, ...]]:
+        """Return the orders as read last."""
+        return self._former
+
+
+class Standing:
+    """The brain as far as it may answer, and what it does while it leads.
+
+    Attributes
+    ----------
+    brain : Brain
+        Answers whoever it is that leads.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: StandingStore,
+        publication: Publication,
+        clock: Clock,
+        new_id: NewId,
+        recorder: Recorder | None = None,
+    ) -> None:
+        self._store = store
+        self._evidence = Evidence(publication, clock)
+        self._leadership: Leadership | None = None
+        self.brain = Brain(settings, store, self._evidence, clock, new_id, recorder)
+
+    @property
+    def leads(self) -> bool:
+        """Whether this brain may answer."""
+        return self._leadership is not None and self._leadership.leads
+
+    def plan(self, state: ClusterState) -> Plan:
+        """Return the plan for a state, as `Brain.plan`."""
+        return self.brain.plan(state)
+
+    def elected(self) -> None:
+        """Take over: called before this brain leads."""
+        self._evidence.refresh(now=True)
+        self.brain.take_over()
+
+    def watch(self) -> None:
+        """See that all is as it should be; called again and again while this brain leads."""
+        self._evidence.refresh()
+        known = {*self._evidence.profiles(), *self._evidence.former()}
+        self._evidence.remove(self.brain.gone(known))
+        plan = self.brain.last_plan
+        if plan is not None and not self._store.has_plan():
+            log.warning("the published plan is gone from ZooKeeper; published again")
+            self._store.restore(plan)
+
+    def run(self, server: Server, leadership: Leadership, stopped: Callable[[float], bool]) -> None:
+        """Serve and stand for election until told to stop.
+
+        Parameters
+        ----------
+        server : Server
+            Brings this brain the questions; not started.
+        leadership : Leadership
+            Calls `elected` and `watch`; not started.
+        stopped : callable
+            ``stopped(seconds)``: waits so long for an order to stop, and tells whether it came.
+        """
+        self._leadership = leadership
+        server.start()
+        leadership.start()
+        # Python runs signal handlers in the main thread, which a signal that the kernel gave to
+        # another thread does not wake.
+        while not stopped(STOP_SECONDS):
+            pass
+        log.info("stopping: withdrawing from ZooKeeper")
+        leadership.close()
+        server.close()

@@ -1,0 +1,120 @@
+"""What a brain does while it leads, and while it does not."""
+
+from brain_clusters import dealt, profile_of, supervisors, topology
+from simulated import SimulatedClock, ids
+
+from stormcut.application.control.brain import GONE_SECONDS
+from stormcut.application.control.decide import Settings
+from stormcut.application.control.standing import MOST_OF_A_CORE, Standing
+from stormcut.model.cluster import ClusterState, Slot
+
+RUNNING = ClusterState(
+    supervisors(3), (dealt(topology("t", (2, 2)), [Slot(f"n{i}", 6700) for i in range(3)]),)
+)
+PROFILE = profile_of(RUNNING.topologies[0])
+
+
+class Outside:
+    """Store, publication, server and leadership of a brain, in memory."""
+
+    def __init__(self, clock):
+        self.clock, self.reading_seconds = clock, 0.0
+        self.plan, self.known, self.reads, self.leads = None, {}, 0, False
+        self.calls = []
+
+    def last_plan(self):
+        return self.plan
+
+    def publish(self, plan, entry):
+        self.plan = plan
+
+    def restore(self, plan):
+        self.plan = plan
+
+    def has_plan(self):
+        return self.plan is not None
+
+    def profiles(self):
+        self.reads += 1
+        self.clock.seconds += self.reading_seconds
+        return dict(self.known)
+
+    def former(self):
+        return {}
+
+    def remove(self, topology):
+        del self.known[topology]
+
+    def start(self):
+        self.calls.append("start")
+
+    def close(self):
+        self.calls.append("close")
+
+
+def standing():
+    clock = SimulatedClock()
+    outside = Outside(clock)
+    return Standing(Settings(), outside, outside, clock, ids()), outside, clock
+
+
+def test_it_leads_while_it_runs_and_is_elected():
+    brain, outside, _ = standing()
+    outside.leads = True
+    assert not brain.leads
+    led = []
+
+    def stopped(seconds):
+        assert seconds > 0
+        led.append(brain.leads)
+        outside.leads = False
+        return len(led) == 2
+
+    brain.run(outside, outside, stopped)
+    assert led == [True, False]
+    assert outside.calls == ["start", "start", "close", "close"]
+
+
+def test_what_is_published_is_known_when_it_is_elected_and_seen_later():
+    brain, outside, clock = standing()
+    outside.known = {"t": PROFILE}
+    brain.elected()
+    assert brain.plan(RUNNING).topologies[0].reason.startswith("moved by measured traffic")
+    outside.known = {}
+    clock.seconds += 0.5
+    brain.watch()
+    assert brain.plan(RUNNING).topologies[0].reason.startswith("as planned, too late at first")
+
+
+def test_it_reads_no_more_than_its_share_of_time_allows():
+    brain, outside, clock = standing()
+    outside.reading_seconds = 1.0
+    brain.elected()
+    began, reads = clock.now(), outside.reads
+    while clock.now() < began + 1000:
+        clock.seconds += 0.5
+        brain.watch()
+    assert outside.reads - reads <= 1000 * MOST_OF_A_CORE
+    assert outside.reads - reads >= 0.9 * 1000 * MOST_OF_A_CORE
+
+
+def test_a_plan_that_somebody_deleted_is_published_again():
+    brain, outside, _ = standing()
+    brain.elected()
+    brain.watch()
+    assert outside.plan is None
+    plan = brain.plan(ClusterState(supervisors(2), (topology("t"),)))
+    outside.plan = None
+    brain.watch()
+    assert outside.plan == plan
+
+
+def test_what_is_published_of_a_topology_goes_with_it():
+    brain, outside, clock = standing()
+    outside.known = {"gone-1-1": PROFILE, "t": PROFILE}
+    brain.elected()
+    for _ in range(int(GONE_SECONDS / 10) + 2):
+        brain.plan(RUNNING)
+        brain.watch()
+        clock.seconds += 10
+    assert outside.known == {"t": PROFILE}
