@@ -63,6 +63,7 @@ def test_what_was_placed_and_where_can_be_asked_again(tmp_path: Path) -> None:
     found = Journal(journal.folder).solution("linear", "cut:objective=headroom")
     assert found is not None
     problem, placement = found
+    assert problem.topologies[0].max_spout_pending == 20
     assert placement.slots.tolist() == seat.solution.placement.slots.tolist()
     assert seat.reachable is not None
     assert reachable(problem, placement) == pytest.approx(seat.reachable)

@@ -7,14 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from stormcut.application.experiment.bench.cells import Measurement, Run
-from stormcut.application.experiment.bench.contest import reachable
+from stormcut.application.experiment.bench.contest import WINDOW, reachable, windowed
 from stormcut.application.experiment.bench.summary import ratio
 from stormcut.model.network import Costs
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
-
-#: Storm's key for the tuples of a source task that may be on their way.
-WINDOW = "topology.max.spout.pending"
 
 #: What was to be placed and where, by topology and scheduler; None where that was not kept.
 Solutions = Callable[[str, str], tuple[Problem, Placement] | None]
@@ -79,9 +76,7 @@ def _reached(
     if solution is None:
         return None
     problem, placement = solution
-    pending = window if isinstance(window, int) else None
-    topologies = tuple(replace(each, max_spout_pending=pending) for each in problem.topologies)
-    return reachable(replace(problem, costs=costs, topologies=topologies), placement)
+    return reachable(windowed(replace(problem, costs=costs), window), placement)
 
 
 def median_error(found: Sequence[Prediction]) -> float | None:

@@ -10,7 +10,7 @@ from functools import partial
 
 from stormcut.application.compare import Contender
 from stormcut.application.experiment.bench.cells import Placed, Start
-from stormcut.application.experiment.bench.contest import Seat, place
+from stormcut.application.experiment.bench.contest import WINDOW, Seat, place
 from stormcut.application.experiment.bench.plan import REFERENCE, Plan
 from stormcut.application.experiment.bench.planner import BenchPlanner, Wanted
 from stormcut.application.experiment.bench.ports import Entrant, Equipment
@@ -113,7 +113,8 @@ class Entrants:
 
     def _seat(self, running: RunningTopology, profile: Profile | None, scheduler: str) -> Seat:
         hosts, room = list(self._rig.nodes.values()), self._plan.setting.room
-        return place(running, profile, hosts, room, Contender.parse(scheduler), SEED)
+        contender, window = Contender.parse(scheduler), self._options.get(WINDOW)
+        return place(running, profile, hosts, room, contender, SEED, window)
 
     def _placements(self, reference: Entrant, running: RunningTopology) -> dict[str, Hosts]:
         """Return every scheduler's placement, by the journal or by a new profile."""
