@@ -131,7 +131,7 @@ def _real(host: Host) -> Node:
 
 
 def windowed(problem: Problem, window: object) -> Problem:
-    """Return a problem whose sources have a window, or none if ``window`` is no number of tuples."""
+    """Return a problem whose sources have a window; none if ``window`` is no number of tuples."""
     pending = window if isinstance(window, int) and window > 0 else None
     topologies = tuple(replace(each, max_spout_pending=pending) for each in problem.topologies)
     return replace(problem, topologies=topologies)
