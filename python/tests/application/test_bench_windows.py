@@ -13,9 +13,9 @@ from stormcut.application.experiment.bench.windows import (
     Sample,
     crowded,
     measure,
-    percentile,
     rates,
 )
+from stormcut.application.experiment.latency import percentile
 
 BEGIN, END = 1000.0, 1010.0
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from stormcut.application.experiment.bench.windows import percentile
 from stormcut.application.experiment.definition import Definition
+from stormcut.application.experiment.latency import percentile
 from stormcut.application.experiment.loss import (
     Passage,
     Report,
