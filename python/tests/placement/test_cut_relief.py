@@ -19,7 +19,7 @@ from stormcut.objective.verify import violations
 from stormcut.placement.algorithms.cut.instance import instance
 from stormcut.placement.algorithms.cut.options import Options
 from stormcut.placement.algorithms.cut.relief import links, relieved
-from stormcut.placement.algorithms.cut.weighing import weighed
+from stormcut.placement.graph.weighing import weighed
 from stormcut.placement.packing.capacity import node_limits
 
 

@@ -18,7 +18,7 @@ tuning, choice among undominated plans. Read from Flink to Storm, or decided her
 
 - Flink's TaskManager, on which tasks contend, is Storm's node; its slots are the node's
   ``max_executors`` (without a limit, any number). An operator is a group of executors that can
-  stand for one another (see `cut.groups`); measured executors are groups of one.
+  stand for one another (see `groups`); measured executors are groups of one.
 - CPU counts in shares of the node's ``cpu_percent`` where all nodes have one, else in points. The
   problem knows no I/O, so that this dimension is 0 and left out. A node's network load is the
   tuples/s that its executors send to other nodes, counted as soon as both ends are placed (the

@@ -19,7 +19,7 @@ constexpr double LIGHT = 0.01;
 // Of the energy while traffic is lowered: what resources are above the share that was reached.
 constexpr double PRICE = 50.0;
 
-// Of the energy while links are relieved: so many times the share of traffic beyond what is allowed.
+// Of the energy while links are relieved: the share of traffic beyond what is allowed.
 constexpr double EXCESS = 20.0;
 
 // Steps after which sums are made anew.
@@ -82,10 +82,9 @@ class Balancing {
         tenants_(count * topologies),
         taken(count),
         tenants{tenants_.data(), count, topologies} {
-    for (Int n = 0; n < count; n++)
-      for (Int k = 0; k < NODE_LOADS; k++) inverse[at_node(n, k)] = inverted(in.node_capacity(n, k));
-    for (Int r = 0; r < racks; r++)
-      for (Int k = 0; k < RACK_LOADS; k++) inverse[at_rack(r, k)] = inverted(in.rack_capacity(r, k));
+    Int at = 0;  // nodes' capacities lie as `at_node` and `at_rack` count loads
+    for (const double capacity : in.node_capacity.all()) inverse[at++] = inverted(capacity);
+    for (const double capacity : in.rack_capacity.all()) inverse[at++] = inverted(capacity);
     for (Int e = 0; e < executors; e++) settle(e, nodes[e], 1);
     for (Int e = 0; e < executors; e++)
       for (Int k = in.starts[e]; k < in.starts[e + 1]; k++) all += in.pair(k, SENDS);

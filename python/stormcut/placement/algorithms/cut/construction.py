@@ -21,8 +21,6 @@ fixed number an executor.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -38,12 +36,14 @@ from stormcut.placement.algorithms.cut.model import (
     model_of,
     seed_from,
     state_at,
-    weights,
+)
+from stormcut.placement.algorithms.cut.node_choice import (
+    Topology,
+    choices,
+    room_shares,
+    topologies_of,
 )
 from stormcut.placement.packing.groups import Groups
-
-#: Share of a topology's load that its nodes have room for beyond it, so that executors can move.
-SLACK = 0.02
 
 #: Annealing steps for each executor, half of them where executors are, half where traffic is.
 STEPS = 1500
@@ -56,9 +56,6 @@ LEAST_EXECUTORS = 10_000
 
 #: First temperatures, as shares of the largest traffic between two executors of the topology.
 HEATS = (0.05, 0.8)
-
-#: Share of a node's room that large executors may leave idle without counting as wasted.
-COARSE = 0.25
 
 #: Nodes that a topology is offered besides each of its own, of those that are left.
 SPARE = 0.5
@@ -87,8 +84,7 @@ def constructed(instance: Instance, rng: np.random.Generator, effort: float = 1.
     """
     model = model_of(instance, (1.0, 0.0, 0.0))
     state = state_at(model, np.zeros(instance.shape, dtype=np.int64))
-    topologies = _topologies(instance, model)
-    order = _allocate(instance, model, state, topologies)
+    order = _allocate(instance, model, state, topologies_of(instance, model))
     if order is None:
         return None
     steps = (effort / 3 * _steps(instance, order)).astype(np.int64)
@@ -107,7 +103,7 @@ def constructed(instance: Instance, rng: np.random.Generator, effort: float = 1.
 def _densely(
     instance: Instance,
     model: Model,
-    order: list[_Topology],
+    order: list[Topology],
     steps: Ints,
     seed: Seed,
 ) -> State | None:
@@ -137,13 +133,13 @@ def _exchange_for_larger(instance: Instance, state: State, home: Ints) -> None:
 
 
 def _with_spare(
-    instance: Instance, state: State, topology: _Topology, home: Ints, spare: int
+    instance: Instance, state: State, topology: Topology, home: Ints, spare: int
 ) -> Ints:
     """Return a topology's nodes and some of their racks that have room, most room first."""
     room = np.maximum(instance.bounds - state.used, 0.0)
     own = np.ix_(topology.members, home)
     room[home] += state.counts[own].T @ instance.load[topology.members]
-    shares = _shares(room, topology.total)
+    shares = room_shares(room, topology.total)
     open_to = np.isin(instance.rack, instance.rack[home]) & (state.tenants < instance.slots)
     open_to[home] = False
     others = np.flatnonzero(open_to & (shares > 0))
@@ -155,7 +151,7 @@ def _with_spare(
 def _improve(
     instance: Instance,
     state: State,
-    topology: _Topology,
+    topology: Topology,
     steps: int,
     seed: Seed,
     spare: float,
@@ -177,7 +173,7 @@ def _improve(
     state.tenants[nodes] += after.any(axis=0).astype(np.int64) - before.any(axis=0)
 
 
-def _steps(instance: Instance, topologies: list[_Topology]) -> Floats:
+def _steps(instance: Instance, topologies: list[Topology]) -> Floats:
     """Return how many annealing steps each topology is worth."""
     executors = np.array([instance.groups.size[t.members].sum() for t in topologies], np.float64)
     gains = np.array([t.traffic for t in topologies]) / _needs(instance, topologies)
@@ -187,48 +183,16 @@ def _steps(instance: Instance, topologies: list[_Topology]) -> Floats:
     )
 
 
-def _needs(instance: Instance, topologies: list[_Topology]) -> Floats:
+def _needs(instance: Instance, topologies: list[Topology]) -> Floats:
     """Return how many of the largest nodes each topology would fill."""
     limits = instance.limits[instance.slots > 0]
-    largest = [_shares(limits, t.total).max(initial=0.0) for t in topologies]
+    largest = [room_shares(limits, t.total).max(initial=0.0) for t in topologies]
     return np.asarray(1.0 / np.clip(largest, 1e-9, 1e9))
 
 
-@dataclass(frozen=True, eq=False)
-class _Topology:
-    """A topology's groups, large executors first, with their weights.
-
-    ``weight`` (members,) is the largest share that one executor takes of an average node's limits;
-    ``total`` is what all executors need together, ``traffic`` what they exchange.
-    """
-
-    ordinal: int
-    members: Ints
-    weight: Floats
-    total: Floats
-    traffic: float
-
-
-def _topologies(instance: Instance, model: Model) -> list[_Topology]:
-    groups = instance.groups
-    rates = groups.pair_rate.tocoo()
-    sizes = groups.size.astype(np.float64)
-    pairs = sizes[rates.row] * (sizes[rates.col] - (rates.row == rates.col))
-    traffic = np.bincount(groups.topology[rates.row], weights=rates.data * pairs / 2)
-    weight = weights(model)
-    result = []
-    for ordinal in np.unique(groups.topology).tolist():
-        members = np.flatnonzero(groups.topology == ordinal)
-        members = members[np.argsort(-weight[members], kind="stable")]
-        total = sizes[members] @ instance.load[members]
-        own = float(traffic[ordinal]) if ordinal < len(traffic) else 0.0
-        result.append(_Topology(ordinal, members, weight[members], total, own))
-    return result
-
-
 def _allocate(
-    instance: Instance, model: Model, state: State, topologies: list[_Topology]
-) -> list[_Topology] | None:
+    instance: Instance, model: Model, state: State, topologies: list[Topology]
+) -> list[Topology] | None:
     """Deal all executors; return the order of topologies that worked, None if none did."""
     waiting = _in_order(instance, topologies)
     for _ in range(ATTEMPTS):
@@ -245,7 +209,7 @@ def _allocate(
 
 
 def _first_without_room(
-    instance: Instance, model: Model, state: State, waiting: list[_Topology]
+    instance: Instance, model: Model, state: State, waiting: list[Topology]
 ) -> int | None:
     """Place topologies in order; return the position of the first that finds no room."""
     for at, topology in enumerate(waiting):
@@ -254,7 +218,7 @@ def _first_without_room(
     return None
 
 
-def _in_order(instance: Instance, topologies: list[_Topology]) -> list[_Topology]:
+def _in_order(instance: Instance, topologies: list[Topology]) -> list[Topology]:
     """Return the topologies that have most traffic to keep local for the room they take first.
 
     On k nodes about 1/k of the traffic can be local, so that a node gains traffic / k^2.
@@ -263,114 +227,20 @@ def _in_order(instance: Instance, topologies: list[_Topology]) -> list[_Topology
     return [topologies[at] for at in np.argsort(-gains, kind="stable")]
 
 
-def _shares(room: Floats, total: Floats) -> Floats:
-    """Return which share of a topology each node has room for, shape (nodes,)."""
-    needed = total > 0
-    with np.errstate(invalid="ignore"):
-        shares = room[:, needed] / total[needed]
-    return np.asarray(shares.min(axis=1, initial=np.inf))
-
-
-def _place(instance: Instance, model: Model, state: State, topology: _Topology) -> Ints | None:
+def _place(instance: Instance, model: Model, state: State, topology: Topology) -> Ints | None:
     """Deal one topology's executors to nodes and return these, None if they do not fit."""
-    room = np.maximum(instance.bounds - state.used, 0.0)
-    loads = instance.load[topology.members]
-    takes_one = (loads[:, None, :] <= room).all(axis=2).any(axis=0)
-    room[(state.tenants >= instance.slots) | ~takes_one] = 0.0
-    liquid = _shares(room, topology.total)
-    whole = _whole_shares(instance, topology, room)
-    shares = np.where(whole < (1.0 - COARSE) * liquid, whole, liquid)
-    part = np.divide(
-        shares, liquid, out=np.ones(len(shares)), where=np.isfinite(liquid) & (liquid > 0)
-    )
-    waste = np.floor((1.0 - part) / COARSE)
     missing = instance.groups.size.copy()
-    # Room for one more executor than there are, so that they can change places.
-    wanted = 1.0 + SLACK + min(SLACK, _largest_part(instance, topology))
-    for nodes in _choices(instance.rack, shares, waste, wanted):
-        if deal_evenly(model, state, topology.members, missing, nodes, shares):
+    for nodes, share in choices(instance, state, topology):
+        if deal_evenly(model, state, topology.members, missing, nodes, share):
             return nodes
         take_out(model, state, topology.members, nodes)
         missing[:] = instance.groups.size
     return None
 
 
-def _largest_part(instance: Instance, topology: _Topology) -> float:
-    """Return the largest share that one executor has of what its topology needs."""
-    needed = topology.total > 0
-    parts = instance.load[topology.members][:, needed] / topology.total[needed]
-    return float(parts.max(initial=0.0))
-
-
-def _whole_shares(instance: Instance, topology: _Topology, room: Floats) -> Floats:
-    """Return the share of its groups that make most of its load that a node can take, as integers.
-
-    A node of 35 cores has room for one executor of 18, not for 1.9.
-    """
-    sizes = instance.groups.size[topology.members]
-    loads = instance.load[topology.members]
-    result = np.full(len(room), np.inf)
-    for resource in np.flatnonzero(topology.total > 0):
-        part = sizes * loads[:, resource] / topology.total[resource]
-        for g in np.flatnonzero(part > 0.5):
-            most = np.floor(room[:, resource] / loads[g, resource])
-            result = np.minimum(result, most / sizes[g])
-    return result
-
-
-def _choices(rack: Ints, shares: Floats, waste: Floats, wanted: float) -> Iterator[Ints]:
-    """Yield sets of nodes that might carry a topology, better ones first.
-
-    The first has just enough room if loads were liquid, each further one an eighth more nodes.
-    """
-    whole = np.flatnonzero(shares >= 1.0)
-    if len(whole):
-        yield whole[[np.argmin(shares[whole])]]
-        return
-    order = _near_order(rack, shares, waste, wanted)
-    ahead = np.cumsum(shares[order])
-    count = int(np.searchsorted(ahead, wanted)) + 1
-    if count <= len(order):
-        rest = wanted - (ahead[count - 2] if count > 1 else 0.0)
-        tail = order[count - 1 :]
-        close = tail[rack[tail] == rack[order[count - 1]]]
-        enough = close[shares[close] >= rest]
-        last = enough[[np.argmin(shares[enough])]]
-        yield np.concatenate((order[: count - 1], last))
-    count = min(count, len(order))
-    while count < len(order):
-        count = min(len(order), count + max(1, count // 8))
-        yield order[:count]
-
-
-def _near_order(rack: Ints, shares: Floats, waste: Floats, wanted: float) -> Ints:
-    """Return nodes with room, rack by rack.
-
-    First comes the rack that carries the topology on the largest pieces, of like ones the fullest;
-    then those that do not carry it, the emptiest first. If none does, nodes on which little room
-    would be left that executors cannot fill come first.
-    """
-    order = np.lexsort((-shares, rack))
-    order = order[shares[order] > 0]
-    racks = []
-    for own in np.split(order, np.flatnonzero(np.diff(rack[order])) + 1) if len(order) else []:
-        pieces = np.diff(np.minimum(np.cumsum(shares[own]), wanted), prepend=0.0)
-        carries = pieces.sum() >= wanted
-        free = shares[own].sum()
-        # Of traffic between pieces of a topology, that within a piece is its square.
-        racks.append((-(pieces @ pieces) if carries else 0.0, free if carries else -free, own))
-    racks.sort(key=lambda each: each[:2])
-    if not racks:
-        return order
-    order = np.concatenate([own for *_, own in racks])
-    if racks[0][0] == 0.0:
-        order = order[np.argsort(waste[order], kind="stable")]
-    return order
-
-
 def _improved(
     instance: Instance,
-    topology: _Topology,
+    topology: Topology,
     counts: Ints,
     steps: int,
     seed: Seed,
@@ -414,7 +284,7 @@ def _clustered(instance: Instance, model: Model, weight: Floats) -> Ints:
     return state.counts
 
 
-def _alone(instance: Instance, topology: _Topology, nodes: Ints, room: Floats) -> Instance:
+def _alone(instance: Instance, topology: Topology, nodes: Ints, room: Floats) -> Instance:
     """Return the instance of one topology on some nodes, of which it may use ``room``."""
     members, groups = topology.members, instance.groups
     own = Groups(

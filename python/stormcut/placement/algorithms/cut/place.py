@@ -77,7 +77,7 @@ def place(problem: Problem, rng: np.random.Generator, options: Options) -> Place
         nodes = _most_headroom(task, rng) if most_headroom else _least_traffic(task, rng)
         if nodes is None:
             raise refusal(task, rng)
-        return Placement(seat(task, nodes), bound=bound())
+        return Placement(seat(task, nodes), bound=bound(nodes))
 
 
 def _least_traffic(task: Task, rng: np.random.Generator) -> Ints | None:

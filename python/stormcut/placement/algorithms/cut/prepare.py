@@ -8,7 +8,7 @@ from stormcut.model.problem import Problem
 from stormcut.placement.algorithms.cut.instance import Instance, instance
 from stormcut.placement.algorithms.cut.model import Ints, Prices
 from stormcut.placement.algorithms.cut.options import Options
-from stormcut.placement.algorithms.cut.weighing import is_measured, weighed
+from stormcut.placement.graph.weighing import is_measured, weighed
 
 #: Problems of more groups times nodes are constructed and not searched.
 MOST_COUNTS = 30_000
