@@ -32,8 +32,8 @@ from machine import made_by
 from stormcut.adapters.clusters.local import LocalCluster
 from stormcut.adapters.clusters.local.processes import of_cluster
 from stormcut.adapters.machine import home
-from stormcut.adapters.processes.waiting import wait_until
 from stormcut.adapters.storm.sparse_submit import submit
+from stormcut.application.waiting import wait_until
 
 NAME = "words"
 SUPERVISORS, SLOTS, WORKERS = 3, 4, 3

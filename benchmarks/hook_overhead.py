@@ -31,8 +31,8 @@ from stormcut.adapters.bench.workers import (
 )
 from stormcut.adapters.clusters.local import LocalCluster
 from stormcut.adapters.machine import home
-from stormcut.adapters.processes.waiting import wait_until
 from stormcut.adapters.storm.sparse_submit import submit
+from stormcut.application.waiting import wait_until
 
 Options = Mapping[str, object]
 

@@ -10,15 +10,18 @@ from pathlib import Path
 
 import psutil
 
+from stormcut.adapters.machine.home import commit
+
 
 def made_by(*packages: str) -> str:
-    """Return one paragraph: command, machine, versions of Python and packages."""
+    """Return one paragraph: command, machine, versions of Python and packages, commit."""
     memory = psutil.virtual_memory().total / 2**30
     versions = ", ".join(f"{name} {version(name)}" for name in packages)
     return (
         f"Made by `.stormcut/venv/bin/python {' '.join(sys.argv)}` on {os.cpu_count()} cores "
         f"({_processor()}), {memory:.0f} GiB, {platform.system()} {platform.release()}, "
-        f"Python {platform.python_version()}{', ' if versions else ''}{versions}."
+        f"Python {platform.python_version()}{', ' if versions else ''}{versions}; "
+        f"commit {commit() or 'unknown'}."
     )
 
 

@@ -16,9 +16,9 @@ import psutil
 from stormcut.adapters.clusters.docker import VIRTUALENV, DockerCluster
 from stormcut.adapters.clusters.local import LocalCluster
 from stormcut.adapters.machine import home
-from stormcut.adapters.processes.waiting import wait_until
 from stormcut.adapters.storm.nimbus import Nimbus
 from stormcut.adapters.storm.sparse_submit import submit
+from stormcut.application.waiting import wait_until
 
 TOPOLOGIES = ("alpha", "beta")
 

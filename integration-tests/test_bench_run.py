@@ -13,7 +13,7 @@ import pytest
 from stage import DEFAULT_SIGNAL
 
 from stormcut.adapters.clusters.docker.engine import containers_of, engine, networks_of
-from stormcut.adapters.processes.waiting import wait_until
+from stormcut.application.waiting import wait_until
 
 pytestmark = [pytest.mark.docker, pytest.mark.full, pytest.mark.timeout(3600)]
 

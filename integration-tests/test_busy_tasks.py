@@ -12,9 +12,9 @@ import pytest
 
 from stormcut.adapters.clusters.local import LocalCluster
 from stormcut.adapters.machine import home
-from stormcut.adapters.processes.waiting import wait_until
 from stormcut.adapters.spark import profile_logs
 from stormcut.adapters.storm.sparse_submit import submit
+from stormcut.application.waiting import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.full]
 

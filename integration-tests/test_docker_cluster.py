@@ -14,8 +14,8 @@ import pytest
 from stage import DockerStage
 
 from stormcut.adapters.clusters.docker.plan import LINK_KEY
-from stormcut.adapters.processes.waiting import wait_until
 from stormcut.adapters.spark import profile_logs
+from stormcut.application.waiting import wait_until
 
 pytestmark = pytest.mark.docker
 

@@ -23,7 +23,7 @@ from stormcut.adapters.clusters.docker.limits import (
 )
 from stormcut.adapters.clusters.docker.plan import Container as Planned
 from stormcut.adapters.clusters.docker.status import effective
-from stormcut.adapters.processes.waiting import wait_until
+from stormcut.application.waiting import wait_until
 
 pytestmark = pytest.mark.docker
 

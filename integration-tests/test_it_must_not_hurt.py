@@ -13,8 +13,8 @@ import pytest
 from conftest_zookeeper import is_deleted
 from stage import TOPOLOGIES, Stage, read_until
 
-from stormcut.adapters.processes.waiting import wait_until
 from stormcut.adapters.zookeeper.nodes import StormcutNodes, connected, read_auth_file
+from stormcut.application.waiting import wait_until
 
 pytestmark = pytest.mark.cluster
 

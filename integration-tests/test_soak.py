@@ -17,7 +17,7 @@ from small_clusters import SLOW_BUT_SMALL
 from stage import TOPOLOGIES, Stage
 
 from stormcut.adapters.clusters.local import LocalCluster
-from stormcut.adapters.processes.waiting import wait_until
+from stormcut.application.waiting import wait_until
 
 MINUTES = float(os.environ.get("STORMCUT_SOAK_MINUTES", "60"))
 

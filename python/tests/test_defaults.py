@@ -26,7 +26,7 @@ from stormcut.cli.main import COMMANDS, cli
 from stormcut.model.problem import DEFAULT_CPU_PERCENT, DEFAULT_MEMORY_MB
 from stormcut.placement.algorithms import p_scheduler
 from stormcut.placement.algorithms.cut.options import Options as Cut
-from stormcut.placement.algorithms.cut.place import EVEN, RELIEF, SPARE
+from stormcut.placement.algorithms.cut.relief import EVEN, RELIEF, SPARE
 from stormcut.placement.registry import ALGORITHMS
 
 ROOT = checkout() or Path()

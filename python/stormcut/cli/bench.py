@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,9 +20,8 @@ from stormcut.cli.steps import Steps
 from stormcut.model.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from stormcut.adapters.bench.setting import Setting
     from stormcut.application.experiment.bench.cells import Run
-    from stormcut.cli.bench_run import Plan
+    from stormcut.application.experiment.bench.plan import Plan, Setting
 
 #: The papers' and ours; a setting adds variants.
 PAPERS = ("even", "r-storm", "ols", "p-scheduler", "t3-scheduler", "i-scheduler", "stromax")
@@ -79,8 +79,7 @@ def bench(
       stormcut bench --setting network --heterogeneous 1x3,2x2,2x1
     """
     from stormcut.adapters.bench.setting import read_setting
-    from stormcut.cli.bench_cell import Timing
-    from stormcut.cli.bench_run import Plan
+    from stormcut.application.experiment.bench.plan import Plan, Timing
 
     chosen = _changed(read_setting(setting), nodes, cpus, bandwidth, heterogeneous)
     plan = Plan(
@@ -89,14 +88,14 @@ def bench(
         _listed(topologies) if topologies else tuple(chosen.topologies),
         repetitions,
         Timing(window_s=window),
-        output or Path(f"bench-{chosen.name}"),
     )
-    _check(plan)
+    folder = output or Path(f"bench-{chosen.name}")
+    _check(plan, folder)
     steps = Steps("bench")
     with interruptible():
         if not report_only:
-            _measure(plan, name, steps)
-        _report(plan.output, steps)
+            _measure(plan, folder, name, steps)
+        _report(folder, steps)
 
 
 def _listed(text: str) -> tuple[str, ...]:
@@ -119,13 +118,14 @@ def _changed(
     )
 
 
-def _check(plan: Plan) -> None:
+def _check(plan: Plan, folder: Path) -> None:
     """Refuse what would only fail once the cluster is up."""
+    from stormcut.adapters.bench.setting import shape_of
     from stormcut.adapters.storm.topology_project import check_options
     from stormcut.application.compare import Contender
 
-    check_folder(plan.output)
-    plan.shape()
+    check_folder(folder)
+    shape_of(plan)
     for name in plan.schedulers:
         Contender.parse(name)
     for topology in plan.topologies:
@@ -134,15 +134,21 @@ def _check(plan: Plan) -> None:
         raise InvalidInput("names no scheduler", "--schedulers")
 
 
-def _measure(plan: Plan, name: str, steps: Steps) -> None:
+def _measure(plan: Plan, folder: Path, name: str, steps: Steps) -> None:
     from stormcut.adapters.bench.journal import Journal
+    from stormcut.adapters.bench.rig import Rig
+    from stormcut.adapters.bench.serving import serving
+    from stormcut.adapters.bench.setting import shape_of
     from stormcut.adapters.bench.workers import CLUSTER_PATIENCE
     from stormcut.adapters.clusters.docker import DockerCluster
-    from stormcut.adapters.spark import spark_session
-    from stormcut.cli.bench_run import HOOK_INTERVAL_S, Bench
+    from stormcut.adapters.spark import profile_logs, spark_session
+    from stormcut.adapters.storm import topology_project
+    from stormcut.application.experiment.bench.ports import Equipment
+    from stormcut.application.experiment.bench.run import Bench
+    from stormcut.application.experiment.ports import HOOK_INTERVAL_S
 
-    Journal.check(plan.output, _run(plan, {}))
-    shape = plan.shape()
+    Journal.check(folder, _run(plan, {}))
+    shape = shape_of(plan)
     title = f"starting Storm 1.2.4 in {shape.nodes + 2} containers"
     config = {
         **CLUSTER_PATIENCE,
@@ -153,18 +159,23 @@ def _measure(plan: Plan, name: str, steps: Steps) -> None:
     with steps.step(title) as update:
         cluster = DockerCluster.up(shape, name, config=config, progress=update)
     with ended(cluster, steps), spark_session("local[2]"):
-        journal = Journal.open(plan.output, _run(plan, dict(cluster.refused)))
+        journal = Journal.open(folder, _run(plan, dict(cluster.refused)))
         for note in journal.notes:
             steps.say(note)
-        Bench(plan, journal, cluster, steps).run()
+        profiler = partial(profile_logs, cluster.log_folders, cluster.folder / "profile", warm_up=0)
+        bench = Bench(plan, Equipment(Rig(cluster), journal, profiler, topology_project, steps))
+        steps.say(bench.left())
+        with serving(bench.planner, cluster):
+            bench.run()
 
 
 def _run(plan: Plan, refused: dict[str, str]) -> Run:
+    from stormcut.adapters.bench.setting import shape_of
     from stormcut.adapters.machine.home import commit
     from stormcut.adapters.machine.needs import describe
     from stormcut.application.experiment.bench.cells import LINK_FACT, Run
 
-    setting, timing, bandwidth = plan.setting, plan.timing, plan.shape().bandwidth
+    setting, timing, bandwidth = plan.setting, plan.timing, shape_of(plan).bandwidth
     sizes = setting.heterogeneous or "all alike"
     return Run(
         setting=setting.name,
@@ -197,6 +208,7 @@ def _run(plan: Plan, refused: dict[str, str]) -> Run:
 
 def _report(folder: Path, steps: Steps) -> None:
     from stormcut.adapters.bench.journal import Journal
+    from stormcut.adapters.bench.yardsticks import read_yardsticks
     from stormcut.adapters.files.json_document import write_text
     from stormcut.adapters.spark import spark_session
     from stormcut.adapters.spark.bench_table import write_parquet
@@ -205,9 +217,15 @@ def _report(folder: Path, steps: Steps) -> None:
 
     journal = Journal(folder)
     with steps.step("writing the pages"):
-        found = [Bench(journal.run, journal.measurements(), journal.placements(), journal.starts())]
-        write_text(folder / "bench.md", markdown(found))
-        write_text(folder / "bench.html", page(found))
+        found = Bench(
+            journal.run,
+            journal.measurements(),
+            journal.placements(),
+            journal.starts(),
+            read_yardsticks(),
+        )
+        write_text(folder / "bench.md", markdown([found]))
+        write_text(folder / "bench.html", page([found]))
     with steps.step("writing cells.parquet"), spark_session("local[2]") as spark:
         write_parquet(spark, folder)
     click.echo(f"{folder / 'bench.html'}, {folder / 'bench.md'}, {folder / 'cells.parquet'}")

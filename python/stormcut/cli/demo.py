@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
 
-from stormcut.cli import turn
+from stormcut.application.experiment import turn
+from stormcut.application.experiment.ports import HOOK_INTERVAL_S
 from stormcut.cli.interruption import interruptible
 from stormcut.cli.invocation import command
 from stormcut.cli.numbers import Finite
 from stormcut.cli.outputs import OutputFile
+from stormcut.cli.own_cluster import own_cluster
 from stormcut.cli.steps import Steps
 
 if TYPE_CHECKING:
-    from stormcut.report.loop import Loop
+    from stormcut.adapters.clusters.local import LocalCluster
+    from stormcut.application.experiment.loop import Loop
 
 #: Thousands of executors, each with a Python process.
 MAX_SCALE = 40
@@ -107,11 +113,11 @@ def demo(
     from stormcut.report.loop import agreement, headline, table
     from stormcut.report.loop import as_json as figures
 
-    settings = turn.Settings(name, supervisors, slots, max_executors, scale, rate, seconds)
+    settings = turn.Settings(supervisors, slots, max_executors, scale, rate, seconds)
     steps = Steps("demo")
     started = time.monotonic()
     with interruptible():
-        loop = turn.run(settings, steps, keep)
+        loop = _turn(settings, name, steps, keep)
     _write_pages(loop, report, markdown)
     if as_json:
         click.echo(json.dumps(figures(loop), indent=2))
@@ -125,6 +131,59 @@ def demo(
         steps.say(_next_commands(name))
     if not loop.agrees:
         raise click.exceptions.Exit(1)
+
+
+def _turn(settings: turn.Settings, name: str, steps: Steps, keep: bool) -> Loop:
+    """Run the loop; nothing stays behind but what ``keep`` asks for, and the logs of a failure."""
+    from stormcut.adapters.spark import spark_session
+
+    room = {"stormcut.max.executors": str(settings.max_executors)}
+    with ExitStack() as stack:
+        cluster = stack.enter_context(
+            own_cluster(
+                name,
+                settings.supervisors,
+                settings.slots,
+                steps,
+                plugin=True,
+                config={"stormcut.hook.interval.secs": HOOK_INTERVAL_S},
+                supervisor_config={"supervisor.scheduler.meta": room},
+                keep=keep,
+            )
+        )
+        # Now, while the cores are free.
+        with steps.step("starting Spark"):
+            stack.enter_context(spark_session("local[2]"))
+        return turn.run(settings, _stage(cluster, settings, steps, keep))
+
+
+def _stage(cluster: LocalCluster, settings: turn.Settings, steps: Steps, keep: bool) -> turn.Stage:
+    from stormcut.adapters.machine.home import topologies
+    from stormcut.adapters.machine.needs import describe
+    from stormcut.adapters.processes.brain import brain_process
+    from stormcut.adapters.spark import profile_logs
+    from stormcut.adapters.storm.sparse_submit import submit
+    from stormcut.adapters.zookeeper.nodes import nodes_at
+
+    return turn.Stage(
+        cluster=cluster,
+        submit=partial(
+            submit,
+            project=topologies(),
+            topology=turn.TOPOLOGY,
+            name=turn.TOPOLOGY,
+            nimbus=cluster.nimbus_address,
+            workers=settings.supervisors,
+            environment={},
+            virtualenv=Path(sys.prefix),
+            work_folder=cluster.folder / "sparse",
+        ),
+        profiler=partial(profile_logs, cluster.log_folders, cluster.folder / "profile", warm_up=0),
+        brain=partial(brain_process, cluster, keep),
+        nodes=partial(nodes_at, cluster.zookeeper_address, cluster.auth_file),
+        progress=steps,
+        machine=describe(),
+    )
 
 
 def _write_pages(loop: Loop, report: Path, markdown: Path | None) -> None:

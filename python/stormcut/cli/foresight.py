@@ -13,10 +13,10 @@ from typing import Any
 import click
 from rich.console import Console
 
-from stormcut.adapters.processes.waiting import TimedOut, wait_until
 from stormcut.adapters.thrift.brain import BrainClient
 from stormcut.adapters.zookeeper.leader import leaders_client
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
+from stormcut.application.waiting import TimedOut, wait_until
 from stormcut.cli.steps import waiting
 from stormcut.model.cluster import Worker
 from stormcut.model.errors import InvalidInput

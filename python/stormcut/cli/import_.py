@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -53,12 +54,19 @@ def import_() -> None:
     metavar="FILE",
     help="Placement file to write as well: what runs now, to `score`, `check` and `explain`.",
 )
+@click.option(
+    "--costs",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="What transfer costs here, from `stormcut calibrate`, instead of what is shipped.",
+)
 @zookeeper_options
 def cluster(
     profiles: tuple[Path, ...],
     topology: str | None,
     output: Path,
     current: Path | None,
+    costs: Path | None,
     zookeeper: str,
     auth_file: Path,
     root: str,
@@ -75,6 +83,7 @@ def cluster(
       stormcut place problem.json --output placement.json
       stormcut explain problem.json placement.json
     """
+    from stormcut.adapters.files.costs_file import read_costs
     from stormcut.adapters.files.placement_file import write_placement
     from stormcut.adapters.files.profile_file import read_profile
     from stormcut.adapters.zookeeper.nodes import StormcutNodes, connected, read_auth_file
@@ -84,11 +93,13 @@ def cluster(
     from stormcut.objective.metrics import measure
 
     given = {profile.topology: profile for profile in map(read_profile, profiles)}
+    fitted = None if costs is None else read_costs(costs)
     with connected(zookeeper, read_auth_file(auth_file)) as client:
         nodes = StormcutNodes(client, root)
         described = leading_brain(nodes).described()
         known = {**nodes.read_profiles(), **given}
     problem = named_by_host(running_problem(described.state, known, topology), described.state)
+    problem = replace(problem, costs=fitted)
     for line in unmeasured(described.state, known, [each.id for each in problem.topologies]):
         click.echo(f"note: {line}", err=True)
     if (seconds := time.time() - described.moment_ms / 1000) > OLD_SECONDS:

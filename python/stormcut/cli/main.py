@@ -6,6 +6,7 @@ import importlib
 import re
 import sys
 import warnings
+from difflib import get_close_matches
 
 import click
 
@@ -23,6 +24,7 @@ COMMANDS = {
     "algorithms": "stormcut.cli.algorithms",
     "bench": "stormcut.cli.bench",
     "brain": "stormcut.cli.brain",
+    "calibrate": "stormcut.cli.calibrate",
     "check": "stormcut.cli.check",
     "cluster": "stormcut.cli.cluster",
     "compare": "stormcut.cli.compare",
@@ -53,6 +55,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import and return a subcommand, None if there is none of that name."""
         if cmd_name not in COMMANDS:
+            if near := get_close_matches(cmd_name, COMMANDS, 1):
+                ctx.fail(f"No such command '{cmd_name}': did you mean {near[0]}?")
             return None
         module = importlib.import_module(COMMANDS[cmd_name])
         found: click.Command = getattr(module, module.__name__.rpartition(".")[2])

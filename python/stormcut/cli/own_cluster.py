@@ -13,18 +13,6 @@ if TYPE_CHECKING:
     from stormcut.adapters.clusters.local import LocalCluster
     from stormcut.adapters.clusters.running import RunningCluster
 
-#: Nobody loses a machine here: a process that waits for a busy core is slow, not dead, and one that
-#: ends is seen to end.
-PATIENT = {
-    "storm.zookeeper.session.timeout": 40_000,
-    "storm.zookeeper.connection.timeout": 40_000,
-    "supervisor.worker.timeout.secs": 3600,
-    "nimbus.task.timeout.secs": 3600,
-    "nimbus.supervisor.timeout.secs": 3600,
-    "nimbus.task.launch.secs": 3600,
-    "supervisor.worker.start.timeout.secs": 3600,
-}
-
 
 @contextmanager
 def own_cluster(
@@ -44,6 +32,7 @@ def own_cluster(
     stays, whether the block fails or not. When the block is interrupted, nothing stays.
     """
     from stormcut.adapters.clusters.local import LocalCluster
+    from stormcut.adapters.clusters.local.storm_yaml import PATIENT
 
     nodes = f"{supervisors} supervisors of {slots} slots"
     with steps.step(f"starting Storm 1.2.4: ZooKeeper, Nimbus, {nodes}") as update:

@@ -23,7 +23,7 @@ from stormcut.profile.lines import LineSummary
 from stormcut.profile.measured import Measured
 
 if TYPE_CHECKING:
-    from stormcut.adapters.spark import ProfileResult
+    from stormcut.profile.result import ProfileResult
 
 WIDTH = 100
 SHOWN_LINE = 160

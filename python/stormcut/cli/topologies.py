@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,12 +21,14 @@ from stormcut.cli.invocation import command
 from stormcut.cli.key_values import parse_pairs
 from stormcut.cli.numbers import Finite
 from stormcut.cli.outputs import OutputFolder
+from stormcut.cli.own_cluster import own_cluster
 from stormcut.cli.steps import Steps
 from stormcut.model.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from stormcut.adapters.storm.topology_project import Definition
-    from stormcut.cli.topology_outcome import Outcome
+    from stormcut.adapters.storm.topology_site import Site
+    from stormcut.application.experiment.definition import Definition
+    from stormcut.application.experiment.outcome import Outcome
 
 WIDTH = 100
 
@@ -125,21 +129,41 @@ def run(
       stormcut topologies run taxi -o scale=0.25 -o topology.max.spout.pending=50
       stormcut topologies run yahoo --docker default
     """
-    from stormcut.cli import topology_outcome, topology_run
+    from stormcut.adapters.spark.answers import ANSWERS
+    from stormcut.adapters.storm import topology_project
+    from stormcut.application.experiment import topology_run
+    from stormcut.application.experiment.ports import Catalogue
 
     source = click.get_current_context().get_parameter_source
     if docker and ParameterSource.COMMANDLINE in (source("supervisors"), source("slots")):
         raise InvalidInput("the cluster has its own supervisors and slots", f"--docker {docker}")
-    settings = topology_run.Settings(
-        name, parse_pairs(pairs), minutes, supervisors, slots, results, docker
-    )
+    settings = topology_run.Settings(name, parse_pairs(pairs), minutes, results)
+    catalogue, steps = Catalogue(topology_project, ANSWERS), Steps("topologies")
     with interruptible():
-        outcome = topology_run.run(settings, Steps("topologies"))
-    click.echo(
-        json.dumps(topology_outcome.document(outcome), indent=2) if as_json else _text(outcome)
-    )
+        given = topology_run.options_of(settings, catalogue)
+        with _site(name, supervisors, slots, docker, steps) as site:
+            outcome = topology_run.run(site, settings, given, catalogue, steps)
+    document = {**asdict(outcome), "holds": outcome.holds}
+    click.echo(json.dumps(document, indent=2) if as_json else _text(outcome))
     if not outcome.holds:
         raise click.exceptions.Exit(1)
+
+
+@contextmanager
+def _site(
+    name: str, supervisors: int, slots: int, docker: str | None, steps: Steps
+) -> Iterator[Site]:
+    """Yield the cluster in containers that is named, else one of this command's own."""
+    from stormcut.adapters.storm.topology_site import docker_site, local_site
+
+    if docker is not None:
+        from stormcut.adapters.clusters.docker import DockerCluster
+
+        yield docker_site(DockerCluster.open(docker))
+        return
+    own = f"run-{name.replace('_', '-')}"
+    with own_cluster(own, supervisors, slots, steps, plugin=False) as cluster:
+        yield local_site(cluster)
 
 
 @topologies.command()

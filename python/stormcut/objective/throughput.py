@@ -1,12 +1,17 @@
 """Closed loop: the rates that sources settle at which send as fast as tuples are acknowledged.
 
-A window of pending tuples per source task makes rates settle near proportional fairness: they
-maximise the sum of ``w log rate`` subject to every resource's load being within its capacity. A
-resource's load is linear in the sources' rates, with factors that follow from the placement, the
-selectivities that were measured, and the costs.
+Each source task has a window, `topology.max.spout.pending`: so many of its tuples are on their way.
+That is a closed network of queues, a class of customers for each source and a station for each
+resource; mean value analysis gives its rates. As windows grow, these settle at proportional
+fairness: they maximise the sum of ``log rate`` subject to every resource's load being within its
+capacity, which is what holds where no window is known. A resource's load is linear in the sources'
+rates, with factors that follow from the placement, the selectivities that were measured, and the
+costs. Tuples of one tree are taken to pass their resources one after the other.
 
 References
 ----------
+P. Schweitzer, "Approximate analysis of multiclass closed networks of queues" (1979);
+E. Lazowska et al., "Quantitative System Performance" (1984), chapter 7.
 F. Kelly, A. Maulloo and D. Tan, "Rate control for communication networks: shadow prices,
 proportional fairness and stability", J. Oper. Res. Soc. 49 (1998).
 """
@@ -44,6 +49,9 @@ Ints = npt.NDArray[np.int64]
 #: Steps of the shadow prices, and by which power of its use a resource's price changes in one.
 STEPS, PACE = 4000, 0.2
 
+#: Rounds of the mean value analysis, and the change of queues, as part of a window, that ends them.
+ROUNDS, STILL = 5000, 1e-7
+
 #: A price below this part of the largest is that of a resource that does not bind.
 NOTHING = 1e-12
 
@@ -59,7 +67,8 @@ class Throughput:
     rates : array of shape (sources,)
         Tuples/s of each.
     bottleneck : Bottleneck or None
-        The resource with the highest shadow price; None where nothing limits: rates are infinite.
+        The resource that is used most, or without windows the one with the highest shadow price;
+        None where nothing limits: rates are infinite.
     """
 
     sources: Ints
@@ -100,9 +109,47 @@ def throughput(problem: Problem, placement: Placement) -> Throughput:
     if (capacity <= 0).any():
         kind, at = names[int(np.argmin(capacity))]
         return Throughput(sources, np.zeros(len(sources)), named(problem, kind, at))
-    growth, prices = _fair(factors / capacity[:, None])
-    kind, at = names[int(np.argmax(prices))]
-    return Throughput(sources, rate[sources] * growth, named(problem, kind, at))
+    windows = _windows(problem)[sources]
+    if np.isnan(windows).any():
+        growth, weight = _fair(factors / capacity[:, None])
+        rates = rate[sources] * growth
+    else:
+        busy = factors / capacity[:, None] / rate[sources]
+        rates = _windowed(busy, windows)
+        weight = busy @ rates
+    kind, at = names[int(np.argmax(weight))]
+    return Throughput(sources, rates, named(problem, kind, at))
+
+
+def _windows(problem: Problem) -> Floats:
+    """Return how many tuples of each executor may be on their way, (executors,); NaN: unknown."""
+    topologies = problem.topologies
+    counts = [topology.executor_count for topology in topologies]
+    return np.repeat(np.array([t.max_spout_pending or np.nan for t in topologies]), counts)
+
+
+def _windowed(busy: Floats, windows: Floats) -> Floats:
+    """Return the rates of sources with so many tuples on their way, by Schweitzer's approximation.
+
+    A tuple waits at each resource for those that it finds there: of its own source's queue, all but
+    the part that is itself.
+
+    Parameters
+    ----------
+    busy : array of shape (resources, sources)
+        Seconds that a tuple of each source keeps a resource to itself.
+    windows : array of shape (sources,)
+    """
+    queue = np.tile(windows / len(busy), (len(busy), 1))
+    rates = np.zeros(len(windows))
+    for _ in range(ROUNDS):
+        stay = busy * (1 + queue.sum(axis=1, keepdims=True) - queue / windows)
+        rates = windows / np.maximum(stay.sum(axis=0), 1e-300)
+        change = rates * stay - queue
+        if np.abs(change / windows).max() < STILL:
+            break
+        queue += change / 2
+    return rates
 
 
 def _fair(loads: Floats) -> tuple[Floats, Floats]:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 
 from jinja2 import Environment, StrictUndefined
 
 from stormcut.application.experiment.bench.cells import LINK_FACT, Run
 from stormcut.application.experiment.bench.summary import ENOUGH_PAIRS
+from stormcut.application.experiment.bench.yardsticks import (
+    MISSED,
+    REACHED,
+    THROUGHPUT,
+    TOO_FEW,
+    Published,
+)
 from stormcut.report.bench_figures import OURS, Bench, between
-from stormcut.report.bench_goals import MISSED, REACHED, TOO_FEW, details, outcomes, overall
+from stormcut.report.bench_goals import details, outcomes, overall
 from stormcut.report.bench_pictures import draw_dots, draw_overview, draw_scatter, look
 from stormcut.report.bench_tables import (
     BASELINE,
@@ -22,7 +29,6 @@ from stormcut.report.bench_tables import (
     resources,
     times,
 )
-from stormcut.report.published import PUBLISHED, THROUGHPUT, Published
 from stormcut.report.tables import Picture, Section, Table
 from stormcut.report.tables import markdown as as_markdown
 
@@ -110,14 +116,18 @@ def _sections(benches: Sequence[Bench], pictures: bool) -> list[Section]:
     sections.append(
         Section("What containers on one machine can and cannot show", 2, points=CAVEATS)
     )
-    entries = [e for e in PUBLISHED if any(_concerns(bench, e) for bench in benches)]
+    entries = dict.fromkeys(entry for bench in benches for entry in _concerning(bench))
     if entries:
         sections.append(_sources(entries))
     return sections
 
 
-def _concerns(bench: Bench, entry: Published) -> bool:
-    return entry.topology in bench.run.topologies and entry.baseline in bench.run.schedulers
+def _concerning(bench: Bench) -> Iterator[Published]:
+    """Yield what is printed about a run's topologies and baselines."""
+    run = bench.run
+    for entry in bench.yardsticks.published:
+        if entry.topology in run.topologies and entry.baseline in run.schedulers:
+            yield entry
 
 
 def _setting(bench: Bench, pictures: bool) -> Section:
@@ -238,7 +248,7 @@ def _circumstances(bench: Bench) -> Iterator[Section]:
     yield Section(f"Options of the topologies, {run.setting}", 3, points=options)
 
 
-def _sources(entries: Sequence[Published]) -> Section:
+def _sources(entries: Iterable[Published]) -> Section:
     """Return what was printed; figures given for several topologies at once only once."""
     alike: dict[tuple[str, str], list[str]] = {}
     for entry in entries:

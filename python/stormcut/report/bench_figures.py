@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from stormcut.application.experiment.bench.cells import Measurement, Placed, Run, Start
@@ -16,7 +16,7 @@ from stormcut.application.experiment.bench.summary import (
     summarise,
 )
 from stormcut.application.experiment.bench.summary import tuples_per_10s as throughput
-from stormcut.report.published import TUPLE_TIME
+from stormcut.application.experiment.bench.yardsticks import TUPLE_TIME, Published, Yardsticks
 
 #: The algorithm that the others are compared with.
 OURS = "cut"
@@ -29,12 +29,13 @@ def is_ours(scheduler: str) -> bool:
 
 @dataclass(frozen=True)
 class Bench:
-    """A run with its measurements and placements, complete or not."""
+    """A run with its measurements and placements, complete or not, and what to hold it against."""
 
     run: Run
     measurements: Sequence[Measurement]
     placed: Sequence[Placed]
     starts: Sequence[Start] = ()
+    yardsticks: Yardsticks = field(default_factory=Yardsticks)
 
     @cached_property
     def _summaries(self) -> dict[tuple[str, str], Summary]:
@@ -65,6 +66,11 @@ class Bench:
             if (each.topology, each.scheduler) == (topology, scheduler) and not each.refusal:
                 return len(set(each.nodes))
         return None
+
+    def published(self, topology: str, baseline: str) -> list[Published]:
+        """Return what is printed about any scheduler against a baseline on a topology."""
+        pair = topology, baseline
+        return [e for e in self.yardsticks.published if (e.topology, e.baseline) == pair]
 
     def ratio(self, topology: str, of: str, to: str, metric: str) -> Ratio | None:
         """Return how two schedulers compare on a topology, None without a pair of windows."""

@@ -1,4 +1,4 @@
-"""What `cut` is to reach in a bench, and whether it did, topology by topology."""
+"""Whether a bench reached its goals, topology by topology."""
 
 from __future__ import annotations
 
@@ -6,63 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from stormcut.application.experiment.bench.summary import Ratio
+from stormcut.application.experiment.bench.yardsticks import MISSED, REACHED, TOO_FEW, UNKNOWN, Goal
 from stormcut.report.bench_figures import OURS, Bench, spread_out
-from stormcut.report.published import THROUGHPUT, TUPLE_TIME
-
-REACHED, MISSED, UNKNOWN = "reached", "missed", "not measured"
-#: Below in every pair, but that may be chance.
-TOO_FEW = "too few pairs"
-MICRO = ("linear", "diamond", "star")
-STROMAX = (
-    "word_count",
-    "throughput_test",
-    "trending_topics",
-    "log_processing",
-    "sentiment",
-    "communication",
-)
-
-
-@dataclass(frozen=True)
-class Goal:
-    """A ratio that one scheduler is to reach over another.
-
-    Attributes
-    ----------
-    bound : float or None
-        Throughput must be so many times the baseline's or more, a tuple's time so many times or
-        less. None: not below it beyond noise; all pairs below, but too few of them, shows nothing.
-    topologies : tuple of str
-        Where it is asked; empty: everywhere.
-    """
-
-    scheduler: str
-    baseline: str
-    metric: str = THROUGHPUT
-    bound: float | None = None
-    topologies: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        if self.bound is None:
-            return f"{self.scheduler} never below {self.baseline} beyond noise"
-        if self.metric == TUPLE_TIME:
-            change = f"{100 * (self.bound - 1):+.0f} %"
-            return f"{self.scheduler}'s TPT against {self.baseline} {change} or better"
-        return f"{self.scheduler} over {self.baseline} at least {self.bound:g}"
-
-    def verdict(self, ratio: Ratio | None) -> str:
-        """Return whether the paired ratios of one topology reach it."""
-        if ratio is None:
-            return UNKNOWN
-        if self.bound is None:
-            if ratio.spread.highest < 1 and not ratio.beyond_noise:
-                return TOO_FEW
-            reached = ratio.spread.highest >= 1
-        elif self.metric == TUPLE_TIME:
-            reached = ratio.spread.median <= self.bound
-        else:
-            reached = ratio.spread.median >= self.bound
-        return REACHED if reached else MISSED
 
 
 @dataclass(frozen=True)
@@ -79,29 +24,13 @@ class Outcome:
         return self.goal.verdict(self.ratio)
 
 
-_APPLICATIONS = ("load_prediction", "taxi", *MICRO)
-#: Asked where bandwidth is what is scarce, which a setting's name says: ``network-...``.
-NETWORK_BOUND = (
-    Goal("cut", "r-storm", bound=1.4, topologies=_APPLICATIONS),
-    Goal("cut", "even", bound=1.9, topologies=_APPLICATIONS),
-    Goal("cut", "ols", bound=1.4, topologies=_APPLICATIONS),
-)
-EVERYWHERE = (
-    Goal("cut", "p-scheduler"),
-    Goal("cut", "i-scheduler"),
-    Goal("cut", "even"),
-    Goal("stromax", "even", TUPLE_TIME, bound=0.63, topologies=STROMAX),
-    Goal("cut", "even", TUPLE_TIME, bound=0.63, topologies=STROMAX),
-)
-
-
 def outcomes(bench: Bench) -> list[tuple[Goal, Sequence[Outcome]]]:
     """Return each goal of the bench's setting with how it went on each topology of the run.
 
     Goals of schedulers or topologies that are none of the run's are left out.
     """
-    asked = NETWORK_BOUND if bench.run.setting.startswith("network") else ()
-    every = (each for goal in (*asked, *EVERYWHERE) for each in _of_ours(bench, goal))
+    asked = (g for g in bench.yardsticks.goals if bench.run.setting.startswith(g.settings))
+    every = (each for goal in asked for each in _of_ours(bench, goal))
     found = ((goal, _results(bench, goal)) for goal in every)
     return [(goal, results) for goal, results in found if results]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stormcut.application.experiment.bench.summary import Spread
+from stormcut.application.experiment.bench.yardsticks import THROUGHPUT, Published
 from stormcut.report.bench_figures import (
     Bench,
     absent,
@@ -14,7 +15,6 @@ from stormcut.report.bench_figures import (
     share,
     spread_out,
 )
-from stormcut.report.published import PUBLISHED, THROUGHPUT, Published, published
 from stormcut.report.tables import Table
 
 #: Rows of the headline that belong to the one above.
@@ -68,7 +68,7 @@ def ratios(bench: Bench, topology: str) -> Table:
                 spread_out(summary.tuples_per_10s) if summary.used else absent(summary),
                 *(spread_out(each.spread) if each else "-" for each in found),
                 str(max((each.pairs for each in found if each), default="-")),
-                _papers(published(topology, None, name)),
+                _papers(bench.published(topology, name)),
             )
         )
     return Table(header, tuple(rows))
@@ -160,7 +160,7 @@ def repeated(bench: Bench, topology: str) -> Table:
     header = ("the papers' comparisons", "of", "here", "paper", "place")
     schedulers = bench.run.schedulers
     rows = []
-    for entry in PUBLISHED:
+    for entry in bench.yardsticks.published:
         if entry.topology != topology or not {entry.scheduler, entry.baseline} <= set(schedulers):
             continue
         here = bench.ratio(topology, entry.scheduler, entry.baseline, entry.metric)

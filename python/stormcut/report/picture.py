@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from stormcut.report.flows import Flow, Flows
+from stormcut.application.experiment.loop import PlacedExecutor
+from stormcut.profile.flows import Flow, Flows
 
 #: Okabe and Ito's palette: told apart with any kind of colour vision.
 PALETTE = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#000000")
@@ -21,17 +22,6 @@ _MARGIN = 16
 _GAP = 90
 _TITLE = 26
 _BEND = 0.15
-
-
-@dataclass(frozen=True)
-class PlacedExecutor:
-    """An executor and the slot it runs in."""
-
-    component: str
-    start_task: int
-    end_task: int
-    host: str
-    port: int
 
 
 @dataclass(frozen=True)

@@ -54,15 +54,15 @@ def test_what_is_added_is_read_again(tmp_path: Path) -> None:
 
 def test_what_was_placed_and_where_can_be_asked_again(tmp_path: Path) -> None:
     hosts = [Host("a", 1, 30.0, Link(5.0, 2.0)), Host("b", 2)]
-    seat = place(
-        RUNNING, profile_of(RUNNING), hosts, 1.5, Contender.parse("cut:objective=headroom"), 1
-    )
+    contender = Contender.parse("cut:objective=headroom")
+    seat = place(RUNNING, profile_of(RUNNING), hosts, 1.5, contender, 1, 20)
     journal = Journal.open(tmp_path / "run", RUN)
     assert journal.solution("linear", "cut:objective=headroom") is None
     journal.add_solution("linear", "cut:objective=headroom", seat.problem, seat.solution)
     found = Journal(journal.folder).solution("linear", "cut:objective=headroom")
     assert found is not None
     problem, placement = found
+    assert problem.topologies[0].max_spout_pending == 20
     assert placement.slots.tolist() == seat.solution.placement.slots.tolist()
     assert seat.reachable is not None
     assert reachable(problem, placement) == pytest.approx(seat.reachable)

@@ -1,5 +1,6 @@
 """What a bench reads from nodes and does to processes: settings, reports, counters, holding."""
 
+import ipaddress
 import json
 import subprocess
 import sys
@@ -9,13 +10,16 @@ import psutil
 import pytest
 
 from stormcut.adapters.bench import rig
-from stormcut.adapters.bench.counters import Counters, usage
 from stormcut.adapters.bench.reports import newest
 from stormcut.adapters.bench.setting import names, read_setting
 from stormcut.adapters.bench.workers import hold, let_go, processes
-from stormcut.adapters.processes.waiting import wait_until
+from stormcut.adapters.clusters.docker.limits import Bandwidth
+from stormcut.adapters.clusters.docker.plan import Shape, plan
 from stormcut.adapters.storm.topology_project import check_options
+from stormcut.application.experiment.bench.counters import Counters, usage
+from stormcut.application.waiting import wait_until
 from stormcut.model.errors import InvalidInput, StormcutError
+from stormcut.model.network import Link
 
 CHILD = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'input()'])"
 
@@ -127,6 +131,18 @@ def test_usage_is_the_mean_between_two_readings():
     assert found.node_received_mbit_s == pytest.approx((0.2, 0.8))
     assert found.node_cores == pytest.approx((0.3, 0.1))
     assert found.other_cores == pytest.approx(0.6)
+
+
+def test_nodes_are_known_to_a_contest_by_size_cpu_and_link(monkeypatch):
+    shape = Shape(2, 0.5, Bandwidth(5_000_000, None), sizes=(3, 1))
+    planned = plan("x", shape, ipaddress.IPv4Network("10.99.0.0/24"))
+    monkeypatch.setattr(rig, "docker_site", Mock())
+    nodes = rig.Rig(Mock(plan=planned, refused={})).nodes
+    assert list(nodes) == [node.name for node in planned.nodes]
+    assert [host.address for host in nodes.values()] == [each.address for each in planned.nodes]
+    assert [host.size for host in nodes.values()] == [3, 1]
+    assert [host.cpu_percent for host in nodes.values()] == pytest.approx([75, 25])
+    assert {host.link for host in nodes.values()} == {Link(5.0, None)}
 
 
 def test_limits_refused_in_other_words_are_the_same_and_others_are_not(monkeypatch):

@@ -25,7 +25,7 @@ from stormcut.adapters.clusters.docker.plan import (
     storm_yaml,
 )
 from stormcut.adapters.clusters.docker.startup import pids
-from stormcut.adapters.processes.waiting import wait_until
+from stormcut.application.waiting import wait_until
 from stormcut.model.errors import InvalidInput
 
 LINK = Bandwidth(20_000_000, 10_000_000)

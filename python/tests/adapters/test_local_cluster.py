@@ -16,7 +16,7 @@ from small_clusters import SLOW_BUT_SMALL
 
 from stormcut.adapters.clusters.local import LocalCluster, processes
 from stormcut.adapters.clusters.local.layout import Layout
-from stormcut.adapters.processes.waiting import wait_until
+from stormcut.application.waiting import wait_until
 from stormcut.model.errors import InvalidInput, StormcutError
 
 pytestmark = pytest.mark.cluster

@@ -6,7 +6,7 @@ from contextlib import closing, suppress
 import pytest
 
 from stormcut.adapters.clusters.local import ports
-from stormcut.adapters.processes.waiting import wait_until
+from stormcut.application.waiting import wait_until
 from stormcut.model.errors import StormcutError
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from stormcut.adapters.clusters.local import processes
 from stormcut.adapters.clusters.local.layout import Daemon
-from stormcut.adapters.processes.waiting import wait_until
+from stormcut.application.waiting import wait_until
 
 WAIT = "import sys; print('ready', flush=True); sys.stdin.read()"
 STUBBORN = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {WAIT}"

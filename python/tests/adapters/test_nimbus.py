@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from streamparse import thrift
 
-from stormcut.adapters.processes.waiting import wait_until
 from stormcut.adapters.storm import nimbus
 from stormcut.adapters.storm.nimbus import Nimbus, NimbusUnavailable
+from stormcut.application.waiting import wait_until
 from stormcut.model.errors import InvalidInput
 
 

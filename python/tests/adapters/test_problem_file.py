@@ -11,7 +11,7 @@ from problem_strategies import problems, with_resources
 
 from stormcut.adapters.files.problem_file import read_problem, write_problem
 from stormcut.model.errors import InvalidInput
-from stormcut.placement.algorithms.cut.weighing import is_measured
+from stormcut.placement.graph.weighing import is_measured
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 EXAMPLE = json.loads((GOLDEN / "measured-word-count" / "problem.json").read_text())

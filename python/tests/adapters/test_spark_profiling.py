@@ -16,9 +16,10 @@ import pytest
 from storm_metrics import Task, metric_line, write_log
 
 from stormcut.adapters.files.profile_file import read_profile
-from stormcut.adapters.spark import ProfileResult, profile_logs, tuning
+from stormcut.adapters.spark import profile_logs, tuning
 from stormcut.adapters.spark.log_files import find_metrics_logs
 from stormcut.model.errors import InvalidInput
+from stormcut.profile.result import ProfileResult
 
 pytestmark = pytest.mark.spark
 

@@ -117,3 +117,13 @@ def test_the_planner_says_what_it_was_told_and_nothing_else():
 def test_a_topology_that_nimbus_did_not_ask_about_is_named():
     with pytest.raises(StormcutError, match="did not ask where to run linear-cut"):
         BenchPlanner().seen("linear-cut")
+
+
+def test_sources_with_few_tuples_on_their_way_reach_less():
+    running, at = topology(), [replace(host, cpu_percent=100.0) for host in hosts(1, 1, 1, 1)]
+    few, many, unknown = (
+        place(running, profile_of(running), at, 1.5, Contender("even"), 1, window)
+        for window in (1, 1000, None)
+    )
+    assert few.reachable < many.reachable
+    assert many.reachable == pytest.approx(unknown.reachable, rel=0.02)

@@ -1,7 +1,6 @@
 """Figures of a window and whether they hold, on series whose truth is known."""
 
 import random
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import accumulate
@@ -10,15 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormcut.adapters.storm import topology_project
-from stormcut.application.experiment.bench import windows
 from stormcut.application.experiment.bench.windows import (
     Sample,
     crowded,
     measure,
-    percentile,
     rates,
 )
+from stormcut.application.experiment.latency import percentile
 
 BEGIN, END = 1000.0, 1010.0
 
@@ -156,16 +153,6 @@ def test_rates_of_a_line_are_its_slope_whenever_tasks_report(
         for task, (shift, other) in enumerate(shifts)
     }
     assert rates(found, BEGIN, END + 1.5) == pytest.approx([rate * len(shifts)] * 5)
-
-
-@given(st.dictionaries(st.integers(0, 300), st.integers(1, 1000), min_size=1), st.floats(0.01, 1))
-def test_percentiles_are_those_of_the_topologies(buckets: dict[int, int], share: float) -> None:
-    assert percentile(buckets, share) == topology_project.percentile(Counter(buckets), share)
-
-
-def test_buckets_are_those_of_the_topologies() -> None:
-    buckets: Counter[int] = Counter({7: 1})
-    assert topology_project.percentile(buckets, 1.0) == windows.GROWTH**7
 
 
 def test_a_report_becomes_a_sample() -> None:

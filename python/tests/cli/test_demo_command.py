@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from stormcut.application.place import DEFAULT_ALGORITHM
-from stormcut.cli import turn
+from stormcut.cli import demo
 from stormcut.cli.main import cli
 from stormcut.placement.registry import ALGORITHMS
 
@@ -31,7 +31,7 @@ WRONG = [
 def test_numbers_that_make_no_sense_are_refused(
     wrong: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turn, "run", pytest.fail)
+    monkeypatch.setattr(demo, "own_cluster", pytest.fail)
     done = CliRunner().invoke(cli, ["demo", wrong])
     assert done.exit_code == 2
     assert f"'{wrong.partition('=')[0]}'" in done.output

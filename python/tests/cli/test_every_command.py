@@ -15,7 +15,18 @@ from stormcut.cli.outputs import OutputFile, OutputFolder
 
 #: Paths that are read. Any other is written, and must be checked before the work.
 READ = {
-    *("auth_file", "logs", "new_auth_file", "paths", "placement", "problem", "profile", "profiles"),
+    "benches",
+    *(
+        "auth_file",
+        "costs",
+        "logs",
+        "new_auth_file",
+        "paths",
+        "placement",
+        "problem",
+        "profile",
+        "profiles",
+    ),
     "storm_homes",
 }
 READ_BY = {("import", "storm", "--supervisors")}
@@ -123,6 +134,7 @@ def shell_ends(words):
     [
         (("place",), "place --help"),
         (("nope",), "No such command 'nope'"),
+        (("topologie",), "did you mean topologies?"),
         (("cluster", "up", "--slot", "3"), "cluster up --help"),
         (("docker", "limits", "maybe"), "'on', 'off'"),
         (("docker", "limits"), "Choose from: on, off"),

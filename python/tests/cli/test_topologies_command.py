@@ -1,29 +1,18 @@
 import json
 import os
-import time
 from contextlib import nullcontext
 from pathlib import Path
-from threading import Timer
 
 import pytest
 from click.testing import CliRunner
 
 from stormcut.adapters.clusters.redis_server import redis_server
-from stormcut.adapters.files.json_document import write_text
-from stormcut.adapters.processes.waiting import Watch
 from stormcut.adapters.storm.nimbus import Nimbus
-from stormcut.adapters.storm.topology_project import load
-from stormcut.adapters.storm.topology_site import Site, read_reports, submit_on
-from stormcut.cli import topology_run
+from stormcut.adapters.storm.topology_site import Site, TaskReports
+from stormcut.application.waiting import Watch
+from stormcut.cli import topologies
 from stormcut.cli.main import cli
-from stormcut.cli.topology_run import Settings
 from stormcut.model.errors import InvalidInput
-
-WAITER = {"component": "count", "task": 1, "process": 1}
-
-
-def options(name: str, minutes: float | None = None, **given: str) -> dict[str, object]:
-    return topology_run.options_of(Settings(name, given, minutes, 2, 2))
 
 
 def test_list_names_every_topology_and_its_options() -> None:
@@ -39,53 +28,10 @@ def test_list_names_every_topology_and_its_options() -> None:
     ]
 
 
-def test_an_unknown_topology_or_option_says_what_there_is() -> None:
-    with pytest.raises(InvalidInput, match=r"taxis: no such topology; there are .*taxi"):
-        load("taxis")
-    with pytest.raises(InvalidInput, match=r"--option speed: no such option; .*rate"):
-        options("linear", speed="3")
-
-
-def test_a_run_without_minutes_is_one_replay_of_a_size_for_two_cores() -> None:
-    found = options("word_count")
-    assert (found["replays"], found["rate"]) == (1, 0)
-    assert found["scale"] == pytest.approx(12 / 23)
-    assert options("taxi")["window.minutes"] == 525_600
-
-
-def test_options_given_win() -> None:
-    found = options("linear", 1.5, scale="0.5", setting="cpu", **{"topology.workers": "3"})
-    assert found["seconds"] == 90
-    assert (found["scale"], found["setting"], found["topology.workers"]) == (0.5, "cpu", 3)
-    assert "replays" not in found
-
-
-def test_a_run_ends_when_reports_stay_the_same_and_no_task_waits_for_its_store(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(topology_run, "SETTLED_S", 2.0)
-    file = tmp_path / "count.json"
-    written: list[float] = []
-
-    def report(waiting: bool, answer: int) -> None:
-        write_text(file, json.dumps({**WAITER, "waiting": waiting, "answer": answer}))
-        written.append(time.monotonic())
-
-    report(waiting=True, answer=1)
-    timers = [Timer(0.5, report, (False, 2)), Timer(1.0, report, (False, 3))]
-    for timer in timers:
-        timer.start()
-    [settled] = topology_run.settled([tmp_path], Watch())
-    for timer in timers:
-        timer.join()
-    assert settled["answer"] == 3
-    assert time.monotonic() - written[-1] >= 2.0
-
-
 def test_what_cannot_be_used_is_said_before_a_cluster_is_started(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(topology_run, "own_cluster", pytest.fail)
+    monkeypatch.setattr(topologies, "own_cluster", pytest.fail)
 
     def refusal(*arguments: str) -> str:
         error = CliRunner().invoke(cli, ["topologies", "run", *arguments]).exception
@@ -109,15 +55,10 @@ def test_what_cannot_be_used_is_said_before_a_cluster_is_started(
 
 @pytest.mark.parametrize("minutes", ["-1", "0"])
 def test_a_run_of_no_length_is_refused(minutes: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topology_run, "own_cluster", pytest.fail)
+    monkeypatch.setattr(topologies, "own_cluster", pytest.fail)
     done = CliRunner().invoke(cli, ["topologies", "run", "linear", "--minutes", minutes])
     assert done.exit_code == 2
     assert "--minutes" in done.output
-
-
-def test_replays_without_end_may_last_some_time() -> None:
-    assert options("linear", replays="0", seconds="20")["replays"] == 0
-    assert options("linear", 1, replays="0")["seconds"] == 60
 
 
 def test_containers_do_not_see_files_of_this_machine(tmp_path: Path) -> None:
@@ -137,7 +78,7 @@ def test_containers_do_not_see_files_of_this_machine(tmp_path: Path) -> None:
         watch=lambda name: Watch(),
     )
     with pytest.raises(InvalidInput, match="trips: must lie below src/data"):
-        submit_on(site, "taxi", "taxi", {"data": str(data)})
+        site.submit("taxi", "taxi", {"data": str(data)})
 
 
 def test_reports_are_gathered_from_all_nodes(tmp_path: Path) -> None:
@@ -146,7 +87,7 @@ def test_reports_are_gathered_from_all_nodes(tmp_path: Path) -> None:
         folder.mkdir()
         (folder / "source-1-7.json").write_text(json.dumps({"node": folder.name}))
         (folder / "source-2-7.part").write_text("{")
-    assert read_reports(folders) == [{"node": "one"}, {"node": "two"}]
+    assert TaskReports(tuple(folders)).newest() == [{"node": "one"}, {"node": "two"}]
 
 
 def test_draw_writes_a_picture_of_each(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """Closed-loop rates against head-room, and against a general solver."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -101,6 +103,53 @@ def test_a_slow_place_holds_back_only_those_who_need_it():
     assert found.rates == pytest.approx([50.0, 200.0], rel=1e-3)
     # The thread of b[1] binds the other.
     assert {found.bottleneck.kind} <= {"cpu", "executor"}
+
+
+def windowed(problem, window):
+    topologies = tuple(replace(t, max_spout_pending=window) for t in problem.topologies)
+    return replace(problem, topologies=topologies)
+
+
+@given(chains(3))
+def test_with_wide_windows_rates_are_proportionally_fair(case):
+    problem, placement = case
+    fair = throughput(problem, placement)
+    if fair.bottleneck is None:
+        return
+    wide = throughput(windowed(problem, 100_000), placement)
+    assert np.log(wide.rates).sum() == pytest.approx(np.log(fair.rates).sum(), abs=0.03)
+
+
+@given(chains(3), st.integers(1, 50), st.integers(2, 20))
+def test_no_resource_takes_more_than_it_has_and_wider_windows_fill_it_more(case, window, times):
+    problem, placement = case
+    narrow, wide = (
+        throughput(windowed(problem, size), placement) for size in (window, window * times)
+    )
+    factors, capacity, _ = _factors(problem, placement, narrow.sources)
+    known = np.isfinite(capacity)
+    if not (factors[known].sum(axis=1) > 0).any():
+        return
+    for found in (narrow, wide):
+        assert (factors[known] @ found.rates <= capacity[known] * (1 + 1e-4)).all()
+    fullest = [(factors[known] @ f.rates / capacity[known]).max() for f in (narrow, wide)]
+    assert fullest[0] <= fullest[1] + 1e-4
+
+
+@pytest.mark.parametrize(("stations", "window"), [(2, 1), (3, 10), (6, 4)])
+def test_a_ring_of_equal_stations_is_as_theory_has_it(stations, window):
+    """N customers on M equal stations of mean s: N / (s (M + N - 1)), exactly."""
+    kinds = ["spout", *["bolt"] * (stations - 1)]
+    parts = tuple(Component.uniform(f"c{at}", 1, kind, 10.0) for at, kind in enumerate(kinds))
+    pairs = tuple(
+        MeasuredPair((f"c{at}", 0), (f"c{at + 1}", 0), 50.0) for at in range(stations - 1)
+    )
+    # Each thread works 2 ms on a tuple; nodes and links have no limit, and hand-over costs nothing.
+    problem = Problem(
+        (Node("n0", (1,)),), (Topology("t", parts, (), pairs, max_spout_pending=window),)
+    )
+    found = throughput(problem, Placement(np.zeros(stations, dtype=np.int64)))
+    assert found.total == pytest.approx(window / (0.002 * (stations + window - 1)), rel=1e-4)
 
 
 def test_nothing_is_known_of_a_source_that_emits_nothing():

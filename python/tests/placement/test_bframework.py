@@ -17,7 +17,6 @@ from stormcut.model.errors import InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Stream, Topology
 from stormcut.objective.cut import executor_nodes
-from stormcut.placement.algorithms.bframework import selectivity
 from stormcut.placement.algorithms.bframework.assigner import assign_processes, assign_threads
 from stormcut.placement.algorithms.bframework.deployment import Deployment
 from stormcut.placement.algorithms.bframework.offline import schedule
@@ -32,23 +31,9 @@ from stormcut.placement.algorithms.bframework.partitioner import (
     steady,
 )
 from stormcut.placement.algorithms.bframework.place import Options, bounds
-from stormcut.placement.algorithms.bframework.profiler import (
-    Operator,
-    group_by_rate,
-    join_rate,
-    profile,
-)
 from stormcut.placement.algorithms.bframework.query import queries
 from stormcut.placement.packing.groups import fold
 
-W1 = (
-    Operator("s", (), 200.0, emits=10_000.0),
-    Operator("f", ("s",), 200.0, selectivity=0.5),
-    Operator("p", ("f",), 50.0, selectivity=1.0),
-    Operator("a", ("p",), 40.0, emits=group_by_rate(1000, 1.0)),
-    Operator("u", ("p",)),
-    Operator("k", ("a",), 40.0, selectivity=1.0),
-)
 VOLUMES = (2e6, 1e6, 250_000.0, 40_000.0, None, 40_000.0)
 LOADS = {"s": 12.5, "f": 25.0, "p": 25.0, "a": 50.0, "u": 6.25, "k": 2.5}
 STREAMS = {
@@ -101,67 +86,9 @@ def stages(problem):
     return threads, processes, deployment
 
 
-def test_profile_of_w1():
-    flows = profile(W1)
-    rates = [(flow.rate_in, flow.rate_out, flow.volume) for flow in flows.values()]
-    assert rates == [
-        (0, 10_000.0, 2e6),
-        (10_000.0, 5_000.0, 1e6),
-        (5_000.0, 5_000.0, 250_000.0),
-        (5_000.0, 1_000.0, 40_000.0),
-        (5_000.0, None, None),
-        (1_000.0, 1_000.0, 40_000.0),
-    ]
-
-
 def test_a_problem_file_has_the_same_volumes():
     (query,) = queries(w1())
     assert query.declared == VOLUMES
-
-
-def test_rates_of_joins_and_projections():
-    assert join_rate(0.01, (100.0, 50.0), (2.0, 2.0)) == 200.0
-    joined = profile(
-        (
-            Operator("a", emits=100.0),
-            Operator("b", emits=50.0),
-            Operator("j", ("a", "b"), 10.0, selectivity=0.01, windows=(2.0, 2.0)),
-        )
-    )
-    assert joined["j"].volume == 2000.0
-
-
-def test_a_cycle_is_gone_through_twice():
-    flows = profile(
-        (
-            Operator("source", (), 1.0, emits=100.0),
-            Operator("loop", ("source", "back"), 1.0, selectivity=1.0),
-            Operator("back", ("loop",), 1.0, selectivity=0.5),
-        )
-    )
-    assert (flows["loop"].rate_out, flows["back"].rate_out) == (150.0, 75.0)
-
-
-def test_what_follows_an_unknown_operator_is_unknown():
-    flows = profile(
-        (
-            Operator("s", (), 1.0, emits=1.0),
-            Operator("u", ("s",), 1.0),
-            Operator("m", ("u",), 1.0, selectivity=1.0),
-            Operator("g", ("u",), 2.0, emits=3.0),
-        )
-    )
-    assert (flows["m"].volume, flows["g"].volume) == (None, 6.0)
-
-
-def test_selectivities():
-    s = selectivity
-    assert (s.equal(), s.equal(4), s.join_equal(), s.join_equal(50, 200)) == (0.1, 0.25, 0.1, 0.005)
-    assert (s.greater(80, (0, 100)), s.greater(80)) == (0.2, 1 / 3)
-    assert (s.between(20, 30, (0, 100)), s.between(20, 30)) == (0.1, 0.25)
-    assert (s.in_list(3), s.in_list(9)) == (pytest.approx(0.3), 0.5)
-    assert s.both(0.1, 0.2) == pytest.approx(0.02)
-    assert (s.either(0.1, 0.2), s.negated(0.1)) == (pytest.approx(0.28), 0.9)
 
 
 def test_partition_of_w1():

@@ -4,7 +4,7 @@ from hypothesis import given
 from problem_strategies import problems
 
 from stormcut.model.problem import Component, Node, Problem, Stream, Topology
-from stormcut.placement.algorithms.cut.construct import fill
+from stormcut.placement.algorithms.cut.construction import constructed
 from stormcut.placement.algorithms.cut.instance import instance
 from stormcut.placement.algorithms.cut.options import Options
 
@@ -12,7 +12,7 @@ from stormcut.placement.algorithms.cut.options import Options
 def filled(problem, seed=1, effort=1.0, **options):
     """Return the instance of a problem and the counts found."""
     asked = instance(problem, Options(**options))
-    return asked, fill(asked, np.random.default_rng(seed), effort)
+    return asked, constructed(asked, np.random.default_rng(seed), effort)
 
 
 def cluster(nodes=40, racks=4, **limits):
@@ -99,7 +99,7 @@ def test_more_effort_is_worth_it():
 
 def test_excluded_nodes_stay_empty_and_room_is_left():
     problem = Problem(cluster(12), (line("t", (30, 60, 30)),))
-    asked, counts = filled(problem, exclude=("n003",), headroom=0.25)
+    asked, counts = filled(problem, exclude=("n003",), reserve=0.25)
     assert counts[:, 3].sum() == 0
     assert (counts.T @ asked.load[:, 0] <= 1200.0).all()
 

@@ -64,10 +64,10 @@ def test_a_component_is_spread():
     assert sorted(at[4:].count(node) for node in set(at[4:])) == [2, 2]
 
 
-@pytest.mark.parametrize("option", ["headroom", "cpu_share", "balance"])
+@pytest.mark.parametrize("option", ["reserve", "cpu_share", "balance"])
 def test_less_of_the_cpu_may_be_used(option):
     problem = Problem(nodes(4, cpu_percent=100.0), (chain([6, 6], workers=4),))
-    value = {"headroom": 0.7, "cpu_share": 0.3, "balance": 1.0}[option]
+    value = {"reserve": 0.7, "cpu_share": 0.3, "balance": 1.0}[option]
     solution = solved(problem, **{option: value})
     at = executor_nodes(problem, solution.placement)
     assert np.bincount(at, weights=problem.executor_cpu).max() == pytest.approx(30.0)
@@ -77,7 +77,7 @@ def test_less_of_the_cpu_may_be_used(option):
 @pytest.mark.parametrize(
     ("options", "constraint"),
     [
-        ({"headroom": "0.5"}, "max_executors"),
+        ({"reserve": "0.5"}, "max_executors"),
         ({"exclude": "n00,n01,n02"}, "max_executors"),
         ({"exclude": "n00,n01,n02,n03"}, "slots"),
         ({"pin": "chain/c0@n01"}, "pin"),
@@ -96,7 +96,7 @@ def test_a_refusal_names_what_binds(options, constraint):
         ({"pin": "a@b@nowhere"}, "option pin: there is no "),
         ({"pin": "nonsense"}, "option pin: needs TOPOLOGY"),
         ({"apart": "nonsense"}, "option apart: there is no executor or component"),
-        ({"headroom": "1"}, "option headroom: must be at least 0 and below 1"),
+        ({"reserve": "1"}, "option reserve: must be at least 0 and below 1"),
         ({"cpu_share": "0"}, "option cpu_share: must be above 0"),
         ({"distances": "1,0.5,2"}, "option distances: must be three numbers"),
         ({"balance": "0.5"}, "option balance: must be at least 1"),

@@ -8,12 +8,11 @@ from problem_strategies import problems
 from test_cut_construct import cluster, line
 
 from stormcut.model.problem import Component, Node, Problem, Stream, Topology
-from stormcut.placement.algorithms.cut.construct import fill
+from stormcut.placement.algorithms.cut.construction import constructed
 from stormcut.placement.algorithms.cut.instance import instance
-from stormcut.placement.algorithms.cut.kernels import cost_at
+from stormcut.placement.algorithms.cut.model import cost_at, model_of
 from stormcut.placement.algorithms.cut.options import Options
 from stormcut.placement.algorithms.cut.replan import replan
-from stormcut.placement.algorithms.cut.state import model_of
 
 PRICES = (1.0, 0.01, 5.0)
 
@@ -39,7 +38,7 @@ def running():
     """An instance with 60 nodes and a placement of it."""
     topologies = tuple(line(f"t{i:02d}", (20, 30, 25)) for i in range(10))
     asked = instance(Problem(cluster(60), topologies), Options())
-    counts = fill(asked, np.random.default_rng(1), 1.0)
+    counts = constructed(asked, np.random.default_rng(1), 1.0)
     return asked, counts
 
 

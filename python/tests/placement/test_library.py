@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stormcut.placement.algorithms.cut.kernels import shared
+from stormcut.placement.algorithms.cut.model import shared
 from stormcut.placement.native import library
 
 PACKAGE = Path(library.__file__).parent
-CHECKOUT = PACKAGE.parents[2]
+SOURCES = PACKAGE.parent
+CHECKOUT = SOURCES.parents[2]
 
 #: Places small problems in every way that reaches a loop; prints what was imported.
 EVERY_LOOP = """
@@ -24,13 +25,13 @@ import numpy as np
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Stream, Topology
 from stormcut.placement.algorithms.caps import place as caps
-from stormcut.placement.algorithms.cut.construct import fill
+from stormcut.placement.algorithms.cut.construction import constructed
+from stormcut.placement.algorithms.cut.ejection import ejected
 from stormcut.placement.algorithms.cut.instance import instance
+from stormcut.placement.algorithms.cut.model import model_of
 from stormcut.placement.algorithms.cut.options import Options
 from stormcut.placement.algorithms.cut.place import place
 from stormcut.placement.algorithms.cut.replan import replan
-from stormcut.placement.algorithms.cut.settling import settled
-from stormcut.placement.algorithms.cut.state import model_of
 
 def problem(racks, sized):
     parts = (Component.uniform("a", 6, "spout"), Component.uniform("b", 7, cpu_percent=30.0))
@@ -55,11 +56,11 @@ for racks in (1, 2):
         seed = np.random.default_rng(1)
         caps.place(new, seed, caps.Options())
         whole = instance(running(new), Options())
-        fill(whole, seed)
-        replan(whole, (1.0, 0.01, 1.0), seed, 1.0)
+        constructed(whole, seed)
+        replan(whole, (1.0, 0.01, 1.0), seed)
         tight = replace(whole, limits=whole.limits * 0.9)
         model = model_of(tight, (1.0, 0.0, 0.0))
-        settled(model, 0 * whole.start, np.ones(len(model.size)), np.array([7], dtype=np.uint64))
+        ejected(model, 0 * whole.start, np.array([7], dtype=np.uint64))
 print(json.dumps(sorted(sys.modules)))
 """
 
@@ -81,7 +82,7 @@ def test_nothing_is_compiled_once_set_up(tmp_path):
     modules = _run({"PATH": str(tmp_path / "bin"), "CC": "/nonexistent"})
     assert before
     assert {path: path.stat().st_mtime_ns for path in PACKAGE.glob("_library*")} == before
-    assert "stormcut.placement.algorithms.cut.walk" in modules
+    assert "stormcut.placement.algorithms.cut.tabu" in modules
     assert not {"numba", "llvmlite", "cffi", "setuptools", "distutils"} & set(modules)
 
 
@@ -89,7 +90,7 @@ def test_every_source_is_in_the_library():
     extension = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["tool"]["setuptools"]
     (declared,) = extension["ext-modules"]
     for key, suffix in (("sources", "*.cpp"), ("depends", "*.h")):
-        files = {str(path.relative_to(CHECKOUT)) for path in PACKAGE.rglob(suffix)}
+        files = {str(path.relative_to(CHECKOUT)) for path in SOURCES.rglob(suffix)}
         assert set(declared[key]) == files
 
 
@@ -112,7 +113,7 @@ def test_an_array_of_another_form_is_refused(wrong):
 @pytest.mark.full
 def test_no_index_is_out_of_bounds(tmp_path):
     """The same loops, compiled with assertions on every index and the sanitizers' checks."""
-    sources = sorted(map(str, PACKAGE.rglob("*.cpp")))
+    sources = sorted(map(str, SOURCES.rglob("*.cpp")))
     checked = tmp_path / "checked.so"
     flags = ["-std=c++17", "-O1", "-g", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror"]
     flags += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]

@@ -14,13 +14,9 @@ from stormcut.objective.cut import executor_nodes
 from stormcut.placement.algorithms.pipeline_linear.allocation import allocate
 from stormcut.placement.algorithms.pipeline_linear.distribution import (
     Shape,
-    blocks_spread,
     component_at,
     components_of_blocks,
-    distribute,
-    initial,
     padded_tasks,
-    regrouped,
     task_nodes,
 )
 from stormcut.placement.algorithms.pipeline_linear.refinement import strangers
@@ -57,6 +53,49 @@ def pairs(plan, each, letters):
 
 
 # ---------------------------------------------------------------- task distribution
+
+
+def initial(shape):
+    """Return the component of each dealt task, shape (t, N) (Eq. 4)."""
+    cells = np.arange(shape.tasks * shape.nodes)
+    return cells.reshape(shape.tasks, shape.nodes) // shape.tasks
+
+
+def regrouped(matrix, shape):
+    """Return the matrix with rows of one class, equal modulo t', next to each other (Eq. 6)."""
+    row = np.arange(shape.tasks)
+    result = np.empty_like(matrix)
+    result[row // shape.classes + row % shape.classes * shape.block] = matrix
+    return result
+
+
+def blocks_spread(matrix, shape):
+    """Return the matrix with equal blocks of a row moved to different rows (Eq. 10)."""
+    blocks = _blocks(matrix, shape)
+    row, column = np.indices((shape.classes, shape.columns))
+    result = np.empty_like(blocks)
+    result[(row * shape.columns + column) % shape.classes, :, column] = blocks[row, :, column]
+    return result.reshape(matrix.shape)
+
+
+def diagonals_spread(matrix, shape):
+    """Return the matrix with equal elements of a block moved onto a diagonal (Eq. 11)."""
+    blocks = _blocks(matrix, shape)
+    row, column = np.indices((shape.block, shape.block))
+    result = np.empty_like(blocks)
+    result[:, (row + column) % shape.block, :, column] = blocks[:, row, :, column]
+    return result.reshape(matrix.shape)
+
+
+def _blocks(matrix, shape):
+    """Return a view with axes (block row, row in it, block column, column in it)."""
+    return matrix.reshape(shape.classes, shape.block, shape.columns, shape.block)
+
+
+def distribute(shape):
+    """Return the component at each (task, node), M'_inter of shape (t, N) (Algorithm 1)."""
+    matrix = regrouped(initial(shape), shape)
+    return diagonals_spread(blocks_spread(matrix, shape), shape)
 
 
 def test_distribution_of_equation_1():

@@ -1,10 +1,20 @@
 """Made-up measurements of a bench: no run stands behind them."""
 
 import random
+from collections.abc import Sequence
 
-from stormcut.application.experiment.bench.cells import LINK_FACT, Cell, Measurement, Placed, Run
+from stormcut.adapters.bench.yardsticks import read_yardsticks
+from stormcut.application.experiment.bench.cells import (
+    LINK_FACT,
+    Cell,
+    Measurement,
+    Placed,
+    Run,
+    Start,
+)
 from stormcut.report.bench_figures import Bench
 
+YARDSTICKS = read_yardsticks()
 SCHEDULERS = (
     "even",
     "r-storm",
@@ -84,4 +94,14 @@ def bench(setting: str = "network-bound", noise: float = 0.04, **changes: object
         for scheduler in shape.schedulers
     ]
     pairs = [(t, s) for t in shape.topologies for s in shape.schedulers]
-    return Bench(shape, measurements, [placed(*pair) for pair in pairs])
+    return held(shape, measurements, [placed(*pair) for pair in pairs])
+
+
+def held(
+    shape: Run,
+    measurements: Sequence[Measurement],
+    placements: Sequence[Placed],
+    starts: Sequence[Start] = (),
+) -> Bench:
+    """Return a run held against the papers' figures and the goals."""
+    return Bench(shape, measurements, placements, starts, YARDSTICKS)

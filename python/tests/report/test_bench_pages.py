@@ -5,24 +5,20 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from bench_data import SCHEDULERS, bench, measurement, placed, run
+from bench_data import SCHEDULERS, bench, held, measurement, placed, run
 
-from stormcut.adapters.machine.home import topologies as project
 from stormcut.application.experiment.bench.cells import LINK_FACT, Start
-from stormcut.placement.registry import ALGORITHMS
-from stormcut.report.bench import markdown, page
-from stormcut.report.bench_figures import Bench
-from stormcut.report.bench_goals import (
+from stormcut.application.experiment.bench.yardsticks import (
     MISSED,
     REACHED,
+    THROUGHPUT,
     TOO_FEW,
     UNKNOWN,
-    details,
-    outcomes,
-    overall,
 )
+from stormcut.report.bench import markdown, page
+from stormcut.report.bench_figures import Bench
+from stormcut.report.bench_goals import details, outcomes, overall
 from stormcut.report.bench_tables import predictions
-from stormcut.report.published import PUBLISHED, THROUGHPUT, TUPLE_TIME, published
 
 
 def verdicts(shown: Bench) -> dict[str, str]:
@@ -36,7 +32,7 @@ def two(rates: dict[str, list[float]], topology: str = "linear", setting: str = 
         for scheduler, values in rates.items()
         for at, rate in enumerate(values, start=1)
     ]
-    return Bench(run(setting, topologies=(topology,)), cells, [])
+    return held(run(setting, topologies=(topology,)), cells, [])
 
 
 class Checker(HTMLParser):
@@ -66,7 +62,7 @@ def test_no_line_of_the_markdown_is_wider_than_100_columns() -> None:
 
 def test_a_table_of_many_schedulers_is_split_and_loses_nothing() -> None:
     names = (*SCHEDULERS, "bframework", "pipeline-linear", "ols-offline", "r-storm-distance")
-    text = markdown([Bench(run(schedulers=names), bench().measurements, [])])
+    text = markdown([held(run(schedulers=names), bench().measurements, [])])
     assert max(map(len, text.splitlines())) <= 100
     headers = [line for line in text.splitlines() if line.startswith("| topology |")]
     assert len(headers) == 2
@@ -86,7 +82,7 @@ def test_the_cpu_of_the_busiest_node_stands_beside_that_of_all() -> None:
         replace(measurement("linear", at, "even", 100.0), node_cores=cores)
         for at, cores in enumerate([(0.1, 0.2), (0.3, 0.1), (0.25, 0.15)], start=1)
     ]
-    text = markdown([Bench(run(topologies=("linear",)), cells, [placed("linear", "even")])])
+    text = markdown([held(run(topologies=("linear",)), cells, [placed("linear", "even")])])
     assert "| scheduler | Mbit/s | cores | fullest node | kept | nodes |" in text.splitlines()
     assert "| even | 600 | 0.40 | 0.25 | 10 / 11 % | 2 |" in text.splitlines()
 
@@ -98,7 +94,7 @@ def test_what_did_not_start_is_said_with_its_reason() -> None:
         Start("linear", "cut", "it does not run where it was placed"),
         Start("star", "even", "300 s are over: all sources of star-even ack"),
     ]
-    lines = markdown([Bench(run(topologies=("linear", "star")), cells, [], starts)]).splitlines()
+    lines = markdown([held(run(topologies=("linear", "star")), cells, [], starts)]).splitlines()
     linear, star = (lines.index(f"### {name}, network-bound") for name in ("linear", "star"))
     cut = lines.index("- **cut did not start**: it does not run where it was placed")
     even = lines.index("- **even did not start**: 300 s are over: all sources of star-even ack")
@@ -145,7 +141,7 @@ def test_a_goal_missed_on_one_topology_is_missed() -> None:
         else each
         for each in whole.measurements
     ]
-    shown = Bench(whole.run, slower, whole.placed)
+    shown = held(whole.run, slower, whole.placed)
     assert verdicts(shown)["cut over even at least 1.9"] == f"{REACHED} on 4, {MISSED} on 1"
     assert "star 1.10 (1.10-1.10) missed" in " ".join(markdown([shown]).split())
     assert '<td class="word bad">reached on 4, missed on 1</td>' in page([shown])
@@ -173,7 +169,7 @@ def test_below_counts_only_beyond_noise(ours: list[float], verdict: str) -> None
 
 
 def test_what_is_not_there_is_called_not_measured() -> None:
-    empty = Bench(run(), [], [])
+    empty = held(run(), [], [])
     text = markdown([empty])
     assert "0 of 240 cells are measured" in text
     assert "| taxi: not measured | - |" in text
@@ -187,7 +183,7 @@ def test_what_is_not_there_is_called_not_measured() -> None:
 
 
 def test_goals_are_those_of_what_is_in_the_run() -> None:
-    few = Bench(run(schedulers=("even", "cut"), topologies=("star", "word_count")), [], [])
+    few = held(run(schedulers=("even", "cut"), topologies=("star", "word_count")), [], [])
     assert {str(goal): details(each) for goal, each in outcomes(few)} == {
         "cut over even at least 1.9": "not measured: star",
         "cut never below even beyond noise": "not measured: star, word_count",
@@ -202,7 +198,7 @@ def test_refused_placements_and_unsteady_windows_are_named_and_enter_nothing() -
         measurement("linear", 1, "ols", 9.0, unsteady="fell by 40 %"),
     ]
     refusals = [placed("linear", "stromax", "needs 12 slots, there are 10")]
-    text = markdown([Bench(run(topologies=("linear",)), cells, refusals)])
+    text = markdown([held(run(topologies=("linear",)), cells, refusals)])
     assert "3 of 35 cells are measured" in text and "Unsteady: 2." in text
     assert "| even | 100 (100-100) |" in text and "| 1 of 2 |" in text
     assert "| ols | unsteady |" in text and "| stromax | refused |" in text
@@ -258,28 +254,3 @@ def test_the_page_is_self_contained_and_the_same_each_time() -> None:
     assert "currentColor" in text and "#010203" not in text and "prefers-color-scheme" in text
     anchors = set(re.findall(r'(?:url\(#|href="#)([^")]+)', text))
     assert anchors <= set(re.findall(r'id="([^"]+)"', text))
-
-
-def test_what_the_papers_print() -> None:
-    found = {entry.scheduler: entry for entry in published("load_prediction", None, "r-storm")}
-    assert found["p-scheduler"].least == pytest.approx(6900 / 5200)
-    assert "+32 %" in found["p-scheduler"].printed and "+30 %" in found["i-scheduler"].printed
-    (change,) = published("sentiment", "stromax", "even")
-    assert (change.metric, change.least) == (TUPLE_TIME, pytest.approx(0.61))
-    (spread,) = published("bigbench_star", "bframework", "even")
-    assert (spread.least, spread.most) == pytest.approx((0.343, 0.963))
-    assert published("word_count", None, "even") == ()
-    assert all(e.least <= e.most and e.metric in (THROUGHPUT, TUPLE_TIME) for e in PUBLISHED)
-
-
-def test_published_names_are_those_of_this_project() -> None:
-    topologies = {path.stem for path in (project() / "topologies").glob("*.py")}
-    assert {entry.topology for entry in PUBLISHED} <= topologies
-    named = {name for e in PUBLISHED for name in (e.scheduler, e.baseline)}
-    assert {name.partition(":")[0] for name in named} <= set(ALGORITHMS)
-
-
-def test_stromax_alone_is_its_bootstrap_and_compared_with_that_only() -> None:
-    assert published("throughput_test", "stromax", "even") == ()
-    (entry,) = published("throughput_test", "stromax:mode=rebalance", "even")
-    assert entry.place == "StroMAX 5.4, fig. 8a (Bootstrap and Rebalance)"

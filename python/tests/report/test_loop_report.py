@@ -3,19 +3,19 @@
 import re
 import shutil
 import subprocess
-from html import escape, unescape
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from stormcut.adapters.machine.home import checkout
+from stormcut.application.experiment.loop import Loop, Phase, PlacedExecutor
 from stormcut.model.profile import TaskTraffic
+from stormcut.profile.flows import Flow, Flows, flows
 from stormcut.profile.measured import Measured
-from stormcut.report.flows import Flow, Flows, flows
-from stormcut.report.loop import Loop, Phase, agreement, as_json, headline, markdown, page, table
-from stormcut.report.picture import PlacedExecutor, draw_placement, short_name
+from stormcut.report.loop import agreement, as_json, headline, markdown, page, table
+from stormcut.report.picture import draw_placement, short_name
 
 HOSTS = ("node-<1>", "node-2", "node-3")
 CONSUMER = "__metricsorg.apache.storm.metric.LoggingMetricsConsumer"
@@ -230,18 +230,6 @@ def test_lines_show_bytes_where_sizes_are_known() -> None:
     thick = svg[svg.index("<path") :].split('stroke-width="')[1:]
     assert float(thick[0].split('"')[0]) < float(thick[1].split('"')[0])
     assert "1.0 tuples/s, 1,000 bytes/s" in thick[1]
-
-
-def test_the_committed_page_and_its_markdown_are_of_one_run() -> None:
-    results = (checkout() or Path()) / "docs" / "results"
-    html = (results / "demo.html").read_text(encoding="utf-8")
-    text = (results / "demo.md").read_text(encoding="utf-8")
-    (shown,) = re.findall(r'<p class="headline">(.*)</p>', html)
-    assert unescape(shown).replace("\N{NO-BREAK SPACE}", " ") in text
-    (cells,) = re.findall(r"<tbody>(.*?)</tbody>", html.partition("What crosses nodes")[2], re.S)
-    for row in cells.splitlines():
-        if figures := re.findall(r"<td>(.*?)</td>", row):
-            assert f"| {' | '.join(figures)} |" in text
 
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium")

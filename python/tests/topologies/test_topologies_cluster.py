@@ -12,17 +12,20 @@ from ads.components import VIEWS_TABLE
 from rig.store import Store
 from stormcut.adapters.clusters.local import LocalCluster
 from stormcut.adapters.clusters.redis_server import redis_server
-from stormcut.adapters.processes.waiting import wait_until
 from stormcut.adapters.spark.answers import ANSWERS
+from stormcut.adapters.storm import topology_project
 from stormcut.adapters.storm.topology_project import names
 from stormcut.adapters.storm.topology_site import local_site
+from stormcut.application.experiment import topology_run
+from stormcut.application.experiment.outcome import Outcome
+from stormcut.application.experiment.ports import Catalogue
+from stormcut.application.waiting import wait_until
 from stormcut.cli.steps import Steps
-from stormcut.cli.topology_outcome import Outcome
-from stormcut.cli.topology_run import Settings, options_of, run_on
 
 pytestmark = pytest.mark.cluster
 
 STEPS = Steps("test")
+CATALOGUE = Catalogue(topology_project, ANSWERS)
 #: Longer than a call to Redis may take.
 PAUSE_MS = 8000
 #: Of about 6,700; the rest is counted within seconds.
@@ -37,9 +40,10 @@ def session(spark: object) -> object:
 
 
 def run(cluster: LocalCluster, name: str, **given: str) -> Outcome:
-    settings = Settings(name, {}, None, supervisors=2, slots=2)
+    settings = topology_run.Settings(name, {})
     # Not through the settings, which refuse a Redis that is down.
-    return run_on(local_site(cluster), settings, {**options_of(settings), **given}, STEPS)
+    options = {**topology_run.options_of(settings, CATALOGUE), **given}
+    return topology_run.run(local_site(cluster), settings, options, CATALOGUE, STEPS)
 
 
 #: That of every run; the test of Redis runs yahoo, that of Java another.

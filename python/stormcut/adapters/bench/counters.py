@@ -5,40 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 import psutil
 
 from stormcut.adapters.clusters.docker.engine import engine
-
-
-@dataclass(frozen=True)
-class Counters:
-    """Totals at a moment (`time.time`): of each node, and ``busy_s`` of the whole machine.
-
-    ``busy_s`` counts every core's seconds that were not idle.
-    """
-
-    at: float
-    sent_bytes: tuple[int, ...]
-    received_bytes: tuple[int, ...]
-    cpu_s: tuple[float, ...]
-    busy_s: float
-
-
-@dataclass(frozen=True)
-class Usage:
-    """Means between two moments: Mbit/s that each node sent and received, and cores used."""
-
-    node_sent_mbit_s: tuple[float, ...]
-    node_received_mbit_s: tuple[float, ...]
-    node_cores: tuple[float, ...]
-    other_cores: float
-
-    @property
-    def sent_mbit_s(self) -> float:
-        """What all nodes sent."""
-        return sum(self.node_sent_mbit_s)
+from stormcut.application.experiment.bench.counters import Counters
 
 
 def read_counters(containers: Sequence[str]) -> Counters:
@@ -60,17 +31,3 @@ def read_counters(containers: Sequence[str]) -> Counters:
 
 def _cpu_s(stats: Mapping[str, Mapping[str, Mapping[str, int]]]) -> float:
     return stats["cpu_stats"]["cpu_usage"]["total_usage"] / 1e9
-
-
-def usage(before: Counters, after: Counters) -> Usage:
-    """Return what was used between two readings."""
-    seconds = after.at - before.at
-    sent = _mbit_s(before.sent_bytes, after.sent_bytes, seconds)
-    received = _mbit_s(before.received_bytes, after.received_bytes, seconds)
-    cores = tuple((b - a) / seconds for a, b in zip(before.cpu_s, after.cpu_s, strict=True))
-    busy = (after.busy_s - before.busy_s) / seconds
-    return Usage(sent, received, cores, max(0.0, busy - sum(cores)))
-
-
-def _mbit_s(before: Sequence[int], after: Sequence[int], seconds: float) -> tuple[float, ...]:
-    return tuple(8e-6 * (b - a) / seconds for a, b in zip(before, after, strict=True))

@@ -5,20 +5,26 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
-from stormcut.adapters.bench.counters import read_counters, usage
+import psutil
+
+from stormcut.adapters.bench.counters import read_counters
 from stormcut.adapters.bench.reports import newest
 from stormcut.adapters.bench.workers import TOPOLOGY_PATIENCE, hold, let_go
 from stormcut.adapters.clusters.docker import DockerCluster
+from stormcut.adapters.clusters.docker.limits import Bandwidth
 from stormcut.adapters.machine.home import logs_folder
-from stormcut.adapters.processes.waiting import TimedOut, wait_until
 from stormcut.adapters.storm.topology_project import load
-from stormcut.adapters.storm.topology_site import docker_site, submit_on
+from stormcut.adapters.storm.topology_site import docker_site
+from stormcut.application.experiment.bench.contest import Host
+from stormcut.application.experiment.bench.counters import Counters, usage
+from stormcut.application.experiment.bench.ports import Entrant
 from stormcut.application.experiment.bench.windows import Sample
+from stormcut.application.waiting import TimedOut, wait_until
 from stormcut.model.errors import StormcutError
+from stormcut.model.network import Link
 
 #: Of served time without progress: JVMs start at once, beside those that are held.
 START_S = 180.0
@@ -27,23 +33,6 @@ START_S = 180.0
 QUIET_MBIT_S = 0.5
 QUIET_S = 0.7
 DRAIN_S = 20.0
-
-
-@dataclass(frozen=True)
-class Entrant:
-    """One scheduler's submission of a topology.
-
-    ``sources`` are its spouts; ``reports`` the folders in which its tasks report, one a node.
-    """
-
-    name: str
-    id: str
-    sources: frozenset[str]
-    reports: tuple[Path, ...]
-
-    def samples(self) -> dict[str, Sample]:
-        """Return the newest sample of each source task."""
-        return newest(self.reports, self.sources)
 
 
 class Rig:
@@ -57,10 +46,37 @@ class Rig:
         self._lifted = False
 
     @property
-    def containers(self) -> tuple[str, ...]:
-        """The engine's names of the nodes."""
+    def nodes(self) -> dict[str, Host]:
+        """The nodes by name."""
         plan = self._cluster.plan
-        return tuple(plan.container_name(node) for node in plan.nodes)
+        sizes = plan.shape.sizes or (1,) * len(plan.nodes)
+        return {
+            node.name: Host(
+                node.address,
+                size,
+                node.limits.cpus and 100 * node.limits.cpus,
+                _link(node.limits.bandwidth),
+            )
+            for node, size in zip(plan.nodes, sizes, strict=True)
+        }
+
+    @property
+    def cores(self) -> int:
+        """Cores of this machine."""
+        return psutil.cpu_count() or 1
+
+    def counters(self) -> Counters:
+        """Return what the nodes have used so far."""
+        plan = self._cluster.plan
+        return read_counters([plan.container_name(node) for node in plan.nodes])
+
+    def samples(self, entrant: Entrant) -> dict[str, Sample]:
+        """Return the newest sample of each source task."""
+        return newest(entrant.reports, entrant.sources)
+
+    def store(self) -> AbstractContextManager[str]:
+        """Return the context in which a Redis server runs; yields its address."""
+        return self._site.store()
 
     def start(self, name: str, topology: str, options: Mapping[str, object]) -> Entrant:
         """Submit a topology, wait until every source has acked, then hold it.
@@ -76,9 +92,9 @@ class Rig:
             It cannot be submitted, or does not ack in time.
         """
         self._lift(True)
-        reports = submit_on(self._site, topology, name, {**TOPOLOGY_PATIENCE, **options})
+        reports = self._site.submit(topology, name, {**TOPOLOGY_PATIENCE, **options})
         sources = frozenset(spout.name for spout in load(topology).spouts)
-        entrant = Entrant(name, self._nimbus.topology_id(name), sources, reports)
+        entrant = Entrant(name, self._nimbus.topology_id(name), sources, reports.folders)
         try:
             watch = self._cluster.watch(name)
             wait_until(
@@ -112,7 +128,7 @@ class Rig:
     def _acks(self, entrant: Entrant) -> bool:
         spouts = [e for e in self._nimbus.topology(entrant.name).executors if e.is_spout]
         tasks = sum(e.end_task - e.start_task + 1 for e in spouts)
-        samples = entrant.samples().values()
+        samples = self.samples(entrant).values()
         return len(samples) == tasks > 0 and all(each.acked for each in samples)
 
     def hosts(self, entrant: Entrant) -> dict[int, str]:
@@ -141,9 +157,9 @@ class Rig:
         hold(entrant.id)
 
     def _is_quiet(self) -> bool:
-        before = read_counters(self.containers)
+        before = self.counters()
         time.sleep(QUIET_S)
-        return usage(before, read_counters(self.containers)).sent_mbit_s <= QUIET_MBIT_S
+        return usage(before, self.counters()).sent_mbit_s <= QUIET_MBIT_S
 
     def end(self, entrant: Entrant) -> None:
         """Kill a topology and remove its logs; those that read them have done so."""
@@ -167,3 +183,10 @@ class Rig:
             refused = self._cluster.refused.items()
             now = "; ".join(f"{kind} ({why})" for kind, why in refused) or "none"
             raise StormcutError(f"other limits are refused than at the start: {now}")
+
+
+def _link(bandwidth: Bandwidth) -> Link:
+    out, into = (
+        None if bits is None else bits / 1e6 for bits in (bandwidth.out_bits, bandwidth.in_bits)
+    )
+    return Link(out, into)

@@ -8,15 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from stormcut.adapters.clusters.docker import DockerCluster
-from stormcut.adapters.processes.waiting import Watch, wait_until
 from stormcut.adapters.thrift.brain import BrainClient, BrainServer, Planner, Pulse
 from stormcut.adapters.zookeeper.leader import Leadership, leader_address
-from stormcut.adapters.zookeeper.nodes import (
-    SESSION_SECONDS,
-    StormcutNodes,
-    connected,
-    read_auth_file,
-)
+from stormcut.adapters.zookeeper.nodes import SESSION_SECONDS, StormcutNodes, nodes_at
+from stormcut.application.waiting import Watch, wait_until
 
 #: Of served time; the session of a bench that was killed ends in one of these.
 ELECTED_S = 5 * SESSION_SECONDS
@@ -34,8 +29,7 @@ def serving(planner: Planner, cluster: DockerCluster) -> Iterator[None]:
         Another brain leads.
     """
     identity = f"bench-{os.getpid()}-{int(time.time())}"
-    with connected(cluster.zookeeper_address, read_auth_file(cluster.auth_file)) as client:
-        nodes = StormcutNodes(client)
+    with nodes_at(cluster.zookeeper_address, cluster.auth_file) as nodes:
         server = BrainServer(planner, identity, nodes.seal, cluster.host, 0)
         try:
             nodes.secure()

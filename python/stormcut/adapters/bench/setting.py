@@ -2,53 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from stormcut.adapters.clusters.docker import Shape
+from stormcut.adapters.clusters.docker.limits import FREE, parse_bandwidth
+from stormcut.adapters.clusters.docker.plan import parse_sizes
 from stormcut.adapters.machine.home import topologies
+from stormcut.application.experiment.bench.plan import Plan, Setting
 from stormcut.model.errors import InvalidInput
 
-
-@dataclass(frozen=True)
-class Setting:
-    """The same for every scheduler.
-
-    Attributes
-    ----------
-    summary : str
-        What binds, in a sentence.
-    nodes : int
-    cpus : float
-        Cores of a node of mean size.
-    bandwidth : str
-        What a node's link carries each way, such as ``20mbit``, or ``out=20mbit,in=10mbit`` (in the
-        file also ``{out: 20mbit, in: 10mbit}``); empty: no limit.
-    heterogeneous : str
-        Sizes of the nodes, such as ``2x3,3x2``; empty: all alike.
-    room : float
-        How many times its even share of the executors a node may hold.
-    storm : mapping
-        Storm keys of all topologies.
-    variants : sequence of str
-        Schedulers with options, measured beside the usual ones.
-    topologies : mapping
-        By topology, its options.
-    """
-
-    name: str
-    summary: str
-    nodes: int
-    cpus: float
-    bandwidth: str = ""
-    heterogeneous: str = ""
-    room: float = 1.25
-    storm: Mapping[str, Any] = field(default_factory=dict)
-    variants: Sequence[str] = ()
-    topologies: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+#: Of a node: held workers of all schedulers keep theirs.
+MEMORY_MB = 6144
 
 
 def folder() -> Path:
@@ -83,6 +52,25 @@ def read_setting(name: str) -> Setting:
         return _checked(Setting(path.stem, **content))
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"is no setting of a bench: {error}", str(path)) from error
+
+
+def shape_of(plan: Plan) -> Shape:
+    """Return the shape of a bench's cluster; every scheduler has a slot of its own on each node.
+
+    Raises
+    ------
+    InvalidInput
+        The setting's limits are impossible.
+    """
+    setting = plan.setting
+    return Shape(
+        setting.nodes,
+        setting.cpus,
+        parse_bandwidth(setting.bandwidth) if setting.bandwidth else FREE,
+        MEMORY_MB,
+        parse_sizes(setting.heterogeneous) if setting.heterogeneous else (),
+        len(plan.placed_by),
+    )
 
 
 def _checked(setting: Setting) -> Setting:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from stormcut.adapters.processes.waiting import Watch, wait_until
+from stormcut.application.waiting import Watch, wait_until
 from stormcut.model.errors import InvalidInput, StormcutError
 
 #: Of served time.

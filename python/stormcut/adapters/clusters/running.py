@@ -9,8 +9,8 @@ from types import TracebackType
 from typing import Self
 
 from stormcut.adapters.processes import last_words
-from stormcut.adapters.processes.waiting import Watch
 from stormcut.adapters.storm.nimbus import Nimbus
+from stormcut.application.waiting import Watch
 
 #: What accepts a connection at once may still be slow to answer, where all share one machine.
 NIMBUS_TIMEOUT_S = 60.0
@@ -66,6 +66,11 @@ class RunningCluster(ABC):
     def nimbus(self) -> Nimbus:
         """A client of the cluster's Nimbus."""
         return Nimbus.at(self.nimbus_address, NIMBUS_TIMEOUT_S)
+
+    @property
+    def nimbus_watch(self) -> Watch:
+        """What to look at while waiting for Nimbus."""
+        return Watch(processes=self.pids, last_words=lambda: last_words.of_nimbus(self.nimbus_log))
 
     def watch(self, name: str) -> Watch:
         """Return what to look at while waiting for a topology that was submitted.

@@ -123,7 +123,7 @@ def _problem(root: Value) -> Problem:
         nodes,
         topologies,
         uplinks=_uplinks(keys["racks"]) if "racks" in keys else (),
-        costs=optional(keys.get("costs"), _costs),
+        costs=optional(keys.get("costs"), costs_of),
     )
     if problem.executor_count > MOST_EXECUTORS:
         keys["topologies"].fail(f"{problem.executor_count} executors, at most {MOST_EXECUTORS}")
@@ -155,9 +155,10 @@ def _link(value: Value | None) -> Link:
 COSTS = tuple(field.name for field in dataclasses.fields(Costs) if field.name != "source")
 
 
-def _costs(value: Value) -> Costs:
+def costs_of(value: Value, source: str = "the problem") -> Costs:
+    """Return the constants in a document; what it leaves out is as shipped."""
     given = {key: member.amount() for key, member in value.keys((), COSTS).items()}
-    return Costs(**given, source="the problem")
+    return Costs(**given, source=source)
 
 
 def _node(value: Value) -> Node:

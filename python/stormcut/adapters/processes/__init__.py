@@ -1,1 +1,1 @@
-"""Waiting for other processes: progress, their time, their last words."""
+"""Other processes: a brain as one of them, and what they said last."""

@@ -16,6 +16,7 @@ from typing import Any
 from pyspark.sql import SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
+from stormcut.adapters.spark.session import spark_session
 from stormcut.adapters.storm.topology_project import data_lines
 from stormcut.application.experiment.loss import Report
 
@@ -55,6 +56,11 @@ class Answer:
         """Return the answer of a topology with these options."""
         component = self.component.format_map(options)
         return self.merge([r["answer"] for r in reports if r["component"] == component])
+
+    def computed(self, records: Sequence[str], options: Options) -> Any:
+        """Return what Spark answers, in the session of the block around or one of its own."""
+        with spark_session("local[2]") as spark:
+            return self.expected(spark, records, options)
 
 
 def _sum_counts(parts: list[dict[str, int]]) -> dict[str, int]:

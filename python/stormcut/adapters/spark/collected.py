@@ -13,9 +13,9 @@ from pyspark.sql import Row
 
 from stormcut.adapters.spark.metrics_log import HOOK_METRIC
 from stormcut.model.errors import InvalidInput
-from stormcut.model.profile import Profile
 from stormcut.profile.lines import LineSummary, UnusedLine
-from stormcut.profile.measured import Measured, measure
+from stormcut.profile.measured import measure
+from stormcut.profile.result import ProfileResult
 from stormcut.profile.totals import ChildTotals, PairTotals, TaskTotals, profile_of, window_of
 
 Logs = Mapping[str, list[Path]]
@@ -26,22 +26,6 @@ _SUMS = (
     *("ms", "sent", "local", "acked", "failed", "complete_ms", "completed"),
     *("thread_ms", "thread_cpu_ms"),
 )
-
-
-@dataclass(frozen=True)
-class ProfileResult:
-    """What one run found, by topology id.
-
-    Parameters
-    ----------
-    unmeasured : tuple of str
-        Topologies with logs but without an interval of the hook inside the window.
-    """
-
-    profiles: dict[str, Profile]
-    measured: dict[str, Measured]
-    unmeasured: tuple[str, ...]
-    lines: LineSummary
 
 
 @dataclass(frozen=True)

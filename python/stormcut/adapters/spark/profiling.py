@@ -20,7 +20,6 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from stormcut.adapters.files.profile_file import write_profile
 from stormcut.adapters.spark import tables
 from stormcut.adapters.spark.collected import (
-    ProfileResult,
     Sums,
     by_topology,
     line_summary,
@@ -33,6 +32,7 @@ from stormcut.adapters.spark.metrics_log import builtin_metrics, hook_lines, par
 from stormcut.adapters.spark.session import spark_session
 from stormcut.adapters.spark.tuning import gathered, text_bytes, tuned
 from stormcut.model.errors import InvalidInput
+from stormcut.profile.result import ProfileResult
 
 TABLES = ("traffic", "load", "components", "throughput", "lines")
 EXAMPLES = 5

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psutil
 
-from stormcut.adapters.processes.waiting import Watch, wait_until
+from stormcut.application.waiting import Watch, wait_until
 from stormcut.model.errors import InvalidInput, StormcutError
 
 #: How long Nimbus may take to answer one call: whoever waits for the whole gives up earlier.

@@ -5,76 +5,18 @@ from __future__ import annotations
 import importlib
 import sys
 import warnings
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from stormcut.adapters.machine.home import topologies
+from stormcut.application.experiment.definition import Component, Definition, OptionText
 from stormcut.application.experiment.loss import Hop
 from stormcut.model.errors import InvalidInput
 
 #: A Storm key, given as it is; all others are the topology's own.
 STORM_PREFIXES = ("topology.", "storm.", "worker.", "pystorm.")
-
-
-@dataclass(frozen=True)
-class OptionText:
-    """An option for people: its default and what it sets."""
-
-    default: object
-    help: str
-
-
-@dataclass(frozen=True)
-class Component:
-    """A component; `inputs` is empty for a spout."""
-
-    name: str
-    tasks: int
-    inputs: tuple[tuple[str, str], ...]
-
-    @property
-    def is_spout(self) -> bool:
-        """Whether it has no inputs."""
-        return not self.inputs
-
-
-@dataclass(frozen=True)
-class Definition:
-    """A topology at the size its defaults give.
-
-    Attributes
-    ----------
-    name : str
-        Module in the project's `topologies/`.
-    summary : str
-        One line.
-    options : mapping
-        Every option, by the name it has on the command line.
-    components : tuple of Component
-        In the order they are declared.
-    hops : tuple of Hop
-        Who sends to whom.
-    """
-
-    name: str
-    summary: str
-    options: Mapping[str, OptionText]
-    components: tuple[Component, ...]
-    hops: tuple[Hop, ...]
-
-    @property
-    def tasks(self) -> int:
-        """Tasks of all components."""
-        return sum(component.tasks for component in self.components)
-
-    @property
-    def spouts(self) -> tuple[Component, ...]:
-        """The components that have no inputs."""
-        return tuple(component for component in self.components if component.is_spout)
 
 
 def names() -> list[str]:
@@ -144,12 +86,6 @@ def records(name: str, given: Mapping[str, Any]) -> Sequence[str]:
 def data_lines(name: str) -> list[str]:
     """Return the lines of an input file below the project's `src/data`."""
     found: list[str] = _module("rig.records").lines(name)
-    return found
-
-
-def percentile(buckets: Counter[int], share: float) -> float:
-    """Return the latency in ms that this share of a topology's latency histogram stays below."""
-    found: float = _module("rig.latency").percentile(buckets, share)
     return found
 
 

@@ -4,24 +4,56 @@ from __future__ import annotations
 
 import json
 import secrets
+import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stormcut.adapters.clusters.redis_server import redis_server
 from stormcut.adapters.machine.home import topologies, topologies_jar
-from stormcut.adapters.processes.waiting import Watch
 from stormcut.adapters.storm.nimbus import Nimbus
 from stormcut.adapters.storm.sparse_submit import submit
 from stormcut.adapters.storm.topology_project import load
 from stormcut.application.experiment.loss import Report
+from stormcut.application.waiting import Watch
 from stormcut.model.errors import InvalidInput
 
 if TYPE_CHECKING:
     from stormcut.adapters.clusters.docker import DockerCluster
     from stormcut.adapters.clusters.local import LocalCluster
+
+
+@dataclass(frozen=True)
+class TaskReports:
+    """What the tasks of one submission report, in a folder of each node.
+
+    Each folder is there as soon as a task has written into it.
+    """
+
+    folders: tuple[Path, ...]
+
+    def newest(self) -> list[Report]:
+        """Return the newest report of every task that has reported."""
+        return [
+            json.loads(path.read_text(encoding="utf-8"))
+            for folder in self.folders
+            for path in sorted(folder.glob("*.json"))
+        ]
+
+    def keep(self, folder: Path) -> None:
+        """Copy them to a folder."""
+        for each in self.folders:
+            # A node without a task has none.
+            if each.is_dir():
+                shutil.copytree(each, folder, dirs_exist_ok=True)
+
+    def remove(self) -> None:
+        """Remove them."""
+        for folder in self.folders:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @dataclass(frozen=True)
@@ -65,6 +97,56 @@ class Site:
     options: Mapping[str, object]
     start: Callable[[], AbstractContextManager[None]]
     watch: Callable[[str], Watch]
+
+    def store(self) -> AbstractContextManager[str]:
+        """Return the context in which a Redis server runs; yields its address."""
+        return redis_server(self.host)
+
+    def submit(self, topology: str, name: str, options: Mapping[str, object]) -> TaskReports:
+        """Submit a benchmark topology; its tasks will report every other second.
+
+        Parameters
+        ----------
+        topology : str
+            Which one, as `stormcut topologies list` names it.
+        name : str
+            Name under which it runs, with a worker on each node.
+        options : mapping
+            Its own options (``rate``; not ``results``, which this function sets) and Storm's
+            (``topology.max.spout.pending``), as JSON values.
+
+        Raises
+        ------
+        InvalidInput
+            There is no such topology, or it needs a file that its workers do not have.
+        StormcutError
+            The submission fails; the text says why.
+        """
+        definition = load(topology)
+        data = str(options.get("data", ""))
+        if Path(data).is_absolute() and not self.shares_files:
+            why = "must lie below src/data: no container has it elsewhere"
+            raise InvalidInput(why, f"data {data}")
+        # Of its own: what an earlier run reported under this name is no part of this one.
+        run = f"{name}-{secrets.token_hex(4)}"
+        given = {**self.options, **options, "results": str(self.results / run)}
+        submit(
+            project=topologies(),
+            topology=topology,
+            name=name,
+            nimbus=f"{self.nimbus.host}:{self.nimbus.port}",
+            workers=self.nodes,
+            options={
+                f"rig.{key}" if key in definition.options else key: value
+                for key, value in given.items()
+            },
+            environment={},
+            virtualenv=Path(sys.prefix),
+            work_folder=self.folder / "sparse",
+            jar=topologies_jar() if given.get("language") == "java" else None,
+            workers_virtualenv=self.virtualenv,
+        )
+        return TaskReports(tuple(folder / run for folder in self.results_here))
 
 
 def local_site(cluster: LocalCluster) -> Site:
@@ -122,74 +204,3 @@ def unlimited(cluster: DockerCluster) -> Iterator[None]:
         yield
     finally:
         cluster.limit()
-
-
-def submit_on(
-    site: Site,
-    topology: str,
-    name: str,
-    options: Mapping[str, object],
-    workers: int | None = None,
-) -> tuple[Path, ...]:
-    """Submit a benchmark topology; its tasks will report every other second.
-
-    Parameters
-    ----------
-    site : Site
-        Of a cluster that is up.
-    topology : str
-        Which one, as `stormcut topologies list` names it.
-    name : str
-        Name under which it runs.
-    options : mapping
-        Its own options (``rate``; not ``results``, which this function sets) and Storm's
-        (``topology.max.spout.pending``), as JSON values.
-    workers : int, optional
-        ``topology.workers``; one for each node if left out.
-
-    Returns
-    -------
-    tuple of Path
-        Folders on this machine that hold this submission's reports, for `read_reports`. Each is
-        there as soon as a task has written into it.
-
-    Raises
-    ------
-    InvalidInput
-        There is no such topology, or it needs a file that its workers do not have.
-    StormcutError
-        The submission fails; the text says why.
-    """
-    definition = load(topology)
-    data = str(options.get("data", ""))
-    if Path(data).is_absolute() and not site.shares_files:
-        raise InvalidInput("must lie below src/data: no container has it elsewhere", f"data {data}")
-    # Of its own: what an earlier run reported under this name is no part of this one.
-    run = f"{name}-{secrets.token_hex(4)}"
-    given = {**site.options, **options, "results": str(site.results / run)}
-    submit(
-        project=topologies(),
-        topology=topology,
-        name=name,
-        nimbus=f"{site.nimbus.host}:{site.nimbus.port}",
-        workers=workers or site.nodes,
-        options={
-            f"rig.{key}" if key in definition.options else key: value
-            for key, value in given.items()
-        },
-        environment={},
-        virtualenv=Path(sys.prefix),
-        work_folder=site.folder / "sparse",
-        jar=topologies_jar() if given.get("language") == "java" else None,
-        workers_virtualenv=site.virtualenv,
-    )
-    return tuple(folder / run for folder in site.results_here)
-
-
-def read_reports(folders: Sequence[Path]) -> list[Report]:
-    """Return the newest report of every task that has reported."""
-    return [
-        json.loads(path.read_text(encoding="utf-8"))
-        for folder in folders
-        for path in sorted(folder.glob("*.json"))
-    ]

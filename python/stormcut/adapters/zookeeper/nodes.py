@@ -24,7 +24,6 @@ from kazoo.retry import KazooRetry
 from kazoo.security import make_digest_acl
 
 from stormcut.adapters.files.profile_file import format_profile, parse_profile
-from stormcut.adapters.processes.waiting import TimedOut, wait_until
 from stormcut.adapters.thrift.seal import seal_of
 from stormcut.adapters.thrift.values import decode_plan, encode_plan
 from stormcut.adapters.zookeeper.blob import (
@@ -35,6 +34,7 @@ from stormcut.adapters.zookeeper.blob import (
     write_blob,
 )
 from stormcut.application.control.ports import Unavailable
+from stormcut.application.waiting import TimedOut, wait_until
 from stormcut.model.errors import InvalidInput
 from stormcut.model.plan import Plan
 from stormcut.model.profile import Profile
@@ -184,6 +184,13 @@ def check_root(root: str) -> None:
     """
     if not root.startswith("/") or root.endswith("/") or "//" in root:
         raise InvalidInput("must be an absolute path such as /stormcut", root or "''")
+
+
+@contextmanager
+def nodes_at(servers: str, auth_file: Path) -> Iterator[StormcutNodes]:
+    """Yield stormcut's nodes in a ZooKeeper; see `connected`."""
+    with connected(servers, read_auth_file(auth_file)) as client:
+        yield StormcutNodes(client)
 
 
 def hand_over(client: KazooClient, path: str, to: Credentials) -> int:

@@ -22,7 +22,7 @@ from stormcut.model.problem import (
 )
 from stormcut.model.profile import ExecutorLoad, Profile, TaskTraffic
 from stormcut.model.traffic import Traffic
-from stormcut.placement.algorithms.cut.weighing import is_measured, weighed
+from stormcut.placement.graph.weighing import is_measured, weighed
 
 
 @dataclass(frozen=True, eq=False)

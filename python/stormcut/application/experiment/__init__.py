@@ -1,1 +1,15 @@
-"""Experiments on real clusters: benches, the demo, runs of benchmark topologies."""
+"""Experiments on real clusters: a bench, the demo, runs of benchmark topologies.
+
+Each is a trip downhill. What it needs from outside is named in `ports` and `bench.ports`; the CLI
+starts the cluster, chooses what implements the ports, and prints what comes back.
+
+- A bench: ``cli/bench.py`` -> `bench.run` (which cell comes next) -> `bench.entrants` (a topology
+  started as each scheduler places it) -> `bench.contest` (a placement) -> `bench.cell` (a cell is
+  watched until a window is steady) -> `bench.windows` (what a window showed). Afterwards
+  `bench.summary` says what all cells show together, for ``report/bench.py``.
+- The demo: ``cli/demo.py`` -> `turn` (measure, place anew, measure again) -> `turn_plan` (publish
+  the profile, wait for the plan, wait until it runs) -> `loop` (predicted against measured), for
+  ``report/loop.py``.
+- A run of a topology: ``cli/topologies.py`` -> `topology_run` (submit, drain, gather the tasks'
+  reports) -> `outcome` (was the answer right) -> `loss` (was anything lost).
+"""

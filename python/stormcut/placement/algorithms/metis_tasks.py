@@ -32,12 +32,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
 
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.placement.graph.partition import PRESETS, Partitioner, divide, traffic_graph
+from stormcut.placement.packing.alignment import aligned, running
 from stormcut.placement.packing.capacity import EXECUTORS, Hosts, hosts, scarcest
 from stormcut.placement.packing.capacity import loads as executor_loads
 from stormcut.placement.packing.fit import fit
@@ -149,15 +149,7 @@ def _seats(hosts: Hosts, capacity: Floats, parts: int) -> Ints:
 
 def _exchanged(problem: Problem, hosts: Hosts, seats: Ints, parts: Ints) -> Ints:
     """Return parts exchanged among seats on equal nodes so that most executors stay on theirs."""
-    current = problem.current_slots()
-    running = np.flatnonzero(current >= 0)
-    here = problem.slot_hosts[current[running]][:, None] == hosts.ordinals[seats]
-    staying = np.zeros((len(seats), len(seats)))
-    np.add.at(staying, parts[running], here)
-    kind = np.unique(np.column_stack((hosts.limits, hosts.slots)), axis=0, return_inverse=True)[1]
-    kind = np.column_stack((kind.reshape(-1), np.bincount(seats, minlength=len(kind))))[seats]
+    kept = running(problem, hosts, parts, len(seats))[:, seats]
+    kind = np.column_stack((hosts.kinds, np.bincount(seats, minlength=len(hosts.kinds))))[seats]
     equal = (kind[:, None] == kind).all(axis=2)
-    # Among exchanges that let as many stay, the one that changes least.
-    cost = -staying * (len(seats) + 1) - np.eye(len(seats))
-    exchanged: Ints = linear_sum_assignment(np.where(equal, cost, np.inf))[1]
-    return exchanged[parts]
+    return aligned(kept, equal, in_order=True)[parts]

@@ -45,13 +45,13 @@ from stormcut.placement.graph.partition import (
     partition,
     traffic_graph,
 )
+from stormcut.placement.packing.alignment import aligned, running
 from stormcut.placement.packing.capacity import CPU, EXECUTORS, MEMORY, Hosts, hosts, scarcest
 from stormcut.placement.packing.capacity import loads as executor_loads
 from stormcut.placement.packing.repair import repair
 from stormcut.placement.packing.tenancy import limit_topologies
 from stormcut.placement.packing.thesis import (
     ThesisOptions,
-    match_parts,
     notes,
     require_profile,
     shares,
@@ -209,4 +209,8 @@ def _match(problem: Problem, hosts: Hosts, loads: Floats, parts: Ints) -> Ints |
     allowed = tenants.sum(axis=1)[:, None] <= hosts.slots
     for resource in range(loads.shape[1]):
         allowed &= ~exceeds(totals[:, resource][:, None], hosts.limits[:, resource])
-    return match_parts(problem, hosts, parts, allowed)
+    try:
+        kept = running(problem, hosts, parts, count)
+        return hosts.ordinals[aligned(kept, allowed, in_order=True)]
+    except ValueError:
+        return None

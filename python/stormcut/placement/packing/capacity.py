@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +28,13 @@ class Hosts:
     ordinals: Ints
     slots: Ints
     limits: Floats
+
+    @cached_property
+    def kinds(self) -> Ints:
+        """A number that equal nodes have in common, shape (hosts,)."""
+        features = np.column_stack((self.limits, self.slots))
+        kinds: Ints = np.unique(features, axis=0, return_inverse=True)[1].reshape(-1)
+        return kinds
 
 
 def hosts(problem: Problem) -> Hosts:

@@ -1,4 +1,4 @@
-"""What hosts still have room for, while executors come and go one at a time."""
+"""What hosts still have room for, while executors come and go."""
 
 from __future__ import annotations
 
@@ -13,65 +13,97 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 
-class Room:
+class Totals:
     """Running totals of loads and topologies per host.
 
-    A topology that has an executor somewhere may take a further slot only while every topology
-    that has none yet is left one, so that no order of placing runs out of slots needlessly.
+    Parameters
+    ----------
+    limits : array of shape (hosts, 3)
+    slots : array of shape (hosts,)
+        Most topologies of each.
+    topologies : int
 
     Attributes
     ----------
     totals : array of shape (hosts, 3)
         CPU, executors and memory in use.
     held : array of shape (hosts, topologies)
-        Number of executors of each topology.
+        Number of loads of each topology.
     """
 
-    def __init__(self, able: Hosts, loads: Floats, topology: Ints) -> None:
-        self.able, self.loads, self.topology = able, loads, topology
-        topologies = int(topology.max(initial=-1)) + 1
-        self.totals = np.zeros((len(able.ordinals), loads.shape[1]))
-        self.held = np.zeros((len(able.ordinals), topologies), dtype=np.int64)
-        self._tenants = np.zeros(len(able.ordinals), dtype=np.int64)
+    def __init__(self, limits: Floats, slots: Ints, topologies: int) -> None:
+        self.limits, self.slots = limits, slots
+        self.totals = np.zeros(limits.shape)
+        self.held = np.zeros((len(limits), topologies), dtype=np.int64)
+        # Topologies of each host, hosts of each topology.
+        self._tenants = np.zeros(len(limits), dtype=np.int64)
         self._homes = np.zeros(topologies, dtype=np.int64)
 
-    def put(self, executor: int, host: int) -> None:
-        """Count an executor on a host, whether it fits or not."""
-        self.totals[host] += self.loads[executor]
-        tenant = self.topology[executor]
-        if not self.held[host, tenant]:
+    def add(self, load: Floats, topology: int, host: int) -> None:
+        """Count a load of a topology on a host, whether it fits or not."""
+        self.totals[host] += load
+        if not self.held[host, topology]:
             self._tenants[host] += 1
-            self._homes[tenant] += 1
-        self.held[host, tenant] += 1
+            self._homes[topology] += 1
+        self.held[host, topology] += 1
 
-    def take(self, executor: int, host: int) -> None:
-        """Undo `put`."""
-        self.totals[host] -= self.loads[executor]
-        tenant = self.topology[executor]
-        self.held[host, tenant] -= 1
-        if not self.held[host, tenant]:
+    def remove(self, load: Floats, topology: int, host: int) -> None:
+        """Undo `add`."""
+        self.totals[host] -= load
+        self.held[host, topology] -= 1
+        if not self.held[host, topology]:
             self._tenants[host] -= 1
-            self._homes[tenant] -= 1
+            self._homes[topology] -= 1
 
-    def fits(self, executor: int) -> Bools:
-        """Return which hosts can take one more such executor, shape (hosts,)."""
-        within = ~exceeds(self.totals + self.loads[executor], self.able.limits).any(axis=1)
-        result: Bools = within & self.welcome(int(self.topology[executor]))
+    def within(self, load: Floats) -> Bools:
+        """Return which hosts keep within their limits with one more load, shape (hosts,)."""
+        result: Bools = np.logical_not(exceeds(self.totals + load, self.limits).any(axis=1))
         return result
 
-    def welcome(self, topology: int) -> Bools:
+    def has_slot(self, topology: int) -> Bools:
         """Return which hosts hold a topology or have a slot for it, shape (hosts,)."""
-        free = self.able.slots - self._tenants
-        usable = (free > 0) & (self.totals[:, EXECUTORS] < self.able.limits[:, EXECUTORS])
-        homeless = int((self._homes == 0).sum())
-        if self._homes[topology] and int(free[usable].sum()) <= homeless:
-            usable = np.zeros(len(free), dtype=bool)
-        return usable | (self.held[:, topology] > 0)
+        result: Bools = (self._tenants < self.slots) | (self.held[:, topology] > 0)
+        return result
 
     def exceeded(self) -> Bools:
         """Return which host is above which limit, shape (hosts, 3)."""
-        return exceeds(self.totals, self.able.limits)
+        return exceeds(self.totals, self.limits)
 
     def crowded(self) -> Bools:
         """Return which hosts hold more topologies than they have slots, shape (hosts,)."""
-        return self._tenants > self.able.slots
+        return self._tenants > self.slots
+
+
+class Room(Totals):
+    """The same for executors that are placed one by one.
+
+    A topology that has an executor somewhere may take a further slot only while every topology
+    that has none yet is left one, so that no order of placing runs out of slots needlessly.
+    """
+
+    def __init__(self, able: Hosts, loads: Floats, topology: Ints) -> None:
+        super().__init__(able.limits, able.slots, int(topology.max(initial=-1)) + 1)
+        self.loads, self.topology = loads, topology
+
+    def put(self, executor: int, host: int) -> None:
+        """Count an executor on a host, whether it fits or not."""
+        self.add(self.loads[executor], int(self.topology[executor]), host)
+
+    def take(self, executor: int, host: int) -> None:
+        """Undo `put`."""
+        self.remove(self.loads[executor], int(self.topology[executor]), host)
+
+    def fits(self, executor: int) -> Bools:
+        """Return which hosts can take one more such executor, shape (hosts,)."""
+        result: Bools = self.within(self.loads[executor])
+        return result & self.welcome(int(self.topology[executor]))
+
+    def welcome(self, topology: int) -> Bools:
+        """Return which hosts hold a topology or may give it a slot, shape (hosts,)."""
+        free = self.slots - self._tenants
+        usable = (free > 0) & (self.totals[:, EXECUTORS] < self.limits[:, EXECUTORS])
+        homeless = int((self._homes == 0).sum())
+        if self._homes[topology] and int(free[usable].sum()) <= homeless:
+            usable = np.zeros(len(free), dtype=bool)
+        result: Bools = usable | (self.held[:, topology] > 0)
+        return result

@@ -1,11 +1,11 @@
-"""What P-, T3- and I-Scheduler share: options, refusals, shares of CPU, equal nodes, and notes.
+"""What P-, T3- and I-Scheduler share: options, refusals, shares of CPU, and notes.
 
 Decisions that hold for all three (identifiers of the project's reading of the thesis):
 
 - P-2, T-7, I-6: if no placement is found within ``cpu_share``, the share rises in steps to 100 %,
   and the placement is noted as over-committed.
 - P-5, T-2: among equal nodes, parts go to those on which most of their executors already run; ties
-  by node id.
+  by node id (see `alignment`).
 - P-6: without traffic, or without load where CPU is the capacity, they refuse.
 
 References
@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
 
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.problem import Problem
@@ -29,7 +28,6 @@ from stormcut.placement.packing.capacity import CPU, EXECUTORS, Hosts
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 #: Steps from ``cpu_share`` to 100 % when nodes have to be over-committed.
 SHARE_STEPS = 8
@@ -109,66 +107,6 @@ def leading_resource(loads: Floats, limits: Floats) -> int:
         need = loads.sum(axis=0) / totals
     limited = np.isfinite(totals[CPU])
     return CPU if limited and not need[CPU] < need[EXECUTORS] else EXECUTORS
-
-
-def stay_among_equals(problem: Problem, hosts: Hosts, where: Ints) -> Ints:
-    """Exchange equal nodes so that most executors stay on the node that they run on.
-
-    Parameters
-    ----------
-    where : array of shape (executors,)
-        Position of each executor's node in ``hosts``.
-
-    Returns
-    -------
-    array of shape (executors,)
-        The same in node ordinals.
-    """
-    kinds = equal_hosts(hosts)
-    used, parts = np.unique(where, return_inverse=True)
-    chosen = match_parts(problem, hosts, parts, kinds[used][:, None] == kinds)
-    assert chosen is not None  # as it is, at least
-    return chosen[parts]
-
-
-def equal_hosts(hosts: Hosts) -> Ints:
-    """Return a number for each node that equal nodes have in common, shape (hosts,)."""
-    features = np.column_stack((hosts.limits, hosts.slots))
-    kinds: Ints = np.unique(features, axis=0, return_inverse=True)[1].reshape(-1)
-    return kinds
-
-
-def match_parts(problem: Problem, hosts: Hosts, parts: Ints, allowed: Bools) -> Ints | None:
-    """Return the node ordinal of each part so that most executors stay on their node (P-5).
-
-    None if there are not enough allowed nodes. O(parts^2 nodes).
-
-    Parameters
-    ----------
-    parts : array of shape (executors,)
-    allowed : array of shape (parts, hosts)
-    """
-    count, most = allowed.shape
-    cost = -_staying(problem, hosts, parts, count) * float(count * count * most + 1)
-    cost += np.outer(np.arange(count, 0, -1), np.arange(most))
-    try:
-        chosen = linear_sum_assignment(np.where(allowed, cost, np.inf))[1]
-    except ValueError:  # scipy's way to say that no assignment is allowed
-        return None
-    result: Ints = hosts.ordinals[chosen]
-    return result
-
-
-def _staying(problem: Problem, hosts: Hosts, parts: Ints, count: int) -> Floats:
-    """Return how many executors of each part run on each host now, shape (parts, hosts)."""
-    current = problem.current_slots()
-    running = current >= 0
-    position = np.full(int(problem.slot_hosts.max(initial=0)) + 1, -1, dtype=np.int64)
-    position[hosts.ordinals] = np.arange(len(hosts.ordinals))
-    at = position[problem.slot_hosts[current[running]]]
-    staying = np.zeros((count, len(hosts.ordinals)))
-    np.add.at(staying, (parts[running][at >= 0], at[at >= 0]), 1.0)
-    return staying
 
 
 def notes(

@@ -11,12 +11,12 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 
 from stormcut.model.placement import UNASSIGNED
 from stormcut.model.problem import Problem
 from stormcut.placement.graph.partition import partition
+from stormcut.placement.packing.alignment import aligned
 from stormcut.placement.packing.repair import repair
 
 Ints = npt.NDArray[np.int64]
@@ -138,7 +138,5 @@ def onto_slots(problem: Problem, executors: Ints, workers: Ints, slots: Ints) ->
     kept = (shared == size[:, None]) & (shared == before)
     started = (known == 0)[:, None] & (before == 0)
     restarts = (~(kept | started)).astype(np.int64) - (before > 0)
-    cost = (restarts * (len(executors) + 1) - shared) * (count * len(slots) + 1) * len(slots)
-    cost = cost + np.outer(np.arange(count, 0, -1), np.arange(len(slots)))
-    chosen: Ints = linear_sum_assignment(cost)[1]
-    return slots[chosen]
+    kept = shared - restarts * (len(executors) + 1)
+    return slots[aligned(kept, np.ones(kept.shape, dtype=bool), in_order=True)]

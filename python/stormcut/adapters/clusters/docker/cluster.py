@@ -30,10 +30,9 @@ from stormcut.adapters.clusters.docker.status import DockerStatus, status
 from stormcut.adapters.clusters.local.lock import exclusive, uninterrupted
 from stormcut.adapters.clusters.running import RunningCluster
 from stormcut.adapters.machine.home import plugin_jars
-from stormcut.adapters.processes.last_words import of_nimbus
-from stormcut.adapters.processes.waiting import Watch, wait_until
 from stormcut.adapters.storm import plugin
 from stormcut.adapters.storm.nimbus import leads_anew
+from stormcut.application.waiting import Watch, wait_until
 from stormcut.model.errors import InvalidInput, StormcutError
 
 #: Of served time, the old ZooKeeper session's end included.
@@ -267,12 +266,10 @@ class DockerCluster(RunningCluster):
         return removed
 
     def _restart_nimbus(self) -> None:
-        log = self.nimbus_log
-        leads = leads_anew(self.nimbus, log)
+        leads = leads_anew(self.nimbus, self.nimbus_log)
         with self._running() as running:
             running["nimbus"].restart(timeout=5)
-        watch = Watch(processes=self.pids, last_words=lambda: of_nimbus(log))
-        wait_until(leads, RESTART_S, "Nimbus leads again", watch=watch)
+        wait_until(leads, RESTART_S, "Nimbus leads again", watch=self.nimbus_watch)
 
     def _uptime(self, address: str) -> int | None:
         registered = self.nimbus.cluster().supervisors

@@ -30,9 +30,9 @@ from stormcut.adapters.clusters.docker.status import effective
 from stormcut.adapters.clusters.local.startup import DaemonDied, Progress, zookeeper_answers
 from stormcut.adapters.machine.home import PluginJars
 from stormcut.adapters.processes.last_words import of_nimbus
-from stormcut.adapters.processes.waiting import Watch, wait_until
 from stormcut.adapters.storm import plugin
 from stormcut.adapters.storm.nimbus import Nimbus
+from stormcut.application.waiting import Watch, wait_until
 
 #: What a container's start may take of served time; dozens of nodes share one machine.
 CONTAINER_S = 60.0

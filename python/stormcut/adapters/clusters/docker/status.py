@@ -13,7 +13,8 @@ from stormcut.adapters.clusters.docker.engine import Engine, containers_of, run_
 from stormcut.adapters.clusters.docker.folder import State
 from stormcut.adapters.clusters.docker.limits import Effective, Limits, is_whole, parse_effective
 from stormcut.adapters.clusters.docker.plan import NIMBUS_PORT, Container
-from stormcut.adapters.storm.nimbus import ClusterSummary, Nimbus, NimbusUnavailable
+from stormcut.adapters.storm.nimbus import Nimbus, NimbusUnavailable
+from stormcut.model.summaries import ClusterSummary
 
 
 @dataclass(frozen=True)

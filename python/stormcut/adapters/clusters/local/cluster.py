@@ -22,9 +22,9 @@ from stormcut.adapters.clusters.local.startup import (
 from stormcut.adapters.clusters.local.status import ClusterStatus, status
 from stormcut.adapters.clusters.running import RunningCluster
 from stormcut.adapters.machine.home import plugin_jars, storm_java, storm_lib
-from stormcut.adapters.processes.waiting import TimedOut, Watch, wait_until
 from stormcut.adapters.storm import plugin as storm_plugin
 from stormcut.adapters.storm.nimbus import leads_anew
+from stormcut.application.waiting import TimedOut, Watch, wait_until
 from stormcut.model.errors import InvalidInput
 
 #: storm.yaml keys for all supervisors alike, or for the supervisor of an index.

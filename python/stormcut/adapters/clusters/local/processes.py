@@ -19,7 +19,7 @@ import psutil
 
 from stormcut.adapters.clusters.local import storm_yaml
 from stormcut.adapters.clusters.local.layout import Daemon, Layout
-from stormcut.adapters.processes.served_time import ServedTime
+from stormcut.application.served_time import ServedTime
 from stormcut.model.errors import StormcutError
 
 CLUSTER_MARK = "STORMCUT_CLUSTER"

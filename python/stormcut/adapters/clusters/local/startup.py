@@ -15,9 +15,9 @@ from stormcut.adapters.clusters.local import ports, processes, storm_yaml
 from stormcut.adapters.clusters.local.layout import Daemon, Layout, State
 from stormcut.adapters.machine.home import PluginJars
 from stormcut.adapters.processes.last_words import of_nimbus
-from stormcut.adapters.processes.waiting import Watch, wait_until
 from stormcut.adapters.storm import plugin
 from stormcut.adapters.storm.nimbus import Nimbus
+from stormcut.application.waiting import Watch, wait_until
 from stormcut.model.errors import StormcutError
 
 #: Told what has just happened, in a few words.

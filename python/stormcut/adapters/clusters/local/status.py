@@ -9,7 +9,8 @@ import psutil
 
 from stormcut.adapters.clusters.local import processes
 from stormcut.adapters.clusters.local.layout import Layout, State
-from stormcut.adapters.storm.nimbus import ClusterSummary, Nimbus, NimbusUnavailable
+from stormcut.adapters.storm.nimbus import Nimbus, NimbusUnavailable
+from stormcut.model.summaries import ClusterSummary
 
 
 @dataclass(frozen=True)

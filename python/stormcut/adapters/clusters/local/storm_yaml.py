@@ -38,6 +38,19 @@ _COMMON: Config = {
 }
 
 
+#: For a cluster that loses no machine: a process that waits for a busy core is slow, not dead, and
+#: one that ends is seen to end.
+PATIENT: Config = {
+    "storm.zookeeper.session.timeout": 40_000,
+    "storm.zookeeper.connection.timeout": 40_000,
+    "supervisor.worker.timeout.secs": 3600,
+    "nimbus.task.timeout.secs": 3600,
+    "nimbus.supervisor.timeout.secs": 3600,
+    "nimbus.task.launch.secs": 3600,
+    "supervisor.worker.start.timeout.secs": 3600,
+}
+
+
 def nimbus_config(layout: Layout, state: State, overrides: Mapping[str, object]) -> Config:
     """Return Nimbus's storm.yaml; ``overrides`` win."""
     return {**_shared(layout, state, state.nimbus), **overrides}

@@ -1,1 +1,1 @@
-"""Schedulers measured side by side on one cluster: order, windows, what they say."""
+"""Schedulers side by side: every cell of topology, scheduler and repetition is measured once."""

@@ -36,6 +36,8 @@ Ints = npt.NDArray[np.int64]
 BLIND = ("even", "default")
 #: These pack by what executors declare.
 BY_DECLARATION = ("r-storm",)
+#: Storm's key for the tuples of a source task that may be on their way.
+WINDOW = "topology.max.spout.pending"
 #: Of all nodes' CPU, at the rate at which topologies are placed.
 CPU_SHARE = 0.5
 
@@ -75,6 +77,7 @@ def place(
     room: float,
     scheduler: Contender,
     seed: int,
+    window: object = None,
 ) -> Seat:
     """Return where a scheduler puts a topology's executors.
 
@@ -84,6 +87,8 @@ def place(
         Its measured traffic; without one the declared structure counts.
     room : float
         How many times its even share of the executors a node may hold, 1 or more; rounded up.
+    window : int, optional
+        Tuples of a source task that may be on their way (`WINDOW`), for what sources reach.
 
     Raises
     ------
@@ -103,7 +108,7 @@ def place(
     problem = Problem(nodes, (topology,))
     solution = solve(problem, scheduler.algorithm, seed, scheduler.options)
     chosen = problem.slot_node[solution.placement.slots]
-    real = Problem(tuple(_real(host) for host in hosts), (load.topology,))
+    real = windowed(Problem(tuple(_real(host) for host in hosts), (load.topology,)), window)
     placement = Placement(chosen)
     return Seat(
         {task: hosts[node].address for task, node in zip(load.tasks, chosen.tolist(), strict=True)},
@@ -123,6 +128,13 @@ def place(
 
 def _real(host: Host) -> Node:
     return Node(host.address, (0,), cpu_percent=host.cpu_percent, link=host.link)
+
+
+def windowed(problem: Problem, window: object) -> Problem:
+    """Return a problem whose sources have a window; none if ``window`` is no number of tuples."""
+    pending = window if isinstance(window, int) and window > 0 else None
+    topologies = tuple(replace(each, max_spout_pending=pending) for each in problem.topologies)
+    return replace(problem, topologies=topologies)
 
 
 def reachable(problem: Problem, placement: Placement) -> float | None:

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from stormcut.application.experiment.latency import mean, percentile
+
 #: Rates are taken over steps of this length: as often as sources report.
 STEP_S = 2.0
 #: The halves of a window may differ by this share of their mean.
@@ -31,8 +33,6 @@ CHANCE = 3.0
 FULL = 0.95
 #: Others than the nodes: ZooKeeper, Nimbus and the bench itself use 0.2 to 0.3 cores, and must.
 OTHER_CORES = 0.4
-#: Latency bucket b reaches up to this to the power of b, in ms; the topologies' `rig.latency`.
-GROWTH = 1.05
 
 
 @dataclass(frozen=True)
@@ -126,29 +126,6 @@ def rates(series: Series, begin: float, end: float) -> list[float]:
         sum(_acked(samples, *step) for samples in series.values()) / STEP_S
         for step in pairwise(edges)
     ]
-
-
-def mean(buckets: Mapping[int, int]) -> float | None:
-    """Return the mean latency in ms, every tuple in the middle of its bucket, None without any."""
-    count = sum(buckets.values())
-    if not count:
-        return None
-    return sum(tuples * _middle(bucket) for bucket, tuples in buckets.items()) / count
-
-
-def percentile(buckets: Mapping[int, int], share: float) -> float | None:
-    """Return the latency in ms that `share` of the tuples do not exceed, None without any."""
-    wanted = share * sum(buckets.values())
-    for bucket in sorted(buckets):
-        wanted -= buckets[bucket]
-        if buckets[bucket] and wanted <= 0:
-            return GROWTH**bucket
-    return None
-
-
-def _middle(bucket: int) -> float:
-    """Return the middle of a bucket in ms; the first begins at nothing."""
-    return (GROWTH**bucket + (GROWTH ** (bucket - 1) if bucket else 0.0)) / 2
 
 
 def _unsteady(series: Series, begin: float, end: float) -> str:

@@ -18,6 +18,7 @@ from stormcut.objective.verify import exceeds
 from stormcut.placement.algorithms.bframework.assigner import Process
 from stormcut.placement.packing.capacity import CPU, EXECUTORS, hosts, loads
 from stormcut.placement.packing.groups import Groups
+from stormcut.placement.packing.room import Totals
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -54,8 +55,7 @@ class Deployment:
             by_cpu, limits[:, CPU], np.where(by_number, limits[:, EXECUTORS], everyone)
         )
         self.share = np.where(by_cpu, utilisation, 1.0)
-        self.used = np.zeros(limits.shape)
-        self.tenants = np.zeros((len(limits), len(problem.topologies)), dtype=np.int64)
+        self.room = Totals(limits, self.able.slots, len(problem.topologies))
         self.at = np.full(problem.executor_count, UNASSIGNED, dtype=np.int64)
         self.host_of: dict[Process, int] = {}
 
@@ -63,16 +63,12 @@ class Deployment:
         """Add a process to a host."""
         self.host_of[process] = host
         self.at[process.executors] = host
-        self._count(process, host, 1)
+        self.room.add(process.load, process.topology, host)
 
     def take(self, process: Process) -> None:
         """Take a process off its host."""
         self.at[process.executors] = UNASSIGNED
-        self._count(process, self.host_of.pop(process), -1)
-
-    def _count(self, process: Process, host: int, sign: int) -> None:
-        self.used[host] += sign * process.load
-        self.tenants[host, process.topology] += sign
+        self.room.remove(process.load, process.topology, self.host_of.pop(process))
 
     def on(self, host: int) -> list[Process]:
         """Return the processes of a host in the order in which they came."""
@@ -82,7 +78,7 @@ class Deployment:
         """Return every host's utilisation, with a further process if given, shape (hosts,)."""
         extra = np.zeros(3) if process is None else process.load
         hosts = np.arange(len(self.capacity))
-        total = (self.used + extra)[hosts, self._kind]
+        total = (self.room.totals + extra)[hosts, self._kind]
         result: Floats = np.round(total / self.capacity, 12)
         return result
 
@@ -93,10 +89,7 @@ class Deployment:
 
     def within_limits(self, process: Process) -> Bools:
         """Return which hosts can take a process, shape (hosts,)."""
-        fits = ~exceeds(self.used + process.load, self.able.limits).any(axis=1)
-        held = (self.tenants > 0).sum(axis=1)
-        result: Bools = fits & ((self.tenants[:, process.topology] > 0) | (held < self.able.slots))
-        return result
+        return self.room.within(process.load) & self.room.has_slot(process.topology)
 
     def within_target(self, process: Process) -> Bools:
         """Return which hosts can take a process and stay within their target, shape (hosts,)."""
@@ -106,13 +99,18 @@ class Deployment:
 
     def free_of_others(self, topology: int) -> Bools:
         """Return which hosts hold no other topology, shape (hosts,)."""
-        total = (self.tenants > 0).sum(axis=1)
-        result: Bools = total == (self.tenants[:, topology] > 0)
+        held = self.room.held > 0
+        result: Bools = held.sum(axis=1) == held[:, topology]
         return result
 
     def free_slot(self) -> Bools:
         """Return which hosts have a slot without a process, shape (hosts,)."""
-        result: Bools = self.tenants.sum(axis=1) < self.able.slots
+        result: Bools = self.slots_left() > 0
+        return result
+
+    def slots_left(self) -> Ints:
+        """Return each host's slots without a process, shape (hosts,)."""
+        result: Ints = self.able.slots - self.room.held.sum(axis=1)
         return result
 
     def reach(self, process: Process) -> Floats:

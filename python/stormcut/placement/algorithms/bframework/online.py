@@ -241,7 +241,7 @@ class Period:
 
     def _group_targets(self, group: Sequence[Process], whole: Process) -> npt.NDArray[np.bool_]:
         deployment = self.deployment
-        room = deployment.able.slots - deployment.tenants.sum(axis=1) >= len(group)
+        room = deployment.slots_left() >= len(group)
         fits: npt.NDArray[np.bool_] = deployment.within_limits(whole) & room
         fits &= deployment.utilisation(whole) <= self._high + 1e-9
         fits[deployment.host_of[group[0]]] = False

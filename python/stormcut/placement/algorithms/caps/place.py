@@ -18,7 +18,7 @@ tuning, choice among undominated plans. Read from Flink to Storm, or decided her
 
 - Flink's TaskManager, on which tasks contend, is Storm's node; its slots are the node's
   ``max_executors`` (without a limit, any number). An operator is a group of executors that can
-  stand for one another (see `cut.groups`); measured executors are groups of one.
+  stand for one another (see `groups`); measured executors are groups of one.
 - CPU counts in shares of the node's ``cpu_percent`` where all nodes have one, else in points. The
   problem knows no I/O, so that this dimension is 0 and left out. A node's network load is the
   tuples/s that its executors send to other nodes, counted as soon as both ends are placed (the
@@ -186,10 +186,7 @@ class _Search:
         groups, able = cluster.groups, cluster.able
         self.cluster, self.max_steps = cluster, max_steps
         self.order = np.argsort(-groups.load[:, CPU], kind="stable")
-        kind = np.unique(np.column_stack((able.limits, able.slots)), axis=0, return_inverse=True)[
-            1
-        ].reshape(-1)
-        self.nodes = np.argsort(kind, kind="stable")
+        self.nodes = np.argsort(able.kinds, kind="stable")
         finite = np.where(np.isfinite(able.limits), able.limits, 0.0)
         limits = able.limits + TOLERANCE / 2 * np.maximum(1.0, finite)
         sent = cluster.sent[self.order, :][:, self.order].tocsr()
@@ -202,7 +199,7 @@ class _Search:
             *(received.indptr.astype(np.int64), received.indices.astype(np.int64), received.data),
             limits[self.nodes],
             able.slots[self.nodes],
-            np.diff(kind[self.nodes], prepend=-1) == 0,
+            np.diff(able.kinds[self.nodes], prepend=-1) == 0,
             cluster.capacity[self.nodes],
         )
 

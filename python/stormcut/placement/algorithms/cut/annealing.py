@@ -8,7 +8,7 @@ S. Kirkpatrick, C. D. Gelatt and M. P. Vecchi, "Optimization by simulated anneal
 
 from __future__ import annotations
 
-from stormcut.placement.algorithms.cut.kernels import MODEL, STATE, Ints, Model, Seed, State
+from stormcut.placement.algorithms.cut.model import MODEL, STATE, Ints, Model, Seed, State
 from stormcut.placement.native.library import FLOAT, INT, INTS, SEED, function
 
 _anneal = function("anneal", MODEL, STATE, INTS, INTS, INT, FLOAT, SEED)
@@ -32,9 +32,7 @@ def anneal(
     Parameters
     ----------
     model : Model
-        Of one topology that may be on all nodes; only traffic between nodes counts.
-    state : State
-        Of which ``counts``, ``traffic`` and ``used`` are kept up to date.
+        Of one topology; only traffic between nodes counts.
     group, node : arrays of shape (executors,)
         All executors and where they are; ``node`` is kept up to date.
     hot : float

@@ -1,10 +1,14 @@
-"""Raises the head-room of a placement, then lowers what travels.
+"""Most head-room: placements with least traffic, annealed until the fullest resource is least full.
+
+Placements with least traffic under several balances, and what runs now, are annealed; that with
+most head-room wins, of like ones that with least traffic between nodes. What runs now stays if that
+gains less than `LITTLE` in both.
 
 Annealing over moves and exchanges of executors, in two halves. First the energy is the share of the
 fullest resource - a node's CPU with what sending and receiving costs it, its link each way, a
 rack's uplink each way - smoothed by a norm of high power so that the second fullest counts too.
 Then it is the traffic between nodes, with a price on every resource that is fuller than the fullest
-was. A move changes the loads of two nodes and of two racks only. headroom.cpp has the loop.
+was. A move changes the loads of two nodes and of two racks only. balancing.cpp has the loop.
 
 References
 ----------
@@ -14,10 +18,8 @@ S. Kirkpatrick, C. D. Gelatt and M. P. Vecchi, "Optimization by Simulated Anneal
 from __future__ import annotations
 
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from stormcut.model.network import UNKNOWN
 from stormcut.model.placement import Placement
@@ -32,59 +34,62 @@ from stormcut.objective.resources import (
     rack_ordinals,
     uses,
 )
-from stormcut.placement.algorithms.cut.instance import Instance
-from stormcut.placement.native.library import (
-    BOOL_ROWS,
-    FLOAT_ROWS,
-    FLOATS,
-    INT,
-    INTS,
-    SEED,
-    Record,
-    function,
+from stormcut.placement.algorithms.cut.alignment import like_before, on_nodes
+from stormcut.placement.algorithms.cut.balancing import (
+    Capacities,
+    Pairs,
+    Resources,
+    most_headroom,
+    pairs,
+    resources,
 )
+from stormcut.placement.algorithms.cut.instance import Instance
+from stormcut.placement.algorithms.cut.model import Floats, Ints
+from stormcut.placement.algorithms.cut.prepare import Task, running
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+#: Fair shares of CPU a node from which the search begins, beside none; of large problems.
+BALANCES, FEW_BALANCES = (1.05, 1.2, 1.5, 2.0), (1.2,)
+
+#: What is gained by less is not worth a move: it is within what is known of loads.
+LITTLE = 0.01
 
 #: Pairs of executors that exchange traffic, written out; of more, placements are only compared.
 MOST_PAIRS = 2_000_000
 
-#: Moves and exchanges tried: for each executor, and at most.
-STEPS = 4000
-MOST_STEPS = 400_000
+
+def instances(task: Task) -> list[Instance]:
+    """Return the instances from which to begin: as asked, and under several balances."""
+    balances = FEW_BALANCES if task.is_large else BALANCES
+    return [task.instance, *(task.instance.balanced(each) for each in balances)]
 
 
-class Inputs(NamedTuple):
-    """What does not change while a placement is annealed.
+def balance(task: Task, found: list[Ints], effort: float, rng: np.random.Generator) -> Ints:
+    """Return executors' nodes with most head-room.
 
-    ``starts`` and ``neighbours`` are rows of executors that exchange traffic; ``pair`` has, for
-    each, what the row's executor sends and gets (Mbit/s) and the CPU (points) that it and the other
-    spend on that when they are apart. ``cpu`` is what executors need without transfer, ``thread``
-    the share of the fullest thread, which no placement changes.
+    Parameters
+    ----------
+    found : list of arrays of shape (groups, nodes)
+        Placements to begin with, at least one.
+    effort : float
+        For each of them.
     """
-
-    starts: Ints
-    neighbours: Ints
-    pair: Floats
-    cpu: Floats
-    load: Floats
-    topology: Ints
-    limits: Floats
-    slots: Ints
-    group: Ints
-    allowed: npt.NDArray[np.bool_]
-    rack: Ints
-    node_capacity: Floats
-    rack_capacity: Floats
-    thread: Floats
+    judge, asked, now = Judge(task.problem), task.instance, running(task.instance)
+    counts = found if now is None else [*found, now]
+    starts = [on_nodes(task.problem, asked, each) for each in counts]
+    ends = [raised(judge, asked, nodes, effort, rng) for nodes in starts]
+    best = max(ends, key=judge.worth)
+    assert asked.is_whole(asked.counted(best))
+    if now is not None and not _is_better(judge.worth(best), judge.worth(starts[-1])):
+        return starts[-1]
+    # Nodes that are alike but for their links must not always change names.
+    alike = on_nodes(task.problem, asked, like_before(asked, asked.counted(best)))
+    return alike if judge.worth(alike) >= judge.worth(best) else best
 
 
-_INPUTS = Record(
-    *(INTS, INTS, FLOAT_ROWS, FLOATS, FLOAT_ROWS, INTS, FLOAT_ROWS, INTS, INTS),
-    *(BOOL_ROWS, INTS, FLOAT_ROWS, FLOAT_ROWS, FLOATS),
-)
-_most_headroom = function("most_headroom", _INPUTS, INT, INT, INTS, SEED)
+def _is_better(found: tuple[float, float], now: tuple[float, float]) -> bool:
+    """Return whether a (head-room, less traffic) is better than another by what counts."""
+    more, as_much = found[0] > now[0] * (1 + LITTLE), found[0] >= now[0]
+    return more or (as_much and found[1] > now[1] * (1 - LITTLE))
 
 
 class Judge:
@@ -133,63 +138,37 @@ def raised(
     Takes O(pairs of an executor) for each of O(executors x effort) steps, O(pairs) memory. Of a
     local-or-shuffle stream no target counts as local, which never flatters a placement.
     """
-    steps = int(min(STEPS * len(nodes), MOST_STEPS) * effort)
-    if not judge.is_searched or steps < 2:
+    if not judge.is_searched or effort <= 0:
         return nodes
-    found = nodes.copy()
-    seed = rng.integers(1, 2**63, 1).astype(np.uint64)
-    inputs = _inputs(judge.problem, asked)
-    _most_headroom(inputs, len(judge.problem.topologies), steps, found, seed)
+    given = _resources(judge.problem, asked)
+    found = most_headroom(given, len(judge.problem.topologies), nodes, effort, rng)
     return found if judge.worth(found) > judge.worth(nodes) else nodes
 
 
-def _inputs(problem: Problem, asked: Instance) -> Inputs:
-    starts, neighbours, pair = _pairs(problem)
+def _resources(problem: Problem, asked: Instance) -> Resources:
     racks, names = rack_ordinals(problem)
     known = dict(problem.uplinks)
     uplinks = [known.get(name, UNKNOWN) for name in names]
-    threads = problem.executor_cpu / (CORE_PERCENT * problem.executor_threads)
-    of = asked.groups.of
-    allowed = np.zeros((0, 0), dtype=bool) if asked.allowed is None else asked.allowed
-    return Inputs(
-        starts,
-        neighbours,
-        pair,
-        problem.executor_cpu.astype(np.float64),
-        np.ascontiguousarray(asked.load[of]),
-        problem.executor_topology,
-        asked.bounds,
-        asked.slots,
-        of,
-        allowed,
-        racks[: len(problem.nodes)],
+    capacities = Capacities(
         _capacities([(n.cpu_percent, n.link.out, n.link.into) for n in problem.nodes]),
         _capacities([(link.out, link.into) for link in uplinks]),
-        np.array([threads.max(initial=0.0)]),
+        racks[: len(problem.nodes)],
     )
+    threads = problem.executor_cpu / (CORE_PERCENT * problem.executor_threads)
+    thread = float(threads.max(initial=0.0))
+    return resources(problem, asked, _pairs(problem), problem.executor_cpu, capacities, thread)
 
 
 def _capacities(rows: list[tuple[float | None, ...]]) -> Floats:
     return np.array([[np.inf if value is None else value for value in row] for row in rows])
 
 
-def _pairs(problem: Problem) -> tuple[Ints, Ints, Floats]:
-    """Return rows of neighbours and what each pair loads when it is apart, see `Inputs`."""
+def _pairs(problem: Problem) -> Pairs:
+    """Return what pairs of executors load when they are apart: Mbit/s, points of CPU."""
     traffic, costs = problem.traffic.sized(DEFAULT_BYTES), costs_of(problem)
     source, target, rate, size = traffic.unfolded_sizes()
     points = CORE_PERCENT / CORE_US * rate
     sending = points * (costs.send_us_per_tuple + costs.send_us_per_kib / KIB * size)
     taking = points * (costs.receive_us_per_tuple + costs.receive_us_per_kib / KIB * size)
     carried = rate * (size + costs.link_bytes_per_tuple) / MBIT_BYTES
-    none = np.zeros(len(rate))
-    # Seen from the one that sends, and from the one that takes.
-    keys = np.concatenate((source, target)) * traffic.executors + np.concatenate((target, source))
-    columns = ((carried, none), (none, carried), (sending, taking), (taking, sending))
-    apart = np.concatenate((source != target, source != target))
-    pairs, at = np.unique(keys[apart], return_inverse=True)
-    pair = np.empty((len(pairs), len(columns)))
-    for column, both in enumerate(columns):
-        weights = np.concatenate(both)[apart]
-        pair[:, column] = np.bincount(at.reshape(-1), weights=weights, minlength=len(pairs))
-    starts = np.searchsorted(pairs, np.arange(traffic.executors + 1) * traffic.executors)
-    return starts.astype(np.int64), pairs % traffic.executors, pair
+    return pairs(traffic.executors, source, target, carried, sending, taking)

@@ -29,7 +29,7 @@ class Instance:
         What one executor needs: CPU, 1, memory, and for each component to be kept apart a column
         that is 1 for its executors.
     limits : array of shape (nodes, resources)
-        What a node has of it, head-room taken off; all 0 for nodes that may not be used.
+        What a node has of it, the reserve taken off; all 0 for nodes that may not be used.
     slots : array of shape (nodes,)
         Most topologies that a node may hold.
     rack : array of shape (nodes,)
@@ -58,6 +58,16 @@ class Instance:
     def shape(self) -> tuple[int, int]:
         """(groups, nodes), the shape of an answer."""
         return len(self.groups.size), len(self.limits)
+
+    def counted(self, nodes: Ints) -> Ints:
+        """Return the counts of executors on nodes, given by ordinal; shape (groups, nodes)."""
+        counts = np.zeros(self.shape, dtype=np.int64)
+        np.add.at(counts, (self.groups.of, nodes), 1)
+        return counts
+
+    def is_whole(self, counts: Ints) -> bool:
+        """Return whether counts have every executor once, within all limits."""
+        return bool((counts.sum(axis=1) == self.groups.size).all()) and self.admits(counts)
 
     def admits(self, counts: Ints) -> bool:
         """Return whether counts keep within all limits."""
@@ -130,7 +140,7 @@ def instance(problem: Problem, options: Options) -> Instance:
 
 def _limits(problem: Problem, options: Options) -> Floats:
     """Return CPU, executors and memory of every node, shape (nodes, 3)."""
-    limits = node_limits(problem) * (1.0 - options.headroom)
+    limits = node_limits(problem) * (1.0 - options.reserve)
     limits[:, CPU] *= options.cpu_share
     limits[[not node.ports for node in problem.nodes]] = 0.0
     limits[excluded_nodes(problem, options)] = 0.0

@@ -2,7 +2,7 @@
 //
 // Everything works on a matrix of counts (groups, nodes) and what is kept beside it: the traffic
 // of one executor of a group with each node, so that a move's gain is a subtraction, and a move
-// costs O(neighbours of the group). The fields are explained in kernels.py.
+// costs O(neighbours of the group). The fields are explained in model.py.
 #pragma once
 
 #include <algorithm>
@@ -13,9 +13,6 @@
 #include "../../native/random.h"
 
 constexpr double INFINITE = std::numeric_limits<double>::infinity();
-
-// Column of loads and limits; see ../capacity.py.
-constexpr Int CPU = 0;
 
 struct Model {
   Row<Int> size;
@@ -162,6 +159,8 @@ inline double attraction(const Model& model, const State& state, Int g, Int n) {
 // Makes a state, whose other arrays are all 0, that of its counts.
 void complete(const Model& model, const State& state);
 
-// Inserts executors of groups in that order, each where it has most traffic; see filling.py.
-Int fill(const Model& model, const State& state, Row<Int> order, Int otherwise, Seed seed);
+// Which of the nodes that are equally good.
+enum Otherwise { EMPTIEST, FULLEST, ANYWHERE };
+
+// Where one more executor of `g` saves most and fits, -1 if it fits nowhere; see greedy.py.
 Int best_node(const Model& model, const State& state, Int g, Int otherwise, Seed seed);

@@ -29,7 +29,7 @@ class Options:
     cpu_share: float = field(
         default=1.0, metadata={"help": "share of a node's CPU that may be used (thesis: 0.8)"}
     )
-    headroom: float = field(
+    reserve: float = field(
         default=0.0, metadata={"help": "share of every limit of every node to leave free"}
     )
     exclude: tuple[str, ...] = field(default=(), metadata={"help": "nodes to leave empty"})
@@ -76,8 +76,8 @@ class Options:
     def __post_init__(self) -> None:
         if not 0 < self.cpu_share <= 1:
             raise _refused("above 0 and at most 1", self.cpu_share, "cpu_share")
-        if not 0 <= self.headroom < 1:
-            raise _refused("at least 0 and below 1", self.headroom, "headroom")
+        if not 0 <= self.reserve < 1:
+            raise _refused("at least 0 and below 1", self.reserve, "reserve")
         if not 0 <= self.restart_price < float("inf"):
             raise _refused("at least 0", self.restart_price, "restart_price")
         if not 0 <= self.effort <= 1000:

@@ -1,51 +1,37 @@
 """What runs now made whole again: places what runs nowhere, and moves what pays for its restarts.
 
-1. Executors leave nodes that may not hold them or hold too much, those with least traffic there
-   for the room that they free first.
-2. Executors that run nowhere are placed, large ones first, each where it saves most.
-3. One that fits nowhere takes the place of others, on the node where those who give way are
-   smallest and were easiest to place so far; these then run nowhere. From then on executors go
-   where most of what they need is left.
-4. Executors move or change places as long as that saves more than the workers that restart cost.
+1. What may not stay leaves, and what runs nowhere is placed (see `ejection`).
+2. Executors move or change places as long as that saves more than the workers that restart cost.
 
 Costs O(executors that move x nodes), and for each sweep of the improvement O(nodes) for every group
 on every node that it is on. replan.cpp has the loops.
-
-References
-----------
-Y. Nagata and O. Bräysy, "A powerful route minimization heuristic for the vehicle routing problem
-with time windows", Operations Research Letters 37 (2009): ejection pool, counters of failures.
-R. Panigrahy et al., "Heuristics for vector bin packing", Microsoft Research (2011): product of
-what is needed and what is left.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from stormcut.placement.algorithms.cut.ejection import LOOKS, repair
 from stormcut.placement.algorithms.cut.instance import Instance
-from stormcut.placement.algorithms.cut.kernels import (
+from stormcut.placement.algorithms.cut.model import (
     MODEL,
     STATE,
-    Floats,
     Ints,
-    Model,
-    State,
+    Prices,
+    model_of,
     noise,
+    seed_from,
     state_at,
 )
-from stormcut.placement.algorithms.cut.state import Prices, model_of, scale
-from stormcut.placement.native.library import BOOL, FLOAT, FLOATS, INT, INTS, function
+from stormcut.placement.native.library import FLOAT, function
 
-_evict = function("evict", MODEL, STATE)
-_insert = function("insert", MODEL, STATE, INTS, FLOATS, INT, result=BOOL)
 _improve = function("improve", MODEL, STATE, FLOAT, FLOAT)
 
 #: Candidates that the improvement looks at, at effort 1; a few tenths of a second.
 CANDIDATES = 3e6
 
-#: Times that executors may have to give way to others, at effort 1.
-ATTEMPTS = 20_000
+#: Times that ejection may look as long as for one placement of a search, at effort 1.
+PATIENCE = 10
 
 
 def replan(
@@ -57,11 +43,6 @@ def replan(
     ----------
     instance : Instance
         With a ``start``, which need neither be complete nor keep within the limits.
-    prices : (float, float, float)
-        Cost of a tuple/s that leaves a node, of one that leaves a rack beyond that, of a restarted
-        worker.
-    rng : numpy.random.Generator
-        Not used: nothing here is random.
     effort : float
         Multiplies the candidates looked at.
 
@@ -74,44 +55,7 @@ def replan(
     assert start is not None
     model = model_of(instance, prices)
     state = state_at(model, start)
-    evict(model, state)
-    missing = instance.groups.size - state.counts.sum(axis=1)
-    weight = np.maximum((instance.load * scale(instance)).sum(axis=1), 1e-9)
-    if not insert(model, state, missing, weight, round(ATTEMPTS * max(effort, 0.1))):
+    if not repair(model, state, PATIENCE * LOOKS * max(effort, 0.1), seed_from(rng)):
         return None
-    improve(model, state, noise(instance.groups.total), effort * CANDIDATES)
-    counts: Ints = state.counts
-    return counts
-
-
-def evict(model: Model, state: State) -> None:
-    """Take out executors until every node keeps within its limits."""
-    _evict(model, state)
-
-
-def insert(model: Model, state: State, missing: Ints, weight: Floats, steps: int) -> bool:
-    """Place missing executors, and those that give way to them, and so on.
-
-    Parameters
-    ----------
-    missing : array of shape (groups,)
-        Executors of each group that are nowhere; counted down.
-    weight : array of shape (groups,)
-        Room that an executor takes; large ones come first.
-    steps : int
-        Times that others may have to give way.
-
-    Returns
-    -------
-    bool
-        Whether all were placed.
-    """
-    return bool(_insert(model, state, missing, weight, steps))
-
-
-def improve(model: Model, state: State, slack: float, candidates: float) -> None:
-    """Make moves and exchanges that lower the cost by more than ``slack``, sweep after sweep.
-
-    Ends where none is left or that many candidates were looked at.
-    """
-    _improve(model, state, slack, candidates)
+    _improve(model, state, noise(instance.groups.total), effort * CANDIDATES)
+    return state.counts

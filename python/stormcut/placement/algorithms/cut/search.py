@@ -1,10 +1,10 @@
 """The search: placements made level by level, improved a few nodes at a time, combined in pairs.
 
 1. A placement is made on a coarse model, where clusters of executors move as one, and improved by
-   a tabu walk at every level on the way back. What fits nowhere ejects something else.
+   tabu search at every level on the way back. What fits nowhere ejects something else.
 2. A few nodes that exchange much are taken out and searched as a problem of their own, with 1 and
    3, again and again; this costs the same however many nodes there are.
-3. A small population of such placements is combined: what two of them keep together stays
+3. A small population of such placements is combined in pairs: what two of them keep together stays
    together, the rest is searched anew from the better one, and improved by 2.
 
 All effort is counted in steps, none in time.
@@ -21,38 +21,38 @@ problems", CP 1998 (large neighbourhoods).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
 
-from stormcut.placement.algorithms.cut.contraction import (
+from stormcut.placement.algorithms.cut.coarsening import (
     Coarse,
     coarsen,
     expand,
-    group_weights,
     of_nodes,
     overlap,
     part,
 )
-from stormcut.placement.algorithms.cut.filling import ANYWHERE, EMPTIEST, FULLEST, inserted
+from stormcut.placement.algorithms.cut.ejection import ejected
+from stormcut.placement.algorithms.cut.greedy import ANYWHERE, EMPTIEST, FULLEST, inserted
 from stormcut.placement.algorithms.cut.instance import Instance
-from stormcut.placement.algorithms.cut.kernels import (
+from stormcut.placement.algorithms.cut.model import (
     Ints,
     Model,
+    Prices,
     cost_at,
+    interchangeable,
+    model_of,
     noise,
+    seed_from,
     shared,
     traffic_with,
+    weights,
 )
-from stormcut.placement.algorithms.cut.settling import settled
-from stormcut.placement.algorithms.cut.state import Prices, model_of
-from stormcut.placement.algorithms.cut.walk import improved
+from stormcut.placement.algorithms.cut.tabu import improved
+from stormcut.placement.packing.alignment import aligned
 
 #: A coarser model is worth a level if it has at most this share of the executors.
 SHRINKAGE = 0.95
-
 
 #: Placements made anew at effort 1, and combinations tried for each of them.
 POPULATION, CHILDREN = 4, 2
@@ -60,7 +60,7 @@ POPULATION, CHILDREN = 4, 2
 #: Times that each node of a placement is searched anew at effort 1, about, and how often in all.
 VISITS, LEAST_ROUNDS, MOST_ROUNDS = 7.5, 10, 100
 
-#: Candidates that one walk looks at, in the whole problem and in a few nodes of it.
+#: Candidates that one tabu search looks at, in the whole problem and in a few nodes of it.
 OPERATIONS, FEW_OPERATIONS = 1e5, 1e4
 
 #: How likely, at least, a node is chosen that exchanges nothing, as part of one that exchanges
@@ -75,7 +75,7 @@ class Effort:
     Parameters
     ----------
     operations : float
-        Candidates looked at by one walk.
+        Candidates looked at by one tabu search.
     population : int
         Placements made anew.
     children : int
@@ -107,9 +107,6 @@ def search(
 
     Parameters
     ----------
-    prices : (float, float, float)
-        Cost of a tuple/s that leaves a node, of one that leaves a rack beyond that, of a restarted
-        worker.
     effort : float
         Search this many times as long as by default.
     starts : list of arrays of shape (groups, nodes)
@@ -136,16 +133,6 @@ def effort_for(model: Model, effort: float) -> Effort:
     )
 
 
-def interchangeable(model: Model) -> Ints:
-    """Return a label per node; nodes of one label can change places without effect."""
-    columns: list[npt.NDArray[Any]] = [model.bounds, model.slots[:, None]]
-    if model.prices[1] > 0:
-        columns.append(model.rack[:, None])
-    columns += [each.T for each in (model.allowed, model.start) if each.shape[0]]
-    labels = np.unique(np.concatenate(columns, axis=1), axis=0, return_inverse=True)[1]
-    return np.asarray(labels.reshape(-1), dtype=np.int64)
-
-
 class Search:
     """The search on one model; everything random comes from one generator.
 
@@ -162,8 +149,7 @@ class Search:
         self, model: Model, kinds: Ints, slack: float, effort: Effort, rng: np.random.Generator
     ) -> None:
         self.model, self.kinds, self.slack, self.effort, self.rng = model, kinds, slack, effort, rng
-        self.seed = rng.integers(1, 2**63, 1).astype(np.uint64)
-        self.weights = group_weights(model)
+        self.seed = seed_from(rng)
 
     def run(self, starts: list[Ints]) -> Ints | None:
         """Return the best placement found, None without any that holds all executors."""
@@ -195,12 +181,11 @@ class Search:
 
     def cost(self, counts: Ints) -> float:
         """Return a placement's cost, up to a constant."""
-        return float(cost_at(self.model, counts))
+        return cost_at(self.model, counts)
 
-    def walk(self, model: Model, counts: Ints) -> Ints:
-        """Return the best placement that a tabu walk from this one meets."""
-        best: Ints = improved(model, counts, self.effort.operations, self.slack, self.seed)
-        return best
+    def tabu(self, model: Model, counts: Ints) -> Ints:
+        """Return the best placement that a tabu search from this one meets."""
+        return improved(model, counts, self.effort.operations, self.slack, self.seed)
 
     def create(self) -> Ints | None:
         """Return a new placement, None if executors were left over."""
@@ -209,15 +194,15 @@ class Search:
         models = [self.model, *(level.model for level in levels)]
         counts = np.zeros((len(models[-1].size), len(self.model.slots)), dtype=np.int64)
         for level in reversed(levels):
-            counts = self.walk(level.model, self.insert(level.model, counts, otherwise))
+            counts = self.tabu(level.model, self.insert(level.model, counts, otherwise))
             models.pop()
             counts = expand(level.members, counts, len(models[-1].size))
         counts = self.insert(self.model, counts, otherwise)
         if counts.sum() < self.model.size.sum():
-            counts = settled(self.model, counts, self.weights, self.seed)
+            counts = ejected(self.model, counts, self.seed)
             if counts.sum() < self.model.size.sum():
                 return None
-        return self.walk(self.model, counts)
+        return self.tabu(self.model, counts)
 
     def levels(self, cells: Ints) -> list[Coarse]:
         """Return ever coarser models that respect a division into cells."""
@@ -225,7 +210,7 @@ class Search:
         model, largest = self.model, float(self.rng.uniform(0.1, 0.4))
         enough = max(20, 3 * int((model.slots > 0).sum()))
         while (before := model.size.sum()) > enough:
-            level = Coarse(*coarsen(model, cells, largest, self.seed))
+            level = coarsen(model, cells, largest, self.seed)
             if level.model.size.sum() > SHRINKAGE * before:
                 break
             result.append(level)
@@ -234,10 +219,9 @@ class Search:
 
     def insert(self, model: Model, counts: Ints, otherwise: int) -> Ints:
         """Return counts with what is missing added where it fits, large clusters first, roughly."""
-        large = group_weights(model) * self.rng.uniform(0.7, 1.0, len(model.size))
+        large = weights(model) * self.rng.uniform(0.7, 1.0, len(model.size))
         order = np.argsort(-large, kind="stable")
-        result: Ints = inserted(model, counts, order, otherwise, self.seed)
-        return result
+        return inserted(model, counts, order, otherwise, self.seed)
 
     def combine(self, one: Ints, other: Ints) -> Ints:
         """Return a placement found near two, starting from the first."""
@@ -246,15 +230,14 @@ class Search:
         counts = of_nodes(levels[-1].cells if levels else cells, nodes, one.shape[1])
         models = [self.model, *(level.model for level in levels)]
         for level in reversed(levels):
-            counts = self.walk(models.pop(), counts)
+            counts = self.tabu(models.pop(), counts)
             counts = expand(level.members, counts, len(models[-1].size))
-        return self.walk(self.model, counts)
+        return self.tabu(self.model, counts)
 
     def align(self, one: Ints, other: Ints) -> Ints:
         """Return ``other`` with like nodes renamed so that it agrees most with ``one``."""
-        alike = shared(one, other).astype(np.float64)
-        alike[self.kinds[:, None] != self.kinds] = -1e9
-        return np.ascontiguousarray(other[:, linear_sum_assignment(-alike)[1]])
+        equal = self.kinds[:, None] == self.kinds
+        return np.ascontiguousarray(other[:, aligned(shared(one, other), equal)])
 
     def admit(self, pool: list[tuple[float, Ints]], child: Ints, most: int = 0) -> None:
         """Add a placement unless it is there.
@@ -283,7 +266,7 @@ class Search:
             nodes = self.neighbourhood(counts, used)
             model, groups, inside = part(self.model, counts, nodes)
             kinds, inner = self.kinds[nodes], self.effort.inner
-            found = Search(Model(*model), kinds, self.slack, inner, self.rng).run([inside])
+            found = Search(model, kinds, self.slack, inner, self.rng).run([inside])
             assert found is not None  # what is there already, at least
             changed = counts.copy()
             changed[np.ix_(groups, nodes)] = found

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
 
 from stormcut.model.placement import UNASSIGNED
 from stormcut.model.problem import Problem
 from stormcut.placement.algorithms.exact.folded import Folded
+from stormcut.placement.packing.alignment import aligned
 from stormcut.placement.slots.workers import onto_slots
 
 Ints = npt.NDArray[np.int64]
@@ -103,7 +103,7 @@ def _match(problem: Problem, folded: Folded, counts: Ints, workers: _Workers) ->
             for to in np.flatnonzero(kept[at]).tolist():
                 unchanged = len(workers.unchanged(folded, int(nodes[to]), row))
                 kept[at, to] += unchanged * (problem.executor_count + 1)
-        result.append(nodes[linear_sum_assignment(-kept)[1]])
+        result.append(nodes[aligned(kept, np.ones(kept.shape, dtype=bool))])
     return np.concatenate(result)
 
 

@@ -58,6 +58,7 @@ from stormcut.placement.algorithms.i_scheduler.assignment_model import Assignmen
 from stormcut.placement.algorithms.i_scheduler.fusion import Fusion, node_classes
 from stormcut.placement.algorithms.i_scheduler.threshold import find_threshold
 from stormcut.placement.graph.partition import traffic_graph
+from stormcut.placement.packing.alignment import among_equals
 from stormcut.placement.packing.capacity import Hosts, hosts, scarcest
 from stormcut.placement.packing.capacity import loads as executor_loads
 from stormcut.placement.packing.fit import fit
@@ -69,7 +70,6 @@ from stormcut.placement.packing.thesis import (
     require_profile,
     shared_limits,
     shares,
-    stay_among_equals,
 )
 from stormcut.placement.slots.workers import fill_slots
 
@@ -131,7 +131,7 @@ def _level_one(
         attempt = _Attempt(problem, hosts, graph, options, share, seed)
         where = attempt.run()
         if (where >= 0).all():
-            return stay_among_equals(problem, hosts, where)
+            return hosts.ordinals[among_equals(problem, hosts, where)]
     completed = fit(problem, np.append(hosts.ordinals, -1)[where])
     if completed is None:
         raise Infeasible(

@@ -140,7 +140,7 @@ def _distance(room: SlotRoom, load: Floats, reference: int, options: Options) ->
     """Return each machine's distance for a thread, shape (machines,)."""
     machines = room.machines
     unit = np.where(np.isfinite(machines.share), machines.share, 1.0)
-    rest = np.minimum((machines.limits - room.node_used - load) / unit, UNLIMITED)
+    rest = np.minimum((machines.limits - room.nodes.totals - load) / unit, UNLIMITED)
     compute = CPU if np.isfinite(machines.limits[:, CPU]).any() else EXECUTORS
     network = np.where(machines.rack == machines.rack[reference], SAME_RACK, OTHER_RACK)
     network[reference] = 0.0

@@ -179,7 +179,7 @@ def _pack(
 def _space(room: SlotRoom) -> Floats:
     """Return the space left in each slot, CPU and memory (in slots) added up, shape (slots,)."""
     machines = room.machines
-    node_left = (machines.limits - room.node_used)[machines.node]
+    node_left = (machines.limits - room.nodes.totals)[machines.node]
     rest = np.minimum(machines.share - room.slot_used, node_left)
     shares: Floats = np.divide(
         rest, machines.share, out=np.zeros_like(rest), where=np.isfinite(machines.share)

@@ -40,6 +40,7 @@ from stormcut.placement.packing.capacity import (
     scarcest,
 )
 from stormcut.placement.packing.fit import fit
+from stormcut.placement.packing.room import Totals
 from stormcut.placement.slots.seating import seat
 
 Floats = npt.NDArray[np.float64]
@@ -162,7 +163,10 @@ class SlotRoom:
 
     def __init__(self, machines: Machines, slot_limit: Floats, topologies: int = 1) -> None:
         self.machines, self.slot_limit = machines, slot_limit
-        self.node_used = np.zeros(machines.limits.shape)
+        nodes = len(machines.limits)
+        self.nodes = Totals(
+            machines.limits, np.bincount(machines.node, minlength=nodes), topologies
+        )
         self.slot_used = np.zeros((len(machines.node), 3))
         self._tenant = np.full(len(machines.node), -1, dtype=np.int64)
         self._closed = np.zeros(len(machines.node), dtype=bool)
@@ -181,8 +185,7 @@ class SlotRoom:
             own = np.flatnonzero((self._tenant == topology) & ~self._closed)
             full = exceeds(self.slot_used[own] + load, self.slot_limit).any(axis=1)
             slots[own] = ~full
-        room = np.logical_not(exceeds(self.node_used + load, self.machines.limits).any(axis=1))
-        slots &= room[self.machines.node]
+        slots &= self.nodes.within(load)[self.machines.node]
         return slots
 
     def _may_open(self, topology: int) -> Bools:
@@ -195,7 +198,7 @@ class SlotRoom:
     def put(self, load: Floats, slot: int, topology: int, alone: bool = False) -> None:
         """Add a load to a slot; ``alone``: nothing else comes there."""
         self.slot_used[slot] += load
-        self.node_used[self.machines.node[slot]] += load
+        self.nodes.add(load, topology, int(self.machines.node[slot]))
         self._tenant[slot] = topology
         self._closed[slot] = alone
         self._homeless[topology] = False

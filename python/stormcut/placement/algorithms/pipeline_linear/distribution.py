@@ -2,6 +2,7 @@
 
 Tasks are dealt over nodes, t a component, and the matrix of component numbers is rearranged until
 every row holds each number once: task k of component c then sits at the column j with c in row k.
+Here are the closed forms of that matrix, M'_inter; tests compare them with the rearrangement.
 
 Printed slips are read thus (numbers of the project's reading of the paper):
 
@@ -77,61 +78,6 @@ def padded_tasks(tasks: int, nodes: int) -> int:
     while nodes > 1 and gcd(tasks, nodes) == 1:
         tasks += 1
     return tasks
-
-
-def initial(shape: Shape) -> Ints:
-    """Return the component of each dealt task, shape (t, N) (Eq. 4)."""
-    cells = np.arange(shape.tasks * shape.nodes, dtype=np.int64)
-    return cells.reshape(shape.tasks, shape.nodes) // shape.tasks
-
-
-def regrouped(matrix: Ints, shape: Shape) -> Ints:
-    """Return the matrix with rows of one class, equal modulo t', next to each other (Eq. 6)."""
-    row = np.arange(shape.tasks)
-    result = np.empty_like(matrix)
-    result[row // shape.classes + row % shape.classes * shape.block] = matrix
-    return result
-
-
-def blocks_spread(matrix: Ints, shape: Shape) -> Ints:
-    """Return the matrix with equal blocks of a row moved to different rows (Eq. 10)."""
-    blocks = _blocks(matrix, shape)
-    row, column = np.indices((shape.classes, shape.columns))
-    result = np.empty_like(blocks)
-    result[(row * shape.columns + column) % shape.classes, :, column] = blocks[row, :, column]
-    return result.reshape(matrix.shape)
-
-
-def diagonals_spread(matrix: Ints, shape: Shape) -> Ints:
-    """Return the matrix with equal elements of a block moved onto a diagonal (Eq. 11)."""
-    blocks = _blocks(matrix, shape)
-    row, column = np.indices((shape.block, shape.block))
-    result = np.empty_like(blocks)
-    result[:, (row + column) % shape.block, :, column] = blocks[:, row, :, column]
-    return result.reshape(matrix.shape)
-
-
-def _blocks(matrix: Ints, shape: Shape) -> Ints:
-    """Return a view with axes (block row, row in it, block column, column in it)."""
-    return matrix.reshape(shape.classes, shape.block, shape.columns, shape.block)
-
-
-def distribute(shape: Shape) -> Ints:
-    """Return the component at each (task, node), M'_inter of shape (t, N) (Algorithm 1).
-
-    Notes
-    -----
-    Takes O(t N). `component_at` gives single elements, and `task_nodes` the nodes of tasks, without
-    the matrix.
-
-    Examples
-    --------
-    >>> distribute(Shape(2, 4))
-    array([[0, 2, 1, 3],
-           [2, 0, 3, 1]])
-    """
-    matrix = regrouped(initial(shape), shape)
-    return diagonals_spread(blocks_spread(matrix, shape), shape)
 
 
 def component_at(shape: Shape, row: Ints, node: Ints) -> Ints:

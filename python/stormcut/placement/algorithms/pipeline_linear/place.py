@@ -2,7 +2,7 @@
 
 Tasks are distributed so that every node sends to one node at a time (see `pipeline.distribution`),
 and components that communicate are brought onto the same few nodes (`pipeline.refinement`). The
-paper's third part, when each task sends, is no placement: `pipeline.schedule` computes it.
+paper's third part, when each task sends, is no placement: `schedule` computes it.
 
 What the paper leaves open is decided thus:
 

@@ -44,7 +44,6 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
 
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.placement import Placement
@@ -59,6 +58,7 @@ from stormcut.placement.algorithms.stromax.reassignment import (
 from stormcut.placement.algorithms.stromax.streaming import NeighbourCosts, Ties, Weights, stream
 from stormcut.placement.graph.component_graph import ComponentGraph, component_graph, linear_order
 from stormcut.placement.graph.partition import partition, traffic_graph
+from stormcut.placement.packing.alignment import among_equals
 from stormcut.placement.packing.capacity import CPU, EXECUTORS, Hosts, hosts, loads
 from stormcut.placement.packing.fit import NOWHERE, TrafficPlaces
 from stormcut.placement.packing.groups import fold
@@ -149,7 +149,7 @@ def place(problem: Problem, rng: np.random.Generator, options: Options) -> Place
     if mode == "auto":
         mode = "rebalance" if measured and (current >= 0).any() else "bootstrap"
     if mode == "bootstrap":
-        at = _staying(able, _bootstrap(problem, able, options), current)
+        at = among_equals(problem, able, _bootstrap(problem, able, options))
     else:
         at = _rebalance(problem, able, current, options, int(rng.integers(2**31)))
     return place_on_nodes("stromax", problem, able, at)
@@ -195,7 +195,7 @@ def _rebalance(problem: Problem, able: Hosts, current: Ints, options: Options, s
     else:
         at = _metis(problem, cost, capacity, seed)
     if options.steps != "reassign":
-        at = _staying(able, at, current)
+        at = among_equals(problem, able, at)
     if options.steps != "partition":
         limits = load_limits(cost, capacity, options.skew, options.threshold)
         traffic = TrafficPlaces(fold(problem), len(capacity))
@@ -302,20 +302,3 @@ def _metis(problem: Problem, cost: Floats, capacity: Floats, seed: int) -> Ints:
     host = np.empty(len(heaviest), dtype=np.int64)
     host[heaviest] = largest[: len(heaviest)]
     return host[of]
-
-
-def _staying(able: Hosts, at: Ints, current: Ints) -> Ints:
-    """Return positions exchanged among equal hosts so that most executors stay where they run."""
-    running = current >= 0
-    if not running.any():
-        return at
-    count = len(able.ordinals)
-    overlap = np.zeros((count, count))
-    np.add.at(overlap, (at[running], current[running]), 2.0)
-    kinds = np.column_stack((able.slots, able.limits))
-    kind = np.unique(kinds, axis=0, return_inverse=True)[1].reshape(-1)
-    equal = kind[:, None] == kind
-    worth = overlap + np.eye(count)
-    chosen = linear_sum_assignment(np.where(equal, -worth, np.inf))[1]
-    result: Ints = chosen[at]
-    return result

@@ -53,6 +53,7 @@ from stormcut.placement.algorithms.t3_scheduler.operators import (
 )
 from stormcut.placement.algorithms.t3_scheduler.splitting import as_fit, split_group, split_pair
 from stormcut.placement.graph.partition import traffic_graph
+from stormcut.placement.packing.alignment import among_equals
 from stormcut.placement.packing.capacity import Hosts, hosts, scarcest
 from stormcut.placement.packing.capacity import loads as executor_loads
 from stormcut.placement.packing.fit import fit
@@ -64,7 +65,6 @@ from stormcut.placement.packing.thesis import (
     require_profile,
     shared_limits,
     shares,
-    stay_among_equals,
 )
 from stormcut.placement.slots.workers import fill_slots
 
@@ -107,7 +107,7 @@ def _level_one(problem: Problem, hosts: Hosts, graph: csr_array, options: Option
         limits = shared_limits(hosts, share)
         where = _fill_nodes(problem, hosts, graph, group, capped_loads(loads, limits), limits)
         if (where >= 0).all():
-            return stay_among_equals(problem, hosts, where)
+            return hosts.ordinals[among_equals(problem, hosts, where)]
     completed = fit(problem, np.append(hosts.ordinals, -1)[where])
     if completed is None:
         raise Infeasible(

@@ -1,0 +1,217 @@
+"""Fits what transfer costs to measured runs: the constants of the cost model, with intervals.
+
+At a measured rate, everything that a placement loads follows from the problem; what nodes really
+used is linear in the constants. CPU of a node is that of its executors, as profiled, what its
+workers take beside them, and what tuples cost that enter or leave its workers; what its link
+carries are the bytes of tuples and ``link_bytes_per_tuple`` for each. Both are fitted by non-
+negative least squares; the intervals are of a bootstrap over cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import lsq_linear
+
+from stormcut.model.errors import InvalidInput
+from stormcut.model.network import Costs
+from stormcut.model.placement import Placement
+from stormcut.model.problem import CORE_PERCENT, CORE_US, Problem
+from stormcut.objective.cut import executor_nodes
+from stormcut.objective.resources import (
+    DEFAULT_BYTES,
+    KIB,
+    MBIT_BYTES,
+    Flow,
+    executor_loads,
+    flow,
+)
+
+Floats = npt.NDArray[np.float64]
+
+RESAMPLES = 400
+#: Of the bootstrap's values, what lies in an interval.
+COVERAGE = 0.9
+#: Storm's own component that counts what is acknowledged.
+ACKER = "__acker"
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """One measured window of one placement.
+
+    Parameters
+    ----------
+    trees_per_s : float
+        Tuple trees acknowledged in a second.
+    cpu : array of shape (nodes,)
+        Points that each node took, 100 = a core.
+    sent, received : array of shape (nodes,)
+        Mbit/s of each node's link.
+    """
+
+    problem: Problem
+    placement: Placement
+    trees_per_s: float
+    cpu: Floats
+    sent: Floats
+    received: Floats
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A fitted constant and where it lies with 90 % confidence."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Fitted costs.
+
+    Attributes
+    ----------
+    costs : Costs
+        ``source`` says what they were fitted to.
+    intervals : mapping of str to Interval
+        By the names of `Costs`, and ``worker_percent``: points that a worker takes beside its
+        executors and its tuples.
+    cpu_r2, link_r2 : float
+        Share of the variance between nodes and cells that the fit explains.
+    cells : int
+        Windows behind it.
+    """
+
+    costs: Costs
+    intervals: dict[str, Interval]
+    cpu_r2: float
+    link_r2: float
+    cells: int
+
+
+def calibrate(cells: Sequence[Observed], source: str) -> Calibration:
+    """Fit the costs to measured windows.
+
+    Parameters
+    ----------
+    source : str
+        Names the data, for whoever reads a prediction.
+
+    Raises
+    ------
+    InvalidInput
+        There are too few windows, or nothing crosses nodes in them.
+
+    Notes
+    -----
+    Takes O(cells x (pairs + nodes)), and O(cells x nodes) for each of `RESAMPLES`.
+    """
+    if len(cells) < 2:
+        raise InvalidInput(f"costs need at least 2 measured windows, not {len(cells)}", source)
+    rows = [_rows(each) for each in cells]
+    if not any(each.link.any() for each in rows):
+        raise InvalidInput("nothing crosses nodes in them: what transfer costs is unseen", source)
+    values, cpu_r2, link_r2 = _fit(rows)
+    rng = np.random.default_rng(len(rows))
+    draws = rng.integers(0, len(rows), (RESAMPLES, len(rows)))
+    drawn = np.array([_fit([rows[at] for at in draw])[0] for draw in draws])
+    low, high = np.quantile(drawn, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2], axis=0)
+    found = {
+        name: Interval(float(value), float(at_least), float(at_most))
+        for name, value, at_least, at_most in zip(NAMES, values, low, high, strict=True)
+    }
+    constants = {name: found[name].value for name in NAMES if name != WORKER}
+    return Calibration(Costs(**constants, source=source), found, cpu_r2, link_r2, len(rows))
+
+
+WORKER = "worker_percent"
+#: Of the vector that `_fit` returns.
+NAMES = (
+    WORKER,
+    "send_us_per_tuple",
+    "send_us_per_kib",
+    "receive_us_per_tuple",
+    "receive_us_per_kib",
+    "link_bytes_per_tuple",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Equations of one window: ``cpu @ constants = cpu_left``, ``link * constant = link_left``."""
+
+    cpu: Floats
+    cpu_left: Floats
+    cpu_seen: Floats
+    link: Floats
+    link_left: Floats
+    link_seen: Floats
+
+
+def _rows(cell: Observed) -> _Rows:
+    """Return a window's equations: a row for each node, or for each node and direction."""
+    problem, placement = cell.problem, cell.placement
+    nodes, count = executor_nodes(problem, placement), len(problem.nodes)
+    growth = cell.trees_per_s / trees_per_s(problem)
+    traffic = problem.traffic.sized(DEFAULT_BYTES)
+    across = flow(traffic, placement.slots, placement.slots, nodes, count)
+    away = flow(traffic, placement.slots, nodes, nodes, count)
+    own = np.bincount(nodes, executor_loads(problem, placement), count)
+    workers = np.bincount(problem.slot_node[np.unique(placement.slots)], minlength=count)
+    points = CORE_PERCENT / CORE_US * growth
+    cpu = np.column_stack([workers, *(points * each for each in _terms(across))])
+    link = np.concatenate([away.out, away.into]) * growth / MBIT_BYTES
+    carried = np.concatenate([away.bytes_out, away.bytes_into]) * growth / MBIT_BYTES
+    seen = np.concatenate([cell.sent, cell.received])
+    return _Rows(cpu, cell.cpu - growth * own, cell.cpu, link, seen - carried, seen)
+
+
+def _terms(across: Flow) -> tuple[Floats, Floats, Floats, Floats]:
+    return across.out, across.bytes_out / KIB, across.into, across.bytes_into / KIB
+
+
+def trees_per_s(problem: Problem) -> float:
+    """Return the tuple trees that sources start in a second: what they announce to ackers.
+
+    Raises
+    ------
+    InvalidInput
+        Nothing is acknowledged in it.
+    """
+    spout = problem.executor_is_spout
+    acker = np.repeat(
+        [c.name == ACKER for t in problem.topologies for c in t.components],
+        [c.executors for t in problem.topologies for c in t.components],
+    )
+    source, target, rate, _ = problem.traffic.sized(DEFAULT_BYTES).unfolded_sizes()
+    found = float(rate[spout[source] & acker[target]].sum())
+    if found <= 0:
+        names = ", ".join(topology.id for topology in problem.topologies)
+        raise InvalidInput("its sources announce nothing to ackers", f"problem of {names}")
+    return found
+
+
+def _fit(rows: Sequence[_Rows]) -> tuple[Floats, float, float]:
+    cpu, cpu_left, cpu_seen, link, link_left, link_seen = (
+        np.concatenate([getattr(row, field.name) for row in rows]) for field in fields(_Rows)
+    )
+    # Scaled, so that the solver's tolerance means the same for every constant.
+    scale = np.maximum(np.linalg.norm(cpu, axis=0), 1e-300)
+    constants = lsq_linear(cpu / scale, cpu_left, (0, np.inf)).x / scale
+    framing = max(0.0, float(link @ link_left) / max(float(link @ link), 1e-300))
+    values = np.append(constants, framing)
+    return (
+        values,
+        _r2(cpu_left - cpu @ constants, cpu_seen),
+        _r2(link_left - link * framing, link_seen),
+    )
+
+
+def _r2(left: Floats, seen: Floats) -> float:
+    spread = float(((seen - seen.mean()) ** 2).sum())
+    return 1 - float((left**2).sum()) / spread if spread > 0 else 1.0

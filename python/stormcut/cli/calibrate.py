@@ -1,0 +1,143 @@
+"""`stormcut calibrate`: what transfer costs here, fitted to measured runs."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from stormcut.adapters.bench.journal import Journal
+from stormcut.adapters.files.costs_file import write_costs
+from stormcut.adapters.files.json_document import write_text
+from stormcut.adapters.machine.home import commit
+from stormcut.adapters.machine.needs import describe
+from stormcut.application.experiment.calibrate import Calibration, Observed
+from stormcut.application.experiment.calibrate import calibrate as fit
+from stormcut.application.experiment.prediction import predictions
+from stormcut.cli.outputs import OutputFile
+from stormcut.model.errors import InvalidInput
+from stormcut.model.network import Costs
+from stormcut.model.problem import CORE_PERCENT
+from stormcut.report.prediction import Told, sections
+from stormcut.report.tables import markdown
+
+BASELINE = "even"
+
+
+@click.command()
+@click.argument("benches", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--schedulers",
+    metavar="NAME,...",
+    help="Fit to the runs of these alone; all are predicted. Left out: to all runs.",
+)
+@click.option("--output", type=OutputFile(), help="Costs file, for `import cluster` and `brain`.")
+@click.option("--page", type=OutputFile(), help="Markdown page of both tables.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+def calibrate(
+    benches: tuple[Path, ...],
+    schedulers: str | None,
+    output: Path | None,
+    page: Path | None,
+    as_json: bool,
+) -> None:
+    """Fit what transfer costs to the windows of benches, and predict the benches by it.
+
+    BENCHES are folders that `stormcut bench` wrote. At least two windows are needed, under
+    placements of which some cross nodes. Predicted and measured are throughputs over even's.
+
+    \b
+    Example:
+      stormcut calibrate bench-network bench-cpu --schedulers even --output costs.json
+    """
+    journals = [Journal(folder) for folder in benches]
+    wanted = None if schedulers is None else [each.strip() for each in schedulers.split(",")]
+    source = output.name if output else "this fit"
+    found = fit(_observed(journals, wanted), source)
+    shipped, fitted = (_predictions(journals, costs) for costs in (Costs(), found.costs))
+    facts = {
+        "Machine": describe(),
+        "Day": time.strftime("%Y-%m-%d"),
+        "Command": " ".join(["stormcut", *sys.argv[1:]]),
+        "Commit": commit() or "not of a checkout",
+    }
+    if output:
+        write_costs(output, found, facts)
+    if as_json:
+        click.echo(json.dumps(_document(found, shipped, fitted), indent=2))
+    else:
+        click.echo(markdown(sections(found, shipped, fitted)))
+    if page:
+        said = [f"{key}: {text}." for key, text in facts.items()]
+        write_text(page, markdown(sections(found, shipped, fitted, said)))
+
+
+def _observed(journals: Sequence[Journal], schedulers: Sequence[str] | None) -> list[Observed]:
+    """Return the steady windows whose problem and placement were kept.
+
+    Raises
+    ------
+    InvalidInput
+        A bench has none: it was made before they were kept.
+    """
+    found: list[Observed] = []
+    for journal in journals:
+        before = len(found)
+        for cell in journal.measurements():
+            where = cell.cell.topology, cell.cell.scheduler
+            if cell.unsteady or (schedulers is not None and where[1] not in schedulers):
+                continue
+            if (kept := journal.solution(*where)) and cell.node_sent_mbit_s:
+                found.append(
+                    Observed(
+                        *kept,
+                        cell.tuples_per_10s / 10,
+                        CORE_PERCENT * np.array(cell.node_cores),
+                        np.array(cell.node_sent_mbit_s),
+                        np.array(cell.node_received_mbit_s),
+                    )
+                )
+        if len(found) == before:
+            what = "has no steady window whose placement was kept (older benches kept none)"
+            raise InvalidInput(what, str(journal.folder))
+    return found
+
+
+def _predictions(journals: Sequence[Journal], costs: Costs) -> list[Told]:
+    return [
+        (journal.run.setting, each)
+        for journal in journals
+        for each in predictions(
+            journal.run, journal.measurements(), journal.solution, costs, BASELINE
+        )
+    ]
+
+
+def _document(
+    found: Calibration,
+    shipped: Sequence[Told],
+    fitted: Sequence[Told],
+) -> dict[str, Any]:
+    return {
+        "costs": {key: value for key, value in asdict(found.costs).items() if key != "source"},
+        "intervals": {key: [each.low, each.high] for key, each in found.intervals.items()},
+        "cpu_r2": found.cpu_r2,
+        "link_r2": found.link_r2,
+        "cells": found.cells,
+        "predictions": [
+            {
+                "setting": setting,
+                **asdict(after),
+                "error": after.error,
+                "error_with_shipped_costs": before.error,
+            }
+            for (setting, after), (_, before) in zip(fitted, shipped, strict=True)
+        ],
+    }

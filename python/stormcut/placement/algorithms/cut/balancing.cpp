@@ -1,0 +1,407 @@
+// Annealing of executors over nodes by how full every resource is; see balancing.py.
+#include <algorithm>
+#include <vector>
+
+#include "../../native/arrays.h"
+#include "annealing.h"
+
+namespace {
+
+// Power of the norm that stands for the maximum: the second fullest resource counts a little, too.
+constexpr int POWER = 12;
+
+// Temperatures from first to last, as shares of the energy at the start.
+constexpr double HOT = 0.3, COLD = 0.001;
+
+// Of the energy while the fullest resource is relieved: all traffic, as part of all there is.
+constexpr double LIGHT = 0.01;
+
+// Of the energy while traffic is lowered: what resources are above the share that was reached.
+constexpr double PRICE = 50.0;
+
+// Of the energy while links are relieved: the share of traffic beyond what is allowed.
+constexpr double EXCESS = 20.0;
+
+// Steps after which sums are made anew.
+constexpr Int FRESH = 512;
+
+// Shares that differ by less are the same.
+constexpr double SAME = 1e-9;
+
+double power(double share) {
+  const double fourth = share * share * share * share;
+  return fourth * fourth * fourth;
+}
+
+// Columns of what a pair of executors loads when it is apart, of its first executor's view.
+enum { SENDS, GETS, OWN_CPU, OTHER_CPU };
+
+// Loads of a node, and of a rack.
+enum { BUSY, OUT, INTO, NODE_LOADS };
+enum { UP, DOWN, RACK_LOADS };
+
+struct Change {
+  Int e, f, a, b;
+  bool exchange;
+};
+
+// What a change adds to two nodes, to their racks, and to all traffic between nodes.
+struct Delta {
+  double node[2][NODE_LOADS] = {};
+  double rack[2][RACK_LOADS] = {};
+  double traffic = 0.0;
+};
+
+struct Resources {
+  Row<Int> starts, neighbours;
+  Matrix<double> pair;
+  Row<double> cpu;
+  Matrix<double> load;
+  Row<Int> topology;
+  Matrix<double> limits;
+  Row<Int> slots, group;
+  Matrix<bool> allowed;
+  Row<Int> rack;
+  Matrix<double> node_capacity, rack_capacity;
+  Row<double> thread;
+};
+
+class Balancing {
+ public:
+  Balancing(const Resources& in, Int topologies, Row<Int> nodes, Seed seed)
+      : in(in),
+        nodes(nodes),
+        seed(seed),
+        executors(nodes.size),
+        count(in.slots.size),
+        racks(in.rack_capacity.rows),
+        columns(in.load.columns),
+        loads(count * NODE_LOADS + racks * RACK_LOADS),
+        inverse(loads.size()),
+        used(count * columns),
+        tenants_(count * topologies),
+        taken(count),
+        tenants{tenants_.data(), count, topologies} {
+    Int at = 0;  // nodes' capacities lie as `at_node` and `at_rack` count loads
+    for (const double capacity : in.node_capacity.all()) inverse[at++] = inverted(capacity);
+    for (const double capacity : in.rack_capacity.all()) inverse[at++] = inverted(capacity);
+    for (Int e = 0; e < executors; e++) settle(e, nodes[e], 1);
+    for (Int e = 0; e < executors; e++)
+      for (Int k = in.starts[e]; k < in.starts[e + 1]; k++) all += in.pair(k, SENDS);
+    if (all <= 0.0) all = 1.0;
+    floor = in.thread[0];
+  }
+
+  // Leaves in `nodes` the placement with the least share of the fullest resource, of the like ones
+  // that with the least traffic between nodes.
+  void most_headroom(Int steps) {
+    restore(relieve(steps / 2));
+    restore(lighten(steps - steps / 2));
+  }
+
+  // Leaves in `nodes` the placement with the least share of the fullest resource while traffic
+  // between nodes rises by no more than that share.
+  void least_busy(Int steps, double rise) { restore(relieve_within(steps, rise)); }
+
+ private:
+  static double inverted(double capacity) {
+    if (capacity > 0.0) return 1.0 / capacity;  // nothing if it is infinite
+    return 1e12;
+  }
+
+  Int at_node(Int n, Int k) const { return n * NODE_LOADS + k; }
+  Int at_rack(Int r, Int k) const { return count * NODE_LOADS + r * RACK_LOADS + k; }
+
+  void settle(Int e, Int n, Int sign) {
+    for (Int r = 0; r < columns; r++) used[n * columns + r] += sign * in.load(e, r);
+    Int& its = tenants(n, in.topology[e]);
+    if (sign > 0 && its == 0) taken[n] += 1;
+    its += sign;
+    if (sign < 0 && its == 0) taken[n] -= 1;
+  }
+
+  // Counts all loads anew, free of the rounding of many small changes.
+  void count_loads() {
+    std::fill(loads.begin(), loads.end(), 0.0);
+    traffic = 0.0;
+    for (Int e = 0; e < executors; e++) {
+      const Int n = nodes[e];
+      loads[at_node(n, BUSY)] += in.cpu[e];
+      for (Int k = in.starts[e]; k < in.starts[e + 1]; k++) {
+        const Int other = nodes[in.neighbours[k]];
+        if (other == n) continue;
+        loads[at_node(n, BUSY)] += in.pair(k, OWN_CPU);
+        loads[at_node(n, OUT)] += in.pair(k, SENDS);
+        loads[at_node(n, INTO)] += in.pair(k, GETS);
+        traffic += in.pair(k, SENDS);
+        if (in.rack[n] == in.rack[other]) continue;
+        loads[at_rack(in.rack[n], UP)] += in.pair(k, SENDS);
+        loads[at_rack(in.rack[n], DOWN)] += in.pair(k, GETS);
+      }
+    }
+  }
+
+  void restore(const std::vector<Int>& placement) {
+    for (Int e = 0; e < executors; e++) {
+      settle(e, nodes[e], -1);
+      nodes[e] = placement[e];
+      settle(e, nodes[e], 1);
+    }
+    count_loads();
+  }
+
+  double fullest() const {
+    double most = floor;
+    for (std::size_t r = 0; r < loads.size(); r++) most = std::max(most, loads[r] * inverse[r]);
+    return most;
+  }
+
+  std::vector<Int> kept() const { return {nodes.begin(), nodes.end()}; }
+
+  // Relieves the fullest resource.
+  std::vector<Int> relieve(Int steps) {
+    count_loads();
+    scale = fullest();
+    std::vector<Int> best = kept();
+    if (scale <= 0.0) return best;
+    const auto worth = [&](double share) { return share * (1.0 + LIGHT * traffic / all); };
+    double least = worth(scale);
+    const auto part = [&](Int r) { return power(loads[r] * inverse[r] / scale); };
+    const auto energy = [&](double sum, double travels) {
+      const double smooth = std::pow(std::max(sum, 0.0) + power(floor / scale), 1.0 / POWER);
+      return smooth * (1.0 + LIGHT * travels / all);
+    };
+    anneal(steps, part, energy, [&] {
+      const double found = worth(fullest());
+      if (found < least * (1.0 - SAME)) {
+        least = found;
+        best = kept();
+      }
+      return true;
+    });
+    return best;
+  }
+
+  // Relieves the fullest resource while traffic between nodes rises by no more than that share.
+  std::vector<Int> relieve_within(Int steps, double rise) {
+    count_loads();
+    scale = fullest();
+    std::vector<Int> best = kept();
+    if (scale <= 0.0) return best;
+    const double allowed = traffic * (1.0 + rise) * (1.0 + SAME);
+    double least = scale;
+    const auto part = [&](Int r) { return power(loads[r] * inverse[r] / scale); };
+    const auto energy = [&](double sum, double travels) {
+      const double smooth = std::pow(std::max(sum, 0.0), 1.0 / POWER);
+      return smooth * (1.0 + EXCESS * std::max(0.0, travels / allowed - 1.0));
+    };
+    anneal(steps, part, energy, [&] {
+      const double found = fullest();
+      if (traffic > allowed || found > least) return false;
+      least = found;
+      best = kept();
+      return true;
+    });
+    return best;
+  }
+
+  // Lowers the traffic between nodes while no resource is fuller than the fullest now.
+  std::vector<Int> lighten(Int steps) {
+    scale = fullest();
+    std::vector<Int> best = kept();
+    if (scale <= 0.0) return best;
+    double least = traffic;
+    const auto part = [&](Int r) {
+      return std::max(0.0, loads[r] * inverse[r] / scale - 1.0 - SAME);
+    };
+    const auto energy = [&](double sum, double travels) { return travels / all + PRICE * sum; };
+    anneal(steps, part, energy, [&] {
+      if (traffic < least - SAME * all && fullest() <= scale * (1.0 + 2 * SAME)) {
+        least = traffic;
+        best = kept();
+      }
+      return true;
+    });
+    return best;
+  }
+
+  // `part` is what a resource adds to the sum of which, with the traffic, `energy` is made. `seen`
+  // is told of every state with less energy than all that it said yes to before.
+  template <class Part, class Energy, class Seen>
+  void anneal(Int steps, Part part, Energy energy, Seen seen) {
+    double sum = 0.0;
+    for (std::size_t r = 0; r < loads.size(); r++) sum += part(r);
+    double now = energy(sum, traffic), lowest = now;
+    const double hot = HOT * now, cold = COLD * now;
+    if (now <= 0.0) return;
+    for (Int step = 0; step < steps; step++) {
+      if (step % FRESH == 0) {
+        // What was added and taken away again leaves its rounding behind.
+        sum = 0.0;
+        for (std::size_t r = 0; r < loads.size(); r++) sum += part(r);
+        now = energy(sum, traffic);
+      }
+      const Change change = random_change();
+      if (change.a == change.b || !fits(change)) continue;
+      const Delta delta = delta_of(change);
+      const double before = parts(change, part);
+      add(change, delta, 1.0);
+      const double then_sum = sum + parts(change, part) - before;
+      const double then = energy(then_sum, traffic);
+      const double heat = hot * std::pow(cold / hot, double(step) / double(steps));
+      if (accepted(now - then, heat, seed)) {
+        relocate(change);
+        sum = then_sum;
+        now = then;
+        if (now < lowest && seen()) lowest = now;
+      } else {
+        add(change, delta, -1.0);
+      }
+    }
+  }
+
+  Change random_change() {
+    const Int e = random_below(seed, executors), f = random_below(seed, executors);
+    const bool exchange = uniform(seed) < 0.6;
+    return {e, f, nodes[e], exchange ? nodes[f] : random_below(seed, count), exchange};
+  }
+
+  template <class Part>
+  double parts(const Change& change, Part part) const {
+    double sum = 0.0;
+    for (const Int n : {change.a, change.b})
+      for (Int k = 0; k < NODE_LOADS; k++) sum += part(at_node(n, k));
+    const Int r = in.rack[change.a], s = in.rack[change.b];
+    if (r == s) return sum;
+    for (const Int each : {r, s})
+      for (Int k = 0; k < RACK_LOADS; k++) sum += part(at_rack(each, k));
+    return sum;
+  }
+
+  void add(const Change& change, const Delta& delta, double sign) {
+    const Int ends[2] = {change.a, change.b};
+    for (Int i = 0; i < 2; i++) {
+      for (Int k = 0; k < NODE_LOADS; k++)
+        loads[at_node(ends[i], k)] += sign * delta.node[i][k];
+      for (Int k = 0; k < RACK_LOADS; k++)
+        loads[at_rack(in.rack[ends[i]], k)] += sign * delta.rack[i][k];
+    }
+    traffic += sign * delta.traffic;
+  }
+
+  Delta delta_of(const Change& change) {
+    Delta delta;
+    leave(delta, change.e, change.a, change.b, 0);
+    if (change.exchange) {
+      nodes[change.e] = change.b;
+      leave(delta, change.f, change.b, change.a, 1);
+      nodes[change.e] = change.a;
+    }
+    return delta;
+  }
+
+  // Adds what executor `e` changes that goes from `a` to `b`, which is end `i` to the other.
+  void leave(Delta& delta, Int e, Int a, Int b, Int i) const {
+    const Int j = 1 - i, ra = in.rack[a], rb = in.rack[b];
+    delta.node[i][BUSY] -= in.cpu[e];
+    delta.node[j][BUSY] += in.cpu[e];
+    for (Int k = in.starts[e]; k < in.starts[e + 1]; k++) {
+      const Int other = nodes[in.neighbours[k]], ro = in.rack[other];
+      const double sends = in.pair(k, SENDS), gets = in.pair(k, GETS);
+      if (other != a) {
+        part_of(delta, i, k, -1.0);
+        if (other == b) other_of(delta, j, k, -1.0);
+        delta.traffic -= sends + gets;
+      }
+      if (other != b) {
+        part_of(delta, j, k, 1.0);
+        if (other == a) other_of(delta, i, k, 1.0);
+        delta.traffic += sends + gets;
+      }
+      if (ra == rb) continue;
+      if (ro != ra) {
+        delta.rack[i][UP] -= sends;
+        delta.rack[i][DOWN] -= gets;
+        if (ro == rb) {
+          delta.rack[j][UP] -= gets;
+          delta.rack[j][DOWN] -= sends;
+        }
+      }
+      if (ro != rb) {
+        delta.rack[j][UP] += sends;
+        delta.rack[j][DOWN] += gets;
+        if (ro == ra) {
+          delta.rack[i][UP] += gets;
+          delta.rack[i][DOWN] += sends;
+        }
+      }
+    }
+  }
+
+  void part_of(Delta& delta, Int end, Int k, double sign) const {
+    delta.node[end][BUSY] += sign * in.pair(k, OWN_CPU);
+    delta.node[end][OUT] += sign * in.pair(k, SENDS);
+    delta.node[end][INTO] += sign * in.pair(k, GETS);
+  }
+
+  void other_of(Delta& delta, Int end, Int k, double sign) const {
+    delta.node[end][BUSY] += sign * in.pair(k, OTHER_CPU);
+    delta.node[end][OUT] += sign * in.pair(k, GETS);
+    delta.node[end][INTO] += sign * in.pair(k, SENDS);
+  }
+
+  bool fits(const Change& change) const {
+    const auto [e, f, a, b, exchange] = change;
+    if (!may_be(e, b) || (exchange && !may_be(f, a))) return false;
+    for (Int r = 0; r < columns; r++) {
+      const double back = exchange ? in.load(f, r) : 0.0, more = in.load(e, r) - back;
+      if (more > 0.0 && used[b * columns + r] + more > in.limits(b, r)) return false;
+      if (exchange && more < 0.0 && used[a * columns + r] - more > in.limits(a, r)) return false;
+    }
+    if (exchange && in.topology[e] == in.topology[f]) return true;
+    if (!has_slot(b, e, exchange ? f : -1)) return false;
+    return !exchange || has_slot(a, f, e);
+  }
+
+  bool may_be(Int e, Int n) const {
+    return in.slots[n] > 0 && (in.allowed.rows == 0 || in.allowed(in.group[e], n));
+  }
+
+  // Whether executor `e` finds a slot on node `n` that `gone`, if any, leaves.
+  bool has_slot(Int n, Int e, Int gone) const {
+    if (tenants(n, in.topology[e])) return true;
+    const bool leaves = gone >= 0 && tenants(n, in.topology[gone]) == 1;
+    return taken[n] - Int(leaves) < in.slots[n];
+  }
+
+  void relocate(const Change& change) {
+    settle(change.e, change.a, -1);
+    if (change.exchange) settle(change.f, change.b, -1);
+    settle(change.e, change.b, 1);
+    nodes[change.e] = change.b;
+    if (!change.exchange) return;
+    settle(change.f, change.a, 1);
+    nodes[change.f] = change.a;
+  }
+
+  const Resources& in;
+  Row<Int> nodes;
+  Seed seed;
+  Int executors, count, racks, columns;
+  std::vector<double> loads, inverse, used;
+  std::vector<Int> tenants_, taken;
+  Matrix<Int> tenants;
+  double traffic = 0.0, all = 0.0, floor = 0.0, scale = 0.0;
+};
+
+}  // namespace
+
+extern "C" void most_headroom(
+    const Resources& in, Int topologies, Int steps, Row<Int> nodes, Seed seed) {
+  Balancing(in, topologies, nodes, seed).most_headroom(steps);
+}
+
+extern "C" void least_busy(
+    const Resources& in, Int topologies, Int steps, double rise, Row<Int> nodes, Seed seed) {
+  Balancing(in, topologies, nodes, seed).least_busy(steps, rise);
+}

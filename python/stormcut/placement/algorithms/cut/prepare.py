@@ -1,0 +1,77 @@
+"""What is to be placed, under which limits, and in which unit traffic counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stormcut.model.problem import Problem
+from stormcut.placement.algorithms.cut.instance import Instance, instance
+from stormcut.placement.algorithms.cut.model import Ints, Prices
+from stormcut.placement.algorithms.cut.options import Options
+from stormcut.placement.graph.weighing import is_measured, weighed
+
+#: Problems of more groups times nodes are constructed and not searched.
+MOST_COUNTS = 30_000
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is to be placed.
+
+    Parameters
+    ----------
+    problem : Problem
+        As it was given.
+    weighed : Problem
+        The same with its traffic in the unit that counts.
+    instance : Instance
+        Of ``weighed`` under the options.
+    options : Options
+    by_size : bool
+        Whether that unit is bytes.
+    """
+
+    problem: Problem
+    weighed: Problem
+    instance: Instance
+    options: Options
+    by_size: bool
+
+    @property
+    def prices(self) -> Prices:
+        """What the search minimises."""
+        _, node, rack = self.options.distances
+        return node, rack - node, self.options.restart_price
+
+    @property
+    def is_large(self) -> bool:
+        """Whether its counts are too many to be searched."""
+        groups, nodes = self.instance.shape
+        return groups * nodes > MOST_COUNTS
+
+    @property
+    def stays(self) -> bool:
+        """Whether what runs now stays unless a change pays for the restarts."""
+        return self.options.restart_price > 0 and self.problem.current is not None
+
+
+def prepare(problem: Problem, options: Options) -> Task:
+    """Return what is to be placed.
+
+    Raises
+    ------
+    InvalidInput
+        An option names what the problem does not have.
+    """
+    by_size = options.traffic == "bytes" or (options.traffic == "auto" and is_measured(problem))
+    # Head-room is of what links carry: declared sizes count, too.
+    declared = options.objective == "headroom" and options.traffic == "auto"
+    counted = weighed(problem)[0] if by_size or declared else problem
+    asked = instance(counted, options)
+    assert asked.groups.size.sum() == problem.executor_count
+    return Task(problem, counted, asked, options, by_size)
+
+
+def running(asked: Instance) -> Ints | None:
+    """Return the counts of what runs now if that is whole and within all limits."""
+    return asked.start if asked.start is not None and asked.is_whole(asked.start) else None

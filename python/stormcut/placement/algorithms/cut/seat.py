@@ -1,0 +1,120 @@
+"""One worker for each topology on each of its nodes, or as many as `topology.workers` asks for."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from stormcut.model.problem import Problem
+from stormcut.placement.algorithms.cut.model import Floats, Ints
+from stormcut.placement.algorithms.cut.prepare import Task
+from stormcut.placement.graph.partition import traffic_graph
+from stormcut.placement.slots import seating
+
+
+def seat(task: Task, nodes: Ints) -> Ints:
+    """Return the slot of every executor on its node, so that few workers restart.
+
+    With a price for restarts, workers whose executors all stay on their node stay as they are,
+    though one worker might hold those of two.
+    """
+    problem = task.weighed
+    keep = task.options.workers == "keep"
+    now = _workers_now(problem, nodes) if keep or task.stays else np.zeros_like(nodes)
+    workers = kept_workers(problem, nodes, now) if keep else now
+    slots = seating.seat(problem, nodes, workers)
+    assert np.array_equal(problem.slot_node[slots], nodes)
+    return slots
+
+
+def _workers_now(problem: Problem, nodes: Ints) -> Ints:
+    """Return a number for each executor; those that share a slot now and stay share it.
+
+    Only where all executors that a topology has on a node ran there before, and no other did; the
+    rest gets number 0, one worker.
+    """
+    before = problem.current_nodes()
+    homes = len(problem.nodes)
+    after_key = problem.executor_topology * homes + nodes
+    before_key = problem.executor_topology * homes + before
+    strange = np.unique(np.concatenate((after_key[before != nodes], before_key[before != nodes])))
+    same: Ints = np.where(np.isin(after_key, strange), 0, problem.current_slots() + 1)
+    return same
+
+
+def kept_workers(problem: Problem, nodes: Ints, now: Ints) -> Ints:
+    """Return a number for each executor; those of a topology and node that share it share a worker.
+
+    A topology gets the workers that it asks for, but at least one and at most one an executor on
+    each of its nodes, and no more than nodes have slots. The next worker goes to the node whose
+    workers are fullest; traffic between workers of a node is kept low.
+
+    Parameters
+    ----------
+    nodes : array of shape (executors,)
+        Node ordinals.
+    now : array of shape (executors,)
+        Workers that run and could stay as they are, as numbers above 0, else 0.
+    """
+    graph = traffic_graph(problem.traffic, problem.executor_count)
+    result = np.zeros(problem.executor_count, dtype=np.int64)
+    room = _room(problem, nodes)
+    for topology, first in zip(problem.topologies, problem.topology_offsets.tolist(), strict=False):
+        if topology.executor_count == 0:
+            continue
+        own = np.arange(first, first + topology.executor_count)
+        used, counts = np.unique(nodes[own], return_counts=True)
+        for node, workers in zip(
+            used.tolist(), _shared(topology.workers or 0, used, counts, room), strict=True
+        ):
+            members = own[nodes[own] == node]
+            running = np.unique(now[members])
+            if running[0] > 0 and len(running) == workers:
+                result[members] = now[members]
+            elif workers > 1:
+                result[members] = _split(graph[members, :][:, members].tocsr(), workers)
+    return result
+
+
+def _room(problem: Problem, nodes: Ints) -> Ints:
+    """Return the slots of each node that are left once each topology there has one."""
+    homes = len(problem.nodes)
+    tenancies = np.unique(problem.executor_topology * homes + nodes) % homes
+    slots = np.array([len(node.ports) for node in problem.nodes], dtype=np.int64)
+    return slots - np.bincount(tenancies, minlength=homes)
+
+
+def _shared(wanted: int, used: Ints, counts: Ints, room: Ints) -> list[int]:
+    """Return the number of workers on each node used; takes what it adds from ``room``."""
+    given = np.ones(len(used), dtype=np.int64)
+    for _ in range(wanted - len(used)):
+        able = (given < counts) & (room[used] > 0)
+        if not able.any():
+            break
+        fullest = int(np.argmax(np.where(able, counts / given, 0.0)))
+        given[fullest] += 1
+        room[used[fullest]] -= 1
+    workers: list[int] = given.tolist()
+    return workers
+
+
+def _split(graph: csr_array, parts: int) -> Ints:
+    """Return the part of each vertex: equal sizes but for one, each grown along its heaviest edges.
+
+    Parameters
+    ----------
+    graph : csr_array of shape (n, n)
+        Symmetric traffic without a diagonal.
+    parts : int
+        From 1 to n.
+    """
+    part = np.full(graph.shape[0], -1, dtype=np.int64)
+    degree: Floats = np.asarray(graph.sum(axis=1)).reshape(-1)
+    for number, size in enumerate(len(each) for each in np.array_split(part, parts)):
+        pull = degree / (degree.max() + 1.0)  # decides only where no traffic does
+        for _ in range(size):
+            vertex = int(np.argmax(np.where(part < 0, pull, -1.0)))
+            part[vertex] = number
+            edges = slice(graph.indptr[vertex], graph.indptr[vertex + 1])
+            pull[graph.indices[edges]] += graph.data[edges] * (degree.max() + 1.0)
+    return part

@@ -1,0 +1,116 @@
+"""What transfer costs as fitted, and how well the cost model foretells throughput by it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stormcut.application.experiment.calibrate import WORKER, Calibration
+from stormcut.application.experiment.prediction import Prediction, median_error
+from stormcut.model.network import Costs
+from stormcut.report.tables import Section, Table
+
+#: A prediction and the setting of its bench.
+Told = tuple[str, Prediction]
+
+_UNITS = {
+    WORKER: "points of CPU that a worker takes by itself (100 = a core)",
+    "send_us_per_tuple": "us of CPU for a tuple that leaves a worker",
+    "send_us_per_kib": "us of CPU for each KiB of it",
+    "receive_us_per_tuple": "us of CPU for a tuple that enters a worker",
+    "receive_us_per_kib": "us of CPU for each KiB of it",
+    "link_bytes_per_tuple": "bytes on a link beside a tuple's own",
+}
+
+
+def sections(
+    found: Calibration, shipped: Sequence[Told], fitted: Sequence[Told], facts: Sequence[str] = ()
+) -> list[Section]:
+    """Return the page of a calibration; ``facts`` say how it was made.
+
+    Parameters
+    ----------
+    shipped, fitted : sequence of (setting, Prediction)
+        The same cells by the shipped and by the fitted costs, in the same order.
+    """
+    return [
+        Section(
+            "What transfer costs, fitted",
+            1,
+            (*facts, _fit_quality(found)),
+            (_costs(found),),
+            tuple(_UNITS.items()),
+        ),
+        Section(
+            "Predicted and measured throughput",
+            2,
+            (_errors(shipped, fitted),),
+            tuple(
+                _cells(
+                    setting,
+                    *(
+                        [each for where, each in told if where == setting]
+                        for told in (shipped, fitted)
+                    ),
+                )
+                for setting in dict.fromkeys(where for where, _ in fitted)
+            ),
+        ),
+    ]
+
+
+def _fit_quality(found: Calibration) -> str:
+    return (
+        f"Fitted to {found.cells} measured windows by non-negative least squares; intervals hold "
+        f"90 % of 400 resamples of the windows. The fit explains {100 * found.cpu_r2:.0f} % of "
+        f"the variance of nodes' CPU and {100 * found.link_r2:.0f} % of that of their links."
+    )
+
+
+def _costs(found: Calibration) -> Table:
+    shipped = Costs()
+    return Table(
+        ("constant", "shipped", "fitted", "90 %"),
+        tuple(
+            (
+                name,
+                "-" if name == WORKER else f"{getattr(shipped, name):g}",
+                _short(each.value),
+                f"{_short(each.low)} to {_short(each.high)}",
+            )
+            for name, each in found.intervals.items()
+        ),
+    )
+
+
+def _errors(shipped: Sequence[Told], fitted: Sequence[Told]) -> str:
+    before, after = (median_error([each for _, each in told]) for told in (shipped, fitted))
+    if before is None or after is None:
+        return "No scheduler has a steady window beside one of the baseline's."
+    return (
+        f"{len(fitted)} placements; ratios to the baseline's throughput. Median size of the error: "
+        f"{100 * after:.1f} % with the fitted costs, {100 * before:.1f} % with the shipped ones, "
+        "in brackets."
+    )
+
+
+def _cells(setting: str, shipped: Sequence[Prediction], fitted: Sequence[Prediction]) -> Table:
+    return Table(
+        ("topology", "scheduler", "predicted", "measured", "error"),
+        tuple(
+            (
+                each.topology,
+                each.scheduler,
+                f"{each.predicted:.2f}",
+                f"{each.measured:.2f} ({each.lowest:.2f}-{each.highest:.2f})",
+                f"{100 * each.error:+.0f} % ({100 * before.error:+.0f} %)",
+            )
+            for each, before in zip(fitted, shipped, strict=True)
+        ),
+        f"Setting {setting}:",
+        words=2,
+    )
+
+
+def _short(value: float) -> str:
+    """Return three digits of a constant; what is as good as nothing is 0."""
+    return "0" if value < 0.005 else f"{value:.3g}"

@@ -1,0 +1,120 @@
+"""Waiting ends by what moves, and time that a process queued for a core is not its fault."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from stormcut.application import served_time
+from stormcut.application.served_time import ServedTime
+from stormcut.application.waiting import NotYet, TimedOut, Watch, wait_until
+
+BUSY = [sys.executable, "-c", "while True: pass"]
+
+
+def test_waiting_returns_the_first_true_value() -> None:
+    values = iter([None, 0, 7])
+    assert wait_until(lambda: next(values), 5.0, "seven", poll_s=0.0) == 7
+
+
+def test_waiting_outlives_what_does_not_answer_yet() -> None:
+    answers: Iterator[object] = iter([NotYet("down"), "up"])
+
+    def ask() -> object:
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    assert wait_until(ask, 5.0, "it answers", poll_s=0.0) == "up"
+
+
+def test_waiting_in_vain_says_for_what_why_and_what_was_said_last() -> None:
+    def refuse() -> bool:
+        raise NotYet("no connection")
+
+    watch = Watch(last_words=lambda: "the moon said last: never")
+    with pytest.raises(TimedOut) as error:
+        wait_until(refuse, 0.0, "the moon is blue", poll_s=0.0, watch=watch)
+    assert str(error.value) == (
+        "not within 0 s: the moon is blue (no connection); the moon said last: never"
+    )
+
+
+def test_a_failure_that_is_certain_ends_the_wait_at_once() -> None:
+    def dead() -> bool:
+        raise RuntimeError("it is dead")
+
+    with pytest.raises(RuntimeError):
+        wait_until(dead, 3600.0, "it lives")
+
+
+def test_what_moves_is_waited_for_longer_than_the_patience() -> None:
+    began = time.monotonic()
+    watch = Watch(moves=lambda: (int(10 * (time.monotonic() - began)),))
+    wait_until(lambda: time.monotonic() - began > 1.2, 0.4, "a second is over", 0.05, watch)
+    assert time.monotonic() - began > 1.2
+
+
+def test_what_only_rises_and_falls_does_not_move() -> None:
+    """A worker that crashes and starts anew for ever is given up."""
+    counts = iter(range(10**9))
+    watch = Watch(moves=lambda: (next(counts) % 3,))
+    with pytest.raises(TimedOut, match="without any progress: the worker is up"):
+        wait_until(lambda: False, 0.5, "the worker is up", 0.05, watch)
+
+
+@pytest.fixture
+def crowd() -> Iterator[list[int]]:
+    """Ids of four busy processes that share one core."""
+    core = {min(os.sched_getaffinity(0))}
+    crowd = [
+        subprocess.Popen(BUSY, preexec_fn=lambda: os.sched_setaffinity(0, core)) for _ in range(4)
+    ]
+    yield [process.pid for process in crowd]
+    for process in crowd:
+        process.kill()
+        process.wait()
+
+
+def test_time_in_which_processes_queue_for_a_core_is_not_counted(
+    crowd: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(served_time, "LOOK_S", 0.1)
+    clock = ServedTime(lambda: crowd)
+    began = time.monotonic()
+    while time.monotonic() - began < 2:
+        served = clock.seconds
+        time.sleep(0.05)
+    # A quarter, if nothing else runs on that core.
+    assert 0 < served < 0.5 * (time.monotonic() - began)
+
+
+def test_patience_with_a_crowd_lasts_longer(
+    crowd: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(served_time, "LOOK_S", 0.1)
+    began = time.monotonic()
+    with pytest.raises(TimedOut):
+        wait_until(lambda: False, 0.5, "it is done", 0.02, Watch(processes=lambda: crowd))
+    # One core for four: until the first look all is served, then a quarter of it.
+    assert time.monotonic() - began > 0.7
+
+
+def test_time_of_what_sleeps_or_has_ended_is_wall_time() -> None:
+    sleeper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    try:
+        psutil.Process(sleeper.pid).status()
+        clock = ServedTime(lambda: [sleeper.pid])
+        time.sleep(0.3)
+        assert clock.seconds == pytest.approx(0.3, abs=0.2)
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+    gone = ServedTime(lambda: [sleeper.pid])
+    time.sleep(0.2)
+    assert gone.seconds == pytest.approx(0.2, abs=0.1)
