@@ -36,7 +36,10 @@ AFTER = Value(Metrics(1590.1, 4000.0, 3, 3, 5), None, THEN)
 EFFECT = ": 3008.7 -> 1590.1 tuples/s between nodes; nodes used 3, workers 3; slots changed 5"
 
 
-def said(action, reason, evidence=Evidence(Ground.MEASURED, 7), before=BEFORE, **more):
+MEASURED = Evidence(Ground.MEASURED, 7)
+
+
+def said(action, reason, evidence=MEASURED, before=BEFORE, **more):
     choice = Choice(action, reason, evidence.ground, algorithm="even", **more)
     declined = action is Action.DECLINE
     return sentence(Decision("t", choice, evidence, before, None if declined else AFTER))
@@ -122,3 +125,9 @@ def test_notes_and_what_cannot_be_used_follow_the_reason():
         "[1 1] of a; it cannot go back to where it ran before: slot n1:6700 is another topology's "
         "now" + EFFECT
     )
+
+
+@pytest.mark.parametrize("action", Action)
+@pytest.mark.parametrize("reason", [*Circumstance, NoPlacement("no slot"), MoreHeadroom(NOW, THEN)])
+def test_no_pair_of_action_and_reason_is_without_words(action, reason):
+    assert said(action, reason)

@@ -59,8 +59,10 @@ def _why(decision: Decision) -> str:
 
 
 def _plain(choice: Choice) -> str:
-    assert isinstance(choice.reason, Circumstance)
-    return _PLAIN[choice.action, choice.reason]
+    """Return words for a reason, for want of some its name: no plan fails of that."""
+    if not isinstance(choice.reason, Circumstance):
+        return str(choice.reason)
+    return _PLAIN.get((choice.action, choice.reason), choice.reason.value)
 
 
 def _kept(choice: Choice) -> str:
