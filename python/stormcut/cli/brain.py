@@ -25,7 +25,7 @@ from stormcut.adapters.zookeeper.nodes import (
     read_auth_file,
 )
 from stormcut.adapters.zookeeper.publication import ZooKeeperPublication
-from stormcut.application.control.decide import Settings
+from stormcut.application.control.adviser import Settings
 from stormcut.application.control.ports import Recorder
 from stormcut.application.control.standing import Standing, warm_up
 from stormcut.application.place import DEFAULT_ALGORITHM

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from stormcut.adapters.files.decision_files import DecisionFiles
 from stormcut.adapters.files.placement_file import read_placement
 from stormcut.adapters.files.problem_file import read_problem
-from stormcut.application.control.decide import Settings, decide
+from stormcut.application.control.adviser import Settings
+from stormcut.application.control.decide import decide
 from stormcut.application.place import solve
 from stormcut.model.cluster import ClusterState
 from stormcut.model.errors import InvalidInput

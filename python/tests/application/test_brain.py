@@ -8,8 +8,8 @@ from simulated import SimulatedClock, ids
 
 from stormcut.adapters.machine.clock import SystemClock
 from stormcut.application.control import brain as module
+from stormcut.application.control.adviser import Settings
 from stormcut.application.control.brain import Brain
-from stormcut.application.control.decide import Settings
 from stormcut.application.control.ports import Unavailable
 from stormcut.model.cluster import ClusterState, Slot
 from stormcut.model.errors import InvalidInput

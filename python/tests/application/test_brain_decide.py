@@ -5,7 +5,17 @@ import pytest
 from brain_clusters import applied, clusters, dealt, profile_of, supervisors, topology
 from hypothesis import given, settings
 
-from stormcut.application.control.decide import Settings, decide
+from stormcut.application.control.adviser import Settings
+from stormcut.application.control.decide import decide
+from stormcut.application.control.decision import (
+    Action,
+    Circumstance,
+    Evidence,
+    Ground,
+    LessTraffic,
+)
+from stormcut.application.control.history import plan_parts
+from stormcut.application.control.wording import sentence
 from stormcut.model.cluster import ClusterState, Slot, Supervisor
 from stormcut.model.plan import Plan
 
@@ -14,8 +24,7 @@ FAST = Settings(options={"effort": "0"})
 
 
 def plan_of(state, decisions):
-    parts = tuple(decision.part for decision in decisions.decided)
-    return Plan("p", state.fingerprint(), 0, parts, decisions.declined)
+    return Plan("p", state.fingerprint(), 0, *plan_parts(decisions))
 
 
 def slots(count, node="n{}", port=6700):
@@ -26,7 +35,7 @@ def slots(count, node="n{}", port=6700):
 def test_every_plan_is_whole_and_takes_nobodys_slot(cluster):
     state, profiles = cluster
     decisions = decide(state, profiles, None, DEFAULT)
-    parts = {decision.part.topology: decision.part for decision in decisions.decided}
+    parts = {decision.topology: decision for decision in decisions.decided}
     declined = {d.topology for d in decisions.declined}
     assert parts.keys() | declined == {t.id for t in state.topologies}
     assert not parts.keys() & declined
@@ -58,9 +67,9 @@ def test_an_applied_plan_changes_nothing_more(cluster):
 def test_a_new_topology_is_placed_by_its_structure():
     state = ClusterState(supervisors(3), (topology("t"),))
     (decision,) = decide(state, {}, None, DEFAULT).decided
-    assert decision.evidence == "declared"
+    assert decision.evidence.ground.value == "declared"
     assert decision.before is None
-    assert decision.part.reason.startswith("placed by declared structure")
+    assert sentence(decision).startswith("placed by declared structure")
 
 
 @pytest.mark.parametrize(
@@ -77,7 +86,7 @@ def test_measured_traffic_is_named_only_where_the_algorithm_uses_it(algorithm, b
     (decision,) = decide(
         state, {"t": profile_of(new, memory=None)}, None, Settings(algorithm)
     ).decided
-    assert decision.part.reason.startswith(f"placed by {basis}: ")
+    assert sentence(decision).startswith(f"placed by {basis}: ")
 
 
 def test_a_move_by_a_blind_algorithm_says_so():
@@ -86,14 +95,14 @@ def test_a_move_by_a_blind_algorithm_says_so():
     (decision,) = decide(
         state, {"t": profile_of(running)}, None, Settings("r-storm-distance")
     ).decided
-    assert decision.part.reason.startswith("moved by r-storm-distance, blind to traffic: ")
+    assert sentence(decision).startswith("moved by r-storm-distance, blind to traffic: ")
 
 
 def test_a_running_topology_without_measurements_is_left_alone():
     state = ClusterState(supervisors(3), (dealt(topology("t"), slots(3)),))
     decisions = decide(state, {}, None, DEFAULT)
     assert not decisions.decided
-    assert decisions.declined[0].reason == "runs already, nothing measured"
+    assert sentence(decisions.declined[0]) == "runs already, nothing measured"
 
 
 def test_a_measured_topology_moves_for_less_traffic_and_then_stays():
@@ -102,14 +111,30 @@ def test_a_measured_topology_moves_for_less_traffic_and_then_stays():
     profiles = {"t": profile_of(running)}
     first = decide(state, profiles, None, DEFAULT)
     (decision,) = first.decided
-    assert decision.part.reason.startswith("moved by measured traffic")
-    assert decision.after.inter_node_tuples_per_second == 0
-    assert decision.before.inter_node_tuples_per_second > 0
-    after = applied(state, [decision.part])
+    assert sentence(decision).startswith("moved by measured traffic")
+    assert decision.after.metrics.inter_node_tuples_per_second == 0
+    assert decision.before.metrics.inter_node_tuples_per_second > 0
+    after = applied(state, [decision])
     (kept,) = decide(after, profiles, plan_of(state, first), DEFAULT).decided
-    assert kept.part.workers == decision.part.workers
-    assert kept.part.algorithm == "cut"
-    assert kept.part.reason.startswith("kept")
+    assert kept.workers == decision.workers
+    assert kept.choice.algorithm == "cut"
+    assert sentence(kept).startswith("kept")
+
+
+def test_a_decision_is_a_value_with_its_numbers():
+    running = dealt(topology("t", (2, 2)), slots(3))
+    state, profile = ClusterState(supervisors(3), (running,)), profile_of(running)
+    (decision,) = decide(state, {"t": profile}, None, DEFAULT).decided
+    choice = decision.choice
+    assert (choice.action, choice.algorithm) == (Action.MOVE, "cut")
+    assert decision.evidence == Evidence(Ground.MEASURED, profile.to_epoch_s, uses_traffic=True)
+    assert choice.reason == LessTraffic(decision.before.worth, decision.after.worth)
+    assert choice.now.travels == decision.before.metrics.inter_node_tuples_per_second > 0
+    assert choice.then.travels == 0
+    (declined,) = decide(state, {}, None, DEFAULT).declined
+    assert declined.choice.action is Action.DECLINE
+    assert declined.choice.reason is Circumstance.UNMEASURED
+    assert (declined.workers, declined.evidence) == ((), Evidence(Ground.KEPT))
 
 
 def test_a_gain_below_the_threshold_moves_nothing():
@@ -121,9 +146,9 @@ def test_a_gain_below_the_threshold_moves_nothing():
     nodes = supervisors(2, meta={"stormcut.max.executors": "2"})
     state = ClusterState(nodes, (halves,))
     (decision,) = decide(state, {"t": profile}, None, DEFAULT).decided
-    assert decision.part.workers == tuple(sorted(halves.assignment))
-    assert "saves 0.0%" in decision.part.reason
-    assert decision.part.algorithm == "kept"
+    assert decision.workers == tuple(sorted(halves.assignment))
+    assert "saves 0.0%" in sentence(decision)
+    assert decision.choice.algorithm == "kept"
 
 
 @pytest.mark.parametrize(("min_gain", "moves"), [(0.05, True), (0.99, False)])
@@ -133,7 +158,7 @@ def test_the_threshold_is_a_share_of_the_present_cut(min_gain, moves):
     profile = profile_of(running, rate=lambda s, t: rates[s, t])
     state = ClusterState(supervisors(2, meta={"stormcut.max.executors": "2"}), (running,))
     (decision,) = decide(state, {"t": profile}, None, Settings(min_gain=min_gain)).decided
-    assert (decision.after.inter_node_tuples_per_second == 2) is moves
+    assert (decision.after.metrics.inter_node_tuples_per_second == 2) is moves
 
 
 def test_a_broken_limit_is_left_even_for_more_traffic():
@@ -141,8 +166,8 @@ def test_a_broken_limit_is_left_even_for_more_traffic():
     profile = profile_of(running, cpu=60.0)
     state = ClusterState(supervisors(2, cpu=200.0), (running,))
     (decision,) = decide(state, {"t": profile}, None, DEFAULT).decided
-    assert decision.part.reason.startswith("moved, as node n0 holds 240 % CPU")
-    assert decision.after.nodes_used == 2
+    assert sentence(decision).startswith("moved, as node n0 holds 240 % CPU")
+    assert decision.after.metrics.nodes_used == 2
 
 
 def test_a_profile_of_other_executors_is_not_used_and_named():
@@ -150,7 +175,7 @@ def test_a_profile_of_other_executors_is_not_used_and_named():
     other = profile_of(topology("t", (2, 4)))
     state = ClusterState(supervisors(3), (running,))
     (declined,) = decide(state, {"t": other}, None, DEFAULT).declined
-    assert "the profile does not fit: it has executor [7 7] of c1" in declined.reason
+    assert "the profile does not fit: it has executor [7 7] of c1" in sentence(declined)
 
 
 def test_a_profile_may_lack_system_executors():
@@ -161,7 +186,7 @@ def test_a_profile_may_lack_system_executors():
     )
     state = ClusterState(supervisors(3), (running,))
     (decision,) = decide(state, {"t": without}, None, DEFAULT).decided
-    assert decision.evidence == "measured"
+    assert decision.evidence.ground.value == "measured"
 
 
 def test_a_dead_worker_returns_to_where_the_plan_had_it():
@@ -173,15 +198,15 @@ def test_a_dead_worker_returns_to_where_the_plan_had_it():
     half = replace(whole.topologies[0], assignment=whole.topologies[0].assignment[:1])
     hurt = replace(whole, topologies=(half,))
     (decision,) = decide(hurt, {}, plan, DEFAULT).decided
-    assert decision.part.workers == plan.topologies[0].workers
-    assert decision.part.reason == "kept: as planned before"
+    assert decision.workers == plan.topologies[0].workers
+    assert sentence(decision) == "kept: as planned before"
 
 
 def test_a_worker_on_a_slot_that_is_not_offered_now_is_left_alone():
     running = dealt(topology("t"), [Slot("gone", 6700), Slot("n0", 6700)])
     state = ClusterState(supervisors(2), (running,))
     (declined,) = decide(state, {"t": profile_of(running)}, None, DEFAULT).declined
-    assert declined.reason == "a supervisor is away, its workers run on; left alone"
+    assert sentence(declined) == "a supervisor is away, its workers run on; left alone"
 
 
 @pytest.mark.parametrize("measured", [False, True])
@@ -196,11 +221,11 @@ def test_what_a_plan_put_stays_in_the_plan_while_a_supervisor_is_away(measured):
     for _ in range(2):
         decisions = decide(away, profiles, plan, DEFAULT)
         (decision,) = decisions.decided
-        assert decision.part.workers == plan.topologies[0].workers
-        assert "a supervisor is away" in decision.part.reason
+        assert decision.workers == plan.topologies[0].workers
+        assert "a supervisor is away" in sentence(decision)
         plan = plan_of(away, decisions)
     back = decide(whole, {}, plan, DEFAULT).decided
-    assert [decision.part.workers for decision in back] == [plan.topologies[0].workers]
+    assert [decision.workers for decision in back] == [plan.topologies[0].workers]
 
 
 def test_a_plan_that_came_too_late_is_offered_again_for_a_while():
@@ -209,10 +234,10 @@ def test_a_plan_that_came_too_late_is_offered_again_for_a_while():
     elsewhere = [Slot("n1", 6702), Slot("n2", 6702)]
     stormed = ClusterState(supervisors(3), (dealt(topology("t", (20, 20)), elsewhere),))
     (decision,) = decide(stormed, {}, plan, DEFAULT, is_recent=True).decided
-    assert decision.part.workers == plan.topologies[0].workers
-    assert decision.part.reason.startswith("as planned, too late at first: ")
+    assert decision.workers == plan.topologies[0].workers
+    assert sentence(decision).startswith("as planned, too late at first: ")
     (declined,) = decide(stormed, {}, plan, DEFAULT).declined
-    assert declined.reason == "runs already, nothing measured"
+    assert sentence(declined) == "runs already, nothing measured"
     # Not onto what another topology has taken meanwhile.
     (first, *_) = plan.topologies[0].workers
     other = dealt(topology("a", (1,), acker=False), [first.slot])
@@ -226,19 +251,19 @@ def test_another_topologys_load_and_executors_are_not_there_twice():
     nodes = supervisors(2, meta={"stormcut.max.executors": "4"})
     state = ClusterState(nodes, (first, new))
     (decision,) = decide(state, {}, None, DEFAULT).decided
-    assert {worker.slot.node for worker in decision.part.workers} == {"n1"}
+    assert {worker.slot.node for worker in decision.workers} == {"n1"}
 
 
 def test_what_does_not_fit_is_declined_with_the_constraint():
     state = ClusterState(supervisors(1, meta={"stormcut.max.executors": "2"}), (topology("t"),))
     (declined,) = decide(state, {}, None, DEFAULT).declined
-    assert "max_executors" in declined.reason
+    assert "max_executors" in sentence(declined)
 
 
 def test_no_slots_no_plan():
     state = ClusterState((Supervisor("n", "h", ()),), (topology("t"),))
     (declined,) = decide(state, {}, None, DEFAULT).declined
-    assert declined.reason.startswith("not placed: no node has a free slot")
+    assert sentence(declined).startswith("not placed: no node has a free slot")
 
 
 def test_storms_default_heap_fills_no_supervisor():
@@ -253,7 +278,7 @@ def test_a_declared_heap_counts():
         running, executors=tuple(replace(e, memory_mb=1000.0) for e in running.executors)
     )
     state = ClusterState(supervisors(1), (heavy,))
-    assert "memory" in decide(state, {}, None, DEFAULT).declined[0].reason
+    assert "memory" in sentence(decide(state, {}, None, DEFAULT).declined[0])
 
 
 def test_one_full_node_does_not_make_the_cluster_small():
@@ -262,7 +287,7 @@ def test_one_full_node_does_not_make_the_cluster_small():
     state = ClusterState(supervisors(3), (blocker, new))
     profiles = {"a": profile_of(blocker, cpu=13.0)}
     decisions = decide(state, profiles, None, DEFAULT)
-    part = next(d.part for d in decisions.decided if d.part.topology == "b")
+    part = next(d for d in decisions.decided if d.topology == "b")
     assert "n0" not in {worker.slot.node for worker in part.workers}
 
 
@@ -282,7 +307,7 @@ def test_an_unusable_limit_is_logged_once_and_ignored(caplog, text):
 def test_another_algorithm_gets_no_options_that_it_does_not_have():
     state = ClusterState(supervisors(2), (topology("t"),))
     (decision,) = decide(state, {}, None, Settings("even")).decided
-    assert decision.part.algorithm == "even"
+    assert decision.choice.algorithm == "even"
 
 
 def placed_with(state, profiles=None, **how):
@@ -305,7 +330,7 @@ def test_the_number_of_workers_is_kept_by_the_brains_option_or_the_topologys_wor
     new = replace(topology("t", (4, 4), workers=3), workers_policy=policy)
     state = ClusterState(supervisors(3), (new,))
     decision = placed_with(state, settings=Settings(options=option))
-    assert decision.after.workers_used == workers
+    assert decision.after.metrics.workers_used == workers
     assert decision.workers_asked == 3
 
 
@@ -313,7 +338,7 @@ def test_a_word_on_workers_that_is_none_is_logged_once_and_ignored(caplog):
     new = replace(topology("t", workers=2), workers_policy="many")
     state = ClusterState(supervisors(3), (new,))
     with caplog.at_level(logging.WARNING):
-        assert placed_with(state).after.workers_used == 1
+        assert placed_with(state).after.metrics.workers_used == 1
         placed_with(state)
     (record,) = caplog.records
     assert "topology t: stormcut.workers: 'many' is not any or keep" in record.getMessage()
@@ -322,7 +347,7 @@ def test_a_word_on_workers_that_is_none_is_logged_once_and_ignored(caplog):
 def test_another_algorithm_chooses_the_number_of_workers_itself():
     new = replace(topology("t"), workers_policy="keep")
     state = ClusterState(supervisors(3), (new,))
-    assert placed_with(state, settings=Settings("p-scheduler")).part.algorithm == "p-scheduler"
+    assert placed_with(state, settings=Settings("p-scheduler")).choice.algorithm == "p-scheduler"
 
 
 def test_an_undone_topology_goes_back_and_stays_there():
@@ -331,15 +356,15 @@ def test_an_undone_topology_goes_back_and_stays_there():
     profiles = {"t": profile_of(running)}
     moved = placed_with(state, profiles)
     assert moved.former == tuple(sorted(running.assignment))
-    after = applied(state, [moved.part])
+    after = applied(state, [moved])
     back = placed_with(after, profiles, former={"t": moved.former})
-    assert back.evidence == "undone"
-    assert back.part.workers == moved.former
-    assert back.part.reason.startswith("undone: back to where it ran before: 0.0 -> ")
-    assert "tuples/s between nodes" in back.part.reason
-    assert back.former == moved.part.workers
-    again = placed_with(applied(after, [back.part]), profiles, former={"t": moved.former})
-    assert (again.part.workers, again.part.reason) == (moved.former, "kept: undone")
+    assert back.evidence.ground.value == "undone"
+    assert back.workers == moved.former
+    assert sentence(back).startswith("undone: back to where it ran before: 0.0 -> ")
+    assert "tuples/s between nodes" in sentence(back)
+    assert back.former == moved.workers
+    again = placed_with(applied(after, [back]), profiles, former={"t": moved.former})
+    assert (again.workers, sentence(again)) == (moved.former, "kept: undone")
     assert again.former == ()
 
 
@@ -349,7 +374,7 @@ def test_what_was_moved_can_be_undone_and_then_nothing_changes(cluster):
     state, profiles = cluster
     first = decide(state, profiles, None, FAST)
     plan = plan_of(state, first)
-    former = {d.part.topology: d.former for d in first.decided if d.former}
+    former = {d.topology: d.former for d in first.decided if d.former}
     after = applied(state, plan.topologies)
     undone = plan_of(after, decide(after, profiles, plan, FAST, former))
     back = applied(after, undone.topologies)
@@ -380,7 +405,7 @@ def test_a_topology_that_cannot_go_back_stays_and_says_why(what):
     else:
         former = {"t": dealt(topology("t", (3, 3)), [Slot("n2", 6700)]).assignment}
     state = ClusterState(nodes, (running, *others))
-    reasons = {d.topology: d.reason for d in decide(state, {}, None, DEFAULT, former).declined}
+    reasons = {d.topology: sentence(d) for d in decide(state, {}, None, DEFAULT, former).declined}
     assert "it cannot go back to where it ran before" in reasons["t"]
     assert says in reasons["t"]
 
@@ -389,10 +414,14 @@ def test_bytes_between_nodes_are_told_where_sizes_were_measured():
     running = dealt(topology("t", (2, 2), acker=False), slots(2))
     state = ClusterState(supervisors(2), (running,))
     profile = profile_of(running)
-    assert placed_with(state, {"t": profile}).bytes_before is None
+    assert placed_with(state, {"t": profile}).before.bytes_per_second is None
     sized = replace(
         profile, traffic=tuple(replace(pair, bytes_per_tuple=50.0) for pair in profile.traffic)
     )
     decision = placed_with(state, {"t": sized})
-    assert decision.bytes_before == pytest.approx(50 * decision.before.inter_node_tuples_per_second)
-    assert decision.bytes_after == pytest.approx(50 * decision.after.inter_node_tuples_per_second)
+    assert decision.before.bytes_per_second == pytest.approx(
+        50 * decision.before.metrics.inter_node_tuples_per_second
+    )
+    assert decision.after.bytes_per_second == pytest.approx(
+        50 * decision.after.metrics.inter_node_tuples_per_second
+    )

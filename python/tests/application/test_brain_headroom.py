@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from brain_clusters import dealt, profile_of, supervisors, topology
 
-from stormcut.application.control.decide import Settings, decide
+from stormcut.application.control.adviser import Settings
+from stormcut.application.control.decide import decide
 from stormcut.application.control.declared import link
+from stormcut.application.control.wording import sentence
 from stormcut.application.control.workload import workload
 from stormcut.model.cluster import ClusterState, Slot, Supervisor, Worker
 from stormcut.model.network import UNKNOWN, Link
@@ -19,14 +21,14 @@ HEADROOM = Settings(options={"objective": "headroom"})
 
 
 def decided(state, profiles, settings=HEADROOM):
-    return {d.part.topology: d for d in decide(state, profiles, None, settings).decided}
+    return {d.topology: d for d in decide(state, profiles, None, settings).decided}
 
 
 def cpu_by_node(decision, profile):
     """Return the CPU of each node in use, most first."""
     loads = {e.start_task: e.cpu_percent for e in profile.executors}
     sums = {}
-    for worker in decision.part.workers:
+    for worker in decision.workers:
         sums[worker.slot.node] = sums.get(worker.slot.node, 0.0) + sum(
             loads[task] for task in worker.executors
         )
@@ -51,7 +53,7 @@ def test_stromax_may_move_what_only_balances():
     decision = decided(state, {"t": profile}, Settings(algorithm="stromax"))["t"]
     # 330, 55 and 55 points.
     assert cpu_by_node(decision, profile)[0] <= 220.0
-    assert decision.part.reason.startswith("moved")
+    assert sentence(decision).startswith("moved")
 
 
 @pytest.mark.parametrize("options", [{"objective": "headroom"}, {"objective": "cut"}])
@@ -59,11 +61,11 @@ def test_a_node_that_joins_takes_its_part(options):
     running, profile = busy()
     here = (Slot("n0", 6700),)
     state = ClusterState(supervisors(1, cpu=450.0), (dealt(running, here),))
-    assert decided(state, {"t": profile})["t"].part.reason.startswith("kept")
+    assert sentence(decided(state, {"t": profile})["t"]).startswith("kept")
     grown = replace(state, supervisors=supervisors(2, cpu=450.0))
     decision = decided(grown, {"t": profile}, Settings(options=options))["t"]
-    assert "for head-room, 1.02 -> " in decision.part.reason
-    assert "CPU of node n0 was full first" in decision.part.reason
+    assert "for head-room, 1.02 -> " in sentence(decision)
+    assert "CPU of node n0 was full first" in sentence(decision)
     if options["objective"] == "headroom":
         assert cpu_by_node(decision, profile) == [220.0, 220.0]
     else:
@@ -79,12 +81,12 @@ def test_what_another_topology_uses_counts():
         (dealt(first, [Slot("n0", 6700)]), dealt(second, [Slot("n0", 6701)])),
     )
     decisions = decided(state, {"a": measured, "b": light})
-    homes = {name: {w.slot.node for w in d.part.workers} for name, d in decisions.items()}
+    homes = {name: {w.slot.node for w in d.workers} for name, d in decisions.items()}
     # 330 and 90 points of 400: they no longer share what there is one of.
     assert homes["a"] != {"n0"} or homes["b"] != {"n0"}
     total = np.zeros(2)
     for name, profile in (("a", measured), ("b", light)):
-        for worker in decisions[name].part.workers:
+        for worker in decisions[name].workers:
             loads = {e.start_task: e.cpu_percent for e in profile.executors}
             total[int(worker.slot.node[1])] += sum(loads[task] for task in worker.executors)
     assert total.max() < 330.0
@@ -105,15 +107,15 @@ def test_a_slow_link_is_left_though_no_tuple_is_saved():
     where = (Worker(Slot("n0", 6700), (first,)), Worker(Slot("n1", 6700), (second,)))
     state = ClusterState(nodes, (replace(running, assignment=where),))
     decision = decided(state, {"t": profile})["t"]
-    assert decision.part.workers[0].executors == (second,)
-    assert "link out of node n0 was full first" in decision.part.reason
-    assert decision.after.inter_node_tuples_per_second == 100.0
+    assert decision.workers[0].executors == (second,)
+    assert "link out of node n0 was full first" in sentence(decision)
+    assert decision.after.metrics.inter_node_tuples_per_second == 100.0
 
 
 def test_a_topology_that_runs_nowhere_uses_no_link():
     nodes = supervisors(2, meta={"stormcut.link.mbit": "20"})
     state = ClusterState(nodes, (topology("t"),))
-    assert decided(state, {})["t"].part.reason.startswith("placed")
+    assert sentence(decided(state, {})["t"]).startswith("placed")
 
 
 @pytest.mark.parametrize(

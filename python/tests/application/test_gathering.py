@@ -8,7 +8,8 @@ from brain_clusters import dealt, profile_of, supervisors, topology
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stormcut.application.control.decide import Settings, decide
+from stormcut.application.control.adviser import Settings
+from stormcut.application.control.decide import decide
 from stormcut.application.control.gathering import gathered
 from stormcut.application.control.situation import situation
 from stormcut.application.control.usage import Usage
@@ -46,7 +47,7 @@ def measured(running, task):
 
 def nodes_of(decisions):
     (decided,) = decisions.decided
-    return {task: w.slot.node for w in decided.part.workers for task in w.executors}
+    return {task: w.slot.node for w in decided.workers for task in w.executors}
 
 
 @pytest.mark.parametrize("algorithm", ["cut", "p-scheduler", "even"])

@@ -5,9 +5,11 @@ from dataclasses import replace
 import pytest
 from brain_clusters import applied, dealt, profile_of, supervisors, topology
 
-from stormcut.application.control import decide as deciding
+from stormcut.application.control import adviser
+from stormcut.application.control.adviser import Settings, effort_for
 from stormcut.application.control.attempts import MANY_NODES, SPACIOUS, roomiest
-from stormcut.application.control.decide import Settings, decide, effort_for
+from stormcut.application.control.decide import decide
+from stormcut.application.control.history import plan_parts
 from stormcut.application.control.memory import Memory
 from stormcut.application.control.situation import running_problem
 from stormcut.model.cluster import ClusterState, Slot
@@ -27,20 +29,20 @@ PROFILES = {t.id: profile_of(t, CPU_PERCENT, memory=None) for t in RUNNING.topol
 @pytest.fixture
 def solved(monkeypatch):
     """The ids of the topologies for which a placement was sought."""
-    sought, solve = [], deciding.solve
+    sought, solve = [], adviser.solve
 
     def noted(problem, *rest):
         sought.append(problem.topologies[0].id)
         return solve(problem, *rest)
 
-    monkeypatch.setattr(deciding, "solve", noted)
+    monkeypatch.setattr(adviser, "solve", noted)
     return sought
 
 
 def done(state, memory, profiles, last=None):
     decisions = decide(state, profiles, last, Settings(), memory=memory)
-    parts = tuple(decision.part for decision in decisions.decided)
-    return applied(state, parts), Plan("p", "", 0, parts, decisions.declined)
+    plan = Plan("p", "", 0, *plan_parts(decisions))
+    return applied(state, plan.topologies), plan
 
 
 def test_what_is_settled_is_not_sought_again(solved):

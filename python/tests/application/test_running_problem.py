@@ -8,8 +8,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from stormcut.adapters.files.problem_file import read_problem, write_problem
+from stormcut.application.control.adviser import Settings
 from stormcut.application.control.attempts import attempts
-from stormcut.application.control.decide import Settings, decide
+from stormcut.application.control.decide import decide
 from stormcut.application.control.situation import (
     Situation,
     named_by_host,
@@ -43,8 +44,8 @@ def test_place_on_the_file_gives_the_brains_plan(tmp_path_factory, cluster, size
     state = replace(state, topologies=state.topologies[:1])
     profiles = {name: with_sizes(p) if sized else p for name, p in profiles.items()}
     decided = decide(state, profiles, None, FAST).decided
-    assume(decided and decided[0].part.algorithm == FAST.algorithm)
-    part = decided[0].part
+    assume(decided and decided[0].choice.algorithm == FAST.algorithm)
+    part = decided[0]
 
     path = tmp_path_factory.mktemp("whatif") / "problem.json"
     write_problem(path, named_by_host(running_problem(state, profiles), state))
@@ -74,8 +75,8 @@ def test_what_runs_is_worth_what_the_brain_says(cluster):
     assert [t.id for t in problem.topologies] == sorted(t.id for t in state.topologies)
     for decision in decide(state, profiles, None, FAST).decided:
         if decision.before is not None:
-            alone = running_problem(state, profiles, decision.part.topology)
-            assert measure(alone, alone.current) == decision.before
+            alone = running_problem(state, profiles, decision.topology)
+            assert measure(alone, alone.current) == decision.before.metrics
 
 
 def test_nodes_that_follow_each_other_are_near_whatever_the_supervisors_ids():
@@ -94,7 +95,7 @@ def test_nodes_that_follow_each_other_are_near_whatever_the_supervisors_ids():
     )
     hosts_then = {s.id: s.host for s in renamed.supervisors}
     one, other = (
-        decide(each, {}, None, Settings("pipeline-linear")).decided[0].part.workers
+        decide(each, {}, None, Settings("pipeline-linear")).decided[0].workers
         for each in (state, renamed)
     )
     on = sorted((w.executors, hosts_of[w.slot.node]) for w in one)

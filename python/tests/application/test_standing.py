@@ -3,8 +3,8 @@
 from brain_clusters import dealt, profile_of, supervisors, topology
 from simulated import SimulatedClock, ids
 
+from stormcut.application.control.adviser import Settings
 from stormcut.application.control.brain import GONE_SECONDS
-from stormcut.application.control.decide import Settings
 from stormcut.application.control.standing import MOST_OF_A_CORE, Standing
 from stormcut.model.cluster import ClusterState, Slot
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormcut.application.control.worth import Worth, verdict
+from stormcut.application.control.decision import LessHeadroom, LittleSaved, MoreHeadroom, Worth
+from stormcut.application.control.worth import verdict
 from stormcut.objective.headroom import Bottleneck
 
 NODE = Bottleneck("cpu", "n1")
@@ -21,15 +22,17 @@ def moves(now, then, enough=1.25):
 
 
 def test_more_head_room_is_worth_more_traffic():
-    found = verdict(NOW, Worth(1.2, NODE, 500.0, "tuples/s"), 0.05, 1.25)
+    more = Worth(1.2, NODE, 500.0, "tuples/s")
+    found = verdict(NOW, more, 0.05, 1.25)
     assert found.moves
-    assert found.why == " for head-room, 1.00 -> 1.20: CPU of node n1 was full first"
+    assert found.reason == MoreHeadroom(NOW, more)
 
 
 def test_less_traffic_is_not_worth_head_room_that_is_needed():
-    found = verdict(NOW, Worth(0.9, NODE, 0.0, "tuples/s"), 0.05, 1.25)
+    less = Worth(0.9, NODE, 0.0, "tuples/s")
+    found = verdict(NOW, less, 0.05, 1.25)
     assert not found.moves
-    assert "from 1.00 to 0.90: CPU of node n1 would be full first" in found.why
+    assert found.reason == LessHeadroom(NOW, less)
 
 
 def test_head_room_beyond_what_is_enough_does_not_count():
@@ -40,11 +43,11 @@ def test_head_room_beyond_what_is_enough_does_not_count():
 
 
 def test_a_little_less_traffic_is_no_reason():
-    assert not moves(NOW, replace(NOW, travels=96.0))
-    assert (
-        "saves 4.0% of 100.0 tuples/s between nodes"
-        in verdict(NOW, replace(NOW, travels=96.0), 0.05, 1.25).why
-    )
+    little = replace(NOW, travels=96.0)
+    found = verdict(NOW, little, 0.05, 1.25)
+    assert not found.moves
+    assert found.reason == LittleSaved(NOW, little, 0.05)
+    assert found.reason.share == 0.04
 
 
 @given(worths, worths, worths, st.sampled_from((1.25, math.inf)))

@@ -6,23 +6,24 @@ import logging
 import math
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from stormcut.application.control.decide import Decision, Decisions, Settings, decide
+from stormcut.application.control.adviser import Settings
+from stormcut.application.control.decide import decide
+from stormcut.application.control.decision import Decisions
+from stormcut.application.control.history import history_entry, lines, plan_parts
 from stormcut.application.control.memory import Memory
 from stormcut.application.control.ports import Clock, EvidenceSource, NewId, PlanStore, Recorder
 from stormcut.model.cluster import ClusterState, Described, Worker
 from stormcut.model.errors import InvalidInput
 from stormcut.model.plan import Plan
 from stormcut.model.profile import Profile
-from stormcut.objective.metrics import Metrics
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-HISTORY_VERSION = 1
 PREVIEW_VERSION = 1
 
 #: Nimbus describes the cluster every 10 s (``nimbus.monitor.freq.secs``).
@@ -203,7 +204,7 @@ class Brain:
             "version": PREVIEW_VERSION,
             "described_ms": described.moment_ms,
             "fingerprint": described.state.fingerprint(),
-            **_lines(decisions),
+            **lines(decisions),
         }
 
     def _decided(
@@ -227,7 +228,7 @@ class Brain:
             return self._last
         self._store.publish(plan, history_entry(plan, decisions, profiles))
         self._last = plan
-        _report(plan, decisions, self._clock.elapsed() - started)
+        _report(plan, self._clock.elapsed() - started)
         return plan
 
 
@@ -236,23 +237,8 @@ def _plan(name: str, state: ClusterState, decisions: Decisions, now: float) -> P
         name,
         state.fingerprint(),
         _milliseconds(now),
-        tuple(decision.part for decision in decisions.decided),
-        decisions.declined,
+        *plan_parts(decisions),
     )
-
-
-def history_entry(
-    plan: Plan, decisions: Decisions, profiles: Mapping[str, Profile]
-) -> dict[str, Any]:
-    """Return a plan with its reasons as JSON values: docs/brain.md."""
-    return {
-        "version": HISTORY_VERSION,
-        "plan": plan.id,
-        "created_ms": plan.created_ms,
-        "fingerprint": plan.fingerprint,
-        "profiles": {name: profile.to_epoch_s for name, profile in sorted(profiles.items())},
-        **_lines(decisions),
-    }
 
 
 def _moves(plan: Plan, state: ClusterState) -> bool:
@@ -275,34 +261,8 @@ def _with(known: Mapping[str, T], topology: str, value: T | None) -> dict[str, T
     return others if value is None else {**others, topology: value}
 
 
-def _lines(decisions: Decisions) -> dict[str, Any]:
-    return {
-        "topologies": [_history_line(decision) for decision in decisions.decided],
-        "declined": [asdict(declined) for declined in decisions.declined],
-    }
-
-
-def _history_line(decision: Decision) -> dict[str, Any]:
-    return {
-        "topology": decision.part.topology,
-        "algorithm": decision.part.algorithm,
-        "reason": decision.part.reason,
-        "evidence": decision.evidence,
-        "measured": decision.measured,
-        "before": _metrics(decision.before, decision.bytes_before) if decision.before else None,
-        "after": _metrics(decision.after, decision.bytes_after),
-        "workers_restarted": decision.after.workers_restarted,
-        "workers_asked": decision.workers_asked,
-        "former": [[w.slot.node, w.slot.port, list(w.executors)] for w in decision.former],
-    }
-
-
-def _metrics(metrics: Metrics, bytes_between_nodes: float | None) -> dict[str, Any]:
-    return {**asdict(metrics), "inter_node_bytes_per_second": bytes_between_nodes}
-
-
-def _report(plan: Plan, decisions: Decisions, seconds: float) -> None:
-    reasons = [f"{d.part.topology} {d.part.reason}" for d in decisions.decided]
-    reasons += [f"{d.topology} declined: {d.reason}" for d in decisions.declined]
+def _report(plan: Plan, seconds: float) -> None:
+    reasons = [f"{part.topology} {part.reason}" for part in plan.topologies]
+    reasons += [f"{d.topology} declined: {d.reason}" for d in plan.declined]
     told = "; ".join(reasons) or "no topologies"
     log.info("plan %s in %.2f s: %s", plan.id[:8], seconds, told)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from stormcut.application.control.decision import Reason
 from stormcut.application.control.workload import Workload, workload
 from stormcut.model.cluster import ClusterState, RunningTopology, Supervisor, Worker
 from stormcut.model.profile import Profile
@@ -36,7 +37,7 @@ class _Verdict:
     workers: tuple[Worker, ...]
     supervisors: tuple[Supervisor, ...]
     topologies: frozenset[str]
-    note: str
+    reason: Reason
 
 
 class Memory:
@@ -72,17 +73,17 @@ class Memory:
         return known.load
 
     def settle(
-        self, load: Workload, workers: tuple[Worker, ...], state: ClusterState, note: str
+        self, load: Workload, workers: tuple[Worker, ...], state: ClusterState, reason: Reason
     ) -> None:
         """Remember that a topology stays where it is, and why."""
         topologies = frozenset(each.id for each in state.topologies)
         self._verdicts[load.topology.id] = _Verdict(
-            load, workers, state.supervisors, topologies, note
+            load, workers, state.supervisors, topologies, reason
         )
 
     def settled(
         self, load: Workload, workers: tuple[Worker, ...], state: ClusterState
-    ) -> str | None:
+    ) -> Reason | None:
         """Return why a topology stays where it is, None if that is to be found out anew."""
         verdict = self._verdicts.get(load.topology.id)
         if (
@@ -92,5 +93,5 @@ class Memory:
             and verdict.supervisors == state.supervisors
             and verdict.topologies <= {each.id for each in state.topologies}
         ):
-            return verdict.note
+            return verdict.reason
         return None

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 
+from stormcut.application.control.adviser import Settings
 from stormcut.application.control.brain import Brain
-from stormcut.application.control.decide import Settings, decide
+from stormcut.application.control.decide import decide
 from stormcut.application.control.ports import (
     Clock,
     Leadership,

@@ -5,27 +5,22 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from stormcut.application.control.decision import (
+    LessHeadroom,
+    LessTraffic,
+    LittleSaved,
+    MoreHeadroom,
+    Reason,
+    Worth,
+)
 from stormcut.application.control.situation import Situation
 from stormcut.model.placement import Placement
-from stormcut.objective.headroom import Bottleneck, Headroom, headroom
+from stormcut.objective.headroom import Headroom, headroom
 from stormcut.objective.metrics import measure
 
 #: Head-room that is enough for those who do not maximise it: the thesis fills nodes to 80 %, and
 #: what transfer costs comes on top.
 ENOUGH = 1.15
-
-
-@dataclass(frozen=True)
-class Worth:
-    """What a placement of one topology is worth on the nodes that the others leave to it.
-
-    ``travels`` is what goes between nodes, in ``unit``: bytes where tuples' sizes were measured.
-    """
-
-    headroom: float
-    bottleneck: Bottleneck | None
-    travels: float
-    unit: str
 
 
 def worth(at: Situation, placement: Placement) -> Worth:
@@ -41,10 +36,10 @@ def worth(at: Situation, placement: Placement) -> Worth:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a move is worth it, and why in words that go on after "moved" or "kept: "."""
+    """Whether a move is worth it, and why."""
 
     moves: bool
-    why: str
+    reason: Reason
 
 
 def verdict(now: Worth, then: Worth, least: float, enough: float) -> Verdict:
@@ -56,17 +51,10 @@ def verdict(now: Worth, then: Worth, least: float, enough: float) -> Verdict:
     """
     room, found = min(now.headroom, enough), min(then.headroom, enough)
     if found > room * (1 + least):
-        text = f"for head-room, {now.headroom:.2f} -> {then.headroom:.2f}"
-        return Verdict(True, f" {text}: {now.bottleneck} was full first")
-    saved = now.travels - then.travels
+        return Verdict(True, MoreHeadroom(now, then))
     if found < room * (1 - 1e-9):
-        lost = f"{now.headroom:.2f} to {then.headroom:.2f}: {then.bottleneck} would be full first"
-        return Verdict(False, f"the best found would lower the head-room from {lost}")
+        return Verdict(False, LessHeadroom(now, then))
+    saved = now.travels - then.travels
     if saved > 0 and saved >= least * now.travels:
-        return Verdict(True, "")
-    part = max(saved, 0.0) / now.travels if now.travels > 0 else 0.0
-    return Verdict(
-        False,
-        f"the best found saves {part:.1%} of {now.travels:.1f} {now.unit} between nodes, less than "
-        f"{least:.0%}",
-    )
+        return Verdict(True, LessTraffic(now, then))
+    return Verdict(False, LittleSaved(now, then, least))

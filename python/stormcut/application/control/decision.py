@@ -1,0 +1,238 @@
+"""What the brain decides of a topology, and why, as values; `wording` makes sentences of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from stormcut.model.cluster import Slot, Worker
+from stormcut.objective.headroom import Bottleneck
+from stormcut.objective.metrics import Metrics
+from stormcut.objective.verify import Violation
+
+#: The algorithm of what no plan has placed.
+KEPT = "kept"
+
+
+class Action(Enum):
+    """What becomes of a topology."""
+
+    KEEP = "keep"
+    MOVE = "move"
+    PLACE = "place"
+    #: Back to where it ran before a plan.
+    RETURN = "return"
+    #: Storm's default scheduler decides.
+    DECLINE = "decline"
+
+
+class Ground(Enum):
+    """What a decision rests on."""
+
+    MEASURED = "measured"
+    DECLARED = "declared"
+    #: What runs, or the last plan.
+    KEPT = "kept"
+    #: An order to go back.
+    UNDONE = "undone"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What was known of a topology, and what of it was used.
+
+    ``profile`` is the last second measured of its profile, None without one that fits: figures are
+    then of declared structure. ``uses_traffic`` is whether the algorithm goes by traffic.
+    """
+
+    ground: Ground
+    profile: int | None = None
+    uses_traffic: bool = True
+
+    @property
+    def measured(self) -> bool:
+        """Whether figures are of measured traffic."""
+        return self.profile is not None
+
+
+class Circumstance(Enum):
+    """A reason without numbers."""
+
+    #: Some of its executors run nowhere.
+    INCOMPLETE = "incomplete"
+    AS_PLANNED = "as planned"
+    UNMEASURED = "unmeasured"
+    #: A supervisor is away, its workers run on.
+    AWAY = "away"
+    #: The last plan came too late for Nimbus's deadline.
+    TOO_LATE = "too late"
+    UNDONE = "undone"
+    NO_EXECUTORS = "no executors"
+    NOTHING_TRAVELS = "nothing travels"
+    #: It has done as an earlier plan for this profile says.
+    NOTHING_BETTER = "nothing better"
+
+
+@dataclass(frozen=True)
+class Worth:
+    """What a placement of one topology is worth on the nodes that the others leave to it.
+
+    ``travels`` is what goes between nodes, in ``unit``: bytes where tuples' sizes were measured.
+    """
+
+    headroom: float
+    bottleneck: Bottleneck | None
+    travels: float
+    unit: str
+
+
+@dataclass(frozen=True)
+class NoPlacement:
+    """The algorithm found none."""
+
+    error: str
+
+
+@dataclass(frozen=True)
+class BreaksLimit:
+    """Where it runs it breaks a limit now."""
+
+    violation: Violation
+
+
+@dataclass(frozen=True)
+class MoreHeadroom:
+    """A move gains head-room."""
+
+    now: Worth
+    then: Worth
+
+
+@dataclass(frozen=True)
+class LessTraffic:
+    """A move takes traffic from between nodes."""
+
+    now: Worth
+    then: Worth
+
+
+@dataclass(frozen=True)
+class LessHeadroom:
+    """A move would cost head-room."""
+
+    now: Worth
+    then: Worth
+
+
+@dataclass(frozen=True)
+class LittleSaved:
+    """A move would save less than the share ``least`` of what travels."""
+
+    now: Worth
+    then: Worth
+    least: float
+
+    @property
+    def share(self) -> float:
+        """What would be saved, as a share of what travels now."""
+        saved = max(self.now.travels - self.then.travels, 0.0)
+        return saved / self.now.travels if self.now.travels > 0 else 0.0
+
+
+Reason = (
+    Circumstance
+    | NoPlacement
+    | BreaksLimit
+    | MoreHeadroom
+    | LessTraffic
+    | LessHeadroom
+    | LittleSaved
+)
+
+
+class Obstacle(Enum):
+    """Why a topology cannot run on workers chosen earlier."""
+
+    OTHER_EXECUTORS = "other executors"
+    SLOT_GONE = "slot gone"
+    SLOT_TAKEN = "slot taken"
+
+
+@dataclass(frozen=True)
+class InTheWay:
+    """What is in the way of workers chosen earlier, and of which slot."""
+
+    obstacle: Obstacle
+    slot: Slot | None = None
+
+
+@dataclass(frozen=True)
+class Unused:
+    """What cannot be used of what is known of a topology.
+
+    ``misfit`` is why its profile does not fit, empty if it does; ``no_way_back`` why an order to go
+    back cannot be followed.
+    """
+
+    misfit: str = ""
+    no_way_back: InTheWay | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Workers that a topology shall have, None if the brain has no opinion, and why.
+
+    ``notes`` are the algorithm's; ``now`` and ``then`` are None where they were not weighed.
+    """
+
+    action: Action
+    reason: Reason
+    ground: Ground
+    workers: tuple[Worker, ...] | None = None
+    algorithm: str = KEPT
+    notes: tuple[str, ...] = ()
+    unused: Unused = Unused()
+    now: Worth | None = None
+    then: Worth | None = None
+
+
+@dataclass(frozen=True)
+class Value:
+    """A placement's figures: tuples/s and bytes/s between nodes, nodes, workers, slots changed.
+
+    Bytes are None where no size of a tuple was measured, ``worth`` where it was not weighed.
+    """
+
+    metrics: Metrics
+    bytes_per_second: float | None
+    worth: Worth | None = None
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One topology's part of a plan: what was chosen for it, on which evidence, to what effect.
+
+    ``before`` is None where it did not run whole, ``after`` if it is declined. ``former`` is where
+    it ran whole if it is to leave that, else empty; ``workers_asked`` is its ``topology.workers``.
+    """
+
+    topology: str
+    choice: Choice
+    evidence: Evidence
+    before: Value | None = None
+    after: Value | None = None
+    workers_asked: int = 0
+    former: tuple[Worker, ...] = ()
+
+    @property
+    def workers(self) -> tuple[Worker, ...]:
+        """The workers that it shall have, none if it is declined."""
+        return self.choice.workers or ()
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """Every topology is in exactly one of the two, in the order of their ids."""
+
+    decided: tuple[Decision, ...]
+    declined: tuple[Decision, ...]

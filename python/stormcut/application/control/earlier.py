@@ -1,0 +1,113 @@
+"""What was chosen for a topology earlier, and whether it still can be: plans, and orders back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from stormcut.application.control.decision import (
+    KEPT,
+    Action,
+    Choice,
+    Circumstance,
+    Ground,
+    InTheWay,
+    Obstacle,
+)
+from stormcut.application.control.usage import Usage
+from stormcut.model.cluster import ClusterState, RunningTopology, Worker
+from stormcut.model.plan import Plan
+
+Workers = tuple[Worker, ...]
+
+
+class Earlier:
+    """The last plan and the orders to go back, in view of what runs and who uses which slots.
+
+    Parameters
+    ----------
+    former : mapping of str to tuple of Worker
+        Where topologies shall run again, by id.
+    is_recent : bool
+        The last plan may have come too late for Nimbus.
+    """
+
+    def __init__(
+        self,
+        state: ClusterState,
+        usage: Usage,
+        last_plan: Plan | None,
+        former: Mapping[str, Workers],
+        is_recent: bool,
+    ) -> None:
+        self._state = state
+        self._usage = usage
+        self._planned = {p.topology: p for p in last_plan.topologies} if last_plan else {}
+        self._former = former
+        self._is_recent = is_recent
+
+    def planned(self, topology: str) -> Workers | None:
+        """Return where the last plan put a topology, None if it did not."""
+        last = self._planned.get(topology)
+        return None if last is None else last.workers
+
+    def algorithm(self, topology: str, present: Workers) -> str:
+        """Return the algorithm that made a placement, if the last plan did."""
+        last = self._planned.get(topology)
+        return last.algorithm if last and last.workers == present else KEPT
+
+    def no_way_back(self, topology: RunningTopology) -> InTheWay | None:
+        """Return why a topology cannot run where it shall run again, None if it can or need not."""
+        former = self._former.get(topology.id)
+        return None if former is None else self._in_the_way(topology, former)
+
+    def _in_the_way(self, topology: RunningTopology, workers: Workers) -> InTheWay | None:
+        tasks = sorted(task for worker in workers for task in worker.executors)
+        if tasks != sorted(e.start_task for e in topology.executors):
+            return InTheWay(Obstacle.OTHER_EXECUTORS)
+        slots = {worker.slot for worker in workers}
+        if gone := slots - self._state.slots:
+            return InTheWay(Obstacle.SLOT_GONE, min(gone))
+        if taken := slots & self._usage.taken(topology.id):
+            return InTheWay(Obstacle.SLOT_TAKEN, min(taken))
+        return None
+
+    def undone(self, topology: RunningTopology, present: Workers) -> Choice | None:
+        """Return the order to go back, None without one that can be followed."""
+        if topology.id not in self._former or self.no_way_back(topology):
+            return None
+        former = tuple(sorted(self._former[topology.id]))
+        action = Action.KEEP if former == present else Action.RETURN
+        return Choice(action, Circumstance.UNDONE, Ground.UNDONE, former)
+
+    def restored(self, topology: RunningTopology, present: Workers) -> Choice | None:
+        """Return the last plan again where it tells exactly where the missing executors go.
+
+        A worker that died leaves its executors unassigned; all others are where they shall be.
+        """
+        last = self._planned.get(topology.id)
+        if last is None or not present:
+            return None
+        where = {task: worker.slot for worker in last.workers for task in worker.executors}
+        undisturbed = all(where.get(t) == w.slot for w in present for t in w.executors)
+        if not undisturbed or self._in_the_way(topology, last.workers):
+            return None
+        reason = Circumstance.AS_PLANNED
+        return Choice(Action.KEEP, reason, Ground.KEPT, last.workers, last.algorithm)
+
+    def late(self, topology: RunningTopology) -> Choice | None:
+        """Return the last plan again if it came too late for Nimbus, and nothing is in its way."""
+        last = self._planned.get(topology.id)
+        if last is None or not self._is_recent or self._in_the_way(topology, last.workers):
+            return None
+        reason = Circumstance.TOO_LATE
+        return Choice(Action.MOVE, reason, Ground.DECLARED, last.workers, last.algorithm)
+
+    def outlived(self, topology: str, present: Workers) -> Choice:
+        """Leave alone what runs on while its supervisor is away: Storm does, too.
+
+        What an earlier plan put so stays part of the plan, for the day that the supervisor is back.
+        """
+        last = self._planned.get(topology)
+        if last is None or last.workers != present:
+            return Choice(Action.DECLINE, Circumstance.AWAY, Ground.KEPT)
+        return Choice(Action.KEEP, Circumstance.AWAY, Ground.KEPT, present, last.algorithm)

@@ -1,0 +1,69 @@
+"""Decisions as a plan's parts, and as the JSON values of the history: docs/brain.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from stormcut.application.control.decision import Decision, Decisions, Value
+from stormcut.application.control.wording import sentence
+from stormcut.model.plan import Declined, Plan, TopologyPlan
+from stormcut.model.profile import Profile
+
+HISTORY_VERSION = 1
+
+
+def plan_parts(decisions: Decisions) -> tuple[tuple[TopologyPlan, ...], tuple[Declined, ...]]:
+    """Return what a plan says of topologies: where each runs, or that it has no opinion."""
+    parts = (
+        TopologyPlan(d.topology, d.workers, d.choice.algorithm, sentence(d))
+        for d in decisions.decided
+    )
+    declined = (Declined(d.topology, sentence(d)) for d in decisions.declined)
+    return tuple(parts), tuple(declined)
+
+
+def history_entry(
+    plan: Plan, decisions: Decisions, profiles: Mapping[str, Profile]
+) -> dict[str, Any]:
+    """Return a plan with its reasons as JSON values."""
+    return {
+        "version": HISTORY_VERSION,
+        "plan": plan.id,
+        "created_ms": plan.created_ms,
+        "fingerprint": plan.fingerprint,
+        "profiles": {name: profile.to_epoch_s for name, profile in sorted(profiles.items())},
+        **lines(decisions),
+    }
+
+
+def lines(decisions: Decisions) -> dict[str, Any]:
+    """Return decisions as JSON values."""
+    return {
+        "topologies": [_line(decision) for decision in decisions.decided],
+        "declined": [
+            {"topology": decision.topology, "reason": sentence(decision)}
+            for decision in decisions.declined
+        ],
+    }
+
+
+def _line(decision: Decision) -> dict[str, Any]:
+    assert decision.after is not None
+    return {
+        "topology": decision.topology,
+        "algorithm": decision.choice.algorithm,
+        "reason": sentence(decision),
+        "evidence": decision.evidence.ground.value,
+        "measured": decision.evidence.measured,
+        "before": None if decision.before is None else _value(decision.before),
+        "after": _value(decision.after),
+        "workers_restarted": decision.after.metrics.workers_restarted,
+        "workers_asked": decision.workers_asked,
+        "former": [[w.slot.node, w.slot.port, list(w.executors)] for w in decision.former],
+    }
+
+
+def _value(value: Value) -> dict[str, Any]:
+    return {**asdict(value.metrics), "inter_node_bytes_per_second": value.bytes_per_second}

@@ -1,0 +1,145 @@
+"""Decisions in sentences: what plans, the history and the log say of them."""
+
+from __future__ import annotations
+
+from stormcut.application.control.decision import (
+    Action,
+    BreaksLimit,
+    Choice,
+    Circumstance,
+    Decision,
+    Ground,
+    InTheWay,
+    LessHeadroom,
+    LessTraffic,
+    LittleSaved,
+    MoreHeadroom,
+    NoPlacement,
+    Obstacle,
+    Unused,
+    Value,
+)
+
+_AWAY = "a supervisor is away, its workers run on"
+
+_PLAIN = {
+    (Action.KEEP, Circumstance.AS_PLANNED): "as planned before",
+    (Action.KEEP, Circumstance.UNMEASURED): "as planned before, nothing measured",
+    (Action.KEEP, Circumstance.AWAY): f"as planned before; {_AWAY}",
+    (Action.KEEP, Circumstance.UNDONE): "undone",
+    (Action.KEEP, Circumstance.NOTHING_TRAVELS): "nothing travels between nodes",
+    (Action.KEEP, Circumstance.NOTHING_BETTER): "nothing better was found for this profile",
+    (Action.MOVE, Circumstance.TOO_LATE): "as planned, too late at first",
+    (Action.RETURN, Circumstance.UNDONE): "undone: back to where it ran before",
+    (Action.DECLINE, Circumstance.UNMEASURED): "runs already, nothing measured",
+    (Action.DECLINE, Circumstance.AWAY): f"{_AWAY}; left alone",
+    (Action.DECLINE, Circumstance.NO_EXECUTORS): "it has no executors",
+}
+
+
+def sentence(decision: Decision) -> str:
+    """Return why a topology is treated so, and to what effect, in one line for people."""
+    choice = decision.choice
+    notes = "".join(f" ({note})" for note in choice.notes)
+    return f"{_why(decision)}{notes}{_unused(choice.unused)}{_effect(decision)}"
+
+
+def _why(decision: Decision) -> str:
+    match decision.choice.action:
+        case Action.KEEP:
+            return f"kept: {_kept(decision.choice)}"
+        case Action.PLACE:
+            return f"placed by {_basis(decision)}"
+        case Action.MOVE:
+            return _moved(decision)
+        case Action.RETURN:
+            return _plain(decision.choice)
+        case Action.DECLINE:
+            return _declined(decision.choice)
+
+
+def _plain(choice: Choice) -> str:
+    """Return words for a reason, for want of some its name: no plan fails of that."""
+    if not isinstance(choice.reason, Circumstance):
+        return str(choice.reason)
+    return _PLAIN.get((choice.action, choice.reason), choice.reason.value)
+
+
+def _kept(choice: Choice) -> str:
+    match choice.reason:
+        case NoPlacement(error):
+            return error
+        case LessHeadroom(now, then):
+            lost = f"{now.headroom:.2f} to {then.headroom:.2f}"
+            return (
+                f"the best found would lower the head-room from {lost}: {then.bottleneck} would "
+                "be full first"
+            )
+        case LittleSaved(now, _, least) as reason:
+            return (
+                f"the best found saves {reason.share:.1%} of {now.travels:.1f} {now.unit} between "
+                f"nodes, less than {least:.0%}"
+            )
+        case _:
+            return _plain(choice)
+
+
+def _moved(decision: Decision) -> str:
+    match decision.choice.reason:
+        case BreaksLimit(violation):
+            return f"moved, as {violation.message}"
+        case MoreHeadroom(now, then):
+            gained = f"{now.headroom:.2f} -> {then.headroom:.2f}"
+            return f"moved for head-room, {gained}: {now.bottleneck} was full first"
+        case LessTraffic():
+            return f"moved by {_basis(decision)}"
+        case _:
+            return _plain(decision.choice)
+
+
+def _declined(choice: Choice) -> str:
+    if isinstance(choice.reason, NoPlacement):
+        return f"not placed: {choice.reason.error}"
+    return _plain(choice)
+
+
+def _basis(decision: Decision) -> str:
+    """Return what the algorithm went by."""
+    if decision.evidence.ground is Ground.DECLARED:
+        return "declared structure"
+    if decision.evidence.uses_traffic:
+        return "measured traffic"
+    return f"{decision.choice.algorithm}, blind to traffic"
+
+
+def _unused(unused: Unused) -> str:
+    text = f"; the profile does not fit: {unused.misfit}" if unused.misfit else ""
+    if unused.no_way_back is not None:
+        reason = _in_the_way(unused.no_way_back)
+        text += f"; it cannot go back to where it ran before: {reason}"
+    return text
+
+
+def _in_the_way(found: InTheWay) -> str:
+    slot = "" if found.slot is None else f"slot {found.slot.node}:{found.slot.port}"
+    return {
+        Obstacle.OTHER_EXECUTORS: "its executors are others now",
+        Obstacle.SLOT_GONE: f"no supervisor offers {slot} now",
+        Obstacle.SLOT_TAKEN: f"{slot} is another topology's now",
+    }[found.obstacle]
+
+
+def _effect(decision: Decision) -> str:
+    if decision.choice.action is Action.KEEP or decision.after is None:
+        return ""
+    unit = "tuples/s" if decision.evidence.measured else "declared units"
+    after = decision.after.metrics
+    used = f"nodes used {after.nodes_used}, workers {after.workers_used}"
+    if decision.before is None:
+        return f": {_between(decision.after)} {unit} between nodes; {used}"
+    change = f"{_between(decision.before)} -> {_between(decision.after)}"
+    return f": {change} {unit} between nodes; {used}; slots changed {after.workers_restarted}"
+
+
+def _between(value: Value) -> str:
+    return f"{value.metrics.inter_node_tuples_per_second:.1f}"
