@@ -7,6 +7,13 @@ from hypothesis import given, settings
 
 from stormcut.application.control.adviser import Settings
 from stormcut.application.control.decide import decide
+from stormcut.application.control.decision import (
+    Action,
+    Circumstance,
+    Evidence,
+    Ground,
+    LessTraffic,
+)
 from stormcut.application.control.history import plan_parts
 from stormcut.application.control.wording import sentence
 from stormcut.model.cluster import ClusterState, Slot, Supervisor
@@ -112,6 +119,22 @@ def test_a_measured_topology_moves_for_less_traffic_and_then_stays():
     assert kept.workers == decision.workers
     assert kept.choice.algorithm == "cut"
     assert sentence(kept).startswith("kept")
+
+
+def test_a_decision_is_a_value_with_its_numbers():
+    running = dealt(topology("t", (2, 2)), slots(3))
+    state, profile = ClusterState(supervisors(3), (running,)), profile_of(running)
+    (decision,) = decide(state, {"t": profile}, None, DEFAULT).decided
+    choice = decision.choice
+    assert (choice.action, choice.algorithm) == (Action.MOVE, "cut")
+    assert decision.evidence == Evidence(Ground.MEASURED, profile.to_epoch_s, uses_traffic=True)
+    assert choice.reason == LessTraffic(decision.before.worth, decision.after.worth)
+    assert choice.now.travels == decision.before.metrics.inter_node_tuples_per_second > 0
+    assert choice.then.travels == 0
+    (declined,) = decide(state, {}, None, DEFAULT).declined
+    assert declined.choice.action is Action.DECLINE
+    assert declined.choice.reason is Circumstance.UNMEASURED
+    assert (declined.workers, declined.evidence) == ((), Evidence(Ground.KEPT))
 
 
 def test_a_gain_below_the_threshold_moves_nothing():
