@@ -381,7 +381,7 @@ def test_what_was_moved_can_be_undone_and_then_nothing_changes(cluster):
     for name in former:
         # Another topology that has gone to one of its slots meanwhile may be in the way.
         part = undone.of(name)
-        assert part and (part.workers == former[name] or "cannot go back" in sentence(part))
+        assert part and (part.workers == former[name] or "cannot go back" in part.reason)
     again = plan_of(back, decide(back, profiles, undone, FAST, former))
     assert {p.topology: p.workers for p in again.topologies if p.topology in former} == {
         name: undone.of(name).workers for name in former
