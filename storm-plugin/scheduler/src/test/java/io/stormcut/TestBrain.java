@@ -32,6 +32,7 @@ final class TestBrain implements AutoCloseable {
 
   private final ServerSocket socket;
   private final Seal seal;
+  private final Thread listener;
   private volatile Mind mind;
 
   TestBrain(Mind mind) throws IOException {
@@ -42,13 +43,14 @@ final class TestBrain implements AutoCloseable {
     this.mind = mind;
     this.seal = new Seal(credentials);
     this.socket = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
-    daemon(this::accept);
+    this.listener = daemon(this::accept);
   }
 
-  private static void daemon(Runnable work) {
+  private static Thread daemon(Runnable work) {
     Thread thread = new Thread(work, "brain");
     thread.setDaemon(true);
     thread.start();
+    return thread;
   }
 
   int port() {
@@ -59,12 +61,16 @@ final class TestBrain implements AutoCloseable {
     mind = other;
   }
 
+  /** Whoever connects after it is refused: the socket listens until its last accept has ended. */
   @Override
   public void close() {
     try {
       socket.close();
+      listener.join();
     } catch (IOException already) {
       return;
+    } catch (InterruptedException interrupted) {
+      Thread.currentThread().interrupt();
     }
   }
 
