@@ -1,5 +1,6 @@
 // Annealing of executors over nodes by how full every resource is; see balancing.py.
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "../../native/arrays.h"
@@ -8,7 +9,10 @@
 namespace {
 
 // Power of the norm that stands for the maximum: the second fullest resource counts a little, too.
-constexpr int POWER = 12;
+constexpr double MAXIMUM = 12.0;
+
+// Power of the norm that is congestion (objective/congestion.py).
+constexpr double CONGESTION = 6.0;
 
 // Temperatures from first to last, as shares of the energy at the start.
 constexpr double HOT = 0.3, COLD = 0.001;
@@ -19,19 +23,18 @@ constexpr double LIGHT = 0.01;
 // Of the energy while traffic is lowered: what resources are above the share that was reached.
 constexpr double PRICE = 50.0;
 
-// Of the energy while links are relieved: the share of traffic beyond what is allowed.
-constexpr double EXCESS = 20.0;
-
 // Steps after which sums are made anew.
 constexpr Int FRESH = 512;
 
 // Shares that differ by less are the same.
 constexpr double SAME = 1e-9;
 
-double power(double share) {
-  const double fourth = share * share * share * share;
-  return fourth * fourth * fourth;
+double sixth(double share) {
+  const double cube = share * share * share;
+  return cube * cube;
 }
+
+double twelfth(double share) { return sixth(share) * sixth(share); }
 
 // Columns of what a pair of executors loads when it is apart, of its first executor's view.
 enum { SENDS, GETS, OWN_CPU, OTHER_CPU };
@@ -99,9 +102,11 @@ class Balancing {
     restore(lighten(steps - steps / 2));
   }
 
-  // Leaves in `nodes` the placement with the least share of the fullest resource while traffic
-  // between nodes rises by no more than that share.
-  void least_busy(Int steps, double rise) { restore(relieve_within(steps, rise)); }
+  // Leaves in `nodes` the placement with the least congestion, times what traffic between nodes
+  // weighs; congestion below `idle` is as good as that.
+  void least_congestion(Int steps, double idle, double weight) {
+    restore(relax(steps, idle, weight));
+  }
 
  private:
   static double inverted(double capacity) {
@@ -166,9 +171,9 @@ class Balancing {
     if (scale <= 0.0) return best;
     const auto worth = [&](double share) { return share * (1.0 + LIGHT * traffic / all); };
     double least = worth(scale);
-    const auto part = [&](Int r) { return power(loads[r] * inverse[r] / scale); };
+    const auto part = [&](Int r) { return twelfth(loads[r] * inverse[r] / scale); };
     const auto energy = [&](double sum, double travels) {
-      const double smooth = std::pow(std::max(sum, 0.0) + power(floor / scale), 1.0 / POWER);
+      const double smooth = std::pow(std::max(sum, 0.0) + twelfth(floor / scale), 1.0 / MAXIMUM);
       return smooth * (1.0 + LIGHT * travels / all);
     };
     anneal(steps, part, energy, [&] {
@@ -182,24 +187,26 @@ class Balancing {
     return best;
   }
 
-  // Relieves the fullest resource while traffic between nodes rises by no more than that share.
-  std::vector<Int> relieve_within(Int steps, double rise) {
+  // Lowers congestion, the norm of the shares of all resources, and traffic between nodes.
+  std::vector<Int> relax(Int steps, double idle, double weight) {
     count_loads();
-    scale = fullest();
+    scale = std::max(fullest(), idle);
     std::vector<Int> best = kept();
     if (scale <= 0.0) return best;
-    const double allowed = traffic * (1.0 + rise) * (1.0 + SAME);
-    double least = scale;
-    const auto part = [&](Int r) { return power(loads[r] * inverse[r] / scale); };
+    double least = std::numeric_limits<double>::infinity();
+    const auto part = [&](Int r) { return sixth(loads[r] * inverse[r] / scale); };
     const auto energy = [&](double sum, double travels) {
-      const double smooth = std::pow(std::max(sum, 0.0), 1.0 / POWER);
-      return smooth * (1.0 + EXCESS * std::max(0.0, travels / allowed - 1.0));
+      const double norm = std::max(std::pow(std::max(sum, 0.0), 1.0 / CONGESTION), idle / scale);
+      return norm * (1.0 + weight * travels / all);
     };
     anneal(steps, part, energy, [&] {
-      const double found = fullest();
-      if (traffic > allowed || found > least) return false;
-      least = found;
-      best = kept();
+      double sum = 0.0;
+      for (std::size_t r = 0; r < loads.size(); r++) sum += part(r);
+      const double found = energy(sum, traffic);
+      if (found < least * (1.0 - SAME)) {
+        least = found;
+        best = kept();
+      }
       return true;
     });
     return best;
@@ -401,7 +408,7 @@ extern "C" void most_headroom(
   Balancing(in, topologies, nodes, seed).most_headroom(steps);
 }
 
-extern "C" void least_busy(
-    const Resources& in, Int topologies, Int steps, double rise, Row<Int> nodes, Seed seed) {
-  Balancing(in, topologies, nodes, seed).least_busy(steps, rise);
+extern "C" void least_congestion(const Resources& in, Int topologies, Int steps, double idle,
+                                 double weight, Row<Int> nodes, Seed seed) {
+  Balancing(in, topologies, nodes, seed).least_congestion(steps, idle, weight);
 }

@@ -86,7 +86,7 @@ _RESOURCES = Record(
     *(BOOL_ROWS, INTS, FLOAT_ROWS, FLOAT_ROWS, FLOATS),
 )
 _most_headroom = function("most_headroom", _RESOURCES, INT, INT, INTS, SEED)
-_least_busy = function("least_busy", _RESOURCES, INT, INT, FLOAT, INTS, SEED)
+_least_congestion = function("least_congestion", _RESOURCES, INT, INT, FLOAT, FLOAT, INTS, SEED)
 
 
 def resources(
@@ -148,23 +148,29 @@ def most_headroom(
     return found
 
 
-def least_busy(
+def least_congestion(
     given: Resources,
     topologies: int,
     nodes: Ints,
-    rise: float,
+    idle: float,
+    travel: float,
     effort: float,
     rng: np.random.Generator,
 ) -> Ints:
-    """Return executors' nodes with the fullest resource less full, or those given.
+    """Return executors' nodes with less congestion, times what traffic between nodes weighs.
+
+    Takes as long as `most_headroom`.
 
     Parameters
     ----------
-    rise : float
-        Share by which traffic between nodes may rise.
+    idle : float
+        Congestion that is as good as none.
+    travel : float
+        What all traffic weighs if it travels.
     """
     found = nodes.copy()
-    _least_busy(given, topologies, _steps(nodes, effort), rise, found, seed_from(rng))
+    steps, seed = _steps(nodes, effort), seed_from(rng)
+    _least_congestion(given, topologies, steps, idle, travel, found, seed)
     return found
 
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 from stormcut.model.placement import LowerBound, UpperBound
-from stormcut.placement.algorithms.cut.headroom import Judge
+from stormcut.placement.algorithms.cut.balance import MostHeadroom
 from stormcut.placement.algorithms.cut.model import Ints
 from stormcut.placement.algorithms.cut.prepare import Task
 from stormcut.placement.bounds.headroom_bound import headroom_bound
@@ -43,7 +43,7 @@ def bounding(task: Task) -> Iterator[Callable[[Ints], Bound]]:
 
 def _bound(task: Task) -> Bound:
     effort = task.options.effort
-    if task.options.objective == "headroom":
+    if task.objective == "headroom":
         return headroom_bound(task.problem, effort)
     if task.by_size:
         return None
@@ -53,7 +53,7 @@ def _bound(task: Task) -> Bound:
 def _holds(task: Task, nodes: Ints, bound: Bound) -> bool:
     """Return whether a placement is no better than what is proven possible."""
     if isinstance(bound, UpperBound):
-        return Judge(task.problem).worth(nodes)[0] <= bound.headroom * (1 + ROUNDING)
+        return MostHeadroom(task.problem).worth(nodes)[0] <= bound.headroom * (1 + ROUNDING)
     if isinstance(bound, LowerBound):
         groups = task.instance.groups
         crossing = groups.total - groups.local(task.instance.counted(nodes))

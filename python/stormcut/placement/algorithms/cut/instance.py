@@ -94,12 +94,11 @@ class Instance:
         limits[np.ix_(np.flatnonzero(usable), np.array(columns, dtype=np.int64))] = np.inf
         return replace(self, limits=limits)
 
-    def balanced(self, factor: float, spare: float = 0.0) -> Instance:
+    def balanced(self, factor: float) -> Instance:
         """Return this instance with no node above that many fair shares of the CPU in use.
 
         A fair share is what the node would have if all were equally full; one executor is always
-        allowed, and that share ``spare`` of a node's CPU, if it is limited. Where no executor
-        needs CPU, executors are shared out instead.
+        allowed. Where no executor needs CPU, executors are shared out instead.
         """
         column = CPU if self.load[:, CPU].any() else EXECUTORS
         usable = self.slots > 0
@@ -108,8 +107,6 @@ class Instance:
         allowed = np.full(len(usable), load.max(initial=0.0))
         if not np.isfinite(capacity).all():
             capacity = np.where(usable, 1.0, 0.0)
-        elif column == CPU:
-            allowed = np.maximum(allowed, spare * capacity)
         fair = capacity * (load @ self.groups.size) / max(capacity.sum(), 1e-300)
         limits = self.limits.copy()
         most = np.maximum(factor * fair, allowed)

@@ -15,11 +15,13 @@ from stormcut.model.problem import Problem
 class Options:
     """What can be set; every limit of the problem is hard whatever is set here."""
 
-    objective: Literal["cut", "headroom"] = field(
-        default="cut",
+    objective: Literal["auto", "cut", "headroom", "congestion"] = field(
+        default="auto",
         metadata={
-            "help": "least traffic between nodes; or most head-room: how many times today's rates "
-            "fit threads, CPU and links, then least traffic"
+            "help": "cut: least traffic between nodes; headroom: today's rates fit as many times "
+            "as possible, then least traffic; congestion: all nodes and links as little full as "
+            "possible, and little traffic; auto: congestion where sizes are measured and restarts "
+            "have no price, else cut"
         },
     )
     traffic: Literal["auto", "tuples", "bytes"] = field(
@@ -50,17 +52,7 @@ class Options:
     )
     balance: float | None = field(
         default=None,
-        metadata={
-            "help": "most CPU on a node, in its fair shares, 1 or more; none: for bytes 1.2 "
-            "(1.5, 2 where limits leave no room for less) or half a node; for tuples any"
-        },
-    )
-    relief: float | None = field(
-        default=None,
-        metadata={
-            "help": "traffic between nodes may rise by this share to relieve the busiest link; "
-            "none: 0.3 for bytes, 0 for tuples"
-        },
+        metadata={"help": "most CPU on a node, in its fair shares, 1 or more; none: any"},
     )
     workers: Literal["any", "keep"] = field(
         default="any",
@@ -84,8 +76,6 @@ class Options:
             raise _refused("from 0 to 1000", self.effort, "effort")
         if self.balance is not None and not 1 <= self.balance < float("inf"):
             raise _refused("at least 1", self.balance, "balance")
-        if self.relief is not None and not 0 <= self.relief < float("inf"):
-            raise _refused("at least 0", self.relief, "relief")
         ordered = (0.0, *self.distances, float("inf"))
         if len(self.distances) != 3 or self.distances[1] <= 0 or list(ordered) != sorted(ordered):
             raise InvalidInput(

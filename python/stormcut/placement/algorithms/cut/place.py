@@ -8,8 +8,8 @@ each worker that restarts. The phases, each a module with one function, each end
 2. `build`: what runs now, made whole if restarts have a price (`replan`); of a large problem, a
    construction topology by topology (`construction`).
 3. `improve`: a small problem is searched (`search`); the cheapest is chosen.
-4. `relief`, `headroom`: balance, by the objective. Least traffic relieves the busiest link; most
-   head-room anneals several placements (`balancing`).
+4. `balance`: where the objective is more than traffic, several placements are annealed until no
+   node or link is needlessly full (`balancing`).
 5. `seat`: executors to workers, workers to slots.
 6. `bound`: beside all this, a proof of how good any placement can be.
 
@@ -23,11 +23,10 @@ C-3. Without a price for restarts everything is planned anew; nodes that are ali
      so that most executors stay. What runs now remains if it is no worse.
 C-4. With a price, workers whose executors all stay on their node stay as they are, though one
      worker might hold those of two.
-C-5. Of placements with the least traffic found, the one whose busiest link is least busy
-     (`relief`), where no price, pins, ``apart`` or racks count.
-C-6. Traffic counts in tuples, as in the papers, or in bytes (``traffic``), which links carry:
-     these where tuples' sizes are measured. `relief` says what else that changes.
-C-7. Most head-room: see `headroom`.
+C-5. Traffic counts in tuples, as in the papers, or in bytes (``traffic``), which links carry:
+     these where tuples' sizes are measured.
+C-6. Where they are, and restarts have no price, how full nodes and links are counts, too
+     (``objective``).
 
 References
 ----------
@@ -41,7 +40,8 @@ import numpy as np
 
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
-from stormcut.placement.algorithms.cut import headroom, relief
+from stormcut.placement.algorithms.cut.alignment import on_nodes
+from stormcut.placement.algorithms.cut.balance import balance, instances
 from stormcut.placement.algorithms.cut.bound import bounding
 from stormcut.placement.algorithms.cut.build import build
 from stormcut.placement.algorithms.cut.improve import improve
@@ -73,30 +73,26 @@ def place(problem: Problem, rng: np.random.Generator, options: Options) -> Place
     if not problem.executor_count:
         return Placement(np.zeros(0, dtype=np.int64))
     with bounding(task) as bound:
-        most_headroom = options.objective == "headroom"
-        nodes = _most_headroom(task, rng) if most_headroom else _least_traffic(task, rng)
+        nodes = (_least_traffic if task.objective == "cut" else _balanced)(task, rng)
         if nodes is None:
             raise refusal(task, rng)
         return Placement(seat(task, nodes), bound=bound(nodes))
 
 
 def _least_traffic(task: Task, rng: np.random.Generator) -> Ints | None:
-    """Return executors' nodes under the first balance that limits leave room for."""
-    effort = task.options.effort
-    for asked in relief.instances(task):
-        starts = build(task, asked, effort, rng)
-        counts = improve(task, asked, starts, effort, rng)
-        if counts is not None:
-            return relief.balance(task, asked, counts, rng)
-    return None
+    """Return executors' nodes, None if no placement was found."""
+    asked, effort = task.instance, task.options.effort
+    starts = build(task, asked, effort, rng)
+    counts = improve(task, asked, starts, effort, rng)
+    return None if counts is None else on_nodes(task.problem, asked, counts)
 
 
-def _most_headroom(task: Task, rng: np.random.Generator) -> Ints | None:
+def _balanced(task: Task, rng: np.random.Generator) -> Ints | None:
     """Return executors' nodes, the best that is found from several balances."""
-    instances = headroom.instances(task)
-    effort, found = task.options.effort / len(instances), []
-    for asked in instances:
+    asked_all = instances(task)
+    effort, found = task.options.effort / len(asked_all), []
+    for asked in asked_all:
         starts = build(task, asked, effort, rng)
         counts = improve(task, asked, starts, effort, rng)
         found += [] if counts is None else [counts]
-    return headroom.balance(task, found, effort, rng) if found else None
+    return balance(task, found, effort, rng) if found else None

@@ -38,6 +38,16 @@ class Task:
     by_size: bool
 
     @property
+    def objective(self) -> str:
+        """What is sought: ``cut``, ``headroom`` or ``congestion``.
+
+        A price for restarts is in traffic saved, and so is what is sought then.
+        """
+        if self.options.objective != "auto":
+            return self.options.objective
+        return "congestion" if self.by_size and not self.options.restart_price else "cut"
+
+    @property
     def prices(self) -> Prices:
         """What the search minimises."""
         _, node, rack = self.options.distances
@@ -64,8 +74,8 @@ def prepare(problem: Problem, options: Options) -> Task:
         An option names what the problem does not have.
     """
     by_size = options.traffic == "bytes" or (options.traffic == "auto" and is_measured(problem))
-    # Head-room is of what links carry: declared sizes count, too.
-    declared = options.objective == "headroom" and options.traffic == "auto"
+    # What links carry counts then: declared sizes do, too.
+    declared = options.objective in ("headroom", "congestion") and options.traffic == "auto"
     counted = weighed(problem)[0] if by_size or declared else problem
     asked = instance(counted, options)
     assert asked.groups.size.sum() == problem.executor_count

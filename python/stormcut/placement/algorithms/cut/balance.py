@@ -1,14 +1,17 @@
-"""Most head-room: placements with least traffic, annealed until the fullest resource is least full.
+"""Balance: placements with least traffic, annealed until no node or link is needlessly full.
 
-Placements with least traffic under several balances, and what runs now, are annealed; that with
-most head-room wins, of like ones that with least traffic between nodes. What runs now stays if that
-gains less than `LITTLE` in both.
+Placements with least traffic under several balances, and what runs now, are annealed; the best
+wins. What runs now stays if that gains less than `LITTLE`. The best is, by the objective:
 
-Annealing over moves and exchanges of executors, in two halves. First the energy is the share of the
+- ``headroom``: that with most head-room; of like ones that with least traffic between nodes.
+- ``congestion``: that with the least congestion, times what traffic between nodes weighs.
+
+Annealing over moves and exchanges of executors. For head-room the energy is first the share of the
 fullest resource - a node's CPU with what sending and receiving costs it, its link each way, a
 rack's uplink each way - smoothed by a norm of high power so that the second fullest counts too.
 Then it is the traffic between nodes, with a price on every resource that is fuller than the fullest
-was. A move changes the loads of two nodes and of two racks only. balancing.cpp has the loop.
+was. For congestion the energy is what counts itself. A move changes the loads of two nodes and of
+two racks only. balancing.cpp has the loops.
 
 References
 ----------
@@ -17,6 +20,7 @@ S. Kirkpatrick, C. D. Gelatt and M. P. Vecchi, "Optimization by Simulated Anneal
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import cached_property
 
 import numpy as np
@@ -24,12 +28,14 @@ import numpy as np
 from stormcut.model.network import UNKNOWN
 from stormcut.model.placement import Placement
 from stormcut.model.problem import CORE_PERCENT, CORE_US, Problem
+from stormcut.objective.congestion import congestion
 from stormcut.objective.headroom import fullest
 from stormcut.objective.resources import (
     DEFAULT_BYTES,
     KIB,
     LINK_OUT,
     MBIT_BYTES,
+    Use,
     costs_of,
     rack_ordinals,
     uses,
@@ -39,6 +45,7 @@ from stormcut.placement.algorithms.cut.balancing import (
     Capacities,
     Pairs,
     Resources,
+    least_congestion,
     most_headroom,
     pairs,
     resources,
@@ -53,6 +60,14 @@ BALANCES, FEW_BALANCES = (1.05, 1.2, 1.5, 2.0), (1.2,)
 #: What is gained by less is not worth a move: it is within what is known of loads.
 LITTLE = 0.01
 
+#: Congestion below this is as good as none. The model knows a node's CPU to a factor of two, as a
+#: worker that does nothing takes some; with that, rates may still double.
+IDLE = 0.25
+
+#: What all traffic weighs if it travels, beside congestion: to keep a tenth of it local is worth as
+#: much as 3 % of congestion, for what the model does not know of networks.
+TRAVEL = 0.3
+
 #: Pairs of executors that exchange traffic, written out; of more, placements are only compared.
 MOST_PAIRS = 2_000_000
 
@@ -64,7 +79,7 @@ def instances(task: Task) -> list[Instance]:
 
 
 def balance(task: Task, found: list[Ints], effort: float, rng: np.random.Generator) -> Ints:
-    """Return executors' nodes with most head-room.
+    """Return executors' nodes, the best by the objective.
 
     Parameters
     ----------
@@ -73,10 +88,11 @@ def balance(task: Task, found: list[Ints], effort: float, rng: np.random.Generat
     effort : float
         For each of them.
     """
-    judge, asked, now = Judge(task.problem), task.instance, running(task.instance)
+    judge = (MostHeadroom if task.objective == "headroom" else LeastCongestion)(task.problem)
+    asked, now = task.instance, running(task.instance)
     counts = found if now is None else [*found, now]
     starts = [on_nodes(task.problem, asked, each) for each in counts]
-    ends = [raised(judge, asked, nodes, effort, rng) for nodes in starts]
+    ends = [annealed(judge, asked, nodes, effort, rng) for nodes in starts]
     best = max(ends, key=judge.worth)
     assert asked.is_whole(asked.counted(best))
     if now is not None and not _is_better(judge.worth(best), judge.worth(starts[-1])):
@@ -87,12 +103,12 @@ def balance(task: Task, found: list[Ints], effort: float, rng: np.random.Generat
 
 
 def _is_better(found: tuple[float, float], now: tuple[float, float]) -> bool:
-    """Return whether a (head-room, less traffic) is better than another by what counts."""
+    """Return whether a worth is better than another by what counts."""
     more, as_much = found[0] > now[0] * (1 + LITTLE), found[0] >= now[0]
     return more or (as_much and found[1] > now[1] * (1 - LITTLE))
 
 
-class Judge:
+class Judge(ABC):
     """What placements of one problem on nodes are worth; a topology has one worker on a node."""
 
     def __init__(self, problem: Problem) -> None:
@@ -100,15 +116,21 @@ class Judge:
         slots = [len(node.ports) for node in problem.nodes]
         self._slot = np.concatenate(([0], np.cumsum(slots)[:-1])).astype(np.int64)
 
+    @abstractmethod
     def worth(self, nodes: Ints) -> tuple[float, float]:
-        """Return (head-room, less the Mbit/s between nodes): the larger the better.
+        """Return what counts first, never negative, and then less the Mbit/s between nodes."""
 
-        The head-room is infinite where nothing limits it.
-        """
+    @abstractmethod
+    def anneal(
+        self, given: Resources, nodes: Ints, effort: float, rng: np.random.Generator
+    ) -> Ints:
+        """Return nodes of executors that are worth more, if any were found."""
+
+    def uses(self, nodes: Ints) -> tuple[tuple[Use, ...], float]:
+        """Return the use of all resources, and the Mbit/s between nodes."""
         used = uses(self.problem, Placement(self._slot[nodes]))
-        found = fullest(self.problem, used).value
         sent = next(use for use in used if use.kind == LINK_OUT)
-        return float("inf") if found is None else found, -float(sent.load.sum())
+        return used, float(sent.load.sum())
 
     @cached_property
     def is_searched(self) -> bool:
@@ -117,11 +139,50 @@ class Judge:
         folded = sum(len(block.sources) * len(block.targets) for block in traffic.blocks)
         return self.problem.executor_count > 1 and len(traffic.rate) + folded <= MOST_PAIRS
 
+    @cached_property
+    def pairs(self) -> Pairs:
+        """What pairs of executors load when they are apart."""
+        return _pairs(self.problem)
 
-def raised(
+
+class MostHeadroom(Judge):
+    """Head-room counts, infinite where nothing limits it; then traffic."""
+
+    def worth(self, nodes: Ints) -> tuple[float, float]:  # noqa: D102
+        used, travels = self.uses(nodes)
+        found = fullest(self.problem, used).value
+        return float("inf") if found is None else found, -travels
+
+    def anneal(  # noqa: D102
+        self, given: Resources, nodes: Ints, effort: float, rng: np.random.Generator
+    ) -> Ints:
+        return most_headroom(given, len(self.problem.topologies), nodes, effort, rng)
+
+
+class LeastCongestion(Judge):
+    """Congestion counts, down to `IDLE`, with the share of traffic that travels."""
+
+    @cached_property
+    def _all(self) -> float:
+        """What links would carry if no two executors shared a node, in Mbit/s."""
+        return float(self.pairs.loads[:, :1].sum()) or 1.0
+
+    def worth(self, nodes: Ints) -> tuple[float, float]:  # noqa: D102
+        used, travels = self.uses(nodes)
+        cost = max(congestion(used), IDLE) * (1 + TRAVEL * travels / self._all)
+        return 1.0 / cost, -travels
+
+    def anneal(  # noqa: D102
+        self, given: Resources, nodes: Ints, effort: float, rng: np.random.Generator
+    ) -> Ints:
+        topologies = len(self.problem.topologies)
+        return least_congestion(given, topologies, nodes, IDLE, TRAVEL, effort, rng)
+
+
+def annealed(
     judge: Judge, asked: Instance, nodes: Ints, effort: float, rng: np.random.Generator
 ) -> Ints:
-    """Return nodes of executors with more head-room, or as much and less traffic; or the same.
+    """Return nodes of executors that are worth more, or the same.
 
     Parameters
     ----------
@@ -140,12 +201,12 @@ def raised(
     """
     if not judge.is_searched or effort <= 0:
         return nodes
-    given = _resources(judge.problem, asked)
-    found = most_headroom(given, len(judge.problem.topologies), nodes, effort, rng)
+    found = judge.anneal(_resources(judge, asked), nodes, effort, rng)
     return found if judge.worth(found) > judge.worth(nodes) else nodes
 
 
-def _resources(problem: Problem, asked: Instance) -> Resources:
+def _resources(judge: Judge, asked: Instance) -> Resources:
+    problem = judge.problem
     racks, names = rack_ordinals(problem)
     known = dict(problem.uplinks)
     uplinks = [known.get(name, UNKNOWN) for name in names]
@@ -156,7 +217,7 @@ def _resources(problem: Problem, asked: Instance) -> Resources:
     )
     threads = problem.executor_cpu / (CORE_PERCENT * problem.executor_threads)
     thread = float(threads.max(initial=0.0))
-    return resources(problem, asked, _pairs(problem), problem.executor_cpu, capacities, thread)
+    return resources(problem, asked, judge.pairs, problem.executor_cpu, capacities, thread)
 
 
 def _capacities(rows: list[tuple[float | None, ...]]) -> Floats:

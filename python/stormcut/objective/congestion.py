@@ -1,0 +1,34 @@
+"""Congestion: how full all resources are together, the fullest counting most.
+
+Head-room asks for the fullest resource only. What closed-loop sources reach depends on the others
+as well, as tuples queue at all of them. The norm of all shares to the power of six says that in one
+number: of 21 placements that were measured on the Docker cluster, throughput relative to `even`
+differed from 1 over it by 5.7 % (median), where head-room differed by 6.8 %
+(docs/decisions/0028-congestion.md).
+
+References
+----------
+B. Awerbuch et al., "Load balancing in the Lp norm", FOCS 1995.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from stormcut.objective.resources import EXECUTOR, Use
+
+POWER = 6.0
+
+
+def congestion(used: Sequence[Use]) -> float:
+    """Return the norm of the shares of all resources that a placement can relieve, 0 for none.
+
+    A thread is as full wherever its executor runs, so that none counts.
+    """
+    shares = np.concatenate([use.share for use in used if use.kind != EXECUTOR])
+    most = float(shares.max(initial=0.0))
+    if most == 0.0 or np.isinf(most):
+        return most
+    return most * float(((shares / most) ** POWER).sum()) ** (1 / POWER)
