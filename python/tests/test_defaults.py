@@ -25,8 +25,8 @@ from stormcut.cli.bench import SCHEDULERS
 from stormcut.cli.main import COMMANDS, cli
 from stormcut.model.problem import DEFAULT_CPU_PERCENT, DEFAULT_MEMORY_MB
 from stormcut.placement.algorithms import p_scheduler
+from stormcut.placement.algorithms.cut.balance import IDLE, TRAVEL
 from stormcut.placement.algorithms.cut.options import Options as Cut
-from stormcut.placement.algorithms.cut.relief import EVEN, RELIEF, SPARE
 from stormcut.placement.registry import ALGORITHMS
 
 ROOT = checkout() or Path()
@@ -79,23 +79,14 @@ CLAIMS: list[tuple[str, tuple[str, ...]]] = [
     (r"The brain asks `([\w-]+)` \(`--algorithm`", (Settings.algorithm,)),
     (r"`cut` may use (\d+) % of a node's CPU", (percent(p_scheduler.Options.cpu_share),)),
     (r"where everything goes, by `([\w-]+)`", (DEFAULT_ALGORITHM,)),
-    (
-        r"up to (\d+) % more bytes .* above ([\d.]+) times its fair share .* the default with",
-        (percent(RELIEF), number(EVEN[0])),
-    ),
-    (r"with at most (\d+) % more bytes between nodes", (percent(RELIEF),)),
-    (r"than ([\d.]+) fair shares of the CPU in use", (number(EVEN[0]),)),
+    (r"congestion, down to ([\d.]+), times 1 \+ ([\d.]+) x", (number(IDLE), number(TRAVEL))),
+    (r"together, .* times 1 to ([\d.]+) for the share of", (number(1 + TRAVEL),)),
+    (r"Congestion below ([\d.]+) is as good as none", (number(IDLE),)),
+    (r"^\| `objective` \| (\w+) \| `cut`", (Cut.objective,)),
     (r"`cut` \(`workers=(\w+)`, its default\)", (Cut.workers,)),
     (r"by default in (\w+) worker on each node", ({"any": "one"}.get(Cut.workers, "?"),)),
     (r"^\| `traffic` \| (\w+) \|", (Cut.traffic,)),
-    (
-        r"^\| `relief` \| (\w+) \|.*none is ([\d.]+) for bytes, 0 for tuples",
-        (number(Cut().relief), number(RELIEF)),
-    ),
-    (
-        r"^\| `balance` \| (\w+) \|.*none is ([\d.]+) for bytes \(([\d.]+), then ([\d.]+) ",
-        (number(Cut().balance), *map(number, EVEN)),
-    ),
+    (r"^\| `balance` \| (\w+) \|", (number(Cut().balance),)),
     *(
         (rf"^\| `{re.escape(name)}` \| ([\w.]+) \|", (number(option.default),))
         for name, option in load("word_count").options.items()
@@ -107,11 +98,6 @@ CLAIMS: list[tuple[str, tuple[str, ...]]] = [
 HELP_CLAIMS: list[tuple[str, tuple[str, ...]]] = [
     (r"by its measured traffic with ([\w-]+), measures again", (DEFAULT_ALGORITHM,)),
     (r"Default: (\w+), and the setting's", ({8: "eight"}.get(len(SCHEDULERS), "?"),)),
-    (
-        r"none: for bytes ([\d.]+) \(([\d.]+), ([\d.]+) where limits .*\) or (\w+) a node",
-        (*map(number, EVEN), {0.5: "half"}.get(SPARE, "?")),
-    ),
-    (r"none: ([\d.]+) for bytes, 0 for tuples", (number(RELIEF),)),
     (r"(?:Default: all of|default:) the setting|default: free|default: bench-SETTING", ()),
     (r"The default is a size for two cores", ()),
 ]

@@ -31,4 +31,4 @@ def congestion(used: Sequence[Use]) -> float:
     most = float(shares.max(initial=0.0))
     if most == 0.0 or np.isinf(most):
         return most
-    return most * float(((shares / most) ** POWER).sum()) ** (1 / POWER)
+    return most * float(np.linalg.norm(shares / most, POWER))

@@ -1,0 +1,173 @@
+"""`cut` where sizes are measured: bytes count, and how full nodes and links are together."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from microbenchmarks import microbenchmark
+from problem_strategies import problems, with_resources
+
+from stormcut.application.place import solve
+from stormcut.model.errors import Infeasible
+from stormcut.model.placement import Placement
+from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Stream, Topology
+from stormcut.objective.cut import executor_nodes
+from stormcut.objective.resources import EXECUTOR, LINK_OUT, uses
+from stormcut.objective.verify import violations
+from stormcut.placement.graph.weighing import weighed
+from stormcut.placement.slots.seating import seat
+
+#: Placements that are tried one by one.
+MOST = 300
+
+
+def is_small(problem):
+    hosts = sum(1 for node in problem.nodes if node.ports)
+    return hosts and hosts**problem.executor_count <= MOST
+
+
+def test_what_runs_is_left_alone_where_nothing_has_less_traffic():
+    problem = microbenchmark("star", 10)
+    placed = solve(problem, "cut", 1).placement
+    running = replace(problem, current=placed)
+    again = solve(running, "cut", 2)
+    assert (again.placement.slots == placed.slots).all()
+
+
+def one_pair_fits(streams=(), pairs=()):
+    """Return a sender and two receivers, of which one fits on its node."""
+    parts = (Component.uniform("a", 1, "spout"), *(Component.uniform(n, 1) for n in "bc"))
+    nodes = tuple(Node(f"n{i}", (0,), max_executors=2) for i in range(2))
+    return Problem(nodes, (Topology("t", parts, streams, pairs),))
+
+
+def test_bytes_count_where_sizes_are_known():
+    # Many small tuples one way, few large ones the other; only one pair fits on a node.
+    pairs = (
+        MeasuredPair(("a", 0), ("b", 0), 100.0, 10.0),
+        MeasuredPair(("a", 0), ("c", 0), 10.0, 1000.0),
+    )
+    problem = one_pair_fits(pairs=pairs)
+    by_tuples = solve(problem, "cut", 1, {"traffic": "tuples"})
+    at = executor_nodes(problem, by_tuples.placement).tolist()
+    assert at[0] == at[1] != at[2]
+    for options in ({}, {"traffic": "bytes"}):
+        by_bytes = solve(problem, "cut", 1, options)
+        at = executor_nodes(problem, by_bytes.placement).tolist()
+        assert at[0] == at[2] != at[1]
+        assert by_bytes.certificate is None
+
+
+def all_to_all(points):
+    """Return ten executors that shuffle to each other, measured, on five nodes of such CPU."""
+    pairs = tuple(
+        MeasuredPair((one, i), (two, j), 10.0, 100.0)
+        for one, two in ("ab", "ba")
+        for i in range(5)
+        for j in range(5)
+    )
+    parts = (Component.uniform("a", 5, "spout"), Component.uniform("b", 5))
+    hosts = tuple(Node(f"n{i}", (0,), cpu_percent=points) for i in range(5))
+    return Problem(hosts, (Topology("t", parts, (), pairs),))
+
+
+def used(problem, options=None):
+    return solve(problem, "cut", 1, options).metrics.nodes_used
+
+
+def test_nodes_with_cpu_to_spare_are_filled_and_others_share_it_out():
+    # 10 executors of 10 points each: a quarter of one node's 400 is as good as idle.
+    assert used(all_to_all(400.0)) == 1
+    assert used(all_to_all(120.0)) > 1
+    assert used(all_to_all(120.0), {"objective": "cut"}) == 1
+    assert used(all_to_all(120.0), {"restart_price": "1"}) == 1
+    assert used(all_to_all(40.0)) == 5
+
+
+def test_a_node_without_known_cpu_or_link_is_never_full():
+    assert used(all_to_all(None)) == 1
+
+
+def cost(problem, placement):
+    """What least congestion minimises, from its statement in the pages, none of its code."""
+    used = uses(problem, placement)
+    shares = np.concatenate([use.share for use in used if use.kind != EXECUTOR])
+    norm = float((shares**6).sum() ** (1 / 6))
+    apart = Problem(
+        tuple(Node(f"{i}", (0,)) for i in range(problem.executor_count)), problem.topologies
+    )
+    everywhere = uses(apart, Placement(np.arange(problem.executor_count)))
+    travels, most = (
+        next(u for u in all_ if u.kind == LINK_OUT).load.sum() for all_ in (used, everywhere)
+    )
+    return max(norm, 0.25) * (1 + 0.3 * travels / (most or 1.0))
+
+
+def placements(problem):
+    """Yield all feasible placements with one worker for a topology and node."""
+    hosts = [at for at, node in enumerate(problem.nodes) if node.ports]
+    for choice in itertools.product(hosts, repeat=problem.executor_count):
+        at = np.array(choice, dtype=np.int64)
+        tenants = np.unique(np.stack((at, problem.executor_topology)), axis=1)[0]
+        if any((tenants == n).sum() > len(problem.nodes[n].ports) for n in set(choice)):
+            continue
+        placement = Placement(seat(problem, at, np.zeros_like(at)))
+        if not violations(problem, placement):
+            yield placement
+
+
+@settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@given(problem=problems().filter(is_small).flatmap(with_resources))
+def test_no_placement_has_less_congestion(problem):
+    all_of_them = list(placements(problem))
+    assume(all_of_them)
+    found = solve(problem, "cut", 1, {"objective": "congestion", "effort": "0.1"}).placement
+    assert violations(problem, found) == []
+    least = min(cost(problem, each) for each in all_of_them)
+    assert cost(problem, found) <= least * (1 + 1e-9) or np.isinf(least)
+
+
+@given(problem=problems().flatmap(with_resources))
+def test_what_runs_with_as_little_congestion_stays(problem):
+    options = {"objective": "congestion", "effort": "0.1"}
+    free = replace(problem, current=None, lost_slots=())
+    try:
+        first = solve(free, "cut", 1, options).placement
+    except Infeasible:
+        assume(False)
+    again = solve(replace(free, current=first), "cut", 1, options)
+    moved = again.metrics.workers_restarted
+    assert not moved or cost(free, again.placement) < cost(free, first) * (1 + 1e-9)
+
+
+def test_what_a_problem_declares_of_sizes_counts_only_if_asked():
+    """Declared rates and sizes of streams are guesses; the papers' measure is tuples."""
+    streams = (
+        Stream("a", "b", 100.0, bytes_per_tuple=10.0),
+        Stream("a", "c", 10.0, bytes_per_tuple=1000.0),
+    )
+    problem = one_pair_fits(streams=streams)
+    at = executor_nodes(problem, solve(problem, "cut", 1).placement).tolist()
+    assert at[0] == at[1] != at[2]
+    at = executor_nodes(problem, solve(problem, "cut", 1, {"traffic": "bytes"}).placement).tolist()
+    assert at[0] == at[2] != at[1]
+
+
+def test_a_pair_without_a_sample_has_the_size_of_its_components():
+    pairs = (
+        MeasuredPair(("a", 0), ("b", 0), 1.0, 300.0),
+        MeasuredPair(("a", 0), ("b", 1), 3.0, 500.0),
+        MeasuredPair(("a", 1), ("b", 0), 2.0),
+        MeasuredPair(("a", 1), ("c", 0), 4.0, 50.0),
+        MeasuredPair(("b", 0), ("c", 0), 5.0),
+    )
+    parts = (Component.uniform("a", 2), Component.uniform("b", 2), Component.uniform("c", 1))
+    problem = Problem((Node("n", (0,)),), (Topology("t", parts, (), pairs),))
+    found, mean = weighed(problem)
+    assert mean == (300 + 1500 + 200) / 8
+    rates = [pair.tuples_per_second * mean for pair in found.topologies[0].measured]
+    assert rates == pytest.approx([450, 1350, 900, 200, 5 * mean])
+    unknown = Problem((), (Topology("t", parts, (), pairs[2:3]),))
+    assert weighed(unknown) == (unknown, 1.0)
