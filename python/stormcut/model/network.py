@@ -28,9 +28,9 @@ class Costs:
     ``source`` names where the constants come from.
     """
 
-    send_us_per_tuple: float = 20.0
-    send_us_per_kib: float = 5.0
-    receive_us_per_tuple: float = 20.0
-    receive_us_per_kib: float = 5.0
-    link_bytes_per_tuple: float = 8.0
+    send_us_per_tuple: float = 1.0
+    send_us_per_kib: float = 30.0
+    receive_us_per_tuple: float = 1.0
+    receive_us_per_kib: float = 40.0
+    link_bytes_per_tuple: float = 26.0
     source: str = SHIPPED

@@ -102,7 +102,7 @@ def cost(problem, placement):
     travels, most = (
         next(u for u in all_ if u.kind == LINK_OUT).load.sum() for all_ in (used, everywhere)
     )
-    return max(norm, 0.25) * (1 + 0.3 * travels / (most or 1.0))
+    return max(norm, 0.25) * (1 + 0.2 * travels / (most or 1.0))
 
 
 def placements(problem):

@@ -65,8 +65,8 @@ LITTLE = 0.01
 IDLE = 0.25
 
 #: What all traffic weighs if it travels, beside congestion: to keep a tenth of it local is worth as
-#: much as 3 % of congestion, for what the model does not know of networks.
-TRAVEL = 0.3
+#: much as 2 % of congestion, for what the model does not know of networks.
+TRAVEL = 0.2
 
 #: Pairs of executors that exchange traffic, written out; of more, placements are only compared.
 MOST_PAIRS = 2_000_000
