@@ -44,7 +44,7 @@ def test_costs_are_fitted_told_and_written(stormcut, bench, tmp_path):
     costs, page = tmp_path / "costs.json", tmp_path / "page.md"
     code, out, err = stormcut("calibrate", bench, "--output", costs, "--page", page)
     assert (code, err) == (0, "")
-    assert "| link_bytes_per_tuple | 8 | 40 |" in out
+    assert "| link_bytes_per_tuple | 26 | 40 |" in out
     assert max(map(len, out.splitlines())) <= 100
     assert page.read_text().startswith("# What transfer costs, fitted")
     assert read_costs(costs).link_bytes_per_tuple == pytest.approx(40)
