@@ -55,6 +55,14 @@ class Algorithm:
         Whether it takes all nodes for equal; ``capacity=smallest`` makes them so.
     fills_cpu : bool
         Whether it fills nodes' CPU to the brim unless ``cpu_share`` says less.
+    knows_capacity : bool
+        Whether what nodes can hold may change its placement.
+    by_declaration : bool
+        Whether in Storm it packs by the CPU that executors declare, whatever was measured.
+    keeps_workers : bool
+        Whether its option ``workers`` can be ``keep``: as many as `topology.workers`.
+    is_baseline : bool
+        Whether it is what the others are compared with: the one that Storm uses without us.
     module : str
         Module of `stormcut.placement.algorithms` that holds its ``place`` and ``Options``; imported
         when it is used, so that no command waits for solvers that it does not need.
@@ -70,6 +78,10 @@ class Algorithm:
     uses_traffic: TrafficUse = _always
     one_capacity: bool = False
     fills_cpu: bool = False
+    knows_capacity: bool = True
+    by_declaration: bool = False
+    keeps_workers: bool = False
+    is_baseline: bool = False
 
     @property
     def options(self) -> type[Any]:
@@ -97,6 +109,7 @@ _ALGORITHMS = (
         "stormcut's own, from the ideas of the others",
         "cut.place",
         fills_cpu=True,
+        keeps_workers=True,
     ),
     Algorithm(
         "even",
@@ -104,6 +117,8 @@ _ALGORITHMS = (
         "Apache Storm 1.2.4, EvenScheduler",
         "storm.even",
         uses_traffic=_never,
+        knows_capacity=False,
+        is_baseline=True,
     ),
     Algorithm(
         "default",
@@ -111,6 +126,7 @@ _ALGORITHMS = (
         "Apache Storm 1.2.4, DefaultScheduler",
         "storm.default",
         uses_traffic=_never,
+        knows_capacity=False,
     ),
     Algorithm(
         "r-storm",
@@ -118,6 +134,7 @@ _ALGORITHMS = (
         "Apache Storm 1.2.4, ResourceAwareScheduler with DefaultResourceAwareStrategy",
         "storm.r_storm",
         uses_traffic=_never,
+        by_declaration=True,
     ),
     Algorithm(
         "p-scheduler",
@@ -153,6 +170,7 @@ _ALGORITHMS = (
         "Peng et al., R-Storm, Middleware 2015; Apache Storm 1.0.x",
         "r_storm_distance",
         uses_traffic=_never,
+        by_declaration=True,
     ),
     Algorithm(
         "pipeline-linear",
@@ -175,6 +193,7 @@ _ALGORITHMS = (
         f"{_MODEL_DRIVEN}, section 7.2",
         "model_driven.dsm",
         uses_traffic=_never,
+        knows_capacity=False,
     ),
     Algorithm(
         "rsm",
@@ -229,6 +248,9 @@ _ALGORITHMS = (
 )
 
 ALGORITHMS = {each.name: each for each in _ALGORITHMS}
+
+#: What the others are compared with.
+(BASELINE,) = (each.name for each in _ALGORITHMS if each.is_baseline)
 
 
 def algorithm(name: str) -> Algorithm:

@@ -130,7 +130,7 @@ class Adviser:
         """Return the options for a topology: it may say itself what of workers."""
         name, options = self._settings.algorithm, dict(self._settings.options)
         keeps = keeps_workers(topology)
-        if keeps is not None and has_option(name, WORKERS):
+        if keeps is not None and self._algorithm.keeps_workers:
             options[WORKERS] = "keep" if keeps else "any"
         if self._effort is not None and has_option(name, EFFORT):
             options.setdefault(EFFORT, self._effort)
