@@ -13,6 +13,7 @@ import numpy as np
 from stormcut.model.errors import InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
+from stormcut.placement.acceptance import Acceptance
 
 #: Whether an algorithm with these options, for a topology that runs or does not, uses measured
 #: traffic.
@@ -66,6 +67,9 @@ class Algorithm:
     module : str
         Module of `stormcut.placement.algorithms` that holds its ``place`` and ``Options``; imported
         when it is used, so that no command waits for solvers that it does not need.
+    accepts_by : str, optional
+        Module that holds its own rule of when a running topology moves, as `Acceptance`; imported
+        likewise. None: the brain's rule.
     """
 
     name: str
@@ -82,21 +86,31 @@ class Algorithm:
     by_declaration: bool = False
     keeps_workers: bool = False
     is_baseline: bool = False
+    accepts_by: str | None = None
 
     @property
     def options(self) -> type[Any]:
         """Frozen dataclass of its options; checks their values itself."""
-        options: type[Any] = self._loaded().Options
+        options: type[Any] = _loaded(self.module).Options
         return options
 
     @property
     def place(self) -> Callable[[Problem, np.random.Generator, Any], Placement]:
         """``place(problem, rng, options) -> Placement``, deterministic for a seed of ``rng``."""
-        place: Callable[[Problem, np.random.Generator, Any], Placement] = self._loaded().place
+        place: Callable[[Problem, np.random.Generator, Any], Placement] = _loaded(self.module).place
         return place
 
-    def _loaded(self) -> Any:
-        return importlib.import_module(f"stormcut.placement.algorithms.{self.module}")
+    @property
+    def acceptance(self) -> Acceptance | None:
+        """Its own rule of when a running topology moves, None if it has none."""
+        if self.accepts_by is None:
+            return None
+        rule: Acceptance = _loaded(self.accepts_by)
+        return rule
+
+
+def _loaded(module: str) -> Any:
+    return importlib.import_module(f"stormcut.placement.algorithms.{module}")
 
 
 _THESIS = "Eskandari, thesis on task scheduling in data stream processing systems"
@@ -184,6 +198,7 @@ _ALGORITHMS = (
         "keeps operators with heavy output together, spreads the others; off-line and online",
         "Mortazavi-Dehkordi and Zamanifar, Bframework, Intell. Data Anal. 23 (2019), reconstructed",
         "bframework.place",
+        accepts_by="bframework.acceptance",
         balances=True,
         uses_traffic=_once_it_runs,
     ),
@@ -221,6 +236,7 @@ _ALGORITHMS = (
         "streams executors to the node with most neighbours and room; moves them off busy nodes",
         "Jiang et al., StroMAX",
         "stromax.place",
+        accepts_by="stromax.acceptance",
         balances=True,
         uses_traffic=_once_it_runs,
     ),
@@ -236,6 +252,7 @@ _ALGORITHMS = (
         "puts pairs of executors, then of workers, with most traffic together first",
         "Aniello, Baldoni and Querzoni, adaptive online scheduling in Storm, DEBS 2013, online",
         "ols.place",
+        accepts_by="ols.acceptance",
         needs_traffic=True,
     ),
     Algorithm(

@@ -100,6 +100,13 @@ class Adviser:
         options = parse_options(self._algorithm, self._options(topology))
         return self._algorithm.uses_traffic(options, running)
 
+    def workers(self, topology: RunningTopology) -> str | None:
+        """Return what the algorithm is told of `topology.workers`, None if it takes no word."""
+        if not self._algorithm.keeps_workers:
+            return None
+        told: str = self._options(topology).get(WORKERS, self._algorithm.options.workers)
+        return told
+
     def advice(self, topology: RunningTopology, at: Situation) -> Advice:
         """Return the answer of the first attempt that succeeds.
 
