@@ -25,10 +25,9 @@ from stormcut.cli.outputs import OutputFile
 from stormcut.model.errors import InvalidInput
 from stormcut.model.network import Costs
 from stormcut.model.problem import CORE_PERCENT
+from stormcut.placement.registry import BASELINE
 from stormcut.report.prediction import Told, sections
 from stormcut.report.tables import markdown
-
-BASELINE = "even"
 
 
 @click.command()

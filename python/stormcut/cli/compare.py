@@ -16,7 +16,7 @@ from stormcut.adapters.files.json_document import write_bytes
 from stormcut.adapters.files.problem_file import read_problem
 from stormcut.application.compare import TRADE_OFF, Contender, Trial, best_bound, gap
 from stormcut.application.compare import compare as run
-from stormcut.application.place import DEFAULT_SEED
+from stormcut.application.place import DEFAULT_ALGORITHM, DEFAULT_SEED
 from stormcut.cli.outputs import OutputFile
 from stormcut.cli.score import headroom_document
 from stormcut.cli.steps import waiting
@@ -92,7 +92,7 @@ def _contenders(names: str | None, trade_off: bool) -> list[Contender]:
     """Return what to run: algorithms by name, without any all of them or the trade-off alone."""
     every = [] if trade_off else list(ALGORITHMS)
     chosen = names.split(",") if names is not None else every
-    settings = [Contender("cut", options) for options in TRADE_OFF] if trade_off else []
+    settings = [Contender(DEFAULT_ALGORITHM, options) for options in TRADE_OFF] if trade_off else []
     named = [Contender.parse(name) for name in chosen]
     return [*(each for each in named if each not in settings), *settings]
 

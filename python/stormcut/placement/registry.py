@@ -13,6 +13,7 @@ import numpy as np
 from stormcut.model.errors import InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
+from stormcut.placement.acceptance import Acceptance
 
 #: Whether an algorithm with these options, for a topology that runs or does not, uses measured
 #: traffic.
@@ -55,9 +56,20 @@ class Algorithm:
         Whether it takes all nodes for equal; ``capacity=smallest`` makes them so.
     fills_cpu : bool
         Whether it fills nodes' CPU to the brim unless ``cpu_share`` says less.
+    knows_capacity : bool
+        Whether what nodes can hold may change its placement.
+    by_declaration : bool
+        Whether in Storm it packs by the CPU that executors declare, whatever was measured.
+    keeps_workers : bool
+        Whether its option ``workers`` can be ``keep``: as many as `topology.workers`.
+    is_baseline : bool
+        Whether it is what the others are compared with: the one that Storm uses without us.
     module : str
         Module of `stormcut.placement.algorithms` that holds its ``place`` and ``Options``; imported
         when it is used, so that no command waits for solvers that it does not need.
+    accepts_by : str, optional
+        Module that holds its own rule of when a running topology moves, as `Acceptance`; imported
+        likewise. None: the brain's rule.
     """
 
     name: str
@@ -70,21 +82,35 @@ class Algorithm:
     uses_traffic: TrafficUse = _always
     one_capacity: bool = False
     fills_cpu: bool = False
+    knows_capacity: bool = True
+    by_declaration: bool = False
+    keeps_workers: bool = False
+    is_baseline: bool = False
+    accepts_by: str | None = None
 
     @property
     def options(self) -> type[Any]:
         """Frozen dataclass of its options; checks their values itself."""
-        options: type[Any] = self._loaded().Options
+        options: type[Any] = _loaded(self.module).Options
         return options
 
     @property
     def place(self) -> Callable[[Problem, np.random.Generator, Any], Placement]:
         """``place(problem, rng, options) -> Placement``, deterministic for a seed of ``rng``."""
-        place: Callable[[Problem, np.random.Generator, Any], Placement] = self._loaded().place
+        place: Callable[[Problem, np.random.Generator, Any], Placement] = _loaded(self.module).place
         return place
 
-    def _loaded(self) -> Any:
-        return importlib.import_module(f"stormcut.placement.algorithms.{self.module}")
+    @property
+    def acceptance(self) -> Acceptance | None:
+        """Its own rule of when a running topology moves, None if it has none."""
+        if self.accepts_by is None:
+            return None
+        rule: Acceptance = _loaded(self.accepts_by)
+        return rule
+
+
+def _loaded(module: str) -> Any:
+    return importlib.import_module(f"stormcut.placement.algorithms.{module}")
 
 
 _THESIS = "Eskandari, thesis on task scheduling in data stream processing systems"
@@ -97,6 +123,7 @@ _ALGORITHMS = (
         "stormcut's own, from the ideas of the others",
         "cut.place",
         fills_cpu=True,
+        keeps_workers=True,
     ),
     Algorithm(
         "even",
@@ -104,6 +131,8 @@ _ALGORITHMS = (
         "Apache Storm 1.2.4, EvenScheduler",
         "storm.even",
         uses_traffic=_never,
+        knows_capacity=False,
+        is_baseline=True,
     ),
     Algorithm(
         "default",
@@ -111,6 +140,7 @@ _ALGORITHMS = (
         "Apache Storm 1.2.4, DefaultScheduler",
         "storm.default",
         uses_traffic=_never,
+        knows_capacity=False,
     ),
     Algorithm(
         "r-storm",
@@ -118,6 +148,7 @@ _ALGORITHMS = (
         "Apache Storm 1.2.4, ResourceAwareScheduler with DefaultResourceAwareStrategy",
         "storm.r_storm",
         uses_traffic=_never,
+        by_declaration=True,
     ),
     Algorithm(
         "p-scheduler",
@@ -153,6 +184,7 @@ _ALGORITHMS = (
         "Peng et al., R-Storm, Middleware 2015; Apache Storm 1.0.x",
         "r_storm_distance",
         uses_traffic=_never,
+        by_declaration=True,
     ),
     Algorithm(
         "pipeline-linear",
@@ -166,6 +198,7 @@ _ALGORITHMS = (
         "keeps operators with heavy output together, spreads the others; off-line and online",
         "Mortazavi-Dehkordi and Zamanifar, Bframework, Intell. Data Anal. 23 (2019), reconstructed",
         "bframework.place",
+        accepts_by="bframework.acceptance",
         balances=True,
         uses_traffic=_once_it_runs,
     ),
@@ -175,6 +208,7 @@ _ALGORITHMS = (
         f"{_MODEL_DRIVEN}, section 7.2",
         "model_driven.dsm",
         uses_traffic=_never,
+        knows_capacity=False,
     ),
     Algorithm(
         "rsm",
@@ -202,6 +236,7 @@ _ALGORITHMS = (
         "streams executors to the node with most neighbours and room; moves them off busy nodes",
         "Jiang et al., StroMAX",
         "stromax.place",
+        accepts_by="stromax.acceptance",
         balances=True,
         uses_traffic=_once_it_runs,
     ),
@@ -217,6 +252,7 @@ _ALGORITHMS = (
         "puts pairs of executors, then of workers, with most traffic together first",
         "Aniello, Baldoni and Querzoni, adaptive online scheduling in Storm, DEBS 2013, online",
         "ols.place",
+        accepts_by="ols.acceptance",
         needs_traffic=True,
     ),
     Algorithm(
@@ -229,6 +265,9 @@ _ALGORITHMS = (
 )
 
 ALGORITHMS = {each.name: each for each in _ALGORITHMS}
+
+#: What the others are compared with.
+(BASELINE,) = (each.name for each in _ALGORITHMS if each.is_baseline)
 
 
 def algorithm(name: str) -> Algorithm:

@@ -16,11 +16,11 @@ from stormcut.application.experiment.bench.yardsticks import (
     TOO_FEW,
     Published,
 )
+from stormcut.placement.registry import BASELINE
 from stormcut.report.bench_figures import OURS, Bench, between
 from stormcut.report.bench_goals import details, outcomes, overall
 from stormcut.report.bench_pictures import draw_dots, draw_overview, draw_scatter, look
 from stormcut.report.bench_tables import (
-    BASELINE,
     RANGE,
     headline,
     predictions,

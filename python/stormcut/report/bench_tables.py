@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from stormcut.application.experiment.bench.summary import Spread
 from stormcut.application.experiment.bench.yardsticks import THROUGHPUT, Published
+from stormcut.placement.registry import BASELINE
 from stormcut.report.bench_figures import (
     Bench,
     absent,
@@ -19,9 +20,6 @@ from stormcut.report.tables import Table
 
 #: Rows of the headline that belong to the one above.
 RANGE = ("lowest", "highest")
-
-#: What predictions are relative to.
-BASELINE = "even"
 
 
 def headline(bench: Bench) -> Table:

@@ -89,7 +89,8 @@ def workers_notes(line: Line) -> Iterator[str]:
     before = line["before"]
     now = "" if before is None else f", {before['workers_used']} run now"
     text = f"it asked for {asked} workers (topology.workers){now}; the plan has {after}"
-    yield f"{text}; {KEEP}" if after < asked else text
+    could_keep = after < asked and line.get("workers_policy") == "any"
+    yield f"{text}; {KEEP}" if could_keep else text
 
 
 def _say(console: Console, text: str) -> None:

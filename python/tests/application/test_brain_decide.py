@@ -332,6 +332,15 @@ def test_the_number_of_workers_is_kept_by_the_brains_option_or_the_topologys_wor
     decision = placed_with(state, settings=Settings(options=option))
     assert decision.after.metrics.workers_used == workers
     assert decision.workers_asked == 3
+    assert decision.workers_policy == ("any" if workers == 1 else "keep")
+
+
+@pytest.mark.parametrize("name", ["p-scheduler", "metis-tasks"])
+def test_algorithms_that_cannot_keep_workers_get_no_word_of_it(name):
+    """METIS's own option of that name is a number."""
+    new = replace(topology("t", (4, 4), workers=3), workers_policy="keep")
+    state = ClusterState(supervisors(3), (new,))
+    assert placed_with(state, settings=Settings(name)).workers_policy is None
 
 
 def test_a_word_on_workers_that_is_none_is_logged_once_and_ignored(caplog):

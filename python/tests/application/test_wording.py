@@ -28,6 +28,15 @@ from stormcut.model.cluster import Slot
 from stormcut.objective.headroom import Bottleneck
 from stormcut.objective.metrics import Metrics
 from stormcut.objective.verify import Violation
+from stormcut.placement.acceptance import (
+    Imbalance,
+    NoMove,
+    Pause,
+    Saving,
+    Skew,
+    Unconfirmed,
+    Usage,
+)
 
 NODE = Bottleneck("cpu", "n1")
 NOW, THEN = Worth(1.0, NODE, 100.0, "bytes/s"), Worth(1.2, NODE, 98.0, "bytes/s")
@@ -73,6 +82,48 @@ def said(action, reason, evidence=MEASURED, before=BEFORE, **more):
             Action.KEEP,
             LittleSaved(NOW, THEN, 0.05),
             "kept: the best found saves 2.0% of 100.0 bytes/s between nodes, less than 5%",
+        ),
+        (Action.KEEP, NoMove.STAYS, "kept: the algorithm leaves it where it runs"),
+        (
+            Action.KEEP,
+            Skew("n1", 1.1, 1.12),
+            "kept: no node has more than 1.12 times the mean load: n1 has 1.10",
+        ),
+        (
+            Action.KEEP,
+            Saving(100.0, 98.0, 0.05),
+            "kept: the best found saves 2.0% of 100.0 tuples/s between nodes, less than 5%",
+        ),
+        (
+            Action.KEEP,
+            Saving(98.0, 100.0, 0.0),
+            "kept: the best found saves nothing between nodes",
+        ),
+        (
+            Action.KEEP,
+            Pause(59.6, 180.0),
+            "kept: it moved 60 s ago; no other move before 180 s have passed",
+        ),
+        (
+            Action.KEEP,
+            Unconfirmed(1, 3),
+            "kept: what calls for a move held in 1 of 3 measurements in a row",
+        ),
+        (Action.MOVE, Saving(100.0, 90.0, 0.05), "moved by measured traffic" + EFFECT),
+        (
+            Action.MOVE,
+            Skew("n1", 2.25, 1.12),
+            "moved, as node n1 has 2.25 times the mean load, above 1.12" + EFFECT,
+        ),
+        (
+            Action.MOVE,
+            Usage("n1", 0.9, 0.8),
+            "moved, as 90% of node n1 is in use, above 80%" + EFFECT,
+        ),
+        (
+            Action.MOVE,
+            Imbalance("n1", "n2", 0.57, 0.3),
+            "moved, as 57% more of node n1 is in use than of n2, above 30%" + EFFECT,
         ),
         (Action.PLACE, Circumstance.INCOMPLETE, "placed by measured traffic" + EFFECT),
         (Action.MOVE, LessTraffic(NOW, THEN), "moved by measured traffic" + EFFECT),
@@ -128,6 +179,9 @@ def test_notes_and_what_cannot_be_used_follow_the_reason():
 
 
 @pytest.mark.parametrize("action", Action)
-@pytest.mark.parametrize("reason", [*Circumstance, NoPlacement("no slot"), MoreHeadroom(NOW, THEN)])
+@pytest.mark.parametrize(
+    "reason",
+    [*Circumstance, NoPlacement("no slot"), MoreHeadroom(NOW, THEN), NoMove.STAYS, Pause(1, 2)],
+)
 def test_no_pair_of_action_and_reason_is_without_words(action, reason):
     assert said(action, reason)

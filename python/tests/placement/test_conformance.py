@@ -113,6 +113,17 @@ def test_nodes_of_different_size_are_refused_where_the_record_says_so(name):
     assert not chosen.fills_cpu or parse_options(chosen, {"cpu_share": "0.8"}).cpu_share == 0.8
 
 
+def test_capacities_matter_only_where_the_record_says_so(name):
+    """Both clusters hold what any of them places: what differs is how much more they could."""
+
+    def placed(most):
+        cluster = (Node(f"n{i}", (1, 2), cpu_percent=cpu) for i, cpu in enumerate(most))
+        return outcome(Problem(tuple(cluster), (chain([4, 4], workers=2),)), name)
+
+    alike, unlike = placed((400.0, 400.0, 400.0)), placed((85.0, 400.0, 200.0))
+    assert alike == unlike or algorithm(name).knows_capacity
+
+
 def unproven(found):
     """Return whether time ended a search: another run may then find something else."""
     return isinstance(found, Placement) and any("not proven" in note for note in found.notes)

@@ -1,5 +1,6 @@
 """What people read before a plan is applied."""
 
+import pytest
 from rich.console import Console
 
 from stormcut.report.preview import print_preview
@@ -16,7 +17,7 @@ def metrics(tuples, size, nodes, workers, restarted=0):
     }
 
 
-def line(name, before, after, asked=4, measured=True):
+def line(name, before, after, asked=4, measured=True, policy="any"):
     return {
         "topology": name,
         "reason": "moved by measured traffic [x]",
@@ -26,6 +27,7 @@ def line(name, before, after, asked=4, measured=True):
         "after": after,
         "workers_restarted": after["workers_restarted"],
         "workers_asked": asked,
+        "workers_policy": policy,
     }
 
 
@@ -46,6 +48,14 @@ def test_before_and_after_and_the_number_of_workers_are_plain():
     assert "asked for 4 workers (topology.workers), 4 run now; the plan has 2" in text
     assert "stormcut.workers: keep" in text and "--option workers=keep" in text
     assert "why: moved by measured traffic [x]" in text
+
+
+@pytest.mark.parametrize("policy", ["keep", None])
+def test_nobody_is_told_to_keep_workers_who_does_or_cannot(policy):
+    fewer = metrics(1028, None, 2, 2, 5)
+    text = shown(line("t-1", metrics(4112, None, 4, 4), fewer, policy=policy))
+    assert "asked for 4 workers (topology.workers), 4 run now; the plan has 2" in text
+    assert "keep" not in text
 
 
 def test_what_stays_restarts_nothing_and_needs_no_note():

@@ -100,6 +100,13 @@ class Adviser:
         options = parse_options(self._algorithm, self._options(topology))
         return self._algorithm.uses_traffic(options, running)
 
+    def workers(self, topology: RunningTopology) -> str | None:
+        """Return what the algorithm is told of `topology.workers`, None if it takes no word."""
+        if not self._algorithm.keeps_workers:
+            return None
+        told: str = self._options(topology).get(WORKERS, self._algorithm.options.workers)
+        return told
+
     def advice(self, topology: RunningTopology, at: Situation) -> Advice:
         """Return the answer of the first attempt that succeeds.
 
@@ -130,7 +137,7 @@ class Adviser:
         """Return the options for a topology: it may say itself what of workers."""
         name, options = self._settings.algorithm, dict(self._settings.options)
         keeps = keeps_workers(topology)
-        if keeps is not None and has_option(name, WORKERS):
+        if keeps is not None and self._algorithm.keeps_workers:
             options[WORKERS] = "keep" if keeps else "any"
         if self._effort is not None and has_option(name, EFFORT):
             options.setdefault(EFFORT, self._effort)

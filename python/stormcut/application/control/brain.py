@@ -14,6 +14,7 @@ from stormcut.application.control.decide import decide
 from stormcut.application.control.decision import Decisions
 from stormcut.application.control.history import history_entry, lines, plan_parts
 from stormcut.application.control.memory import Memory
+from stormcut.application.control.pace import Pace
 from stormcut.application.control.ports import Clock, EvidenceSource, NewId, PlanStore, Recorder
 from stormcut.model.cluster import ClusterState, Described, Worker
 from stormcut.model.errors import InvalidInput
@@ -44,10 +45,14 @@ Former = Mapping[str, tuple[Worker, ...]]
 
 @dataclass(frozen=True)
 class _Answer:
-    """A plan with the state it answers; kept so that asking again costs nothing."""
+    """A plan with the state it answers; kept so that asking again costs nothing.
+
+    From the moment ``until`` on, time alone may change it.
+    """
 
     state: ClusterState
     plan: Plan
+    until: float
 
 
 class Brain:
@@ -89,6 +94,7 @@ class Brain:
         self._store = store
         self._source = source
         self._memory = Memory()
+        self._pace = Pace()
         self._deciding = threading.Lock()
         self._answer: _Answer | None = None
         self._told: tuple[Mapping[str, Profile], Former] | None = None
@@ -113,6 +119,7 @@ class Brain:
             # What comes from now on is news, also if Nimbus has not asked before.
             self._told = dict(self._source.profiles()), dict(self._source.former())
             self._last = self._store.last_plan() or self._last
+            self._pace = Pace()
         with self._asked:
             # Of the time when this brain led before.
             self._described, self._moves = None, False
@@ -128,16 +135,24 @@ class Brain:
         with self._deciding:
             moment = _milliseconds(self._clock.now())
             known = dict(self._source.profiles()), dict(self._source.former())
-            if self._answer is None or (self._answer.state, self._told) != (state, known):
-                self._answer = _Answer(state, self._decided(state, *known))
+            if not self._still_answers(state, known):
+                self._answer = self._decided(state, *known)
                 # Not before: a plan that could not be published has told nobody of what is known.
                 self._told = known
+            assert self._answer is not None
             plan = self._answer.plan
         with self._asked:
             self._described = Described(state, moment)
             self._moves = _moves(plan, state)
             self._asked.notify_all()
         return plan
+
+    def _still_answers(
+        self, state: ClusterState, known: tuple[Mapping[str, Profile], Former]
+    ) -> bool:
+        last = self._answer
+        asked_before = last is not None and (last.state, self._told) == (state, known)
+        return asked_before and last is not None and self._clock.now() < last.until
 
     def described(self) -> Described:
         """Return the state that Nimbus described last.
@@ -188,7 +203,9 @@ class Brain:
         InvalidInput
             Nimbus has not described any state.
         """
-        described, last = self.described(), self._last
+        described, last, now = self.described(), self._last, self._clock.now()
+        pace = self._pace.copy()
+        pace.observe(described.state, last, now)
         profiles = _with(self._source.profiles(), topology, profile)
         formers = _with(self._source.former(), topology, former)
         decisions = decide(
@@ -197,8 +214,9 @@ class Brain:
             last,
             self._settings,
             formers,
-            _is_recent(last, self._clock.now()),
+            _is_recent(last, now),
             self._memory.copy(),
+            pace=pace,
         )
         return {
             "version": PREVIEW_VERSION,
@@ -209,9 +227,10 @@ class Brain:
 
     def _decided(
         self, state: ClusterState, profiles: Mapping[str, Profile], former: Former
-    ) -> Plan:
+    ) -> _Answer:
         began, started = self._clock.now(), self._clock.elapsed()
         last = self._last
+        self._pace.observe(state, last, began)
         decisions = decide(
             state,
             profiles,
@@ -221,15 +240,17 @@ class Brain:
             _is_recent(last, self._clock.now()),
             self._memory,
             self._recorder,
+            self._pace,
         )
+        until = began + decisions.again_in
         plan = _plan(self._new_id(), state, decisions, began)
         is_news = self._told is not None and self._told != (profiles, former)
         if not is_news and self._last and plan.places_like(self._last):
-            return self._last
+            return _Answer(state, self._last, until)
         self._store.publish(plan, history_entry(plan, decisions, profiles))
         self._last = plan
         _report(plan, self._clock.elapsed() - started)
-        return plan
+        return _Answer(state, plan, until)
 
 
 def _plan(name: str, state: ClusterState, decisions: Decisions, now: float) -> Plan:

@@ -3,7 +3,8 @@
 Topologies are decided in the order of their ids, each against what the others leave. A decision
 may make room for an earlier one, so rounds follow until nothing moves: therefore a cluster that
 does as the plan says gets the same plan again. The end is certain: a topology that runs moves only
-to a lower cut (by `Settings.min_gain`) or out of a broken limit, never back.
+to a lower cut (by `Settings.min_gain`) or out of a broken limit, never back; by an algorithm's own
+rule it moves once for a profile.
 """
 
 from __future__ import annotations
@@ -29,11 +30,13 @@ from stormcut.application.control.decision import (
 )
 from stormcut.application.control.earlier import Earlier
 from stormcut.application.control.memory import Memory
+from stormcut.application.control.pace import Pace
 from stormcut.application.control.ports import Recorder
+from stormcut.application.control.rules import Rules
 from stormcut.application.control.situation import Situation, situation
 from stormcut.application.control.usage import Usage
 from stormcut.application.control.workload import Workload, misfit
-from stormcut.application.control.worth import verdict, worth
+from stormcut.application.control.worth import worth
 from stormcut.model.cluster import ClusterState, RunningTopology, Worker
 from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement
@@ -41,6 +44,7 @@ from stormcut.model.plan import Plan
 from stormcut.model.profile import Profile
 from stormcut.objective.metrics import measure
 from stormcut.objective.verify import violations
+from stormcut.placement.acceptance import Passing
 
 Workers = tuple[Worker, ...]
 
@@ -57,6 +61,7 @@ def decide(
     is_recent: bool = False,
     memory: Memory | None = None,
     recorder: Recorder | None = None,
+    pace: Pace | None = None,
 ) -> Decisions:
     """Return where every topology's executors shall run.
 
@@ -77,9 +82,12 @@ def decide(
         Of earlier decisions with the same settings.
     recorder : Recorder, optional
         Told of every answer of the algorithm that is used.
+    pace : Pace, optional
+        When topologies moved and how long conditions have held, as far as that is known.
     """
     memory = Memory() if memory is None else memory
-    asked = _Round(state, profiles, last_plan, settings, former, is_recent, memory, recorder)
+    pace = Pace() if pace is None else pace
+    asked = _Round(state, profiles, last_plan, settings, former, is_recent, memory, recorder, pace)
     return asked.settle()
 
 
@@ -96,6 +104,7 @@ class _Round:
         is_recent: bool,
         memory: Memory,
         recorder: Recorder | None,
+        pace: Pace,
     ) -> None:
         self._state = state
         self._profiles = profiles
@@ -123,6 +132,7 @@ class _Round:
         self._earlier = Earlier(state, self._usage, last_plan, former, is_recent)
         self._choices: dict[str, Choice] = {}
         self._adviser = Adviser(settings, self._effort(), recorder)
+        self._rules = Rules(settings, self._adviser.enough, pace, profiles)
 
     def _effort(self) -> str | None:
         return effort_for(
@@ -211,6 +221,9 @@ class _Round:
         broken = violations(here.problem, now)
         if not broken and (reason := self._memory.settled(load, present, self._state)):
             return self._kept(topology, load, present, reason)
+        if not broken and self._rules.are_own and self._settled(topology):
+            # Such a rule judges what runs: this does not run there yet.
+            return Choice(Action.KEEP, Circumstance.AS_PLANNED, Ground.MEASURED, present)
         before = worth(here, now)
         if before.travels == 0 and before.headroom >= self._adviser.enough and not broken:
             return self._kept(topology, load, present, Circumstance.NOTHING_TRAVELS)
@@ -219,8 +232,11 @@ class _Round:
             found = self._adviser.advice(topology, at)
         except Infeasible as error:
             return self._kept(topology, load, present, NoPlacement(str(error)))
-        after = worth(at, at.placement(found.workers))
-        judged = verdict(before, after, self._settings.min_gain, self._adviser.enough)
+        proposed = at.placement(found.workers)
+        after = worth(at, proposed)
+        judged = self._rules.verdict(
+            (topology.id,), at.problem, at.placement(present), proposed, before, after
+        )
         if not broken and not judged.moves:
             return self._kept(topology, load, present, judged.reason)
         self._memory.settle(load, found.workers, self._state, Circumstance.NOTHING_BETTER)
@@ -239,8 +255,9 @@ class _Round:
     def _kept(
         self, topology: RunningTopology, load: Workload, present: Workers, reason: Reason
     ) -> Choice:
-        """Keep what runs, and remember why."""
-        self._memory.settle(load, present, self._state, reason)
+        """Keep what runs, and remember why, unless the reason passes."""
+        if not isinstance(reason, Passing):
+            self._memory.settle(load, present, self._state, reason)
         return Choice(
             Action.KEEP,
             reason,
@@ -283,6 +300,7 @@ class _Round:
             _value(at, now, choice.now) if whole else None,
             _value(at, at.placement(workers), choice.then),
             topology.workers,
+            self._adviser.workers(topology),
             present if whole and workers != present else (),
         )
 

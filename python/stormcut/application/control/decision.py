@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import Enum
 
@@ -9,6 +10,7 @@ from stormcut.model.cluster import Slot, Worker
 from stormcut.objective.headroom import Bottleneck
 from stormcut.objective.metrics import Metrics
 from stormcut.objective.verify import Violation
+from stormcut.placement import acceptance
 
 #: The algorithm of what no plan has placed.
 KEPT = "kept"
@@ -147,6 +149,7 @@ Reason = (
     | LessTraffic
     | LessHeadroom
     | LittleSaved
+    | acceptance.Ground
 )
 
 
@@ -213,7 +216,8 @@ class Decision:
     """One topology's part of a plan: what was chosen for it, on which evidence, to what effect.
 
     ``before`` is None where it did not run whole, ``after`` if it is declined. ``former`` is where
-    it ran whole if it is to leave that, else empty; ``workers_asked`` is its ``topology.workers``.
+    it ran whole if it is to leave that, else empty; ``workers_asked`` is its ``topology.workers``,
+    and ``workers_policy`` what the algorithm was told of that number, None if it takes no word.
     """
 
     topology: str
@@ -222,6 +226,7 @@ class Decision:
     before: Value | None = None
     after: Value | None = None
     workers_asked: int = 0
+    workers_policy: str | None = None
     former: tuple[Worker, ...] = ()
 
     @property
@@ -236,3 +241,10 @@ class Decisions:
 
     decided: tuple[Decision, ...]
     declined: tuple[Decision, ...]
+
+    @property
+    def again_in(self) -> float:
+        """In how many seconds time alone may change a decision, infinite if it changes none."""
+        reasons = (decision.choice.reason for decision in self.decided)
+        pauses = (reason.left for reason in reasons if isinstance(reason, acceptance.Pause))
+        return min(pauses, default=math.inf)

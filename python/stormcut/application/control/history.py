@@ -61,6 +61,7 @@ def _line(decision: Decision) -> dict[str, Any]:
         "after": _value(decision.after),
         "workers_restarted": decision.after.metrics.workers_restarted,
         "workers_asked": decision.workers_asked,
+        "workers_policy": decision.workers_policy,
         "former": [[w.slot.node, w.slot.port, list(w.executors)] for w in decision.former],
     }
 

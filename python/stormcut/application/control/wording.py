@@ -19,7 +19,17 @@ from stormcut.application.control.decision import (
     Unused,
     Value,
 )
+from stormcut.placement.acceptance import (
+    Imbalance,
+    NoMove,
+    Pause,
+    Saving,
+    Skew,
+    Unconfirmed,
+    Usage,
+)
 
+_SAVES_NOTHING = "the best found saves nothing between nodes"
 _AWAY = "a supervisor is away, its workers run on"
 
 _PLAIN = {
@@ -69,6 +79,17 @@ def _kept(choice: Choice) -> str:
     match choice.reason:
         case NoPlacement(error):
             return error
+        case NoMove():
+            return choice.reason.value
+        case Skew(node, means, most):
+            return f"no node has more than {most:.2f} times the mean load: {node} has {means:.2f}"
+        case Saving(now, _, least) as saving:
+            saved = f"saves {saving.share:.1%} of {now:.1f} tuples/s between nodes"
+            return f"the best found {saved}, less than {least:.0%}" if least else _SAVES_NOTHING
+        case Pause(since, least):
+            return f"it moved {since:.0f} s ago; no other move before {least:.0f} s have passed"
+        case Unconfirmed(held, least):
+            return f"what calls for a move held in {held} of {least} measurements in a row"
         case LessHeadroom(now, then):
             lost = f"{now.headroom:.2f} to {then.headroom:.2f}"
             return (
@@ -91,8 +112,17 @@ def _moved(decision: Decision) -> str:
         case MoreHeadroom(now, then):
             gained = f"{now.headroom:.2f} -> {then.headroom:.2f}"
             return f"moved for head-room, {gained}: {now.bottleneck} was full first"
-        case LessTraffic():
+        case LessTraffic() | Saving():
             return f"moved by {_basis(decision)}"
+        case Skew(node, means, most):
+            return f"moved, as node {node} has {means:.2f} times the mean load, above {most:.2f}"
+        case Usage(node, share, most):
+            return f"moved, as {share:.0%} of node {node} is in use, above {most:.0%}"
+        case Imbalance(busiest, idlest, difference, most):
+            return (
+                f"moved, as {difference:.0%} more of node {busiest} is in use than of {idlest}, "
+                f"above {most:.0%}"
+            )
         case _:
             return _plain(decision.choice)
 

@@ -4,8 +4,9 @@ Capacities are executors: a node holds at most so many, in proportion to its siz
 measured, but at the rate at which it takes half of all nodes' CPU, lest a profile of saturated
 nodes leave no room for any other placement; traffic is scaled with it. R-Storm packs by declared
 CPU: for it every executor counts as Storm's default of 10 points, and a node has 10 for each
-executor it may hold. Memory never binds: R-Storm would stop at a worker's 768 MB. Each topology
-has one slot on each node, so a worker's tuples stay in it or cross the network.
+executor it may hold. Those that know no capacities get none. Memory never binds: R-Storm would stop
+at a worker's 768 MB. Each topology has one slot on each node, so a worker's tuples stay in it or
+cross the network.
 """
 
 from __future__ import annotations
@@ -28,14 +29,11 @@ from stormcut.model.profile import Profile
 from stormcut.objective.headroom import headroom
 from stormcut.objective.metrics import measure
 from stormcut.objective.throughput import throughput
+from stormcut.placement.registry import algorithm
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-#: These know nothing of capacities: Storm gives them none.
-BLIND = ("even", "default")
-#: These pack by what executors declare.
-BY_DECLARATION = ("r-storm",)
 #: Storm's key for the tuples of a source task that may be on their way.
 WINDOW = "topology.max.spout.pending"
 #: Of all nodes' CPU, at the rate at which topologies are placed.
@@ -96,13 +94,14 @@ def place(
         The scheduler finds no placement.
     """
     load = workload(running, profile)
-    declared = profile is None or scheduler.algorithm in BY_DECLARATION
+    record = algorithm(scheduler.algorithm)
+    declared = profile is None or record.by_declaration
     scale = 1.0 if declared else _scale(load, hosts)
     topology = _declared(load.topology) if declared else _scaled(load.topology, scale)
     topology = replace(topology, workers=len(hosts))
     limits = capacities([host.size for host in hosts], topology.executor_count, room)
     nodes = tuple(
-        Node(host.address, (0,)) if scheduler.algorithm in BLIND else _node(host, limit, declared)
+        _node(host, limit, declared) if record.knows_capacity else Node(host.address, (0,))
         for host, limit in zip(hosts, limits, strict=True)
     )
     problem = Problem(nodes, (topology,))

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from stormcut.placement.registry import BASELINE
+
 #: Every topology is measured under this placement to learn its traffic; Storm's own.
-REFERENCE = "even"
+REFERENCE = BASELINE
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ two strategies for overloaded nodes and two further reactions, of which little m
 call is one period of it, on one measurement, in this order:
 
 1. partitions anew: unknown operators take the strategies of the nearer partition, others change
-   beyond ``hysteresis`` (the paper's periods of confirmation need a memory that a call has not);
+   beyond ``hysteresis`` (periods of confirmation are the monitor's, see `acceptance`);
 2. processes whose partition changed move where that partition's rule puts them, if traffic between
    nodes falls (first) or the spread of load does (second);
 3. overloaded nodes give away a light process, else a group of heavy ones;
@@ -116,6 +116,11 @@ def majority(labels: Ints) -> int:
     return int(np.argmax(np.bincount(labels)))
 
 
+def high(deployment: Deployment, overload: float) -> Floats:
+    """Return the utilisation above which each host is overloaded, shape (hosts,)."""
+    return np.where(deployment.share < 1, overload, 1.0)
+
+
 class Period:
     """One period of the scheduler on a deployment.
 
@@ -129,7 +134,7 @@ class Period:
         self.deployment, self.limits = deployment, limits
         self.moves = 0
         self.notes: list[str] = []
-        self._high = np.where(deployment.share < 1, limits.overload, 1.0)
+        self._high = high(deployment, limits.overload)
 
     def run(self, changed: Sequence[Process]) -> None:
         """Move processes; ``changed`` are those whose partition is another than before."""

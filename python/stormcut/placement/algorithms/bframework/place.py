@@ -4,7 +4,8 @@ Everything here is RECONSTRUCTED: the published text lost its formulas, pseudo-c
 parameters. What it states in words is kept: three partitions by the weight of outgoing edges; the
 first keeps together, the second spreads and balances, the third (nothing known beforehand) is one
 thread; off-line before a query starts, online while it runs. Nothing may be reported as the paper's
-result. `query`, `assigner`, `deployment` and `online` say how Storm's terms are read (B-1 to B-8).
+result. `query`, `assigner`, `deployment`, `online` and `acceptance` say how Storm's terms are read
+(B-1 to B-8, B-13, B-14).
 
 - B-9: an executor that no whole process finds room for goes where nodes still have some, at least
   cost in traffic (see `fit`).
@@ -102,6 +103,13 @@ class Options:
         default=0.05, metadata={"help": "online: share of its crossing traffic a move must save"}
     )
     moves_max: int = field(default=2, metadata={"help": "online: most processes to move"})
+    k_stable: int = field(
+        default=3,
+        metadata={"help": "brain: measurements in a row in which a move must save traffic"},
+    )
+    t_cool: float = field(
+        default=120.0, metadata={"help": "brain: seconds after a change without another"}
+    )
 
     def __post_init__(self) -> None:
         for name in ("theta", "ratio_min", "utilisation", "process_cores", "overload"):
@@ -114,7 +122,7 @@ class Options:
                 raise InvalidInput(
                     f"must be at most 1, not {getattr(self, name):g}", f"option {name}"
                 )
-        for name in ("imbalance", "hysteresis", "gain", "moves_max"):
+        for name in ("imbalance", "hysteresis", "gain", "moves_max", "k_stable", "t_cool"):
             if not 0 <= getattr(self, name) < np.inf:
                 raise InvalidInput(
                     f"must be 0 or more, not {getattr(self, name):g}", f"option {name}"

@@ -32,8 +32,9 @@ the paper leaves open, or the problem asks for beyond it, is decided thus:
   loaded node, heaviest first.
 - A node's CPU, memory, executors and slots are limits, which the paper has for CPU and slots only.
   Where delta leaves no node for a worker, it is not kept to.
-- When to ask again (the paper's least time between two) is for who calls. Without improvement
-  the current placement only decides which slots are used, so that the fewest workers restart.
+- reschedule_timeout, the least time between two changes, and improvement are also the brain's rule
+  (`acceptance`). Without improvement the current placement only decides which slots are used, so
+  that the fewest workers restart.
 
 O(pairs x executors' pairs + workers^2 x nodes) time, O(pairs) memory, streams written out.
 
@@ -90,12 +91,19 @@ class Options:
         default=None,
         metadata={"help": "share of traffic that must go, or the current one stays; none: any"},
     )
+    reschedule_timeout: float = field(
+        default=180.0, metadata={"help": "brain: least seconds from one change to the next"}
+    )
 
     def __post_init__(self) -> None:
         for name in ("alpha", "beta", "delta", "improvement"):
             value = getattr(self, name)
             if value is not None and not 0 <= value <= 1:
                 raise InvalidInput(f"must be from 0 to 1, not {value:g}", f"option {name}")
+        if not self.reschedule_timeout >= 0:
+            raise InvalidInput(
+                f"must be at least 0, not {self.reschedule_timeout:g}", "option reschedule_timeout"
+            )
         if self.gamma is not None and not self.gamma >= 1:
             raise InvalidInput(f"must be at least 1, not {self.gamma:g}", "option gamma")
 

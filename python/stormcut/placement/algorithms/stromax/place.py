@@ -114,6 +114,9 @@ class Options:
         default="renewed",
         metadata={"help": "traffic between nodes: taken anew after each move, or frozen"},
     )
+    rest: float = field(
+        default=60.0, metadata={"help": "brain: seconds after a change without another"}
+    )
 
     def __post_init__(self) -> None:
         if self.tasks_per_node < 1:
@@ -124,8 +127,11 @@ class Options:
             raise InvalidInput(
                 f"must be above 0 and at most 1, not {self.cpu_share:g}", "option cpu_share"
             )
-        if not self.skew >= 0:
-            raise InvalidInput(f"must be at least 0, not {self.skew:g}", "option skew")
+        for name in ("skew", "rest"):
+            if not getattr(self, name) >= 0:
+                raise InvalidInput(
+                    f"must be at least 0, not {getattr(self, name):g}", f"option {name}"
+                )
 
 
 def place(problem: Problem, rng: np.random.Generator, options: Options) -> Placement:
@@ -143,7 +149,7 @@ def place(problem: Problem, rng: np.random.Generator, options: Options) -> Place
     able = hosts(problem)
     if not len(able.ordinals):
         raise Infeasible("stromax found none: no node has a slot and capacity left", "slots")
-    current = _current(problem, able)
+    current = positions(problem, able, problem.current_slots())
     measured = any(topology.measured for topology in problem.topologies)
     mode = options.mode
     if mode == "auto":
@@ -155,9 +161,8 @@ def place(problem: Problem, rng: np.random.Generator, options: Options) -> Place
     return place_on_nodes("stromax", problem, able, at)
 
 
-def _current(problem: Problem, able: Hosts) -> Ints:
-    """Return the position in ``able`` of each executor now, `NOWHERE` for none or another."""
-    slots = problem.current_slots()
+def positions(problem: Problem, able: Hosts, slots: Ints) -> Ints:
+    """Return the position in ``able`` of each executor's slot, `NOWHERE` for none or another."""
     position = np.full(int(problem.slot_hosts.max(initial=0)) + 1, NOWHERE, dtype=np.int64)
     position[able.ordinals] = np.arange(len(able.ordinals))
     return np.where(slots >= 0, position[problem.slot_hosts[slots]], NOWHERE)
@@ -177,7 +182,7 @@ def _bootstrap(problem: Problem, able: Hosts, options: Options) -> Ints:
 
 def _rebalance(problem: Problem, able: Hosts, current: Ints, options: Options, seed: int) -> Ints:
     """Return the position of each executor (section 3.3)."""
-    cost, capacity = _costs(problem, able, options.cpu_share)
+    cost, capacity = costs(problem, able, options.cpu_share)
     if options.steps == "reassign" or options.partitioner == "streaming":
         start = np.full_like(current, NOWHERE) if options.steps != "reassign" else current
         graph = component_graph(problem)
@@ -205,7 +210,7 @@ def _rebalance(problem: Problem, able: Hosts, current: Ints, options: Options, s
     return at
 
 
-def _costs(problem: Problem, able: Hosts, cpu_share: float) -> tuple[Floats, Floats]:
+def costs(problem: Problem, able: Hosts, cpu_share: float) -> tuple[Floats, Floats]:
     """Return (cost of each executor, capacity of each host) for Rebalance."""
     cpu, ones = problem.executor_cpu, np.ones(problem.executor_count)
     if np.isfinite(able.limits[:, CPU]).any() and cpu.sum() > 0:

@@ -38,6 +38,9 @@ Guard = Literal["average", "less", "none"]
 Threshold = Literal["above_average", "literal"]
 Rates = Literal["renewed", "frozen"]
 
+#: Sums of loads differ by less for no reason.
+EXCESS = 1 + 1e-9
+
 
 @dataclass(frozen=True)
 class Move:
@@ -131,7 +134,7 @@ class _Pass:
         return moves
 
     def _overloaded(self, host: int) -> bool:
-        return bool(self.load[host] > self.limits[host] * (1 + 1e-9))
+        return bool(self.load[host] > self.limits[host] * EXCESS)
 
     def _remote(self, executor: int) -> Floats:
         """Return a task's traffic with each host that counts as traffic between nodes, (hosts,).
@@ -150,7 +153,7 @@ class _Pass:
         allowed = self.room.fits(executor)
         allowed[host] = False
         if self.guard == "average":
-            allowed &= after <= self.limits * (1 + 1e-9)
+            allowed &= after <= self.limits * EXCESS
         elif self.guard == "less":
             allowed &= after < self.load[host]
         if not allowed.any():

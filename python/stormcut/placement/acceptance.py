@@ -1,0 +1,159 @@
+"""When a running placement gives way to another: what an algorithm's own rule says, and with what.
+
+A rule is a module beside its algorithm, with the two functions of `Acceptance`. It sees a problem,
+two placements and how much time has passed; it knows no clock and no names. What breaks a hard
+limit is not its business: that moves whatever a rule says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from stormcut.model.placement import UNASSIGNED, Placement
+from stormcut.model.problem import Problem
+
+
+class NoMove(Enum):
+    """The algorithm leaves every executor on its node."""
+
+    STAYS = "the algorithm leaves it where it runs"
+
+
+@dataclass(frozen=True)
+class Skew:
+    """The load of the busiest node, in means, and the most that is right."""
+
+    node: str
+    means: float
+    most: float
+
+
+@dataclass(frozen=True)
+class Usage:
+    """The share in use of the node that is most above what is right (``most``)."""
+
+    node: str
+    share: float
+    most: float
+
+
+@dataclass(frozen=True)
+class Imbalance:
+    """How much more of the busiest node is in use than of the idlest, and the most allowed."""
+
+    busiest: str
+    idlest: str
+    difference: float
+    most: float
+
+
+@dataclass(frozen=True)
+class Saving:
+    """Tuples/s between nodes now and then, and the least share of them that must go."""
+
+    now: float
+    then: float
+    least: float
+
+    @property
+    def share(self) -> float:
+        """What goes, as a share of what travels now; 0 if more travels then."""
+        return max(self.now - self.then, 0.0) / self.now if self.now > 0 else 0.0
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether it is something, and no less than the least."""
+        return self.then < self.now and self.now - self.then >= self.least * self.now
+
+
+@dataclass(frozen=True)
+class Pause:
+    """Seconds since the last change was applied, and for how long there shall be no other."""
+
+    since: float
+    least: float
+
+    @property
+    def left(self) -> float:
+        """Return in how many seconds it is over."""
+        return self.least - self.since
+
+
+@dataclass(frozen=True)
+class Unconfirmed:
+    """In how many measurements in a row the condition held, and in how many it must."""
+
+    held: int
+    least: int
+
+
+#: What calls for another placement.
+Condition = Skew | Usage | Imbalance | Saving
+#: Reasons that pass: the same question is to be asked again.
+Passing = Pause | Unconfirmed
+Ground = Condition | Passing | NoMove
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What time adds to a question.
+
+    ``since_change`` are the seconds since a change was applied to any of the problem's topologies,
+    None if none is known; ``held`` is in how many measurements in a row, this one included, the
+    condition held.
+    """
+
+    since_change: float | None = None
+    held: int = 1
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a proposed placement replaces the present one, and why."""
+
+    accepts: bool
+    reason: Ground
+
+
+class Acceptance(Protocol):
+    """An algorithm's own trigger and rule; a module is one."""
+
+    def condition(
+        self, problem: Problem, present: Placement, proposed: Placement, options: Any
+    ) -> Condition | None:
+        """Return what calls for another placement, None if nothing does: the trigger."""
+        ...
+
+    def verdict(
+        self,
+        problem: Problem,
+        present: Placement,
+        proposed: Placement,
+        moment: Moment,
+        options: Any,
+    ) -> Verdict:
+        """Return whether the proposed placement replaces the present one."""
+        ...
+
+
+def nodes_of(problem: Problem, placement: Placement) -> npt.NDArray[np.int64]:
+    """Return the node ordinal of each executor, `UNASSIGNED` where it runs nowhere."""
+    nodes = np.append(problem.slot_hosts, UNASSIGNED)
+    return nodes[placement.slots]
+
+
+def moves(problem: Problem, present: Placement, proposed: Placement) -> bool:
+    """Return whether any executor is to run on another node."""
+    return bool(np.any(nodes_of(problem, present) != nodes_of(problem, proposed)))
+
+
+def pause(moment: Moment, least: float) -> Pause | None:
+    """Return why it is too early for another change, None if it is not."""
+    if moment.since_change is None or moment.since_change >= least:
+        return None
+    return Pause(moment.since_change, least)
