@@ -24,8 +24,9 @@ from stormcut.application.place import DEFAULT_ALGORITHM
 from stormcut.cli.bench import SCHEDULERS
 from stormcut.cli.main import COMMANDS, cli
 from stormcut.model.problem import DEFAULT_CPU_PERCENT, DEFAULT_MEMORY_MB
+from stormcut.objective.congestion import IDLE
 from stormcut.placement.algorithms import p_scheduler
-from stormcut.placement.algorithms.cut.balance import IDLE, TRAVEL
+from stormcut.placement.algorithms.cut.balance import TRAVEL
 from stormcut.placement.algorithms.cut.options import Options as Cut
 from stormcut.placement.registry import ALGORITHMS
 

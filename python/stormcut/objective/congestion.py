@@ -21,6 +21,10 @@ from stormcut.objective.resources import EXECUTOR, Use
 
 POWER = 6.0
 
+#: Congestion below this is as good as none. The model knows a node's CPU to a factor of two, as a
+#: worker that does nothing takes some; with that, rates may still double.
+IDLE = 0.25
+
 
 def congestion(used: Sequence[Use]) -> float:
     """Return the norm of the shares of all resources that a placement can relieve, 0 for none.

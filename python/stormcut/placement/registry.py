@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from types import NoneType
@@ -13,6 +14,7 @@ import numpy as np
 from stormcut.model.errors import InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
+from stormcut.objective.congestion import IDLE
 from stormcut.placement.acceptance import Acceptance
 
 #: Whether an algorithm with these options, for a topology that runs or does not, uses measured
@@ -26,6 +28,30 @@ def _always(options: Any, running: bool) -> bool:
 
 def _never(options: Any, running: bool) -> bool:
     return False
+
+
+#: Head-room beyond which more does not count for an algorithm with these options, where tuples'
+#: sizes are measured or not.
+Enough = Callable[[Any, bool], float]
+
+#: The thesis fills nodes to 80 %, and what transfer costs comes on top.
+FILLED = 1.15
+
+
+def _filled(options: Any, sized: bool) -> float:
+    return FILLED
+
+
+def _no_amount(options: Any, sized: bool) -> float:
+    return math.inf
+
+
+def _for_cut(options: Any, sized: bool) -> float:
+    """Return what is enough for an objective; `auto` is least congestion where sizes are known."""
+    if options.objective == "headroom":
+        return math.inf
+    relaxes = options.objective == "auto" and sized and not options.restart_price
+    return 1 / IDLE if relaxes or options.objective == "congestion" else FILLED
 
 
 def _once_it_runs(options: Any, running: bool) -> bool:
@@ -48,8 +74,9 @@ class Algorithm:
         Whether it proves its placement to be optimal.
     needs_traffic : bool
         Whether it refuses without traffic.
-    balances : bool
-        Whether it evens out loads: head-room beyond what is enough is what it is after.
+    enough : callable
+        ``enough(options, sized) -> float``: head-room beyond which more is not what it is after,
+        where tuples' sizes are measured or not.
     uses_traffic : callable
         ``uses_traffic(options, running) -> bool``: whether measured rates can change its placement.
     one_capacity : bool
@@ -78,7 +105,7 @@ class Algorithm:
     module: str
     exact: bool = False
     needs_traffic: bool = False
-    balances: bool = False
+    enough: Enough = _filled
     uses_traffic: TrafficUse = _always
     one_capacity: bool = False
     fills_cpu: bool = False
@@ -122,6 +149,7 @@ _ALGORITHMS = (
         "least traffic between nodes and racks within all limits; searched, with a certificate",
         "stormcut's own, from the ideas of the others",
         "cut.place",
+        enough=_for_cut,
         fills_cpu=True,
         keeps_workers=True,
     ),
@@ -199,7 +227,7 @@ _ALGORITHMS = (
         "Mortazavi-Dehkordi and Zamanifar, Bframework, Intell. Data Anal. 23 (2019), reconstructed",
         "bframework.place",
         accepts_by="bframework.acceptance",
-        balances=True,
+        enough=_no_amount,
         uses_traffic=_once_it_runs,
     ),
     Algorithm(
@@ -237,7 +265,7 @@ _ALGORITHMS = (
         "Jiang et al., StroMAX",
         "stromax.place",
         accepts_by="stromax.acceptance",
-        balances=True,
+        enough=_no_amount,
         uses_traffic=_once_it_runs,
     ),
     Algorithm(
@@ -260,7 +288,7 @@ _ALGORITHMS = (
         "searches for the plan whose busiest node has least CPU and network load",
         "Wang et al., CAPSys: contention-aware task placement, EuroSys 2025",
         "caps.place",
-        balances=True,
+        enough=_no_amount,
     ),
 )
 

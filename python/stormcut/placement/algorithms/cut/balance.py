@@ -28,7 +28,7 @@ import numpy as np
 from stormcut.model.network import UNKNOWN
 from stormcut.model.placement import Placement
 from stormcut.model.problem import CORE_PERCENT, CORE_US, Problem
-from stormcut.objective.congestion import congestion
+from stormcut.objective.congestion import IDLE, congestion
 from stormcut.objective.headroom import fullest
 from stormcut.objective.resources import (
     DEFAULT_BYTES,
@@ -59,10 +59,6 @@ BALANCES, FEW_BALANCES = (1.05, 1.2, 1.5, 2.0), (1.2,)
 
 #: What is gained by less is not worth a move: it is within what is known of loads.
 LITTLE = 0.01
-
-#: Congestion below this is as good as none. The model knows a node's CPU to a factor of two, as a
-#: worker that does nothing takes some; with that, rates may still double.
-IDLE = 0.25
 
 #: What all traffic weighs if it travels, beside congestion: to keep a tenth of it local is worth as
 #: much as 2 % of congestion, for what the model does not know of networks.
