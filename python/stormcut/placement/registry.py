@@ -53,6 +53,8 @@ class Algorithm:
         ``uses_traffic(options, running) -> bool``: whether measured rates can change its placement.
     one_capacity : bool
         Whether it takes all nodes for equal; ``capacity=smallest`` makes them so.
+    joint : bool
+        Whether it weighs several topologies against each other; others place one after another.
     fills_cpu : bool
         Whether it fills nodes' CPU to the brim unless ``cpu_share`` says less.
     module : str
@@ -69,6 +71,7 @@ class Algorithm:
     balances: bool = False
     uses_traffic: TrafficUse = _always
     one_capacity: bool = False
+    joint: bool = False
     fills_cpu: bool = False
 
     @property
@@ -97,6 +100,7 @@ _ALGORITHMS = (
         "stormcut's own, from the ideas of the others",
         "cut.place",
         fills_cpu=True,
+        joint=True,
     ),
     Algorithm(
         "even",
@@ -126,6 +130,7 @@ _ALGORITHMS = (
         "p_scheduler",
         needs_traffic=True,
         one_capacity=True,
+        joint=True,
     ),
     Algorithm(
         "t3-scheduler",
@@ -133,6 +138,7 @@ _ALGORITHMS = (
         f"Eskandari et al., T3-Scheduler, FGCS 89 (2018); {_THESIS}, chapter 8",
         "t3_scheduler.place",
         needs_traffic=True,
+        joint=True,
     ),
     Algorithm(
         "i-scheduler",
@@ -140,12 +146,14 @@ _ALGORITHMS = (
         f"Eskandari et al., I-Scheduler, 2018; {_THESIS}, chapter 9",
         "i_scheduler.place",
         needs_traffic=True,
+        joint=True,
     ),
     Algorithm(
         "metis-tasks",
         "a graph partitioner divides the executors straight into workers, one for each node",
         "Fischer and Bernstein, workload scheduling by graph partitioning, IEEE Big Data 2015",
         "metis_tasks",
+        joint=True,
     ),
     Algorithm(
         "r-storm-distance",
@@ -196,6 +204,7 @@ _ALGORITHMS = (
         f"optimum of {_THESIS}, section 4.3; here by set partitioning over node patterns",
         "exact.place",
         exact=True,
+        joint=True,
     ),
     Algorithm(
         "stromax",
@@ -204,6 +213,7 @@ _ALGORITHMS = (
         "stromax.place",
         balances=True,
         uses_traffic=_once_it_runs,
+        joint=True,
     ),
     Algorithm(
         "ols-offline",
@@ -218,6 +228,7 @@ _ALGORITHMS = (
         "Aniello, Baldoni and Querzoni, adaptive online scheduling in Storm, DEBS 2013, online",
         "ols.place",
         needs_traffic=True,
+        joint=True,
     ),
     Algorithm(
         "caps",
@@ -225,6 +236,7 @@ _ALGORITHMS = (
         "Wang et al., CAPSys: contention-aware task placement, EuroSys 2025",
         "caps.place",
         balances=True,
+        joint=True,
     ),
 )
 

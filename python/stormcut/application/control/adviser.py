@@ -1,11 +1,12 @@
-"""The algorithm, asked for one topology at a time, with the options that suit the moment."""
+"""The algorithm, asked for as many topologies at once as it can place, with options that suit."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import Any
 
 from stormcut.application.control.attempts import attempts
 from stormcut.application.control.declared import keeps_workers
@@ -16,6 +17,7 @@ from stormcut.application.control.worth import ENOUGH
 from stormcut.application.place import DEFAULT_ALGORITHM, DEFAULT_SEED, solve
 from stormcut.model.cluster import RunningTopology, Worker
 from stormcut.model.errors import Infeasible
+from stormcut.model.network import Costs
 from stormcut.placement.registry import algorithm, has_option, parse_options
 
 #: The option of an algorithm that can keep `topology.workers`.
@@ -25,13 +27,19 @@ OBJECTIVE, HEADROOM = "objective", "headroom"
 #: The option of an algorithm that says how long to search.
 EFFORT = "effort"
 
-#: An algorithm is asked at most so often for one topology.
+#: An algorithm is asked at most so often for one problem.
 MAX_ATTEMPTS = 8
 
 #: For how many topologies, and executors in all, an algorithm may search how long, so that a round
 #: takes 10 s: as measured by benchmarks/brain_scale.py.
 EFFORTS = (((3, 3_000), None), ((20, 20_000), "0.1"))
 HASTE = "0"
+#: Larger clusters' topologies are taken in turn: one problem of them takes longer than a round may,
+#: and what is gained falls. Measured by benchmarks/brain_scale.py.
+MOST_TOGETHER = 1_000
+#: One problem of several topologies with more executors than this is searched no longer than so:
+#: with 300 a tenth of the effort found the same, and 900 take too long.
+LARGE_TOGETHER, EFFORT_TOGETHER = 300, "0.1"
 #: Nimbus waits for what runs nowhere; what runs may be improved a little later.
 URGENT = 4
 
@@ -53,19 +61,24 @@ def effort_for(nowhere: Sequence[int], running: Sequence[int]) -> str | None:
 
 @dataclass(frozen=True)
 class Settings:
-    """How the brain decides; ``min_gain`` is a share of the present traffic between nodes."""
+    """How the brain decides.
+
+    ``min_gain`` is a share of the present traffic between nodes; ``costs`` are of transfer, None:
+    those that are shipped.
+    """
 
     algorithm: str = DEFAULT_ALGORITHM
     options: Mapping[str, str] = field(default_factory=dict)
     min_gain: float = 0.05
     seed: int = DEFAULT_SEED
+    costs: Costs | None = None
 
 
 @dataclass(frozen=True)
 class Advice:
-    """The algorithm's workers, and its notes for people."""
+    """The algorithm's workers of each topology, and its notes for people."""
 
-    workers: tuple[Worker, ...]
+    workers: tuple[tuple[Worker, ...], ...]
     notes: tuple[str, ...]
 
 
@@ -74,8 +87,6 @@ class Adviser:
 
     Parameters
     ----------
-    effort : str, optional
-        How long to search, unless the settings say.
     recorder : Recorder, optional
         Told of every answer that is used.
 
@@ -83,13 +94,13 @@ class Adviser:
     ----------
     enough : float
         Head-room beyond which more does not count.
+    effort : str, optional
+        How long to search, unless the settings say; None: the algorithm's default.
     """
 
-    def __init__(
-        self, settings: Settings, effort: str | None, recorder: Recorder | None = None
-    ) -> None:
+    def __init__(self, settings: Settings, recorder: Recorder | None = None) -> None:
         self._settings = settings
-        self._effort = effort
+        self.effort: str | None = None
         self._recorder = recorder
         self._algorithm = algorithm(settings.algorithm)
         maximises = self._algorithm.balances or settings.options.get(OBJECTIVE) == HEADROOM
@@ -100,8 +111,32 @@ class Adviser:
         options = parse_options(self._algorithm, self._options(topology))
         return self._algorithm.uses_traffic(options, running)
 
-    def advice(self, topology: RunningTopology, at: Situation) -> Advice:
+    def places_together(self, executors: int) -> bool:
+        """Return whether topologies of so many executors in all are one problem."""
+        return self._algorithm.joint and executors <= MOST_TOGETHER
+
+    def groups(
+        self, topologies: Iterable[RunningTopology], together: bool
+    ) -> list[tuple[RunningTopology, ...]]:
+        """Return topologies by the problem that they are to be placed in.
+
+        An algorithm has one set of options for a problem: topologies that ask for others
+        (``stormcut.workers``) are a problem of their own, on what the rest leaves. Each is one
+        unless they are placed ``together``.
+        """
+        groups: dict[Any, list[RunningTopology]] = {}
+        for each in topologies:
+            key = tuple(sorted(self._options(each).items())) if together else each.id
+            groups.setdefault(key, []).append(each)
+        return [tuple(group) for group in groups.values()]
+
+    def advice(self, topologies: Sequence[RunningTopology], at: Situation) -> Advice:
         """Return the answer of the first attempt that succeeds.
+
+        Parameters
+        ----------
+        topologies : sequence of RunningTopology
+            One of `groups`.
 
         Raises
         ------
@@ -110,9 +145,10 @@ class Adviser:
         """
         refused: Infeasible | None = None
         name, seed = self._settings.algorithm, self._settings.seed
-        for nodes, options in islice(
-            attempts(at.problem, name, self._options(topology)), MAX_ATTEMPTS
-        ):
+        asked = self._options(topologies[0])
+        if len(topologies) > 1 and at.problem.executor_count > LARGE_TOGETHER:
+            asked = self._options(topologies[0], self.effort or EFFORT_TOGETHER)
+        for nodes, options in islice(attempts(at.problem, name, asked), MAX_ATTEMPTS):
             narrowed = at.narrowed(nodes)
             try:
                 solution = solve(narrowed.problem, name, seed, options)
@@ -126,12 +162,12 @@ class Adviser:
             return Advice(narrowed.workers(placement), solution.notes)
         raise refused or Infeasible("no node has a free slot", "slots")
 
-    def _options(self, topology: RunningTopology) -> Mapping[str, str]:
+    def _options(self, topology: RunningTopology, effort: str | None = None) -> Mapping[str, str]:
         """Return the options for a topology: it may say itself what of workers."""
         name, options = self._settings.algorithm, dict(self._settings.options)
-        keeps = keeps_workers(topology)
+        keeps, effort = keeps_workers(topology), effort or self.effort
         if keeps is not None and has_option(name, WORKERS):
             options[WORKERS] = "keep" if keeps else "any"
-        if self._effort is not None and has_option(name, EFFORT):
-            options.setdefault(EFFORT, self._effort)
+        if effort is not None and has_option(name, EFFORT):
+            options.setdefault(EFFORT, effort)
         return options

@@ -139,6 +139,14 @@ class LittleSaved:
         return saved / self.now.travels if self.now.travels > 0 else 0.0
 
 
+@dataclass(frozen=True)
+class Together:
+    """A move that pays with those of others; ``whole`` says why, of all that share a problem."""
+
+    others: tuple[str, ...]
+    whole: Reason
+
+
 Reason = (
     Circumstance
     | NoPlacement
@@ -147,6 +155,7 @@ Reason = (
     | LessTraffic
     | LessHeadroom
     | LittleSaved
+    | Together
 )
 
 

@@ -16,6 +16,7 @@ from stormcut.application.control.decision import (
     MoreHeadroom,
     NoPlacement,
     Obstacle,
+    Together,
     Unused,
     Value,
 )
@@ -85,16 +86,23 @@ def _kept(choice: Choice) -> str:
 
 
 def _moved(decision: Decision) -> str:
-    match decision.choice.reason:
+    reason, moved = decision.choice.reason, "moved"
+    if isinstance(reason, Together):
+        moved, reason = f"moved with {_and(reason.others)}", reason.whole
+    match reason:
         case BreaksLimit(violation):
-            return f"moved, as {violation.message}"
+            return f"{moved}, as {violation.message}"
         case MoreHeadroom(now, then):
             gained = f"{now.headroom:.2f} -> {then.headroom:.2f}"
-            return f"moved for head-room, {gained}: {now.bottleneck} was full first"
+            return f"{moved} for head-room, {gained}: {now.bottleneck} was full first"
         case LessTraffic():
-            return f"moved by {_basis(decision)}"
+            return f"{moved} by {_basis(decision)}"
         case _:
             return _plain(decision.choice)
+
+
+def _and(names: tuple[str, ...]) -> str:
+    return " and ".join((", ".join(names[:-1]), names[-1]) if len(names) > 1 else names)
 
 
 def _declined(choice: Choice) -> str:
