@@ -20,36 +20,32 @@ from stormcut.application.control.decision import (
     Action,
     Choice,
     Circumstance,
-    Decision,
     Decisions,
-    Evidence,
     Ground,
     NoPlacement,
     Reason,
     Unused,
-    Value,
-    Worth,
 )
 from stormcut.application.control.earlier import Earlier
+from stormcut.application.control.effects import Effects
 from stormcut.application.control.improving import Improving, Move
 from stormcut.application.control.intended import Intended
 from stormcut.application.control.memory import Memory, View
 from stormcut.application.control.ports import Recorder
-from stormcut.application.control.situation import Situation, situation
-from stormcut.application.control.usage import Usage
 from stormcut.application.control.workload import misfit
 from stormcut.model.cluster import ClusterState, RunningTopology, Worker
 from stormcut.model.errors import Infeasible
-from stormcut.model.placement import Placement
 from stormcut.model.plan import Plan
 from stormcut.model.profile import Profile
-from stormcut.objective.metrics import measure
 
 Workers = tuple[Worker, ...]
 Topologies = tuple[RunningTopology, ...]
 
 #: Far above what was ever seen (2 or 3): an algorithm that breaks its word must not hang the brain.
 MAX_ROUNDS = 10
+
+#: Of a topology without executors.
+IDLE = Choice(Action.DECLINE, Circumstance.NO_EXECUTORS, Ground.KEPT)
 
 
 def decide(
@@ -102,7 +98,6 @@ class _Round:
         recorder: Recorder | None,
     ) -> None:
         self._state = state
-        self._profiles = profiles
         self._memory = memory
         self._settings = settings
         self._topologies = sorted(
@@ -119,8 +114,6 @@ class _Round:
         }
         memory.forget_all_but(self._loads)
         self._intended = Intended(state, self._loads, settings.costs)
-        #: As if nothing ran: what placements are measured on.
-        self._empty = Usage(state, settings.costs)
         self._earlier = Earlier(state, self._intended.usage, last_plan, former, is_recent)
         self._choices: dict[str, Choice] = {}
         self._adviser = Adviser(settings, recorder)
@@ -129,6 +122,7 @@ class _Round:
         self._adviser.effort = self._effort()
         #: Where the last move together has put its topologies: nothing better was found for all.
         self._agreed: View = ()
+        self._effects = Effects(state, self._loads, profiles, self._adviser, settings.costs)
         self._improving = Improving(self._intended, self._adviser, settings.min_gain)
 
     def _effort(self) -> str | None:
@@ -164,7 +158,7 @@ class _Round:
             if self._intended.state() == before:
                 break
         topologies = sorted(self._state.topologies, key=lambda each: each.id)
-        decisions = [self._decision(topology) for topology in topologies]
+        decisions = [self._effects.decision(t, self._choices.get(t.id, IDLE)) for t in topologies]
         return Decisions(
             tuple(each for each in decisions if each.after is not None),
             tuple(each for each in decisions if each.after is None),
@@ -304,38 +298,3 @@ class _Round:
             return self._earlier.late(topology) or nothing
         algorithm = self._earlier.algorithm(topology.id, present)
         return Choice(Action.KEEP, reason, Ground.KEPT, present, algorithm, unused=unused)
-
-    def _decision(self, topology: RunningTopology) -> Decision:
-        if not topology.executors:
-            idle = Choice(Action.DECLINE, Circumstance.NO_EXECUTORS, Ground.KEPT)
-            return Decision(topology.id, idle, Evidence(Ground.KEPT))
-        choice, load = self._choices[topology.id], self._loads[topology.id]
-        evidence = self._evidence(topology, choice)
-        if choice.workers is None:
-            return Decision(topology.id, choice, evidence)
-        workers, present = choice.workers, tuple(sorted(topology.assignment))
-        used = {worker.slot.node for worker in (*workers, *present)}
-        at = situation((load,), self._empty.left(only=used), (present,), self._settings.costs)
-        whole = not topology.unassigned and not at.problem.lost_slots
-        now = Placement(at.problem.current_slots())
-        return Decision(
-            topology.id,
-            choice,
-            evidence,
-            _value(at, now, choice.now) if whole else None,
-            _value(at, at.placement((workers,)), choice.then),
-            topology.workers,
-            present if whole and workers != present else (),
-        )
-
-    def _evidence(self, topology: RunningTopology, choice: Choice) -> Evidence:
-        measured = self._loads[topology.id].measured
-        profile = self._profiles[topology.id].to_epoch_s if measured else None
-        if choice.action not in (Action.PLACE, Action.MOVE):
-            return Evidence(choice.ground, profile)
-        running = bool(topology.assignment)
-        return Evidence(choice.ground, profile, self._adviser.uses_traffic(topology, running))
-
-
-def _value(at: Situation, placement: Placement, its_worth: Worth | None) -> Value:
-    return Value(measure(at.problem, placement), at.bytes_between_nodes(placement), its_worth)

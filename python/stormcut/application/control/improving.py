@@ -77,8 +77,9 @@ class Improving:
             found = self._adviser.advice((topology,), at)
         except Infeasible as error:
             return NoPlacement(str(error))
-        after = worth(at, at.placement(found.workers))
-        judged = self._judged(before, after)
+        then = at.placement(found.workers)
+        after = worth(at, then)
+        judged = self._judged(at, then, before, after)
         if not broken and not judged.moves:
             return judged.reason
         (workers,) = found.workers
@@ -115,14 +116,16 @@ class Improving:
         except Infeasible:
             return {}
         then = dict(zip(names, found.workers, strict=True))
-        judged = self._judged(before, worth(at, at.placement(found.workers)))
+        proposed = at.placement(found.workers)
+        judged = self._judged(at, proposed, before, worth(at, proposed))
         if not broken and not judged.moves:
             return {}
         was = {name: self._intended.workers[name] for name in names}
         own = {name: self._worth(name) for name in names if then[name] != was[name]}
         self._put(then)
         self._spare(at, own, was)
-        spared = self._judged(before, self._whole(at, names))
+        left = self._placed(at, names)
+        spared = self._judged(at, left, before, worth(at, left))
         if spared.moves:
             judged = spared
         elif not broken:
@@ -145,13 +148,24 @@ class Improving:
             now, then, reason = before[name], self._worth(name), whole
             if len(names) > 1:
                 reason = Together(tuple(each for each in names if each != name), whole)
-            elif (own := self._judged(now, then)).moves:
+            elif (own := self._verdict(now, then)).moves:
                 reason = own.reason
             moves[name] = Move(self._intended.workers[name], reason, notes, now, then)
         return moves
 
-    def _judged(self, now: Worth, then: Worth) -> Verdict:
-        """Return whether a proposal is worth it: the one place where that is said."""
+    def _judged(self, at: Situation, then: Placement, before: Worth, after: Worth) -> Verdict:
+        """Return whether a proposal is worth it: the one place where that is said.
+
+        Parameters
+        ----------
+        at : Situation
+            Of all for whom it is made; its problem says where they run now.
+        then : Placement
+            What is proposed.
+        """
+        return self._verdict(before, after)
+
+    def _verdict(self, now: Worth, then: Worth) -> Verdict:
         return verdict(now, then, self._min_gain, self._adviser.enough)
 
     def _is_enough(self, now: Worth) -> bool:
@@ -167,20 +181,20 @@ class Improving:
         here = self._intended.where_it_runs(topology)
         return worth(here, Placement(here.problem.current_slots()))
 
-    def _whole(self, at: Situation, names: Sequence[str]) -> Worth:
-        return worth(at, at.placement([self._intended.workers[name] for name in names]))
+    def _placed(self, at: Situation, names: Sequence[str]) -> Placement:
+        return at.placement([self._intended.workers[name] for name in names])
 
     def _spare(self, at: Situation, moved: Mapping[str, Worth], was: Mapping[str, Workers]) -> None:
         """Put back each that was moved and need not be."""
         for name in moved:
             there, then = self._intended.workers[name], self._worth(name)
-            whole = self._whole(at, [*was])
+            whole = worth(at, self._placed(at, [*was]))
             self._intended.put(name, was[name])
-            placed = at.placement([self._intended.workers[each] for each in was])
+            placed = self._placed(at, [*was])
             if (
                 violations(at.problem, placed)
                 or self._loses(whole, worth(at, placed))
-                or self._judged(self._worth(name), then).moves
+                or self._verdict(self._worth(name), then).moves
             ):
                 self._intended.put(name, there)
 
@@ -195,5 +209,5 @@ class Improving:
             return None
         at = self._intended.on_all_nodes(names)
         then = [moved.get(name, self._intended.workers[name]) for name in names]
-        before, after = self._whole(at, names), worth(at, at.placement(then))
+        before, after = worth(at, self._placed(at, names)), worth(at, at.placement(then))
         return LessHeadroom(before, after) if self._loses(before, after) else None
