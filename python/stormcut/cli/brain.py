@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 from kazoo.client import KazooClient
 
+from stormcut.adapters.files.costs_file import read_costs
 from stormcut.adapters.files.decision_files import DecisionFiles
 from stormcut.adapters.machine.clock import SystemClock, new_id
 from stormcut.adapters.thrift.brain import BrainClient, BrainServer, Pulse
@@ -78,6 +79,13 @@ log = logging.getLogger("stormcut.brain")
     type=OutputFolder(),
     help="Folder for the problem and the answer behind every decision, for `stormcut place`.",
 )
+@click.option(
+    "--costs",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="What transfer costs here, from `stormcut calibrate`, instead of what is shipped; read "
+    "when the brain starts.",
+)
 def brain(
     zookeeper: str,
     auth_file: Path,
@@ -89,14 +97,17 @@ def brain(
     options: tuple[str, ...],
     min_gain: float,
     record: Path | None,
+    costs: Path | None,
 ) -> None:
     """Serve plans to the scheduler in Nimbus, as leader or standby of several brains.
 
     \b
     Example:
       stormcut brain --zookeeper localhost:2181 --auth-file ~/.stormcut-auth
+      stormcut brain --costs costs.json --record decisions/
     """
-    settings = Settings(algorithm_name, parse_pairs(options), min_gain)
+    fitted = None if costs is None else read_costs(costs)
+    settings = Settings(algorithm_name, parse_pairs(options), min_gain, costs=fitted)
     parse_options(algorithm(algorithm_name), settings.options)
     _check_bind(bind, insecure_bind)
     credentials = read_auth_file(auth_file)

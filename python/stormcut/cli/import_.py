@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -98,9 +97,9 @@ def cluster(
         nodes = StormcutNodes(client, root)
         described = leading_brain(nodes).described()
         known = {**nodes.read_profiles(), **given}
-    problem = named_by_host(running_problem(described.state, known, topology), described.state)
-    problem = replace(problem, costs=fitted)
-    for line in unmeasured(described.state, known, [each.id for each in problem.topologies]):
+    state = described.state
+    problem = named_by_host(running_problem(state, known, topology, fitted), state)
+    for line in unmeasured(state, known, [each.id for each in problem.topologies]):
         click.echo(f"note: {line}", err=True)
     if (seconds := time.time() - described.moment_ms / 1000) > OLD_SECONDS:
         click.echo(f"note: Nimbus described this {seconds:.0f} s ago and not since", err=True)

@@ -65,6 +65,29 @@ class Traffic:
             executors,
         )
 
+    def shifted(self, by: int) -> Traffic:
+        """Return the same between executors whose ordinals are larger ``by`` so much."""
+        blocks = (
+            replace(
+                block,
+                sources=range(block.sources.start + by, block.sources.stop + by),
+                targets=range(block.targets.start + by, block.targets.stop + by),
+            )
+            for block in self.blocks
+        )
+        return replace(
+            self,
+            source=self.source + by,
+            target=self.target + by,
+            blocks=tuple(blocks),
+            executors=self.executors + by,
+        )
+
+    def times(self, factor: float) -> Traffic:
+        """Return the same with every rate multiplied."""
+        blocks = tuple(replace(block, rate=block.rate * factor) for block in self.blocks)
+        return replace(self, rate=self.rate * factor, blocks=blocks)
+
     @property
     def total(self) -> float:
         """Tuples/s over all pairs."""

@@ -81,6 +81,8 @@ class Algorithm:
         ``uses_traffic(options, running) -> bool``: whether measured rates can change its placement.
     one_capacity : bool
         Whether it takes all nodes for equal; ``capacity=smallest`` makes them so.
+    joint : bool
+        Whether it weighs several topologies against each other; others place one after another.
     fills_cpu : bool
         Whether it fills nodes' CPU to the brim unless ``cpu_share`` says less.
     knows_capacity : bool
@@ -108,6 +110,7 @@ class Algorithm:
     enough: Enough = _filled
     uses_traffic: TrafficUse = _always
     one_capacity: bool = False
+    joint: bool = False
     fills_cpu: bool = False
     knows_capacity: bool = True
     by_declaration: bool = False
@@ -152,6 +155,7 @@ _ALGORITHMS = (
         enough=_for_cut,
         fills_cpu=True,
         keeps_workers=True,
+        joint=True,
     ),
     Algorithm(
         "even",
@@ -185,6 +189,7 @@ _ALGORITHMS = (
         "p_scheduler",
         needs_traffic=True,
         one_capacity=True,
+        joint=True,
     ),
     Algorithm(
         "t3-scheduler",
@@ -192,6 +197,7 @@ _ALGORITHMS = (
         f"Eskandari et al., T3-Scheduler, FGCS 89 (2018); {_THESIS}, chapter 8",
         "t3_scheduler.place",
         needs_traffic=True,
+        joint=True,
     ),
     Algorithm(
         "i-scheduler",
@@ -199,12 +205,14 @@ _ALGORITHMS = (
         f"Eskandari et al., I-Scheduler, 2018; {_THESIS}, chapter 9",
         "i_scheduler.place",
         needs_traffic=True,
+        joint=True,
     ),
     Algorithm(
         "metis-tasks",
         "a graph partitioner divides the executors straight into workers, one for each node",
         "Fischer and Bernstein, workload scheduling by graph partitioning, IEEE Big Data 2015",
         "metis_tasks",
+        joint=True,
     ),
     Algorithm(
         "r-storm-distance",
@@ -258,6 +266,7 @@ _ALGORITHMS = (
         f"optimum of {_THESIS}, section 4.3; here by set partitioning over node patterns",
         "exact.place",
         exact=True,
+        joint=True,
     ),
     Algorithm(
         "stromax",
@@ -267,6 +276,7 @@ _ALGORITHMS = (
         accepts_by="stromax.acceptance",
         enough=_no_amount,
         uses_traffic=_once_it_runs,
+        joint=True,
     ),
     Algorithm(
         "ols-offline",
@@ -282,6 +292,7 @@ _ALGORITHMS = (
         "ols.place",
         accepts_by="ols.acceptance",
         needs_traffic=True,
+        joint=True,
     ),
     Algorithm(
         "caps",
@@ -289,6 +300,7 @@ _ALGORITHMS = (
         "Wang et al., CAPSys: contention-aware task placement, EuroSys 2025",
         "caps.place",
         enough=_no_amount,
+        joint=True,
     ),
 )
 

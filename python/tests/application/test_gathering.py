@@ -69,7 +69,7 @@ def test_any_placement_stays_allowed_and_only_lonely_consumers_move(data):
     most = data.draw(st.integers(1, 4))
     nodes = supervisors(11, slots=2, meta={"stormcut.max.executors": str(most)})
     load = workload(running, measured(running, task))
-    at = situation(load, Usage(ClusterState(nodes, (running,))).left(), ())
+    at = situation((load,), Usage(ClusterState(nodes, (running,))).left(), ((),))
     seats = [slot for slot in range(22) if slot % 2 == 0 for _ in range(most)]
     slots = data.draw(st.permutations(seats))[: len(load.tasks)]
     placement = Placement(np.array(slots))

@@ -62,7 +62,7 @@ def test_place_on_the_file_gives_the_brains_plan(tmp_path_factory, cluster, size
     hosts = {s.host: s.id for s in state.supervisors}
     workers = {
         (hosts[w.slot.node], w.slot.port, w.executors)
-        for w in Situation(load, problem).workers(solution.placement)
+        for w in Situation((load,), problem).workers(solution.placement)[0]
     }
     assert workers == {(w.slot.node, w.slot.port, w.executors) for w in part.workers}
 

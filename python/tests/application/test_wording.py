@@ -19,6 +19,7 @@ from stormcut.application.control.decision import (
     MoreHeadroom,
     NoPlacement,
     Obstacle,
+    Together,
     Unused,
     Value,
     Worth,
@@ -127,6 +128,21 @@ def said(action, reason, evidence=MEASURED, before=BEFORE, **more):
         ),
         (Action.PLACE, Circumstance.INCOMPLETE, "placed by measured traffic" + EFFECT),
         (Action.MOVE, LessTraffic(NOW, THEN), "moved by measured traffic" + EFFECT),
+        (
+            Action.MOVE,
+            Together(("u", "v", "w"), LessTraffic(NOW, THEN)),
+            "moved with u, v and w by measured traffic" + EFFECT,
+        ),
+        (
+            Action.MOVE,
+            Together(("u",), MoreHeadroom(NOW, THEN)),
+            "moved with u for head-room, 1.00 -> 1.20: CPU of node n1 was full first" + EFFECT,
+        ),
+        (
+            Action.MOVE,
+            Together(("u",), BreaksLimit(Violation("cpu", "node n1 holds 240 % CPU"))),
+            "moved with u, as node n1 holds 240 % CPU" + EFFECT,
+        ),
         (
             Action.MOVE,
             MoreHeadroom(NOW, THEN),

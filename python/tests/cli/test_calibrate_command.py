@@ -81,3 +81,16 @@ def test_a_costs_file_is_read_strictly(tmp_path, content):
     path.write_text(content)
     with pytest.raises(InvalidInput, match=r"costs\.json"):
         read_costs(path)
+
+
+def test_the_brain_begins_with_a_costs_file(stormcut, bench, tmp_path):
+    """It reads the file before anything else; then it misses the file with the secret."""
+    costs, secret = tmp_path / "costs.json", tmp_path / "none"
+    place = ("--zookeeper", "localhost:1", "--auth-file", secret)
+    code, out, err = stormcut("brain", "--costs", costs, *place)
+    assert (code, out) == (2, "")
+    assert str(costs) in err and str(secret) not in err
+    assert stormcut("calibrate", bench, "--output", costs)[0] == 0
+    code, out, err = stormcut("brain", "--costs", costs, *place)
+    assert (code, out) == (2, "")
+    assert str(secret) in err

@@ -124,6 +124,21 @@ def test_capacities_matter_only_where_the_record_says_so(name):
     assert alike == unlike or algorithm(name).knows_capacity
 
 
+def test_another_topologys_load_and_traffic_count_where_the_record_says_so(name):
+    """One that places in turn puts the first topology where it does whatever the others are."""
+    first, homes = chain([2, 2], name="a", workers=2), set()
+    for size, rate in ((1, 1.0), (2, 1.0), (2, 1000.0), (4, 1.0), (6, 1.0)):
+        other = chain([size, size], name="b", rate=rate, workers=2)
+        where = Placement(np.array([0, 0, 4, 4, *[1, 5] * size]))
+        problem = Problem(
+            nodes(4, slots=4, max_executors=6, cpu_percent=400.0), (first, other), where
+        )
+        found = outcome(problem, name)
+        if isinstance(found, Placement):
+            homes.add(tuple(problem.slot_node[found.slots[:4]].tolist()))
+    assert (len(homes) > 1) is algorithm(name).joint
+
+
 def unproven(found):
     """Return whether time ended a search: another run may then find something else."""
     return isinstance(found, Placement) and any("not proven" in note for note in found.notes)

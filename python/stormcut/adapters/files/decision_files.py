@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from itertools import count
+from itertools import accumulate, count
 from pathlib import Path
 from urllib.parse import quote
 
@@ -14,11 +14,14 @@ from stormcut.application.place import Solution
 from stormcut.model.errors import InvalidInput
 from stormcut.model.problem import Problem
 
+#: Of the topologies in a file's name: file systems take 255 in all.
+MOST_LETTERS = 120
+
 log = logging.getLogger(__name__)
 
 
 class DecisionFiles:
-    """`Recorder` into a folder: ``TIME-NUMBER-TOPOLOGY.json``, and the answer beside it.
+    """`Recorder` into a folder: ``TIME-NUMBER-TOPOLOGIES.json``, and the answer beside it.
 
     ``stormcut place`` with the options that the answer's file states finds the same placement. What
     cannot be written is logged: a full disk is no reason to leave Nimbus without a plan.
@@ -39,7 +42,7 @@ class DecisionFiles:
 
     def record(self, problem: Problem, solution: Solution) -> None:
         """Write a problem and its solution."""
-        topologies = "+".join(quote(topology.id, safe="") for topology in problem.topologies)
+        topologies = _named([quote(topology.id, safe="") for topology in problem.topologies])
         moment = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
         name = f"{moment}-{next(self._numbers):06}-{topologies}"
         try:
@@ -47,3 +50,14 @@ class DecisionFiles:
             write_placement(self._folder / f"{name}.placement.json", problem, solution)
         except InvalidInput as error:
             log.warning("a decision is not recorded: %s", error)
+
+
+def _named(topologies: list[str]) -> str:
+    """Return topologies in a file's name: as many as it has room for, and how many more."""
+    shown = [
+        name
+        for name, length in zip(topologies, accumulate(map(len, topologies)), strict=True)
+        if length <= MOST_LETTERS
+    ] or [topologies[0][:MOST_LETTERS]]
+    more = len(topologies) - len(shown)
+    return "+".join((*shown, f"{more}-more") if more else shown)

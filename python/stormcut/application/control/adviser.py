@@ -1,37 +1,43 @@
-"""The algorithm, asked for one topology at a time, with the options that suit the moment."""
+"""The algorithm, asked for as many topologies at once as it can place, with options that suit."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import Any
 
 from stormcut.application.control.attempts import attempts
+from stormcut.application.control.decision import Worth
 from stormcut.application.control.declared import keeps_workers
 from stormcut.application.control.gathering import gathered
 from stormcut.application.control.ports import Recorder
 from stormcut.application.control.situation import Situation
-from stormcut.application.control.worth import ENOUGH
+from stormcut.application.control.worth import BYTES
 from stormcut.application.place import DEFAULT_ALGORITHM, DEFAULT_SEED, solve
 from stormcut.model.cluster import RunningTopology, Worker
 from stormcut.model.errors import Infeasible
+from stormcut.model.network import Costs
 from stormcut.placement.registry import algorithm, has_option, parse_options
 
 #: The option of an algorithm that can keep `topology.workers`.
 WORKERS = "workers"
-#: The option of an algorithm by which it maximises head-room.
-OBJECTIVE, HEADROOM = "objective", "headroom"
 #: The option of an algorithm that says how long to search.
 EFFORT = "effort"
 
-#: An algorithm is asked at most so often for one topology.
+#: An algorithm is asked at most so often for one problem.
 MAX_ATTEMPTS = 8
 
 #: For how many topologies, and executors in all, an algorithm may search how long, so that a round
 #: takes 10 s: as measured by benchmarks/brain_scale.py.
 EFFORTS = (((3, 3_000), None), ((20, 20_000), "0.1"))
 HASTE = "0"
+#: Larger clusters' topologies are taken in turn: one problem of them takes longer than a round may,
+#: and what is gained falls. Measured by benchmarks/brain_scale.py.
+MOST_TOGETHER = 1_000
+#: One problem of several topologies with more executors than this is searched no longer than so:
+#: with 300 a tenth of the effort found the same, and 900 take too long.
+LARGE_TOGETHER, EFFORT_TOGETHER = 300, "0.1"
 #: Nimbus waits for what runs nowhere; what runs may be improved a little later.
 URGENT = 4
 
@@ -53,19 +59,24 @@ def effort_for(nowhere: Sequence[int], running: Sequence[int]) -> str | None:
 
 @dataclass(frozen=True)
 class Settings:
-    """How the brain decides; ``min_gain`` is a share of the present traffic between nodes."""
+    """How the brain decides.
+
+    ``min_gain`` is a share of the present traffic between nodes; ``costs`` are of transfer, None:
+    those that are shipped.
+    """
 
     algorithm: str = DEFAULT_ALGORITHM
     options: Mapping[str, str] = field(default_factory=dict)
     min_gain: float = 0.05
     seed: int = DEFAULT_SEED
+    costs: Costs | None = None
 
 
 @dataclass(frozen=True)
 class Advice:
-    """The algorithm's workers, and its notes for people."""
+    """The algorithm's workers of each topology, and its notes for people."""
 
-    workers: tuple[Worker, ...]
+    workers: tuple[tuple[Worker, ...], ...]
     notes: tuple[str, ...]
 
 
@@ -74,26 +85,25 @@ class Adviser:
 
     Parameters
     ----------
-    effort : str, optional
-        How long to search, unless the settings say.
     recorder : Recorder, optional
         Told of every answer that is used.
 
     Attributes
     ----------
-    enough : float
-        Head-room beyond which more does not count.
+    effort : str, optional
+        How long to search, unless the settings say; None: the algorithm's default.
     """
 
-    def __init__(
-        self, settings: Settings, effort: str | None, recorder: Recorder | None = None
-    ) -> None:
+    def __init__(self, settings: Settings, recorder: Recorder | None = None) -> None:
         self._settings = settings
-        self._effort = effort
+        self.effort: str | None = None
         self._recorder = recorder
         self._algorithm = algorithm(settings.algorithm)
-        maximises = self._algorithm.balances or settings.options.get(OBJECTIVE) == HEADROOM
-        self.enough = math.inf if maximises else ENOUGH
+
+    def enough(self, now: Worth) -> float:
+        """Return the head-room beyond which more is not what the algorithm is after."""
+        options = parse_options(self._algorithm, self._settings.options)
+        return self._algorithm.enough(options, now.unit == BYTES)
 
     def uses_traffic(self, topology: RunningTopology, running: bool) -> bool:
         """Return whether measured traffic can change a topology's placement."""
@@ -107,8 +117,32 @@ class Adviser:
         told: str = self._options(topology).get(WORKERS, self._algorithm.options.workers)
         return told
 
-    def advice(self, topology: RunningTopology, at: Situation) -> Advice:
+    def places_together(self, executors: int) -> bool:
+        """Return whether topologies of so many executors in all are one problem."""
+        return self._algorithm.joint and executors <= MOST_TOGETHER
+
+    def groups(
+        self, topologies: Iterable[RunningTopology], together: bool
+    ) -> list[tuple[RunningTopology, ...]]:
+        """Return topologies by the problem that they are to be placed in.
+
+        An algorithm has one set of options for a problem: topologies that ask for others
+        (``stormcut.workers``) are a problem of their own, on what the rest leaves. Each is one
+        unless they are placed ``together``.
+        """
+        groups: dict[Any, list[RunningTopology]] = {}
+        for each in topologies:
+            key = tuple(sorted(self._options(each).items())) if together else each.id
+            groups.setdefault(key, []).append(each)
+        return [tuple(group) for group in groups.values()]
+
+    def advice(self, topologies: Sequence[RunningTopology], at: Situation) -> Advice:
         """Return the answer of the first attempt that succeeds.
+
+        Parameters
+        ----------
+        topologies : sequence of RunningTopology
+            One of `groups`.
 
         Raises
         ------
@@ -117,9 +151,10 @@ class Adviser:
         """
         refused: Infeasible | None = None
         name, seed = self._settings.algorithm, self._settings.seed
-        for nodes, options in islice(
-            attempts(at.problem, name, self._options(topology)), MAX_ATTEMPTS
-        ):
+        asked = self._options(topologies[0])
+        if len(topologies) > 1 and at.problem.executor_count > LARGE_TOGETHER:
+            asked = self._options(topologies[0], self.effort or EFFORT_TOGETHER)
+        for nodes, options in islice(attempts(at.problem, name, asked), MAX_ATTEMPTS):
             narrowed = at.narrowed(nodes)
             try:
                 solution = solve(narrowed.problem, name, seed, options)
@@ -133,12 +168,12 @@ class Adviser:
             return Advice(narrowed.workers(placement), solution.notes)
         raise refused or Infeasible("no node has a free slot", "slots")
 
-    def _options(self, topology: RunningTopology) -> Mapping[str, str]:
+    def _options(self, topology: RunningTopology, effort: str | None = None) -> Mapping[str, str]:
         """Return the options for a topology: it may say itself what of workers."""
         name, options = self._settings.algorithm, dict(self._settings.options)
-        keeps = keeps_workers(topology)
+        keeps, effort = keeps_workers(topology), effort or self.effort
         if keeps is not None and self._algorithm.keeps_workers:
             options[WORKERS] = "keep" if keeps else "any"
-        if self._effort is not None and has_option(name, EFFORT):
-            options.setdefault(EFFORT, self._effort)
+        if effort is not None and has_option(name, EFFORT):
+            options.setdefault(EFFORT, effort)
         return options

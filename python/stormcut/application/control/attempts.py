@@ -1,4 +1,4 @@
-"""How often and with what an algorithm is asked for one topology, until it finds a placement."""
+"""How often and with what an algorithm is asked for one problem, until it finds a placement."""
 
 from __future__ import annotations
 

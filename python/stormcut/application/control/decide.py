@@ -1,55 +1,54 @@
-"""What shall run where: one decision per topology, repeated until none changes any more.
+"""What shall run where: a decision for each topology, repeated until none changes any more.
 
-Topologies are decided in the order of their ids, each against what the others leave. A decision
-may make room for an earlier one, so rounds follow until nothing moves: therefore a cluster that
-does as the plan says gets the same plan again. The end is certain: a topology that runs moves only
-to a lower cut (by `Settings.min_gain`) or out of a broken limit, never back; by an algorithm's own
-rule it moves once for a profile.
+A round has three steps: what was said earlier (plans, orders back), places for what runs nowhere,
+better places for what runs. Topologies that the algorithm can place together are one problem in
+each of the last two; where that does not pay as a whole, and for other algorithms and large
+clusters, they are decided in the order of their ids, each against what the others leave. Rounds
+follow until nothing moves: therefore a cluster that does as the plan says gets the same plan again.
+A topology that runs moves only to where it, or all together, are worth more, or out of a broken
+limit; by an algorithm's own rule once for a profile.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 from stormcut.application.control.adviser import Adviser, Settings, effort_for
 from stormcut.application.control.decision import (
     Action,
-    BreaksLimit,
     Choice,
     Circumstance,
-    Decision,
     Decisions,
-    Evidence,
     Ground,
     NoPlacement,
     Reason,
     Unused,
-    Value,
-    Worth,
 )
 from stormcut.application.control.earlier import Earlier
-from stormcut.application.control.memory import Memory
+from stormcut.application.control.effects import Effects
+from stormcut.application.control.improving import Improving, Move
+from stormcut.application.control.intended import Intended
+from stormcut.application.control.memory import Memory, View
 from stormcut.application.control.pace import Pace
 from stormcut.application.control.ports import Recorder
 from stormcut.application.control.rules import Rules
-from stormcut.application.control.situation import Situation, situation
-from stormcut.application.control.usage import Usage
-from stormcut.application.control.workload import Workload, misfit
-from stormcut.application.control.worth import worth
+from stormcut.application.control.workload import misfit
 from stormcut.model.cluster import ClusterState, RunningTopology, Worker
 from stormcut.model.errors import Infeasible
-from stormcut.model.placement import Placement
 from stormcut.model.plan import Plan
 from stormcut.model.profile import Profile
-from stormcut.objective.metrics import measure
-from stormcut.objective.verify import violations
 from stormcut.placement.acceptance import Passing
 
 Workers = tuple[Worker, ...]
+Topologies = tuple[RunningTopology, ...]
 
 #: Far above what was ever seen (2 or 3): an algorithm that breaks its word must not hang the brain.
-MAX_ROUNDS = 50
+MAX_ROUNDS = 10
+
+#: Of a topology without executors.
+IDLE = Choice(Action.DECLINE, Circumstance.NO_EXECUTORS, Ground.KEPT)
 
 
 def decide(
@@ -107,7 +106,6 @@ class _Round:
         pace: Pace,
     ) -> None:
         self._state = state
-        self._profiles = profiles
         self._memory = memory
         self._settings = settings
         self._topologies = sorted(
@@ -123,149 +121,204 @@ class _Round:
             for t in self._topologies
         }
         memory.forget_all_but(self._loads)
-        self._running = {t.id: tuple(sorted(t.assignment)) for t in self._topologies}
-        self._usage = Usage(state)
-        for topology in self._topologies:
-            self._usage.put(self._loads[topology.id], self._running[topology.id])
-        #: As if nothing ran: what placements are measured on.
-        self._empty = Usage(state)
-        self._earlier = Earlier(state, self._usage, last_plan, former, is_recent)
+        self._intended = Intended(state, self._loads, settings.costs)
+        self._earlier = Earlier(state, self._intended.usage, last_plan, former, is_recent)
         self._choices: dict[str, Choice] = {}
-        self._adviser = Adviser(settings, self._effort(), recorder)
-        self._rules = Rules(settings, self._adviser.enough, pace, profiles)
+        self._adviser = Adviser(settings, recorder)
+        executors = sum(len(t.executors) for t in self._topologies)
+        self._is_joint = self._adviser.places_together(executors)
+        self._adviser.effort = self._effort()
+        #: Where the last move together has put its topologies: nothing better was found for all.
+        self._agreed: View = ()
+        self._effects = Effects(state, self._loads, profiles, self._adviser, settings.costs)
+        self._rules = Rules(settings, self._adviser, pace, profiles)
+        self._improving = Improving(self._intended, self._adviser, self._rules)
 
     def _effort(self) -> str | None:
-        return effort_for(
-            [len(t.executors) for t in self._topologies if t.unassigned],
-            [len(t.executors) for t in self._topologies if self._may_improve(t)],
-        )
+        whole = [t for t in self._topologies if self._loads[t.id].measured and not t.unassigned]
+        unsettled = [
+            len(topology.executors)
+            for group in self._groups(whole)
+            for settled in (self._settled(group),)
+            for topology in group
+            if topology.id not in settled
+        ]
+        return effort_for([len(t.executors) for t in self._topologies if t.unassigned], unsettled)
 
-    def _may_improve(self, topology: RunningTopology) -> bool:
-        load, present = self._loads[topology.id], self._running[topology.id]
-        settled = self._memory.settled(load, present, self._state) is not None
-        return load.measured and not topology.unassigned and not settled
+    def _groups(self, topologies: Iterable[RunningTopology]) -> list[Topologies]:
+        return self._adviser.groups(topologies, self._is_joint)
+
+    def _settled(self, group: Topologies) -> dict[str, Reason]:
+        """Return why topologies stay where they are, of those for which that still holds."""
+        view = self._view(group)
+        found = {t.id: self._memory.settled(t.id, view, self._state) for t in group}
+        return {name: reason for name, reason in found.items() if reason is not None}
+
+    def _view(self, group: Topologies) -> View:
+        return self._intended.view([topology.id for topology in group])
 
     def settle(self) -> Decisions:
         for _ in range(MAX_ROUNDS):
-            changed = [topology.id for topology in self._topologies if self._changes(topology)]
-            if not changed:
+            before = self._intended.state()
+            asked = [topology for topology in self._topologies if not self._follows(topology)]
+            # What went back to where it shall be is one of those that may be improved, too.
+            if self._intended.state() == before:
+                self._search(asked)
+            if self._intended.state() == before:
                 break
         topologies = sorted(self._state.topologies, key=lambda each: each.id)
-        decisions = [self._decision(topology) for topology in topologies]
+        decisions = [self._effects.decision(t, self._choices.get(t.id, IDLE)) for t in topologies]
         return Decisions(
             tuple(each for each in decisions if each.after is not None),
             tuple(each for each in decisions if each.after is None),
         )
 
-    def _changes(self, topology: RunningTopology) -> bool:
-        """Decide one topology anew; return whether it is to run elsewhere than thought."""
-        choice = self._choose(topology)
-        before = self._running[topology.id]
-        moves = choice.workers is not None and choice.workers != before
-        if moves or topology.id not in self._choices or not self._settled(topology):
-            self._choices[topology.id] = choice
-        if moves and choice.workers is not None:
-            self._running[topology.id] = choice.workers
-            self._usage.put(self._loads[topology.id], choice.workers)
-        return moves
+    def _search(self, asked: Sequence[RunningTopology]) -> None:
+        """Place what runs nowhere, and find better places for what runs."""
+        new = {topology.id for topology in asked if not self._runs_whole(topology)}
+        for group in self._groups(topology for topology in asked if topology.id in new):
+            self._place(group)
+        for group in self._groups(topology for topology in asked if self._runs_whole(topology)):
+            self._improve(group, new)
 
-    def _settled(self, topology: RunningTopology) -> bool:
-        """Return whether an earlier round has moved it: what that round said is the reason."""
-        return self._running[topology.id] != tuple(sorted(topology.assignment))
+    def _runs_whole(self, topology: RunningTopology) -> bool:
+        running = {task for w in self._intended.workers[topology.id] for task in w.executors}
+        return len(running) == len(self._loads[topology.id].tasks)
 
-    def _choose(self, topology: RunningTopology) -> Choice:
-        load, present = self._loads[topology.id], self._running[topology.id]
+    def _follows(self, topology: RunningTopology) -> bool:
+        """Decide a topology if the algorithm need not be asked; return whether that is so."""
+        choice = self._without_asking(topology)
+        if choice is not None:
+            self._take(topology, choice)
+        return choice is not None
+
+    def _without_asking(self, topology: RunningTopology) -> Choice | None:
+        present = self._intended.workers[topology.id]
         if undone := self._earlier.undone(topology, present):
             return undone
-        running = {task for worker in present for task in worker.executors}
-        if len(running) < len(load.tasks):
-            restored = self._earlier.restored(topology, present)
-            return restored or self._placed(topology, load, present)
+        if not self._runs_whole(topology):
+            return self._earlier.restored(topology, present)
         if not {worker.slot for worker in present} <= self._state.slots:
             return self._earlier.outlived(topology.id, present)
-        if load.measured:
-            return self._improved(topology, load, present)
+        if self._loads[topology.id].measured:
+            return None
         return self._as_planned(topology, present)
 
-    def _situation(self, load: Workload, present: Workers) -> Situation:
-        return situation(load, self._usage.left(load.topology.id), present)
-
-    def _situation_now(self, load: Workload, present: Workers) -> Situation:
-        """Return the situation with no other nodes than where the topology runs."""
-        nodes = {worker.slot.node for worker in present}
-        return situation(load, self._usage.left(load.topology.id, nodes), present)
+    def _take(self, topology: RunningTopology, choice: Choice) -> None:
+        """Make a choice, unless it keeps what an earlier round has moved: that gave the reason."""
+        present = self._intended.workers[topology.id]
+        moves = choice.workers is not None and choice.workers != present
+        is_moved = present != tuple(sorted(topology.assignment))
+        if moves or topology.id not in self._choices or not is_moved:
+            self._choices[topology.id] = choice
+        if moves and choice.workers is not None:
+            self._intended.put(topology.id, choice.workers)
 
     def _unused(self, topology: RunningTopology) -> Unused:
         return Unused(self._misfits.get(topology.id, ""), self._earlier.no_way_back(topology))
 
-    def _placed(self, topology: RunningTopology, load: Workload, present: Workers) -> Choice:
-        ground = Ground.MEASURED if load.measured else Ground.DECLARED
-        unused = self._unused(topology)
+    def _place(self, group: Topologies) -> None:
+        """Place topologies on what the others leave; those that do not fit together, in turn."""
+        at = self._intended.on_all_nodes([topology.id for topology in group])
         try:
-            found = self._adviser.advice(topology, self._situation(load, present))
+            found = self._adviser.advice(group, at)
         except Infeasible as error:
-            return Choice(Action.DECLINE, NoPlacement(str(error)), ground, unused=unused)
-        return Choice(
-            Action.PLACE,
-            Circumstance.INCOMPLETE,
-            ground,
-            found.workers,
-            self._settings.algorithm,
-            found.notes,
-            unused,
-        )
+            if len(group) > 1:
+                for topology in group:
+                    self._place((topology,))
+                return
+            placed = [Choice(Action.DECLINE, NoPlacement(str(error)), Ground.DECLARED)]
+        else:
+            reason, name = Circumstance.INCOMPLETE, self._settings.algorithm
+            placed = [
+                Choice(Action.PLACE, reason, Ground.DECLARED, workers, name, found.notes)
+                for workers in found.workers
+            ]
+        for topology, choice in zip(group, placed, strict=True):
+            measured = self._loads[topology.id].measured
+            ground = Ground.MEASURED if measured else Ground.DECLARED
+            unused = self._unused(topology)
+            self._take(topology, replace(choice, ground=ground, unused=unused))
 
-    def _improved(self, topology: RunningTopology, load: Workload, present: Workers) -> Choice:
-        here = self._situation_now(load, present)
-        now = here.placement(present)
-        broken = violations(here.problem, now)
-        if not broken and (reason := self._memory.settled(load, present, self._state)):
-            return self._kept(topology, load, present, reason)
-        if not broken and self._rules.are_own and self._settled(topology):
-            # Such a rule judges what runs: this does not run there yet.
-            return Choice(Action.KEEP, Circumstance.AS_PLANNED, Ground.MEASURED, present)
-        before = worth(here, now)
-        if before.travels == 0 and before.headroom >= self._adviser.enough and not broken:
-            return self._kept(topology, load, present, Circumstance.NOTHING_TRAVELS)
-        at = self._situation(load, present)
-        try:
-            found = self._adviser.advice(topology, at)
-        except Infeasible as error:
-            return self._kept(topology, load, present, NoPlacement(str(error)))
-        proposed = at.placement(found.workers)
-        after = worth(at, proposed)
-        judged = self._rules.verdict(
-            (topology.id,), at.problem, at.placement(present), proposed, before, after
-        )
-        if not broken and not judged.moves:
-            return self._kept(topology, load, present, judged.reason)
-        self._memory.settle(load, found.workers, self._state, Circumstance.NOTHING_BETTER)
-        return Choice(
-            Action.MOVE,
-            BreaksLimit(broken[0]) if broken else judged.reason,
-            Ground.MEASURED,
-            found.workers,
-            self._settings.algorithm,
-            found.notes,
-            self._unused(topology),
-            before,
-            after,
-        )
+    def _improve(self, group: Topologies, new: Container[str]) -> None:
+        """Move topologies to better places, together or each alone.
 
-    def _kept(
-        self, topology: RunningTopology, load: Workload, present: Workers, reason: Reason
-    ) -> Choice:
-        """Keep what runs, and remember why, unless the reason passes."""
+        Those that are ``new`` are among them as long as it is not settled where the others run.
+        """
+        running = tuple(topology for topology in group if topology.id not in new)
+        settled = self._settled(running)
+        if self._rules.are_own:
+            if running:
+                self._by_own_rule(running, settled)
+            return
+        is_settled = len(settled) == len(running)
+        members = running if is_settled else group
+        if running and len(members) > 1 and self._view(members) != self._agreed:
+            moves = self._improving.together(members, is_settled)
+            for topology in members:
+                if topology.id in moves:
+                    self._moved(topology, moves[topology.id])
+            if moves:
+                self._agreed = self._view(members)
+                return
+        for topology in running:
+            others = [each.id for each in members if each is not topology]
+            found = self._improving.alone(topology, settled.get(topology.id), others)
+            if isinstance(found, Move):
+                self._moved(topology, found)
+                if not others:
+                    self._settle(topology, members, Circumstance.NOTHING_BETTER)
+            else:
+                self._settle(topology, members, found)
+                self._take(topology, self._kept(topology, found))
+
+    def _by_own_rule(self, running: Topologies, settled: Mapping[str, Reason]) -> None:
+        """Such a rule judges what runs, not what this decision has just placed or moved."""
+        moves: Mapping[str, Move] = {}
+        reason: Reason = Circumstance.AS_PLANNED
+        if all(self._intended.workers[t.id] == tuple(sorted(t.assignment)) for t in running):
+            known = next(iter(settled.values())) if len(settled) == len(running) else None
+            found = self._improving.by_own_rule(running, known)
+            if isinstance(found, Mapping):
+                moves = found
+            else:
+                reason = found
+                for topology in running:
+                    self._settle(topology, running, reason)
+        for topology in running:
+            if topology.id in moves:
+                self._moved(topology, moves[topology.id])
+            else:
+                self._take(topology, self._kept(topology, reason))
+
+    def _settle(self, topology: RunningTopology, group: Topologies, reason: Reason) -> None:
+        """Remember why a topology stays, unless the reason passes."""
         if not isinstance(reason, Passing):
-            self._memory.settle(load, present, self._state, reason)
-        return Choice(
-            Action.KEEP,
-            reason,
-            Ground.MEASURED,
-            present,
-            self._earlier.algorithm(topology.id, present),
-            unused=self._unused(topology),
-        )
+            self._memory.settle(topology.id, self._view(group), self._state, reason)
+
+    def _moved(self, topology: RunningTopology, move: Move) -> None:
+        """Note why a topology was moved; one that was placed in this round was not running."""
+        earlier = self._choices.get(topology.id)
+        if earlier is not None and earlier.action is Action.PLACE:
+            choice = replace(earlier, workers=move.workers, notes=move.notes)
+        else:
+            choice = Choice(
+                Action.MOVE,
+                move.reason,
+                Ground.MEASURED,
+                move.workers,
+                self._settings.algorithm,
+                move.notes,
+                self._unused(topology),
+                move.now,
+                move.then,
+            )
+        self._choices[topology.id] = choice
+
+    def _kept(self, topology: RunningTopology, reason: Reason) -> Choice:
+        present = self._intended.workers[topology.id]
+        algorithm, unused = self._earlier.algorithm(topology.id, present), self._unused(topology)
+        return Choice(Action.KEEP, reason, Ground.MEASURED, present, algorithm, unused=unused)
 
     def _as_planned(self, topology: RunningTopology, present: Workers) -> Choice:
         """Keep what was planned; what was not is left to Storm."""
@@ -279,37 +332,3 @@ class _Round:
             return self._earlier.late(topology) or nothing
         algorithm = self._earlier.algorithm(topology.id, present)
         return Choice(Action.KEEP, reason, Ground.KEPT, present, algorithm, unused=unused)
-
-    def _decision(self, topology: RunningTopology) -> Decision:
-        if not topology.executors:
-            idle = Choice(Action.DECLINE, Circumstance.NO_EXECUTORS, Ground.KEPT)
-            return Decision(topology.id, idle, Evidence(Ground.KEPT))
-        choice, load = self._choices[topology.id], self._loads[topology.id]
-        evidence = self._evidence(topology, choice)
-        if choice.workers is None:
-            return Decision(topology.id, choice, evidence)
-        workers, present = choice.workers, tuple(sorted(topology.assignment))
-        used = {worker.slot.node for worker in (*workers, *present)}
-        at = situation(load, self._empty.left(only=used), present)
-        whole = not topology.unassigned and not at.problem.lost_slots
-        now = Placement(at.problem.current_slots())
-        return Decision(
-            topology.id,
-            choice,
-            evidence,
-            _value(at, now, choice.now) if whole else None,
-            _value(at, at.placement(workers), choice.then),
-            topology.workers,
-            self._adviser.workers(topology),
-            present if whole and workers != present else (),
-        )
-
-    def _evidence(self, topology: RunningTopology, choice: Choice) -> Evidence:
-        measured = self._loads[topology.id].measured
-        profile = self._profiles[topology.id].to_epoch_s if measured else None
-        running = bool(topology.assignment)
-        return Evidence(choice.ground, profile, self._adviser.uses_traffic(topology, running))
-
-
-def _value(at: Situation, placement: Placement, its_worth: Worth | None) -> Value:
-    return Value(measure(at.problem, placement), at.bytes_between_nodes(placement), its_worth)

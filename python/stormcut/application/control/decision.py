@@ -141,6 +141,14 @@ class LittleSaved:
         return saved / self.now.travels if self.now.travels > 0 else 0.0
 
 
+@dataclass(frozen=True)
+class Together:
+    """A move that pays with those of others; ``whole`` says why, of all that share a problem."""
+
+    others: tuple[str, ...]
+    whole: Reason
+
+
 Reason = (
     Circumstance
     | NoPlacement
@@ -150,6 +158,7 @@ Reason = (
     | LessHeadroom
     | LittleSaved
     | acceptance.Ground
+    | Together
 )
 
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from stormcut.application.control.situation import Situation
 from stormcut.model.placement import Placement
+from stormcut.model.problem import Problem, Topology
 from stormcut.objective.cut import executor_nodes
 from stormcut.objective.verify import violations
 
@@ -20,55 +21,61 @@ BOOKKEEPERS = ("__metrics", "__eventlogger")
 
 
 def gathered(at: Situation, placement: Placement, keep_workers: bool = False) -> Placement:
-    """Return a placement whose bookkeepers share a node with others, where limits allow it.
+    """Return a placement whose bookkeepers share a node with others of theirs, if limits allow it.
 
     Parameters
     ----------
     at : Situation
-        Of one topology.
     placement : Placement
         Feasible, with every executor in a slot.
     keep_workers : bool
         A bookkeeper that had a worker of its own has one on the other node, too, if a slot is free.
     """
-    own = _bookkeepers(at)
-    nodes, slots = executor_nodes(at.problem, placement), placement.slots.copy()
-    used = set(np.delete(nodes, own).tolist())
-    for executor in own:
-        if nodes[executor] in used:
-            continue
-        for node in _by_traffic(at, nodes, executor, used):
-            tried = slots.copy()
-            shared = int(placement.slots[nodes == node].min())
-            free = _free_slots(at, slots, node) if keep_workers else ()
-            tried[executor] = min(free, default=shared)
-            if not violations(at.problem, Placement(tried)):
-                slots = tried
-                break
+    slots = placement.slots.copy()
+    for topology, own in zip(at.problem.topologies, at.executors, strict=True):
+        _gather(at.problem, slots, own, _bookkeepers(topology, own.start), keep_workers)
     return replace(placement, slots=slots)
 
 
-def _free_slots(at: Situation, slots: Ints, node: int) -> list[int]:
-    on_node = np.flatnonzero(at.problem.slot_node == node)
+def _gather(
+    problem: Problem, slots: Ints, own: slice, bookkeepers: list[int], keep_workers: bool
+) -> None:
+    """Move the bookkeepers of one topology, whose executors are ``own``."""
+    if not bookkeepers:
+        return
+    nodes, first = executor_nodes(problem, Placement(slots)), slots.copy()
+    workers = np.setdiff1d(np.arange(own.start, own.stop), bookkeepers)
+    used = set(nodes[workers].tolist())
+    for executor in bookkeepers:
+        if nodes[executor] in used:
+            continue
+        for node in _by_traffic(problem, nodes, executor, used):
+            tried = slots.copy()
+            shared = int(first[own][nodes[own] == node].min())
+            free = _free_slots(problem, slots, node) if keep_workers else ()
+            tried[executor] = min(free, default=shared)
+            if not violations(problem, Placement(tried)):
+                slots[:] = tried
+                break
+
+
+def _free_slots(problem: Problem, slots: Ints, node: int) -> list[int]:
+    on_node = np.flatnonzero(problem.slot_node == node)
     return [int(slot) for slot in np.setdiff1d(on_node, slots)]
 
 
-def _bookkeepers(at: Situation) -> list[int]:
-    topology = at.load.topology
+def _bookkeepers(topology: Topology, first: int) -> list[int]:
     return [
-        executor
+        first + topology.offsets[component.name] + index
         for component in topology.components
         if component.name.startswith(BOOKKEEPERS)
-        for executor in range(
-            topology.offsets[component.name],
-            topology.offsets[component.name] + component.executors,
-        )
+        for index in range(component.executors)
     ]
 
 
-def _by_traffic(at: Situation, nodes: Ints, executor: int, used: set[int]) -> list[int]:
+def _by_traffic(problem: Problem, nodes: Ints, executor: int, used: set[int]) -> list[int]:
     """Return the nodes in use by what they send to an executor, most first."""
-    traffic = at.problem.traffic
+    traffic = problem.traffic
     to = traffic.target == executor
-    sent = np.bincount(nodes[traffic.source[to]], traffic.rate[to], len(at.problem.nodes))
+    sent = np.bincount(nodes[traffic.source[to]], traffic.rate[to], len(problem.nodes))
     return sorted(used, key=lambda node: (-sent[node], node))

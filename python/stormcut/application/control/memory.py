@@ -29,12 +29,16 @@ class _Known:
         )
 
 
+#: What a verdict rests on: workloads, and where they run. Of a topology that was decided alone only
+#: its own, else those of all.
+View = tuple[tuple[Workload, tuple[Worker, ...]], ...]
+
+
 @dataclass(frozen=True)
 class _Verdict:
     """That nothing better was found for a topology, and in view of what."""
 
-    load: Workload
-    workers: tuple[Worker, ...]
+    view: View
     supervisors: tuple[Supervisor, ...]
     topologies: frozenset[str]
     reason: Reason
@@ -44,8 +48,9 @@ class Memory:
     """The brain's, from one decision to the next; with none of it all decisions are the same.
 
     But for one thing: where nothing better was found for a topology, nothing is sought again
-    before its profile, its workers or the supervisors change or a topology goes. That others move
-    may leave it a better place; its next profile will show.
+    before its profile, its workers or the supervisors change or a topology goes; of those that are
+    placed together, before any one's profile or workers change. Where they are placed in turn, that
+    others move may leave it a better place; its next profile will show.
     """
 
     def __init__(self) -> None:
@@ -72,24 +77,17 @@ class Memory:
             self._loads[running.id] = known
         return known.load
 
-    def settle(
-        self, load: Workload, workers: tuple[Worker, ...], state: ClusterState, reason: Reason
-    ) -> None:
+    def settle(self, topology: str, view: View, state: ClusterState, reason: Reason) -> None:
         """Remember that a topology stays where it is, and why."""
         topologies = frozenset(each.id for each in state.topologies)
-        self._verdicts[load.topology.id] = _Verdict(
-            load, workers, state.supervisors, topologies, reason
-        )
+        self._verdicts[topology] = _Verdict(view, state.supervisors, topologies, reason)
 
-    def settled(
-        self, load: Workload, workers: tuple[Worker, ...], state: ClusterState
-    ) -> Reason | None:
+    def settled(self, topology: str, view: View, state: ClusterState) -> Reason | None:
         """Return why a topology stays where it is, None if that is to be found out anew."""
-        verdict = self._verdicts.get(load.topology.id)
+        verdict = self._verdicts.get(topology)
         if (
             verdict is not None
-            and verdict.load is load
-            and verdict.workers == workers
+            and verdict.view == view
             and verdict.supervisors == state.supervisors
             and verdict.topologies <= {each.id for each in state.topologies}
         ):

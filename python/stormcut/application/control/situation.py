@@ -1,4 +1,4 @@
-"""From Storm's ids to a problem and back: one topology against what the others leave.
+"""From Storm's ids to a problem and back: topologies against what the others leave.
 
 Everything Storm-shaped (task ids, supervisors' meta, defaults) ends here, in `workload` and in
 `usage`; algorithms see `stormcut.model.problem` only.
@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -17,61 +19,109 @@ from stormcut.application.control.usage import Usage
 from stormcut.application.control.workload import Workload, misfit, workload
 from stormcut.model.cluster import ClusterState, RunningTopology, Slot, Worker
 from stormcut.model.errors import InvalidInput
+from stormcut.model.network import Costs
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import Node, Problem
 from stormcut.model.profile import Profile
+from stormcut.model.traffic import Traffic
 from stormcut.objective.cut import inter_node_tuples_per_second
+
+Workers = tuple[Worker, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Situation:
-    """One topology on the nodes that the others leave to it."""
+    """One or more topologies on the nodes that the others leave to them."""
 
-    load: Workload
+    loads: tuple[Workload, ...]
     problem: Problem
 
-    def placement(self, workers: Iterable[Worker]) -> Placement:
-        """Return workers as a placement in this problem's ordinals."""
-        return self.load.placement(workers, self.problem.slot_ordinals)
+    def placement(self, workers: Sequence[Iterable[Worker]]) -> Placement:
+        """Return the workers of each topology as a placement in this problem's ordinals."""
+        return _joined(self.loads, workers, self.problem.slot_ordinals)
 
-    def workers(self, placement: Placement) -> tuple[Worker, ...]:
-        """Return a placement as workers in Storm's ids, ascending by slot."""
+    def workers(self, placement: Placement) -> tuple[Workers, ...]:
+        """Return a placement as each topology's workers in Storm's ids, ascending by slot."""
+        return tuple(
+            self._workers(load, placement.slots[own])
+            for load, own in zip(self.loads, self.executors, strict=True)
+        )
+
+    def _workers(self, load: Workload, slots: npt.NDArray[np.int64]) -> Workers:
         content: dict[Slot, list[int]] = defaultdict(list)
-        for task, ordinal in zip(self.load.tasks, placement.slots.tolist(), strict=True):
+        for task, ordinal in zip(load.tasks, slots.tolist(), strict=True):
             if ordinal != UNASSIGNED:
                 content[Slot(*self.problem.slot_ids[ordinal])].append(task)
         return tuple(sorted(Worker(slot, tuple(sorted(of))) for slot, of in content.items()))
 
+    @property
+    def executors(self) -> Iterator[slice]:
+        """The executor ordinals of each topology."""
+        offsets = self.problem.topology_offsets.tolist()
+        return (slice(*ends) for ends in pairwise(offsets))
+
     def bytes_between_nodes(self, placement: Placement) -> float | None:
         """Return the bytes/s between nodes, None where no tuple's size was measured."""
-        if self.load.by_size is None:
+        if self._content is None:
             return None
-        weighty, mean = self.load.by_size
-        resized = replace(self.problem, topologies=weighty.topologies)
-        vars(resized)["traffic"] = weighty.traffic
-        return mean * inter_node_tuples_per_second(resized, placement)
+        resized = replace(self.problem)
+        vars(resized)["traffic"] = self._content
+        return inter_node_tuples_per_second(resized, placement)
+
+    @cached_property
+    def _content(self) -> Traffic | None:
+        """The traffic in bytes/s; of a topology without sizes, tuples of the others' mean size."""
+        known = [(load.content, load.traffic) for load in self.loads if load.content is not None]
+        if not known:
+            return None
+        mean = sum(c.total for c, _ in known) / max(sum(t.total for _, t in known), 1e-9)
+        return _traffic([load.content or load.traffic.times(mean) for load in self.loads])
 
     def narrowed(self, nodes: tuple[Node, ...]) -> Situation:
         """Return the same situation with only these nodes to choose from."""
         present = self.workers(Placement(self.problem.current_slots()))
-        return Situation(self.load, _problem_alone(self.load, nodes, present))
+        return situation(self.loads, nodes, present, self.problem.costs)
 
 
-def situation(load: Workload, nodes: tuple[Node, ...], present: tuple[Worker, ...]) -> Situation:
-    """Return a topology's situation on nodes that are left to it.
+def situation(
+    loads: Sequence[Workload],
+    nodes: tuple[Node, ...],
+    presents: Sequence[Workers],
+    costs: Costs | None = None,
+) -> Situation:
+    """Return the situation of topologies on nodes that are left to them.
 
     Parameters
     ----------
     nodes : tuple of Node
         See `Usage.left`.
-    present : tuple of Worker
-        What runs of this topology now; its slots are its own.
+    presents : sequence of tuple of Worker
+        What runs of each topology now; its slots are its own.
+    costs : Costs, optional
+        Of transfer; None: those that are shipped.
     """
-    return Situation(load, _problem_alone(load, nodes, present))
+    problem = _problem(loads, nodes, presents, costs)
+    # The same whatever the nodes are; to fold it anew for every set of nodes takes most of a round.
+    vars(problem)["traffic"] = _traffic([load.traffic for load in loads])
+    return Situation(tuple(loads), problem)
+
+
+def _traffic(parts: Sequence[Traffic]) -> Traffic:
+    """Return the traffic of several topologies from each one's."""
+    if len(parts) == 1:
+        return parts[0]
+    shifted, at = [], 0
+    for part in parts:
+        shifted.append(part.shifted(at))
+        at += part.executors
+    return Traffic.join(shifted, at)
 
 
 def running_problem(
-    state: ClusterState, profiles: Mapping[str, Profile], only: str | None = None
+    state: ClusterState,
+    profiles: Mapping[str, Profile],
+    only: str | None = None,
+    costs: Costs | None = None,
 ) -> Problem:
     """Return the problem of placing what runs, each topology as in `workload`.
 
@@ -81,6 +131,8 @@ def running_problem(
         By topology id; those that do not fit are not used, see `unmeasured`.
     only : str, optional
         Id or name of a topology: only this one, on what the others leave.
+    costs : Costs, optional
+        Of transfer; None: those that are shipped.
 
     Raises
     ------
@@ -89,18 +141,18 @@ def running_problem(
     """
     topologies = sorted((t for t in state.topologies if t.executors), key=lambda t: t.id)
     loads = {t.id: workload(t, _fitting(profiles, t)) for t in topologies}
+    usage = Usage(state, costs)
     if only is None:
         present = [tuple(sorted(t.assignment)) for t in topologies]
-        return _problem(list(loads.values()), Usage(state).left(), present)
+        return situation(tuple(loads.values()), usage.left(), present, costs).problem
     chosen = next((t for t in topologies if only in (t.id, t.name)), None)
     if chosen is None:
         running = ", ".join(t.id for t in topologies) or "none"
         raise InvalidInput(f"no such topology runs (running: {running})", only)
-    usage = Usage(state)
     for each in topologies:
         usage.put(loads[each.id], each.assignment)
-    present_alone = tuple(sorted(chosen.assignment))
-    return situation(loads[chosen.id], usage.left(chosen.id), present_alone).problem
+    nodes, alone = usage.left({chosen.id}), tuple(sorted(chosen.assignment))
+    return situation((loads[chosen.id],), nodes, (alone,), costs).problem
 
 
 def named_by_host(problem: Problem, state: ClusterState) -> Problem:
@@ -135,24 +187,26 @@ def _fitting(profiles: Mapping[str, Profile], running: RunningTopology) -> Profi
 
 
 def _problem(
-    loads: Sequence[Workload], nodes: tuple[Node, ...], present: Sequence[tuple[Worker, ...]]
+    loads: Sequence[Workload],
+    nodes: tuple[Node, ...],
+    presents: Sequence[Workers],
+    costs: Costs | None,
 ) -> Problem:
     topologies = tuple(load.topology for load in loads)
     bare = Problem(nodes, topologies)
-    used = {worker.slot for workers in present for worker in workers}
+    used = {worker.slot for workers in presents for worker in workers}
     lost = sorted(used - {Slot(*slot) for slot in bare.slot_ids})
     lost_slots = tuple((slot.node, slot.port) for slot in lost)
     ordinals = {slot: at for at, slot in enumerate((*bare.slot_ids, *lost_slots))}
-    current = [
-        load.placement(workers, ordinals).slots
-        for load, workers in zip(loads, present, strict=True)
-    ]
+    current = _joined(loads, presents, ordinals)
+    return Problem(nodes, topologies, current, lost_slots, costs=costs)
+
+
+def _joined(
+    loads: Sequence[Workload],
+    workers: Sequence[Iterable[Worker]],
+    ordinals: Mapping[tuple[str, int], int],
+) -> Placement:
     none: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-    return Problem(nodes, topologies, Placement(np.concatenate((none, *current))), lost_slots)
-
-
-def _problem_alone(load: Workload, nodes: tuple[Node, ...], present: tuple[Worker, ...]) -> Problem:
-    problem = _problem((load,), nodes, (present,))
-    # The same whatever the nodes are; to fold it anew for every set of nodes takes most of a round.
-    vars(problem)["traffic"] = load.traffic
-    return problem
+    parts = [load.placement(its, ordinals).slots for load, its in zip(loads, workers, strict=True)]
+    return Placement(np.concatenate((none, *parts)))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from stormcut.application.control.declared import link, max_executors, rack
 from stormcut.application.control.workload import Workload
 from stormcut.model.cluster import ClusterState, Slot, Supervisor, Worker
-from stormcut.model.network import UNKNOWN, Link
+from stormcut.model.network import UNKNOWN, Costs, Link
 from stormcut.model.problem import Node, Problem
 from stormcut.objective.resources import LINK_IN, LINK_OUT, uses
 
@@ -30,12 +30,18 @@ class _Share:
 class Usage:
     """Who uses what of a cluster's nodes, kept while topologies are placed one after another.
 
+    Parameters
+    ----------
+    costs : Costs, optional
+        Of transfer; None: those that are shipped.
+
     Notes
     -----
     To place a topology takes O(its executors), to tell what is left O(nodes x topologies on them).
     """
 
-    def __init__(self, state: ClusterState) -> None:
+    def __init__(self, state: ClusterState, costs: Costs | None = None) -> None:
+        self.costs = costs
         self._supervisors = [
             (each, rack(each), max_executors(each), link(each))
             for each in sorted(state.supervisors, key=_proximity)
@@ -52,7 +58,7 @@ class Usage:
         by_node: dict[str, list[Worker]] = defaultdict(list)
         for worker in workers:
             by_node[worker.slot.node].append(worker)
-        mbit = _mbit(load, workers) if self._has_links else {}
+        mbit = _mbit(load, workers, self.costs) if self._has_links else {}
         for node, its in by_node.items():
             tasks = [task for worker in its for task in worker.executors]
             self._shares[node][name] = _Share(
@@ -74,10 +80,12 @@ class Usage:
             for port in share.ports
         }
 
-    def left(self, but: str = "", only: Container[str] | None = None) -> tuple[Node, ...]:
+    def left(
+        self, but: Container[str] = (), only: Container[str] | None = None
+    ) -> tuple[Node, ...]:
         """Return the nodes (``only`` those, by default all), by host.
 
-        Without what others than the topology ``but`` use of them.
+        Without what others than the topologies ``but`` use of them.
         """
         wanted = (each for each in self._supervisors if only is None or each[0].id in only)
         return tuple(self._left(*each, but) for each in wanted)
@@ -88,9 +96,9 @@ class Usage:
         its_rack: str | None,
         most: int | None,
         its_link: Link,
-        but: str,
+        but: Container[str],
     ) -> Node:
-        shares = [s for name, s in self._shares.get(supervisor.id, {}).items() if name != but]
+        shares = [s for name, s in self._shares.get(supervisor.id, {}).items() if name not in but]
         taken = {port for share in shares for port in share.ports}
         return Node(
             supervisor.id,
@@ -106,13 +114,15 @@ class Usage:
         )
 
 
-def _mbit(load: Workload, workers: tuple[Worker, ...]) -> dict[str, tuple[float, float]]:
+def _mbit(
+    load: Workload, workers: tuple[Worker, ...], costs: Costs | None
+) -> dict[str, tuple[float, float]]:
     """Return what each node sends to others and gets from them for a topology, Mbit/s."""
     ports: dict[str, list[int]] = defaultdict(list)
     for worker in workers:
         ports[worker.slot.node].append(worker.slot.port)
     nodes = tuple(Node(name, tuple(its)) for name, its in sorted(ports.items()))
-    problem = Problem(nodes, (load.topology,))
+    problem = Problem(nodes, (load.topology,), costs=costs)
     vars(problem)["traffic"] = load.traffic  # folded once
     used = {
         use.kind: use.load.tolist()

@@ -16,6 +16,7 @@ from stormcut.application.control.decision import (
     MoreHeadroom,
     NoPlacement,
     Obstacle,
+    Together,
     Unused,
     Value,
 )
@@ -106,25 +107,32 @@ def _kept(choice: Choice) -> str:
 
 
 def _moved(decision: Decision) -> str:
-    match decision.choice.reason:
+    reason, moved = decision.choice.reason, "moved"
+    if isinstance(reason, Together):
+        moved, reason = f"moved with {_and(reason.others)}", reason.whole
+    match reason:
         case BreaksLimit(violation):
-            return f"moved, as {violation.message}"
+            return f"{moved}, as {violation.message}"
         case MoreHeadroom(now, then):
             gained = f"{now.headroom:.2f} -> {then.headroom:.2f}"
-            return f"moved for head-room, {gained}: {now.bottleneck} was full first"
+            return f"{moved} for head-room, {gained}: {now.bottleneck} was full first"
         case LessTraffic() | Saving():
-            return f"moved by {_basis(decision)}"
+            return f"{moved} by {_basis(decision)}"
         case Skew(node, means, most):
-            return f"moved, as node {node} has {means:.2f} times the mean load, above {most:.2f}"
+            return f"{moved}, as node {node} has {means:.2f} times the mean load, above {most:.2f}"
         case Usage(node, share, most):
-            return f"moved, as {share:.0%} of node {node} is in use, above {most:.0%}"
+            return f"{moved}, as {share:.0%} of node {node} is in use, above {most:.0%}"
         case Imbalance(busiest, idlest, difference, most):
             return (
-                f"moved, as {difference:.0%} more of node {busiest} is in use than of {idlest}, "
+                f"{moved}, as {difference:.0%} more of node {busiest} is in use than of {idlest}, "
                 f"above {most:.0%}"
             )
         case _:
             return _plain(decision.choice)
+
+
+def _and(names: tuple[str, ...]) -> str:
+    return " and ".join((", ".join(names[:-1]), names[-1]) if len(names) > 1 else names)
 
 
 def _declined(choice: Choice) -> str:

@@ -39,10 +39,13 @@ class Workload:
         return Problem((), (self.topology,)).traffic
 
     @cached_property
-    def by_size(self) -> tuple[Problem, float] | None:
-        """The topology with rates in tuples of mean size, and that size; None without sizes."""
+    def content(self) -> Traffic | None:
+        """The traffic in bytes/s, None where no tuple's size was measured."""
         problem = Problem((), (self.topology,))
-        return weighed(problem) if is_measured(problem) else None
+        if not is_measured(problem):
+            return None
+        weighty, mean = weighed(problem)
+        return weighty.traffic.times(mean)
 
     @cached_property
     def cpu_percent(self) -> dict[int, float]:

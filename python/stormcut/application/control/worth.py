@@ -18,9 +18,8 @@ from stormcut.model.placement import Placement
 from stormcut.objective.headroom import Headroom, headroom
 from stormcut.objective.metrics import measure
 
-#: Head-room that is enough for those who do not maximise it: the thesis fills nodes to 80 %, and
-#: what transfer costs comes on top.
-ENOUGH = 1.15
+#: The units of traffic.
+BYTES, TUPLES = "bytes/s", "tuples/s"
 
 
 def worth(at: Situation, placement: Placement) -> Worth:
@@ -29,9 +28,9 @@ def worth(at: Situation, placement: Placement) -> Worth:
     value = math.inf if room.value is None else room.value
     content = at.bytes_between_nodes(placement)
     if content is not None:
-        return Worth(value, room.bottleneck, content, "bytes/s")
+        return Worth(value, room.bottleneck, content, BYTES)
     tuples = measure(at.problem, placement).inter_node_tuples_per_second
-    return Worth(value, room.bottleneck, tuples, "tuples/s")
+    return Worth(value, room.bottleneck, tuples, TUPLES)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,67 @@
+"""Where topologies shall run as far as that is decided, and what they leave to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from stormcut.application.control.memory import View
+from stormcut.application.control.situation import Situation, situation
+from stormcut.application.control.usage import Usage
+from stormcut.application.control.workload import Workload
+from stormcut.model.cluster import ClusterState, Worker
+from stormcut.model.network import Costs
+
+Workers = tuple[Worker, ...]
+
+
+class Intended:
+    """What runs, and what of it was decided to run elsewhere.
+
+    Parameters
+    ----------
+    loads : mapping of str to Workload
+        By topology id.
+    costs : Costs, optional
+        Of transfer; None: those that are shipped.
+    """
+
+    def __init__(
+        self, state: ClusterState, loads: Mapping[str, Workload], costs: Costs | None
+    ) -> None:
+        self.usage = Usage(state, costs)
+        self._loads = loads
+        self._costs = costs
+        self.workers: dict[str, Workers] = {}
+        for topology in state.topologies:
+            if topology.id in loads:
+                self.put(topology.id, tuple(sorted(topology.assignment)))
+
+    def put(self, topology: str, workers: Workers) -> None:
+        """Let a topology run on these workers."""
+        if self.workers.get(topology) != workers:
+            self.workers[topology] = workers
+            self.usage.put(self._loads[topology], workers)
+
+    def on_all_nodes(self, topologies: Sequence[str]) -> Situation:
+        """Return the situation of topologies on what the others leave."""
+        return self._at(topologies, None)
+
+    def where_it_runs(self, topology: str) -> Situation:
+        """Return the situation with no other nodes than where the topology runs."""
+        return self._at((topology,), {worker.slot.node for worker in self.workers[topology]})
+
+    def _at(self, topologies: Sequence[str], only: set[str] | None) -> Situation:
+        return situation(
+            [self._loads[name] for name in topologies],
+            self.usage.left(set(topologies), only),
+            [self.workers[name] for name in topologies],
+            self._costs,
+        )
+
+    def view(self, topologies: Sequence[str]) -> View:
+        """Return what a verdict of these topologies rests on."""
+        return tuple((self._loads[name], self.workers[name]) for name in topologies)
+
+    def state(self) -> tuple[Workers, ...]:
+        """Return all workers: equal if nothing has moved."""
+        return tuple(self.workers.values())
