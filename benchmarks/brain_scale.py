@@ -6,8 +6,8 @@ Run by hand, on a machine that does nothing else (some minutes):
 
 A request is decoded, checked, answered and the answer encoded, as over Thrift, without the network
 and ZooKeeper. Topologies have four components in a line; measured ones send from each executor to
-ten of the next component, at rates that differ a thousandfold. Nodes have 800 % CPU and ten slots
-and are loaded to 60 %.
+ten of the next component, at rates that differ a thousandfold, tuples of 200 bytes. Nodes have
+800 % CPU and ten slots and are loaded to 60 %.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def profile(running: RunningTopology, rng: np.random.Generator) -> Profile:
         targets = first + rng.choice(each, min(TARGETS, each), replace=False)
         rates = 10.0 ** rng.uniform(0, 3, len(targets))
         traffic += [
-            TaskTraffic(source, int(target), float(rate), None)
+            TaskTraffic(source, int(target), float(rate), 200.0)
             for target, rate in zip(targets, rates, strict=True)
         ]
     loads = tuple(

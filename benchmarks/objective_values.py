@@ -2,8 +2,7 @@
 
 Takes seconds. Run by hand when benches are added:
 
-    .stormcut/venv/bin/python benchmarks/objective_values.py docs/results/bench-*-links \\
-        --output docs/results/objective-values.md
+    .stormcut/venv/bin/python benchmarks/objective_values.py BENCH... --output PAGE
 """
 
 from __future__ import annotations

@@ -83,11 +83,14 @@ class Memory:
         self._verdicts[topology] = _Verdict(view, state.supervisors, topologies, reason)
 
     def settled(self, topology: str, view: View, state: ClusterState) -> Reason | None:
-        """Return why a topology stays where it is, None if that is to be found out anew."""
+        """Return why a topology stays where it is, None if that is to be found out anew.
+
+        What was found of several holds for some of them: each was asked for alone, too.
+        """
         verdict = self._verdicts.get(topology)
         if (
             verdict is not None
-            and verdict.view == view
+            and set(view) <= set(verdict.view)
             and verdict.supervisors == state.supervisors
             and verdict.topologies <= {each.id for each in state.topologies}
         ):

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TypeVar
 
 from stormcut.model.problem import MeasuredPair, Problem, Stream, Topology
-
-T = TypeVar("T", Stream, MeasuredPair)
 
 #: Topology, source and target component.
 Edge = tuple[str, str, str]
@@ -60,12 +57,21 @@ def _edge(topology: Topology, traffic: Stream | MeasuredPair) -> Edge:
 
 
 def _weighed(topology: Topology, sizes: Mapping[Edge, float]) -> Topology:
-    def resized(traffic: T) -> T:
-        size = sizes.get(_edge(topology, traffic), 1.0)
-        return replace(traffic, tuples_per_second=traffic.tuples_per_second * size)
-
-    return replace(
-        topology,
-        streams=tuple(resized(each) for each in topology.streams),
-        measured=tuple(resized(each) for each in topology.measured),
+    own = {edge[1:]: size for edge, size in sizes.items() if edge[0] == topology.id}
+    streams = tuple(
+        replace(
+            each, tuples_per_second=each.tuples_per_second * own.get((each.source, each.target), 1)
+        )
+        for each in topology.streams
     )
+    # Pairs are many, and `replace` takes most of the time.
+    pairs = tuple(
+        MeasuredPair(
+            each.source,
+            each.target,
+            each.tuples_per_second * own.get((each.source[0], each.target[0]), 1),
+            each.bytes_per_tuple,
+        )
+        for each in topology.measured
+    )
+    return replace(topology, streams=streams, measured=pairs)

@@ -53,9 +53,10 @@ from stormcut.placement.algorithms.cut.balancing import (
 from stormcut.placement.algorithms.cut.instance import Instance
 from stormcut.placement.algorithms.cut.model import Floats, Ints
 from stormcut.placement.algorithms.cut.prepare import Task, running
+from stormcut.placement.packing.capacity import CPU
 
-#: Fair shares of CPU a node from which the search begins, beside none; of large problems.
-BALANCES, FEW_BALANCES = (1.05, 1.2, 1.5, 2.0), (1.2,)
+#: Fair shares of CPU a node from which the search begins, beside none; in haste.
+BALANCES, HASTY = (1.05, 1.2, 1.5, 2.0), 1.2
 
 #: What is gained by less is not worth a move: it is within what is known of loads.
 LITTLE = 0.01
@@ -69,9 +70,17 @@ MOST_PAIRS = 2_000_000
 
 
 def instances(task: Task) -> list[Instance]:
-    """Return the instances from which to begin: as asked, and under several balances."""
-    balances = FEW_BALANCES if task.is_large else BALANCES
-    return [task.instance, *(task.instance.balanced(each) for each in balances)]
+    """Return the instances from which to begin: as asked, and under several balances.
+
+    In haste the first that has a placement is enough: as asked where all nodes together are hardly
+    used, else balanced.
+    """
+    if task.is_hasty:
+        limits = task.instance.limits[:, CPU]
+        is_quiet = task.problem.executor_cpu.sum() <= IDLE * limits.sum()
+        even = [] if is_quiet else [task.instance.balanced(HASTY)]
+        return [*even, task.instance]
+    return [task.instance, *(task.instance.balanced(each) for each in BALANCES)]
 
 
 def balance(task: Task, found: list[Ints], effort: float, rng: np.random.Generator) -> Ints:

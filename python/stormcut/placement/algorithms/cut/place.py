@@ -90,9 +90,12 @@ def _least_traffic(task: Task, rng: np.random.Generator) -> Ints | None:
 def _balanced(task: Task, rng: np.random.Generator) -> Ints | None:
     """Return executors' nodes, the best that is found from several balances."""
     asked_all = instances(task)
-    effort, found = task.options.effort / len(asked_all), []
+    effort = task.options.effort / (1 if task.is_hasty else len(asked_all))
+    found: list[Ints] = []
     for asked in asked_all:
         starts = build(task, asked, effort, rng)
         counts = improve(task, asked, starts, effort, rng)
         found += [] if counts is None else [counts]
+        if found and task.is_hasty:
+            break
     return balance(task, found, effort, rng) if found else None

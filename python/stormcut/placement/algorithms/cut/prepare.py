@@ -60,6 +60,11 @@ class Task:
         return groups * nodes > MOST_COUNTS
 
     @property
+    def is_hasty(self) -> bool:
+        """Whether one start has to do."""
+        return self.is_large or self.options.effort == 0
+
+    @property
     def stays(self) -> bool:
         """Whether what runs now stays unless a change pays for the restarts."""
         return self.options.restart_price > 0 and self.problem.current is not None
