@@ -77,9 +77,11 @@ def _share(before: Threads, after: Threads, passed: float) -> float:
 def _threads(processes: Iterable[int]) -> Threads:
     found: Threads = {}
     for process in processes:
-        for thread in Path(f"/proc/{process}/task").glob("*/schedstat"):
-            # It ends whenever it likes.
-            with suppress(OSError, ValueError):
-                ran, queued, _ = map(int, thread.read_text(encoding="ascii").split())
-                found[int(thread.parent.name)] = ran, queued
+        # It ends whenever it likes, and so do its threads.
+        with suppress(OSError):
+            for thread in Path(f"/proc/{process}/task").iterdir():
+                with suppress(OSError, ValueError):
+                    schedule = (thread / "schedstat").read_text(encoding="ascii")
+                    ran, queued, _ = map(int, schedule.split())
+                    found[int(thread.name)] = ran, queued
     return found

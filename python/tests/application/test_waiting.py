@@ -118,3 +118,11 @@ def test_time_of_what_sleeps_or_has_ended_is_wall_time() -> None:
     gone = ServedTime(lambda: [sleeper.pid])
     time.sleep(0.2)
     assert gone.seconds == pytest.approx(0.2, abs=0.1)
+
+
+def test_a_process_that_has_ended_takes_no_part(monkeypatch):
+    monkeypatch.setattr(served_time, "LOOK_S", 0.0)
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    clock = ServedTime(lambda: [gone.pid, os.getpid()])
+    assert clock.seconds <= clock.seconds
