@@ -14,6 +14,8 @@ import psutil
 
 T = TypeVar("T")
 
+TERMINATING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
 
 @contextmanager
 def interruptible() -> Iterator[None]:
@@ -51,17 +53,29 @@ def uninterrupted(work: Callable[[], T]) -> T:
     """Return what ``work`` returns, run where no signal breaks in.
 
     Spark's side in Python, broken off in the middle of a call, goes on with errors of its own. So
-    an interrupt ends the processes that ``work`` has started, which makes it fail and clean up;
-    nothing is logged any more.
+    a signal is held back until ``work`` has ended; meanwhile the processes that it has started are
+    killed, which makes it fail and clean up, and nothing is logged any more.
     """
+    came: list[int] = []
+    handlers = {n: h for n in TERMINATING if callable(h := signal.getsignal(n))}
     with ThreadPoolExecutor(1) as pool:
-        done = pool.submit(work)
         try:
-            return done.result()
-        except KeyboardInterrupt:
-            logging.disable()  # what fails now fails because of this
+            for number in handlers:
+                signal.signal(number, lambda number, frame: came.append(number))
+            done = pool.submit(work)
             while wait([done], 0.05).not_done:
-                for child in psutil.Process().children(recursive=True):
-                    with suppress(psutil.NoSuchProcess):
-                        child.kill()
-            raise
+                if came:
+                    logging.disable()  # what fails now fails because of this
+                    _kill_children()
+        finally:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+    if came:
+        signal.raise_signal(came[0])
+    return done.result()
+
+
+def _kill_children() -> None:
+    for child in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            child.kill()

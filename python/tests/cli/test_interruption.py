@@ -36,9 +36,11 @@ def test_errors_stay_what_they_are():
 
 
 WORK = """
-import subprocess, sys
+import os, signal, subprocess, sys
 from stormcut.cli.interruption import interruptible, uninterrupted
 def work():
+    if "at once" in sys.argv:  # while the work is being started, or just after
+        os.kill(os.getpid(), signal.SIGTERM)
     child = subprocess.Popen(["sleep", "1000"])
     print(child.pid, flush=True)
     child.wait()
@@ -48,12 +50,22 @@ with interruptible():
 """
 
 
-def test_what_the_work_has_started_ends_and_the_work_cleans_up():
+@pytest.mark.parametrize("moment", ["at once", "later"])
+def test_what_the_work_has_started_ends_and_the_work_cleans_up(moment):
     with subprocess.Popen(
-        [sys.executable, "-c", WORK], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", WORK, moment],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as process:
         child = int(process.stdout.readline())
-        process.terminate()
-        out, errors = process.communicate(timeout=60)
+        try:
+            if moment == "later":
+                process.terminate()
+            out, errors = process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            os.kill(child, signal.SIGKILL)
+            raise
     assert out == "cleaned up\n" and errors.endswith("KeyboardInterrupt\n")
     assert not psutil.pid_exists(child)
