@@ -181,7 +181,8 @@ def row(topologies: int, executors: int, measured: bool) -> str:
     _, same = asked(brain, state)
     fresh = topology("new-1-1700000001", executors)
     _, new = asked(brain, replace(state, topologies=(*state.topologies, fresh)))
-    asked(brain, state)
+    plan, _ = asked(brain, state)
+    state = after(state, plan)
     last = state.topologies[-1]
     short = replace(last, assignment=last.assignment[:-1])
     _, lost = asked(brain, replace(state, topologies=(*state.topologies[:-1], short)))

@@ -193,13 +193,14 @@ def _problem(
     costs: Costs | None,
 ) -> Problem:
     topologies = tuple(load.topology for load in loads)
-    bare = Problem(nodes, topologies)
     used = {worker.slot for workers in presents for worker in workers}
-    lost = sorted(used - {Slot(*slot) for slot in bare.slot_ids})
+    offered = {node.id: node.ports for node in nodes}
+    lost = sorted(slot for slot in used if slot.port not in offered.get(slot.node, ()))
     lost_slots = tuple((slot.node, slot.port) for slot in lost)
-    ordinals = {slot: at for at, slot in enumerate((*bare.slot_ids, *lost_slots))}
-    current = _joined(loads, presents, ordinals)
-    return Problem(nodes, topologies, current, lost_slots, costs=costs)
+    problem = Problem(nodes, topologies, lost_slots=lost_slots, costs=costs)
+    placed = replace(problem, current=_joined(loads, presents, problem.slot_ordinals))
+    vars(placed)["slot_ordinals"] = problem.slot_ordinals
+    return placed
 
 
 def _joined(

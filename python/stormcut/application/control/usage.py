@@ -37,7 +37,7 @@ class Usage:
 
     Notes
     -----
-    To place a topology takes O(its executors), to tell what is left O(nodes x topologies on them).
+    To place a topology takes O(its executors), to tell what is left O(nodes + topologies on them).
     """
 
     def __init__(self, state: ClusterState, costs: Costs | None = None) -> None:
@@ -47,6 +47,8 @@ class Usage:
             for each in sorted(state.supervisors, key=_proximity)
         ]
         self._shares: dict[str, dict[str, _Share]] = defaultdict(dict)
+        #: What all leave of nodes; most are asked for again and again before any topology moves.
+        self._rests: dict[str, Node] = {}
         self._nodes_of: dict[str, set[str]] = {}
         self._has_links = any(its != UNKNOWN for *_, its in self._supervisors)
 
@@ -55,12 +57,14 @@ class Usage:
         name, workers = load.topology.id, tuple(workers)
         for node in self._nodes_of.pop(name, ()):
             del self._shares[node][name]
+            self._rests.pop(node, None)
         by_node: dict[str, list[Worker]] = defaultdict(list)
         for worker in workers:
             by_node[worker.slot.node].append(worker)
         mbit = _mbit(load, workers, self.costs) if self._has_links else {}
         for node, its in by_node.items():
             tasks = [task for worker in its for task in worker.executors]
+            self._rests.pop(node, None)
             self._shares[node][name] = _Share(
                 sum(load.cpu_percent[task] for task in tasks),
                 sum(load.memory_mb[task] for task in tasks),
@@ -98,9 +102,13 @@ class Usage:
         its_link: Link,
         but: Container[str],
     ) -> Node:
-        shares = [s for name, s in self._shares.get(supervisor.id, {}).items() if name not in but]
+        all_shares = self._shares.get(supervisor.id, {})
+        shares = [share for name, share in all_shares.items() if name not in but]
+        is_rest = len(shares) == len(all_shares)
+        if is_rest and supervisor.id in self._rests:
+            return self._rests[supervisor.id]
         taken = {port for share in shares for port in share.ports}
-        return Node(
+        node = Node(
             supervisor.id,
             tuple(port for port in sorted(supervisor.ports) if port not in taken),
             its_rack,
@@ -112,6 +120,9 @@ class Usage:
                 _rest(its_link.into, sum(share.gets_mbit for share in shares)),
             ),
         )
+        if is_rest:
+            self._rests[supervisor.id] = node
+        return node
 
 
 def _mbit(
