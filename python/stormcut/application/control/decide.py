@@ -12,10 +12,10 @@ limit; by an algorithm's own rule once for a profile.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 
 from stormcut.application.control.adviser import Adviser, Settings, effort_for
+from stormcut.application.control.choices import Choices
 from stormcut.application.control.decision import (
     Action,
     Choice,
@@ -24,7 +24,6 @@ from stormcut.application.control.decision import (
     Ground,
     NoPlacement,
     Reason,
-    Unused,
 )
 from stormcut.application.control.earlier import Earlier
 from stormcut.application.control.effects import Effects
@@ -46,9 +45,6 @@ Topologies = tuple[RunningTopology, ...]
 
 #: Far above what was ever seen (2 or 3): an algorithm that breaks its word must not hang the brain.
 MAX_ROUNDS = 10
-
-#: Of a topology without executors.
-IDLE = Choice(Action.DECLINE, Circumstance.NO_EXECUTORS, Ground.KEPT)
 
 
 def decide(
@@ -111,19 +107,21 @@ class _Round:
         self._topologies = sorted(
             (t for t in state.topologies if t.executors), key=lambda topology: topology.id
         )
-        self._misfits = {
+        misfits = {
             t.id: reason
             for t in self._topologies
             if t.id in profiles and (reason := misfit(profiles[t.id], t))
         }
         self._loads = {
-            t.id: memory.workload(t, None if t.id in self._misfits else profiles.get(t.id))
+            t.id: memory.workload(t, None if t.id in misfits else profiles.get(t.id))
             for t in self._topologies
         }
         memory.forget_all_but(self._loads)
         self._intended = Intended(state, self._loads, settings.costs)
         self._earlier = Earlier(state, self._intended.usage, last_plan, former, is_recent)
-        self._choices: dict[str, Choice] = {}
+        self._choices = Choices(
+            self._intended, self._earlier, self._loads, misfits, settings.algorithm
+        )
         self._adviser = Adviser(settings, recorder)
         executors = sum(len(t.executors) for t in self._topologies)
         self._is_joint = self._adviser.places_together(executors)
@@ -167,7 +165,7 @@ class _Round:
             if self._intended.state() == before:
                 break
         topologies = sorted(self._state.topologies, key=lambda each: each.id)
-        decisions = [self._effects.decision(t, self._choices.get(t.id, IDLE)) for t in topologies]
+        decisions = [self._effects.decision(t, self._choices[t]) for t in topologies]
         return Decisions(
             tuple(each for each in decisions if each.after is not None),
             tuple(each for each in decisions if each.after is None),
@@ -189,7 +187,7 @@ class _Round:
         """Decide a topology if the algorithm need not be asked; return whether that is so."""
         choice = self._without_asking(topology)
         if choice is not None:
-            self._take(topology, choice)
+            self._choices.take(topology, choice)
         return choice is not None
 
     def _without_asking(self, topology: RunningTopology) -> Choice | None:
@@ -202,20 +200,7 @@ class _Round:
             return self._earlier.outlived(topology.id, present)
         if self._loads[topology.id].measured:
             return None
-        return self._as_planned(topology, present)
-
-    def _take(self, topology: RunningTopology, choice: Choice) -> None:
-        """Make a choice, unless it keeps what an earlier round has moved: that gave the reason."""
-        present = self._intended.workers[topology.id]
-        moves = choice.workers is not None and choice.workers != present
-        is_moved = present != tuple(sorted(topology.assignment))
-        if moves or topology.id not in self._choices or not is_moved:
-            self._choices[topology.id] = choice
-        if moves and choice.workers is not None:
-            self._intended.put(topology.id, choice.workers)
-
-    def _unused(self, topology: RunningTopology) -> Unused:
-        return Unused(self._misfits.get(topology.id, ""), self._earlier.no_way_back(topology))
+        return self._choices.as_planned(topology, present)
 
     def _place(self, group: Topologies) -> None:
         """Place topologies on what the others leave; those that do not fit together, in turn."""
@@ -235,10 +220,7 @@ class _Round:
                 for workers in found.workers
             ]
         for topology, choice in zip(group, placed, strict=True):
-            measured = self._loads[topology.id].measured
-            ground = Ground.MEASURED if measured else Ground.DECLARED
-            unused = self._unused(topology)
-            self._take(topology, replace(choice, ground=ground, unused=unused))
+            self._choices.place(topology, choice)
 
     def _improve(self, group: Topologies, new: Container[str]) -> None:
         """Move topologies to better places, together or each alone.
@@ -257,7 +239,7 @@ class _Round:
             moves = self._improving.together(members, is_settled)
             for topology in members:
                 if topology.id in moves:
-                    self._moved(topology, moves[topology.id])
+                    self._choices.move(topology, moves[topology.id])
             if moves:
                 self._agreed = self._view(members)
                 return
@@ -265,12 +247,12 @@ class _Round:
             others = [each.id for each in members if each is not topology]
             found = self._improving.alone(topology, settled.get(topology.id), others)
             if isinstance(found, Move):
-                self._moved(topology, found)
+                self._choices.move(topology, found)
                 if not others:
                     self._settle(topology, members, Circumstance.NOTHING_BETTER)
             else:
                 self._settle(topology, members, found)
-                self._take(topology, self._kept(topology, found))
+                self._choices.keep(topology, found)
 
     def _by_own_rule(self, running: Topologies, settled: Mapping[str, Reason]) -> None:
         """Such a rule judges what runs, not what this decision has just placed or moved."""
@@ -287,48 +269,11 @@ class _Round:
                     self._settle(topology, running, reason)
         for topology in running:
             if topology.id in moves:
-                self._moved(topology, moves[topology.id])
+                self._choices.move(topology, moves[topology.id])
             else:
-                self._take(topology, self._kept(topology, reason))
+                self._choices.keep(topology, reason)
 
     def _settle(self, topology: RunningTopology, group: Topologies, reason: Reason) -> None:
         """Remember why a topology stays, unless the reason passes."""
         if not isinstance(reason, Passing):
             self._memory.settle(topology.id, self._view(group), self._state, reason)
-
-    def _moved(self, topology: RunningTopology, move: Move) -> None:
-        """Note why a topology was moved; one that was placed in this round was not running."""
-        earlier = self._choices.get(topology.id)
-        if earlier is not None and earlier.action is Action.PLACE:
-            choice = replace(earlier, workers=move.workers, notes=move.notes)
-        else:
-            choice = Choice(
-                Action.MOVE,
-                move.reason,
-                Ground.MEASURED,
-                move.workers,
-                self._settings.algorithm,
-                move.notes,
-                self._unused(topology),
-                move.now,
-                move.then,
-            )
-        self._choices[topology.id] = choice
-
-    def _kept(self, topology: RunningTopology, reason: Reason) -> Choice:
-        present = self._intended.workers[topology.id]
-        algorithm, unused = self._earlier.algorithm(topology.id, present), self._unused(topology)
-        return Choice(Action.KEEP, reason, Ground.MEASURED, present, algorithm, unused=unused)
-
-    def _as_planned(self, topology: RunningTopology, present: Workers) -> Choice:
-        """Keep what was planned; what was not is left to Storm."""
-        reason, unused = Circumstance.UNMEASURED, self._unused(topology)
-        earlier = self._choices.get(topology.id)
-        planned = self._earlier.planned(topology.id)
-        if earlier and earlier.workers:
-            planned = earlier.workers
-        if planned != present:
-            nothing = Choice(Action.DECLINE, reason, Ground.KEPT, unused=unused)
-            return self._earlier.late(topology) or nothing
-        algorithm = self._earlier.algorithm(topology.id, present)
-        return Choice(Action.KEEP, reason, Ground.KEPT, present, algorithm, unused=unused)

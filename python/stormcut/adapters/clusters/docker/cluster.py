@@ -27,7 +27,7 @@ from stormcut.adapters.clusters.docker.plan import (
     plan,
 )
 from stormcut.adapters.clusters.docker.status import DockerStatus, status
-from stormcut.adapters.clusters.local.lock import exclusive, uninterrupted
+from stormcut.adapters.clusters.local.lock import exclusive, signals_ignored
 from stormcut.adapters.clusters.running import RunningCluster
 from stormcut.adapters.machine.home import plugin_jars
 from stormcut.adapters.storm import plugin
@@ -319,7 +319,7 @@ def _cleared(folder: Folder, keep_logs: bool) -> tuple[int, Path | None]:
 
 
 def _clear(client: Engine, folder: Folder, keep_logs: bool = False) -> tuple[int, Path | None]:
-    with uninterrupted():
+    with signals_ignored():
         found = containers_of(client, folder.name)
         for container in found:
             # Gone meanwhile is as good as removed.

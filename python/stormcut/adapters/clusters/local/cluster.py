@@ -8,7 +8,7 @@ from pathlib import Path
 
 from stormcut.adapters.clusters.local import ports, processes
 from stormcut.adapters.clusters.local.layout import Daemon, Layout, State
-from stormcut.adapters.clusters.local.lock import exclusive, uninterrupted
+from stormcut.adapters.clusters.local.lock import exclusive, signals_ignored
 from stormcut.adapters.clusters.local.startup import (
     Blueprint,
     Children,
@@ -387,7 +387,7 @@ def _clear(layout: Layout, children: Children, keep_logs: bool) -> tuple[int, Pa
 
 
 def _end(layout: Layout, children: Children) -> int:
-    with uninterrupted():
+    with signals_ignored():
         ended = processes.end(layout.folder)
         for child in children.values():
             _reap(child)

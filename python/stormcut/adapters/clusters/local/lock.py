@@ -43,7 +43,7 @@ def exclusive(layout: Lockable) -> Iterator[None]:
 
 
 @contextmanager
-def uninterrupted() -> Iterator[None]:
+def signals_ignored() -> Iterator[None]:
     """Let no second Ctrl-C cut a clean-up short; clean-ups have their own time limits."""
     if threading.current_thread() is not threading.main_thread():
         yield
