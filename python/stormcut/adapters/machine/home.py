@@ -34,17 +34,22 @@ def home() -> Path:
 
 
 def topologies() -> Path:
-    """Return the streamparse project with stormcut's own topologies.
+    """Return the streamparse project with stormcut's own topologies (`in_checkout`)."""
+    return in_checkout("topologies")
+
+
+def in_checkout(folder: str) -> Path:
+    """Return a folder that only a checkout holds.
 
     Raises
     ------
     InvalidInput
-        The package is not installed from a checkout, which alone holds it.
+        The package is not installed from a checkout.
     """
     root = checkout()
     if root is None:
-        raise InvalidInput("only a checkout of stormcut holds it", "folder topologies")
-    return root / "topologies"
+        raise InvalidInput("only a checkout of stormcut holds it", f"folder {folder}")
+    return root / folder
 
 
 def checkout() -> Path | None:

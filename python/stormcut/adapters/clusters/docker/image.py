@@ -20,7 +20,7 @@ from docker.errors import APIError, BuildError, ImageNotFound
 from packaging.requirements import Requirement
 
 from stormcut.adapters.clusters.docker.engine import Engine, reason
-from stormcut.adapters.machine.home import checkout, storm_java, storm_lib
+from stormcut.adapters.machine.home import in_checkout, storm_java, storm_lib
 from stormcut.model.errors import InvalidInput, StormcutError
 
 IMAGE = "stormcut-storm:1.2.4"
@@ -54,17 +54,8 @@ class _Part:
 
 
 def docker_folder() -> Path:
-    """Return the checkout's folder of what the image is made from.
-
-    Raises
-    ------
-    InvalidInput
-        The package is not installed from a checkout, which alone holds it.
-    """
-    root = checkout()
-    if root is None:
-        raise InvalidInput("only a checkout of stormcut holds it", "folder docker")
-    return root / "docker"
+    """Return the checkout's folder of what the image is made from (`in_checkout`)."""
+    return in_checkout("docker")
 
 
 def ensure(client: Engine, progress: Callable[[str], None]) -> None:
