@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import ipaddress
 import logging
 import os
 import signal
 import socket
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -16,7 +17,12 @@ from kazoo.client import KazooClient
 
 from stormcut.adapters.files.costs_file import read_costs
 from stormcut.adapters.files.decision_files import DecisionFiles
+from stormcut.adapters.http.counters import Counters
+from stormcut.adapters.http.pages import Pages
+from stormcut.adapters.http.server import serving
+from stormcut.adapters.http.view import View
 from stormcut.adapters.machine.clock import SystemClock, new_id
+from stormcut.adapters.machine.log_lines import FORMATS, TEXT, log_to_stderr
 from stormcut.adapters.thrift.brain import BrainClient, BrainServer, Pulse
 from stormcut.adapters.zookeeper.leader import Leadership
 from stormcut.adapters.zookeeper.nodes import (
@@ -30,6 +36,7 @@ from stormcut.application.control.adviser import Settings
 from stormcut.application.control.ports import Recorder
 from stormcut.application.control.standing import Standing, warm_up
 from stormcut.application.place import DEFAULT_ALGORITHM
+from stormcut.cli.addresses import Address, loopback_address, resolved
 from stormcut.cli.key_values import parse_pairs
 from stormcut.cli.numbers import Finite
 from stormcut.cli.outputs import OutputFolder
@@ -86,6 +93,20 @@ log = logging.getLogger("stormcut.brain")
     help="What transfer costs here, from `stormcut calibrate`, instead of what is shipped; read "
     "when the brain starts.",
 )
+@click.option(
+    "--http",
+    metavar="HOST:PORT",
+    callback=loopback_address,
+    help="Answer /metrics (Prometheus), /healthz, /readyz and /status there, on this machine alone;"
+    " port 0: any free one, which the log names. None unless given.",
+)
+@click.option(
+    "--log-format",
+    type=click.Choice(FORMATS),
+    default=TEXT,
+    show_default=True,
+    help="Lines of the log for people, or as JSON objects.",
+)
 def brain(
     zookeeper: str,
     auth_file: Path,
@@ -98,6 +119,8 @@ def brain(
     min_gain: float,
     record: Path | None,
     costs: Path | None,
+    http: Address | None,
+    log_format: str,
 ) -> None:
     """Serve plans to the scheduler in Nimbus, as leader or standby of several brains.
 
@@ -105,6 +128,7 @@ def brain(
     Example:
       stormcut brain --zookeeper localhost:2181 --auth-file ~/.stormcut-auth
       stormcut brain --costs costs.json --record decisions/
+      stormcut brain --http 127.0.0.1:9464 --log-format json
     """
     fitted = None if costs is None else read_costs(costs)
     settings = Settings(algorithm_name, parse_pairs(options), min_gain, costs=fitted)
@@ -112,16 +136,13 @@ def brain(
     _check_bind(bind, insecure_bind)
     credentials = read_auth_file(auth_file)
     recorder = None if record is None else DecisionFiles(record)
-    _log_to_stderr()
+    log_to_stderr(log_format)
     with connected(zookeeper, credentials) as client:
-        _serve(client, root, settings, bind, port, recorder)
+        _serve(client, root, settings, bind, port, recorder, http)
 
 
 def _check_bind(bind: str, insecure: bool) -> None:
-    try:
-        address = ipaddress.ip_address(socket.gethostbyname(bind) if ":" not in bind else bind)
-    except (OSError, ValueError) as error:
-        raise InvalidInput(f"is no address of this machine: {error}", f"--bind {bind}") from error
+    address = resolved(bind, f"--bind {bind}")
     if address.is_unspecified:
         raise InvalidInput(
             "is published for Nimbus to connect to: give one address, not all", f"--bind {bind}"
@@ -134,12 +155,6 @@ def _check_bind(bind: str, insecure: bool) -> None:
         )
 
 
-def _log_to_stderr() -> None:
-    logging.basicConfig(
-        level=logging.INFO, format="%(asctime)s %(levelname)-7s %(message)s", force=True
-    )
-
-
 def _serve(
     client: KazooClient,
     root: str,
@@ -147,6 +162,7 @@ def _serve(
     bind: str,
     port: int,
     recorder: Recorder | None,
+    http: Address | None,
 ) -> None:
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -155,19 +171,35 @@ def _serve(
     nodes.secure()
     identity = f"{socket.gethostname()}-{os.getpid()}-{int(time.time())}"
     store, publication = ZooKeeperStore(nodes), ZooKeeperPublication(nodes)
-    standing = Standing(settings, store, publication, SystemClock(), new_id, recorder)
-    server = BrainServer(standing, identity, nodes.seal, bind, port, standing.brain)
+    clock = SystemClock()
+    counters = Counters(clock)
+    standing = Standing(settings, store, publication, clock, new_id, recorder, counters)
+    view = View(
+        identity, settings.algorithm, standing, counters, lambda: bool(client.connected), clock
+    )
+    server = BrainServer(standing, identity, nodes.seal, bind, port, standing.brain, counters)
     pulse = Pulse(BrainClient(identity, nodes.seal, bind, server.port))
     leadership = Leadership(
         nodes, identity, bind, server.port, standing.elected, standing.watch, pulse.beats
     )
-    warm_up(settings)
-    log.info(
-        "brain %s listens on %s:%d, ZooKeeper %s, algorithm %s; standing for election",
-        identity,
-        bind,
-        server.port,
-        root,
-        settings.algorithm,
-    )
-    standing.run(server, leadership, stop.wait)
+    with _shown(view, counters, http):
+        warm_up(settings)
+        log.info(
+            "brain %s listens on %s:%d, ZooKeeper %s, algorithm %s; standing for election",
+            identity,
+            bind,
+            server.port,
+            root,
+            settings.algorithm,
+        )
+        standing.run(server, leadership, stop.wait)
+
+
+@contextmanager
+def _shown(view: View, counters: Counters, http: Address | None) -> Iterator[None]:
+    """Answer over HTTP, if that is wanted, until the block ends."""
+    if http is None:
+        yield
+        return
+    with serving(Pages(view, counters).at, http.host, http.port):
+        yield

@@ -2,6 +2,7 @@ import random
 import socket
 import struct
 import tracemalloc
+from collections import Counter
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
@@ -15,7 +16,15 @@ from thriftpy2.protocol.exc import TProtocolException
 from stormcut.adapters.thrift import brain as thrift_brain
 from stormcut.adapters.thrift import decode as thrift_decode
 from stormcut.adapters.thrift import seal as seal_module
-from stormcut.adapters.thrift.brain import MAX_FRAME_BYTES, BrainClient, BrainServer, Pulse
+from stormcut.adapters.thrift.brain import (
+    KINDS,
+    MAX_FRAME_BYTES,
+    OUTCOMES,
+    UNREAD,
+    BrainClient,
+    BrainServer,
+    Pulse,
+)
 from stormcut.adapters.thrift.decode import Decoder, Malformed
 from stormcut.adapters.thrift.seal import Seal
 from stormcut.adapters.thrift.values import (
@@ -53,8 +62,8 @@ class EchoPlanner:
 
 
 @contextmanager
-def serving(planner, foreseer=None):
-    server = BrainServer(planner, "brain-1", SEAL, "127.0.0.1", 0, foreseer)
+def serving(planner, foreseer=None, tally=None):
+    server = BrainServer(planner, "brain-1", SEAL, "127.0.0.1", 0, foreseer, tally)
     server.start()
     try:
         yield server
@@ -307,6 +316,50 @@ def test_a_brain_that_is_not_there_is_one_clear_error(server):
     server.close()
     with pytest.raises(InvalidInput, match="does not answer"):
         client_of(server, 1.0).plan(replace(STATE))
+
+
+class Counted:
+    """A tally, and a planner that can refuse."""
+
+    def __init__(self):
+        self.counts, self.leads = Counter(), True
+
+    def count(self, kind, outcome):
+        assert kind in (*KINDS, UNREAD) and outcome in OUTCOMES
+        self.counts[kind, outcome] += 1
+
+    def plan(self, state):
+        return EchoPlanner().plan(state)
+
+
+def test_every_question_is_counted_once():
+    counted = Counted()
+    with serving(counted, Seer(), counted) as server:
+        client = client_of(server)
+        client.health()
+        client.plan(STATE)
+        client.described()
+        client.preview("t", None, None)
+        counted.leads = False
+        for ask in (lambda: client.plan(STATE), client.described):
+            with pytest.raises(InvalidInput, match="not the leader"):
+                ask()
+        counted.leads = True
+        content, _ = SEAL.request("brain-1", encoded_call("last_state"))
+        frame = struct.pack("!i", len(content)) + content
+        raw(server, frame)
+        raw(server, frame)
+        raw(server, b"\0\0\0\1x")
+        await_true(lambda: counted.counts[UNREAD, "refused"])
+    assert counted.counts == {
+        ("health", "served"): 1,
+        ("plan", "served"): 1,
+        ("plan", "refused"): 1,
+        ("last_state", "served"): 2,
+        ("last_state", "refused"): 2,
+        ("preview", "served"): 1,
+        (UNREAD, "refused"): 1,
+    }
 
 
 class TestStrangers:

@@ -1,5 +1,6 @@
 """The brain between Nimbus, which asks for plans, and people, who ask what would follow."""
 
+import logging
 import threading
 
 import pytest
@@ -149,3 +150,33 @@ def test_a_day_of_decisions_passes_on_simulated_time():
     assert moments == sorted(moments)
     assert moments[-1] - moments[0] >= 1000 * 23 * 3600  # new evidence, new plan, all day
     assert moves == 1
+
+
+def test_lines_of_the_log_that_concern_a_plan_carry_its_whole_id(caplog):
+    caplog.set_level(logging.INFO)
+    brain, memory = brain_of()
+    plan = brain.plan(RUNNING)
+    memory.last_plan = lambda: plan
+    brain.take_over()
+    assert [(r.plan, f"plan {r.plan}" in r.getMessage()) for r in caplog.records] == [
+        (plan.id, True)
+    ] * 2
+
+
+def test_a_listener_hears_of_every_decision_but_not_of_the_same_answer_again():
+    heard = []
+
+    class Listener:
+        def took_over(self):
+            heard.append("took over")
+
+        def decided(self, what):
+            heard.append((what.plan.id, what.is_new))
+
+    memory = Memory({"t": PROFILE})
+    brain = Brain(Settings(), memory, memory, SimulatedClock(), ids(), listener=Listener())
+    brain.take_over()
+    first = brain.plan(RUNNING)
+    brain.plan(RUNNING)
+    assert brain.plan(applied(RUNNING, first.topologies)) == first
+    assert heard == ["took over", (first.id, True), (first.id, False)]

@@ -11,6 +11,8 @@ import sys
 import uuid
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from urllib.error import HTTPError, URLError
+from urllib.request import urlopen
 
 import pytest
 from brain_clusters import applied, dealt, profile_of, supervisors, topology
@@ -140,6 +142,29 @@ class TestOneBrain:
         assert entry["plan"] == plan.id
         assert entry["topologies"][0]["evidence"] == "declared"
         assert leader.health().plans_served == 3
+
+    def test_it_tells_over_http_and_in_json_lines_how_it_does(self, brains):
+        process = brains.start("--http", "127.0.0.1:0", "--log-format", "json")
+        (address,) = set(re.findall(r"http://[0-9.:]+", process.log()))
+
+        def page(path):
+            with suppress(HTTPError), urlopen(f"{address}{path}", timeout=PATIENCE_S) as answer:
+                return answer.read().decode()
+            return ""
+
+        assert json.loads(page("/healthz")) == {"alive": True}
+        plan = brains.await_leader().plan(NEW)
+        assert json.loads(page("/readyz"))["leads"]
+        assert json.loads(page("/status"))["plan"]["id"] == plan.id
+        metrics = page("/metrics").splitlines()
+        assert "stormcut_plans_total 1.0" in metrics
+        assert 'stormcut_questions_total{kind="plan",outcome="served"} 1.0' in metrics
+        lines = [json.loads(line) for line in process.log().splitlines()]
+        assert [line["plan"] for line in lines if "plan" in line] == [plan.id]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE_S) == 0
+        with pytest.raises(URLError):
+            page("/healthz")
 
     def test_a_published_profile_moves_a_topology_and_withdrawn_stays(self, brains, tmp_path):
         process = brains.start()
@@ -489,6 +514,16 @@ def test_nothing_to_show_is_said(brains):
         (["--algorithm", "magic"], "no algorithm 'magic'"),
         (["--option", "x"], "KEY=VALUE"),
         (["--option", "x=1"], "option x"),
+        (["--http", "0.0.0.0:9464"], "0.0.0.0:9464: other machines would reach it"),
+        (["--http", "[::]:9464"], "other machines would reach it"),
+        (["--http", "192.0.2.1:0"], "other machines would reach it"),
+        (["--http", "9464"], "'9464' is not HOST:PORT, such as 127.0.0.1:9464"),
+        (["--http", "127.0.0.1:65536"], "is not HOST:PORT"),
+        (["--http", "::1:9464"], "is not HOST:PORT"),
+        (["--http", "no such host:9464"], "is no address of this machine"),
+        (["--log-format", "xml"], "'xml' is not one of 'text', 'json'"),
+        (["--http", "localhost:0", "--log-format", "json"], "create it with"),
+        (["--http", "[::1]:0"], "create it with"),
         ([], "create it with"),
     ],
 )

@@ -53,6 +53,11 @@ SILENCE_SECONDS = 30.0
 #: A message with the head of its seal.
 MAX_FRAME_BYTES = MAX_MESSAGE_BYTES + HEADER_BYTES
 _CHUNK = 1 << 16
+
+#: Questions, and those of which not even that is known.
+KINDS = ("plan", "last_state", "preview", "health")
+UNREAD = "unread"
+SERVED, REFUSED = OUTCOMES = ("served", "refused")
 _LENGTH = struct.Struct("!i")
 
 
@@ -84,6 +89,14 @@ class Foreseer(Protocol):
         self, topology: str, profile: Profile | None, former: tuple[Worker, ...] | None
     ) -> dict[str, Any]:
         """Return as JSON values what would be planned if this were known of a topology."""
+        ...
+
+
+class Tally(Protocol):
+    """What the server tells of questions; never raises."""
+
+    def count(self, kind: str, outcome: str) -> None:
+        """Count a question: one of `KINDS` or `UNREAD`, and one of `OUTCOMES`."""
         ...
 
 
@@ -159,6 +172,8 @@ class BrainServer:
         Where to listen; port 0 takes a free one, see `port`.
     foreseer : Foreseer, optional
         The brain again, if it can tell what it would plan.
+    tally : Tally, optional
+        Is told of every question.
 
     Raises
     ------
@@ -174,9 +189,11 @@ class BrainServer:
         host: str,
         port: int,
         foreseer: Foreseer | None = None,
+        tally: Tally | None = None,
     ) -> None:
         self._planner = planner
         self._foreseer = foreseer
+        self._tally = tally
         self._identity = identity
         self._seal = seal
         self._freshness = Freshness()
@@ -215,6 +232,7 @@ class BrainServer:
                 continue
             if not self._seats.acquire(blocking=False):
                 log.warning("%d clients at once; one more from %s refused", MAX_CLIENTS, peer[0])
+                self._count(UNREAD, REFUSED)
                 connection.close()
                 continue
             threading.Thread(
@@ -229,8 +247,10 @@ class BrainServer:
                 reply = self._seal.reply(request.nonce, self._answer(request))
                 send_frame(connection, reply, CLIENT_SECONDS)
         except (BadFrame, BadSeal, Malformed) as error:
+            self._count(UNREAD, REFUSED)
             log.warning("request from %s ignored: %s", peer, error)
         except Exception as error:  # whatever the decoder stumbled over in foreign bytes
+            self._count(UNREAD, REFUSED)
             log.warning("request from %s ignored: %s: %s", peer, type(error).__name__, error)
         finally:
             self._seats.release()
@@ -246,7 +266,7 @@ class BrainServer:
             self._freshness.check(request)
         except BadSeal as error:
             log.warning("request refused: %s", error)
-            return _Refusing(error)
+            return _Refusing(error, self._count)
         return self
 
     def plan(self, state: Any) -> Any:
@@ -259,7 +279,7 @@ class BrainServer:
 
     def last_state(self) -> Any:
         """Answer `Brain.last_state`."""
-        with self._refusing("last state"):
+        with self._refusing("last_state"):
             described = self._foreseen().described()
             return idl.LastState(
                 version=PROTOCOL_VERSION,
@@ -291,16 +311,25 @@ class BrainServer:
             if not self._planner.leads:
                 raise InvalidInput("not the leader")
             yield
+            self._count(what, SERVED)
         except (StormcutError, Unavailable) as error:
-            log.warning("%s refused: %s", what, error)
+            self._count(what, REFUSED)
+            extra = {"plan": getattr(error, "plan", None)}
+            log.warning("%s refused: %s", what, error, extra=extra)
             raise idl.Refusal(version=PROTOCOL_VERSION, reason=str(error)) from error
         except Exception as error:
+            self._count(what, REFUSED)
             log.exception("no %s: a bug in stormcut", what)
             reason = f"internal error, see the brain's log: {type(error).__name__}"
             raise idl.Refusal(version=PROTOCOL_VERSION, reason=reason) from error
 
+    def _count(self, kind: str, outcome: str) -> None:
+        if self._tally is not None:
+            self._tally.count(kind, outcome)
+
     def health(self) -> Any:
         """Answer `Brain.health`, also while a plan is being made."""
+        self._count("health", SERVED)
         return idl.Health(
             version=PROTOCOL_VERSION,
             brain=self._identity,
@@ -314,21 +343,26 @@ class BrainServer:
 class _Refusing:
     """Answers in place of a brain that does not trust the question."""
 
-    def __init__(self, reason: BadSeal) -> None:
+    def __init__(self, reason: BadSeal, count: Callable[[str, str], None]) -> None:
         self._reason = reason
-        self._refusal = idl.Refusal(version=PROTOCOL_VERSION, reason=str(reason))
+        self._count = count
 
     def plan(self, state: Any) -> Any:
-        raise self._refusal
+        raise self._refusal("plan")
 
     def last_state(self) -> Any:
-        raise self._refusal
+        raise self._refusal("last_state")
 
     def preview(self, evidence: Any) -> str:
-        raise self._refusal
+        raise self._refusal("preview")
 
     def health(self) -> Any:
         raise self._reason  # this method knows no refusals
+
+    def _refusal(self, kind: str) -> Exception:
+        self._count(kind, REFUSED)
+        refusal: Exception = idl.Refusal(version=PROTOCOL_VERSION, reason=str(self._reason))
+        return refusal
 
 
 class BrainClient:

@@ -403,7 +403,8 @@ def _history_json(entry: Mapping[str, Any]) -> bytes:
     if len(content) <= MAX_ENTRY_BYTES:
         return content
     counts = {key: len(entry[key]) for key in ("topologies", "declined")}
-    log.warning("history entry of %d bytes stored without its lines", len(content))
+    told = "history entry of plan %s, %d bytes, stored without its lines"
+    log.warning(told, entry["plan"], len(content), extra={"plan": entry["plan"]})
     return json.dumps({**entry, "topologies": [], "declined": [], "omitted": counts}).encode()
 
 
@@ -424,14 +425,14 @@ class ZooKeeperStore:
     def publish(self, plan: Plan, entry: Mapping[str, Any]) -> None:
         """Write the plan, then its history entry."""
         if not self._nodes.client.connected:
-            raise Unavailable("no connection to ZooKeeper: the plan was not published")
+            what = f"no connection to ZooKeeper: plan {plan.id} was not published"
+            raise Unavailable(what, plan.id)
         try:
             self._nodes.write_plan(plan)
             self._nodes.append_history(entry)
         except KazooException as error:
-            raise Unavailable(
-                f"the plan was not published: {type(error).__name__} {error}"
-            ) from error
+            what = f"plan {plan.id} was not published: {type(error).__name__} {error}"
+            raise Unavailable(what, plan.id) from error
 
     def has_plan(self) -> bool:
         """Return whether a plan is published."""

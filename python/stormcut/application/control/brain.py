@@ -15,7 +15,15 @@ from stormcut.application.control.decision import Decisions
 from stormcut.application.control.history import history_entry, lines, plan_parts
 from stormcut.application.control.memory import Memory
 from stormcut.application.control.pace import Pace
-from stormcut.application.control.ports import Clock, EvidenceSource, NewId, PlanStore, Recorder
+from stormcut.application.control.ports import (
+    Clock,
+    Decided,
+    DecisionListener,
+    EvidenceSource,
+    NewId,
+    PlanStore,
+    Recorder,
+)
 from stormcut.model.cluster import ClusterState, Described, Worker
 from stormcut.model.errors import InvalidInput
 from stormcut.model.plan import Plan
@@ -76,6 +84,8 @@ class Brain:
         Names a plan.
     recorder : Recorder, optional
         Keeps every answer of the algorithm that a plan rests on.
+    listener : DecisionListener, optional
+        Is told of every decision.
     """
 
     def __init__(
@@ -86,10 +96,12 @@ class Brain:
         clock: Clock,
         new_id: NewId,
         recorder: Recorder | None = None,
+        listener: DecisionListener | None = None,
     ) -> None:
         self._clock = clock
         self._new_id = new_id
         self._recorder = recorder
+        self._listener = listener
         self._settings = settings
         self._store = store
         self._source = source
@@ -109,6 +121,11 @@ class Brain:
         """The plan published or taken over last."""
         return self._last
 
+    @property
+    def last_described(self) -> Described | None:
+        """The state that Nimbus described last, None before it has asked; see `described`."""
+        return self._described
+
     def take_over(self) -> None:
         """Go on from the published plan: another brain may have led meanwhile.
 
@@ -123,6 +140,11 @@ class Brain:
         with self._asked:
             # Of the time when this brain led before.
             self._described, self._moves = None, False
+        if self._last is not None:
+            plan = self._last.id
+            log.info("this brain goes on from plan %s", plan, extra={"plan": plan})
+        if self._listener is not None:
+            self._listener.took_over()
 
     def plan(self, state: ClusterState) -> Plan:
         """Return the plan for a state.
@@ -242,15 +264,18 @@ class Brain:
             self._recorder,
             self._pace,
         )
-        until = began + decisions.again_in
+        took = self._clock.elapsed() - started
         plan = _plan(self._new_id(), state, decisions, began)
         is_news = self._told is not None and self._told != (profiles, former)
-        if not is_news and self._last and plan.places_like(self._last):
-            return _Answer(state, self._last, until)
-        self._store.publish(plan, history_entry(plan, decisions, profiles))
-        self._last = plan
-        _report(plan, self._clock.elapsed() - started)
-        return _Answer(state, plan, until)
+        is_new = is_news or self._last is None or not plan.places_like(self._last)
+        if is_new:
+            self._store.publish(plan, history_entry(plan, decisions, profiles))
+            self._last = plan
+            _report(plan, self._clock.elapsed() - started)
+        assert self._last is not None
+        if self._listener is not None:
+            self._listener.decided(Decided(state, decisions, self._last, is_new, took))
+        return _Answer(state, self._last, began + decisions.again_in)
 
 
 def _plan(name: str, state: ClusterState, decisions: Decisions, now: float) -> Plan:
@@ -286,4 +311,4 @@ def _report(plan: Plan, seconds: float) -> None:
     reasons = [f"{part.topology} {part.reason}" for part in plan.topologies]
     reasons += [f"{d.topology} declined: {d.reason}" for d in plan.declined]
     told = "; ".join(reasons) or "no topologies"
-    log.info("plan %s in %.2f s: %s", plan.id[:8], seconds, told)
+    log.info("plan %s in %.2f s: %s", plan.id, seconds, told, extra={"plan": plan.id})

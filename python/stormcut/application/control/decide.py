@@ -12,6 +12,7 @@ limit; by an algorithm's own rule once for a profile.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 from stormcut.application.control.adviser import Adviser, Settings, effort_for
@@ -34,8 +35,10 @@ from stormcut.application.control.pace import Pace
 from stormcut.application.control.ports import Recorder
 from stormcut.application.control.rules import Rules
 from stormcut.application.control.workload import misfit
+from stormcut.application.control.worth import worth
 from stormcut.model.cluster import ClusterState, RunningTopology, Worker
 from stormcut.model.errors import Infeasible
+from stormcut.model.placement import Placement
 from stormcut.model.plan import Plan
 from stormcut.model.profile import Profile
 from stormcut.placement.acceptance import Passing
@@ -165,11 +168,20 @@ class _Round:
             if self._intended.state() == before:
                 break
         topologies = sorted(self._state.topologies, key=lambda each: each.id)
-        decisions = [self._effects.decision(t, self._choices[t]) for t in topologies]
+        decisions = [self._effects.decision(t, self._weighed(t)) for t in topologies]
         return Decisions(
             tuple(each for each in decisions if each.after is not None),
             tuple(each for each in decisions if each.after is None),
         )
+
+    def _weighed(self, topology: RunningTopology) -> Choice:
+        """Return a topology's choice with what its place is worth, as far as that is measured."""
+        choice = self._choices[topology]
+        if choice.workers is None or choice.then or not self._loads[topology.id].measured:
+            return choice
+        here = self._intended.where_it_runs(topology.id)
+        then = worth(here, Placement(here.problem.current_slots()))
+        return replace(choice, now=then if choice.action is Action.KEEP else None, then=then)
 
     def _search(self, asked: Sequence[RunningTopology]) -> None:
         """Place what runs nowhere, and find better places for what runs."""

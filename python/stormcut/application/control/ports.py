@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
+from stormcut.application.control.decision import Decisions
 from stormcut.application.place import Solution
-from stormcut.model.cluster import Worker
+from stormcut.model.cluster import ClusterState, Worker
 from stormcut.model.plan import Plan
 from stormcut.model.problem import Problem
 from stormcut.model.profile import Profile
@@ -123,7 +125,11 @@ class Leadership(Protocol):
 
 
 class Unavailable(Exception):
-    """The store cannot be reached now."""
+    """The store cannot be reached now; ``plan`` is the id of the plan that it was to keep."""
+
+    def __init__(self, message: str, plan: str | None = None) -> None:
+        super().__init__(message)
+        self.plan = plan
 
 
 class Recorder(Protocol):
@@ -131,3 +137,30 @@ class Recorder(Protocol):
 
     def record(self, problem: Problem, solution: Solution) -> None:
         """Keep a problem and its solution; never raises."""
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What was decided of a state, in so many ``seconds``.
+
+    ``plan`` is what Nimbus is told: a new one, published by now, or the last one if nothing new was
+    decided.
+    """
+
+    state: ClusterState
+    decisions: Decisions
+    plan: Plan
+    is_new: bool
+    seconds: float
+
+
+class DecisionListener(Protocol):
+    """Is told what a brain does; answers at once and never raises."""
+
+    def took_over(self) -> None:
+        """Hear that the brain is about to lead: what it decided before says nothing of now."""
+        ...
+
+    def decided(self, what: Decided) -> None:
+        """Hear what was decided; not again while the same question gets the same answer."""
+        ...

@@ -10,6 +10,7 @@ from stormcut.application.control.brain import Brain
 from stormcut.application.control.decide import decide
 from stormcut.application.control.ports import (
     Clock,
+    DecisionListener,
     Leadership,
     NewId,
     Publication,
@@ -109,16 +110,26 @@ class Standing:
         clock: Clock,
         new_id: NewId,
         recorder: Recorder | None = None,
+        listener: DecisionListener | None = None,
     ) -> None:
         self._store = store
         self._evidence = Evidence(publication, clock)
         self._leadership: Leadership | None = None
-        self.brain = Brain(settings, store, self._evidence, clock, new_id, recorder)
+        self.brain = Brain(settings, store, self._evidence, clock, new_id, recorder, listener)
 
     @property
     def leads(self) -> bool:
         """Whether this brain may answer."""
         return self._leadership is not None and self._leadership.leads
+
+    @property
+    def stands(self) -> bool:
+        """Whether this brain stands for election, or leads."""
+        return self._leadership is not None
+
+    def profiles(self) -> Mapping[str, Profile]:
+        """Return the published profiles as read last, by topology id."""
+        return self._evidence.profiles()
 
     def plan(self, state: ClusterState) -> Plan:
         """Return the plan for a state, as `Brain.plan`."""
@@ -136,7 +147,8 @@ class Standing:
         self._evidence.remove(self.brain.gone(known))
         plan = self.brain.last_plan
         if plan is not None and not self._store.has_plan():
-            log.warning("the published plan is gone from ZooKeeper; published again")
+            told = "plan %s is gone from ZooKeeper; published again"
+            log.warning(told, plan.id, extra={"plan": plan.id})
             self._store.restore(plan)
 
     def run(self, server: Server, leadership: Leadership, stopped: Callable[[float], bool]) -> None:

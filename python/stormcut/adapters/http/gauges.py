@@ -1,0 +1,98 @@
+"""What is true of a brain at this moment, in Prometheus's terms (docs/monitoring.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from stormcut import __version__
+from stormcut.adapters.http.view import View
+from stormcut.application.control.decision import Decision, Value
+
+#: Of a decided topology: name, meaning, and its figure, None if that is not known.
+DECIDED: tuple[tuple[str, str, Callable[[Value], float | None]], ...] = (
+    (
+        "between_nodes_tuples_per_second",
+        "Measured tuples/s between nodes",
+        lambda value: value.metrics.inter_node_tuples_per_second,
+    ),
+    (
+        "between_nodes_bytes_per_second",
+        "Measured bytes/s between nodes",
+        lambda value: value.bytes_per_second,
+    ),
+    (
+        "headroom_ratio",
+        "How many times today's rates fit before something is full",
+        lambda value: None if value.worth is None else value.worth.headroom,
+    ),
+)
+
+
+class Gauges(Collector):
+    """Tells of a `View` whenever it is asked; of a brain that does not lead only the first three.
+
+    So topologies that are gone have no series, and no two brains tell of one topology.
+    """
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+
+    def collect(self) -> Iterable[Metric]:
+        """Yield all gauges as they are now."""
+        view = self._view
+        build = GaugeMetricFamily("stormcut_build_info", "Always 1.", labels=["version"])
+        build.add_metric([__version__], 1.0)
+        yield build
+        leads = view.leads
+        yield _gauge("leader", "Whether this brain leads.", float(leads))
+        yield _gauge(
+            "zookeeper_connected",
+            "Whether its session with ZooKeeper lives.",
+            float(view.in_session()),
+        )
+        if leads:
+            yield from self._known()
+            yield from self._decided()
+
+    def _known(self) -> Iterator[Metric]:
+        ages = self._view.profile_ages()
+        yield _gauge(
+            "nimbus_asked_age_seconds",
+            "Since Nimbus asked last, or since this brain leads.",
+            self._view.asked_age(),
+        )
+        yield _gauge("profiles", "Published profiles.", len(ages))
+        family = GaugeMetricFamily(
+            "stormcut_profile_age_seconds",
+            "Since the last second that a topology's profile measures.",
+            labels=["topology"],
+        )
+        for topology, age in sorted(ages.items()):
+            family.add_metric([topology], age)
+        yield family
+
+    def _decided(self) -> Iterator[Metric]:
+        decisions = {n: d for n, d in self._view.decisions().items() if d.evidence.measured}
+        for name, meaning, figure in DECIDED:
+            family = GaugeMetricFamily(
+                f"stormcut_decided_{name}",
+                f"{meaning}, where it ran (before) and shall run (after).",
+                labels=["topology", "placement"],
+            )
+            for topology, decision in decisions.items():
+                for placement, value in _values(decision):
+                    found = None if value is None else figure(value)
+                    if found is not None:
+                        family.add_metric([topology, placement], found)
+            yield family
+
+
+def _values(decision: Decision) -> tuple[tuple[str, Value | None], ...]:
+    return ("before", decision.before), ("after", decision.after)
+
+
+def _gauge(name: str, meaning: str, value: float) -> Metric:
+    return GaugeMetricFamily(f"stormcut_{name}", meaning, value)
