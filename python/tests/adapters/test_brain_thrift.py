@@ -38,6 +38,7 @@ from stormcut.adapters.thrift.values import (
     idl,
     to_state_struct,
 )
+from stormcut.application.control.ports import Unavailable
 from stormcut.model.cluster import ClusterState, Described, Slot, Worker
 from stormcut.model.errors import InvalidInput
 from stormcut.model.plan import Declined, Plan, TopologyPlan
@@ -229,6 +230,16 @@ def test_a_bug_is_a_refusal_and_leaves_the_server_alive(server, client, monkeypa
         client.plan(STATE)
     assert "a bug in stormcut" in caplog.text
     assert client.health().leader
+
+
+def test_a_plan_that_was_not_published_is_named_in_the_log(server, client, monkeypatch, caplog):
+    def plan(self, state):
+        raise Unavailable("plan p9 was not published", "p9")
+
+    monkeypatch.setattr(EchoPlanner, "plan", plan)
+    with pytest.raises(InvalidInput, match="p9 was not published"):
+        client.plan(STATE)
+    assert [record.plan for record in caplog.records] == ["p9"]
 
 
 @pytest.mark.parametrize("length", [MAX_FRAME_BYTES + 1, 2**31 - 1, 0, -1])

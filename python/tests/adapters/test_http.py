@@ -241,6 +241,28 @@ def named(text):
     return {re.sub("_(bucket|sum|count)$", "", each) for each in NAME.findall(text)}
 
 
+class Changing:
+    """Counters of a brain that decides, or takes over, whenever one looks."""
+
+    led_since = 0.0
+
+    def __init__(self, *latest):
+        self._latest = iter(latest)
+
+    @property
+    def latest(self):
+        return next(self._latest)
+
+
+def test_what_is_told_while_it_decides_is_of_one_moment(site):
+    site.begin()
+    site.ask()
+    latest = site.counters.latest
+    for seen in ((latest, None), (None, latest)):
+        view = View("b-1", "cut", site.standing, Changing(*seen), lambda: True, site.clock)
+        assert len(view.decisions()) == (2 if seen[0] else 0)
+
+
 NAME = re.compile(r"\bstormcut_[a-z_]+\b")
 
 

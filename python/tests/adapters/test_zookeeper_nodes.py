@@ -38,6 +38,7 @@ from stormcut.adapters.zookeeper.nodes import (
     connected,
     read_auth_file,
 )
+from stormcut.application.control.ports import Unavailable
 from stormcut.model.cluster import Slot, Worker
 from stormcut.model.errors import InvalidInput
 from stormcut.model.plan import Declined, Plan, TopologyPlan
@@ -58,6 +59,13 @@ def nodes(zookeeper, auth_file):
         nodes = StormcutNodes(client, f"/test-{uuid.uuid4().hex}")
         nodes.secure()
         yield nodes
+
+
+def test_a_plan_that_cannot_be_published_is_named():
+    client = KazooClient("127.0.0.1:1", auth_data=[("digest", "stormcut:geheim")])
+    with pytest.raises(Unavailable, match="plan p1 was not published") as refusal:
+        ZooKeeperStore(StormcutNodes(client)).publish(PLAN, {})
+    assert refusal.value.plan == PLAN.id
 
 
 @pytest.mark.cluster
@@ -240,11 +248,12 @@ class TestNodes:
         assert caplog.text.count("history entry left out") == 4
         assert "version 2" in caplog.text
 
-    def test_an_entry_above_the_limit_is_stored_without_its_lines(self, nodes):
+    def test_an_entry_above_the_limit_is_stored_without_its_lines(self, nodes, caplog):
         lines = [{"topology": "t" * 1000}] * 2000
         nodes.append_history({"version": 1, "plan": "p", "topologies": lines, "declined": []})
         (entry,) = nodes.read_history(1)
         assert entry["omitted"]["topologies"] == 2000
+        assert [record.plan for record in caplog.records] == ["p"]
 
     def test_strangers_can_do_nothing(self, nodes, zookeeper):
         nodes.write_plan(PLAN)

@@ -98,7 +98,7 @@ def test_it_reads_no_more_than_its_share_of_time_allows():
     assert outside.reads - reads >= 0.9 * 1000 * MOST_OF_A_CORE
 
 
-def test_a_plan_that_somebody_deleted_is_published_again():
+def test_a_plan_that_somebody_deleted_is_published_again(caplog):
     brain, outside, _ = standing()
     brain.elected()
     brain.watch()
@@ -107,6 +107,7 @@ def test_a_plan_that_somebody_deleted_is_published_again():
     outside.plan = None
     brain.watch()
     assert outside.plan == plan
+    assert [(r.plan, r.levelname) for r in caplog.records] == [(plan.id, "WARNING")]
 
 
 def test_what_is_published_of_a_topology_goes_with_it():

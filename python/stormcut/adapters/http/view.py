@@ -7,7 +7,7 @@ from typing import Any
 
 from stormcut.adapters.http.counters import Counters
 from stormcut.application.control.decision import Decision
-from stormcut.application.control.ports import Clock
+from stormcut.application.control.ports import Clock, Decided
 from stormcut.application.control.standing import Standing
 from stormcut.application.control.wording import sentence
 
@@ -67,7 +67,7 @@ class View:
 
     def profile_ages(self) -> dict[str, float]:
         """Return the seconds since the end of each profile, by topology's name or else its id."""
-        names, now = self._names(), self._clock.now()
+        names, now = _names(self._counters.latest), self._clock.now()
         return {
             names.get(topology, topology): max(now - profile.to_epoch_s, 0.0)
             for topology, profile in self._standing.profiles().items()
@@ -75,16 +75,12 @@ class View:
 
     def decisions(self) -> dict[str, Decision]:
         """Return the last decision of each topology, by its name."""
-        latest, names = self._counters.latest, self._names()
+        latest = self._counters.latest
         if latest is None:
             return {}
+        names = _names(latest)
         every = (*latest.decisions.decided, *latest.decisions.declined)
         return dict(sorted((names[each.topology], each) for each in every))
-
-    def _names(self) -> Mapping[str, str]:
-        """Return the names of topologies by their ids."""
-        latest = self._counters.latest
-        return {} if latest is None else {each.id: each.name for each in latest.state.topologies}
 
     def status(self) -> dict[str, Any]:
         """Return the brain as JSON values: docs/monitoring.md."""
@@ -115,3 +111,8 @@ class View:
                 for name, decision in (self.decisions() if self.leads else {}).items()
             ],
         }
+
+
+def _names(latest: Decided | None) -> Mapping[str, str]:
+    """Return the names of topologies by their ids."""
+    return {} if latest is None else {each.id: each.name for each in latest.state.topologies}
