@@ -145,7 +145,7 @@ class TestOneBrain:
 
     def test_it_tells_over_http_and_in_json_lines_how_it_does(self, brains):
         process = brains.start("--http", "127.0.0.1:0", "--log-format", "json")
-        (address,) = set(re.findall(r"http://[0-9.:]+", process.log()))
+        (address,) = set(re.findall(r"http://127[.]0[.]0[.]1:\d+", process.log()))
 
         def page(path):
             with suppress(HTTPError), urlopen(f"{address}{path}", timeout=PATIENCE_S) as answer:
