@@ -5,6 +5,7 @@ from simulated import SimulatedClock, ids
 
 from stormcut.application.control.adviser import Settings
 from stormcut.application.control.brain import GONE_SECONDS
+from stormcut.application.control.orders import NO_ORDERS
 from stormcut.application.control.standing import MOST_OF_A_CORE, Standing
 from stormcut.model.cluster import ClusterState, Slot
 
@@ -38,6 +39,9 @@ class Outside:
         self.reads += 1
         self.clock.seconds += self.reading_seconds
         return dict(self.known)
+
+    def orders(self):
+        return NO_ORDERS
 
     def former(self):
         return {}

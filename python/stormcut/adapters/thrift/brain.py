@@ -86,6 +86,10 @@ class Foreseer(Protocol):
         """Return as JSON values what would be planned if this were known of a topology."""
         ...
 
+    def outlook(self) -> dict[str, Any]:
+        """Return as JSON values what is done, and what waits for what."""
+        ...
+
 
 def receive_frame(connection: socket.socket, deadline: float) -> bytes:
     """Return the next frame's content.
@@ -279,6 +283,11 @@ class BrainServer:
             )
             return json.dumps(found)
 
+    def outlook(self) -> str:
+        """Answer `Brain.outlook`."""
+        with self._refusing("outlook"):
+            return json.dumps(self._foreseen().outlook())
+
     def _foreseen(self) -> Foreseer:
         if self._foreseer is None:
             raise InvalidInput("this brain only does as it was told and foresees nothing")
@@ -325,6 +334,9 @@ class _Refusing:
         raise self._refusal
 
     def preview(self, evidence: Any) -> str:
+        raise self._refusal
+
+    def outlook(self) -> str:
         raise self._refusal
 
     def health(self) -> Any:
@@ -381,12 +393,11 @@ class BrainClient:
             profile=None if profile is None else format_profile(profile),
             former=None if former is None else to_worker_structs(former),
         )
-        answer = self._call(lambda client: client.preview(evidence))
-        try:
-            found: dict[str, Any] = json.loads(answer)
-        except (ValueError, TypeError) as error:
-            raise InvalidInput(f"answers nonsense: {error}", "preview") from error
-        return found
+        return _document(self._call(lambda client: client.preview(evidence)), "preview")
+
+    def outlook(self) -> dict[str, Any]:
+        """Return what the brain does and withholds: `Brain.outlook`."""
+        return _document(self._call(lambda client: client.outlook()), "outlook")
 
     def health(self) -> Any:
         """Return the brain's `Health` struct."""
@@ -411,6 +422,14 @@ class BrainClient:
         with socket.create_connection(self._address, timeout=self._seconds) as connection:
             send_frame(connection, request, self._seconds)
             return self._seal.open_reply(nonce, receive_frame(connection, deadline))
+
+
+def _document(answer: str, where: str) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(answer)
+    except (ValueError, TypeError) as error:
+        raise InvalidInput(f"answers nonsense: {error}", where) from error
+    return found
 
 
 class _OneExchange(ReadBuffer, WriteBuffer):

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from stormcut.application.control.orders import Orders
 from stormcut.application.place import Solution
 from stormcut.model.cluster import Worker
 from stormcut.model.plan import Plan
@@ -76,6 +77,10 @@ class EvidenceSource(Protocol):
         """Return where topologies shall run again as they did before a plan, by topology id."""
         ...
 
+    def orders(self) -> Orders:
+        """Return what people have told the controller."""
+        ...
+
 
 class Publication(Protocol):
     """Where measurements and orders are published; to read them takes time."""
@@ -86,6 +91,10 @@ class Publication(Protocol):
 
     def former(self) -> Mapping[str, tuple[Worker, ...]]:
         """Read the orders to run as before a plan, by topology id."""
+        ...
+
+    def orders(self) -> Orders:
+        """Read what people have told the controller."""
         ...
 
     def remove(self, topology: str) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from stormcut.application.control.adviser import Settings
 from stormcut.application.control.brain import Brain
 from stormcut.application.control.decide import decide
+from stormcut.application.control.orders import NO_ORDERS, Orders
+from stormcut.application.control.policy import Policy
 from stormcut.application.control.ports import (
     Clock,
     Leadership,
@@ -64,6 +66,7 @@ class Evidence:
         self._clock = clock
         self._profiles: Mapping[str, Profile] = {}
         self._former: Mapping[str, tuple[Worker, ...]] = {}
+        self._orders = NO_ORDERS
         self._next = 0.0
 
     def refresh(self, now: bool = False) -> None:
@@ -73,6 +76,7 @@ class Evidence:
             return
         # Orders first: one that is gone was followed by a new profile before.
         self._former = self._publication.former()
+        self._orders = self._publication.orders()
         self._profiles = self._publication.profiles()
         took = self._clock.elapsed() - began
         self._next = began + took / MOST_OF_A_CORE
@@ -88,8 +92,12 @@ class Evidence:
         return self._profiles
 
     def former(self) -> Mapping[str, tuple[Worker, ...]]:
-        """Return the orders as read last."""
+        """Return the orders to go back as read last."""
         return self._former
+
+    def orders(self) -> Orders:
+        """Return what people have ordered, as read last."""
+        return self._orders
 
 
 class Standing:
@@ -109,11 +117,12 @@ class Standing:
         clock: Clock,
         new_id: NewId,
         recorder: Recorder | None = None,
+        policy: Policy | None = None,
     ) -> None:
         self._store = store
         self._evidence = Evidence(publication, clock)
         self._leadership: Leadership | None = None
-        self.brain = Brain(settings, store, self._evidence, clock, new_id, recorder)
+        self.brain = Brain(settings, store, self._evidence, clock, new_id, recorder, policy)
 
     @property
     def leads(self) -> bool:
