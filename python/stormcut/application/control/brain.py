@@ -234,18 +234,24 @@ class Brain:
         described, last, now = self.described(), self._last, self._clock.now()
         pace = self._pace.copy()
         pace.observe(described.state, last, now)
-        known, governor = self._known(), self._governor.copy()
-        decisions = decide(
-            governor.state(described.state, known.orders),
-            _with(known.profiles, topology, profile),
-            last,
-            self._settings,
-            _with(known.former, topology, former),
-            _is_recent(last, now),
-            self._memory.copy(),
-            pace=pace,
-        )
-        governed = governor.govern(decisions, described.state, known.orders, pace, now)
+        known, governor, memory = self._known(), self._governor.copy(), self._memory.copy()
+        state = governor.state(described.state, known.orders)
+        profiles = _with(known.profiles, topology, profile)
+        formers = _with(known.former, topology, former)
+
+        def decided(staying: Former) -> Decisions:
+            return decide(
+                state,
+                profiles,
+                last,
+                self._settings,
+                {**staying, **formers},
+                _is_recent(last, now),
+                memory,
+                pace=pace,
+            )
+
+        governed = governor.govern(decided, described.state, known.orders, pace, now)
         return {
             "version": PREVIEW_VERSION,
             "described_ms": described.moment_ms,
@@ -278,17 +284,21 @@ class Brain:
         began, started = self._clock.now(), self._clock.elapsed()
         last = self._last
         self._pace.observe(state, last, began)
-        decided = decide(
-            self._governor.state(state, known.orders),
-            known.profiles,
-            last,
-            self._settings,
-            known.former,
-            _is_recent(last, self._clock.now()),
-            self._memory,
-            self._recorder,
-            self._pace,
-        )
+        allowed = self._governor.state(state, known.orders)
+
+        def decided(staying: Former) -> Decisions:
+            return decide(
+                allowed,
+                known.profiles,
+                last,
+                self._settings,
+                {**staying, **known.former},
+                _is_recent(last, self._clock.now()),
+                self._memory,
+                self._recorder,
+                self._pace,
+            )
+
         self._governed = self._governor.govern(decided, state, known.orders, self._pace, began)
         decisions = self._governed.told
         until = began + decisions.again_in

@@ -1,8 +1,7 @@
 """Between what is decided and what is done: what an operator allows, now, and in which order.
 
 A decision that may not be carried out now is withheld: its topology stays as it runs, and the plan
-says what would be done and what it waits for. Decisions depend on each other's room: one that moves
-to a node which a withheld one was to leave is withheld with it.
+says what would be done and what it waits for. The others are then decided anew, around it.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -40,6 +39,12 @@ HOUR_SECONDS = 3600.0
 QUIET_SECONDS = 60.0
 #: Until then Nimbus has asked again, and sees what became of the last round.
 ROUND_SECONDS = 15.0
+
+#: Far above what was ever seen: what is withheld changes what others do, and that what is withheld.
+MAX_ROUNDS = 10
+
+#: Decides with topologies ordered to run where they do, by topology id.
+Decide = Callable[[Mapping[str, tuple[Worker, ...]]], Decisions]
 
 #: A limit that nothing fits under: a node that shall run nothing takes no executor.
 NOTHING = {"stormcut.max.executors": "0"}
@@ -89,33 +94,47 @@ class Governor:
         return self._policy.is_drained(*names) or bool(orders.drained.intersection(names))
 
     def govern(
-        self,
-        decisions: Decisions,
-        state: ClusterState,
-        orders: Orders,
-        pace: Pace,
-        now: float,
+        self, decide: Decide, state: ClusterState, orders: Orders, pace: Pace, now: float
     ) -> Governed:
         """Return which decisions are carried out now.
 
         Parameters
         ----------
+        decide : callable
+            Decides anew with topologies that stay where they run.
         now : float
             Seconds since the epoch.
         """
         running = {topology.id: topology for topology in state.topologies}
-        changes = [d for d in decisions.decided if _changes(d, running[d.topology])]
-        proposal = name_of(changes)
+        first = decisions = decide({})
+        wanted = [d for d in first.decided if _changes(d, running[d.topology])]
+        proposal = name_of(wanted)
         asked = _Asked(self._policy, orders, pace, now, proposal in orders.approved)
-        holds = {d.topology: hold for d in changes if (hold := asked.hold(d, running)) is not None}
+        withheld: dict[str, Withheld] = {}
+        changes = wanted
+        for _ in range(MAX_ROUNDS):
+            holds = self._holds(changes, asked)
+            withheld |= holds
+            if not holds or len(holds) == len(changes):
+                break
+            staying = [running[name] for name in withheld if not running[name].unassigned]
+            decisions = decide({t.id: tuple(sorted(t.assignment)) for t in staying})
+            changes = [
+                d
+                for d in decisions.decided
+                if d.topology not in withheld and _changes(d, running[d.topology])
+            ]
+        else:
+            # None that depends on another's answer is left to chance.
+            withheld |= {d.topology: Withheld(Hold.OTHERS, d, ROUND_SECONDS) for d in changes}
+        self._note([d for d in changes if d.topology not in withheld], now)
+        told = self._told(decisions, withheld, running)
+        return Governed(told, tuple(hold.proposed for hold in withheld.values()), proposal)
+
+    def _holds(self, changes: Sequence[Decision], asked: _Asked) -> dict[str, Withheld]:
+        holds = {d.topology: hold for d in changes if (hold := asked.hold(d)) is not None}
         self._keep_budget(changes, holds, asked)
-        _hold_dependents(changes, holds, running)
-        self._note([d for d in changes if d.topology not in holds], now)
-        return Governed(
-            self._told(decisions, holds, running),
-            tuple(d for d in changes if d.topology in holds),
-            proposal,
-        )
+        return holds
 
     def _keep_budget(
         self, changes: Sequence[Decision], holds: dict[str, Withheld], asked: _Asked
@@ -135,7 +154,8 @@ class Governor:
             if _exceeds(in_round + count, self._policy.restarts_per_round) and in_round:
                 holds[decision.topology] = Withheld(Hold.ROUND, decision, ROUND_SECONDS)
             elif _exceeds(spent + count, self._policy.restarts_per_hour) and spent:
-                left = self._restarts[0][0] + HOUR_SECONDS - asked.now
+                oldest = self._restarts[0][0] if self._restarts else asked.now
+                left = oldest + HOUR_SECONDS - asked.now
                 holds[decision.topology] = Withheld(Hold.HOUR, decision, left)
             else:
                 in_round, spent = in_round + count, spent + count
@@ -182,7 +202,7 @@ class _Asked:
         self._policy, self._orders, self._pace = policy, orders, pace
         self.now, self.is_approved = now, is_approved
 
-    def hold(self, decision: Decision, running: Mapping[str, RunningTopology]) -> Withheld | None:
+    def hold(self, decision: Decision) -> Withheld | None:
         """Return what a change waits for, None if it may be made now."""
         action = decision.choice.action
         if action is Action.RETURN:
@@ -266,36 +286,6 @@ def _restarts(decision: Decision) -> int:
 
 def _exceeds(count: int, most: int | None) -> bool:
     return most is not None and count > most
-
-
-def _hold_dependents(
-    changes: Sequence[Decision],
-    holds: dict[str, Withheld],
-    running: Mapping[str, RunningTopology],
-) -> None:
-    """Withhold what needs the room that withheld decisions do not make."""
-    while True:
-        kept = {
-            node
-            for d in changes
-            if d.topology in holds
-            for node in _nodes(running[d.topology].assignment)
-        }
-        dependent = [
-            d
-            for d in changes
-            if d.topology not in holds
-            and d.choice.action is not Action.RETURN
-            and (_nodes(d.workers) - _nodes(running[d.topology].assignment)) & kept
-        ]
-        if not dependent:
-            return
-        for decision in dependent:
-            holds[decision.topology] = Withheld(Hold.OTHERS, decision)
-
-
-def _nodes(workers: Iterable[Worker]) -> set[str]:
-    return {worker.slot.node for worker in workers}
 
 
 def _as_it_runs(decision: Decision, hold: Withheld, topology: RunningTopology) -> Decision:
