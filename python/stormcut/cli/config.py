@@ -25,7 +25,7 @@ def config() -> None:
 @config.command()
 @click.argument("file", type=click.Path(path_type=Path), default="stormcut.yaml")
 def init(file: Path) -> None:
-    """Write FILE (default: stormcut.yaml) with every key, its default and what it means.
+    """Write FILE (stormcut.yaml if none is named): every key, its value unless set, what it means.
 
     \b
     Example:

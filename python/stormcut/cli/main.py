@@ -47,6 +47,7 @@ COMMANDS = {
     "resume": "stormcut.cli.orders:resume",
     "rotate": "stormcut.cli.rotate",
     "score": "stormcut.cli.score",
+    "status": "stormcut.cli.status",
     "topologies": "stormcut.cli.topologies",
     "undo": "stormcut.cli.undo",
     "undrain": "stormcut.cli.orders:undrain",

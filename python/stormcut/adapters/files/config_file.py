@@ -107,9 +107,9 @@ class _Observe(_Section):
 
 
 class _Policy(_Section):
-    name: Literal["default", "periodic", "own", "never"] = Field(
-        "default",
-        description="default: where a change pays; periodic; own: the algorithm's own rule; never",
+    name: Literal["worth", "periodic", "own", "never"] = Field(
+        "worth",
+        description="worth: where a change pays; periodic; own: the algorithm's own rule; never",
     )
     period: Seconds | None = Field(
         None, description="of periodic, and of own (then 30 s unless it is given)"

@@ -34,6 +34,13 @@ def read_orders(nodes: StormcutNodes) -> Orders:
         return Orders(is_paused=True)
 
 
+def write_orders(nodes: StormcutNodes, orders: Orders) -> None:
+    """Put orders in the place of whatever is there."""
+    path = nodes.path(_NODE)
+    nodes.client.ensure_path(path)
+    nodes.client.set(path, _content(nodes, orders))
+
+
 def change_orders(nodes: StormcutNodes, change: Callable[[Orders], Orders]) -> Orders:
     """Put changed orders in the place of those in force, and return them.
 

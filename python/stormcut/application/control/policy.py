@@ -23,7 +23,7 @@ class Mode(Enum):
 class Rule(Enum):
     """By what a running topology moves; ``OWN``: the algorithm's own `Acceptance`."""
 
-    DEFAULT = "default"
+    WORTH = "worth"
     PERIODIC = "periodic"
     OWN = "own"
     NEVER = "never"
@@ -105,7 +105,7 @@ class Policy:
     """
 
     mode: Mode = Mode.ADVISE
-    rule: Rule = Rule.DEFAULT
+    rule: Rule = Rule.WORTH
     period_s: float | None = None
     horizon_s: float = 1800.0
     cool_down_s: float = 300.0
