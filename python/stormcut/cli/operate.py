@@ -9,8 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import click
+from kazoo.client import KazooClient
 
 from stormcut.adapters.files.config_file import Config, read_config
+from stormcut.adapters.http.metrics import BrainMetrics
+from stormcut.adapters.http.server import Pages, serving
 from stormcut.adapters.machine.clock import SystemClock
 from stormcut.adapters.zookeeper.nodes import connected, read_auth_file
 from stormcut.adapters.zookeeper.publication import ZooKeeperPublication
@@ -43,11 +46,6 @@ def operate(config: Path) -> None:
     log_to_stderr()
     log.info("controller: %s", described(chosen))
 
-    @contextmanager
-    def observing(standing: Standing, publication: ZooKeeperPublication) -> Iterator[None]:
-        with _observing(chosen, standing, publication):
-            yield
-
     with connected(chosen.zookeeper, credentials) as client:
         serve(
             client,
@@ -57,15 +55,16 @@ def operate(config: Path) -> None:
             chosen.port,
             None,
             chosen.policy,
-            observing,
+            lambda standing, publication: _beside(chosen, client, standing, publication),
         )
 
 
 @contextmanager
-def _observing(
-    config: Config, standing: Standing, publication: ZooKeeperPublication
+def _beside(
+    config: Config, client: KazooClient, standing: Standing, publication: ZooKeeperPublication
 ) -> Iterator[None]:
-    # Spark takes half a second to import: the brain stands for election meanwhile.
+    """Observe topologies, and tell of it all over HTTP if that is wanted."""
+    # Spark takes half a second to import: not before the configuration has been checked.
     from stormcut.adapters.spark.observing import Sources, observing
     from stormcut.adapters.spark.streaming import StreamSettings
 
@@ -73,5 +72,21 @@ def _observing(
     sources = Sources(config.logs, config.spool, config.keep_s, config.spark_master)
     since = time.time() - HISTORY_HALF_LIVES * config.watching.half_life_s
     settings = StreamSettings(config.every_s, config.warm_up_s, since)
-    with observing(sources, settings, observer.take):
-        yield
+    with observing(sources, settings, observer.take) as streams:
+        if config.http_port is None:
+            yield
+            return
+        metrics = BrainMetrics(
+            standing.brain,
+            lambda: standing.leads,
+            lambda: bool(client.connected),
+            streams,
+            observer.seen,
+        )
+        pages = Pages(
+            metrics,
+            lambda: None if client.connected else "no session with ZooKeeper",
+            lambda: standing.brain.outlook(settled=False),
+        )
+        with serving(pages, config.http_address, config.http_port):
+            yield

@@ -17,11 +17,20 @@ class Press:
     def __init__(self):
         self.profiles = []
         self.is_down = False
+        self.asked = self.freed = None
+        self.was_planned = True
 
     def publish(self, profile):
         if self.is_down:
             raise Unavailable("ZooKeeper: ConnectionLoss")
         self.profiles.append(profile)
+
+    def take_back(self, topology, since_s):
+        self.asked = topology, since_s
+        return self.was_planned
+
+    def let_go(self, topology):
+        self.freed = topology
 
 
 class Clock:
@@ -38,14 +47,14 @@ class Stage:
         self.press, self.clock, self.leads = Press(), Clock(), leads
         self.observer = Observer(self.press, self.clock, lambda: self.leads, Watching(**watching))
 
-    def run(self, seconds, rate, tasks=(1, 2)):
+    def run(self, seconds, rate, tasks=(1, 2), host="a"):
         for _ in range(seconds // 10):
             self.clock.now_s += 10
             # ± 1 %: nothing measured is ever the same twice
             wobble = 1 + 0.01 * math.sin(self.clock.now_s)
-            self.observer.take({T: self.slice(rate * wobble, tasks)}, {})
+            self.observer.take({T: self.slice(rate * wobble, tasks, host)}, {})
 
-    def slice(self, rate, tasks):
+    def slice(self, rate, tasks, host):
         end = int(self.clock.now_s)
         measured = {
             task: TaskTotals(
@@ -55,6 +64,10 @@ class Stage:
                 ms=1e4,
                 sent=10 * rate * (task == 1),
                 executed=10 * rate * (task == 2),
+                acked=10 * rate * (task == 1),
+                complete_ms=50.0,
+                completed=10,
+                workers=((host, 6700),),
                 thread_ms=1e4,
                 thread_cpu_ms=rate,
             )
@@ -135,3 +148,38 @@ def test_what_is_silent_for_long_is_forgotten():
     stage.clock.now_s += 601
     stage.observer.take({}, {})
     assert not stage.observer.seen()
+
+
+def test_a_plan_that_made_it_worse_is_taken_back_and_not_tried_for_a_while():
+    stage = Stage(takes_back=True, taken_back_s=600.0)
+    stage.run(300, 100)
+    told = len(stage.press.profiles)
+    moved_s = stage.clock.now_s
+    stage.run(120, 60, host="b")
+    topology, since_s = stage.press.asked
+    assert topology == T
+    assert since_s < moved_s
+    after = len(stage.press.profiles)
+    stage.run(500, 100, host="a")
+    assert len(stage.press.profiles) == after
+    assert stage.press.freed is None
+    stage.run(200, 100, host="a")
+    assert len(stage.press.profiles) > after >= told
+    assert stage.press.freed == T
+
+
+@pytest.mark.parametrize(("rate", "takes_back"), [(100, True), (150, True), (60, False)])
+def test_what_is_no_worse_or_may_not_be_judged_stays(rate, takes_back):
+    stage = Stage(takes_back=takes_back)
+    stage.run(300, 100)
+    stage.run(300, rate, host="b")
+    assert stage.press.asked is None
+
+
+def test_what_no_plan_has_moved_is_not_held():
+    stage = Stage(takes_back=True)
+    stage.press.was_planned = False
+    stage.run(300, 100)
+    stage.run(300, 60, host="b")
+    assert stage.press.asked is not None
+    assert len(stage.press.profiles) == 2

@@ -83,6 +83,13 @@ class _Listen(_Section):
     )
 
 
+class _Http(_Section):
+    address: str = Field("127.0.0.1", description="loopback only: nothing is encrypted here")
+    port: int | None = Field(
+        None, ge=0, le=65535, description="/metrics, /healthz, /readyz, /status; null: none"
+    )
+
+
 class _Placement(_Section):
     algorithm: str = Field(DEFAULT_ALGORITHM, description="see `stormcut algorithms`")
     options: dict[str, str | int | float] = Field({}, description="of the algorithm")
@@ -118,6 +125,10 @@ class _Policy(_Section):
     cool_down: Seconds = Field(300.0, description="a topology that has moved stays so long")
     restarts_per_round: int | None = Field(None, ge=1, description="most workers at a time")
     restarts_per_hour: int | None = Field(60, ge=1, description="most workers in an hour")
+    take_back: bool = Field(
+        True, description="automatic mode: what does worse since a plan goes back by itself"
+    )
+    taken_back_for: Seconds = Field(1800.0, description="then not moved so long, each time double")
     quiet_hours: list[Quiet] = Field([], description="such as 22:00-06:00: nothing moves then")
     restart_cost: Seconds | None = Field(
         None, description="what a restart of a topology's workers costs, in time of its work"
@@ -137,6 +148,7 @@ class _Document(_Section):
     )
     zookeeper: _ZooKeeper
     listen: _Listen = _Listen()
+    http: _Http = _Http()
     placement: _Placement = _Placement()
     observe: _Observe = _Observe()
     policy: _Policy = _Policy()
@@ -164,6 +176,8 @@ class Config:
     warm_up_s: float
     keep_s: float
     spark_master: str
+    http_address: str
+    http_port: int | None
 
 
 def read_config(path: Path) -> Config:
@@ -256,6 +270,7 @@ def _config(document: _Document, folder: Path, faults: list[str]) -> Config | No
     checked(read_auth_file, auth_file)
     checked(check_root, zookeeper.root)
     checked(_check_address, document.listen)
+    checked(_check_loopback, document.http)
     placement = document.placement
     options = {key: str(value) for key, value in placement.options.items()}
     known = checked(algorithm, placement.algorithm)
@@ -279,13 +294,21 @@ def _config(document: _Document, folder: Path, faults: list[str]) -> Config | No
         document.listen.port,
         Settings(placement.algorithm, options, placement.min_gain, costs=costs or None),
         _policy(document, period),
-        Watching(observe.half_life, period or float("inf"), policy.name != "never"),
+        Watching(
+            observe.half_life,
+            period or float("inf"),
+            policy.name != "never",
+            policy.take_back and document.mode == "automatic",
+            policy.taken_back_for,
+        ),
         logs,
         spool,
         observe.every,
         observe.warm_up,
         observe.keep,
         observe.spark_master,
+        document.http.address,
+        document.http.port,
     )
 
 
@@ -317,6 +340,16 @@ def _check_address(listen: _Listen) -> None:
     if not address.is_loopback and not listen.insecure:
         what = "other machines would reach it, and nothing is encrypted: add insecure: true"
         raise InvalidInput(f"{what} in a network you trust", "listen.address")
+
+
+def _check_loopback(http: _Http) -> None:
+    try:
+        is_loopback = ipaddress.ip_address(http.address).is_loopback
+    except ValueError:
+        is_loopback = False
+    if not is_loopback:
+        what = "must be a loopback address such as 127.0.0.1; let a proxy with TLS stand before it"
+        raise InvalidInput(what, "http.address")
 
 
 def example() -> str:

@@ -62,8 +62,11 @@ def change_orders(nodes: StormcutNodes, change: Callable[[Orders], Orders]) -> O
             except NodeExistsError:
                 continue
             return orders
-        document = parsed_json(path, data, "orders", ORDERS_VERSION)
-        orders = change(_orders(nodes, document))
+        try:
+            before = _orders(nodes, parsed_json(path, data, "orders", ORDERS_VERSION))
+        except InvalidInput as error:
+            raise InvalidInput(f"{error}; delete it to begin without orders", path) from error
+        orders = change(before)
         try:
             nodes.client.set(path, _content(nodes, orders), version=stat.version)
         except (BadVersionError, NoNodeError):

@@ -6,7 +6,7 @@ import logging
 import math
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from stormcut.application.control.adviser import Settings
@@ -75,6 +75,34 @@ class _Answer:
     until: float
 
 
+@dataclass(frozen=True)
+class Tally:
+    """What a brain has done since it began; ``restarts`` are slots in which workers start anew.
+
+    ``moves`` and ``restarts`` are of published plans, ``seconds`` of all that it decided.
+    """
+
+    decided: int = 0
+    seconds: float = 0.0
+    published: int = 0
+    moves: int = 0
+    restarts: int = 0
+
+    def with_decision(self, seconds: float) -> Tally:
+        """Return the same after one more decision."""
+        return replace(self, decided=self.decided + 1, seconds=self.seconds + seconds)
+
+    def with_plan(self, decisions: Decisions) -> Tally:
+        """Return the same after one more plan was published."""
+        restarts = [d.after.metrics.workers_restarted for d in decisions.decided if d.after]
+        return replace(
+            self,
+            published=self.published + 1,
+            moves=self.moves + sum(bool(d.former) for d in decisions.decided),
+            restarts=self.restarts + sum(restarts),
+        )
+
+
 class Brain:
     """Answers states with plans, one at a time.
 
@@ -123,12 +151,28 @@ class Brain:
         self._policy = UNBOUND if policy is None else policy
         self._governor = Governor(self._policy)
         self._governed: Governed | None = None
+        self._tally = Tally()
         self._told: _Known | None = None
         self._last: Plan | None = None
         self._described: Described | None = None
         self._moves = False
         self._missing: dict[str, float] = {}
         self._asked = threading.Condition()
+
+    @property
+    def tally(self) -> Tally:
+        """What it has done so far."""
+        return self._tally
+
+    @property
+    def governed(self) -> Governed | None:
+        """What was decided last, None before Nimbus has asked."""
+        return self._governed
+
+    @property
+    def last_described(self) -> Described | None:
+        """What Nimbus described last, None before it has asked; never waits."""
+        return self._described
 
     @property
     def last_plan(self) -> Plan | None:
@@ -259,17 +303,23 @@ class Brain:
             **lines(governed.told),
         }
 
-    def outlook(self) -> dict[str, Any]:
+    def outlook(self, settled: bool = True) -> dict[str, Any]:
         """Return as JSON values what was decided last: what is done, and what waits for what.
+
+        Parameters
+        ----------
+        settled : bool
+            Wait for what became of a plan, as `described` does.
 
         Raises
         ------
         InvalidInput
             Nimbus has not described any state.
         """
-        described, orders = self.described(), self._source.orders()
-        governed = self._governed
-        assert governed is not None
+        described = self.described() if settled else self._described
+        governed, orders = self._governed, self._source.orders()
+        if described is None or governed is None:
+            raise InvalidInput("Nimbus has not asked this brain yet")
         return {
             "version": OUTLOOK_VERSION,
             "described_ms": described.moment_ms,
@@ -301,6 +351,7 @@ class Brain:
 
         self._governed = self._governor.govern(decided, state, known.orders, self._pace, began)
         decisions = self._governed.told
+        self._tally = self._tally.with_decision(self._clock.elapsed() - started)
         until = began + decisions.again_in
         plan = _plan(self._new_id(), state, decisions, began)
         is_news = self._told is not None and self._told != known
@@ -308,6 +359,7 @@ class Brain:
             return _Answer(state, self._last, until)
         self._store.publish(plan, history_entry(plan, decisions, known.profiles))
         self._last = plan
+        self._tally = self._tally.with_plan(decisions)
         _report(plan, self._clock.elapsed() - started)
         return _Answer(state, plan, until)
 

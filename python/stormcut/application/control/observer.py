@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Protocol
 
 from stormcut.application.control.ports import Clock, Unavailable
+from stormcut.application.control.trial import Finding, Outcome, Trial
 from stormcut.model.profile import Profile
 from stormcut.profile.decay import FORGOTTEN, DecayedTotals, Slice
 from stormcut.profile.drift import RECENT, Drift, DriftWatch
@@ -21,6 +22,8 @@ log = logging.getLogger("stormcut.observer")
 
 #: A profile of less says little; each task's first interval does not count beside.
 LEAST_SECONDS = 15.0
+#: A move that is judged now was ordered by a plan no older than this, or by no plan.
+BLAME_SECONDS = 600.0
 
 
 class Press(Protocol):
@@ -33,6 +36,31 @@ class Press(Protocol):
         ------
         Unavailable
             It was not stored.
+        """
+        ...
+
+    def take_back(self, topology: str, since_s: float) -> bool:
+        """Order a topology back to where it ran before a plan moved it.
+
+        Returns
+        -------
+        bool
+            Whether a plan made since then had moved it.
+
+        Raises
+        ------
+        Unavailable
+            The order was not stored.
+        """
+        ...
+
+    def let_go(self, topology: str) -> None:
+        """End an order of `take_back`.
+
+        Raises
+        ------
+        Unavailable
+            It may be in force yet.
         """
         ...
 
@@ -50,11 +78,15 @@ class Watching:
 
     ``period_s`` is the time from one profile to the next, whatever is measured; infinite: only
     when a topology is first measured whole, and when it drifts. ``is_on`` False: never.
+    ``takes_back``: what does worse since a plan has moved it goes back, and is not told of for
+    ``taken_back_s`` seconds, each time twice as long.
     """
 
     half_life_s: float = 60.0
     period_s: float = math.inf
     is_on: bool = True
+    takes_back: bool = False
+    taken_back_s: float = 1800.0
 
 
 @dataclass
@@ -66,6 +98,10 @@ class _Topology:
     published_s: float | None = None
     #: Of which a profile is made after a change: what was before says nothing of it.
     recent: deque[Slice] = field(default_factory=lambda: deque(maxlen=RECENT[0]))
+    trial: Trial = field(default_factory=Trial)
+    #: So often in a row a plan was taken back; until then nothing is published, as plans follow.
+    taken_back: int = 0
+    held_until_s: float = 0.0
     #: A change that the brain was not told of yet.
     drift: Drift | None = None
     seen: Measured | None = None
@@ -107,14 +143,16 @@ class Observer:
         """Take what is new in each topology; publish what the brain shall know."""
         self._warn(problems)
         with self._lock:
-            for name, slice_ in slices.items():
-                self._add(name, slice_)
+            findings = [(name, self._add(name, slice_)) for name, slice_ in slices.items()]
             self._forget()
             due = self._due(slices) if self._watching.is_on and self._leads() else []
+        for name, finding in findings:
+            if finding is not None:
+                self._judge(name, finding)
         for name, reason in due:
             self._publish(name, reason)
 
-    def _add(self, name: str, slice_: Slice) -> None:
+    def _add(self, name: str, slice_: Slice) -> Finding | None:
         known = self._topologies.get(name)
         if known is None:
             known = _Topology(DecayedTotals(self._watching.half_life_s))
@@ -130,6 +168,28 @@ class Observer:
         if found is not None:
             known.profile = replace(found[0], topology=name)
             known.seen = replace(found[1], topology=name)
+        return known.trial.add(slice_)
+
+    def _judge(self, name: str, finding: Finding) -> None:
+        """Say what became of a move, and take back one that a plan made for the worse."""
+        log.info("%s has moved, and does %s", name, finding)
+        known = self._topologies[name]
+        if finding.outcome is not Outcome.WORSE:
+            known.taken_back = 0
+            return
+        if not (self._watching.takes_back and self._leads()):
+            return
+        now = self._clock.now()
+        try:
+            if not self._press.take_back(name, now - BLAME_SECONDS):
+                return
+        except Unavailable as error:
+            log.warning("%s does worse since a plan, and cannot be taken back: %s", name, error)
+            return
+        pause = self._watching.taken_back_s * 2 ** min(known.taken_back, 6)
+        known.taken_back += 1
+        known.held_until_s = now + pause
+        log.warning("%s goes back to where it ran before, for %.0f s at least", name, pause)
 
     def _look_for_drift(self, known: _Topology) -> None:
         found = known.drifts.drift()
@@ -155,6 +215,8 @@ class Observer:
     def _reason(self, known: _Topology) -> Occasion | Drift | None:
         if known.seen is None or known.seen.missing_executors:
             return None
+        if self._clock.now() < known.held_until_s:
+            return None
         if known.published_s is None:
             enough = known.heard_s - known.began_s >= LEAST_SECONDS
             return Occasion.FIRST if enough else None
@@ -166,6 +228,9 @@ class Observer:
         known = self._topologies[name]
         assert known.profile is not None
         try:
+            if known.held_until_s:
+                self._press.let_go(name)
+                known.held_until_s = 0.0
             self._press.publish(known.profile)
         except Unavailable as error:
             # It is due again with the next intervals.

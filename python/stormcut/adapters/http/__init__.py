@@ -1,0 +1,1 @@
+"""What the controller tells over HTTP: metrics, health, its state. It takes no orders here."""
