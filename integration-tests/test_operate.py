@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import yaml
-from stage import TOPOLOGIES, Stage
+from stage import TOPOLOGIES, Stage, read_until
 
 from stormcut.adapters.zookeeper.nodes import nodes_at
 from stormcut.application.waiting import wait_until
@@ -20,8 +22,8 @@ pytestmark = pytest.mark.cluster
 
 
 @contextmanager
-def operating(stage: Stage, folder: Path, **changes: Any) -> Iterator[None]:
-    """Run the controller until the block ends, and show what it logged if that fails."""
+def operating(stage: Stage, folder: Path, **changes: Any) -> Iterator[subprocess.Popen[str]]:
+    """Run the controller until the block ends."""
     config = folder / "stormcut.yaml"
     document = {
         "zookeeper": {
@@ -37,9 +39,17 @@ def operating(stage: Stage, folder: Path, **changes: Any) -> Iterator[None]:
     }
     config.write_text(yaml.safe_dump(document))
     assert "is fine" in stage.command("config", "check", str(config))
+    with nodes_at(stage.cluster.zookeeper_address, stage.cluster.auth_file) as nodes:
+        for topology in nodes.read_profiles():
+            nodes.delete_profile(topology)
     command = (sys.executable, "-m", "stormcut.cli.main", "operate", str(config))
-    with stage.process(*command, ready="leader:"):
-        yield
+    with stage.process(*command, ready="leader:") as process:
+        try:
+            yield process
+        finally:
+            # Its Spark would outlive a kill.
+            process.terminate()
+            process.communicate(timeout=60)
 
 
 def outlook(stage: Stage) -> dict[str, Any]:
@@ -91,3 +101,21 @@ def test_it_proposes_waits_acts_and_leaves_a_drained_node(stage: Stage, tmp_path
         stage.command("undrain", drained)
         for name in TOPOLOGIES:
             stage.wait_acks(name)
+
+
+def test_it_outlives_its_spark_and_tells_how_it_is(stage: Stage, tmp_path: Path) -> None:
+    with operating(stage, tmp_path, http={"port": 0}) as process:
+        read_until(process, "Spark reads")
+        for child in psutil.Process(process.pid).children(recursive=True):
+            child.kill()
+        read_until(process, "nothing is measured now")
+        read_until(process, "Spark reads")
+        # What the mode allows is nothing.
+        before = everywhere(stage)
+        wait_until(lambda: profiles(stage) == set(TOPOLOGIES), 120, "both are measured")
+        wait_until(lambda: outlook(stage)["mode"] == "advise", 60, "Nimbus has asked")
+        assert everywhere(stage) == before
+        shown = stage.command("status")
+        assert "mode advise" in shown
+        assert max(map(len, shown.splitlines())) <= 100
+    assert process.returncode == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 
 from kazoo.exceptions import KazooException
 from kazoo.handlers.threading import KazooTimeoutError
@@ -16,7 +17,7 @@ from stormcut.adapters.zookeeper.former import (
     write_former,
 )
 from stormcut.adapters.zookeeper.nodes import HISTORY_KEPT, StormcutNodes
-from stormcut.adapters.zookeeper.orders import read_orders
+from stormcut.adapters.zookeeper.orders import change_orders, read_orders
 from stormcut.application.control.orders import Orders
 from stormcut.application.control.ports import Unavailable
 from stormcut.model.errors import InvalidInput
@@ -40,6 +41,10 @@ class ZooKeeperPublication:
     def orders(self) -> Orders:
         """Read what people have ordered."""
         return read_orders(self._nodes)
+
+    def forget_approvals(self) -> None:
+        """Take back all approvals."""
+        change_orders(self._nodes, lambda orders: replace(orders, approved=frozenset()))
 
     def publish(self, profile: Profile) -> None:
         """Make a profile what is known of its topology."""

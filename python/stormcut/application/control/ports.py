@@ -97,6 +97,10 @@ class Publication(Protocol):
         """Read what people have told the controller."""
         ...
 
+    def forget_approvals(self) -> None:
+        """Take back what people have approved: it was carried out, or is not proposed any more."""
+        ...
+
     def remove(self, topology: str) -> None:
         """Remove what is published of a topology, if anything is."""
         ...

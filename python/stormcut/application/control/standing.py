@@ -120,6 +120,7 @@ class Standing:
         policy: Policy | None = None,
     ) -> None:
         self._store = store
+        self._publication = publication
         self._evidence = Evidence(publication, clock)
         self._leadership: Leadership | None = None
         self.brain = Brain(settings, store, self._evidence, clock, new_id, recorder, policy)
@@ -143,10 +144,18 @@ class Standing:
         self._evidence.refresh()
         known = {*self._evidence.profiles(), *self._evidence.former()}
         self._evidence.remove(self.brain.gone(known))
+        self._forget_approvals()
         plan = self.brain.last_plan
         if plan is not None and not self._store.has_plan():
             log.warning("the published plan is gone from ZooKeeper; published again")
             self._store.restore(plan)
+
+    def _forget_approvals(self) -> None:
+        """Take back approvals that were used: the same proposal may come again at another time."""
+        approved, governed = self._evidence.orders().approved, self.brain.governed
+        if approved and governed is not None and governed.proposal not in approved:
+            self._publication.forget_approvals()
+            self._evidence.refresh(now=True)
 
     def run(self, server: Server, leadership: Leadership, stopped: Callable[[float], bool]) -> None:
         """Serve and stand for election until told to stop.
