@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from stormcut.adapters.files.config_file import Config, example, read_config
+from stormcut.cli.outputs import OutputFile
 from stormcut.model.errors import InvalidInput
 
 
@@ -23,7 +24,7 @@ def config() -> None:
 
 
 @config.command()
-@click.argument("file", type=click.Path(path_type=Path), default="stormcut.yaml")
+@click.argument("file", type=OutputFile(), default="stormcut.yaml")
 def init(file: Path) -> None:
     """Write FILE (stormcut.yaml if none is named): every key, its value unless set, what it means.
 
@@ -42,15 +43,15 @@ def init(file: Path) -> None:
 
 
 @config.command()
-@click.argument("file", type=click.Path(path_type=Path))
-def check(file: Path) -> None:
-    """Read FILE as `stormcut operate` would, and say what it would do, or every fault.
+@click.argument("config", type=click.Path(path_type=Path))
+def check(config: Path) -> None:
+    """Read CONFIG as `stormcut operate` would, and say what it would do, or every fault.
 
     \b
     Example:
       stormcut config check stormcut.yaml
     """
-    click.echo(f"{file} is fine: {described(read_config(file))}")
+    click.echo(f"{config} is fine: {described(read_config(config))}")
 
 
 def described(config: Config) -> str:

@@ -34,11 +34,10 @@ def operate(config: Path) -> None:
     """Run the controller as CONFIG says, in the foreground, until a signal ends it.
 
     It reads the metrics of running topologies as they are written, decides as the brain does, and
-    acts as its mode allows. Several may run: one leads.
+    acts as its mode allows. Several may run: one leads. `stormcut config init` makes the file.
 
     \b
     Example:
-      stormcut config init stormcut.yaml
       stormcut operate stormcut.yaml
     """
     chosen = read_config(config)
