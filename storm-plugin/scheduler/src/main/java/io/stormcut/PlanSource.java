@@ -97,15 +97,17 @@ final class PlanSource {
     Leader leader = zookeeper.leader();
     awaited = "the brain";
     int patienceMs = PATIENCE * config.deadlineMs;
+    String named = "plan";
     try (BrainClient asked = new BrainClient(
             leader, zookeeper.seal(), mostBytes, config.deadlineMs, patienceMs)) {
       client = asked;
       Plan plan = asked.ask(state);
+      named = "plan " + plan.getId();
       PlanCheck.whole(plan, state.getFingerprint());
       lastReply = plan;
       return plan;
     } catch (Unusable refusal) {
-      throw new BrainTrouble("the brain's plan is refused: it " + refusal.getMessage());
+      throw new BrainTrouble("the brain's " + named + " is refused: it " + refusal.getMessage());
     } finally {
       client = null;
     }

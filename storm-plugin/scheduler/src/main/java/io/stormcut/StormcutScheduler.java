@@ -125,20 +125,22 @@ public final class StormcutScheduler implements IScheduler {
   private void report(Round round, Plan plan, Map<String, Set<ExecutorDetails>> worse) {
     if (!worse.isEmpty()) {
       warnings.warn("a plan or what it left in place would leave no slot for executors of "
-          + worse.keySet() + " that Storm's default scheduler places, so it does this round");
+          + worse.keySet() + " that Storm's default scheduler places, so it does this round"
+          + (plan == null ? "" : " (plan " + plan.getId() + ")"));
     }
-    round.refused().forEach((id, reason) ->
-        warnings.warn("topology " + id + ": its plan is refused: " + reason + DEFAULT_DECIDES));
     if (plan == null) {
       return;
     }
+    round.refused().forEach((id, reason) ->
+        warnings.warn("topology " + id + ": plan " + plan.getId() + " is refused: " + reason
+            + DEFAULT_DECIDES));
     for (TopologyPlan part : plan.getTopologies()) {
       if (round.accepted().containsKey(part.getTopology())) {
         announce(plan.getId(), part, round);
       }
     }
     for (Declined part : plan.getDeclined()) {
-      announce(part, round);
+      announce(plan.getId(), part, round);
     }
   }
 
@@ -156,9 +158,9 @@ public final class StormcutScheduler implements IScheduler {
   }
 
   /** A warning only if something of the topology is to be placed. */
-  private void announce(Declined part, Round round) {
+  private void announce(String plan, Declined part, Round round) {
     String id = part.getTopology();
-    String text = "topology " + id + ": the brain has no plan: " + part.getReason()
+    String text = "topology " + id + ": plan " + plan + " leaves it alone: " + part.getReason()
         + DEFAULT_DECIDES;
     String before = announced.put(id, text);
     if (!round.wasWhole(id)) {

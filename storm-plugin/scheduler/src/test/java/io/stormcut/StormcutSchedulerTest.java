@@ -191,7 +191,7 @@ class StormcutSchedulerTest {
     brain.think(state -> Plans.plan(state, A_ON_N).setVersion(2));
     prepare(AMPLE_MS);
     asStormsDefault(round());
-    logged("WARN", "protocol version 2, this plugin knows up to 1: update the plugin");
+    logged("WARN", "plan-1 is refused: it is of protocol version 2, this plugin knows up to 1: up");
   }
 
   @Test
@@ -202,7 +202,7 @@ class StormcutSchedulerTest {
     Cluster cluster = round();
     placedOnN(cluster);
     assertEquals(2, runs(cluster, "b").size());
-    logged("WARN", "topology b: its plan is refused: slot x:9 is on a node that is not in");
+    logged("WARN", "topology b: plan plan-1 is refused: slot x:9 is on a node that is not in");
   }
 
   @Test
@@ -216,11 +216,11 @@ class StormcutSchedulerTest {
     asStormsDefault(round());
     // It runs, so that nothing is the matter: told once.
     asStormsDefault(round());
-    logged("INFO", "topology a: the brain has no plan: no evidence");
+    logged("INFO", "topology a: plan plan-1 leaves it alone: no evidence");
     assertEquals(0, log.count("WARN", ""), log.toString());
     given.assignments.clear();
     asStormsDefault(round());
-    logged("WARN", "topology a: the brain has no plan: no evidence");
+    logged("WARN", "topology a: plan plan-1 leaves it alone: no evidence");
   }
 
   @Test
@@ -575,6 +575,7 @@ class StormcutSchedulerTest {
     prepare(AMPLE_MS);
     asStormsDefault(round());
     logged("WARN", "would leave no slot for executors of [b]");
+    logged("WARN", "(plan plan-1)");
     assertEquals(0, log.count("INFO", "applied"));
   }
 }
