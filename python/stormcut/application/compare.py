@@ -11,7 +11,7 @@ from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.problem import Problem
 from stormcut.placement.registry import algorithm, parse_options
 
-#: Settings of `cut` from least traffic to the evenest load of nodes.
+#: Settings of `cut` from least traffic to most head-room.
 TRADE_OFF: tuple[Mapping[str, str], ...] = (
     {},
     {"balance": "2"},
@@ -31,7 +31,7 @@ class Contender:
 
     @classmethod
     def parse(cls, text: str) -> Contender:
-        """Return the contender of a text such as ``cut`` or ``cut:traffic=tuples+relief=0.3``.
+        """Return the contender of a text such as ``cut`` or ``cut:traffic=tuples+balance=2``.
 
         Raises
         ------

@@ -159,7 +159,11 @@ def find_executor(problem: Problem, name: str) -> int:
         return found[0]
     if found:
         raise InvalidInput(f"several topologies have it; say {names[found[0]]}", name)
-    raise InvalidInput(f"no such executor; the first is {names[0] if names else 'missing'}", name)
+    raise InvalidInput(
+        f"no such executor; without a name `stormcut explain` lists some, such as "
+        f"{names[0] if names else 'none'}",
+        name,
+    )
 
 
 def _names(problem: Problem) -> list[str]:

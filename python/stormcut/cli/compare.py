@@ -40,7 +40,7 @@ PICTURE_FORMS = ("svg", "png")
 @click.option(
     "--trade-off",
     is_flag=True,
-    help="Also run cut from least traffic to the evenest load of nodes.",
+    help="Also run cut from least traffic to most head-room.",
 )
 @click.option("--seed", type=click.IntRange(0), default=DEFAULT_SEED, show_default=True)
 @click.option(

@@ -64,14 +64,21 @@ def _print_overview(console: Console, found: list[Explanation]) -> None:
     if not found:
         console.print("No traffic crosses nodes: every executor is beside all it talks to.")
         return
-    table = Table("executor", "slot", title="most traffic to other nodes", title_justify="left")
+    table = Table(title="most traffic to other nodes", title_justify="left")
+    # A name that is cut off cannot be asked for.
+    table.add_column("executor", overflow="fold")
+    table.add_column("slot", overflow="fold")
     table.add_column("t/s to other nodes", justify="right")
     table.add_column("why it is there")
-    for each in found:
-        table.add_row(
-            escape(each.executor), each.slot, f"{each.to_other_nodes:,.1f}", escape(each.verdict)
-        )
+    for each, name in zip(found, _short([each.executor for each in found]), strict=True):
+        table.add_row(escape(name), each.slot, f"{each.to_other_nodes:,.1f}", escape(each.verdict))
     console.print(table)
+
+
+def _short(names: list[str]) -> list[str]:
+    """Return executors' names without their topology, where all are of one."""
+    topologies = {name.rpartition("/")[0] for name in names}
+    return [name.rpartition("/")[2] for name in names] if len(topologies) == 1 else names
 
 
 def _print_one(console: Console, document: PlacementFile, found: Explanation) -> None:

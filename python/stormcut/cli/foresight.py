@@ -121,7 +121,7 @@ def _check_goes_back(preview: Mapping[str, Any], topology: str) -> None:
         raise InvalidInput(f"cannot go back to where it ran before: {why}", topology)
 
 
-def _check_fresh(preview: Mapping[str, Any]) -> None:
+def check_fresh(preview: Mapping[str, Any]) -> None:
     """Refuse what rests on a description that Nimbus has not renewed: it is of the past."""
     age_s = time.time() - preview["described_ms"] / 1000
     if age_s > STALE_SECONDS:
@@ -138,7 +138,7 @@ def _preview(nodes: StormcutNodes, change: Change, yes: bool) -> dict[str, Any] 
         client = leading_brain(nodes)
         with waiting(Console(stderr=True), "the brain computes what would follow"):
             preview = client.preview(change.topology, change.profile, change.former)
-        _check_fresh(preview)
+        check_fresh(preview)
         return preview
     except InvalidInput as error:
         if not yes:

@@ -173,6 +173,6 @@ def storm(
 def _summary(problem: Problem, output: Path) -> str:
     components = sum(len(topology.components) for topology in problem.topologies)
     return (
-        f"{len(problem.topologies):,} topologies, {components:,} components, "
-        f"{problem.executor_count:,} executors, {len(problem.nodes):,} nodes -> {output}"
+        f"topologies {len(problem.topologies):,}, components {components:,}, "
+        f"executors {problem.executor_count:,}, nodes {len(problem.nodes):,} -> {output}"
     )

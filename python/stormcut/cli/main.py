@@ -18,30 +18,39 @@ EXIT_INVALID_INPUT = 2
 EXIT_INFEASIBLE = 3
 EXIT_INTERRUPTED = 130
 
-#: Subcommand -> module that holds a click command of the module's own name.
+#: Subcommand -> module that holds a click command of the module's own name, or module:command.
 #: Loaded only when asked for: `stormcut score` must not wait for Spark to be imported.
 COMMANDS = {
     "algorithms": "stormcut.cli.algorithms",
+    "approve": "stormcut.cli.orders:approve",
     "bench": "stormcut.cli.bench",
     "brain": "stormcut.cli.brain",
     "calibrate": "stormcut.cli.calibrate",
     "check": "stormcut.cli.check",
     "cluster": "stormcut.cli.cluster",
     "compare": "stormcut.cli.compare",
+    "config": "stormcut.cli.config",
     "demo": "stormcut.cli.demo",
     "docker": "stormcut.cli.docker",
     "doctor": "stormcut.cli.doctor",
+    "drain": "stormcut.cli.orders:drain",
     "explain": "stormcut.cli.explain",
     "history": "stormcut.cli.history",
     "import": "stormcut.cli.import_",
+    "operate": "stormcut.cli.operate",
+    "pause": "stormcut.cli.orders:pause",
     "place": "stormcut.cli.place",
+    "plan": "stormcut.cli.plan",
     "plugin": "stormcut.cli.plugin",
     "profile": "stormcut.cli.profile",
     "publish": "stormcut.cli.publish",
+    "resume": "stormcut.cli.orders:resume",
     "rotate": "stormcut.cli.rotate",
     "score": "stormcut.cli.score",
+    "status": "stormcut.cli.status",
     "topologies": "stormcut.cli.topologies",
     "undo": "stormcut.cli.undo",
+    "undrain": "stormcut.cli.orders:undrain",
 }
 
 
@@ -58,8 +67,9 @@ class LazyGroup(click.Group):
             if near := get_close_matches(cmd_name, COMMANDS, 1):
                 ctx.fail(f"No such command '{cmd_name}': did you mean {near[0]}?")
             return None
-        module = importlib.import_module(COMMANDS[cmd_name])
-        found: click.Command = getattr(module, module.__name__.rpartition(".")[2])
+        name, _, function = COMMANDS[cmd_name].partition(":")
+        module = importlib.import_module(name)
+        found: click.Command = getattr(module, function or name.rpartition(".")[2])
         return found
 
 

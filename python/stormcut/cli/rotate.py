@@ -8,6 +8,8 @@ import click
 
 from stormcut.adapters.zookeeper.former import read_former, write_former
 from stormcut.adapters.zookeeper.nodes import StormcutNodes, connected, hand_over, read_auth_file
+from stormcut.adapters.zookeeper.orders import read_orders, write_orders
+from stormcut.application.control.orders import NO_ORDERS
 from stormcut.cli.zookeeper_options import zookeeper_options
 from stormcut.model.errors import InvalidInput
 
@@ -38,6 +40,7 @@ def rotate(new_auth_file: Path, zookeeper: str, auth_file: Path, root: str) -> N
         if nodes.is_led():
             raise InvalidInput("a brain leads there: stop all brains first", root)
         plan, profiles, former = nodes.read_plan(), nodes.read_profiles(), read_former(nodes)
+        orders = read_orders(nodes)
         handed = hand_over(client, root, after)
     with connected(zookeeper, after) as client:
         nodes = StormcutNodes(client, root)
@@ -47,4 +50,6 @@ def rotate(new_auth_file: Path, zookeeper: str, auth_file: Path, root: str) -> N
             nodes.write_profile(profile)
         for topology, workers in former.items():
             write_former(nodes, topology, workers)
+        if orders != NO_ORDERS:
+            write_orders(nodes, orders)
     click.echo(f"{handed} nodes below {root} belong to {after.user} of {new_auth_file} now")

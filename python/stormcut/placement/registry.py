@@ -149,7 +149,7 @@ _MODEL_DRIVEN = "Shukla and Simmhan, model-driven scheduling, JPDC 117 (2018)"
 _ALGORITHMS = (
     Algorithm(
         "cut",
-        "least traffic between nodes and racks within all limits; searched, with a certificate",
+        "least congestion where tuples' sizes are known, else least traffic between nodes",
         "stormcut's own, from the ideas of the others",
         "cut.place",
         enough=_for_cut,

@@ -87,7 +87,7 @@ def measure(
         between_workers_by_hook_per_s=sum(t.per_second(t.sent - t.local) for t in tasks),
         unplaced_per_s=sum(t.per_second(t.unplaced) for t in tasks),
         acked_per_10_s=10 * sum(t.per_second(t.acked) for t in tasks),
-        failed=sum(task.failed for task in tasks),
+        failed=round(sum(task.failed for task in tasks)),
         complete_latency_ms=builtin_latency_ms if latency is None else latency,
         nodes_used=len({host for host, _ in workers}),
         workers_used=len(workers),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields, replace
+from functools import reduce
+from operator import add
 
 from stormcut.model.profile import ExecutorLoad, Profile, TaskTraffic
 
@@ -36,6 +38,14 @@ class ChildTotals:
     cpu_ms: float
     rss_byte_ms: float
 
+    def scaled(self, factor: float) -> ChildTotals:
+        """Return sums that count ``factor`` times."""
+        return ChildTotals(*(factor * value for value in astuple(self)))
+
+    def plus(self, other: ChildTotals) -> ChildTotals:
+        """Return the sums of both."""
+        return ChildTotals(*map(add, astuple(self), astuple(other)))
+
 
 @dataclass(frozen=True)
 class TaskTotals:
@@ -52,6 +62,8 @@ class TaskTotals:
         node; and those of whose target no place is known.
     local : int
         Of the tuples sent, those that the hook itself counted as staying in the worker.
+    executed : int
+        Tuples a bolt executed.
     thread_ms, thread_cpu_ms : float
         Length of the intervals that carried the executor's CPU time, and that time.
     workers : tuple of (host, port)
@@ -62,15 +74,16 @@ class TaskTotals:
     component: str | None
     executor: tuple[int, int] | None = None
     ms: float = 0.0
-    sent: int = 0
-    local: int = 0
-    between_nodes: int = 0
-    between_workers: int = 0
-    unplaced: int = 0
-    acked: int = 0
-    failed: int = 0
+    sent: float = 0
+    local: float = 0
+    executed: float = 0
+    between_nodes: float = 0
+    between_workers: float = 0
+    unplaced: float = 0
+    acked: float = 0
+    failed: float = 0
     complete_ms: float = 0.0
-    completed: int = 0
+    completed: float = 0
     thread_ms: float = 0.0
     thread_cpu_ms: float = 0.0
     child: ChildTotals | None = None
@@ -80,6 +93,41 @@ class TaskTotals:
         """Return ``count`` per second of this task's measured time, 0 if it has none."""
         return count * MS_PER_S / self.ms if self.ms else 0.0
 
+    @property
+    def handled(self) -> float:
+        """Tuples executed or, of a spout, sent."""
+        return self.executed or self.sent
+
+    @property
+    def cpu_percent(self) -> float:
+        """CPU in points of its executor's threads, if it is the first task there, and subprocess.
+
+        What was not measured counts nothing.
+        """
+        threads = self.thread_cpu_ms / self.thread_ms if self.thread_ms else 0.0
+        child = self.child.cpu_ms / self.child.ms if self.child and self.child.ms else 0.0
+        return 100 * (threads + child)
+
+    def scaled(self, factor: float) -> TaskTotals:
+        """Return sums that count ``factor`` times."""
+        child = self.child.scaled(factor) if self.child else None
+        return replace(self, child=child, **{n: factor * getattr(self, n) for n in _SUMS})
+
+    def plus(self, later: TaskTotals) -> TaskTotals:
+        """Return the sums of both; who and where it is, as the ``later`` ones say if they do."""
+        children = [each.child for each in (self, later) if each.child]
+        return replace(
+            later if later.ms else self,
+            component=later.component or self.component,
+            executor=later.executor or self.executor,
+            child=reduce(ChildTotals.plus, children) if children else None,
+            **{n: getattr(self, n) + getattr(later, n) for n in _SUMS},
+        )
+
+
+#: What adds up over intervals, and is a number.
+_SUMS = tuple(f.name for f in fields(TaskTotals) if f.type == "float")
+
 
 @dataclass(frozen=True)
 class PairTotals:
@@ -87,9 +135,24 @@ class PairTotals:
 
     source_task: int
     target_task: int
-    tuples: int
-    sampled_tuples: int
-    sampled_bytes: int
+    tuples: float
+    sampled_tuples: float
+    sampled_bytes: float
+
+    def scaled(self, factor: float) -> PairTotals:
+        """Return sums that count ``factor`` times."""
+        counts = (self.tuples, self.sampled_tuples, self.sampled_bytes)
+        return PairTotals(self.source_task, self.target_task, *(factor * n for n in counts))
+
+    def plus(self, other: PairTotals) -> PairTotals:
+        """Return the sums of both."""
+        return PairTotals(
+            self.source_task,
+            self.target_task,
+            self.tuples + other.tuples,
+            self.sampled_tuples + other.sampled_tuples,
+            self.sampled_bytes + other.sampled_bytes,
+        )
 
 
 def window_of(begin_s: float, end_s: int) -> Window:

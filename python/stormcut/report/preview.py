@@ -44,6 +44,23 @@ def print_preview(console: Console, preview: Mapping[str, Any], topology: str) -
         _print_line(console, line)
 
 
+def print_outlook(console: Console, outlook: Mapping[str, Any]) -> None:
+    """Print what was decided and waits, and what approves it; one line if nothing does."""
+    if outlook["paused"]:
+        _say(console, "[bold yellow]paused[/]: nothing is done before `stormcut resume`")
+    if outlook["drained"]:
+        _say(console, f"drained: {escape(', '.join(outlook['drained']))}")
+    if outlook["proposal"] is None:
+        _say(console, f"nothing waits: all runs as decided (mode {outlook['mode']})")
+        return
+    _say(console, f"plan [bold]{outlook['proposal']}[/], mode {outlook['mode']}")
+    for line in outlook["withheld"]:
+        _print_line(console, line)
+        _say(console, f"waits for: {line['waits_for']}")
+    if outlook["mode"] == "approve":
+        _say(console, f"To do it: stormcut approve {outlook['proposal']}")
+
+
 def is_moved(line: Line) -> bool:
     """Return whether a topology is to run elsewhere than now."""
     return line["before"] is None or line["workers_restarted"] > 0

@@ -130,6 +130,9 @@ class Seer:
     def preview(self, topology, profile, former):
         return {"topology": topology, "profile": repr(profile), "former": repr(former)}
 
+    def outlook(self):
+        return {"proposal": "3f2a91c0", "reason": "weil ü"}
+
 
 WORKERS = (Worker(Slot("n", 1), (1, 2)), Worker(Slot("n", 2), (3,)))
 
@@ -141,10 +144,11 @@ def test_what_people_ask_arrives_and_is_answered(profile, former):
         client = client_of(server)
         assert client.described() == Seer().described()
         assert client.preview("t", profile, former) == Seer().preview("t", profile, former)
+        assert client.outlook() == Seer().outlook()
 
 
 def test_a_brain_that_only_does_as_told_foresees_nothing(client):
-    for ask in (client.described, lambda: client.preview("t", None, None)):
+    for ask in (client.described, client.outlook, lambda: client.preview("t", None, None)):
         with pytest.raises(InvalidInput, match="foresees nothing"):
             ask()
 

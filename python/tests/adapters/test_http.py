@@ -19,15 +19,19 @@ from simulated import SimulatedClock, ids
 
 from stormcut.adapters.http import server as server_module
 from stormcut.adapters.http.counters import Counters
+from stormcut.adapters.http.measured import MeasuredMetrics
 from stormcut.adapters.http.pages import Pages
 from stormcut.adapters.http.server import MAX_CLIENTS, serving
 from stormcut.adapters.http.view import View
 from stormcut.adapters.machine.home import checkout
 from stormcut.application.control.adviser import Settings
+from stormcut.application.control.observer import Seen
+from stormcut.application.control.orders import NO_ORDERS
 from stormcut.application.control.ports import Unavailable
 from stormcut.application.control.standing import Standing
 from stormcut.model.cluster import ClusterState, Slot
 from stormcut.model.errors import InvalidInput
+from stormcut.profile.measured import Measured
 
 SLOTS = [Slot(f"n{i}", 6700) for i in range(3)]
 TAXI = replace(dealt(topology("taxi-1-17", (2, 2)), SLOTS), name="taxi")
@@ -35,6 +39,10 @@ STATE = ClusterState(supervisors(3), (TAXI, replace(topology("new-2-18"), name="
 PROFILE = replace(profile_of(TAXI), to_epoch_s=1_700_000_000 - 60)
 SIZED = replace(
     PROFILE, traffic=tuple(replace(each, bytes_per_tuple=100.0) for each in PROFILE.traffic)
+)
+
+MEASURED = Measured(
+    TAXI.id, 0, 60, 60, 100.0, 40.0, 50.0, 50.0, 0.0, 200.0, 0, 5.0, 3, 3, 150.0, ()
 )
 
 
@@ -48,6 +56,8 @@ class Site:
         self.standing = Standing(Settings(), self, self, self.clock, ids(), listener=self.counters)
         view = View("b-1", "cut", self.standing, self.counters, lambda: self.in_session, self.clock)
         self.pages = Pages(view, self.counters)
+        self.seen = {TAXI.id: Seen(MEASURED, time.time())}
+        self.counters.registry.register(MeasuredMetrics(lambda: True, lambda: self.seen))
 
     def last_plan(self):
         return self.plan
@@ -59,6 +69,9 @@ class Site:
 
     def profiles(self):
         return dict(self.known)
+
+    def orders(self):
+        return NO_ORDERS
 
     def former(self):
         return {}
@@ -145,6 +158,17 @@ def test_status_tells_of_the_last_decisions(site):
     site.leads = False
     _, standby = site.document("/status")
     assert (standby["plan"], standby["topologies"]) == (None, [])
+
+
+def test_what_is_measured_is_told_in_base_units(site):
+    site.begin()
+    found = site.metrics()
+    assert found["stormcut_observer_up",] == 1
+    assert found["stormcut_topology_acked_tuples_per_second", TAXI.id] == 20
+    assert found["stormcut_topology_complete_latency_seconds", TAXI.id] == 0.005
+    assert found["stormcut_topology_cpu_cores", TAXI.id] == 1.5
+    site.seen = {}
+    assert ("stormcut_topology_cpu_cores", TAXI.id) not in site.metrics()
 
 
 def test_what_is_decided_is_counted_once(site):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import psutil
@@ -103,3 +104,24 @@ def test_classes_come_from_the_archive_that_setup_wrote() -> None:
 def test_a_wrong_master_is_one_clear_line() -> None:
     with pytest.raises(InvalidInput, match="--master nonsense"), spark_session("nonsense"):
         pass
+
+
+@pytest.mark.spark
+def test_a_session_whose_jvm_has_died_is_followed_by_another() -> None:
+    """In a process of its own: no other test may lose its session."""
+    script = """
+import psutil
+from stormcut.adapters.spark.session import spark_session
+with spark_session("local[1]") as session:
+    assert session.range(3).count() == 3
+    for child in psutil.Process().children(recursive=True):
+        child.kill()
+        child.wait()
+with spark_session("local[1]") as session:
+    assert session.range(4).count() == 4
+assert not psutil.Process().children(recursive=True)
+print("both")
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "both" in done.stdout

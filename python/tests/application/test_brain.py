@@ -11,6 +11,7 @@ from stormcut.adapters.machine.clock import SystemClock
 from stormcut.application.control import brain as module
 from stormcut.application.control.adviser import Settings
 from stormcut.application.control.brain import Brain
+from stormcut.application.control.orders import NO_ORDERS
 from stormcut.application.control.ports import Unavailable
 from stormcut.model.cluster import ClusterState, Slot
 from stormcut.model.errors import InvalidInput
@@ -35,6 +36,9 @@ class Memory:
 
     def profiles(self):
         return self.known
+
+    def orders(self):
+        return NO_ORDERS
 
     def former(self):
         return {}

@@ -291,7 +291,7 @@ def test_one_full_node_does_not_make_the_cluster_small():
     assert "n0" not in {worker.slot.node for worker in part.workers}
 
 
-@pytest.mark.parametrize("text", ["0", "-1", "many", "", "1.5", "٣"])
+@pytest.mark.parametrize("text", ["-1", "many", "", "1.5", "٣"])
 def test_an_unusable_limit_is_logged_once_and_ignored(caplog, text):
     nodes = tuple(
         replace(s, id=f"{s.id}-{text}")
@@ -301,7 +301,7 @@ def test_an_unusable_limit_is_logged_once_and_ignored(caplog, text):
     with caplog.at_level(logging.WARNING):
         assert decide(state, {}, None, DEFAULT).decided
         assert decide(state, {}, None, DEFAULT).decided
-    assert caplog.text.count("is not a whole number above 0") == 1
+    assert caplog.text.count("is not a whole number") == 1
 
 
 def test_another_algorithm_gets_no_options_that_it_does_not_have():

@@ -1,10 +1,15 @@
 """What a brain does while it leads, and while it does not."""
 
-from brain_clusters import dealt, profile_of, supervisors, topology
+from dataclasses import replace
+
+from brain_clusters import applied, dealt, profile_of, supervisors, topology
 from simulated import SimulatedClock, ids
+from test_governor import spread
 
 from stormcut.application.control.adviser import Settings
 from stormcut.application.control.brain import GONE_SECONDS
+from stormcut.application.control.orders import NO_ORDERS
+from stormcut.application.control.policy import Mode, Policy
 from stormcut.application.control.standing import MOST_OF_A_CORE, Standing
 from stormcut.model.cluster import ClusterState, Slot
 
@@ -19,6 +24,7 @@ class Outside:
 
     def __init__(self, clock):
         self.clock, self.reading_seconds = clock, 0.0
+        self.ordered = NO_ORDERS
         self.plan, self.known, self.reads, self.leads = None, {}, 0, False
         self.calls = []
 
@@ -38,6 +44,12 @@ class Outside:
         self.reads += 1
         self.clock.seconds += self.reading_seconds
         return dict(self.known)
+
+    def orders(self):
+        return self.ordered
+
+    def forget_approvals(self):
+        self.ordered = replace(self.ordered, approved=frozenset())
 
     def former(self):
         return {}
@@ -119,3 +131,33 @@ def test_what_is_published_of_a_topology_goes_with_it():
         brain.watch()
         clock.seconds += 10
     assert outside.known == {"t": PROFILE}
+
+
+def test_an_approval_is_for_once():
+    state, profiles = spread("a")
+    outside = Outside(clock := SimulatedClock())
+    outside.known = profiles
+    policy = Policy(Mode.APPROVE)
+    brain = Standing(Settings(), outside, outside, clock, ids(), policy=policy)
+    brain.elected()
+    assert not moves(brain.plan(state), state)
+    proposal = brain.brain.outlook()["proposal"]
+    outside.ordered = replace(NO_ORDERS, approved=frozenset({proposal}))
+    clock.seconds += 10
+    brain.watch()
+    plan = brain.plan(state)
+    assert moves(plan, state)
+    clock.seconds += 10
+    brain.watch()
+    assert outside.ordered.approved
+    moved = applied(state, plan.topologies)
+    brain.plan(moved)
+    clock.seconds += 10
+    brain.watch()
+    assert outside.ordered == NO_ORDERS
+    # Somebody has it run as before: that is another moment.
+    assert not moves(brain.plan(state), state)
+
+
+def moves(plan, state):
+    return any(part.workers != state.topologies[0].assignment for part in plan.topologies)

@@ -27,6 +27,8 @@ from stormcut.adapters.thrift.values import BinaryProtocol, WriteBuffer, to_stat
 from stormcut.adapters.zookeeper.former import read_former, write_former
 from stormcut.adapters.zookeeper.leader import leader_address, leaders_client
 from stormcut.adapters.zookeeper.nodes import Credentials, StormcutNodes, connected, read_auth_file
+from stormcut.adapters.zookeeper.orders import read_orders, write_orders
+from stormcut.application.control.orders import Orders
 from stormcut.model.cluster import ClusterState, Slot
 from stormcut.model.errors import InvalidInput
 
@@ -415,6 +417,8 @@ class TestRotate:
         profile = profile_of(RUNNING.topologies[0])
         brains.nodes.write_profile(profile)
         write_former(brains.nodes, "t-1", RUNNING.topologies[0].assignment)
+        orders = Orders(is_paused=True, drained=frozenset({"n1"}))
+        write_orders(brains.nodes, orders)
         fresh = tmp_path / "new.auth"
         fresh.write_text("stormcut:neu\n")
         fresh.chmod(0o600)
@@ -432,6 +436,7 @@ class TestRotate:
             assert nodes.read_plan() == plan
             assert nodes.read_profiles() == {"t-1": profile}
             assert read_former(nodes) == {"t-1": RUNNING.topologies[0].assignment}
+            assert read_orders(nodes) == orders
             assert len(nodes.read_history(10)) == 1
         again = brains.run("rotate", "--new-auth-file", str(fresh), "--auth-file", str(fresh))
         assert again.returncode == 2

@@ -18,6 +18,7 @@ READ = {
     "benches",
     *(
         "auth_file",
+        "config",
         "costs",
         "logs",
         "new_auth_file",

@@ -90,7 +90,7 @@ def words(folder, name="words", pack=bytes, conf=None):
 def test_a_real_topology(import_storm):
     code, err, output = import_storm(CODE, CONF)
     assert code == 0
-    assert "1 topologies, 3 components, 3 executors, 4 nodes" in err
+    assert "topologies 1, components 3, executors 3, nodes 4" in err
     (topology,) = read_problem(output).topologies
     assert topology.id == "TopologyName00023"
     assert topology.workers is None

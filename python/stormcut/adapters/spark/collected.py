@@ -23,7 +23,7 @@ RowsOf = Mapping[str, list[Row]]
 
 _CROSSINGS = ("between_nodes", "between_workers", "unplaced")
 _SUMS = (
-    *("ms", "sent", "local", "acked", "failed", "complete_ms", "completed"),
+    *("ms", "sent", "local", "executed", "acked", "failed", "complete_ms", "completed"),
     *("thread_ms", "thread_cpu_ms"),
 )
 
@@ -111,14 +111,8 @@ def result_of(logs: Logs, sums: Sums, lines: LineSummary) -> ProfileResult:
         if not runs:
             continue
         window = window_of(min(run.begin_s for run in runs), max(run.end_s for run in runs))
-        tasks = _task_totals(sums, topology)
-        pairs = [
-            PairTotals(
-                row.source_task, row.target_task, row.tuples, row.sampled_tuples, row.sampled_bytes
-            )
-            for row in sums.pairs.get(topology, [])
-        ]
-        profile, missing = profile_of(topology, window, tasks, pairs)
+        tasks = task_totals(sums, topology)
+        profile, missing = profile_of(topology, window, tasks, pair_totals(sums, topology))
         latency = next((row.latency_ms for row in sums.latency.get(topology, [])), None)
         profiles[topology] = profile
         measured[topology] = measure(profile, missing, tasks, latency)
@@ -126,7 +120,7 @@ def result_of(logs: Logs, sums: Sums, lines: LineSummary) -> ProfileResult:
     return ProfileResult(profiles, measured, unmeasured, lines)
 
 
-def _task_totals(sums: Sums, topology: str) -> list[TaskTotals]:
+def task_totals(sums: Sums, topology: str) -> list[TaskTotals]:
     """Return the totals of all tasks that any line tells of."""
     runs: dict[int, list[Row]] = defaultdict(list)
     for run in sums.runs[topology]:
@@ -138,6 +132,16 @@ def _task_totals(sums: Sums, topology: str) -> list[TaskTotals]:
     return [
         _totals(runs[task], crossed[task]) if task in runs else TaskTotals(task, silent[task])
         for task in sorted(silent.keys() | runs.keys())
+    ]
+
+
+def pair_totals(sums: Sums, topology: str) -> list[PairTotals]:
+    """Return the totals of all pairs of tasks that exchanged tuples."""
+    return [
+        PairTotals(
+            row.source_task, row.target_task, row.tuples, row.sampled_tuples, row.sampled_bytes
+        )
+        for row in sums.pairs.get(topology, [])
     ]
 
 

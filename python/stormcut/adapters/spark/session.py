@@ -168,17 +168,21 @@ def _does_not_start(log: IO[bytes], conf: SparkConf) -> InvalidInput:
 
 def _stop(gateway: Any, patience_s: float) -> None:
     """End the session and its JVM; pyspark alone would keep the JVM until Python ends."""
-    session = _running()
+    process: subprocess.Popen[bytes] = gateway.proc
     try:
-        if session is not None:
-            session.stop()
-        elif SparkContext._active_spark_context is not None:
-            SparkContext._active_spark_context.stop()
+        # There is nobody to tell where the JVM has died.
+        if process.poll() is None:
+            if (session := _running()) is not None:
+                session.stop()
+            elif SparkContext._active_spark_context is not None:
+                SparkContext._active_spark_context.stop()
     finally:
         gateway.shutdown()
+        # pyspark would take what is left of a JVM that has died for a session that runs.
         SparkContext._gateway = None
         SparkContext._jvm = None
-        process: subprocess.Popen[bytes] = gateway.proc
+        SparkContext._active_spark_context = None
+        SparkSession._instantiatedSession = None
         if process.stdin is not None:
             process.stdin.close()
         try:

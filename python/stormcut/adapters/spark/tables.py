@@ -20,17 +20,22 @@ def intervals(hooks: DataFrame) -> DataFrame:
 
     A line may have been written twice (two metrics consumers, a copy of a log). A run ends with a
     pause or a move: a worker that restarts, or a task that moves, loses its unreported counts, and
-    the next interval does not begin where the one before ended.
+    the next interval does not begin where the one before ended. Of a task whose intervals were
+    seen up to some time before, the last one may be given with ``carried_run_s``, since when it
+    has been running; null in all others.
     """
     task = Window.partitionBy("topology", "task").orderBy("end_s", "begin_s", "host", "port")
     before = F.col("before")
     moved = (before.host != F.col("host")) | (before.port != F.col("port"))
     again = ~moved & (before.end_s == F.col("end_s")) & (before.ms == F.col("ms"))
     begins = before.isNull() | moved | (F.col("begin_s") - before.end_s > PAUSE_S)
+    since = F.col("begin_s")
+    if "carried_run_s" in hooks.columns:
+        since = F.coalesce("carried_run_s", since)
     marked = (
         hooks.withColumn("before", F.lag(F.struct("end_s", "ms", "host", "port")).over(task))
         .withColumn("again", F.coalesce(again, F.lit(False)))
-        .withColumn("run_begin_s", F.when(begins, F.col("begin_s")))
+        .withColumn("run_begin_s", F.when(begins, since))
     )
     so_far = task.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     latest = F.last("run_begin_s", ignorenulls=True).over(so_far)
@@ -82,7 +87,7 @@ def _run_totals(intervals: DataFrame) -> DataFrame:
         column = F.col(value) if isinstance(value, str) else value
         return F.coalesce(F.sum(F.when(used, column)), F.lit(0))
 
-    counts = ("sent", "local", "acked", "failed", "complete_ms", "completed")
+    counts = ("sent", "local", "executed", "acked", "failed", "complete_ms", "completed")
     has_child = F.col("child").isNotNull()
     return intervals.groupBy(*_RUN, "component", "host", "port").agg(
         F.max_by("start_task", "end_s").alias("start_task"),

@@ -55,7 +55,7 @@ MAX_FRAME_BYTES = MAX_MESSAGE_BYTES + HEADER_BYTES
 _CHUNK = 1 << 16
 
 #: Questions, and those of which not even that is known.
-KINDS = ("plan", "last_state", "preview", "health")
+KINDS = ("plan", "last_state", "preview", "outlook", "health")
 UNREAD = "unread"
 SERVED, REFUSED = OUTCOMES = ("served", "refused")
 _LENGTH = struct.Struct("!i")
@@ -89,6 +89,10 @@ class Foreseer(Protocol):
         self, topology: str, profile: Profile | None, former: tuple[Worker, ...] | None
     ) -> dict[str, Any]:
         """Return as JSON values what would be planned if this were known of a topology."""
+        ...
+
+    def outlook(self) -> dict[str, Any]:
+        """Return as JSON values what is done, and what waits for what."""
         ...
 
 
@@ -299,6 +303,11 @@ class BrainServer:
             )
             return json.dumps(found)
 
+    def outlook(self) -> str:
+        """Answer `Brain.outlook`."""
+        with self._refusing("outlook"):
+            return json.dumps(self._foreseen().outlook())
+
     def _foreseen(self) -> Foreseer:
         if self._foreseer is None:
             raise InvalidInput("this brain only does as it was told and foresees nothing")
@@ -355,6 +364,9 @@ class _Refusing:
 
     def preview(self, evidence: Any) -> str:
         raise self._refusal("preview")
+
+    def outlook(self) -> str:
+        raise self._refusal("outlook")
 
     def health(self) -> Any:
         raise self._reason  # this method knows no refusals
@@ -415,12 +427,11 @@ class BrainClient:
             profile=None if profile is None else format_profile(profile),
             former=None if former is None else to_worker_structs(former),
         )
-        answer = self._call(lambda client: client.preview(evidence))
-        try:
-            found: dict[str, Any] = json.loads(answer)
-        except (ValueError, TypeError) as error:
-            raise InvalidInput(f"answers nonsense: {error}", "preview") from error
-        return found
+        return _document(self._call(lambda client: client.preview(evidence)), "preview")
+
+    def outlook(self) -> dict[str, Any]:
+        """Return what the brain does and withholds: `Brain.outlook`."""
+        return _document(self._call(lambda client: client.outlook()), "outlook")
 
     def health(self) -> Any:
         """Return the brain's `Health` struct."""
@@ -445,6 +456,14 @@ class BrainClient:
         with socket.create_connection(self._address, timeout=self._seconds) as connection:
             send_frame(connection, request, self._seconds)
             return self._seal.open_reply(nonce, receive_frame(connection, deadline))
+
+
+def _document(answer: str, where: str) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(answer)
+    except (ValueError, TypeError) as error:
+        raise InvalidInput(f"answers nonsense: {error}", where) from error
+    return found
 
 
 class _OneExchange(ReadBuffer, WriteBuffer):

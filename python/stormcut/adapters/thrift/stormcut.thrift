@@ -137,4 +137,6 @@ service Brain {
   LastState last_state() throws (1: Refusal refusal)
   /* What plan() would answer to the last state with this evidence, as JSON; nothing is published. */
   string preview(1: Evidence evidence) throws (1: Refusal refusal)
+  /* What was decided for the last state: what is done, what waits and for what, as JSON. */
+  string outlook() throws (1: Refusal refusal)
 }

@@ -207,6 +207,21 @@ def hand_over(client: KazooClient, path: str, to: Credentials) -> int:
     return handed + 1
 
 
+def parsed_json(path: str, data: bytes, what: str, known: int) -> dict[str, Any]:
+    """Return what the data of a JSON node say; see `StormcutNodes.read_json`."""
+    try:
+        document: dict[str, Any] = json.loads(data)
+        version = document["version"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise InvalidInput(f"is not {what}", f"ZooKeeper node {path}") from error
+    if version != known:
+        raise InvalidInput(
+            f"is of version {version}, this stormcut reads {known}: upgrade it",
+            f"ZooKeeper node {path}",
+        )
+    return document
+
+
 class StormcutNodes:
     """stormcut's nodes below one root, with every access they need.
 
@@ -318,19 +333,7 @@ class StormcutNodes:
         """
         path = self.path(name)
         data = node_data(self.client, path)
-        if data is None:
-            return None
-        try:
-            document: dict[str, Any] = json.loads(data)
-            version = document["version"]
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise InvalidInput(f"is not {what}", f"ZooKeeper node {path}") from error
-        if version != known:
-            raise InvalidInput(
-                f"is of version {version}, this stormcut reads {known}: upgrade it",
-                f"ZooKeeper node {path}",
-            )
-        return document
+        return None if data is None else parsed_json(path, data, what, known)
 
     def children(self, name: str) -> list[str]:
         """Return the names below a node, none if it is not there or not ours (logged once)."""

@@ -12,9 +12,17 @@ from typing import Any, TypeVar
 from stormcut.application.control.adviser import Settings
 from stormcut.application.control.decide import decide
 from stormcut.application.control.decision import Decisions
-from stormcut.application.control.history import history_entry, lines, plan_parts
+from stormcut.application.control.governor import Governed, Governor
+from stormcut.application.control.history import (
+    history_entry,
+    lines,
+    outlook_lines,
+    plan_parts,
+)
 from stormcut.application.control.memory import Memory
+from stormcut.application.control.orders import Orders
 from stormcut.application.control.pace import Pace
+from stormcut.application.control.policy import Mode, Policy
 from stormcut.application.control.ports import (
     Clock,
     Decided,
@@ -33,7 +41,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-PREVIEW_VERSION = 1
+PREVIEW_VERSION = OUTLOOK_VERSION = 1
 
 #: Nimbus describes the cluster every 10 s (``nimbus.monitor.freq.secs``).
 SETTLE_SECONDS = 15.0
@@ -49,6 +57,18 @@ SILENT_SECONDS = 60.0
 
 #: Where topologies shall run again as they did before a plan.
 Former = Mapping[str, tuple[Worker, ...]]
+
+#: Of a brain that does what it decides, at once.
+UNBOUND = Policy(Mode.AUTOMATIC, horizon_s=math.inf, cool_down_s=0.0, restarts_per_hour=None)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What a plan rests on, beside the state."""
+
+    profiles: Mapping[str, Profile]
+    former: Former
+    orders: Orders
 
 
 @dataclass(frozen=True)
@@ -84,6 +104,8 @@ class Brain:
         Names a plan.
     recorder : Recorder, optional
         Keeps every answer of the algorithm that a plan rests on.
+    policy : Policy, optional
+        What it may do of what it decides; without one, all.
     listener : DecisionListener, optional
         Is told of every decision.
     """
@@ -96,6 +118,7 @@ class Brain:
         clock: Clock,
         new_id: NewId,
         recorder: Recorder | None = None,
+        policy: Policy | None = None,
         listener: DecisionListener | None = None,
     ) -> None:
         self._clock = clock
@@ -109,12 +132,20 @@ class Brain:
         self._pace = Pace()
         self._deciding = threading.Lock()
         self._answer: _Answer | None = None
-        self._told: tuple[Mapping[str, Profile], Former] | None = None
+        self._policy = UNBOUND if policy is None else policy
+        self._governor = Governor(self._policy)
+        self._governed: Governed | None = None
+        self._told: _Known | None = None
         self._last: Plan | None = None
         self._described: Described | None = None
         self._moves = False
         self._missing: dict[str, float] = {}
         self._asked = threading.Condition()
+
+    @property
+    def governed(self) -> Governed | None:
+        """What was decided last, None before Nimbus has asked."""
+        return self._governed
 
     @property
     def last_plan(self) -> Plan | None:
@@ -134,7 +165,7 @@ class Brain:
         with self._deciding:
             self._answer = None
             # What comes from now on is news, also if Nimbus has not asked before.
-            self._told = dict(self._source.profiles()), dict(self._source.former())
+            self._told = self._known()
             self._last = self._store.last_plan() or self._last
             self._pace = Pace()
         with self._asked:
@@ -156,9 +187,9 @@ class Brain:
         """
         with self._deciding:
             moment = _milliseconds(self._clock.now())
-            known = dict(self._source.profiles()), dict(self._source.former())
+            known = self._known()
             if not self._still_answers(state, known):
-                self._answer = self._decided(state, *known)
+                self._answer = self._decided(state, known)
                 # Not before: a plan that could not be published has told nobody of what is known.
                 self._told = known
             assert self._answer is not None
@@ -169,9 +200,11 @@ class Brain:
             self._asked.notify_all()
         return plan
 
-    def _still_answers(
-        self, state: ClusterState, known: tuple[Mapping[str, Profile], Former]
-    ) -> bool:
+    def _known(self) -> _Known:
+        source = self._source
+        return _Known(dict(source.profiles()), dict(source.former()), source.orders())
+
+    def _still_answers(self, state: ClusterState, known: _Known) -> bool:
         last = self._answer
         asked_before = last is not None and (last.state, self._told) == (state, known)
         return asked_before and last is not None and self._clock.now() < last.until
@@ -228,48 +261,85 @@ class Brain:
         described, last, now = self.described(), self._last, self._clock.now()
         pace = self._pace.copy()
         pace.observe(described.state, last, now)
-        profiles = _with(self._source.profiles(), topology, profile)
-        formers = _with(self._source.former(), topology, former)
-        decisions = decide(
-            described.state,
-            profiles,
-            last,
-            self._settings,
-            formers,
-            _is_recent(last, now),
-            self._memory.copy(),
-            pace=pace,
-        )
+        known, governor, memory = self._known(), self._governor.copy(), self._memory.copy()
+        state = governor.state(described.state, known.orders)
+        profiles = _with(known.profiles, topology, profile)
+        formers = _with(known.former, topology, former)
+
+        def decided(staying: Former) -> Decisions:
+            return decide(
+                state,
+                profiles,
+                last,
+                self._settings,
+                {**staying, **formers},
+                _is_recent(last, now),
+                memory,
+                pace=pace,
+            )
+
+        governed = governor.govern(decided, described.state, known.orders, pace, now)
         return {
             "version": PREVIEW_VERSION,
             "described_ms": described.moment_ms,
             "fingerprint": described.state.fingerprint(),
-            **lines(decisions),
+            **lines(governed.told),
         }
 
-    def _decided(
-        self, state: ClusterState, profiles: Mapping[str, Profile], former: Former
-    ) -> _Answer:
+    def outlook(self, settled: bool = True) -> dict[str, Any]:
+        """Return as JSON values what was decided last: what is done, and what waits for what.
+
+        Parameters
+        ----------
+        settled : bool
+            Wait for what became of a plan, as `described` does.
+
+        Raises
+        ------
+        InvalidInput
+            Nimbus has not described any state.
+        """
+        described = self.described() if settled else self._described
+        governed, orders = self._governed, self._source.orders()
+        if described is None or governed is None:
+            raise InvalidInput("Nimbus has not asked this brain yet")
+        return {
+            "version": OUTLOOK_VERSION,
+            "described_ms": described.moment_ms,
+            "mode": self._policy.mode.value,
+            "paused": orders.is_paused,
+            "drained": sorted(orders.drained),
+            "plan": self._last.id if self._last else None,
+            **outlook_lines(governed),
+        }
+
+    def _decided(self, state: ClusterState, known: _Known) -> _Answer:
         began, started = self._clock.now(), self._clock.elapsed()
         last = self._last
         self._pace.observe(state, last, began)
-        decisions = decide(
-            state,
-            profiles,
-            last,
-            self._settings,
-            former,
-            _is_recent(last, self._clock.now()),
-            self._memory,
-            self._recorder,
-            self._pace,
-        )
+        allowed = self._governor.state(state, known.orders)
+
+        def decided(staying: Former) -> Decisions:
+            return decide(
+                allowed,
+                known.profiles,
+                last,
+                self._settings,
+                {**staying, **known.former},
+                _is_recent(last, self._clock.now()),
+                self._memory,
+                self._recorder,
+                self._pace,
+            )
+
+        self._governed = self._governor.govern(decided, state, known.orders, self._pace, began)
+        decisions = self._governed.told
         took = self._clock.elapsed() - started
         plan = _plan(self._new_id(), state, decisions, began)
-        is_news = self._told is not None and self._told != (profiles, former)
+        is_news = self._told is not None and self._told != known
         is_new = is_news or self._last is None or not plan.places_like(self._last)
         if is_new:
-            self._store.publish(plan, history_entry(plan, decisions, profiles))
+            self._store.publish(plan, history_entry(plan, decisions, known.profiles))
             self._last = plan
             _report(plan, self._clock.elapsed() - started)
         assert self._last is not None

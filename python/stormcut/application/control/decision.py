@@ -149,8 +149,48 @@ class Together:
     whole: Reason
 
 
+class Hold(Enum):
+    """What a change waits for; the value says it in words."""
+
+    ADVICE = "advice only"
+    APPROVAL = "waits for approval"
+    PAUSED = "paused"
+    PINNED = "its rule says never to move it"
+    NEVER = "the policy says never to move what runs"
+    QUIET = "quiet hours"
+    COOL_DOWN = "it has moved a short while ago"
+    DEAR = "its restarts would cost more than it gains"
+    ROUND = "other restarts come first"
+    HOUR = "as many workers as may have restarted within the hour"
+    OTHERS = "it needs room that others do not leave yet"
+
+
+@dataclass(frozen=True)
+class Pay:
+    """What a move gains and costs, in seconds of the topology's work."""
+
+    gain_s: float
+    cost_s: float
+
+    @property
+    def pays(self) -> bool:
+        """Whether no less is gained than it costs."""
+        return self.gain_s >= self.cost_s
+
+
+@dataclass(frozen=True)
+class Withheld:
+    """A change that is not made now; after ``left_s`` seconds it may be, infinite: not by time."""
+
+    hold: Hold
+    proposed: Decision
+    left_s: float = math.inf
+    pay: Pay | None = None
+
+
 Reason = (
     Circumstance
+    | Withheld
     | NoPlacement
     | BreaksLimit
     | MoreHeadroom
@@ -254,6 +294,9 @@ class Decisions:
     @property
     def again_in(self) -> float:
         """In how many seconds time alone may change a decision, infinite if it changes none."""
-        reasons = (decision.choice.reason for decision in self.decided)
-        pauses = (reason.left for reason in reasons if isinstance(reason, acceptance.Pause))
+        pauses = (
+            reason.left if isinstance(reason, acceptance.Pause) else reason.left_s
+            for decision in (*self.decided, *self.declined)
+            if isinstance(reason := decision.choice.reason, acceptance.Pause | Withheld)
+        )
         return min(pauses, default=math.inf)

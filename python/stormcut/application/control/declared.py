@@ -21,16 +21,16 @@ WORKERS_POLICIES = ("any", "keep")
 def max_executors(supervisor: Supervisor) -> int | None:
     """Return the supervisor's own limit of executors, None without a usable one (logged)."""
     text = supervisor.meta.get(MAX_EXECUTORS_KEY)
-    return None if text is None else _positive_integer(supervisor.id, text)
+    return None if text is None else _whole_number(supervisor.id, text)
 
 
 @lru_cache(maxsize=4096)
-def _positive_integer(supervisor: str, text: str) -> int | None:
+def _whole_number(supervisor: str, text: str) -> int | None:
     """Return the number or None; cached so that a wrong one is logged once, not every round."""
-    if text.strip().isascii() and text.strip().isdigit() and int(text) > 0:
+    if text.strip().isascii() and text.strip().isdigit():
         return int(text)
     log.warning(
-        "supervisor %s: %s: %r is not a whole number above 0; ignored (no limit)",
+        "supervisor %s: %s: %r is not a whole number; ignored (no limit)",
         supervisor,
         MAX_EXECUTORS_KEY,
         text,

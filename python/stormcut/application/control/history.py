@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from stormcut.application.control.decision import Decision, Decisions, Value
+from stormcut.application.control.decision import Decision, Decisions, Value, Withheld
+from stormcut.application.control.governor import Governed
 from stormcut.application.control.wording import sentence
 from stormcut.model.plan import Declined, Plan, TopologyPlan
 from stormcut.model.profile import Profile
@@ -46,6 +47,23 @@ def lines(decisions: Decisions) -> dict[str, Any]:
             {"topology": decision.topology, "reason": sentence(decision)}
             for decision in decisions.declined
         ],
+    }
+
+
+def outlook_lines(governed: Governed) -> dict[str, Any]:
+    """Return what is done and what is withheld, and under which name it can be approved."""
+    waits = {
+        d.topology: d.choice.reason
+        for d in (*governed.told.decided, *governed.told.declined)
+        if isinstance(d.choice.reason, Withheld)
+    }
+    return {
+        "proposal": governed.proposal if governed.withheld else None,
+        "withheld": [
+            {**_line(d), "waits_for": waits[d.topology].hold.name.lower().replace("_", " ")}
+            for d in governed.withheld
+        ],
+        **lines(governed.told),
     }
 
 

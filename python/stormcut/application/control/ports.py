@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from stormcut.application.control.decision import Decisions
+from stormcut.application.control.orders import Orders
 from stormcut.application.place import Solution
 from stormcut.model.cluster import ClusterState, Worker
 from stormcut.model.plan import Plan
@@ -78,6 +79,10 @@ class EvidenceSource(Protocol):
         """Return where topologies shall run again as they did before a plan, by topology id."""
         ...
 
+    def orders(self) -> Orders:
+        """Return what people have told the controller."""
+        ...
+
 
 class Publication(Protocol):
     """Where measurements and orders are published; to read them takes time."""
@@ -88,6 +93,14 @@ class Publication(Protocol):
 
     def former(self) -> Mapping[str, tuple[Worker, ...]]:
         """Read the orders to run as before a plan, by topology id."""
+        ...
+
+    def orders(self) -> Orders:
+        """Read what people have told the controller."""
+        ...
+
+    def forget_approvals(self) -> None:
+        """Take back what people have approved: it was carried out, or is not proposed any more."""
         ...
 
     def remove(self, topology: str) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from stormcut.application.control.adviser import Settings
 from stormcut.application.control.brain import Brain
 from stormcut.application.control.decide import decide
+from stormcut.application.control.orders import NO_ORDERS, Orders
+from stormcut.application.control.policy import Policy
 from stormcut.application.control.ports import (
     Clock,
     DecisionListener,
@@ -65,6 +67,7 @@ class Evidence:
         self._clock = clock
         self._profiles: Mapping[str, Profile] = {}
         self._former: Mapping[str, tuple[Worker, ...]] = {}
+        self._orders = NO_ORDERS
         self._next = 0.0
 
     def refresh(self, now: bool = False) -> None:
@@ -74,6 +77,7 @@ class Evidence:
             return
         # Orders first: one that is gone was followed by a new profile before.
         self._former = self._publication.former()
+        self._orders = self._publication.orders()
         self._profiles = self._publication.profiles()
         took = self._clock.elapsed() - began
         self._next = began + took / MOST_OF_A_CORE
@@ -89,8 +93,12 @@ class Evidence:
         return self._profiles
 
     def former(self) -> Mapping[str, tuple[Worker, ...]]:
-        """Return the orders as read last."""
+        """Return the orders to go back as read last."""
         return self._former
+
+    def orders(self) -> Orders:
+        """Return what people have ordered, as read last."""
+        return self._orders
 
 
 class Standing:
@@ -110,12 +118,16 @@ class Standing:
         clock: Clock,
         new_id: NewId,
         recorder: Recorder | None = None,
+        policy: Policy | None = None,
         listener: DecisionListener | None = None,
     ) -> None:
         self._store = store
+        self._publication = publication
         self._evidence = Evidence(publication, clock)
         self._leadership: Leadership | None = None
-        self.brain = Brain(settings, store, self._evidence, clock, new_id, recorder, listener)
+        self.brain = Brain(
+            settings, store, self._evidence, clock, new_id, recorder, policy, listener
+        )
 
     @property
     def leads(self) -> bool:
@@ -145,11 +157,19 @@ class Standing:
         self._evidence.refresh()
         known = {*self._evidence.profiles(), *self._evidence.former()}
         self._evidence.remove(self.brain.gone(known))
+        self._forget_approvals()
         plan = self.brain.last_plan
         if plan is not None and not self._store.has_plan():
             told = "plan %s is gone from ZooKeeper; published again"
             log.warning(told, plan.id, extra={"plan": plan.id})
             self._store.restore(plan)
+
+    def _forget_approvals(self) -> None:
+        """Take back approvals that were used: the same proposal may come again at another time."""
+        approved, governed = self._evidence.orders().approved, self.brain.governed
+        if approved and governed is not None and governed.proposal not in approved:
+            self._publication.forget_approvals()
+            self._evidence.refresh(now=True)
 
     def run(self, server: Server, leadership: Leadership, stopped: Callable[[float], bool]) -> None:
         """Serve and stand for election until told to stop.

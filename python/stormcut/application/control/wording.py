@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from stormcut.application.control.decision import (
     Action,
     BreaksLimit,
@@ -19,6 +21,7 @@ from stormcut.application.control.decision import (
     Together,
     Unused,
     Value,
+    Withheld,
 )
 from stormcut.placement.acceptance import (
     Imbalance,
@@ -80,6 +83,8 @@ def _kept(choice: Choice) -> str:
     match choice.reason:
         case NoPlacement(error):
             return error
+        case Withheld() as reason:
+            return _withheld(reason)
         case NoMove():
             return choice.reason.value
         case Skew(node, means, most):
@@ -136,9 +141,22 @@ def _and(names: tuple[str, ...]) -> str:
 
 
 def _declined(choice: Choice) -> str:
-    if isinstance(choice.reason, NoPlacement):
-        return f"not placed: {choice.reason.error}"
-    return _plain(choice)
+    match choice.reason:
+        case NoPlacement(error):
+            return f"not placed: {error}"
+        case Circumstance():
+            return _plain(choice)
+        case _:
+            return _kept(choice)
+
+
+def _withheld(reason: Withheld) -> str:
+    """Return what would be done, and what it waits for."""
+    wait = "" if math.isinf(reason.left_s) else f", for {reason.left_s:.0f} s"
+    if reason.pay is not None:
+        gain, cost = reason.pay.gain_s, reason.pay.cost_s
+        wait = f" ({gain:.1f} s of its work within the horizon, for {cost:.1f} s)"
+    return f"{reason.hold.value}{wait}; it would be {sentence(reason.proposed)}"
 
 
 def _basis(decision: Decision) -> str:

@@ -40,7 +40,9 @@ class Options:
     )
     apart: tuple[str, ...] = field(
         default=(),
-        metadata={"help": "TOPOLOGY/COMPONENT to spread: as few a node as the nodes allow"},
+        metadata={
+            "help": "TOPOLOGY/COMPONENT to spread: as few of its executors on one node as possible"
+        },
     )
     restart_price: float = field(
         default=0.0,

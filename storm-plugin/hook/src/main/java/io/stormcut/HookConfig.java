@@ -19,7 +19,7 @@ final class HookConfig {
   final int busyPerSec;
 
   HookConfig(Map<?, ?> conf) {
-    intervalSecs = integer(conf, INTERVAL_SECS, 1, 3600, 60);
+    intervalSecs = integer(conf, INTERVAL_SECS, 1, 3600, 10);
     byteSampleEvery = integer(conf, BYTE_SAMPLE_EVERY, 0, Integer.MAX_VALUE, 100);
     busyPerSec = integer(conf, BUSY_PER_SEC, 0, Integer.MAX_VALUE, 20_000);
   }

@@ -25,7 +25,7 @@ class DutyCycleTest {
 
   private IMetric start() {
     context.addTaskHook(new StormcutHook());
-    return contexts.metric(4, 60);
+    return contexts.metric(4, 10);
   }
 
   /** As Storm does: the hooks are looked up at each event. */

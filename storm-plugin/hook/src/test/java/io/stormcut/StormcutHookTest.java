@@ -29,7 +29,7 @@ class StormcutHookTest {
     conf.put(HookConfig.BYTE_SAMPLE_EVERY, sampleEvery);
     conf.put(HookConfig.BUSY_PER_SEC, (long) Integer.MAX_VALUE); // always measured
     hook.prepare(conf, contexts.task(task));
-    return contexts.metric(task, 60);
+    return contexts.metric(task, 10);
   }
 
   private static Map<?, ?> read(IMetric metric) {
@@ -158,17 +158,17 @@ class StormcutHookTest {
     hook.prepare(Contexts.conf(), contexts.task(-1));
     emit(VALUES, 1);
     hook.prepare(Contexts.conf(), null);
-    assertNull(contexts.metrics.get(60));
+    assertNull(contexts.metrics.get(10));
   }
 
   @Test
   void impossibleSettingsAreReplacedByTheDefault() {
     prepare(4, "often");
     HookConfig config = new HookConfig(Collections.singletonMap(HookConfig.INTERVAL_SECS, 0L));
-    assertEquals(60, config.intervalSecs);
+    assertEquals(10, config.intervalSecs);
     assertEquals(100, new HookConfig(Collections.emptyMap()).byteSampleEvery);
     assertEquals(20_000, new HookConfig(Collections.emptyMap()).busyPerSec);
-    IMetric metric = contexts.metric(4, 60);
+    IMetric metric = contexts.metric(4, 10);
     emit(VALUES, 1);
     assertEquals(1L, to(read(metric), 1).get(0));
   }
@@ -178,7 +178,7 @@ class StormcutHookTest {
     IMetric first = prepare(1, 0L);
     StormcutHook other = new StormcutHook();
     other.prepare(Contexts.conf(), contexts.task(2));
-    IMetric second = contexts.metric(2, 60);
+    IMetric second = contexts.metric(2, 10);
     Map<?, ?>[] lines = new Map<?, ?>[2];
     Thread executor =
         new Thread(

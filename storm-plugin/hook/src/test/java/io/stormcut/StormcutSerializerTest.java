@@ -30,7 +30,7 @@ class StormcutSerializerTest {
   void aSubprocessAndItsThreadsAreMeasured() throws Exception {
     Contexts contexts = new Contexts();
     new StormcutHook().prepare(Contexts.conf(), contexts.task(3));
-    IMetric metric = contexts.metric(3, 60);
+    IMetric metric = contexts.metric(3, 10);
     Process process = new ProcessBuilder("sh", "-c", ECHO).start();
     try (OutputStream out = process.getOutputStream();
         InputStream in = process.getInputStream()) {

@@ -1,0 +1,381 @@
+"""The controller's configuration: one YAML file, checked as a whole (docs/operate.md)."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
+
+from stormcut.adapters.files.costs_file import read_costs
+from stormcut.adapters.zookeeper.nodes import DEFAULT_ROOT, check_root, read_auth_file
+from stormcut.application.control.adviser import Settings
+from stormcut.application.control.observer import Watching
+from stormcut.application.control.policy import Mode, Policy, QuietTime, Rule, TopologyRule
+from stormcut.application.place import DEFAULT_ALGORITHM
+from stormcut.model.errors import InvalidInput
+from stormcut.placement.registry import algorithm, parse_options
+
+MOST_BYTES = 1 << 20
+
+_UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|h)?")
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_DAY = "|".join(_DAYS)
+_QUIET = re.compile(rf"(?:({_DAY})(?:-({_DAY}))? +)?(\d\d):(\d\d)-(\d\d):(\d\d)")
+
+#: The papers' windows: StroMAX's of 30 s.
+OWN_PERIOD_S = 30.0
+
+
+def _seconds(value: object) -> object:
+    """Return the seconds of ``30 min``; what is no text stays as it is."""
+    if not isinstance(value, str):
+        return value
+    found = _DURATION.fullmatch(value.strip())
+    if found is None:
+        raise ValueError("must be a time such as 10 s, 30 min or 2 h")
+    return float(found[1]) * _UNITS[found[2] or "s"]
+
+
+def _quiet(value: object) -> QuietTime:
+    """Return the time of ``22:00-06:00`` or ``Sat-Sun 00:00-24:00``."""
+    found = _QUIET.fullmatch(str(value).strip())
+    if found is None:
+        raise ValueError('must be such as "22:00-06:00" or "Sat-Sun 00:00-24:00"')
+    start = int(found[3]) * 60 + int(found[4])
+    end = int(found[5]) * 60 + int(found[6])
+    if start >= 1440 or end > 1440 or int(found[4]) > 59 or int(found[6]) > 59 or start == end:
+        raise ValueError("must be two times of the day that differ, up to 24:00")
+    first = _DAYS.index(found[1]) if found[1] else 0
+    last = _DAYS.index(found[2] or found[1]) if found[1] else 6
+    days = frozenset((first + n) % 7 for n in range((last - first) % 7 + 1))
+    return QuietTime(start, end, days)
+
+
+Seconds = Annotated[float, BeforeValidator(_seconds), Field(gt=0, le=366 * 86400)]
+Quiet = Annotated[QuietTime, BeforeValidator(_quiet)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, arbitrary_types_allowed=True
+    )
+
+
+class _ZooKeeper(_Section):
+    servers: str = Field(description="host:port, several separated by commas")
+    auth_file: str = Field(description="one line user:password, mode 0600; Nimbus has the same")
+    root: str = Field(DEFAULT_ROOT, description="path of stormcut's nodes")
+
+
+class _Listen(_Section):
+    address: str = Field("127.0.0.1", description="where Nimbus reaches the controller")
+    port: int = Field(0, ge=0, le=65535, description="0: any free one")
+    insecure: bool = Field(
+        False, description="allow an address that other machines reach, though nothing is encrypted"
+    )
+
+
+class _Http(_Section):
+    address: str = Field("127.0.0.1", description="loopback only: nothing is encrypted here")
+    port: int | None = Field(
+        None, ge=0, le=65535, description="/metrics, /healthz, /readyz, /status; null: none"
+    )
+
+
+class _Placement(_Section):
+    algorithm: str = Field(DEFAULT_ALGORITHM, description="see `stormcut algorithms`")
+    options: dict[str, str | int | float] = Field({}, description="of the algorithm")
+    min_gain: float = Field(
+        0.05, ge=0, le=1, description="least gain in head-room, or traffic saved, as a share"
+    )
+    costs: str | None = Field(None, description="file of `stormcut calibrate`")
+
+
+class _Observe(_Section):
+    logs: list[str] = Field(
+        [], description="folders of Storm's logs here, or copies that rsync or NFS brings"
+    )
+    spool: str = Field(
+        "spool", description="folder, or address that Spark reads, where closed pieces appear"
+    )
+    every: Seconds = Field(10.0, ge=1, description="time between two looks at the metrics")
+    half_life: Seconds = Field(60.0, ge=1, description="older measurements count half as much")
+    warm_up: Seconds = Field(10.0, description="of a task that has started, not counted")
+    keep: Seconds = Field(86400.0, description="pieces that nobody reads go after this")
+    spark_master: str = Field("local[2]", description="where Spark runs")
+
+
+class _Policy(_Section):
+    name: Literal["worth", "periodic", "own", "never"] = Field(
+        "worth",
+        description="worth: where a change pays; periodic; own: the algorithm's own rule; never",
+    )
+    period: Seconds | None = Field(
+        None, description="of periodic, and of own (then 30 s unless it is given)"
+    )
+    horizon: Seconds = Field(1800.0, description="a move must pay within this")
+    cool_down: Seconds = Field(300.0, description="a topology that has moved stays so long")
+    restarts_per_round: int | None = Field(None, ge=1, description="most workers at a time")
+    restarts_per_hour: int | None = Field(60, ge=1, description="most workers in an hour")
+    take_back: bool = Field(
+        True, description="automatic mode: what does worse since a plan goes back by itself"
+    )
+    taken_back_for: Seconds = Field(1800.0, description="then not moved so long, each time double")
+    quiet_hours: list[Quiet] = Field([], description="such as 22:00-06:00: nothing moves then")
+    restart_cost: Seconds | None = Field(
+        None, description="what a restart of a topology's workers costs, in time of its work"
+    )
+
+
+class _Rule(_Section):
+    match: str
+    pin: bool = False
+    priority: int = 0
+
+
+class _Document(_Section):
+    mode: Literal["advise", "approve", "automatic"] = Field(
+        "advise",
+        description="advise: only says; approve: waits for `stormcut approve`; automatic: acts",
+    )
+    zookeeper: _ZooKeeper
+    listen: _Listen = _Listen()
+    http: _Http = _Http()
+    placement: _Placement = _Placement()
+    observe: _Observe = _Observe()
+    policy: _Policy = _Policy()
+    topologies: list[_Rule] = Field(
+        [], description="{match: payments*, pin: true}: never moved; priority: who restarts first"
+    )
+    drained: list[str] = Field([], description="nodes, by id or host, that shall run nothing")
+
+
+@dataclass(frozen=True)
+class Config:
+    """What the file says, in the terms of those who do it."""
+
+    zookeeper: str
+    auth_file: Path
+    root: str
+    address: str
+    port: int
+    settings: Settings
+    policy: Policy
+    watching: Watching
+    logs: tuple[Path, ...]
+    spool: str
+    every_s: float
+    warm_up_s: float
+    keep_s: float
+    spark_master: str
+    http_address: str
+    http_port: int | None
+
+
+def read_config(path: Path) -> Config:
+    """Read and check the whole file.
+
+    Raises
+    ------
+    InvalidInput
+        It cannot be read, or something in it cannot be used; all faults are named.
+    """
+    document = _document(path)
+    faults: list[str] = []
+    config = _config(document, path.parent, faults)
+    if config is None or faults:
+        raise _invalid(path, faults)
+    return config
+
+
+def _document(path: Path) -> _Document:
+    where = str(path)
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise InvalidInput(f"is larger than {MOST_BYTES:,} bytes: no configuration", where)
+        content = yaml.load(path.read_bytes(), _Loader)
+    except OSError as error:
+        raise InvalidInput(f"cannot be read: {error.strerror or error}", where) from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        what = " ".join(str(error).split())
+        raise InvalidInput(f"is no YAML that can be used: {what}", where) from error
+    if not isinstance(content, dict):
+        raise InvalidInput("must be a mapping; see `stormcut config init`", where)
+    try:
+        return _Document.model_validate(content)
+    except ValidationError as error:
+        raise _invalid(path, [_words(fault) for fault in error.errors()]) from error
+
+
+class _Loader(yaml.SafeLoader):
+    """Takes no key twice."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        keys = [key.value for key, _ in node.value]
+        for key in keys:
+            if keys.count(key) > 1:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"key {key} occurs twice", node.start_mark
+                )
+        return super().construct_mapping(node, deep)
+
+
+def _invalid(path: Path, faults: list[str]) -> InvalidInput:
+    return InvalidInput("; ".join(faults), str(path))
+
+
+def _words(fault: ErrorDetails) -> str:
+    """Return one fault in words: where, what, what would do."""
+    where = ".".join(map(str, fault["loc"]))
+    if fault["type"] == "extra_forbidden":
+        known = get_close_matches(str(fault["loc"][-1]), _known_keys(fault["loc"][:-1]), 1)
+        hint = f": did you mean {known[0]}?" if known else ""
+        return f"{where}: unknown key{hint}"
+    message = fault["msg"].removeprefix("Value error, ")
+    return f"{where}: {message[0].lower()}{message[1:]}"
+
+
+def _known_keys(path: tuple[int | str, ...]) -> list[str]:
+    model: Any = _Document
+    for part in path:
+        if isinstance(part, int):
+            model = _Rule
+        else:
+            field = model.model_fields.get(part) if model else None
+            annotation = field.annotation if field else None
+            model = annotation if hasattr(annotation, "model_fields") else None
+    return list(model.model_fields) if model else []
+
+
+def _config(document: _Document, folder: Path, faults: list[str]) -> Config | None:
+    """Return the configuration; what cannot be used is added to the faults."""
+
+    def checked(check: Any, *arguments: Any) -> Any:
+        try:
+            return check(*arguments)
+        except InvalidInput as error:
+            faults.append(str(error))
+            return None
+
+    zookeeper, observe, policy = document.zookeeper, document.observe, document.policy
+    auth_file = folder / Path(zookeeper.auth_file).expanduser()
+    checked(read_auth_file, auth_file)
+    checked(check_root, zookeeper.root)
+    checked(_check_address, document.listen)
+    checked(_check_loopback, document.http)
+    placement = document.placement
+    options = {key: str(value) for key, value in placement.options.items()}
+    known = checked(algorithm, placement.algorithm)
+    if known is not None:
+        checked(parse_options, known, options)
+    costs = placement.costs and checked(read_costs, folder / Path(placement.costs).expanduser())
+    logs = tuple(folder / Path(each).expanduser() for each in observe.logs)
+    is_address = "://" in observe.spool
+    spool = observe.spool if is_address else str(folder / Path(observe.spool).expanduser())
+    for each in logs if not is_address else ():
+        if each in (Path(spool), *Path(spool).parents) or Path(spool) in each.parents:
+            faults.append(f"observe.spool: {spool} and logs {each} lie in one another")
+    if (policy.name == "periodic") != (policy.period is not None) and policy.name != "own":
+        faults.append("policy.period: belongs to the policies periodic, which needs it, and own")
+    period = policy.period or (OWN_PERIOD_S if policy.name == "own" else None)
+    return Config(
+        zookeeper.servers,
+        auth_file,
+        zookeeper.root,
+        document.listen.address,
+        document.listen.port,
+        Settings(placement.algorithm, options, placement.min_gain, costs=costs or None),
+        _policy(document, period),
+        Watching(
+            observe.half_life,
+            period or float("inf"),
+            policy.name != "never",
+            policy.take_back and document.mode == "automatic",
+            policy.taken_back_for,
+        ),
+        logs,
+        spool,
+        observe.every,
+        observe.warm_up,
+        observe.keep,
+        observe.spark_master,
+        document.http.address,
+        document.http.port,
+    )
+
+
+def _policy(document: _Document, period: float | None) -> Policy:
+    policy = document.policy
+    return Policy(
+        Mode(document.mode),
+        Rule(policy.name),
+        period,
+        policy.horizon,
+        policy.cool_down,
+        policy.restarts_per_round,
+        policy.restarts_per_hour,
+        tuple(policy.quiet_hours),
+        policy.restart_cost,
+        tuple(TopologyRule(each.match, each.pin, each.priority) for each in document.topologies),
+        tuple(document.drained),
+    )
+
+
+def _check_address(listen: _Listen) -> None:
+    try:
+        address = ipaddress.ip_address(listen.address)
+    except ValueError as error:
+        raise InvalidInput("must be one IP address of this machine", "listen.address") from error
+    if address.is_unspecified:
+        what = "is published for Nimbus to connect to: give one address, not all"
+        raise InvalidInput(what, "listen.address")
+    if not address.is_loopback and not listen.insecure:
+        what = "other machines would reach it, and nothing is encrypted: add insecure: true"
+        raise InvalidInput(f"{what} in a network you trust", "listen.address")
+
+
+def _check_loopback(http: _Http) -> None:
+    try:
+        is_loopback = ipaddress.ip_address(http.address).is_loopback
+    except ValueError:
+        is_loopback = False
+    if not is_loopback:
+        what = "must be a loopback address such as 127.0.0.1; let a proxy with TLS stand before it"
+        raise InvalidInput(what, "http.address")
+
+
+def example() -> str:
+    """Return a file with every key and its default, commented; it needs its zookeeper section."""
+    lines = ["# stormcut operate FILE: what the controller does. Times: 10 s, 30 min, 2 h.", ""]
+    for name, field in _Document.model_fields.items():
+        section = field.annotation
+        if hasattr(section, "model_fields"):
+            lines += _section(name, section)
+        else:
+            lines += [f"# {field.description}", f"{name}: {_yaml(field.default)}", ""]
+    return "\n".join(lines)
+
+
+_EXAMPLES = {"servers": "localhost:2181", "auth_file": "/etc/stormcut.auth"}
+
+
+def _section(name: str, section: Any) -> list[str]:
+    lines = [f"{name}:"]
+    for key, field in section.model_fields.items():
+        value = _EXAMPLES[key] if field.is_required() else field.default
+        lines += [f"  # {field.description}", f"  {key}: {_yaml(value)}"]
+    return [*lines, ""]
+
+
+def _yaml(value: object) -> str:
+    if isinstance(value, float) and value >= 1:
+        return f"{value:g} s"
+    return yaml.safe_dump(value, default_flow_style=True).removesuffix("\n").removesuffix("\n...")

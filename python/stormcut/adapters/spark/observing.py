@@ -1,0 +1,108 @@
+"""Keeps the stream alive: cuts logs, runs Spark, and starts it again when it has ended."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from stormcut.adapters.files.pieces import Cutter
+from stormcut.adapters.spark.session import spark_session
+from stormcut.adapters.spark.streaming import Consumer, StreamSettings, metrics_stream
+from stormcut.model.errors import StormcutError
+
+log = logging.getLogger("stormcut.observer")
+
+#: Between two starts of Spark: the first soon, none too often.
+FIRST_PAUSE_S, MOST_PAUSE_S = 5.0, 300.0
+#: Logs are cut so many times between two batches: no line waits for two of them.
+CUTS_PER_BATCH = 2
+#: Longest that the end of a stream is waited for.
+END_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where metrics come from: logs that are cut into a spool, and whatever else is put there."""
+
+    logs: tuple[Path, ...]
+    spool: str
+    keep_s: float
+    master: str = "local[*]"
+
+
+@contextmanager
+def observing(
+    sources: Sources, settings: StreamSettings, consumer: Consumer
+) -> Iterator[Callable[[], bool]]:
+    """Stream what is measured to ``consumer`` from a thread, for as long as the block runs.
+
+    Whatever fails is logged and tried again: that nothing is measured stops no brain.
+
+    Yields
+    ------
+    callable
+        Whether the stream runs now.
+    """
+    stop = threading.Event()
+    loop = _Loop(sources, settings, consumer, stop)
+    thread = threading.Thread(target=loop.run, name="observer", daemon=True)
+    thread.start()
+    try:
+        yield loop.streams.is_set
+    finally:
+        stop.set()
+        thread.join(END_SECONDS)
+
+
+class _Loop:
+    def __init__(
+        self, sources: Sources, settings: StreamSettings, consumer: Consumer, stop: threading.Event
+    ) -> None:
+        self._sources, self._settings, self._consumer = sources, settings, consumer
+        self._stop = stop
+        self.streams = threading.Event()
+
+    def run(self) -> None:
+        pause = FIRST_PAUSE_S
+        while not self._stop.is_set():
+            try:
+                reason = self._stream()
+            except StormcutError as error:
+                reason = str(error)
+            except Exception as error:  # Spark's gateway has many, and none may end the loop
+                reason = f"{type(error).__name__}: {error}".splitlines()[0]
+            self.streams.clear()
+            if not self._stop.is_set():
+                log.warning("nothing is measured now: %s; tried again in %.0f s", reason, pause)
+            self._stop.wait(pause)
+            pause = min(2 * pause, MOST_PAUSE_S)
+
+    def _stream(self) -> str:
+        """Stream until told to stop, or return why it has ended."""
+        spool = self._sources.spool
+        cutter = None
+        if "://" not in spool:
+            Path(spool).mkdir(parents=True, exist_ok=True)
+            cutter = Cutter(self._sources.logs, Path(spool), self._sources.keep_s)
+        with (
+            spark_session(self._sources.master) as spark,
+            metrics_stream(spark, spool, self._settings, self._consumer) as ended,
+        ):
+            self.streams.set()
+            log.info("Spark reads %s every %g s", spool, self._settings.every_s)
+            while (reason := ended()) is None:
+                if cutter is not None:
+                    self._cut(cutter)
+                if self._stop.wait(self._settings.every_s / CUTS_PER_BATCH):
+                    return "it was told to stop"
+            return reason
+
+    def _cut(self, cutter: Cutter) -> None:
+        try:
+            cutter.cut()
+        except StormcutError as error:
+            log.warning("metrics wait in their logs: %s", error)

@@ -1,0 +1,105 @@
+"""What people have told the controller, in one node: docs/protocol.md."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError
+
+from stormcut.adapters.zookeeper.nodes import StormcutNodes, parsed_json
+from stormcut.application.control.orders import NO_ORDERS, Orders
+from stormcut.model.errors import InvalidInput
+
+log = logging.getLogger(__name__)
+
+ORDERS_VERSION = 1
+_NODE = "orders"
+
+
+def read_orders(nodes: StormcutNodes) -> Orders:
+    """Return the orders in force.
+
+    Where they cannot be used nobody knows what people want: then nothing is moved, and the log
+    says so once.
+    """
+    try:
+        document = nodes.read_json(_NODE, "orders", ORDERS_VERSION)
+        return NO_ORDERS if document is None else _orders(nodes, document)
+    except InvalidInput as error:
+        _warn(str(error))
+        return Orders(is_paused=True)
+
+
+def write_orders(nodes: StormcutNodes, orders: Orders) -> None:
+    """Put orders in the place of whatever is there."""
+    path = nodes.path(_NODE)
+    nodes.client.ensure_path(path)
+    nodes.client.set(path, _content(nodes, orders))
+
+
+def change_orders(nodes: StormcutNodes, change: Callable[[Orders], Orders]) -> Orders:
+    """Put changed orders in the place of those in force, and return them.
+
+    Where another has changed them meanwhile, the change is applied to what is there then.
+
+    Raises
+    ------
+    InvalidInput
+        What is there is damaged, or was not written with this secret.
+    """
+    path = nodes.path(_NODE)
+    while True:
+        try:
+            data, stat = nodes.client.get(path)
+        except NoNodeError:
+            try:
+                orders = change(NO_ORDERS)
+                nodes.client.create(path, _content(nodes, orders), makepath=True)
+            except NodeExistsError:
+                continue
+            return orders
+        try:
+            before = _orders(nodes, parsed_json(path, data, "orders", ORDERS_VERSION))
+        except InvalidInput as error:
+            raise InvalidInput(f"{error}; delete it to begin without orders", path) from error
+        orders = change(before)
+        try:
+            nodes.client.set(path, _content(nodes, orders), version=stat.version)
+        except (BadVersionError, NoNodeError):
+            continue
+        return orders
+
+
+def _content(nodes: StormcutNodes, orders: Orders) -> bytes:
+    document = {
+        "version": ORDERS_VERSION,
+        "paused": orders.is_paused,
+        "approved": sorted(orders.approved),
+        "drained": sorted(orders.drained),
+    }
+    return json.dumps({**document, "hmac": nodes.seal.mark(*_marked(document))}).encode()
+
+
+def _orders(nodes: StormcutNodes, document: Mapping[str, Any]) -> Orders:
+    where = f"ZooKeeper node {nodes.path(_NODE)}"
+    nodes.seal.check_mark(document.get("hmac"), where, *_marked(document))
+    return Orders(
+        document.get("paused") is True,
+        frozenset(map(str, document.get("approved", ()))),
+        frozenset(map(str, document.get("drained", ()))),
+    )
+
+
+def _marked(document: Mapping[str, Any]) -> tuple[str, ...]:
+    content = {key: value for key, value in document.items() if key != "hmac"}
+    return _NODE, json.dumps(content, sort_keys=True)
+
+
+@lru_cache(maxsize=64)
+def _warn(error: str) -> None:
+    """Log orders that are not used; cached, as the leader reads them twice a second."""
+    log.warning("paused, as the orders cannot be used: %s", error)

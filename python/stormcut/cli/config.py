@@ -1,0 +1,68 @@
+"""`stormcut config`: the controller's file, made and checked."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from stormcut.adapters.files.config_file import Config, example, read_config
+from stormcut.cli.outputs import OutputFile
+from stormcut.model.errors import InvalidInput
+
+
+@click.group()
+def config() -> None:
+    """Make and check the file of `stormcut operate`.
+
+    \b
+    Example:
+      stormcut config init stormcut.yaml
+      stormcut config check stormcut.yaml
+    """
+
+
+@config.command()
+@click.argument("file", type=OutputFile(), default="stormcut.yaml")
+def init(file: Path) -> None:
+    """Write FILE (stormcut.yaml if none is named): every key, its value unless set, what it means.
+
+    \b
+    Example:
+      stormcut config init /etc/stormcut.yaml
+    """
+    try:
+        with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "w") as written:
+            written.write(example())
+    except FileExistsError as error:
+        raise InvalidInput("is there already: choose another name", str(file)) from error
+    except OSError as error:
+        raise InvalidInput(f"cannot be written: {error.strerror}", str(file)) from error
+    click.echo(f"{file}: set zookeeper and observe.logs, then: stormcut config check {file}")
+
+
+@config.command()
+@click.argument("config", type=click.Path(path_type=Path))
+def check(config: Path) -> None:
+    """Read CONFIG as `stormcut operate` would, and say what it would do, or every fault.
+
+    \b
+    Example:
+      stormcut config check stormcut.yaml
+    """
+    click.echo(f"{config} is fine: {described(read_config(config))}")
+
+
+def described(config: Config) -> str:
+    """Return in a line what a configuration makes the controller do."""
+    deeds = {
+        "advise": "only advises",
+        "approve": "waits for `stormcut approve`",
+        "automatic": "acts by itself",
+    }
+    logs = ", ".join(map(str, config.logs)) or "no logs here"
+    return (
+        f"{config.settings.algorithm}, policy {config.policy.rule.value}, "
+        f"{deeds[config.policy.mode.value]}; ZooKeeper {config.zookeeper}; measures {logs}"
+    )

@@ -1,0 +1,83 @@
+"""`stormcut operate`: the controller. It watches, decides and, where it may, acts."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+from prometheus_client import CollectorRegistry
+
+from stormcut.adapters.files.config_file import Config, read_config
+from stormcut.adapters.http.measured import MeasuredMetrics
+from stormcut.adapters.machine.clock import SystemClock
+from stormcut.adapters.machine.log_lines import TEXT, log_to_stderr
+from stormcut.adapters.zookeeper.nodes import connected, read_auth_file
+from stormcut.adapters.zookeeper.publication import ZooKeeperPublication
+from stormcut.application.control.observer import Observer
+from stormcut.application.control.standing import Standing
+from stormcut.cli.addresses import Address
+from stormcut.cli.config import described
+from stormcut.cli.serving import serve
+
+log = logging.getLogger("stormcut")
+
+#: So many half-lives of what was logged before it started count: older lines say little of now.
+HISTORY_HALF_LIVES = 2
+
+
+@click.command()
+@click.argument("config", type=click.Path(path_type=Path))
+def operate(config: Path) -> None:
+    """Run the controller as CONFIG says, in the foreground, until a signal ends it.
+
+    It reads the metrics of running topologies as they are written, decides as the brain does, and
+    acts as its mode allows. Several may run: one leads. `stormcut config init` makes the file.
+
+    \b
+    Example:
+      stormcut operate stormcut.yaml
+    """
+    chosen = read_config(config)
+    credentials = read_auth_file(chosen.auth_file)
+    log_to_stderr(TEXT)
+    log.info("controller: %s", described(chosen))
+
+    with connected(chosen.zookeeper, credentials) as client:
+        serve(
+            client,
+            chosen.root,
+            chosen.settings,
+            chosen.address,
+            chosen.port,
+            None,
+            None if chosen.http_port is None else Address(chosen.http_address, chosen.http_port),
+            chosen.policy,
+            lambda standing, publication, registry: _observing(
+                chosen, standing, publication, registry
+            ),
+        )
+
+
+@contextmanager
+def _observing(
+    config: Config,
+    standing: Standing,
+    publication: ZooKeeperPublication,
+    registry: CollectorRegistry,
+) -> Iterator[None]:
+    """Observe topologies until the block ends."""
+    # Spark takes half a second to import: not before the configuration has been checked.
+    from stormcut.adapters.spark.observing import Sources, observing
+    from stormcut.adapters.spark.streaming import StreamSettings
+
+    observer = Observer(publication, SystemClock(), lambda: standing.leads, config.watching)
+    sources = Sources(config.logs, config.spool, config.keep_s, config.spark_master)
+    since = time.time() - HISTORY_HALF_LIVES * config.watching.half_life_s
+    settings = StreamSettings(config.every_s, config.warm_up_s, since)
+    with observing(sources, settings, observer.take) as streams:
+        registry.register(MeasuredMetrics(streams, observer.seen))
+        yield

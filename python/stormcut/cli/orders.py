@@ -1,0 +1,131 @@
+"""`stormcut approve`, `pause`, `resume`, `drain`, `undrain`: what people tell the controller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from stormcut.adapters.zookeeper.nodes import StormcutNodes, connected, read_auth_file
+from stormcut.adapters.zookeeper.orders import change_orders
+from stormcut.application.control.orders import Orders
+from stormcut.cli.foresight import leading_brain
+from stormcut.cli.zookeeper_options import zookeeper_options
+from stormcut.model.errors import InvalidInput
+
+
+@contextmanager
+def _nodes(zookeeper: str, auth_file: Path, root: str) -> Iterator[StormcutNodes]:
+    with connected(zookeeper, read_auth_file(auth_file)) as client:
+        nodes = StormcutNodes(client, root)
+        nodes.secure()
+        yield nodes
+
+
+@click.command()
+@click.argument("plan")
+@zookeeper_options
+def approve(plan: str, zookeeper: str, auth_file: Path, root: str) -> None:
+    """Let the controller carry out PLAN, as `stormcut plan` names it.
+
+    What it would do by then must still be the same: else nothing is done, and the new plan has
+    another name.
+
+    \b
+    Example:
+      stormcut approve 3f2a91c0
+    """
+    with _nodes(zookeeper, auth_file, root) as nodes:
+        outlook = leading_brain(nodes).outlook()
+        proposal = outlook["proposal"]
+        if outlook["mode"] == "advise":
+            raise InvalidInput(
+                "the controller only advises: set `mode: approve` or `automatic` in its file, and "
+                "start it again",
+                plan,
+            )
+        if proposal is None:
+            raise InvalidInput("nothing waits for approval", plan)
+        if proposal != plan:
+            what = f"is not what would be done now: that is {proposal}; see `stormcut plan`"
+            raise InvalidInput(what, plan)
+        change_orders(nodes, lambda orders: replace(orders, approved=frozenset({plan})))
+    click.echo(f"approved {plan}: Nimbus carries it out in its next round (10 s)")
+
+
+@click.command()
+@zookeeper_options
+def pause(zookeeper: str, auth_file: Path, root: str) -> None:
+    """Let nothing be moved or placed until `stormcut resume`; Storm's own scheduler decides.
+
+    What runs goes on where it is. `stormcut undo` still works.
+
+    \b
+    Example:
+      stormcut pause
+    """
+    with _nodes(zookeeper, auth_file, root) as nodes:
+        change_orders(nodes, lambda orders: replace(orders, is_paused=True))
+    click.echo("paused: nothing is moved or placed until `stormcut resume`")
+
+
+@click.command()
+@zookeeper_options
+def resume(zookeeper: str, auth_file: Path, root: str) -> None:
+    """End a pause.
+
+    \b
+    Example:
+      stormcut resume
+    """
+    with _nodes(zookeeper, auth_file, root) as nodes:
+        change_orders(nodes, lambda orders: replace(orders, is_paused=False))
+    click.echo("resumed")
+
+
+@click.command()
+@click.argument("node")
+@zookeeper_options
+def drain(node: str, zookeeper: str, auth_file: Path, root: str) -> None:
+    """Let nothing run on NODE, a supervisor's id or host: what runs there moves, if it may.
+
+    \b
+    Example:
+      stormcut drain worker7.example
+    """
+    with _nodes(zookeeper, auth_file, root) as nodes:
+        known = leading_brain(nodes).described().state.supervisors
+        if node not in {name for each in known for name in (each.id, each.host)}:
+            there = ", ".join(sorted({each.host for each in known})) or "none"
+            raise InvalidInput(f"no supervisor has this id or host (there are: {there})", node)
+        change_orders(nodes, _drained(lambda drained: drained | {node}))
+    click.echo(f"{node} is drained: what runs there moves, see `stormcut plan`")
+
+
+@click.command()
+@click.argument("node")
+@zookeeper_options
+def undrain(node: str, zookeeper: str, auth_file: Path, root: str) -> None:
+    """Use a drained NODE again.
+
+    \b
+    Example:
+      stormcut undrain worker7.example
+    """
+
+    def change(drained: frozenset[str]) -> frozenset[str]:
+        if node not in drained:
+            there = ", ".join(sorted(drained)) or "none"
+            raise InvalidInput(f"is not drained by an order (drained: {there})", node)
+        return drained - {node}
+
+    with _nodes(zookeeper, auth_file, root) as nodes:
+        change_orders(nodes, _drained(change))
+    click.echo(f"{node} is used again")
+
+
+def _drained(change: Callable[[frozenset[str]], frozenset[str]]) -> Callable[[Orders], Orders]:
+    return lambda orders: replace(orders, drained=change(orders.drained))

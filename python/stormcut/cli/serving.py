@@ -1,0 +1,122 @@
+"""A brain that serves until it is told to stop: of `stormcut brain` and `stormcut operate`."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+
+from kazoo.client import KazooClient
+from prometheus_client import CollectorRegistry
+
+from stormcut.adapters.http.counters import Counters
+from stormcut.adapters.http.pages import Pages
+from stormcut.adapters.http.server import serving
+from stormcut.adapters.http.view import View
+from stormcut.adapters.machine.clock import SystemClock, new_id
+from stormcut.adapters.thrift.brain import BrainClient, BrainServer, Pulse
+from stormcut.adapters.zookeeper.leader import Leadership
+from stormcut.adapters.zookeeper.nodes import StormcutNodes, ZooKeeperStore
+from stormcut.adapters.zookeeper.publication import ZooKeeperPublication
+from stormcut.application.control.adviser import Settings
+from stormcut.application.control.policy import Policy
+from stormcut.application.control.ports import Recorder
+from stormcut.application.control.standing import Standing, warm_up
+from stormcut.cli.addresses import Address, resolved
+from stormcut.model.errors import InvalidInput
+
+log = logging.getLogger("stormcut.brain")
+
+#: What runs beside a brain for as long as it serves.
+Beside = Callable[
+    [Standing, ZooKeeperPublication, CollectorRegistry], AbstractContextManager[object]
+]
+
+
+def check_bind(bind: str, insecure: bool) -> None:
+    """Refuse an address that strangers reach, unless that is wanted.
+
+    Raises
+    ------
+    InvalidInput
+        It is no address of this machine, all of them, or not loopback.
+    """
+    address = resolved(bind, f"--bind {bind}")
+    if address.is_unspecified:
+        raise InvalidInput(
+            "is published for Nimbus to connect to: give one address, not all", f"--bind {bind}"
+        )
+    if not address.is_loopback and not insecure:
+        raise InvalidInput(
+            "other machines would reach the brain, and nothing is encrypted here: use 127.0.0.1,"
+            " or add --insecure-bind in a network you trust",
+            f"--bind {bind}",
+        )
+
+
+def serve(
+    client: KazooClient,
+    root: str,
+    settings: Settings,
+    bind: str,
+    port: int,
+    recorder: Recorder | None,
+    http: Address | None,
+    policy: Policy | None = None,
+    beside: Beside = lambda standing, publication, registry: nullcontext(),
+) -> None:
+    """Serve plans, and stand for election, until a signal says to stop.
+
+    Parameters
+    ----------
+    http : Address, optional
+        Where to tell of it over HTTP.
+    policy : Policy, optional
+        What the brain may do of what it decides; without one, all.
+    beside : callable, optional
+        Runs as long as the brain serves, and may register metrics.
+    """
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    nodes = StormcutNodes(client, root)
+    nodes.secure()
+    identity = f"{socket.gethostname()}-{os.getpid()}-{int(time.time())}"
+    store, publication = ZooKeeperStore(nodes), ZooKeeperPublication(nodes)
+    clock = SystemClock()
+    counters = Counters(clock)
+    standing = Standing(settings, store, publication, clock, new_id, recorder, policy, counters)
+    view = View(
+        identity, settings.algorithm, standing, counters, lambda: bool(client.connected), clock
+    )
+    server = BrainServer(standing, identity, nodes.seal, bind, port, standing.brain, counters)
+    pulse = Pulse(BrainClient(identity, nodes.seal, bind, server.port))
+    leadership = Leadership(
+        nodes, identity, bind, server.port, standing.elected, standing.watch, pulse.beats
+    )
+    with _shown(view, counters, http), beside(standing, publication, counters.registry):
+        warm_up(settings)
+        log.info(
+            "brain %s listens on %s:%d, ZooKeeper %s, algorithm %s; standing for election",
+            identity,
+            bind,
+            server.port,
+            root,
+            settings.algorithm,
+        )
+        standing.run(server, leadership, stop.wait)
+
+
+@contextmanager
+def _shown(view: View, counters: Counters, http: Address | None) -> Iterator[None]:
+    """Answer over HTTP, if that is wanted, until the block ends."""
+    if http is None:
+        yield
+        return
+    with serving(Pages(view, counters).at, http.host, http.port):
+        yield

@@ -1,0 +1,192 @@
+"""Whether a topology does something else than it did: means with intervals, told apart."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+from typing import Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import t as student
+
+from stormcut.profile.decay import Slice
+from stormcut.profile.totals import MS_PER_S, TaskTotals
+
+#: How many of the last slices are compared with what was: few tell of large changes soon, many of
+#: small ones surely.
+RECENT = (3, 6, 12)
+#: Most slices of what was.
+KEPT = 12
+#: Of every interval.
+CONFIDENCE = 0.99
+#: A change by less of what was is none, however sure it is.
+LEAST = 0.1
+#: Of a component's tasks so many must have been measured in a slice, or it tells nothing of it.
+LEAST_MEASURED = 0.5
+
+T = TypeVar("T")
+
+#: Of a component's tasks, by number: of its tuples. Tasks never change while a topology lives.
+Shares = npt.NDArray[np.float64]
+
+
+class Quantity(Enum):
+    """What is watched of a component; the value says it in words."""
+
+    RATE = "tuples/s"
+    SELECTIVITY = "tuples sent for one executed"
+    CPU = "CPU ms a tuple"
+    SKEW = "share of tuples at other tasks than usual"
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean of slices, and how far from it the true one may be."""
+
+    mean: float
+    half_width: float
+
+    def parts_from(self, other: Interval) -> bool:
+        """Return whether the two have no value in common."""
+        return abs(self.mean - other.mean) > self.half_width + other.half_width
+
+
+@dataclass(frozen=True)
+class Drift:
+    """A change that counts: two intervals that part."""
+
+    component: str
+    quantity: Quantity
+    before: Interval
+    now: Interval
+
+    @property
+    def size(self) -> float:
+        """The change as a share of what was; of shares the difference itself."""
+        difference = abs(self.now.mean - self.before.mean)
+        if self.quantity is Quantity.SKEW:
+            return difference
+        return difference / self.before.mean if self.before.mean > 0 else math.inf
+
+
+def interval(values: Sequence[float]) -> Interval:
+    """Return the mean of at least two values with its interval at `CONFIDENCE`, by Student's t."""
+    count = len(values)
+    mean = math.fsum(values) / count
+    variance = math.fsum((value - mean) ** 2 for value in values) / (count - 1)
+    return Interval(mean, _quantile(count - 1) * math.sqrt(variance / count))
+
+
+@lru_cache(maxsize=KEPT)
+def _quantile(freedom: int) -> float:
+    return float(student.ppf((1 + CONFIDENCE) / 2, freedom))
+
+
+class _Run(Generic[T]):
+    """What slices said since the last change: the first ones, and the last ones."""
+
+    def __init__(self) -> None:
+        self._first: list[T] = []
+        self._last: deque[T] = deque(maxlen=KEPT)
+        self._count = 0
+
+    def add(self, value: T) -> None:
+        if len(self._first) < KEPT:
+            self._first.append(value)
+        self._last.append(value)
+        self._count += 1
+
+    def last(self, count: int) -> list[T]:
+        return list(self._last)[-count:]
+
+    def before(self, count: int) -> list[T]:
+        """Return the first ones that are not among so many last ones."""
+        return self._first[: max(0, self._count - count)]
+
+    def begun_anew(self) -> _Run[T]:
+        other = _Run[T]()
+        for value in self.last(RECENT[0]):
+            other.add(value)
+        return other
+
+
+class DriftWatch:
+    """Compares the last slices of a topology with the first ones since the last change.
+
+    A change counts if it is larger than `LEAST` and the intervals part. It is judged by component:
+    of one task alone a slice says little. Time of `drift` and memory are linear in tasks.
+    """
+
+    def __init__(self) -> None:
+        self._values: dict[tuple[str, Quantity], _Run[float]] = {}
+        self._shares: dict[str, _Run[Shares]] = {}
+
+    def add(self, slice_: Slice) -> None:
+        """Take note of a slice."""
+        tasks: dict[str, list[TaskTotals]] = defaultdict(list)
+        for task in slice_.tasks:
+            if task.component is not None:
+                tasks[task.component].append(task)
+        for component, members in tasks.items():
+            measured = [task for task in members if task.ms > 0]
+            if measured and len(measured) >= LEAST_MEASURED * len(members):
+                self._note(component, measured, len(members))
+
+    def _note(self, component: str, measured: Sequence[TaskTotals], size: int) -> None:
+        handled = sum(task.per_second(task.handled) for task in measured)
+        # Of a task that is late nothing is known: not that it did nothing.
+        self._keep(component, Quantity.RATE, handled * size / len(measured))
+        if handled <= 0:
+            return
+        sent = sum(task.per_second(task.sent) for task in measured)
+        self._keep(component, Quantity.SELECTIVITY, sent / handled)
+        cpu_ms = sum(task.cpu_percent for task in measured) / 100 * MS_PER_S
+        self._keep(component, Quantity.CPU, cpu_ms / handled)
+        if len(measured) == size:
+            rates = [t.per_second(t.handled) for t in sorted(measured, key=lambda t: t.task)]
+            self._shares.setdefault(component, _Run()).add(np.array(rates) / handled)
+
+    def _keep(self, component: str, quantity: Quantity, value: float) -> None:
+        self._values.setdefault((component, quantity), _Run()).add(value)
+
+    def drift(self) -> Drift | None:
+        """Return the largest change since `begin_anew`, None if none counts."""
+        found = (c for c in self._changes() if c.size > LEAST and c.now.parts_from(c.before))
+        return max(found, key=lambda change: change.size, default=None)
+
+    def _changes(self) -> Iterator[Drift]:
+        for count in RECENT:
+            for (component, quantity), run in self._values.items():
+                before = run.before(count)
+                if len(before) >= RECENT[0]:
+                    now = interval(run.last(count))
+                    yield Drift(component, quantity, interval(before), now)
+            for component, shares in self._shares.items():
+                usual = shares.before(count)
+                if len(usual) >= RECENT[0]:
+                    chance, lately = _distances(usual, shares.last(count))
+                    yield Drift(component, Quantity.SKEW, interval(chance), interval(lately))
+
+    def begin_anew(self) -> None:
+        """Compare from now on with what the last `RECENT` slices say, and those that follow."""
+        self._values = {key: run.begun_anew() for key, run in self._values.items()}
+        self._shares = {key: run.begun_anew() for key, run in self._shares.items()}
+
+
+def _distances(usual: Sequence[Shares], now: Sequence[Shares]) -> tuple[list[float], list[float]]:
+    """Return which share of the tuples is elsewhere than usual: by chance, and now.
+
+    By chance: in each of the usual slices, measured by the mean of the others.
+    """
+    total, count = np.sum(usual, axis=0), len(usual)
+    chance = [_elsewhere(each, (total - each) / (count - 1)) for each in usual]
+    return chance, [_elsewhere(each, total / count) for each in now]
+
+
+def _elsewhere(shares: Shares, usual: Shares) -> float:
+    return float(np.abs(shares - usual).sum() / 2)

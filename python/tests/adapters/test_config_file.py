@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stormcut.adapters.files.config_file import MOST_BYTES, example, read_config
+from stormcut.application.control.policy import Mode, Policy, QuietTime, Rule
+from stormcut.model.errors import InvalidInput
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    found = tmp_path_factory.mktemp("config")
+    auth = found / "auth"
+    auth.write_text("stormcut:secret\n")
+    auth.chmod(0o600)
+    return found
+
+
+def read(folder, **changes):
+    document = {"zookeeper": {"servers": "localhost:2181", "auth_file": "auth"}} | changes
+    path = folder / "stormcut.yaml"
+    path.write_text(yaml.safe_dump(document))
+    return read_config(path)
+
+
+def test_the_example_holds_every_default(folder):
+    path = folder / "example.yaml"
+    path.write_text(example().replace("/etc/stormcut.auth", "auth"))
+    assert read_config(path) == read(folder)
+    assert read(folder).policy == Policy(Mode.ADVISE)
+
+
+def test_what_is_written_is_what_is_meant(folder):
+    config = read(
+        folder,
+        mode="automatic",
+        observe={"logs": ["logs", "/var/log/storm"], "every": "30 s", "half_life": "2 min"},
+        policy={
+            "name": "periodic",
+            "period": "1 h",
+            "quiet_hours": ["22:00-06:00", "Sat-Sun 00:00-24:00", "Sun-Mon 10:00-11:00"],
+            "restarts_per_hour": None,
+        },
+        topologies=[{"match": "pay*", "pin": True}],
+        drained=["node7"],
+    )
+    assert config.policy.rule is Rule.PERIODIC
+    assert config.policy.quiet_hours == (
+        QuietTime(22 * 60, 6 * 60),
+        QuietTime(0, 24 * 60, frozenset({5, 6})),
+        QuietTime(600, 660, frozenset({6, 0})),
+    )
+    assert config.policy.rule_of("payments").pin
+    assert not config.policy.rule_of("other").pin
+    assert config.logs[0] == folder / "logs"
+    assert (config.every_s, config.watching.half_life_s, config.watching.period_s) == (
+        30,
+        120,
+        3600,
+    )
+    assert math.isinf(read(folder).watching.period_s)
+    assert not read(folder, policy={"name": "never"}).watching.is_on
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"mod": "advise"}, "mod: unknown key: did you mean mode?"),
+        ({"policy": {"horizn": 3}}, "policy.horizn: unknown key: did you mean horizon?"),
+        ({"mode": "auto"}, "mode: input should be 'advise', 'approve' or 'automatic'"),
+        ({"policy": {"horizon": "soon"}}, "must be a time such as 10 s, 30 min or 2 h"),
+        ({"policy": {"quiet_hours": ["25:00-26:00"]}}, "two times of the day that differ"),
+        ({"policy": {"name": "periodic"}}, "policy.period: belongs to the policies periodic"),
+        ({"policy": {"period": "1 h"}}, "policy.period: belongs to the policies periodic"),
+        ({"listen": {"address": "0.0.0.0"}}, "listen.address: is published for Nimbus"),
+        ({"listen": {"address": "10.1.2.3"}}, "listen.address: other machines would reach it"),
+        ({"placement": {"algorithm": "cuts"}}, "cuts"),
+        ({"placement": {"options": {"wrkers": "keep"}}}, "wrkers"),
+        ({"observe": {"logs": ["x"], "spool": "x/spool"}}, "lie in one another"),
+        ({"zookeeper": {"servers": "a:1", "auth_file": "missing"}}, "no such file"),
+        ({"zookeeper": {}}, "zookeeper.servers: field required; zookeeper.auth_file: field"),
+        ({"topologies": [{"math": "a"}]}, "topologies.0.math: unknown key: did you mean match?"),
+    ],
+)
+def test_a_fault_is_named_with_its_place(folder, changes, fault):
+    with pytest.raises(InvalidInput) as raised:
+        read(folder, **changes)
+    assert fault in str(raised.value)
+    assert "stormcut.yaml" in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("mode: advise\nmode: automatic\n", "key mode occurs twice"),
+        ("- a\n", "must be a mapping"),
+        ("a: [\n", "is no YAML"),
+        ("a: !!python/object:os.system {}\n", "is no YAML"),
+        ("#" * (MOST_BYTES + 1), "is larger than"),
+    ],
+)
+def test_what_is_no_configuration_is_refused(folder, text, fault):
+    path = folder / "bad.yaml"
+    path.write_text(text)
+    with pytest.raises(InvalidInput, match=fault):
+        read_config(path)
+
+
+def test_a_file_that_is_not_there(folder):
+    with pytest.raises(InvalidInput, match="No such file"):
+        read_config(folder / "none.yaml")
+
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9)
+KEYS = st.sampled_from(
+    ["mode", "zookeeper", "servers", "listen", "policy", "observe", "logs", "name", "period"]
+) | st.text(max_size=5)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(changes=st.dictionaries(KEYS, VALUES, max_size=4))
+def test_whatever_it_holds_is_a_configuration_or_a_fault(folder, changes):
+    path = folder / "junk.yaml"
+    path.write_text(yaml.safe_dump(changes))
+    with pytest.raises(InvalidInput):
+        read_config(path)
+
+
+def test_random_bytes_are_a_fault(folder):
+    path, chance = folder / "noise.yaml", random.Random(1)
+    for size in range(500):
+        path.write_bytes(chance.randbytes(size))
+        with pytest.raises(InvalidInput):
+            read_config(path)

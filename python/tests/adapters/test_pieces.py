@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stormcut.adapters.files import pieces
+from stormcut.adapters.files.pieces import Cutter
+from stormcut.model.errors import InvalidInput
+
+
+class Logs:
+    """Two workers' logs and a spool, with what a reader of the spool has seen."""
+
+    def __init__(self, folder: Path):
+        self.logs, self.spool = folder / "logs", folder / "spool"
+        self.cutter = Cutter([self.logs], self.spool, 3600.0)
+        self.written = 0
+
+    def log(self, topology="t-1-1", port=6700):
+        path = self.logs / "workers-artifacts" / topology / str(port) / "worker.log.metrics"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def write(self, count=1, **which):
+        with self.log(**which).open("a") as file:
+            for _ in range(count):
+                self.written += 1
+                file.write(f"line {self.written}\n")
+
+    def cut(self):
+        self.cutter.cut()
+        return self.taken()
+
+    def taken(self):
+        found = []
+        for piece in sorted(self.spool.glob("topology=*/*.lines")):
+            found += [int(line.split()[1]) for line in piece.read_text().splitlines()]
+        return sorted(found)
+
+
+@pytest.fixture
+def logs(tmp_path):
+    return Logs(tmp_path)
+
+
+def roll(path, packed):
+    rolled = path.with_name(f"{path.name}.1{'.gz' if packed else ''}")
+    rolled.write_bytes(gzip.compress(path.read_bytes()) if packed else path.read_bytes())
+    path.unlink()
+
+
+def test_every_line_is_taken_once_and_only_when_it_is_whole(logs):
+    logs.write(3)
+    assert logs.cut() == [1, 2, 3]
+    with logs.log().open("a") as file:
+        file.write("line 4")
+    assert logs.cut() == [1, 2, 3]
+    with logs.log().open("a") as file:
+        file.write("4\nline 45\n")
+    assert logs.cut() == [1, 2, 3, 44, 45]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_what_was_rolled_away_before_it_was_read_is_taken(logs, packed):
+    logs.write(3)
+    logs.cut()
+    logs.write(2)
+    roll(logs.log(), packed)
+    logs.write(4)
+    assert logs.cut() == list(range(1, 10))
+
+
+def test_a_copy_that_is_renewed_is_the_same_log(logs):
+    logs.write(3)
+    logs.cut()
+    content = logs.log().read_bytes()
+    logs.log().unlink()
+    logs.log().write_bytes(content)
+    logs.write(2)
+    assert logs.cut() == [1, 2, 3, 4, 5]
+
+
+def test_of_a_long_log_that_is_met_first_only_the_end_is_read(logs, monkeypatch):
+    monkeypatch.setattr(pieces, "FIRST_BYTES", 50)
+    logs.write(1000)
+    taken = logs.cut()
+    assert 2 <= len(taken) <= 6
+    assert taken[-1] == 1000
+    logs.write(1)
+    assert logs.cut() == [*taken, 1001]
+
+
+def test_topologies_are_told_apart_whatever_their_names(logs):
+    logs.write(1, topology="a b=%/../c".replace("/", "_") + "-1-1")
+    logs.write(1, topology="t-2-1")
+    logs.cut()
+    assert len(list(logs.spool.iterdir())) == 2
+
+
+def test_a_spool_that_cannot_be_written_loses_nothing(logs):
+    logs.write(3)
+    logs.spool.write_text("in the way")
+    with pytest.raises(InvalidInput, match="cannot be written"):
+        logs.cutter.cut()
+    logs.spool.unlink()
+    assert logs.cut() == [1, 2, 3]
+
+
+def test_pieces_that_nobody_reads_go_after_a_while(logs):
+    logs.write(3)
+    logs.cut()
+    (piece,) = logs.spool.glob("topology=*/*.lines")
+    os.utime(piece, (0, 0))
+    assert logs.cut() == []
+    assert not list(logs.spool.iterdir())
+
+
+@given(steps=st.lists(st.sampled_from(["write", "cut", "roll", "partial"]), max_size=30))
+def test_whatever_happens_to_a_log_each_line_is_taken_once(tmp_path_factory, steps):
+    logs = Logs(tmp_path_factory.mktemp("logs"))
+    for step in steps:
+        if step == "write":
+            logs.write(2)
+        elif step == "cut":
+            logs.cut()
+        elif step == "roll" and logs.log().exists():
+            # log4j keeps more than one; here one roll between two cuts
+            logs.cut()
+            logs.write(1)
+            roll(logs.log(), packed=False)
+            logs.write(1)
+            logs.cut()
+    assert logs.cut() == list(range(1, logs.written + 1))

@@ -1,0 +1,115 @@
+"""The stream finds in pieces what the batch job finds in the whole."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from test_spark_profiling import FAR, NEAR, START, WORDS, lines_of
+
+from stormcut.adapters.files.pieces import Cutter
+from stormcut.adapters.spark import profile_logs
+from stormcut.adapters.spark.streaming import StreamSettings, metrics_stream
+from stormcut.application.waiting import wait_until
+from stormcut.profile.decay import DecayedTotals
+
+pytestmark = pytest.mark.spark
+
+TOPOLOGY = "wc-1-1700000000"
+
+
+class Stream:
+    """A stream over a spool, with all slices that came."""
+
+    def __init__(self, spark, folder):
+        self.spark = spark
+        self.logs, self.spool = folder / "logs", folder / "spool"
+        self.spool.mkdir()
+        self.cutter = Cutter([self.logs], self.spool, 3600.0)
+        self.slices, self.problems = defaultdict(list), {}
+        self.batches = 0
+
+    def take(self, slices, problems):
+        for name, slice_ in slices.items():
+            self.slices[name].append(slice_)
+        self.problems.update(problems)
+        self.batches += 1
+
+    def open(self):
+        return metrics_stream(self.spark, str(self.spool), StreamSettings(every_s=0.2), self.take)
+
+    def feed(self, lines):
+        before = self.batches
+        log = self.logs / "workers-artifacts" / TOPOLOGY / "6700" / "worker.log.metrics"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("a") as file:
+            file.writelines(f"{line}\n" for line in lines)
+        self.cutter.cut()
+        wait_until(lambda: self.batches > before, 60, "the batch is done")
+
+    def pieces(self):
+        return list(self.spool.glob("topology=*/*.lines"))
+
+    def profile(self):
+        totals = DecayedTotals(float("inf"))
+        for slice_ in self.slices[TOPOLOGY]:
+            totals.add(slice_)
+        return totals.summary()
+
+
+@pytest.fixture
+def stream(spark, tmp_path):
+    return Stream(spark, tmp_path)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_piece_by_piece_it_is_the_same_as_at_once(stream, tmp_path, seed):
+    moved = [WORDS, NEAR, FAR.moved("node1", 6711)]
+    lines = lines_of([WORDS, NEAR, FAR], range(START + 10, START + 70, 10))
+    # Tasks stop, and one comes back elsewhere.
+    lines += lines_of(moved, range(START + 130, START + 200, 10))
+    lines.insert(7, lines[5])
+    chance = random.Random(seed)
+    cuts = sorted(chance.sample(range(1, len(lines)), 5))
+    with stream.open() as ended:
+        for begin, end in zip([0, *cuts], [*cuts, len(lines)], strict=True):
+            stream.feed(lines[begin:end])
+        assert ended() is None
+    at_once = profile_logs([stream.logs], tmp_path / "out")
+    profile, measured = stream.profile()
+    whole, expected = at_once.profiles[TOPOLOGY], at_once.measured[TOPOLOGY]
+    assert profile.traffic == pytest.approx(whole.traffic)
+    assert profile.executors == whole.executors
+    assert (profile.from_epoch_s, profile.to_epoch_s) == (whole.from_epoch_s, whole.to_epoch_s)
+    assert measured.emitted_per_s == pytest.approx(expected.emitted_per_s)
+    assert measured.between_nodes_per_s == pytest.approx(expected.between_nodes_per_s)
+    assert measured.between_workers_per_s == pytest.approx(expected.between_workers_per_s)
+    assert measured.unplaced_per_s == expected.unplaced_per_s == 0
+    assert measured.failed == expected.failed
+
+
+def test_what_cannot_be_used_is_told_and_what_was_read_is_removed(stream):
+    with stream.open():
+        stream.feed([*lines_of([WORDS, NEAR, FAR], range(START + 10, START + 40, 10)), "garbage"])
+        stream.feed(lines_of([WORDS, NEAR, FAR], range(START + 40, START + 50, 10)))
+        stream.feed(lines_of([WORDS, NEAR, FAR], range(START + 50, START + 60, 10)))
+        wait_until(lambda: len(stream.pieces()) <= 2, 30, "pieces are removed")
+    assert stream.problems == {"not a line of Storm's metrics consumer": 1}
+    scratch = stream.spark.conf.get("spark.local.dir")
+    assert not list(Path(scratch).glob("stream*"))
+
+
+def test_damaged_pieces_do_not_end_it(stream):
+    with stream.open() as ended:
+        stream.feed(lines_of([WORDS, NEAR, FAR], range(START + 10, START + 40, 10)))
+        before = stream.batches
+        folder = stream.spool / f"topology={TOPOLOGY}"
+        (folder / "noise.lines").write_bytes(random.Random(1).randbytes(100_000))
+        (stream.spool / "topology=%zz").mkdir()
+        (stream.spool / "topology=%zz" / "x.lines").write_text("x\n")
+        wait_until(lambda: stream.batches > before, 60, "the batch is done")
+        stream.feed(lines_of([WORDS, NEAR, FAR], range(START + 40, START + 60, 10)))
+        assert ended() is None
+    assert stream.profile()[0].to_epoch_s == START + 50

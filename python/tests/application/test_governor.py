@@ -1,0 +1,203 @@
+"""What an operator allows: modes, orders, budgets, and what waits for what."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+import pytest
+from brain_clusters import applied, clusters, dealt, profile_of, supervisors, topology
+from hypothesis import given, settings
+from simulated import SimulatedClock, ids
+from test_brain import Memory as Store
+
+from stormcut.application.control.adviser import Settings
+from stormcut.application.control.brain import UNBOUND, Brain
+from stormcut.application.control.orders import NO_ORDERS, Orders
+from stormcut.application.control.policy import Mode, Policy, QuietTime, Rule, TopologyRule
+from stormcut.model.cluster import ClusterState, Slot
+
+AUTOMATIC = Policy(Mode.AUTOMATIC)
+
+
+class Stage:
+    """A brain with a policy, and a cluster that does as told."""
+
+    def __init__(self, state, profiles, policy, orders=NO_ORDERS):
+        self.state, self.clock = state, SimulatedClock()
+        self.store = Store(profiles)
+        self.orders = orders
+        self.store.orders = lambda: self.orders
+        self.brain = Brain(Settings(), self.store, self.store, self.clock, ids(), policy=policy)
+
+    def round(self, seconds=10.0):
+        """Nimbus asks, and does as told; return which topologies moved."""
+        self.clock.seconds += seconds
+        before = self.state
+        self.state = applied(before, self.brain.plan(before).topologies)
+        return [
+            t.id
+            for t, now in zip(before.topologies, self.state.topologies, strict=True)
+            if t.assignment and t.assignment != now.assignment
+        ]
+
+    def waits(self):
+        return {line["topology"]: line["waits_for"] for line in self.brain.outlook()["withheld"]}
+
+
+def spread(*names, nodes=4):
+    """Topologies that run spread over nodes and should run together, with their profiles."""
+    running = [
+        dealt(topology(name, (2, 2), acker=False), [Slot(f"n{n}", 6700 + at) for n in range(nodes)])
+        for at, name in enumerate(names)
+    ]
+    return ClusterState(supervisors(nodes), tuple(running)), {t.id: profile_of(t) for t in running}
+
+
+@settings(max_examples=60, deadline=None)
+@given(cluster=clusters())
+def test_who_advises_touches_nothing(cluster):
+    state, profiles = cluster
+    for policy, orders in (
+        (Policy(Mode.ADVISE), NO_ORDERS),
+        (Policy(Mode.APPROVE), Orders(approved=frozenset({"12345678"}))),
+        (AUTOMATIC, Orders(is_paused=True)),
+    ):
+        stage = Stage(state, profiles, policy, orders)
+        stage.round()
+        assert stage.state == state
+        assert stage.brain.outlook()["paused"] == orders.is_paused
+
+
+@settings(max_examples=60, deadline=None)
+@given(cluster=clusters())
+def test_what_is_approved_is_what_an_unbound_brain_does(cluster):
+    state, profiles = cluster
+    unbound = Stage(state, profiles, UNBOUND)
+    unbound.round()
+    stage = Stage(state, profiles, Policy(Mode.APPROVE))
+    stage.round()
+    proposal = stage.brain.outlook()["proposal"]
+    assert (proposal is None) == (unbound.state == state)
+    stage.orders = Orders(approved=frozenset({proposal} if proposal else ()))
+    stage.round()
+    assert stage.state == unbound.state
+
+
+@settings(max_examples=60, deadline=None)
+@given(cluster=clusters())
+def test_whatever_is_withheld_no_slot_is_given_twice(cluster):
+    state, profiles = cluster
+    rules = (TopologyRule("t1", pin=True),)
+    policy = Policy(Mode.AUTOMATIC, restarts_per_round=1, cool_down_s=0.0, topologies=rules)
+    stage = Stage(state, profiles, policy)
+    for _ in range(4):
+        plan = stage.brain.plan(stage.state)
+        told = {part.topology: part.workers for part in plan.topologies}
+        used = [w.slot for t in stage.state.topologies for w in told.get(t.id, t.assignment)]
+        assert len(used) == len(set(used))
+        stage.round()
+
+
+def test_the_name_of_a_proposal_stays_as_long_as_the_proposal_does():
+    state, profiles = spread("a", "b")
+    stage = Stage(state, profiles, Policy(Mode.APPROVE))
+    names = set()
+    for _ in range(3):
+        stage.round()
+        names.add(stage.brain.outlook()["proposal"])
+    assert len(names) == 1
+    stage.store.known = {}
+    stage.round()
+    assert stage.brain.outlook()["proposal"] is None
+
+
+def test_advice_is_in_the_history():
+    state, profiles = spread("a")
+    stage = Stage(state, profiles, Policy())
+    stage.round()
+    (line,) = stage.store.plans[-1][1]["declined"]
+    assert line["reason"].startswith("kept: ") is False
+    assert "advice only; it would be moved" in line["reason"]
+
+
+def test_a_topology_that_moved_cools_down_and_time_alone_ends_that():
+    state, profiles = spread("a")
+    stage = Stage(state, profiles, AUTOMATIC)
+    assert stage.round() == ["a"]
+    stage.round()
+    # The traffic changes: what was together is better apart on two nodes than on four.
+    home = stage.state
+    stage.state = replace(home, topologies=(replace(state.topologies[0]),))
+    stage.store.known = {"a": replace(profiles["a"], to_epoch_s=200)}
+    stage.brain.plan(home)
+    assert stage.round(20) == []
+    assert stage.waits() == {"a": "cool down"}
+    assert stage.round(AUTOMATIC.cool_down_s) == ["a"]
+
+
+def test_one_topology_at_a_time_and_the_important_ones_first():
+    state, profiles = spread("a", "b", "c")
+    rules = (TopologyRule("c", priority=9), TopologyRule("a", pin=True))
+    policy = Policy(Mode.AUTOMATIC, restarts_per_round=4, topologies=rules)
+    stage = Stage(state, profiles, policy)
+    assert stage.round() == ["c"]
+    assert stage.waits()["a"] == "pinned"
+    assert stage.round(20) == ["b"]
+    assert stage.round(20) == []
+
+
+def test_no_more_workers_restart_in_an_hour_than_may():
+    state, profiles = spread("a", "b")
+    stage = Stage(state, profiles, Policy(Mode.AUTOMATIC, restarts_per_hour=5))
+    assert stage.round() == ["a"]
+    assert stage.round(1800) == []
+    assert stage.waits() == {"b": "hour"}
+    assert stage.round(1801) == ["b"]
+
+
+def test_quiet_hours_are_quiet_and_end():
+    state, profiles = spread("a")
+    stage = Stage(state, profiles, AUTOMATIC)
+    now = datetime.fromtimestamp(stage.clock.now() + 10)
+    minute = 60 * now.hour + now.minute
+    quiet = QuietTime(minute, (minute + 30) % 1440)
+    stage = Stage(state, profiles, replace(AUTOMATIC, quiet_hours=(quiet,)))
+    assert stage.round() == []
+    assert stage.waits() == {"a": "quiet"}
+    assert stage.round(1800) == ["a"]
+
+
+def test_a_move_that_costs_more_than_it_gains_is_not_made():
+    state, profiles = spread("a")
+    policy = replace(AUTOMATIC, restart_seconds=60.0, horizon_s=10.0)
+    stage = Stage(state, profiles, policy)
+    assert stage.round() == []
+    assert stage.waits() == {"a": "dear"}
+    assert stage.brain.outlook()["topologies"][0]["reason"].startswith(
+        "kept: its restarts would cost more than it gains ("
+    )
+    stage = Stage(state, profiles, replace(policy, horizon_s=1800.0))
+    assert stage.round() == ["a"]
+
+
+def test_never_moves_nothing_that_runs_and_places_what_is_new():
+    state, profiles = spread("a")
+    new = topology("b", (1, 1))
+    both = replace(state, topologies=(*state.topologies, new))
+    stage = Stage(both, profiles, replace(AUTOMATIC, rule=Rule.NEVER))
+    assert stage.round() == []
+    assert stage.state.topologies[1].assignment
+
+
+@pytest.mark.parametrize("name", ["n0", "h0"])
+def test_a_drained_node_is_left_and_used_again_when_it_may(name):
+    state, profiles = spread("a", "b")
+    stage = Stage(state, profiles, AUTOMATIC, Orders(drained=frozenset({name})))
+    assert stage.round()
+    nodes = {w.slot.node for t in stage.state.topologies for w in t.assignment}
+    assert "n0" not in nodes
+    policy = replace(AUTOMATIC, drained=("n[0-2]",))
+    stage = Stage(state, profiles, policy)
+    stage.round()
+    assert {w.slot.node for t in stage.state.topologies for w in t.assignment} == {"n3"}

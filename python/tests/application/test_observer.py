@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import pytest
+
+from stormcut.application.control.observer import Observer, Watching
+from stormcut.application.control.ports import Unavailable
+from stormcut.profile.decay import Slice
+from stormcut.profile.totals import PairTotals, TaskTotals
+
+T = "taxi-1-1700000000"
+
+
+class Press:
+    def __init__(self):
+        self.profiles = []
+        self.is_down = False
+        self.asked = self.freed = None
+        self.was_planned = True
+
+    def publish(self, profile):
+        if self.is_down:
+            raise Unavailable("ZooKeeper: ConnectionLoss")
+        self.profiles.append(profile)
+
+    def take_back(self, topology, since_s):
+        self.asked = topology, since_s
+        return self.was_planned
+
+    def let_go(self, topology):
+        self.freed = topology
+
+
+class Clock:
+    now_s = 1000.0
+
+    def now(self):
+        return self.now_s
+
+
+class Stage:
+    """An observer of one topology: two tasks, of which the first sends to the second."""
+
+    def __init__(self, leads=True, **watching):
+        self.press, self.clock, self.leads = Press(), Clock(), leads
+        self.observer = Observer(self.press, self.clock, lambda: self.leads, Watching(**watching))
+
+    def run(self, seconds, rate, tasks=(1, 2), host="a"):
+        for _ in range(seconds // 10):
+            self.clock.now_s += 10
+            # ± 1 %: nothing measured is ever the same twice
+            wobble = 1 + 0.01 * math.sin(self.clock.now_s)
+            self.observer.take({T: self.slice(rate * wobble, tasks, host)}, {})
+
+    def slice(self, rate, tasks, host):
+        end = int(self.clock.now_s)
+        measured = {
+            task: TaskTotals(
+                task,
+                "spout" if task == 1 else "bolt",
+                (task, task),
+                ms=1e4,
+                sent=10 * rate * (task == 1),
+                executed=10 * rate * (task == 2),
+                acked=10 * rate * (task == 1),
+                complete_ms=50.0,
+                completed=10,
+                workers=((host, 6700),),
+                thread_ms=1e4,
+                thread_cpu_ms=rate,
+            )
+            for task in tasks
+        }
+        whole = tuple(measured.get(t, TaskTotals(t, "bolt", (t, t))) for t in (1, 2))
+        return Slice(end - 10, end, whole, (PairTotals(1, 2, 10 * rate, 10, 400),))
+
+
+def test_a_topology_is_told_of_once_measured_whole_and_again_when_it_changes():
+    stage = Stage()
+    stage.run(10, 100)
+    assert not stage.press.profiles
+    stage.run(600, 100)
+    assert [p.topology for p in stage.press.profiles] == [T]
+    stage.run(60, 300)
+    assert len(stage.press.profiles) == 2
+    # of what is so now alone, none of what was before
+    assert stage.press.profiles[1].traffic[0].tuples_per_second == pytest.approx(300, rel=0.02)
+    stage.run(600, 300)
+    assert len(stage.press.profiles) == 2
+
+
+def test_a_change_is_told_of_within_a_minute():
+    stage = Stage()
+    stage.run(300, 100)
+    began = stage.clock.now_s
+    while len(stage.press.profiles) < 2:
+        stage.run(10, 150)
+    assert stage.clock.now_s - began <= 40
+
+
+def test_what_is_partly_measured_is_not_published():
+    stage = Stage()
+    stage.run(300, 100, tasks=(1,))
+    assert not stage.press.profiles
+
+
+def test_who_does_not_lead_publishes_nothing_and_then_all():
+    stage = Stage(leads=False)
+    stage.run(300, 100)
+    assert not stage.press.profiles
+    stage.leads = True
+    stage.run(10, 100)
+    assert len(stage.press.profiles) == 1
+
+
+def test_what_could_not_be_published_is_published_later():
+    stage = Stage()
+    stage.run(300, 100)
+    stage.press.is_down = True
+    stage.run(100, 300)
+    assert len(stage.press.profiles) == 1
+    stage.press.is_down = False
+    stage.run(10, 300)
+    assert stage.press.profiles[1].traffic[0].tuples_per_second == pytest.approx(300, rel=0.02)
+
+
+def test_a_period_counts_whatever_is_measured():
+    stage = Stage(period_s=60.0)
+    stage.run(310, 100)
+    ends = [profile.to_epoch_s for profile in stage.press.profiles]
+    assert [b - a for a, b in pairwise(ends)] == [60] * 4
+    assert len(ends) == 5
+
+
+def test_never_is_never():
+    stage = Stage(is_on=False)
+    stage.run(300, 100)
+    stage.run(300, 1000)
+    assert not stage.press.profiles
+    assert stage.observer.seen()[T].measured.emitted_per_s > 0
+
+
+def test_what_is_silent_for_long_is_forgotten():
+    stage = Stage()
+    stage.run(100, 100)
+    stage.clock.now_s += 601
+    stage.observer.take({}, {})
+    assert not stage.observer.seen()
+
+
+def test_a_plan_that_made_it_worse_is_taken_back_and_not_tried_for_a_while():
+    stage = Stage(takes_back=True, taken_back_s=600.0)
+    stage.run(300, 100)
+    told = len(stage.press.profiles)
+    moved_s = stage.clock.now_s
+    stage.run(120, 60, host="b")
+    topology, since_s = stage.press.asked
+    assert topology == T
+    assert since_s < moved_s
+    after = len(stage.press.profiles)
+    stage.run(500, 100, host="a")
+    assert len(stage.press.profiles) == after
+    assert stage.press.freed is None
+    stage.run(200, 100, host="a")
+    assert len(stage.press.profiles) > after >= told
+    assert stage.press.freed == T
+
+
+@pytest.mark.parametrize(("rate", "takes_back"), [(100, True), (150, True), (60, False)])
+def test_what_is_no_worse_or_may_not_be_judged_stays(rate, takes_back):
+    stage = Stage(takes_back=takes_back)
+    stage.run(300, 100)
+    stage.run(300, rate, host="b")
+    assert stage.press.asked is None
+
+
+def test_what_no_plan_has_moved_is_not_held():
+    stage = Stage(takes_back=True)
+    stage.press.was_planned = False
+    stage.run(300, 100)
+    stage.run(300, 60, host="b")
+    assert stage.press.asked is not None
+    assert len(stage.press.profiles) == 2

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from stormcut.application.control.trial import SLICES, Outcome, Pulse, Trial, finding
+from stormcut.profile.decay import Slice
+from stormcut.profile.totals import TaskTotals
+
+
+def pulses(random, acked, latency, spread=0.05, count=SLICES):
+    draws = random.normal(1, spread, (count, 2))
+    return [Pulse(acked * a, None if latency is None else latency * b) for a, b in draws]
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(
+    ("acked", "latency", "outcome"),
+    [
+        (1.0, 1.0, Outcome.SAME),
+        (0.6, 1.0, Outcome.WORSE),
+        (0.6, 2.0, Outcome.WORSE),
+        # The load has fallen: fewer tuples, each faster.
+        (0.6, 0.5, Outcome.SAME),
+        (1.0, 2.0, Outcome.WORSE),
+        # More is carried, each takes longer.
+        (1.5, 2.0, Outcome.SAME),
+        (1.5, 1.0, Outcome.BETTER),
+        (1.0, 0.5, Outcome.BETTER),
+        (0.5, None, Outcome.WORSE),
+    ],
+)
+def test_what_a_move_turned_out_to_be(seed, acked, latency, outcome):
+    random = np.random.default_rng(seed)
+    before = pulses(random, 1000.0, None if latency is None else 20.0)
+    after = pulses(random, 1000.0 * acked, None if latency is None else 20.0 * latency)
+    assert finding(before, after).outcome is outcome
+
+
+def test_noise_alone_is_never_worse():
+    random = np.random.default_rng(0)
+    for _ in range(300):
+        sides = [pulses(random, 1000.0, 20.0, spread=0.2) for _ in range(2)]
+        assert finding(*sides).outcome is Outcome.SAME
+
+
+def slice_at(end, acked, hosts):
+    tasks = tuple(
+        TaskTotals(
+            task,
+            "c",
+            (task, task),
+            ms=1e4,
+            acked=10 * acked,
+            complete_ms=50.0,
+            completed=5,
+            workers=((host, 6700),),
+        )
+        for task, host in enumerate(hosts, 1)
+        if host
+    )
+    return Slice(end - 10, end, tasks, ())
+
+
+def test_it_is_judged_after_the_workers_have_settled_and_once():
+    trial, random = Trial(), np.random.default_rng(1)
+    found = []
+    for number in range(40):
+        hosts = "aa" if number < 10 else "ab" if number == 10 else "bb"
+        # Hardly anything is acked while workers start: that is not what the new place is worth.
+        acked = 5 if 10 <= number < 14 else 100 * random.normal(1, 0.03)
+        found.append(trial.add(slice_at(10 * number, acked, hosts)))
+    judged = [number for number, each in enumerate(found) if each is not None]
+    assert judged == [21]
+    assert found[21].outcome is Outcome.SAME
+
+
+def test_a_spout_that_is_late_did_not_stop():
+    trial, random = Trial(), np.random.default_rng(1)
+    found = []
+    for number in range(40):
+        host = "a" if number < 10 else "b"
+        late = number % 2 == 0 and number != 10
+        hosts = (host, None) if late else (host, host)
+        found.append(trial.add(slice_at(10 * number, 100 * random.normal(1, 0.03), hosts)))
+    assert [each.outcome for each in found if each is not None] == [Outcome.SAME]

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from stormcut.profile.decay import Slice
+from stormcut.profile.drift import DriftWatch, Quantity, interval
+from stormcut.profile.totals import TaskTotals
+
+SECONDS = 10
+
+
+def slice_of(number, counts, selectivity=1.0, cpu_ms=1.0):
+    """Return slice ``number`` in which each task of a bolt executed so many tuples."""
+    tasks = tuple(
+        TaskTotals(
+            task,
+            "count",
+            (task, task),
+            ms=1000.0 * SECONDS,
+            executed=count,
+            sent=selectivity * count,
+            thread_ms=1000.0 * SECONDS,
+            thread_cpu_ms=cpu_ms * count,
+        )
+        for task, count in enumerate(counts, 1)
+    )
+    return Slice(SECONDS * number, SECONDS * (number + 1), tasks, ())
+
+
+def noisy(random, mean, spread=0.05, tasks=4):
+    return np.maximum(random.normal(mean, spread * mean, tasks), 0.0)
+
+
+def settled(random, mean=1000.0, slices=12):
+    watch = DriftWatch()
+    for number in range(slices):
+        watch.add(slice_of(number, noisy(random, mean)))
+    return watch
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_noisy_but_steady_load_never_drifts(seed):
+    random = np.random.default_rng(seed)
+    watch = settled(random)
+    for number in range(12, 12 + 360):  # an hour
+        watch.add(slice_of(number, noisy(random, 1000.0)))
+        assert watch.drift() is None
+
+
+@pytest.mark.parametrize("factor", [0.4, 0.7, 1.5, 3.0])
+@pytest.mark.parametrize("seed", range(5))
+def test_another_rate_is_seen_within_a_minute(seed, factor):
+    random = np.random.default_rng(seed)
+    watch = settled(random)
+    for number in range(12, 18):
+        watch.add(slice_of(number, noisy(random, factor * 1000.0)))
+    found = watch.drift()
+    assert found is not None
+    assert found.quantity is Quantity.RATE
+    watch.begin_anew()
+    for number in range(18, 48):
+        assert watch.drift() is None
+        watch.add(slice_of(number, noisy(random, factor * 1000.0)))
+
+
+@pytest.mark.parametrize(
+    ("change", "quantity"),
+    [({"selectivity": 2.0}, Quantity.SELECTIVITY), ({"cpu_ms": 3.0}, Quantity.CPU)],
+)
+def test_what_a_tuple_makes_and_costs_is_seen(change, quantity):
+    random = np.random.default_rng(0)
+    watch = settled(random)
+    for number in range(12, 18):
+        watch.add(slice_of(number, noisy(random, 1000.0), **change))
+    assert watch.drift().quantity is quantity
+
+
+def test_other_tasks_with_most_of_the_tuples_are_seen_though_the_rate_stays():
+    random = np.random.default_rng(0)
+    watch = DriftWatch()
+    for number in range(12):
+        watch.add(slice_of(number, noisy(random, 1.0) * np.array([700, 100, 100, 100])))
+    for number in range(12, 18):
+        watch.add(slice_of(number, noisy(random, 1.0) * np.array([100, 100, 100, 700])))
+    found = watch.drift()
+    assert found.quantity is Quantity.SKEW
+    assert found.now.mean == pytest.approx(0.6, abs=0.1)
+
+
+def test_a_task_that_is_late_is_not_one_that_does_nothing():
+    random = np.random.default_rng(1)
+    watch = settled(random)
+    for number in range(12, 30):
+        whole = slice_of(number, noisy(random, 1000.0))
+        late = TaskTotals(4, "count", (4, 4))
+        watch.add(Slice(whole.from_epoch_s, whole.to_epoch_s, (*whole.tasks[:3], late), ()))
+    assert watch.drift() is None
+
+
+def test_an_interval_is_students():
+    found = interval([9.0, 10.0, 11.0])
+    assert found.mean == pytest.approx(10.0)
+    assert found.half_width == pytest.approx(9.9248 / np.sqrt(3), rel=1e-4)
