@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from brain_clusters import applied, dealt, profile_of, supervisors, topology
+from governed import spread
 from simulated import SimulatedClock, ids
-from test_governor import spread
 
 from stormcut.application.control.adviser import Settings
 from stormcut.application.control.brain import GONE_SECONDS

@@ -1,0 +1,74 @@
+"""Brains with a policy, and clusters that do as they are told."""
+
+from __future__ import annotations
+
+from brain_clusters import applied, dealt, profile_of, supervisors, topology
+from simulated import SimulatedClock, ids
+
+from stormcut.application.control.adviser import Settings
+from stormcut.application.control.brain import Brain
+from stormcut.application.control.orders import NO_ORDERS
+from stormcut.model.cluster import ClusterState, Slot
+
+
+class Store:
+    """Store and evidence of one brain."""
+
+    def __init__(self, profiles):
+        self.plans, self.known, self.ordered = [], profiles, NO_ORDERS
+
+    def last_plan(self):
+        return None
+
+    def publish(self, plan, entry):
+        self.plans.append((plan, entry))
+
+    def profiles(self):
+        return self.known
+
+    def former(self):
+        return {}
+
+    def orders(self):
+        return self.ordered
+
+
+class Stage:
+    """A brain with a policy, and a cluster that does as told."""
+
+    def __init__(self, state, profiles, policy, orders=NO_ORDERS):
+        self.state, self.clock = state, SimulatedClock()
+        self.store = Store(profiles)
+        self.store.ordered = orders
+        self.brain = Brain(Settings(), self.store, self.store, self.clock, ids(), policy=policy)
+
+    def round(self, seconds=10.0):
+        """Nimbus asks, and does as told; return which topologies moved."""
+        self.clock.seconds += seconds
+        before = self.state
+        self.state = applied(before, self.brain.plan(before).topologies)
+        return [
+            t.id
+            for t, now in zip(before.topologies, self.state.topologies, strict=True)
+            if t.assignment and t.assignment != now.assignment
+        ]
+
+    def homes(self):
+        return homes(self.state)
+
+    def waits(self):
+        return {line["topology"]: line["waits_for"] for line in self.brain.outlook()["withheld"]}
+
+
+def spread(*names, nodes=4):
+    """Topologies that run spread over nodes and should run together, with their profiles."""
+    running = [
+        dealt(topology(name, (2, 2), acker=False), [Slot(f"n{n}", 6700 + at) for n in range(nodes)])
+        for at, name in enumerate(names)
+    ]
+    return ClusterState(supervisors(nodes), tuple(running)), {t.id: profile_of(t) for t in running}
+
+
+def homes(state):
+    """Return what runs where, whatever the order."""
+    return {topology.id: set(topology.assignment) for topology in state.topologies}

@@ -1,0 +1,75 @@
+"""`stormcut status` and `plan` as people see them."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+from brain_clusters import topology
+from governed import Stage, spread
+from rich.console import Console
+
+from stormcut.application.control.orders import Orders
+from stormcut.application.control.policy import Mode, Policy
+from stormcut.report.preview import print_outlook
+from stormcut.report.status import document, print_status
+
+NAME = "a-topology-of-a-team-that-likes-long-names-12-1700000000"
+
+
+def stage(mode, orders=None):
+    state, profiles = spread("a", "b")
+    named = replace(state.topologies[0], id=NAME, name=NAME[:-14])
+    new = topology("new-3-1700000001")
+    state = replace(state, topologies=(named, state.topologies[1], new))
+    known = {NAME: replace(profiles["a"], topology=NAME), "b": profiles["b"]}
+    found = Stage(state, known, Policy(mode), orders or Orders())
+    found.brain.plan(state)
+    return found
+
+
+def screen(show, *arguments):
+    file = io.StringIO()
+    show(Console(file=file, width=100, highlight=False), *arguments)
+    text = file.getvalue()
+    assert max(map(len, text.splitlines())) <= 100
+    assert len(text.splitlines()) <= 50
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_the_plan_says_what_would_be_done_and_how_to_have_it_done(mode):
+    outlook = stage(mode).brain.outlook(settled=False)
+    text = screen(print_outlook, outlook)
+    if mode is Mode.AUTOMATIC:
+        assert text == "nothing waits: all runs as decided (mode automatic)"
+        return
+    assert f"plan {outlook['proposal']}, mode {mode.value}" in text
+    assert f"{NAME}: moves; workers end or start anew in 4 slots" in text
+    assert text.count("waits for:") == 3
+    assert (f"stormcut approve {outlook['proposal']}" in text) == (mode is Mode.APPROVE)
+
+
+def test_a_pause_and_drained_nodes_come_first():
+    orders = Orders(is_paused=True, drained=frozenset({"h1"}))
+    outlook = stage(Mode.AUTOMATIC, orders).brain.outlook(settled=False)
+    text = screen(print_outlook, outlook)
+    assert text.startswith("paused: nothing is done before `stormcut resume` drained: h1")
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_the_status_fits_a_screen(mode):
+    brain = stage(mode, Orders(drained=frozenset({"h1"}))).brain
+    described = brain.last_described
+    found = document("host-1-2", described.moment_ms, described, brain.outlook(settled=False))
+    text = screen(print_status, found)
+    assert "controller host-1-2 leads" in text
+    assert "5 executors run nowhere" in text or "6 executors run nowhere" in text
+    assert "drained" in text
+    assert {line["topology"] for line in found["topologies"]} == {
+        NAME,
+        "b",
+        "new-3-1700000001",
+    }
+    assert ("waits" in text) == (mode is not Mode.AUTOMATIC)
