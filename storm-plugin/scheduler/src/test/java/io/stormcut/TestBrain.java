@@ -142,5 +142,10 @@ final class TestBrain implements AutoCloseable {
     public String preview(Evidence evidence) {
       throw new UnsupportedOperationException("Nimbus never asks this");
     }
+
+    @Override
+    public String outlook() {
+      throw new UnsupportedOperationException("Nimbus never asks this");
+    }
   }
 }
