@@ -1,0 +1,145 @@
+"""What an operator wants of the controller: how far it may go, when, and with which topologies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from fnmatch import fnmatchcase
+
+MINUTES_PER_DAY = 24 * 60
+ALL_DAYS = frozenset(range(7))
+
+
+class Mode(Enum):
+    """How far the controller goes by itself."""
+
+    ADVISE = "advise"
+    APPROVE = "approve"
+    AUTOMATIC = "automatic"
+
+
+class Rule(Enum):
+    """By what a running topology moves; ``OWN``: the algorithm's own `Acceptance`."""
+
+    DEFAULT = "default"
+    PERIODIC = "periodic"
+    NEVER = "never"
+    OWN = "own"
+
+
+@dataclass(frozen=True)
+class QuietTime:
+    """A time of the local day in which nothing is moved.
+
+    Parameters
+    ----------
+    start, end : int
+        Minutes since midnight, the end excluded and up to 1440; an end that is not after the start
+        is on the next day.
+    days : frozenset of int
+        Days of the week on which it starts, Monday is 0.
+    """
+
+    start: int
+    end: int
+    days: frozenset[int] = ALL_DAYS
+
+    def has(self, moment: datetime) -> bool:
+        """Return whether a local moment lies within it."""
+        minute, today = 60 * moment.hour + moment.minute, moment.weekday()
+        if self.start < self.end:
+            return today in self.days and self.start <= minute < self.end
+        began_today = today in self.days and minute >= self.start
+        began_yesterday = (today - 1) % 7 in self.days and minute < self.end
+        return began_today or began_yesterday
+
+
+@dataclass(frozen=True)
+class TopologyRule:
+    """What holds for the topologies whose name matches.
+
+    Parameters
+    ----------
+    match : str
+        Pattern of the name, as in a shell.
+    pin : bool
+        Never move it while it runs.
+    priority : int
+        Higher ones are decided first.
+    nodes : tuple of str
+        Patterns of the nodes that it may use, by name or host; none: all.
+    isolate : bool
+        Share no node with another topology.
+    """
+
+    match: str
+    pin: bool = False
+    priority: int = 0
+    nodes: tuple[str, ...] = ()
+    isolate: bool = False
+
+    def allows(self, *names: str) -> bool:
+        """Return whether it may use a node with these names (its id, its host)."""
+        return not self.nodes or matches(self.nodes, names)
+
+
+#: Of a topology that no rule names.
+FREE = TopologyRule("*")
+
+
+@dataclass(frozen=True)
+class Policy:
+    """When the controller acts, and what it must leave alone.
+
+    Parameters
+    ----------
+    mode : Mode
+    rule : Rule
+    period_s : float, optional
+        Seconds between two decisions of `Rule.PERIODIC`.
+    horizon_s : float
+        Seconds over which a move must pay.
+    cool_down_s : float
+        Seconds in which a topology that has moved stays.
+    restarts_per_round, restarts_per_hour : int, optional
+        Most workers that may restart; None: any number.
+    quiet_hours : tuple of QuietTime
+    restart_seconds : float, optional
+        What a worker's restart costs, in seconds of its work; None: as measured.
+    topologies : tuple of TopologyRule
+        The first that matches a topology counts.
+    drained : tuple of str
+        Patterns of the nodes, by name or host, that shall run nothing.
+    """
+
+    mode: Mode = Mode.ADVISE
+    rule: Rule = Rule.DEFAULT
+    period_s: float | None = None
+    horizon_s: float = 1800.0
+    cool_down_s: float = 300.0
+    restarts_per_round: int | None = None
+    restarts_per_hour: int | None = 60
+    quiet_hours: tuple[QuietTime, ...] = ()
+    restart_seconds: float | None = None
+    topologies: tuple[TopologyRule, ...] = ()
+    drained: tuple[str, ...] = ()
+
+    def is_quiet(self, moment: datetime) -> bool:
+        """Return whether nothing may be moved at a local moment."""
+        return any(each.has(moment) for each in self.quiet_hours)
+
+    def rule_of(self, topology: str) -> TopologyRule:
+        """Return what holds for the topology of that name."""
+        return next((each for each in self.topologies if fnmatchcase(topology, each.match)), FREE)
+
+    def is_drained(self, *names: str) -> bool:
+        """Return whether a node with these names (its id, its host) shall run nothing."""
+        return matches(self.drained, names)
+
+
+def matches(patterns: Iterable[str], names: Iterable[str]) -> bool:
+    """Return whether any name matches any pattern of a shell, upper and lower case told apart."""
+    known = tuple(names)
+    return any(fnmatchcase(name, pattern) for pattern in patterns for name in known)
