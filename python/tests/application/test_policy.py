@@ -57,14 +57,10 @@ def test_a_night_belongs_to_the_day_on_which_it_begins():
 
 
 def test_the_first_rule_that_matches_counts():
-    taxi, all_ = TopologyRule("taxi-*", pin=True, nodes=("big-?", "10.0.*")), TopologyRule("*")
+    taxi, all_ = TopologyRule("taxi-*", pin=True), TopologyRule("*")
     policy = Policy(topologies=(taxi, all_), drained=("old-*",))
     assert policy.rule_of("taxi-2") is taxi
     assert policy.rule_of("Taxi-2") is all_
     assert Policy().rule_of("taxi-2") is FREE
-    assert taxi.allows("id", "big-1")
-    assert taxi.allows("10.0.0.7", "other")
-    assert not taxi.allows("small-1", "big-10")
-    assert all_.allows("anything")
     assert policy.is_drained("id", "old-1")
     assert not policy.is_drained("id", "new-1")

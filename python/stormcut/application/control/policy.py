@@ -23,10 +23,10 @@ class Mode(Enum):
 class Rule(Enum):
     """By what a running topology moves; ``OWN``: the algorithm's own `Acceptance`."""
 
-    DEFAULT = "default"
+    WORTH = "worth"
     PERIODIC = "periodic"
-    NEVER = "never"
     OWN = "own"
+    NEVER = "never"
 
 
 @dataclass(frozen=True)
@@ -67,22 +67,12 @@ class TopologyRule:
     pin : bool
         Never move it while it runs.
     priority : int
-        Higher ones are decided first.
-    nodes : tuple of str
-        Patterns of the nodes that it may use, by name or host; none: all.
-    isolate : bool
-        Share no node with another topology.
+        Where not all may restart at once, higher ones go first.
     """
 
     match: str
     pin: bool = False
     priority: int = 0
-    nodes: tuple[str, ...] = ()
-    isolate: bool = False
-
-    def allows(self, *names: str) -> bool:
-        """Return whether it may use a node with these names (its id, its host)."""
-        return not self.nodes or matches(self.nodes, names)
 
 
 #: Of a topology that no rule names.
@@ -107,7 +97,7 @@ class Policy:
         Most workers that may restart; None: any number.
     quiet_hours : tuple of QuietTime
     restart_seconds : float, optional
-        What a worker's restart costs, in seconds of its work; None: as measured.
+        What a worker's restart costs, in seconds of its work; None: the shipped value.
     topologies : tuple of TopologyRule
         The first that matches a topology counts.
     drained : tuple of str
@@ -115,7 +105,7 @@ class Policy:
     """
 
     mode: Mode = Mode.ADVISE
-    rule: Rule = Rule.DEFAULT
+    rule: Rule = Rule.WORTH
     period_s: float | None = None
     horizon_s: float = 1800.0
     cool_down_s: float = 300.0
