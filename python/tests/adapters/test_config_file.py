@@ -8,7 +8,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormcut.adapters.files.config_file import MOST_BYTES, example, read_config
+from stormcut.adapters.files.config_file import example, read_config
+from stormcut.adapters.files.yaml_document import MOST_BYTES
 from stormcut.application.control.policy import Mode, Policy, QuietTime, Rule
 from stormcut.model.errors import InvalidInput
 
@@ -85,6 +86,21 @@ def test_what_is_written_is_what_is_meant(folder):
         ({"observe": {"logs": ["x"], "spool": "x/spool"}}, "lie in one another"),
         ({"zookeeper": {"servers": "a:1", "auth_file": "missing"}}, "no such file"),
         ({"zookeeper": {}}, "zookeeper.servers: field required; zookeeper.auth_file: field"),
+        ({"zookeeper": {"servers": "zk:x", "auth_file": "auth"}}, "zookeeper.servers: "),
+        ({"zookeeper": {"servers": "", "auth_file": "auth"}}, "must be HOST:PORT"),
+        ({"zookeeper": {"servers": "a:1", "auth_file": "a\0"}}, "must be a path"),
+        ({"zookeeper": {"servers": "a:1", "auth_file": "auth", "root": "x"}}, "zookeeper.root: "),
+        ({"observe": {"logs": ["~nobody-here/x"]}}, "there is no such user's home"),
+        ({"observe": {"logs": ["a\0b"]}}, "observe.logs: 'a\\x00b': must be a path"),
+        ({"observe": {"logs": ["auth"]}}, "is no folder"),
+        ({"observe": {"spool": "auth"}}, "is no folder"),
+        ({"observe": {"logs": ["a", "a/b"]}}, "lie in one another"),
+        ({"observe": {"logs": ["a/../b"], "spool": "b/spool"}}, "lie in one another"),
+        ({"observe": {"logs": ["a"], "spool": "a"}}, "lie in one another"),
+        ({"policy": {"name": "own"}}, "cut has no rule of its own; bframework, stromax, ols have"),
+        ({"policy": {"horizon": "٣ min"}}, "must be a time such as"),
+        ({"listen": 3}, "listen: must be a mapping of address, port, insecure"),
+        ({"placement": {"options": {"exclude": {"a": 1}}}}, "a word, a number or a list"),
         ({"topologies": [{"math": "a"}]}, "topologies.0.math: unknown key: did you mean match?"),
     ],
 )
@@ -101,6 +117,7 @@ def test_a_fault_is_named_with_its_place(folder, changes, fault):
     [
         ("mode: advise\nmode: automatic\n", "key mode occurs twice"),
         ("- a\n", "must be a mapping"),
+        ("policy: {horizon: 1:30}\nzookeeper: {servers: a, auth_file: b}\n", "policy.horizon: "),
         ("a: [\n", "is no YAML"),
         ("a: !!python/object:os.system {}\n", "is no YAML"),
         ("#" * (MOST_BYTES + 1), "is larger than"),
@@ -111,6 +128,40 @@ def test_what_is_no_configuration_is_refused(folder, text, fault):
     path.write_text(text)
     with pytest.raises(InvalidInput, match=fault):
         read_config(path)
+
+
+def test_every_fault_is_listed(folder):
+    with pytest.raises(InvalidInput) as raised:
+        read(
+            folder,
+            placement={"options": {"wrkers": 1, "effort": "x", "balance": 0}},
+            listen={"address": "10.0.0.1"},
+            http={"address": "10.0.0.2"},
+        )
+    told = str(raised.value)
+    for fault in ("wrkers", "option effort", "option balance", "listen.address", "http.address"):
+        assert fault in told, fault
+
+
+def test_options_are_written_as_yaml_has_them(folder):
+    options = {"exclude": ["a", "b"], "balance": None, "effort": 0.5, "workers": "keep"}
+    assert read(folder, placement={"options": options}).settings.options == {
+        "exclude": "a,b",
+        "balance": "none",
+        "effort": "0.5",
+        "workers": "keep",
+    }
+
+
+def test_a_section_with_every_key_commented_out_is_none(folder):
+    assert read(folder, policy=None, listen=None, drained=None) == read(folder)
+
+
+def test_folders_are_told_apart_behind_links(folder):
+    (folder / "real").mkdir()
+    (folder / "link").symlink_to(folder / "real")
+    with pytest.raises(InvalidInput, match="lie in one another"):
+        read(folder, observe={"logs": ["real"], "spool": "link/spool"})
 
 
 def test_a_file_that_is_not_there(folder):

@@ -14,21 +14,25 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic_core import ErrorDetails
 
 from stormcut.adapters.files.costs_file import read_costs
-from stormcut.adapters.zookeeper.nodes import DEFAULT_ROOT, check_root, read_auth_file
+from stormcut.adapters.files.yaml_document import read_yaml
+from stormcut.adapters.zookeeper.nodes import (
+    DEFAULT_ROOT,
+    check_root,
+    check_servers,
+    read_auth_file,
+)
 from stormcut.application.control.adviser import Settings
 from stormcut.application.control.observer import Watching
 from stormcut.application.control.policy import Mode, Policy, QuietTime, Rule, TopologyRule
 from stormcut.application.place import DEFAULT_ALGORITHM
 from stormcut.model.errors import InvalidInput
-from stormcut.placement.registry import algorithm, parse_options
-
-MOST_BYTES = 1 << 20
+from stormcut.placement.registry import ALGORITHMS, Algorithm, algorithm, parse_options
 
 _UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|h)?")
+_DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]+)?)\s*(s|min|h)?")
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _DAY = "|".join(_DAYS)
-_QUIET = re.compile(rf"(?:({_DAY})(?:-({_DAY}))? +)?(\d\d):(\d\d)-(\d\d):(\d\d)")
+_QUIET = re.compile(rf"(?:({_DAY})(?:-({_DAY}))? +)?(\d\d):(\d\d)-(\d\d):(\d\d)", re.ASCII)
 
 #: The papers' windows: StroMAX's of 30 s.
 OWN_PERIOD_S = 30.0
@@ -57,6 +61,17 @@ def _quiet(value: object) -> QuietTime:
     last = _DAYS.index(found[2] or found[1]) if found[1] else 6
     days = frozenset((first + n) % 7 for n in range((last - first) % 7 + 1))
     return QuietTime(start, end, days)
+
+
+def _option(value: object) -> str:
+    """Return a value as `parse_options` takes it; a list's elements are separated by commas."""
+    if isinstance(value, list):
+        return ",".join(map(_option, value))
+    if isinstance(value, dict):
+        raise ValueError("must be a word, a number or a list")
+    if value is None:
+        return "none"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 Seconds = Annotated[float, BeforeValidator(_seconds), Field(gt=0, le=366 * 86400)]
@@ -92,7 +107,9 @@ class _Http(_Section):
 
 class _Placement(_Section):
     algorithm: str = Field(DEFAULT_ALGORITHM, description="see `stormcut algorithms`")
-    options: dict[str, str | int | float] = Field({}, description="of the algorithm")
+    options: dict[str, Annotated[str, BeforeValidator(_option)]] = Field(
+        {}, description="of the algorithm"
+    )
     min_gain: float = Field(
         0.05, ge=0, le=1, description="least gain in head-room, or traffic saved, as a share"
     )
@@ -191,41 +208,20 @@ def read_config(path: Path) -> Config:
     document = _document(path)
     faults: list[str] = []
     config = _config(document, path.parent, faults)
-    if config is None or faults:
+    if faults:
         raise _invalid(path, faults)
     return config
 
 
 def _document(path: Path) -> _Document:
-    where = str(path)
+    content = read_yaml(path)
+    # A section of which every key is commented out is as good as none.
+    sections = _Document.model_fields
+    known = {key: v for key, v in content.items() if v is not None or key not in sections}
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise InvalidInput(f"is larger than {MOST_BYTES:,} bytes: no configuration", where)
-        content = yaml.load(path.read_bytes(), _Loader)
-    except OSError as error:
-        raise InvalidInput(f"cannot be read: {error.strerror or error}", where) from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        what = " ".join(str(error).split())
-        raise InvalidInput(f"is no YAML that can be used: {what}", where) from error
-    if not isinstance(content, dict):
-        raise InvalidInput("must be a mapping; see `stormcut config init`", where)
-    try:
-        return _Document.model_validate(content)
+        return _Document.model_validate(known)
     except ValidationError as error:
         raise _invalid(path, [_words(fault) for fault in error.errors()]) from error
-
-
-class _Loader(yaml.SafeLoader):
-    """Takes no key twice."""
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        keys = [key.value for key, _ in node.value]
-        for key in keys:
-            if keys.count(key) > 1:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"key {key} occurs twice", node.start_mark
-                )
-        return super().construct_mapping(node, deep)
 
 
 def _invalid(path: Path, faults: list[str]) -> InvalidInput:
@@ -239,6 +235,8 @@ def _words(fault: ErrorDetails) -> str:
         known = get_close_matches(str(fault["loc"][-1]), _known_keys(fault["loc"][:-1]), 1)
         hint = f": did you mean {known[0]}?" if known else ""
         return f"{where}: unknown key{hint}"
+    if fault["type"] == "model_type":
+        return f"{where}: must be a mapping of {', '.join(_known_keys(fault['loc']))}"
     message = fault["msg"].removeprefix("Value error, ")
     return f"{where}: {message[0].lower()}{message[1:]}"
 
@@ -255,44 +253,53 @@ def _known_keys(path: tuple[int | str, ...]) -> list[str]:
     return list(model.model_fields) if model else []
 
 
-def _config(document: _Document, folder: Path, faults: list[str]) -> Config | None:
+def _config(document: _Document, folder: Path, faults: list[str]) -> Config:
     """Return the configuration; what cannot be used is added to the faults."""
 
-    def checked(check: Any, *arguments: Any) -> Any:
+    def checked(where: str, check: Any, *arguments: Any) -> Any:
         try:
             return check(*arguments)
         except InvalidInput as error:
-            faults.append(str(error))
+            faults.append(f"{where}: {error}")
             return None
 
+    def located(where: str, text: str) -> Path:
+        return checked(where, _located, folder, text) or folder
+
     zookeeper, observe, policy = document.zookeeper, document.observe, document.policy
-    auth_file = folder / Path(zookeeper.auth_file).expanduser()
-    checked(read_auth_file, auth_file)
-    checked(check_root, zookeeper.root)
-    checked(_check_address, document.listen)
-    checked(_check_loopback, document.http)
+    auth_file = checked("zookeeper.auth_file", _located, folder, zookeeper.auth_file)
+    if auth_file is not None:
+        checked("zookeeper.auth_file", read_auth_file, auth_file)
+    checked("zookeeper.servers", check_servers, zookeeper.servers)
+    checked("zookeeper.root", check_root, zookeeper.root)
+    checked("listen.address", _check_address, document.listen)
+    checked("http.address", _check_loopback, document.http)
     placement = document.placement
-    options = {key: str(value) for key, value in placement.options.items()}
-    known = checked(algorithm, placement.algorithm)
+    options = placement.options
+    known = checked("placement.algorithm", algorithm, placement.algorithm)
     if known is not None:
-        checked(parse_options, known, options)
-    costs = placement.costs and checked(read_costs, folder / Path(placement.costs).expanduser())
-    logs = tuple(folder / Path(each).expanduser() for each in observe.logs)
+        faults += _option_faults(known, options)
+        if policy.name == "own" and known.acceptance is None:
+            having = ", ".join(name for name, each in ALGORITHMS.items() if each.accepts_by)
+            faults.append(f"policy.name: {known.name} has no rule of its own; {having} have")
+    costs = None
+    if placement.costs is not None:
+        costs_file = checked("placement.costs", _located, folder, placement.costs)
+        costs = costs_file and checked("placement.costs", read_costs, costs_file)
+    logs = tuple(located("observe.logs", each) for each in observe.logs)
     is_address = "://" in observe.spool
-    spool = observe.spool if is_address else str(folder / Path(observe.spool).expanduser())
-    for each in logs if not is_address else ():
-        if each in (Path(spool), *Path(spool).parents) or Path(spool) in each.parents:
-            faults.append(f"observe.spool: {spool} and logs {each} lie in one another")
+    spool = observe.spool if is_address else str(located("observe.spool", observe.spool))
+    faults += _folder_faults(logs if is_address else (*logs, Path(spool)))
     if (policy.name == "periodic") != (policy.period is not None) and policy.name != "own":
         faults.append("policy.period: belongs to the policies periodic, which needs it, and own")
     period = policy.period or (OWN_PERIOD_S if policy.name == "own" else None)
     return Config(
         zookeeper.servers,
-        auth_file,
+        auth_file or folder,
         zookeeper.root,
         document.listen.address,
         document.listen.port,
-        Settings(placement.algorithm, options, placement.min_gain, costs=costs or None),
+        Settings(placement.algorithm, options, placement.min_gain, costs=costs),
         _policy(document, period),
         Watching(
             observe.half_life,
@@ -310,6 +317,45 @@ def _config(document: _Document, folder: Path, faults: list[str]) -> Config | No
         document.http.address,
         document.http.port,
     )
+
+
+def _located(folder: Path, text: str) -> Path:
+    """Return a path, relative ones from the folder."""
+    if not text.isprintable() or not text:
+        raise InvalidInput("must be a path", repr(text))
+    try:
+        return folder / Path(text).expanduser()
+    except RuntimeError as error:
+        raise InvalidInput("there is no such user's home", text) from error
+
+
+def _option_faults(chosen: Algorithm, options: dict[str, str]) -> list[str]:
+    """Return what is wrong with each option: the parser tells of one at a time."""
+    faults, left = [], dict(options)
+    while True:
+        try:
+            parse_options(chosen, left)
+        except InvalidInput as error:
+            faults.append(f"placement.options: {error}")
+            if left.pop(error.where.removeprefix("option "), None) is None:
+                return faults
+        else:
+            return faults
+
+
+def _folder_faults(folders: tuple[Path, ...]) -> list[str]:
+    """Return which are no folders, or lie in one another: their lines would count twice."""
+    faults = []
+    try:
+        real = [each.resolve() for each in folders]
+        faults += [f"observe: {each} is no folder" for each in real if each.is_file()]
+    except (OSError, RuntimeError) as error:
+        return [f"observe: a folder cannot be reached: {error}"]
+    for at, inner in enumerate(real):
+        for other, outer in enumerate(real):
+            if at != other and (outer in inner.parents or (outer == inner and other < at)):
+                faults.append(f"observe: {folders[at]} and {folders[other]} lie in one another")
+    return faults
 
 
 def _policy(document: _Document, period: float | None) -> Policy:
@@ -333,13 +379,13 @@ def _check_address(listen: _Listen) -> None:
     try:
         address = ipaddress.ip_address(listen.address)
     except ValueError as error:
-        raise InvalidInput("must be one IP address of this machine", "listen.address") from error
+        raise InvalidInput("must be one IP address of this machine") from error
     if address.is_unspecified:
         what = "is published for Nimbus to connect to: give one address, not all"
-        raise InvalidInput(what, "listen.address")
+        raise InvalidInput(what)
     if not address.is_loopback and not listen.insecure:
         what = "other machines would reach it, and nothing is encrypted: add insecure: true"
-        raise InvalidInput(f"{what} in a network you trust", "listen.address")
+        raise InvalidInput(f"{what} in a network you trust")
 
 
 def _check_loopback(http: _Http) -> None:
@@ -349,7 +395,7 @@ def _check_loopback(http: _Http) -> None:
         is_loopback = False
     if not is_loopback:
         what = "must be a loopback address such as 127.0.0.1; let a proxy with TLS stand before it"
-        raise InvalidInput(what, "http.address")
+        raise InvalidInput(what)
 
 
 def example() -> str:

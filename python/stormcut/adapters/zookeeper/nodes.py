@@ -132,7 +132,7 @@ def open_client(servers: str, credentials: Credentials) -> KazooClient:
     # kazoo tells of every request, the one with the password included, and of every attempt to
     # reconnect; what matters of it is told where it matters
     logging.getLogger("kazoo").setLevel(logging.ERROR)
-    _check_servers(servers)
+    check_servers(servers)
     client = KazooClient(
         hosts=servers,
         timeout=SESSION_SECONDS,
@@ -151,7 +151,14 @@ def open_client(servers: str, credentials: Credentials) -> KazooClient:
     return client
 
 
-def _check_servers(servers: str) -> None:
+def check_servers(servers: str) -> None:
+    """Refuse what names no servers.
+
+    Raises
+    ------
+    InvalidInput
+        It is not of the form host:port, several separated by commas.
+    """
     try:
         collect_hosts(servers)
     except ValueError as error:
