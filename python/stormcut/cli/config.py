@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from stormcut.adapters.files.config_file import Config, example, read_config
+from stormcut.adapters.files.config_example import example
+from stormcut.adapters.files.config_file import Config, read_config
 from stormcut.cli.outputs import OutputFile
 from stormcut.model.errors import InvalidInput
 

@@ -8,7 +8,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormcut.adapters.files.config_file import example, read_config
+from stormcut.adapters.files.config_example import example
+from stormcut.adapters.files.config_file import read_config
 from stormcut.adapters.files.yaml_document import MOST_BYTES
 from stormcut.application.control.policy import Mode, Policy, QuietTime, Rule
 from stormcut.model.errors import InvalidInput

@@ -9,7 +9,6 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
@@ -158,7 +157,9 @@ class _Rule(_Section):
     priority: int = 0
 
 
-class _Document(_Section):
+class Document(_Section):
+    """The file as it is written; `example` shows its keys."""
+
     mode: Literal["advise", "approve", "automatic"] = Field(
         "advise",
         description="advise: only says; approve: waits for `stormcut approve`; automatic: acts",
@@ -213,13 +214,13 @@ def read_config(path: Path) -> Config:
     return config
 
 
-def _document(path: Path) -> _Document:
+def _document(path: Path) -> Document:
     content = read_yaml(path)
     # A section of which every key is commented out is as good as none.
-    sections = _Document.model_fields
+    sections = Document.model_fields
     known = {key: v for key, v in content.items() if v is not None or key not in sections}
     try:
-        return _Document.model_validate(known)
+        return Document.model_validate(known)
     except ValidationError as error:
         raise _invalid(path, [_words(fault) for fault in error.errors()]) from error
 
@@ -242,7 +243,7 @@ def _words(fault: ErrorDetails) -> str:
 
 
 def _known_keys(path: tuple[int | str, ...]) -> list[str]:
-    model: Any = _Document
+    model: Any = Document
     for part in path:
         if isinstance(part, int):
             model = _Rule
@@ -253,7 +254,7 @@ def _known_keys(path: tuple[int | str, ...]) -> list[str]:
     return list(model.model_fields) if model else []
 
 
-def _config(document: _Document, folder: Path, faults: list[str]) -> Config:
+def _config(document: Document, folder: Path, faults: list[str]) -> Config:
     """Return the configuration; what cannot be used is added to the faults."""
 
     def checked(where: str, check: Any, *arguments: Any) -> Any:
@@ -358,7 +359,7 @@ def _folder_faults(folders: tuple[Path, ...]) -> list[str]:
     return faults
 
 
-def _policy(document: _Document, period: float | None) -> Policy:
+def _policy(document: Document, period: float | None) -> Policy:
     policy = document.policy
     return Policy(
         Mode(document.mode),
@@ -396,32 +397,3 @@ def _check_loopback(http: _Http) -> None:
     if not is_loopback:
         what = "must be a loopback address such as 127.0.0.1; let a proxy with TLS stand before it"
         raise InvalidInput(what)
-
-
-def example() -> str:
-    """Return a file with every key and its default, commented; it needs its zookeeper section."""
-    lines = ["# stormcut operate FILE: what the controller does. Times: 10 s, 30 min, 2 h.", ""]
-    for name, field in _Document.model_fields.items():
-        section = field.annotation
-        if hasattr(section, "model_fields"):
-            lines += _section(name, section)
-        else:
-            lines += [f"# {field.description}", f"{name}: {_yaml(field.default)}", ""]
-    return "\n".join(lines)
-
-
-_EXAMPLES = {"servers": "localhost:2181", "auth_file": "/etc/stormcut.auth"}
-
-
-def _section(name: str, section: Any) -> list[str]:
-    lines = [f"{name}:"]
-    for key, field in section.model_fields.items():
-        value = _EXAMPLES[key] if field.is_required() else field.default
-        lines += [f"  # {field.description}", f"  {key}: {_yaml(value)}"]
-    return [*lines, ""]
-
-
-def _yaml(value: object) -> str:
-    if isinstance(value, float) and value >= 1:
-        return f"{value:g} s"
-    return yaml.safe_dump(value, default_flow_style=True).removesuffix("\n").removesuffix("\n...")

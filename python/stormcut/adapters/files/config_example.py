@@ -1,0 +1,38 @@
+"""An example of the controller's configuration, made from what is read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from stormcut.adapters.files.config_file import Document
+
+
+def example() -> str:
+    """Return a file with every key and its default, commented; it needs its zookeeper section."""
+    lines = ["# stormcut operate FILE: what the controller does. Times: 10 s, 30 min, 2 h.", ""]
+    for name, field in Document.model_fields.items():
+        section = field.annotation
+        if hasattr(section, "model_fields"):
+            lines += _section(name, section)
+        else:
+            lines += [f"# {field.description}", f"{name}: {_yaml(field.default)}", ""]
+    return "\n".join(lines)
+
+
+_EXAMPLES = {"servers": "localhost:2181", "auth_file": "/etc/stormcut.auth"}
+
+
+def _section(name: str, section: Any) -> list[str]:
+    lines = [f"{name}:"]
+    for key, field in section.model_fields.items():
+        value = _EXAMPLES[key] if field.is_required() else field.default
+        lines += [f"  # {field.description}", f"  {key}: {_yaml(value)}"]
+    return [*lines, ""]
+
+
+def _yaml(value: object) -> str:
+    if isinstance(value, float) and value >= 1:
+        return f"{value:g} s"
+    return yaml.safe_dump(value, default_flow_style=True).removesuffix("\n").removesuffix("\n...")
