@@ -18,7 +18,8 @@ from stage import TOPOLOGIES, Stage, read_until
 from stormcut.adapters.zookeeper.nodes import nodes_at
 from stormcut.application.waiting import wait_until
 
-pytestmark = pytest.mark.cluster
+# Full: beside other work on a shared cluster the first one has once waited in vain.
+pytestmark = [pytest.mark.cluster, pytest.mark.full]
 
 
 @contextmanager
