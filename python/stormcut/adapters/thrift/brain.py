@@ -70,8 +70,8 @@ MAY_ASK = {
 VIEWERS, ANY_BRAIN = Seal(""), ""
 SERVED, REFUSED = OUTCOMES = ("served", "refused")
 _LENGTH = struct.Struct("!i")
-#: How a TLS record begins that a plain client takes for a length.
-_TLS_RECORDS = (0x1503, 0x1603)
+#: How a TLS handshake begins.
+_TLS_HANDSHAKE = 0x1603
 
 
 class BadFrame(Exception):
@@ -133,8 +133,8 @@ def receive_frame(connection: socket.socket, deadline: float) -> bytes:
         It is too long, cut off, or late.
     """
     (length,) = _LENGTH.unpack(_receive(connection, _LENGTH.size, deadline))
-    if length >> 16 in _TLS_RECORDS:
-        raise BadFrame("the other side speaks TLS: only this one was told nothing of certificates")
+    if length >> 16 == _TLS_HANDSHAKE:
+        raise BadFrame("the other side speaks TLS, but no certificates are named here")
     if not 0 < length <= MAX_FRAME_BYTES:
         raise BadFrame(f"a frame of {length} bytes; allowed are 1 to {MAX_FRAME_BYTES}")
     return _receive(connection, length, deadline)
