@@ -62,7 +62,7 @@ final class BrainClient implements AutoCloseable {
     } catch (Refusal refusal) {
       throw new BrainTrouble("the brain at " + leader + " refuses: " + refusal.getReason());
     } catch (EOFException hungUp) {
-      throw new BrainTrouble("the brain at " + leader + " hung up, its log says why"
+      throw new BrainTrouble("the brain at " + leader + " cannot be talked to: it hung up, its log says why"
           + (tlsFolder == null ? "; does it want TLS? " + ShimConfig.TLS_FOLDER + " is not set" : ""));
     } catch (IOException trouble) {
       throw trouble(trouble);
