@@ -1,10 +1,12 @@
 """One site's certificates, good ones and all kinds of bad ones."""
 
 from datetime import UTC, datetime, timedelta
-from shutil import copy
+from shutil import copy, copytree
+from unittest import mock
 
 import pytest
 
+from stormcut.adapters.tls import authority
 from stormcut.adapters.tls.authority import Authority
 from stormcut.adapters.tls.channel import AUTHORITY, REVOKED, Role, Tls
 
@@ -36,6 +38,24 @@ class Site:
             # It trusts ours: what is in question is whether we trust it.
             for name in (AUTHORITY, REVOKED):
                 copy(self.folder / name, foreign / name)
+        # For servers, as a brain's, but of no role of ours.
+        with mock.patch.object(authority, "ROLE_URI", "urn:other:role:"):
+            self.authority.issue("strange-brain", Role.BRAIN, [], 1)
+
+    def of_two_authorities(self, folder):
+        """Return folders that trust this authority and another one, by name."""
+        other = Authority.made(folder / "new", 10)
+        for name, role in (("brain", Role.BRAIN), ("nimbus", Role.NIMBUS), ("gone", Role.NIMBUS)):
+            other.issue(name, role, [], 1)
+        other.revoke("gone")
+        found = {f"new-{name}": folder / "new" / name for name in ("brain", "nimbus", "gone")}
+        found["old-nimbus"] = folder / "old-nimbus"
+        copytree(self.folder / "nimbus", found["old-nimbus"])
+        for each in found.values():
+            for name in (AUTHORITY, REVOKED):
+                parts = [(where / name).read_text() for where in (self.folder, folder / "new")]
+                (each / name).write_text("".join(parts))
+        return found
 
     def tls(self, name):
         return Tls(self.folder / name)

@@ -136,7 +136,7 @@ class TestUntrusted:
 
 @pytest.mark.parametrize("role", set(Role) - {Role.BRAIN})
 def test_no_other_certificate_passes_for_a_brains(tls_site, role):
-    """By its use already; `test_the_role_counts_also_where_the_use_would_do` has the role alone."""
+    """By its use already; `test_the_role_counts_where_the_use_would_do` has the role alone."""
     with (
         answering(tls_site.tls(role)) as server,
         pytest.raises(InvalidInput, match="unsuitable certificate purpose"),
@@ -144,16 +144,17 @@ def test_no_other_certificate_passes_for_a_brains(tls_site, role):
         client_of(server, tls_site.tls("nimbus")).plan(STATE)
 
 
-def test_the_role_counts_also_where_the_use_would_do(tls_site, monkeypatch):
-    monkeypatch.setattr(ssl.SSLSocket, "getpeercert", lambda self: {"subjectAltName": NIMBUS})
+@pytest.mark.parametrize("role", ["nimbus", None])
+def test_the_role_counts_where_the_use_would_do(tls_site, role, monkeypatch):
+    if role is not None:
+        names = (("URI", f"urn:stormcut:role:{role}"),)
+        monkeypatch.setattr(ssl.SSLSocket, "getpeercert", lambda self: {"subjectAltName": names})
+    words = "of the role nimbus, not brain" if role else "names no role of stormcut"
     with (
-        answering(tls_site.tls("brain")) as server,
-        pytest.raises(InvalidInput, match="of the role nimbus, not brain"),
+        answering(tls_site.tls("brain" if role else "strange-brain")) as server,
+        pytest.raises(InvalidInput, match=words),
     ):
         client_of(server, tls_site.tls("nimbus")).plan(STATE)
-
-
-NIMBUS = (("URI", "urn:stormcut:role:nimbus"),)
 
 
 @pytest.mark.parametrize(
@@ -252,6 +253,15 @@ def test_revocations_and_new_certificates_count_without_a_restart(tls_site, tmp_
         for name in ("certificate.pem", "key.pem"):
             (mine / name).write_bytes((tls_site.folder / "brain-2" / name).read_bytes())
         assert client_of(server, tls_site.tls("nimbus")).plan(STATE).id == "p"
+
+
+def test_two_authorities_count_while_one_follows_the_other(tls_site, tmp_path):
+    both = tls_site.of_two_authorities(tmp_path)
+    with answering(Tls(both["new-brain"])) as server:
+        for name in ("old-nimbus", "new-nimbus"):
+            assert client_of(server, Tls(both[name])).plan(STATE).id == "p"
+        with pytest.raises(InvalidInput, match="alert certificate revoked"):
+            client_of(server, Tls(both["new-gone"])).plan(STATE)
 
 
 def test_a_brain_that_cannot_read_its_list_lets_nobody_in(tls_site, tmp_path, caplog):

@@ -15,7 +15,7 @@ from tls_site import UNTRUSTED
 
 from stormcut.adapters.machine.home import plugin_jars, storm_java, storm_lib
 from stormcut.adapters.thrift.brain import BrainServer
-from stormcut.adapters.tls.channel import Role
+from stormcut.adapters.tls.channel import Role, Tls
 from stormcut.adapters.zookeeper.nodes import StormcutNodes, connected, read_auth_file
 from stormcut.model.cluster import Slot, Worker
 from stormcut.model.plan import Plan, TopologyPlan
@@ -168,6 +168,20 @@ def test_no_other_certificate_passes_for_a_brains(nimbus, tls_site, role):
     with brain(nimbus, tls_site.tls(role)):
         assert nimbus.round(tls_site.folder / "nimbus") == STORMS
         assert "Extended key usage does not permit use for TLS server" in nimbus.said
+
+
+def test_the_role_counts_where_the_use_would_do(nimbus, tls_site):
+    with brain(nimbus, tls_site.tls("strange-brain")):
+        assert nimbus.round(tls_site.folder / "nimbus") == STORMS
+        assert "its certificate is not of the role brain" in nimbus.said
+
+
+def test_two_authorities_count_while_one_follows_the_other(nimbus, tls_site, tmp_path):
+    both = tls_site.of_two_authorities(tmp_path)
+    with brain(nimbus, Tls(both["new-brain"])):
+        for name in ("old-nimbus", "new-nimbus"):
+            assert nimbus.round(both[name]) == PLANNED, nimbus.said
+        assert nimbus.round(both["new-gone"]) == STORMS
 
 
 def test_plain_and_tls_do_not_meet(nimbus, tls_site):

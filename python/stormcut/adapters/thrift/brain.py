@@ -520,7 +520,8 @@ class BrainClient:
         except InvalidInput:
             raise
         except (BadFrame, OSError) as error:
-            raise InvalidInput(f"does not answer: {error}", where) from error
+            how = "" if self._tls else " (asked without --tls; its log says more)"
+            raise InvalidInput(f"does not answer: {error}{how}", where) from error
         except Exception as error:
             raise InvalidInput(f"answers nonsense: {error}", where) from error
 
