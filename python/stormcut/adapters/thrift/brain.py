@@ -178,7 +178,9 @@ def send_frame(connection: socket.socket, content: bytes, deadline: float) -> No
     try:
         while left:
             # Not sendall: over TLS it would grant every record the whole time anew.
-            connection.settimeout(max(deadline - time.monotonic(), 0.001))
+            if (seconds := deadline - time.monotonic()) <= 0:
+                raise TimeoutError("not taken in time")
+            connection.settimeout(seconds)
             left = left[connection.send(left) :]
     except OSError as error:
         raise BadFrame(str(error)) from error
