@@ -26,6 +26,7 @@ from stormcut.adapters.thrift.brain import (
     BrainServer,
 )
 from stormcut.adapters.thrift.seal import Seal
+from stormcut.adapters.tls import channel
 from stormcut.adapters.tls.channel import Role, Tls
 from stormcut.model.cluster import ClusterState, Described
 from stormcut.model.errors import InvalidInput
@@ -132,6 +133,13 @@ class TestUntrusted:
             pytest.raises(InvalidInput, match=UNTRUSTED[kind]),
         ):
             client_of(server, tls_site.tls("nimbus")).plan(STATE)
+
+
+def test_who_is_refused_reads_why_also_after_a_long_question(server, tls_site, monkeypatch):
+    monkeypatch.setattr(channel, "PARTING_SECONDS", PATIENCE_S)
+    longer_than_buffers = "t" * 16_000_000
+    with pytest.raises(InvalidInput, match="alert certificate revoked"):
+        client_of(server, tls_site.tls("revoked-view")).preview(longer_than_buffers, None, None)
 
 
 @pytest.mark.parametrize("role", set(Role) - {Role.BRAIN})
