@@ -1,4 +1,4 @@
-"""Addresses to listen on, as options have them."""
+"""Addresses, as options have them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,14 @@ from stormcut.model.errors import InvalidInput
 
 
 class Address(NamedTuple):
-    """Where to listen; ``host`` is a number, not a name."""
+    """Where to listen, or who listens; ``host`` is a number, not a name."""
 
     host: str
     port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
 
 
 def resolved(host: str, where: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
@@ -29,13 +33,11 @@ def resolved(host: str, where: str) -> ipaddress.IPv4Address | ipaddress.IPv6Add
     try:
         return ipaddress.ip_address(host if ":" in host else socket.gethostbyname(host))
     except (OSError, ValueError) as error:
-        raise InvalidInput(f"is no address of this machine: {error}", where) from error
+        raise InvalidInput(f"is no address: {error}", where) from error
 
 
-def loopback_address(
-    ctx: click.Context, param: click.Parameter, value: str | None
-) -> Address | None:
-    """Return an option's ``HOST:PORT`` that no other machine reaches; IPv6 is ``[::1]:PORT``.
+def given_address(ctx: click.Context, param: click.Parameter, value: str | None) -> Address | None:
+    """Return an option's ``HOST:PORT``; IPv6 is ``[::1]:PORT``.
 
     The host is looked up here, lest it be another one later.
     """
@@ -48,14 +50,6 @@ def loopback_address(
         what = f"{value!r} is not HOST:PORT, such as 127.0.0.1:9464"
         raise click.BadParameter(what, ctx, param)
     try:
-        address = resolved(bare, value)
+        return Address(str(resolved(bare, value)), int(port))
     except InvalidInput as error:
         raise click.BadParameter(str(error), ctx, param) from error
-    if not address.is_loopback:
-        raise click.BadParameter(
-            f"{value}: other machines would reach it, and nothing there is encrypted or asks who"
-            " they are: use 127.0.0.1, and a proxy with TLS or ssh for others",
-            ctx,
-            param,
-        )
-    return Address(str(address), int(port))

@@ -9,20 +9,23 @@ import click
 from stormcut.adapters.files.costs_file import read_costs
 from stormcut.adapters.files.decision_files import DecisionFiles
 from stormcut.adapters.machine.log_lines import FORMATS, TEXT, log_to_stderr
+from stormcut.adapters.tls.channel import Tls
 from stormcut.adapters.zookeeper.nodes import connected, read_auth_file
 from stormcut.application.control.adviser import Settings
 from stormcut.application.place import DEFAULT_ALGORITHM
-from stormcut.cli.addresses import Address, loopback_address
+from stormcut.cli.addresses import Address, given_address
 from stormcut.cli.key_values import parse_pairs
 from stormcut.cli.numbers import Finite
 from stormcut.cli.outputs import OutputFolder
-from stormcut.cli.serving import check_bind, serve
+from stormcut.cli.serving import check_bind, check_http, serve
+from stormcut.cli.tls_option import tls_option
 from stormcut.cli.zookeeper_options import zookeeper_options
 from stormcut.placement.registry import algorithm, parse_options
 
 
 @click.command()
 @zookeeper_options
+@tls_option
 @click.option(
     "--bind", default="127.0.0.1", show_default=True, help="Address to listen on and to publish."
 )
@@ -70,9 +73,9 @@ from stormcut.placement.registry import algorithm, parse_options
 @click.option(
     "--http",
     metavar="HOST:PORT",
-    callback=loopback_address,
-    help="Answer /metrics (Prometheus), /healthz, /readyz and /status there, on this machine alone;"
-    " port 0: any free one, which the log names. None unless given.",
+    callback=given_address,
+    help="Answer /metrics (Prometheus), /healthz, /readyz and /status there; without --tls on this"
+    " machine alone. Port 0: any free one, which the log names. None unless given.",
 )
 @click.option(
     "--log-format",
@@ -85,6 +88,7 @@ def brain(
     zookeeper: str,
     auth_file: Path,
     root: str,
+    tls: Tls | None,
     bind: str,
     port: int,
     insecure_bind: bool,
@@ -103,13 +107,15 @@ def brain(
       stormcut brain --zookeeper localhost:2181 --auth-file ~/.stormcut-auth
       stormcut brain --costs costs.json --record decisions/
       stormcut brain --http 127.0.0.1:9464 --log-format json
+      stormcut brain --tls /etc/stormcut-tls --bind 10.0.0.7 --http 10.0.0.7:9464
     """
     fitted = None if costs is None else read_costs(costs)
     settings = Settings(algorithm_name, parse_pairs(options), min_gain, costs=fitted)
     parse_options(algorithm(algorithm_name), settings.options)
-    check_bind(bind, insecure_bind)
+    check_bind(bind, insecure_bind, tls)
+    check_http(http, tls)
     credentials = read_auth_file(auth_file)
     recorder = None if record is None else DecisionFiles(record)
     log_to_stderr(log_format)
     with connected(zookeeper, credentials) as client:
-        serve(client, root, settings, bind, port, recorder, http)
+        serve(client, root, settings, bind, port, recorder, http, tls)

@@ -14,6 +14,7 @@ import click
 from rich.console import Console
 
 from stormcut.adapters.thrift.brain import BrainClient
+from stormcut.adapters.tls.channel import Tls
 from stormcut.adapters.zookeeper.leader import leaders_client
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.application.waiting import TimedOut, wait_until
@@ -37,7 +38,7 @@ STALE_SECONDS = 60.0
 EXIT_NOT_WANTED = 1
 
 
-def leading_brain(nodes: StormcutNodes) -> BrainClient:
+def leading_brain(nodes: StormcutNodes, tls: Tls | None) -> BrainClient:
     """Return a client of the brain that leads, once Nimbus has described the cluster to it.
 
     A brain that never gets a description says itself what may be the matter.
@@ -47,13 +48,18 @@ def leading_brain(nodes: StormcutNodes) -> BrainClient:
     InvalidInput
         None does.
     """
-    client = leaders_client(nodes, PLAN_SECONDS)
+    client = leaders_client(nodes, PLAN_SECONDS, tls)
     if client is None:
         raise InvalidInput("no brain leads: start one with `stormcut brain`", nodes.root)
+    await_description(client)
+    return client
+
+
+def await_description(client: BrainClient) -> None:
+    """Wait until Nimbus has described the cluster to a brain, or long enough that it will not."""
     what = "Nimbus describes the cluster to a new brain"
     with waiting(Console(stderr=True), what), suppress(TimedOut):
         wait_until(lambda: _is_described_or_old(client), ROUND_SECONDS, what)
-    return client
 
 
 def _is_described_or_old(client: BrainClient) -> bool:
@@ -79,7 +85,12 @@ class Change:
 
 
 def foresee_and_act(
-    nodes: StormcutNodes, change: Change, act: Callable[[], None], yes: bool, as_json: bool
+    nodes: StormcutNodes,
+    tls: Tls | None,
+    change: Change,
+    act: Callable[[], None],
+    yes: bool,
+    as_json: bool,
 ) -> None:
     """Show what would follow from a change, and make it if that is wanted.
 
@@ -90,7 +101,7 @@ def foresee_and_act(
     InvalidInput
         Nothing was done for want of ``yes``, or nothing can be foreseen and ``yes`` is not given.
     """
-    preview = _preview(nodes, change, yes)
+    preview = _preview(nodes, tls, change, yes)
     if change.former is not None and preview is not None:
         _check_goes_back(preview, change.topology)
     asks = not as_json and sys.stdin.isatty() and sys.stdout.isatty()
@@ -132,10 +143,12 @@ def check_fresh(preview: Mapping[str, Any]) -> None:
         )
 
 
-def _preview(nodes: StormcutNodes, change: Change, yes: bool) -> dict[str, Any] | None:
+def _preview(
+    nodes: StormcutNodes, tls: Tls | None, change: Change, yes: bool
+) -> dict[str, Any] | None:
     """Return what the brain foresees; None, and a line why, if it cannot and that is no matter."""
     try:
-        client = leading_brain(nodes)
+        client = leading_brain(nodes, tls)
         with waiting(Console(stderr=True), "the brain computes what would follow"):
             preview = client.preview(change.topology, change.profile, change.former)
         check_fresh(preview)

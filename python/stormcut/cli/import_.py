@@ -10,9 +10,11 @@ from rich.console import Console
 from rich.progress import track
 
 from stormcut.adapters.files.problem_file import write_problem
+from stormcut.adapters.tls.channel import Tls
 from stormcut.application.control.situation import named_by_host, running_problem, unmeasured
 from stormcut.cli.numbers import Finite
 from stormcut.cli.outputs import OutputFile
+from stormcut.cli.tls_option import tls_option
 from stormcut.cli.zookeeper_options import zookeeper_options
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
@@ -60,6 +62,7 @@ def import_() -> None:
     help="What transfer costs here, from `stormcut calibrate`, instead of what is shipped.",
 )
 @zookeeper_options
+@tls_option
 def cluster(
     profiles: tuple[Path, ...],
     topology: str | None,
@@ -69,6 +72,7 @@ def cluster(
     zookeeper: str,
     auth_file: Path,
     root: str,
+    tls: Tls | None,
 ) -> None:
     """Make a problem of the cluster that runs, as the leading brain knows it from Nimbus.
 
@@ -95,7 +99,7 @@ def cluster(
     fitted = None if costs is None else read_costs(costs)
     with connected(zookeeper, read_auth_file(auth_file)) as client:
         nodes = StormcutNodes(client, root)
-        described = leading_brain(nodes).described()
+        described = leading_brain(nodes, tls).described()
         known = {**nodes.read_profiles(), **given}
     state = described.state
     problem = named_by_host(running_problem(state, known, topology, fitted), state)

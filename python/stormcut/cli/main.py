@@ -26,6 +26,7 @@ COMMANDS = {
     "bench": "stormcut.cli.bench",
     "brain": "stormcut.cli.brain",
     "calibrate": "stormcut.cli.calibrate",
+    "certs": "stormcut.cli.certs",
     "check": "stormcut.cli.check",
     "cluster": "stormcut.cli.cluster",
     "compare": "stormcut.cli.compare",

@@ -55,6 +55,7 @@ def operate(config: Path) -> None:
             chosen.port,
             None,
             None if chosen.http_port is None else Address(chosen.http_address, chosen.http_port),
+            chosen.tls,
             chosen.policy,
             lambda standing, publication, registry: _observing(
                 chosen, standing, publication, registry

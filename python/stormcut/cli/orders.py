@@ -9,10 +9,12 @@ from pathlib import Path
 
 import click
 
+from stormcut.adapters.tls.channel import Tls
 from stormcut.adapters.zookeeper.nodes import StormcutNodes, connected, read_auth_file
 from stormcut.adapters.zookeeper.orders import change_orders
 from stormcut.application.control.orders import Orders
 from stormcut.cli.foresight import leading_brain
+from stormcut.cli.tls_option import tls_option
 from stormcut.cli.zookeeper_options import zookeeper_options
 from stormcut.model.errors import InvalidInput
 
@@ -28,7 +30,8 @@ def _nodes(zookeeper: str, auth_file: Path, root: str) -> Iterator[StormcutNodes
 @click.command()
 @click.argument("plan")
 @zookeeper_options
-def approve(plan: str, zookeeper: str, auth_file: Path, root: str) -> None:
+@tls_option
+def approve(plan: str, zookeeper: str, auth_file: Path, root: str, tls: Tls | None) -> None:
     """Let the controller carry out PLAN, as `stormcut plan` names it.
 
     What it would do by then must still be the same: else nothing is done, and the new plan has
@@ -39,7 +42,7 @@ def approve(plan: str, zookeeper: str, auth_file: Path, root: str) -> None:
       stormcut approve 3f2a91c0
     """
     with _nodes(zookeeper, auth_file, root) as nodes:
-        outlook = leading_brain(nodes).outlook()
+        outlook = leading_brain(nodes, tls).outlook()
         proposal = outlook["proposal"]
         if outlook["mode"] == "advise":
             raise InvalidInput(
@@ -89,7 +92,8 @@ def resume(zookeeper: str, auth_file: Path, root: str) -> None:
 @click.command()
 @click.argument("node")
 @zookeeper_options
-def drain(node: str, zookeeper: str, auth_file: Path, root: str) -> None:
+@tls_option
+def drain(node: str, zookeeper: str, auth_file: Path, root: str, tls: Tls | None) -> None:
     """Let nothing run on NODE, a supervisor's id or host: what runs there moves, if it may.
 
     \b
@@ -97,7 +101,7 @@ def drain(node: str, zookeeper: str, auth_file: Path, root: str) -> None:
       stormcut drain worker7.example
     """
     with _nodes(zookeeper, auth_file, root) as nodes:
-        known = leading_brain(nodes).described().state.supervisors
+        known = leading_brain(nodes, tls).described().state.supervisors
         if node not in {name for each in known for name in (each.id, each.host)}:
             there = ", ".join(sorted({each.host for each in known})) or "none"
             raise InvalidInput(f"no supervisor has this id or host (there are: {there})", node)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import click
 from rich.console import Console
 
-from stormcut.adapters.zookeeper.nodes import StormcutNodes, connected, read_auth_file
-from stormcut.cli.foresight import WIDTH, check_fresh, leading_brain
-from stormcut.cli.zookeeper_options import zookeeper_options
+from stormcut.cli.asking import Asking, asking_options
+from stormcut.cli.foresight import WIDTH, check_fresh
 from stormcut.report.preview import print_outlook
 
 
 @click.command()
-@zookeeper_options
+@asking_options
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
-def plan(zookeeper: str, auth_file: Path, root: str, as_json: bool) -> None:
+def plan(ask: Asking, as_json: bool) -> None:
     """Show what the controller has decided but not done: what would move, why, for which gain.
 
     It is what the leading brain computed from the cluster as Nimbus described it last.
@@ -25,9 +23,10 @@ def plan(zookeeper: str, auth_file: Path, root: str, as_json: bool) -> None:
     \b
     Example:
       stormcut plan --zookeeper localhost:2181 --auth-file ~/.stormcut-auth
+      stormcut plan --brain 10.0.0.7:7070 --tls viewer
     """
-    with connected(zookeeper, read_auth_file(auth_file)) as client:
-        outlook = leading_brain(StormcutNodes(client, root)).outlook()
+    with ask() as brain:
+        outlook = brain.outlook()
     check_fresh(outlook)
     if as_json:
         click.echo(json.dumps(outlook, indent=2))

@@ -7,10 +7,12 @@ from pathlib import Path
 import click
 
 from stormcut.adapters.files.profile_file import read_profile
+from stormcut.adapters.tls.channel import Tls
 from stormcut.adapters.zookeeper.former import delete_former, read_former
 from stormcut.adapters.zookeeper.nodes import StormcutNodes, connected, read_auth_file
 from stormcut.cli.foresight import Change, foresee_and_act
 from stormcut.cli.preview_options import preview_options
+from stormcut.cli.tls_option import tls_option
 from stormcut.cli.zookeeper_options import zookeeper_options
 from stormcut.model.errors import InvalidInput
 from stormcut.model.profile import Profile
@@ -21,6 +23,7 @@ from stormcut.model.profile import Profile
 @click.option("--withdraw", metavar="TOPOLOGY", help="Delete this topology's profile instead.")
 @preview_options
 @zookeeper_options
+@tls_option
 def publish(
     profile: Path | None,
     withdraw: str | None,
@@ -29,6 +32,7 @@ def publish(
     zookeeper: str,
     auth_file: Path,
     root: str,
+    tls: Tls | None,
 ) -> None:
     """Show what the brain will do with PROFILE, then publish it: it places its topology by it.
 
@@ -46,12 +50,14 @@ def publish(
     with connected(zookeeper, read_auth_file(auth_file)) as client:
         nodes = StormcutNodes(client, root)
         if measured is not None:
-            _publish(nodes, measured, yes, as_json)
+            _publish(nodes, tls, measured, yes, as_json)
         elif withdraw is not None:
-            _withdraw(nodes, withdraw, yes, as_json)
+            _withdraw(nodes, tls, withdraw, yes, as_json)
 
 
-def _publish(nodes: StormcutNodes, profile: Profile, yes: bool, as_json: bool) -> None:
+def _publish(
+    nodes: StormcutNodes, tls: Tls | None, profile: Profile, yes: bool, as_json: bool
+) -> None:
     def act() -> None:
         nodes.secure()
         nodes.write_profile(profile)
@@ -64,10 +70,12 @@ def _publish(nodes: StormcutNodes, profile: Profile, yes: bool, as_json: bool) -
         f"What follows: stormcut history. Back again: stormcut undo {profile.topology}"
     )
     change = Change(profile.topology, "publish the profile", done, profile, None)
-    foresee_and_act(nodes, change, act, yes, as_json)
+    foresee_and_act(nodes, tls, change, act, yes, as_json)
 
 
-def _withdraw(nodes: StormcutNodes, topology: str, yes: bool, as_json: bool) -> None:
+def _withdraw(
+    nodes: StormcutNodes, tls: Tls | None, topology: str, yes: bool, as_json: bool
+) -> None:
     profiles = nodes.read_profiles()
     if topology not in profiles and topology not in read_former(nodes):
         known = ", ".join(sorted(profiles)) or "none"
@@ -79,4 +87,4 @@ def _withdraw(nodes: StormcutNodes, topology: str, yes: bool, as_json: bool) -> 
 
     done = f"withdrew what was published of {topology}"
     change = Change(topology, "withdraw the profile", done, None, None)
-    foresee_and_act(nodes, change, act, yes, as_json)
+    foresee_and_act(nodes, tls, change, act, yes, as_json)

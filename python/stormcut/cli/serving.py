@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import logging
 import os
 import signal
@@ -20,6 +21,7 @@ from stormcut.adapters.http.server import serving
 from stormcut.adapters.http.view import View
 from stormcut.adapters.machine.clock import SystemClock, new_id
 from stormcut.adapters.thrift.brain import BrainClient, BrainServer, Pulse
+from stormcut.adapters.tls.channel import Role, Tls
 from stormcut.adapters.zookeeper.leader import Leadership
 from stormcut.adapters.zookeeper.nodes import StormcutNodes, ZooKeeperStore
 from stormcut.adapters.zookeeper.publication import ZooKeeperPublication
@@ -38,8 +40,24 @@ Beside = Callable[
 ]
 
 
-def check_bind(bind: str, insecure: bool) -> None:
-    """Refuse an address that strangers reach, unless that is wanted.
+def check_http(http: Address | None, tls: Tls | None) -> None:
+    """Refuse an address that strangers reach, unless they must show certificates.
+
+    Raises
+    ------
+    InvalidInput
+        It is not loopback.
+    """
+    if http and tls is None and not ipaddress.ip_address(http.host).is_loopback:
+        raise InvalidInput(
+            "other machines would reach it, and nothing there is encrypted or asks who they are:"
+            " use 127.0.0.1, or add --tls",
+            f"--http {http}",
+        )
+
+
+def check_bind(bind: str, insecure: bool, tls: Tls | None) -> None:
+    """Refuse an address that strangers reach, unless that is wanted or they must show certificates.
 
     Raises
     ------
@@ -51,10 +69,10 @@ def check_bind(bind: str, insecure: bool) -> None:
         raise InvalidInput(
             "is published for Nimbus to connect to: give one address, not all", f"--bind {bind}"
         )
-    if not address.is_loopback and not insecure:
+    if not address.is_loopback and not insecure and tls is None:
         raise InvalidInput(
             "other machines would reach the brain, and nothing is encrypted here: use 127.0.0.1,"
-            " or add --insecure-bind in a network you trust",
+            " add --tls, or --insecure-bind in a network you trust",
             f"--bind {bind}",
         )
 
@@ -67,6 +85,7 @@ def serve(
     port: int,
     recorder: Recorder | None,
     http: Address | None,
+    tls: Tls | None,
     policy: Policy | None = None,
     beside: Beside = lambda standing, publication, registry: nullcontext(),
 ) -> None:
@@ -76,6 +95,8 @@ def serve(
     ----------
     http : Address, optional
         Where to tell of it over HTTP.
+    tls : Tls, optional
+        For both ports; without it both are plain.
     policy : Policy, optional
         What the brain may do of what it decides; without one, all.
     beside : callable, optional
@@ -86,6 +107,8 @@ def serve(
         signal.signal(number, lambda *_: stop.set())
     nodes = StormcutNodes(client, root)
     nodes.secure()
+    if tls is not None:
+        tls.check_role(Role.BRAIN)
     identity = f"{socket.gethostname()}-{os.getpid()}-{int(time.time())}"
     store, publication = ZooKeeperStore(nodes), ZooKeeperPublication(nodes)
     clock = SystemClock()
@@ -94,18 +117,19 @@ def serve(
     view = View(
         identity, settings.algorithm, standing, counters, lambda: bool(client.connected), clock
     )
-    server = BrainServer(standing, identity, nodes.seal, bind, port, standing.brain, counters)
-    pulse = Pulse(BrainClient(identity, nodes.seal, bind, server.port))
+    server = BrainServer(standing, identity, nodes.seal, bind, port, standing.brain, counters, tls)
+    pulse = Pulse(BrainClient(identity, nodes.seal, bind, server.port, tls=tls))
     leadership = Leadership(
         nodes, identity, bind, server.port, standing.elected, standing.watch, pulse.beats
     )
-    with _shown(view, counters, http), beside(standing, publication, counters.registry):
+    with _shown(view, counters, http, tls), beside(standing, publication, counters.registry):
         warm_up(settings)
         log.info(
-            "brain %s listens on %s:%d, ZooKeeper %s, algorithm %s; standing for election",
+            "brain %s listens on %s:%d%s, ZooKeeper %s, algorithm %s; standing for election",
             identity,
             bind,
             server.port,
+            "" if tls is None else f" with TLS as in {tls.folder}",
             root,
             settings.algorithm,
         )
@@ -113,10 +137,10 @@ def serve(
 
 
 @contextmanager
-def _shown(view: View, counters: Counters, http: Address | None) -> Iterator[None]:
+def _shown(view: View, counters: Counters, http: Address | None, tls: Tls | None) -> Iterator[None]:
     """Answer over HTTP, if that is wanted, until the block ends."""
     if http is None:
         yield
         return
-    with serving(Pages(view, counters).at, http.host, http.port):
+    with serving(Pages(view, counters).at, http.host, http.port, tls):
         yield

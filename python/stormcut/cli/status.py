@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import click
 from rich.console import Console
 
-from stormcut.adapters.zookeeper.nodes import StormcutNodes, connected, read_auth_file
-from stormcut.cli.foresight import WIDTH, leading_brain
-from stormcut.cli.zookeeper_options import zookeeper_options
+from stormcut.cli.asking import Asking, asking_options
+from stormcut.cli.foresight import WIDTH
 from stormcut.report.status import document, print_status
 
 
 @click.command()
-@zookeeper_options
+@asking_options
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
-def status(zookeeper: str, auth_file: Path, root: str, as_json: bool) -> None:
+def status(ask: Asking, as_json: bool) -> None:
     """Show who leads, what runs where, and what was decided last and why.
 
     \b
     Example:
       stormcut status --zookeeper localhost:2181 --auth-file ~/.stormcut-auth
+      stormcut status --brain 10.0.0.7:7070 --tls viewer
     """
-    with connected(zookeeper, read_auth_file(auth_file)) as client:
-        brain = leading_brain(StormcutNodes(client, root))
+    with ask() as brain:
         health, outlook = brain.health(), brain.outlook()
         found = document(health.brain, health.started_ms, brain.described(), outlook)
     if as_json:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import click
 
+from stormcut.adapters.tls.channel import Tls
 from stormcut.adapters.zookeeper.former import last_move, write_former
 from stormcut.adapters.zookeeper.nodes import HISTORY_KEPT, StormcutNodes, connected, read_auth_file
 from stormcut.cli.foresight import Change, foresee_and_act
 from stormcut.cli.preview_options import preview_options
+from stormcut.cli.tls_option import tls_option
 from stormcut.cli.zookeeper_options import zookeeper_options
 
 
@@ -17,8 +20,15 @@ from stormcut.cli.zookeeper_options import zookeeper_options
 @click.argument("topology")
 @preview_options
 @zookeeper_options
+@tls_option
 def undo(
-    topology: str, yes: bool, as_json: bool, zookeeper: str, auth_file: Path, root: str
+    topology: str,
+    yes: bool,
+    as_json: bool,
+    zookeeper: str,
+    auth_file: Path,
+    root: str,
+    tls: Tls | None,
 ) -> None:
     """Take back the last plan that moved TOPOLOGY (its id or name) while it ran.
 
@@ -39,4 +49,5 @@ def undo(
             nodes.read_profiles().get(name),
             former,
         )
-        foresee_and_act(nodes, change, lambda: write_former(nodes, name, former), yes, as_json)
+        act = partial(write_former, nodes, name, former)
+        foresee_and_act(nodes, tls, change, act, yes, as_json)

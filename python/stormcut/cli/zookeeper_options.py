@@ -20,12 +20,12 @@ def _root(ctx: click.Context, param: click.Parameter, value: str) -> str:
     return value
 
 
-def zookeeper_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def zookeeper_options(command: Callable[..., Any], required: bool = True) -> Callable[..., Any]:
     """Add ``--zookeeper``, ``--auth-file`` and ``--root``, also read from the environment."""
     options = (
         click.option(
             "--zookeeper",
-            required=True,
+            required=required,
             envvar="STORMCUT_ZOOKEEPER",
             metavar="HOST:PORT[,...]",
             show_envvar=True,
@@ -33,7 +33,7 @@ def zookeeper_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option(
             "--auth-file",
-            required=True,
+            required=required,
             envvar="STORMCUT_AUTH_FILE",
             type=click.Path(path_type=Path),
             show_envvar=True,

@@ -70,6 +70,17 @@ def test_what_is_written_is_what_is_meant(folder):
     assert not read(folder, policy={"name": "never"}).watching.is_on
 
 
+def test_with_certificates_it_may_be_reached_from_elsewhere(folder, tls_site):
+    elsewhere = {"listen": {"address": "10.1.2.3"}, "http": {"address": "10.1.2.3", "port": 0}}
+    for changes in elsewhere:
+        with pytest.raises(InvalidInput, match=r"tls\.folder"):
+            read(folder, **{changes: elsewhere[changes]})
+    config = read(folder, tls={"folder": str(tls_site.folder / "brain")}, **elsewhere)
+    assert config.tls.folder == tls_site.folder / "brain"
+    with pytest.raises(InvalidInput, match=r"tls\.folder: .*ca\.pem: cannot be read"):
+        read(folder, tls={"folder": "nowhere"}, **elsewhere)
+
+
 @pytest.mark.parametrize(
     ("changes", "fault"),
     [

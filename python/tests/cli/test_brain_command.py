@@ -504,6 +504,56 @@ def test_zookeeper_goes_and_comes_back(auth_file, tmp_path):
 
 
 @pytest.mark.cluster
+class TestTls:
+    """As on another machine: whoever comes has a certificate."""
+
+    def test_it_answers_who_has_a_certificate(self, brains, tls_site, tmp_path):
+        folder = tls_site.folder
+        process = brains.start("--tls", str(folder / "brain"), "--http", "127.0.0.1:0")
+        assert f"with TLS as in {folder / 'brain'}" in process.log()
+        await_true(lambda: brains.leads(process))
+        nimbus = leaders_client(brains.nodes, PATIENCE_S, tls_site.tls("nimbus"))
+        plan = nimbus.plan(FOUR_ASKED)
+        brains.environment["STORMCUT_TLS"] = str(folder / "operate")
+        assert json.loads(brains.run("plan", "--json").stdout)["mode"] == "automatic"
+        path = tmp_path / "profile.json"
+        write_profile(path, profile_of(FOUR_ASKED.topologies[0]))
+        published = brains.run("publish", str(path), "--yes")
+        assert published.returncode == 0, published.stderr
+        await_true(lambda: "profile of t-1 read" in process.log())
+        assert nimbus.plan(FOUR_ASKED) != plan
+        (pages,) = set(re.findall(r"https://127[.]0[.]0[.]1:\d+", process.log()))
+        with pytest.raises(URLError, match="certificate verify failed"):
+            urlopen(pages, timeout=PATIENCE_S)
+
+    def test_a_viewer_sees_without_zookeeper_and_secret_and_does_nothing(self, brains, tls_site):
+        process = brains.start("--tls", str(tls_site.folder / "brain"))
+        await_true(lambda: brains.leads(process))
+        leaders_client(brains.nodes, PATIENCE_S, tls_site.tls("nimbus")).plan(FOUR_ASKED)
+        address = leader_address(brains.nodes)
+        for name in ("STORMCUT_ZOOKEEPER", "STORMCUT_AUTH_FILE"):
+            del brains.environment[name]
+        brains.environment["STORMCUT_TLS"] = str(tls_site.folder / "view")
+        there = ("--brain", f"{address['host']}:{address['port']}")
+        status = brains.run("status", *there, "--json")
+        assert json.loads(status.stdout)["topologies"], status.stderr
+        assert brains.run("plan", *there).returncode == 0
+        for command in (("pause",), ("undo", "t-1"), ("status",)):
+            refused = brains.run(*command)
+            assert refused.returncode == 2
+            assert "Missing option '--zookeeper'" in refused.stderr
+        brains.environment["STORMCUT_TLS"] = str(tls_site.folder / "operate")
+        refused = brains.run("status", *there)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert "does not answer" in refused.stderr
+
+    def test_a_brain_without_a_brains_certificate_does_not_begin(self, brains, tls_site):
+        ended = brains.run("brain", "--tls", str(tls_site.folder / "view"))
+        assert ended.returncode == 2
+        assert "is not of the role brain" in ended.stderr
+
+
+@pytest.mark.cluster
 def test_nothing_to_show_is_said(brains):
     brains.nodes.secure()
     assert brains.run("history").stdout == "no plans yet\n"
@@ -519,13 +569,14 @@ def test_nothing_to_show_is_said(brains):
         (["--algorithm", "magic"], "no algorithm 'magic'"),
         (["--option", "x"], "KEY=VALUE"),
         (["--option", "x=1"], "option x"),
-        (["--http", "0.0.0.0:9464"], "0.0.0.0:9464: other machines would reach it"),
-        (["--http", "[::]:9464"], "other machines would reach it"),
+        (["--http", "0.0.0.0:9464"], "--http 0.0.0.0:9464: other machines would reach it"),
+        (["--http", "[::]:9464"], "--http [::]:9464: other machines would reach it"),
         (["--http", "192.0.2.1:0"], "other machines would reach it"),
         (["--http", "9464"], "'9464' is not HOST:PORT, such as 127.0.0.1:9464"),
         (["--http", "127.0.0.1:65536"], "is not HOST:PORT"),
         (["--http", "::1:9464"], "is not HOST:PORT"),
-        (["--http", "no such host:9464"], "is no address of this machine"),
+        (["--http", "no such host:9464"], "no such host:9464: is no address"),
+        (["--tls", "/missing"], "/missing/ca.pem: cannot be read: No such file"),
         (["--log-format", "xml"], "'xml' is not one of 'text', 'json'"),
         (["--http", "localhost:0", "--log-format", "json"], "create it with"),
         (["--http", "[::1]:0"], "create it with"),

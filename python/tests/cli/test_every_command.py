@@ -27,10 +27,11 @@ READ = {
         "problem",
         "profile",
         "profiles",
+        "tls",
     ),
     "storm_homes",
 }
-READ_BY = {("import", "storm", "--supervisors")}
+READ_BY = {("import", "storm", "--supervisors"), ("certs", "show", "folder")}
 
 
 def commands(command=cli, path=()):
@@ -145,6 +146,8 @@ def shell_ends(words):
         (("history", "--zookeeper", "zk", "--auth-file", "/missing"), "create it with"),
         (("history", "--zookeeper", "zk", "--auth-file", "/"), "cannot be read: Is a directory"),
         (("history", "--root", "nope"), "absolute path"),
+        (("status", "--brain", "127.0.0.1:1"), "--brain needs --tls"),
+        (("status", "--brain", "127.0.0.1"), "is not HOST:PORT"),
         (("profile", "/", "--output", "{output}", "--from", "5", "--to", "5"), "before --to 5"),
         (("place", "/missing", "--output", "{output}", "--option", "x=1"), "no such option"),
         (("place", "/missing", "--output", "{output}", "--algorithm", "x"), "no algorithm 'x'"),

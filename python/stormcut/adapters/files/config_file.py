@@ -14,6 +14,7 @@ from pydantic_core import ErrorDetails
 
 from stormcut.adapters.files.costs_file import read_costs
 from stormcut.adapters.files.yaml_document import read_yaml
+from stormcut.adapters.tls.channel import Tls
 from stormcut.adapters.zookeeper.nodes import (
     DEFAULT_ROOT,
     check_root,
@@ -93,12 +94,18 @@ class _Listen(_Section):
     address: str = Field("127.0.0.1", description="where Nimbus reaches the controller")
     port: int = Field(0, ge=0, le=65535, description="0: any free one")
     insecure: bool = Field(
-        False, description="allow an address that other machines reach, though nothing is encrypted"
+        False, description="without tls: allow an address that other machines reach"
+    )
+
+
+class _Tls(_Section):
+    folder: str | None = Field(
+        None, description="of `stormcut certs issue`, role brain; null: nothing is encrypted"
     )
 
 
 class _Http(_Section):
-    address: str = Field("127.0.0.1", description="loopback only: nothing is encrypted here")
+    address: str = Field("127.0.0.1", description="without tls loopback only")
     port: int | None = Field(
         None, ge=0, le=65535, description="/metrics, /healthz, /readyz, /status; null: none"
     )
@@ -166,6 +173,7 @@ class Document(_Section):
     )
     zookeeper: _ZooKeeper
     listen: _Listen = _Listen()
+    tls: _Tls = _Tls()
     http: _Http = _Http()
     placement: _Placement = _Placement()
     observe: _Observe = _Observe()
@@ -196,6 +204,7 @@ class Config:
     spark_master: str
     http_address: str
     http_port: int | None
+    tls: Tls | None
 
 
 def read_config(path: Path) -> Config:
@@ -273,8 +282,14 @@ def _config(document: Document, folder: Path, faults: list[str]) -> Config:
         checked("zookeeper.auth_file", read_auth_file, auth_file)
     checked("zookeeper.servers", check_servers, zookeeper.servers)
     checked("zookeeper.root", check_root, zookeeper.root)
-    checked("listen.address", _check_address, document.listen)
-    checked("http.address", _check_loopback, document.http)
+    tls = None
+    if document.tls.folder is not None:
+        tls_folder = checked("tls.folder", _located, folder, document.tls.folder)
+        tls = tls_folder and checked("tls.folder", Tls, tls_folder)
+    # A folder that cannot be used is one fault: it makes no address another.
+    encrypts = document.tls.folder is not None
+    checked("listen.address", _check_address, document.listen, encrypts)
+    checked("http.address", _check_http, document.http, encrypts)
     placement = document.placement
     options = placement.options
     known = checked("placement.algorithm", algorithm, placement.algorithm)
@@ -317,6 +332,7 @@ def _config(document: Document, folder: Path, faults: list[str]) -> Config:
         observe.spark_master,
         document.http.address,
         document.http.port,
+        tls,
     )
 
 
@@ -376,7 +392,7 @@ def _policy(document: Document, period: float | None) -> Policy:
     )
 
 
-def _check_address(listen: _Listen) -> None:
+def _check_address(listen: _Listen, encrypts: bool) -> None:
     try:
         address = ipaddress.ip_address(listen.address)
     except ValueError as error:
@@ -384,16 +400,15 @@ def _check_address(listen: _Listen) -> None:
     if address.is_unspecified:
         what = "is published for Nimbus to connect to: give one address, not all"
         raise InvalidInput(what)
-    if not address.is_loopback and not listen.insecure:
-        what = "other machines would reach it, and nothing is encrypted: add insecure: true"
-        raise InvalidInput(f"{what} in a network you trust")
+    if not address.is_loopback and not listen.insecure and not encrypts:
+        what = "other machines would reach it, and nothing is encrypted: set tls.folder, or"
+        raise InvalidInput(f"{what} insecure: true in a network you trust")
 
 
-def _check_loopback(http: _Http) -> None:
+def _check_http(http: _Http, encrypts: bool) -> None:
     try:
         is_loopback = ipaddress.ip_address(http.address).is_loopback
-    except ValueError:
-        is_loopback = False
-    if not is_loopback:
-        what = "must be a loopback address such as 127.0.0.1; let a proxy with TLS stand before it"
-        raise InvalidInput(what)
+    except ValueError as error:
+        raise InvalidInput("must be one IP address of this machine") from error
+    if not is_loopback and not encrypts:
+        raise InvalidInput("must be a loopback address such as 127.0.0.1: tls.folder is not set")

@@ -14,6 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from stormcut.adapters.http.pages import PATHS, Page, json_page
+from stormcut.adapters.tls.channel import Distrusted, Role, Tls, accepted
 from stormcut.model.errors import InvalidInput
 
 log = logging.getLogger(__name__)
@@ -21,12 +22,16 @@ log = logging.getLogger(__name__)
 #: Longest that a client may take to send its request, and to take the answer.
 CLIENT_SECONDS = 5.0
 MAX_CLIENTS = 8
+#: With TLS, whose certificates show them everything.
+READERS = (Role.OPERATE, Role.VIEW)
 #: How soon an order to stop is noticed at the latest.
 STOP_SECONDS = 0.1
 
 
 @contextmanager
-def serving(page: Callable[[str], Page], host: str, port: int) -> Iterator[int]:
+def serving(
+    page: Callable[[str], Page], host: str, port: int, tls: Tls | None = None
+) -> Iterator[int]:
     """Answer GET and HEAD in the background until the block ends; yield the port.
 
     Parameters
@@ -35,6 +40,8 @@ def serving(page: Callable[[str], Page], host: str, port: int) -> Iterator[int]:
         Returns the page of a path.
     host, port : str, int
         Where to listen; port 0 takes a free one.
+    tls : Tls, optional
+        Clients must have a certificate of one of `READERS`.
 
     Raises
     ------
@@ -43,7 +50,7 @@ def serving(page: Callable[[str], Page], host: str, port: int) -> Iterator[int]:
     """
     family = _Server6 if ":" in host else _Server
     try:
-        server = family((host, port), _handler(page))
+        server = family((host, port), _handler(page), tls)
     except OSError as error:
         what = f"cannot listen: {error.strerror or error}"
         raise InvalidInput(what, f"--http {host}:{port}") from error
@@ -52,7 +59,8 @@ def serving(page: Callable[[str], Page], host: str, port: int) -> Iterator[int]:
     )
     listening.start()
     shown, bound = f"[{host}]" if ":" in host else host, int(server.server_address[1])
-    log.info("HTTP on http://%s:%d: %s", shown, bound, " ".join(PATHS))
+    scheme = "http" if tls is None else "https"
+    log.info("HTTP on %s://%s:%d: %s", scheme, shown, bound, " ".join(PATHS))
     try:
         yield bound
     finally:
@@ -65,16 +73,29 @@ class _Server(ThreadingHTTPServer):
 
     request_queue_size = 4 * MAX_CLIENTS
 
-    def __init__(self, *arguments: Any) -> None:
+    def __init__(self, address: Any, handler: Any, tls: Tls | None) -> None:
+        self._tls = tls
         self._seats = threading.BoundedSemaphore(MAX_CLIENTS)
         #: In the order in which they came.
         self._clients: dict[Any, None] = {}
         self._lock = threading.Lock()
-        super().__init__(*arguments)
+        super().__init__(address, handler)
 
     def server_bind(self) -> None:
         """Bind without asking the name service for this machine's name, as HTTPServer would."""
         socketserver.TCPServer.server_bind(self)
+
+    def get_request(self) -> tuple[Any, Any]:
+        """Accept a connection; the handshake is left to its own thread."""
+        connection, peer = super().get_request()
+        if self._tls is None:
+            return connection, peer
+        try:
+            return self._tls.server_side(connection), peer
+        except InvalidInput as error:
+            connection.close()
+            log.warning("HTTP request from %s ignored: %s", peer[0], error)
+            raise OSError(str(error)) from error
 
     def process_request(self, request: Any, client_address: Any) -> None:
         if not self._seats.acquire(blocking=False):
@@ -94,7 +115,19 @@ class _Server(ThreadingHTTPServer):
         """End a connection: its thread, which most likely waits for a request, ends with it."""
         with self._lock, suppress(StopIteration, OSError):
             oldest = next(iter(self._clients))
-            oldest.shutdown(socket.SHUT_RDWR)
+            # Not its own shutdown: with TLS that forgets what is encrypted before it ends.
+            socket.socket.shutdown(oldest, socket.SHUT_RDWR)
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        if self._tls is not None:
+            try:
+                role = accepted(request, time.monotonic() + CLIENT_SECONDS)
+                if role not in READERS:
+                    raise Distrusted(f"a certificate of the role {role} is shown nothing")
+            except Distrusted as error:
+                log.warning("HTTP request from %s ignored: %s", client_address[0], error)
+                return
+        super().finish_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         try:

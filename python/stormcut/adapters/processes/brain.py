@@ -50,13 +50,14 @@ def brain_process(cluster: RunningCluster, keep: bool = False) -> Iterator[Brain
     """
     log = cluster.folder / "brain" / "logs" / "brain.log"
     log.parent.mkdir(parents=True, exist_ok=True)
+    own = {"STORMCUT_CLUSTER": str(cluster.folder), "STORMCUT_TLS": ""}  # that is of other clusters
     with log.open("wb") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", "stormcut.cli.main", "brain"],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
-            env=os.environ | cluster.environment() | {"STORMCUT_CLUSTER": str(cluster.folder)},
+            env=os.environ | cluster.environment() | own,
             start_new_session=True,
         )
     brain = BrainProcess(process, log)

@@ -36,6 +36,7 @@ from stormcut.adapters.thrift.values import (
     to_state_struct,
     to_worker_structs,
 )
+from stormcut.adapters.tls.channel import Distrusted, Role, Tls, accepted
 from stormcut.application.control.ports import Unavailable
 from stormcut.model.cluster import ClusterState, Described, Worker
 from stormcut.model.errors import InvalidInput, StormcutError
@@ -57,8 +58,20 @@ _CHUNK = 1 << 16
 #: Questions, and those of which not even that is known.
 KINDS = ("plan", "last_state", "preview", "outlook", "health")
 UNREAD = "unread"
+#: With TLS, what may be asked by whose certificate.
+READING = frozenset(KINDS) - {"plan"}
+MAY_ASK = {
+    Role.BRAIN: {"health"},
+    Role.NIMBUS: {"plan", "health"},
+    Role.OPERATE: READING,
+    Role.VIEW: READING,
+}
+#: Of those whose certificate alone lets them in: no secret, for whatever brain.
+VIEWERS, ANY_BRAIN = Seal(""), ""
 SERVED, REFUSED = OUTCOMES = ("served", "refused")
 _LENGTH = struct.Struct("!i")
+#: How a TLS handshake begins.
+_TLS_HANDSHAKE = 0x1603
 
 
 class BadFrame(Exception):
@@ -120,6 +133,8 @@ def receive_frame(connection: socket.socket, deadline: float) -> bytes:
         It is too long, cut off, or late.
     """
     (length,) = _LENGTH.unpack(_receive(connection, _LENGTH.size, deadline))
+    if length >> 16 == _TLS_HANDSHAKE:
+        raise BadFrame("the other side speaks TLS, but no certificates are named here")
     if not 0 < length <= MAX_FRAME_BYTES:
         raise BadFrame(f"a frame of {length} bytes; allowed are 1 to {MAX_FRAME_BYTES}")
     return _receive(connection, length, deadline)
@@ -144,8 +159,13 @@ def _receive(connection: socket.socket, size: int, deadline: float) -> bytes:
     return bytes(content)
 
 
-def send_frame(connection: socket.socket, content: bytes, seconds: float) -> None:
+def send_frame(connection: socket.socket, content: bytes, deadline: float) -> None:
     """Send a frame.
+
+    Parameters
+    ----------
+    deadline : float
+        Moment of `time.monotonic` by which the other side must have taken it.
 
     Raises
     ------
@@ -154,9 +174,14 @@ def send_frame(connection: socket.socket, content: bytes, seconds: float) -> Non
     """
     if len(content) > MAX_FRAME_BYTES:
         raise BadFrame(f"a frame of {len(content)} bytes; allowed are {MAX_FRAME_BYTES}")
-    connection.settimeout(seconds)
+    left = memoryview(_LENGTH.pack(len(content)) + content)
     try:
-        connection.sendall(_LENGTH.pack(len(content)) + content)
+        while left:
+            # Not sendall: over TLS it would grant every record the whole time anew.
+            if (seconds := deadline - time.monotonic()) <= 0:
+                raise TimeoutError("not taken in time")
+            connection.settimeout(seconds)
+            left = left[connection.send(left) :]
     except OSError as error:
         raise BadFrame(str(error)) from error
 
@@ -178,6 +203,8 @@ class BrainServer:
         The brain again, if it can tell what it would plan.
     tally : Tally, optional
         Is told of every question.
+    tls : Tls, optional
+        Clients must have a certificate, and ask what its role `MAY_ASK`.
 
     Raises
     ------
@@ -194,8 +221,10 @@ class BrainServer:
         port: int,
         foreseer: Foreseer | None = None,
         tally: Tally | None = None,
+        tls: Tls | None = None,
     ) -> None:
         self._planner = planner
+        self._tls = tls
         self._foreseer = foreseer
         self._tally = tally
         self._identity = identity
@@ -246,11 +275,8 @@ class BrainServer:
     def _serve(self, connection: socket.socket, peer: str) -> None:
         try:
             with connection:
-                content = receive_frame(connection, time.monotonic() + CLIENT_SECONDS)
-                request = self._seal.open_request(self._identity, content)
-                reply = self._seal.reply(request.nonce, self._answer(request))
-                send_frame(connection, reply, CLIENT_SECONDS)
-        except (BadFrame, BadSeal, Malformed) as error:
+                self._exchange(connection, time.monotonic() + CLIENT_SECONDS)
+        except (BadFrame, BadSeal, Malformed, Distrusted, InvalidInput) as error:
             self._count(UNREAD, REFUSED)
             log.warning("request from %s ignored: %s", peer, error)
         except Exception as error:  # whatever the decoder stumbled over in foreign bytes
@@ -259,19 +285,43 @@ class BrainServer:
         finally:
             self._seats.release()
 
-    def _answer(self, request: Request) -> bytes:
+    def _exchange(self, connection: socket.socket, deadline: float) -> None:
+        role = None
+        if self._tls is not None:
+            # The plain socket is as good as closed then: this one has to be.
+            with self._tls.server_side(connection) as secured:
+                role = accepted(secured, deadline)
+                self._converse(secured, deadline, role)
+        else:
+            self._converse(connection, deadline, role)
+
+    def _converse(self, connection: socket.socket, deadline: float, role: Role | None) -> None:
+        seal, request = self._opened(receive_frame(connection, deadline), role)
+        reply = seal.reply(request.nonce, self._answer(request, role))
+        send_frame(connection, reply, time.monotonic() + CLIENT_SECONDS)
+
+    def _opened(self, content: bytes, role: Role | None) -> tuple[Seal, Request]:
+        """Return a request, and the seal by which it is answered."""
+        try:
+            return self._seal, self._seal.open_request(self._identity, content)
+        except BadSeal:
+            if role != Role.VIEW:
+                raise
+            return VIEWERS, VIEWERS.open_request(ANY_BRAIN, content)
+
+    def _answer(self, request: Request, role: Role | None) -> bytes:
         out = WriteBuffer()
         received, sent = BinaryProtocol(ReadBuffer(request.payload)), BinaryProtocol(out)
-        TProcessor(idl.Brain, self._handler(request)).process(received, sent)
+        TProcessor(idl.Brain, self._handler(request, role)).process(received, sent)
         return out.content
 
-    def _handler(self, request: Request) -> object:
+    def _handler(self, request: Request, role: Role | None) -> object:
         try:
             self._freshness.check(request)
         except BadSeal as error:
             log.warning("request refused: %s", error)
             return _Refusing(error, self._count)
-        return self
+        return self if role is None else _Limited(self, role, self._count)
 
     def plan(self, state: Any) -> Any:
         """Answer `Brain.plan`; everything that goes wrong is told as a `Refusal`."""
@@ -377,6 +427,22 @@ class _Refusing:
         return refusal
 
 
+class _Limited:
+    """Answers of a brain what a role may ask."""
+
+    def __init__(self, server: BrainServer, role: Role, count: Callable[[str, str], None]) -> None:
+        self._server = server
+        self._role = role
+        self._count = count
+
+    def __getattr__(self, kind: str) -> object:
+        if kind in MAY_ASK[self._role]:
+            return getattr(self._server, kind)
+        what = f"a certificate of the role {self._role} may not ask for {kind}"
+        log.warning("request refused: %s", what)
+        return getattr(_Refusing(BadSeal(what), self._count), kind)
+
+
 class BrainClient:
     """Asks a brain; each call is a connection of its own.
 
@@ -390,6 +456,8 @@ class BrainClient:
         Where it listens.
     seconds : float
         Longest to wait for an answer.
+    tls : Tls, optional
+        Of this side; the brain must have a certificate, too.
 
     Raises
     ------
@@ -399,8 +467,15 @@ class BrainClient:
     """
 
     def __init__(
-        self, brain: str, seal: Seal, host: str, port: int, seconds: float = CLIENT_SECONDS
+        self,
+        brain: str,
+        seal: Seal,
+        host: str,
+        port: int,
+        seconds: float = CLIENT_SECONDS,
+        tls: Tls | None = None,
     ) -> None:
+        self._tls = tls
         self._brain = brain
         self._seal = seal
         self._address = (host, port)
@@ -444,8 +519,11 @@ class BrainClient:
             return ask(TClient(idl.Brain, protocol, protocol))
         except idl.Refusal as refusal:
             raise InvalidInput(f"refuses: {refusal.reason}", where) from refusal
+        except InvalidInput:
+            raise
         except (BadFrame, OSError) as error:
-            raise InvalidInput(f"does not answer: {error}", where) from error
+            how = "" if self._tls else " (asked without --tls; its log says more)"
+            raise InvalidInput(f"does not answer: {error}{how}", where) from error
         except Exception as error:
             raise InvalidInput(f"answers nonsense: {error}", where) from error
 
@@ -453,9 +531,17 @@ class BrainClient:
         """Return the answer to a message."""
         deadline = time.monotonic() + self._seconds
         request, nonce = self._seal.request(self._brain, payload)
-        with socket.create_connection(self._address, timeout=self._seconds) as connection:
-            send_frame(connection, request, self._seconds)
+        with self._connected(deadline) as connection:
+            send_frame(connection, request, deadline)
             return self._seal.open_reply(nonce, receive_frame(connection, deadline))
+
+    def _connected(self, deadline: float) -> socket.socket:
+        connection = socket.create_connection(self._address, timeout=self._seconds)
+        try:
+            return connection if self._tls is None else self._tls.client_side(connection, deadline)
+        except BaseException:
+            connection.close()
+            raise
 
 
 def _document(answer: str, where: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from kazoo.protocol.states import KazooState
 from kazoo.recipe.election import Election
 
 from stormcut.adapters.thrift.brain import BrainClient
+from stormcut.adapters.tls.channel import Tls
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.model.errors import InvalidInput
 
@@ -175,7 +176,9 @@ def leader_address(nodes: StormcutNodes) -> Mapping[str, object] | None:
     return nodes.read_json("leader", "a leader's address", LEADER_VERSION)
 
 
-def leaders_client(nodes: StormcutNodes, seconds: float) -> BrainClient | None:
+def leaders_client(
+    nodes: StormcutNodes, seconds: float, tls: Tls | None = None
+) -> BrainClient | None:
     """Return a client of the brain that leads, None without a leader.
 
     Raises
@@ -188,6 +191,6 @@ def leaders_client(nodes: StormcutNodes, seconds: float) -> BrainClient | None:
         return None
     try:
         where = str(address["host"]), int(str(address["port"]))
-        return BrainClient(str(address["id"]), nodes.seal, *where, seconds)
+        return BrainClient(str(address["id"]), nodes.seal, *where, seconds, tls)
     except (KeyError, ValueError) as error:
         raise InvalidInput("is not a leader's address", nodes.path("leader")) from error

@@ -27,15 +27,20 @@ final class AuthFile {
     String where = ShimConfig.ZOOKEEPER_AUTH_FILE + " " + name;
     try {
       Path file = Paths.get(name);
-      if (!OWNER_ONLY.containsAll(Files.getPosixFilePermissions(file))) {
-        throw new BrainTrouble(where + " is open to others than its owner: chmod 600 it");
-      }
+      ownersAlone(file, where);
       if (Files.size(file) > LONGEST) {
         throw new BrainTrouble(where + " is too long for one line user:password");
       }
       return credentials(new String(Files.readAllBytes(file), StandardCharsets.UTF_8), where);
     } catch (IOException | RuntimeException unreadable) {
       throw new BrainTrouble(where + " cannot be read: " + unreadable);
+    }
+  }
+
+  /** Refuses a file with a secret that others may read. */
+  static void ownersAlone(Path file, String where) throws BrainTrouble, IOException {
+    if (!OWNER_ONLY.containsAll(Files.getPosixFilePermissions(file))) {
+      throw new BrainTrouble(where + " is open to others than its owner: chmod 600 it");
     }
   }
 

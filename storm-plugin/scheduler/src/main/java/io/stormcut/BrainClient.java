@@ -6,9 +6,12 @@ import io.stormcut.protocol.Plan;
 import io.stormcut.protocol.Refusal;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
+import java.io.EOFException;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.Socket;
+import java.nio.file.Path;
+import java.nio.file.Paths;
 import java.util.Arrays;
 import org.apache.thrift.TConfiguration;
 import org.apache.thrift.TException;
@@ -22,15 +25,24 @@ final class BrainClient implements AutoCloseable {
   private final Seal seal;
   private final int mostBytes;
   private final int connectTimeoutMs;
+  private final Path tlsFolder;
+  /** Ends whatever goes on over it, TLS too, which would first say goodbye. */
   private final Socket socket = new Socket();
 
-  /** `mostBytes` is how long an answer may be. */
-  BrainClient(Leader leader, Seal seal, int mostBytes, int connectTimeoutMs, int readTimeoutMs)
+  /** `mostBytes` is how long an answer may be; without `tlsFolder` there is no TLS. */
+  BrainClient(
+      Leader leader,
+      Seal seal,
+      int mostBytes,
+      int connectTimeoutMs,
+      int readTimeoutMs,
+      String tlsFolder)
       throws BrainTrouble {
     this.leader = leader;
     this.seal = seal;
     this.mostBytes = mostBytes;
     this.connectTimeoutMs = connectTimeoutMs;
+    this.tlsFolder = tlsFolder == null ? null : Paths.get(tlsFolder);
     try {
       socket.setSoTimeout(readTimeoutMs);
     } catch (IOException trouble) {
@@ -49,6 +61,9 @@ final class BrainClient implements AutoCloseable {
       return client.recv_plan();
     } catch (Refusal refusal) {
       throw new BrainTrouble("the brain at " + leader + " refuses: " + refusal.getReason());
+    } catch (EOFException hungUp) {
+      throw new BrainTrouble("the brain at " + leader + " cannot be talked to: it hung up, its log says why"
+          + (tlsFolder == null ? "; does it want TLS? " + ShimConfig.TLS_FOLDER + " is not set" : ""));
     } catch (IOException trouble) {
       throw trouble(trouble);
     } catch (TException | RuntimeException garbage) {
@@ -66,11 +81,12 @@ final class BrainClient implements AutoCloseable {
     byte[] nonce = Seal.nonce();
     byte[] request = seal.request(leader.id, System.currentTimeMillis(), nonce, payload);
     socket.connect(new InetSocketAddress(leader.host, leader.port), connectTimeoutMs);
-    DataOutputStream out = new DataOutputStream(socket.getOutputStream());
+    Socket connection = tlsFolder == null ? socket : Tls.over(socket, tlsFolder);
+    DataOutputStream out = new DataOutputStream(connection.getOutputStream());
     out.writeInt(request.length);
     out.write(request);
     out.flush();
-    DataInputStream in = new DataInputStream(socket.getInputStream());
+    DataInputStream in = new DataInputStream(connection.getInputStream());
     int length = in.readInt();
     if (length < 0 || length > mostBytes + Seal.REPLY_HEADER_BYTES) {
       throw new BrainTrouble("the brain at " + leader + " announces an answer of " + length

@@ -98,8 +98,8 @@ final class PlanSource {
     awaited = "the brain";
     int patienceMs = PATIENCE * config.deadlineMs;
     String named = "plan";
-    try (BrainClient asked = new BrainClient(
-            leader, zookeeper.seal(), mostBytes, config.deadlineMs, patienceMs)) {
+    try (BrainClient asked = new BrainClient(leader, zookeeper.seal(), mostBytes,
+            config.deadlineMs, patienceMs, config.tlsFolder)) {
       client = asked;
       Plan plan = asked.ask(state);
       named = "plan " + plan.getId();

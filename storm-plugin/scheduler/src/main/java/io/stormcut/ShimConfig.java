@@ -11,10 +11,14 @@ import org.slf4j.LoggerFactory;
 final class ShimConfig {
   static final String ENABLED = "stormcut.enabled";
   static final String DEADLINE_MS = "stormcut.brain.deadline.ms";
+  static final String TLS_FOLDER = "stormcut.brain.tls.folder";
   static final String ZOOKEEPER_SERVERS = "stormcut.zookeeper.servers";
   static final String ZOOKEEPER_PORT = "stormcut.zookeeper.port";
   static final String ZOOKEEPER_ROOT = "stormcut.zookeeper.root";
   static final String ZOOKEEPER_AUTH_FILE = "stormcut.zookeeper.auth.file";
+
+  /** Whoever meant TLS gets no plain connection instead, but none. */
+  private static final String NOWHERE = "/dev/null";
 
   private static final Logger LOG = LoggerFactory.getLogger(ShimConfig.class);
 
@@ -25,6 +29,8 @@ final class ShimConfig {
   final String zookeeperRoot;
   /** Null when no file is configured: then no brain is asked. */
   final String zookeeperAuthFile;
+  /** Null when none is configured: then brains are asked without TLS. */
+  final String tlsFolder;
 
   private ShimConfig(Map<?, ?> conf) {
     enabled = bool(conf, ENABLED, true);
@@ -33,7 +39,8 @@ final class ShimConfig {
         hosts(conf, ZOOKEEPER_SERVERS, hosts(conf, "storm.zookeeper.servers", localhost()));
     zookeeperPort = port(conf, ZOOKEEPER_PORT, port(conf, "storm.zookeeper.port", 2181));
     zookeeperRoot = root(conf);
-    zookeeperAuthFile = file(conf);
+    zookeeperAuthFile = path(conf, ZOOKEEPER_AUTH_FILE, "the path of a file with user:password", null);
+    tlsFolder = path(conf, TLS_FOLDER, "the path of a folder", NOWHERE);
   }
 
   static ShimConfig from(Map<?, ?> conf) {
@@ -106,12 +113,12 @@ final class ShimConfig {
     return (String) value;
   }
 
-  private static String file(Map<?, ?> conf) {
-    Object value = conf.get(ZOOKEEPER_AUTH_FILE);
+  private static String path(Map<?, ?> conf, String key, String allowed, String otherwise) {
+    Object value = conf.get(key);
     if (value == null || value instanceof String && !((String) value).trim().isEmpty()) {
       return (String) value;
     }
-    return refuse(ZOOKEEPER_AUTH_FILE, value, "the path of a file with user:password", null);
+    return refuse(key, value, allowed, otherwise);
   }
 
   private static List<String> localhost() {

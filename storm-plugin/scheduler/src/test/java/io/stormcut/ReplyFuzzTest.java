@@ -55,7 +55,8 @@ class ReplyFuzzTest {
               + server.getLocalPort() + "}").getBytes("UTF-8"));
       for (int message = 0; message < MESSAGES; message++) {
         long before = threads.getThreadAllocatedBytes(Thread.currentThread().getId());
-        try (BrainClient client = new BrainClient(leader, seal, MOST_BYTES, 60_000, 60_000)) {
+        try (BrainClient client =
+            new BrainClient(leader, seal, MOST_BYTES, 60_000, 60_000, null)) {
           client.ask(state);
           understood++;
         } catch (BrainTrouble named) {

@@ -26,6 +26,7 @@ class ShimConfigTest {
     assertEquals("zk1:2222,[::1]:2222", config.zookeeperConnect());
     assertEquals("/stormcut", config.zookeeperRoot);
     assertNull(config.zookeeperAuthFile);
+    assertNull(config.tlsFolder);
   }
 
   @Test
@@ -36,12 +37,14 @@ class ShimConfigTest {
     conf.put(ShimConfig.ZOOKEEPER_PORT, 1L);
     conf.put(ShimConfig.ZOOKEEPER_ROOT, "/a/b");
     conf.put(ShimConfig.ZOOKEEPER_AUTH_FILE, "/etc/auth");
+    conf.put(ShimConfig.TLS_FOLDER, "/etc/tls");
     ShimConfig config = ShimConfig.from(conf);
     assertFalse(config.enabled);
     assertEquals(50, config.deadlineMs);
     assertEquals("zk:1", config.zookeeperConnect());
     assertEquals("/a/b", config.zookeeperRoot);
     assertEquals("/etc/auth", config.zookeeperAuthFile);
+    assertEquals("/etc/tls", config.tlsFolder);
   }
 
   @Test
@@ -51,12 +54,14 @@ class ShimConfigTest {
     conf.put(ShimConfig.ZOOKEEPER_SERVERS, "zk");
     conf.put(ShimConfig.ZOOKEEPER_PORT, 2.5);
     conf.put(ShimConfig.ZOOKEEPER_AUTH_FILE, 7);
+    conf.put(ShimConfig.TLS_FOLDER, true);
     try (LogLines log = new LogLines()) {
       ShimConfig config = ShimConfig.from(conf);
       assertTrue(config.enabled);
       assertEquals(2000, config.deadlineMs);
       assertEquals("localhost:2181", config.zookeeperConnect());
       assertNull(config.zookeeperAuthFile);
+      assertEquals("/dev/null", config.tlsFolder, "never plain where TLS was meant");
       conf.forEach(
           (key, value) ->
               assertEquals(1, log.count("WARN", key + " is " + value + ", allowed is")));

@@ -150,6 +150,16 @@ class StormcutSchedulerTest {
     logged("WARN", "is not set, so no brain is asked; Storm's default scheduler decides");
   }
 
+  /** With certificates: python/tests/adapters/test_tls_shim.py. */
+  @Test
+  void aTlsFolderThatCannotBeUsedMeansNoBrainAtAll() {
+    Map<String, Object> conf = zookeeper.conf(AMPLE_MS);
+    conf.put(ShimConfig.TLS_FOLDER, folder.resolve("none").toString());
+    scheduler.prepare(conf);
+    asStormsDefault(round());
+    logged("WARN", ShimConfig.TLS_FOLDER + " " + folder.resolve("none") + " cannot be used: ");
+  }
+
   @Test
   void noBrainAtAll() throws Exception {
     brain.close();

@@ -1,0 +1,1 @@
+"""Certificates: who may talk to a brain, and as what."""
