@@ -110,6 +110,11 @@ def _shown(value: Any) -> str:
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
 
 
+def _is_unicode(text: str) -> bool:
+    """Return whether a text can be written: JSON's escapes can name half a character."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
 class _Reader:
     """Checks values; every error names the file and the path inside it."""
 
@@ -125,13 +130,14 @@ class _Reader:
         prefix = f"{path}." if path else ""
         for key in value:
             if key not in required:
-                self.fail(f"unknown key; known are {', '.join(required)}", f"{prefix}{key}")
+                what = f"unknown key; known are {', '.join(required)}"
+                self.fail(what, f"{prefix}{key if key.isprintable() else _shown(key)}")
         for key in required:
             if key not in value:
                 self.fail("is missing", f"{prefix}{key}")
 
     def text(self, value: Any, path: str) -> str:
-        if not isinstance(value, str) or not value:
+        if not isinstance(value, str) or not value or not _is_unicode(value):
             self.fail(f"must be a non-empty string, is {_shown(value)}", path)
         return value
 
