@@ -17,9 +17,10 @@ MESSAGES = {"fast": 60, "usual": 300, "full": 10_000}
 #: What a byte, a number or a text is replaced by, or what is put between two bytes.
 PARTS = (
     *(b"null", b"-1", b"1e999", b"NaN", b"true", b"[]", b"{}", b"10000000", b"9" * 5000),
-    *(b'"\\ud800"', b'"\\u001b[31m\\n"', b'"' + b"x" * 5000 + b'"', b"\xff", b"\0", b"\xed\xa0\x80"),
+    *(b'"\\ud800"', b'"\\u001b[31m\\n"', b'"' + b"x" * 5000 + b'"'),
+    *(b"\xff", b"\0", b"\xed\xa0\x80", b"\n", b"\r\n", b"\t", b'"', b":", b","),
     *(b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff", b"\0\0\0\0", b"\x0f", b"\x0c\0\1" * 50),
-    *(b"[" * 2000, b'{"a":' * 2000, b"\n", b"\r\n", b"\t", b'"', b":", b",", b"&a *a ", b"!!int "),
+    *(b"[" * 2000, b'{"a":' * 2000, b"&a *a ", b"!!int "),
 )
 _TOKEN = re.compile(rb'"[^"]*"|[-+.\w]+')
 
@@ -44,8 +45,10 @@ def damaged(whole: bytes, chance: random.Random) -> bytes:
 
 def _flipped(whole: bytes, chance: random.Random) -> bytes:
     at = _place(whole, chance)
-    return whole[:at] + bytes(byte ^ 1 << chance.randrange(8) for byte in whole[at : at + 1]) + (
-        whole[at + 1 :]
+    return (
+        whole[:at]
+        + bytes(byte ^ 1 << chance.randrange(8) for byte in whole[at : at + 1])
+        + (whole[at + 1 :])
     )
 
 

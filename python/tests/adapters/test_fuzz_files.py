@@ -28,6 +28,7 @@ from stormcut.model.network import Costs
 
 TAXI = dealt(topology("taxi-1-17", (2, 2)), [Slot("n0", 6700), Slot("n1", 6700)])
 PROFILE = profile_of(TAXI)
+FAST = Settings(options={"effort": "0"})
 
 
 class Folder:
@@ -59,7 +60,9 @@ class Folder:
         """Return a recorded decision: a problem, and the answer."""
         state = ClusterState(supervisors(2, meta={"stormcut.link.mbit": "9"}), (TAXI,))
         recorder = DecisionFiles(self.path / "decisions")
-        decide(state, {TAXI.id: PROFILE}, None, Settings(options={"effort": "0"}), recorder=recorder)
+        decide(
+            state, {TAXI.id: PROFILE}, None, Settings(options={"effort": "0"}), recorder=recorder
+        )
         problem, placement = sorted(self.path.glob("decisions/*"))
         if problem.name.endswith(".placement.json"):
             problem, placement = placement, problem

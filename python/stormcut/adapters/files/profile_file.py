@@ -130,8 +130,7 @@ class _Reader:
         prefix = f"{path}." if path else ""
         for key in value:
             if key not in required:
-                what = f"unknown key; known are {', '.join(required)}"
-                self.fail(what, f"{prefix}{key if key.isprintable() else _shown(key)}")
+                self.fail(f"unknown key; known are {', '.join(required)}", f"{prefix}{key}")
         for key in required:
             if key not in value:
                 self.fail("is missing", f"{prefix}{key}")

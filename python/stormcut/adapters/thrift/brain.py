@@ -460,9 +460,11 @@ class BrainClient:
 
 def _document(answer: str, where: str) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = json.loads(answer)
-    except (ValueError, TypeError) as error:
+        found = json.loads(answer)
+    except (ValueError, TypeError, RecursionError) as error:
         raise InvalidInput(f"answers nonsense: {error}", where) from error
+    if not isinstance(found, dict):
+        raise InvalidInput("answers nonsense: not an object", where)
     return found
 
 
