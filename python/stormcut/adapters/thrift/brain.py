@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
-from thriftpy2.thrift import TClient, TProcessor
+from thriftpy2.thrift import TApplicationException, TClient, TProcessor
 
 from stormcut.adapters.files.profile_file import format_profile, parse_profile
 from stormcut.adapters.thrift.decode import Decoder, Malformed
@@ -446,6 +446,11 @@ class BrainClient:
             raise InvalidInput(f"refuses: {refusal.reason}", where) from refusal
         except (BadFrame, OSError) as error:
             raise InvalidInput(f"does not answer: {error}", where) from error
+        except TApplicationException as error:
+            if error.type != TApplicationException.UNKNOWN_METHOD:
+                raise InvalidInput(f"answers nonsense: {error.message}", where) from error
+            what = "is older than this stormcut and does not know this question: upgrade the brain"
+            raise InvalidInput(what, where) from error
         except Exception as error:
             raise InvalidInput(f"answers nonsense: {error}", where) from error
 
