@@ -1,4 +1,4 @@
-# `stormcut operate` as a container; docker/operate-image gathers what this copies, and says how to run it.
+# `stormcut operate` as a container; docker/operate-image gathers what this copies.
 ARG BASE=stormcut-base:bookworm
 FROM ${BASE}
 

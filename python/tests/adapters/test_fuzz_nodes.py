@@ -146,8 +146,7 @@ def test_damaged_content_that_is_signed(nodes, kind):
     name, whole, read = SIGNED[kind]
     chance = random.Random(43)
     with little_memory():
-        # Some ten requests each.
-        for _ in range(messages() // 3):
+        for _ in range(messages()):
             write_blob(nodes.client, nodes.path(name), damaged(whole, chance))
             with little_time():
                 read(nodes)
