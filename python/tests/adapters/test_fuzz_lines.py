@@ -6,6 +6,7 @@ import random
 
 import pytest
 from damage import damaged, messages
+from storm_metrics import write_log
 from test_spark_profiling import FAR, NEAR, START, WORDS, lines_of
 from test_spark_streaming import TOPOLOGY, Stream
 
@@ -44,3 +45,28 @@ def test_damaged_lines(spark, tmp_path):
     lines = profile_logs([stream.logs], tmp_path / "out").lines
     assert lines.read == lines.hook + lines.metrics + sum(lines.unused.values())
     assert sum(lines.unused.values()) == sum(stream.problems.values())
+
+
+#: A part of a line, and a number that cannot be.
+BEYOND = (
+    ('"ms":10000', '"ms":1e999'),
+    ('"ms":10000', '"measured_ms":1e-300,"ms":10000'),
+    ('"acked":100', '"acked":9223372036854775807'),
+    ("[600,6,240]", "[9223372036854775807,6,240]"),
+    ("[600,6,240]", "[600,6,9223372036854775807]"),
+    ('"complete_ms":[50.0,5]', '"complete_ms":[1e999,5]'),
+    ('"cpu_ms":500.0', '"cpu_ms":1e300'),
+    (f"\t{WORDS.task:>3}:", "\t-99999999999:"),
+    (f"{START + 30}\t", "9223372036854775807\t"),
+)
+
+
+def test_a_number_that_cannot_be_ends_nothing(spark, tmp_path):
+    """Spark ends a whole batch where a sum or a cast leaves its type's range."""
+    whole = lines_of(WHOLE, range(START + 10, START + 60, 10))
+    line = WORDS.line(START + 30)
+    assert all(sound in line for sound, _ in BEYOND)
+    broken = [line.replace(*each) for each in BEYOND]
+    write_log(tmp_path / "logs", TOPOLOGY, 6700, [*whole, *broken])
+    lines = profile_logs([tmp_path / "logs"], tmp_path / "out").lines
+    assert (lines.hook, sum(lines.unused.values())) == (len(whole), len(BEYOND))
