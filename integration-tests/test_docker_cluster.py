@@ -15,6 +15,7 @@ from stage import DockerStage
 
 from stormcut.adapters.clusters.docker.plan import LINK_KEY
 from stormcut.adapters.spark import profile_logs
+from stormcut.adapters.zookeeper.nodes import connected, read_auth_file
 from stormcut.application.waiting import wait_until
 
 pytestmark = pytest.mark.docker
@@ -136,6 +137,16 @@ def test_the_plugin_is_removed_without_a_trace(docker_stage: DockerStage) -> Non
     started = stage.log_text(mark)
     assert "Using default scheduler" in started
     assert "io.stormcut" not in started
+
+    cluster = stage.cluster
+    with connected(cluster.zookeeper_address, read_auth_file(cluster.auth_file)) as client:
+        client.delete("/stormcut", recursive=True)
+        assert "stormcut" not in client.get_children("/")
+    stage.submit(TOPOLOGY)
+    stage.wait_whole()
+    stage.wait_acks(TOPOLOGY)
+    assert traces(homes) == set()
+    assert not [path for home in homes for path in home.rglob("stormcut-*")]
 
 
 def traces(storm_homes: Iterable[Path]) -> set[str]:

@@ -1,5 +1,6 @@
 """What the scripts say of themselves, before they do anything."""
 
+import json
 import os
 import re
 import subprocess
@@ -25,7 +26,7 @@ def script(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["setup", "lock", "demo", "with-docker"])
+@pytest.mark.parametrize("name", ["setup", "lock", "demo", "with-docker", "audit"])
 @pytest.mark.parametrize("option", ["-h", "--help"])
 def test_help_is_there_before_set_up(script, name, option):
     done = script(name, option)
@@ -36,7 +37,13 @@ def test_help_is_there_before_set_up(script, name, option):
 
 @pytest.mark.parametrize(
     ("name", "arguments"),
-    [("setup", ["--halp"]), ("lock", ["now"]), ("with-docker", ["--halp"]), ("with-docker", [])],
+    [
+        ("setup", ["--halp"]),
+        ("lock", ["now"]),
+        ("with-docker", ["--halp"]),
+        ("with-docker", []),
+        ("audit", ["--halp"]),
+    ],
 )
 def test_what_a_script_does_not_know_is_refused(script, name, arguments):
     done = script(name, *arguments)
@@ -61,3 +68,45 @@ def test_no_script_fails_of_a_pipe_that_is_closed_early():
     early = re.compile(r"\|\s*(head\b|grep -\w*q|sed [^|]*\bq\b)")
     pipes = [path.name for path in texts if path.is_file() and early.search(path.read_text())]
     assert pipes == []
+
+
+def told(*holes):
+    """Return what pip-audit says of one package, and of one without holes."""
+    packages = [{"name": "a", "version": "1", "vulns": list(holes)}]
+    return {"dependencies": [*packages, {"name": "b", "version": "2", "vulns": []}]}
+
+
+FIXED = {"id": "PYSEC-1", "aliases": ["CVE-1"], "fix_versions": ["1.1"]}
+
+
+@pytest.mark.parametrize(
+    ("says", "code", "line"),
+    [
+        (told(), 0, "audit: 2 packages, 0 vulnerabilities, 0 to be mended"),
+        (told(FIXED), 1, "a 1: PYSEC-1: fixed in 1.1"),
+        (told({**FIXED, "fix_versions": []}), 0, "a 1: PYSEC-1: no fix yet"),
+        ({"dependencies": [{"name": "a", "skip_reason": "?"}]}, 69, "PyPI tells of 0 of 1"),
+        ({}, 69, "audit: not made"),
+    ],
+    ids=["none", "fixed", "not fixed", "not told", "no answer"],
+)
+def test_the_audit_fails_of_what_has_a_fix_and_of_nothing_else(tmp_path, says, code, line):
+    program = tmp_path / "pip-audit"
+    program.write_text(f"#!/bin/sh\nprintf '%s' '{json.dumps(says)}'\n")
+    program.chmod(0o700)
+    done = subprocess.run([SCRIPTS / "audit", program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (code, "")
+    assert line in done.stdout
+
+
+def test_the_audit_accepts_what_is_ignored_with_a_reason(tmp_path):
+    folder = tmp_path / "scripts"
+    folder.mkdir()
+    (folder / "audit").write_bytes((SCRIPTS / "audit").read_bytes())
+    (folder / "audit.ignored").write_text("# why\nCVE-1 only on Windows\nPYSEC-2\n")
+    program = tmp_path / "pip-audit"
+    program.write_text(f"#!/bin/sh\nprintf '%s' '{json.dumps(told(FIXED))}'\n")
+    program.chmod(0o700)
+    command = [sys.executable, folder / "audit", program]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0 and "accepted: only on Windows" in done.stdout

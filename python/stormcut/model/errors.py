@@ -21,7 +21,7 @@ class InvalidInput(StormcutError):
     def __init__(self, what: str, where: str = "") -> None:
         self.what = what
         self.where = where
-        super().__init__(f"{where}: {what}" if where else what)
+        super().__init__(_line(f"{where}: {what}" if where else what))
 
 
 class Infeasible(StormcutError):
@@ -38,3 +38,8 @@ class Infeasible(StormcutError):
     def __init__(self, message: str, constraint: str) -> None:
         self.constraint = constraint
         super().__init__(f"{message} (binding constraint: {constraint})")
+
+
+def _line(text: str) -> str:
+    """Return a text as one line: some of it may be foreign, such as a key or a brain's reason."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-import random
 
 import pytest
 import yaml
@@ -198,11 +197,3 @@ def test_whatever_it_holds_is_a_configuration_or_a_fault(folder, changes):
     path.write_text(yaml.safe_dump(changes))
     with pytest.raises(InvalidInput):
         read_config(path)
-
-
-def test_random_bytes_are_a_fault(folder):
-    path, chance = folder / "noise.yaml", random.Random(1)
-    for size in range(500):
-        path.write_bytes(chance.randbytes(size))
-        with pytest.raises(InvalidInput):
-            read_config(path)

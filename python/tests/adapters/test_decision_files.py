@@ -6,7 +6,7 @@ from dataclasses import fields
 
 import pytest
 from brain_clusters import clusters, supervisors, topology
-from hypothesis import given, settings
+from hypothesis import given
 
 from stormcut.adapters.files.decision_files import DecisionFiles
 from stormcut.adapters.files.placement_file import read_placement
@@ -25,7 +25,6 @@ def as_text(value):
     return ",".join(map(str, value)) if isinstance(value, list) else str(value).lower()
 
 
-@settings(max_examples=20)
 @given(clusters())
 def test_every_answer_is_found_again(tmp_path_factory, cluster):
     state, profiles = cluster

@@ -6,6 +6,7 @@ import string
 
 import pytest
 import yaml
+from damage import messages
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -125,7 +126,7 @@ ALPHABETS = {"bytes": bytes(range(256)), "marks": b"[]{}:,-&*!|>'\"%@`#? \n\tabc
 @pytest.mark.parametrize("alphabet", ALPHABETS)
 def test_random_files_are_a_mapping_or_a_fault(path, alphabet):
     chance = random.Random(1)
-    for _ in range(2000):
+    for _ in range(messages()):
         content = bytes(chance.choices(ALPHABETS[alphabet], k=chance.randrange(60)))
         try:
             assert isinstance(read(path, content), dict)

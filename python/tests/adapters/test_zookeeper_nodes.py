@@ -52,6 +52,8 @@ PLAN = Plan(
     (Declined("u", "no"),),
 )
 
+ENTRY = {"version": 1, "plan": "p", "created_ms": 0, "topologies": [], "declined": []}
+
 
 @pytest.fixture
 def nodes(zookeeper, auth_file):
@@ -234,23 +236,23 @@ class TestNodes:
     def test_history_keeps_the_last_entries_newest_first(self, nodes):
         assert nodes.read_history(5) == []
         for number in range(HISTORY_KEPT + 3):
-            nodes.append_history({"version": 1, "plan": str(number)})
+            nodes.append_history({**ENTRY, "plan": str(number)})
         entries = nodes.read_history(HISTORY_KEPT + 10)
         assert [e["plan"] for e in entries] == [str(n) for n in range(HISTORY_KEPT + 2, 2, -1)]
 
     def test_entries_that_cannot_be_read_hide_no_others(self, nodes, caplog):
-        nodes.append_history({"version": 1, "plan": "old"})
-        nodes.append_history({"version": 2})
+        nodes.append_history({**ENTRY, "plan": "old"})
+        nodes.append_history({**ENTRY, "version": 2})
         for damaged in (b"[" * 100_000, b"\xff", b"[]"):
             nodes.client.create(nodes.path("history") + "/", damaged, sequence=True)
-        nodes.append_history({"version": 1, "plan": "new"})
+        nodes.append_history({**ENTRY, "plan": "new"})
         assert [entry["plan"] for entry in nodes.read_history(10)] == ["new", "old"]
         assert caplog.text.count("history entry left out") == 4
         assert "version 2" in caplog.text
 
     def test_an_entry_above_the_limit_is_stored_without_its_lines(self, nodes, caplog):
         lines = [{"topology": "t" * 1000}] * 2000
-        nodes.append_history({"version": 1, "plan": "p", "topologies": lines, "declined": []})
+        nodes.append_history({**ENTRY, "plan": "p", "topologies": lines})
         (entry,) = nodes.read_history(1)
         assert entry["omitted"]["topologies"] == 2000
         assert [record.plan for record in caplog.records] == ["p"]

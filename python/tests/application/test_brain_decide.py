@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 from brain_clusters import applied, clusters, dealt, profile_of, supervisors, topology
-from hypothesis import given, settings
+from hypothesis import given
 
 from stormcut.application.control.adviser import Settings
 from stormcut.application.control.decide import decide
@@ -377,7 +377,6 @@ def test_an_undone_topology_goes_back_and_stays_there():
     assert again.former == ()
 
 
-@settings(max_examples=12, deadline=None)
 @given(clusters())
 def test_what_was_moved_can_be_undone_and_then_nothing_changes(cluster):
     state, profiles = cluster

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from brain_clusters import applied, dealt, profile_of, supervisors, topology
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from stormcut.adapters.files.decision_files import DecisionFiles
@@ -254,7 +254,6 @@ def shared_clusters(draw, least=2):
     return ClusterState(nodes, tuple(running)), profiles
 
 
-@settings(max_examples=40, deadline=None)
 @given(shared_clusters())
 def test_a_cluster_that_did_as_the_plan_says_gets_it_again_and_holds_no_less(cluster):
     state, profiles = cluster

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from brain_clusters import dealt, profile_of, supervisors, topology
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stormcut.application.control.adviser import Settings
@@ -62,7 +62,6 @@ def test_the_brain_uses_no_node_for_the_consumer_alone(known, algorithm):
     assert nodes.pop(task) in set(nodes.values())
 
 
-@settings(max_examples=100)
 @given(st.data())
 def test_any_placement_stays_allowed_and_only_lonely_consumers_move(data):
     running, task = with_consumer(data.draw(st.lists(st.integers(1, 3), min_size=1, max_size=3)))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from brain_clusters import clusters, dealt, profile_of, supervisors, topology
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from stormcut.adapters.files.problem_file import read_problem, write_problem
@@ -37,7 +37,6 @@ def with_sizes(profile):
     return replace(profile, traffic=tuple(sized))
 
 
-@settings(max_examples=12, deadline=None)
 @given(clusters(), st.booleans())
 def test_place_on_the_file_gives_the_brains_plan(tmp_path_factory, cluster, sized):
     state, profiles = cluster
@@ -67,7 +66,6 @@ def test_place_on_the_file_gives_the_brains_plan(tmp_path_factory, cluster, size
     assert workers == {(w.slot.node, w.slot.port, w.executors) for w in part.workers}
 
 
-@settings(max_examples=12, deadline=None)
 @given(clusters())
 def test_what_runs_is_worth_what_the_brain_says(cluster):
     state, profiles = cluster

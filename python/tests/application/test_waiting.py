@@ -81,6 +81,7 @@ def crowd() -> Iterator[list[int]]:
         process.wait()
 
 
+@pytest.mark.slow
 def test_time_in_which_processes_queue_for_a_core_is_not_counted(
     crowd: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,6 +95,7 @@ def test_time_in_which_processes_queue_for_a_core_is_not_counted(
     assert 0 < served < 0.5 * (time.monotonic() - began)
 
 
+@pytest.mark.slow
 def test_patience_with_a_crowd_lasts_longer(
     crowd: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

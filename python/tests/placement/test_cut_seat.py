@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from problem_strategies import problems
 
@@ -23,7 +23,6 @@ def solved(problem, **options):
         assume(False)
 
 
-@settings(max_examples=25)
 @given(problems())
 def test_nodes_are_the_same_and_workers_as_many_as_asked_where_slots_allow(problem):
     anyway, kept = solved(problem), solved(problem, workers="keep")

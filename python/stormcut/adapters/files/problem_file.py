@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import gzip
 import json
+import re
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -38,6 +39,9 @@ THRIFT_SPOUTS = b"\x0d\x00\x01"
 LARGEST_PORT = 65535
 #: More executors than Storm could ever run; a file that asks for more is a mistake.
 MOST_EXECUTORS = 10_000_000
+#: Of a packed file, to tell what it is: a few KB can unpack to many GB.
+MOST_UNPACKED = 16 << 20
+_EXECUTOR = re.compile(r"(.*)\[(0|[1-9][0-9]{0,7})\]", re.DOTALL)
 
 Slot = tuple[str, int]
 
@@ -61,7 +65,9 @@ def _something_else(path: Path) -> InvalidInput | None:
     try:
         content = path.read_bytes()
         packed = content.startswith(GZIP_MAGIC)
-        content = gzip.decompress(content) if packed else content
+        if packed:
+            with gzip.open(path) as file:
+                content = file.read(MOST_UNPACKED)
         if content.startswith(THRIFT_SPOUTS):
             what = "a serialised Storm topology: make a problem of it with `stormcut import storm`"
         else:
@@ -256,9 +262,7 @@ def _stream(value: Value, sizes: Mapping[str, int]) -> Stream:
 
 
 def _traffic(value: Value, sizes: Mapping[str, int]) -> tuple[MeasuredPair, ...]:
-    executors = {
-        f"{name}[{index}]": (name, index) for name, count in sizes.items() for index in range(count)
-    }
+    executors = _Executors(sizes)
     pairs: list[MeasuredPair] = []
     for index, row in enumerate(value.array()):
         try:
@@ -274,7 +278,22 @@ def _traffic(value: Value, sizes: Mapping[str, int]) -> tuple[MeasuredPair, ...]
     return tuple(pairs)
 
 
-def _traffic_mismatch(row: Value, executors: Mapping[str, Any]) -> NoReturn:
+class _Executors(dict[str, tuple[str, int]]):
+    """Component and index of ``component[index]``: of those asked for, however many there are."""
+
+    def __init__(self, sizes: Mapping[str, int]) -> None:
+        super().__init__()
+        self._sizes = sizes
+
+    def __missing__(self, text: object) -> tuple[str, int]:
+        found = _EXECUTOR.fullmatch(text) if isinstance(text, str) else None
+        if found is None or int(found[2]) >= self._sizes.get(found[1], 0):
+            raise KeyError(text)
+        self[found[0]] = executor = found[1], int(found[2])
+        return executor
+
+
+def _traffic_mismatch(row: Value, executors: _Executors) -> NoReturn:
     if len(row.array()) not in (3, 4):
         row.fail(
             "must be [source executor, target executor, tuples per second] and may go on with "
@@ -282,7 +301,9 @@ def _traffic_mismatch(row: Value, executors: Mapping[str, Any]) -> NoReturn:
         )
     source, target, *amounts = row.items()
     for end in (source, target):
-        if end.name() not in executors:
+        try:
+            executors[end.name()]
+        except KeyError:
             end.fail(f"no executor {json.dumps(end.raw)} in this topology")
     bad = next(amount for amount in amounts if not is_amount(amount.raw))
     bad.mismatch("a number of at least 0")

@@ -110,6 +110,11 @@ def _shown(value: Any) -> str:
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
 
 
+def _is_unicode(text: str) -> bool:
+    """Return whether a text can be written: JSON's escapes can name half a character."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
 class _Reader:
     """Checks values; every error names the file and the path inside it."""
 
@@ -131,7 +136,7 @@ class _Reader:
                 self.fail("is missing", f"{prefix}{key}")
 
     def text(self, value: Any, path: str) -> str:
-        if not isinstance(value, str) or not value:
+        if not isinstance(value, str) or not value or not _is_unicode(value):
             self.fail(f"must be a non-empty string, is {_shown(value)}", path)
         return value
 

@@ -20,6 +20,15 @@ NOT_A_METRIC = "not a line of Storm's metrics consumer"
 NEWER_HOOK = f"written by another version of the hook than {HOOK_VERSION}: update stormcut"
 BROKEN_HOOK = "value of the hook with missing or wrong parts"
 
+#: What an interval can hold, with much to spare; beyond it sums would leave a BIGINT's range, of
+#: which Spark makes an end of the whole batch.
+LEAST_MS, MOST_MS = 1.0, 1e10
+LEAST_SHARE = 1e-4
+MOST_COUNTED = 10_000_000_000
+MOST_SUM = 1_000_000_000_000_000
+#: The year 5138.
+LAST_EPOCH_S = 100_000_000_000
+
 # log4j's %d is a date and time by default, or epoch seconds or milliseconds; %r pads to 8.
 _HEAD = r"^(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[,.]\d+)?Z?|\d+) +\d+ +(\d+)$"
 _WORKER = r"^ *(\S+):(\d+) *$"
@@ -77,6 +86,7 @@ def parse_lines(raw: DataFrame) -> DataFrame:
 def _problem() -> Column:
     known = [F.col(name).isNotNull() for name in ("epoch_s", "port", "task", "value")]
     is_metric = known[0] & known[1] & known[2] & known[3]
+    is_metric &= F.coalesce(F.col("epoch_s") <= LAST_EPOCH_S, F.lit(False))
     is_hook = F.col("metric") == HOOK_METRIC
     other_version = F.coalesce(F.col("hook.v") != HOOK_VERSION, F.lit(False))
     return (
@@ -87,22 +97,26 @@ def _problem() -> Column:
 
 
 def _hook_is_whole() -> Column:
-    counts = ("local", "executed", "acked", "failed")
-    target = F.map_entries("hook.to")
     whole = (F.col("hook.v") == HOOK_VERSION) & (F.col("hook.task") == F.col("task"))
     whole &= (F.size("hook.executor") == 2) & (F.size("hook.complete_ms") == 2)
-    whole &= F.col("hook.ms") > 0
-    whole &= F.coalesce(F.col("hook.measured_ms") > 0, F.lit(True))
-    for count in counts:
-        whole &= F.col(f"hook.{count}") >= 0
-    return whole & F.forall(
-        target,
-        lambda entry: (
-            entry["key"].try_cast("int").isNotNull()
-            & (F.size(entry["value"]) == 3)
-            & ~F.exists(entry["value"], lambda number: number.isNull())
-        ),
-    )
+    whole &= F.col("hook.ms").between(LEAST_MS, MOST_MS)
+    share = F.col("hook.measured_ms") / F.col("hook.ms")
+    whole &= F.coalesce(share.between(LEAST_SHARE, 1), F.col("hook.measured_ms").isNull())
+    for count in ("local", "executed", "acked", "failed"):
+        whole &= F.col(f"hook.{count}").between(0, MOST_COUNTED)
+    sum_ms, completed = F.col("hook.complete_ms")[0], F.col("hook.complete_ms")[1]
+    whole &= sum_ms.between(0, MOST_SUM) & completed.between(0, MOST_COUNTED)
+    for name in ("cpu_ms", "child.cpu_ms", "child.rss_bytes"):
+        amount = F.col(f"hook.{name}")
+        whole &= amount.isNull() | amount.between(0, MOST_SUM)
+    return whole & F.forall(F.map_entries("hook.to"), _is_target)
+
+
+def _is_target(entry: Column) -> Column:
+    sent, sampled, size = (F.get(entry["value"], F.lit(index)) for index in range(3))
+    counted = sent.between(0, MOST_COUNTED) & sampled.between(0, MOST_COUNTED)
+    whole = counted & size.between(0, MOST_SUM) & (F.size(entry["value"]) == 3)
+    return entry["key"].try_cast("int").isNotNull() & F.coalesce(whole, F.lit(False))
 
 
 def hook_lines(lines: DataFrame) -> DataFrame:

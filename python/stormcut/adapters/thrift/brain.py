@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
-from thriftpy2.thrift import TClient, TProcessor
+from thriftpy2.thrift import TApplicationException, TClient, TProcessor
 
 from stormcut.adapters.files.profile_file import format_profile, parse_profile
 from stormcut.adapters.thrift.decode import Decoder, Malformed
@@ -524,6 +524,11 @@ class BrainClient:
         except (BadFrame, OSError) as error:
             how = "" if self._tls else " (asked without --tls; its log says more)"
             raise InvalidInput(f"does not answer: {error}{how}", where) from error
+        except TApplicationException as error:
+            if error.type != TApplicationException.UNKNOWN_METHOD:
+                raise InvalidInput(f"answers nonsense: {error.message}", where) from error
+            what = "is older than this stormcut and does not know this question: upgrade the brain"
+            raise InvalidInput(what, where) from error
         except Exception as error:
             raise InvalidInput(f"answers nonsense: {error}", where) from error
 
@@ -546,9 +551,11 @@ class BrainClient:
 
 def _document(answer: str, where: str) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = json.loads(answer)
-    except (ValueError, TypeError) as error:
+        found = json.loads(answer)
+    except (ValueError, TypeError, RecursionError) as error:
         raise InvalidInput(f"answers nonsense: {error}", where) from error
+    if not isinstance(found, dict):
+        raise InvalidInput("answers nonsense: not an object", where)
     return found
 
 

@@ -103,7 +103,7 @@ class Seal:
 
     def mark(self, *parts: str) -> str:
         """Return the hexadecimal HMAC of texts without line ends, in this order."""
-        return self._mac(b"node", "\n".join(parts).encode()).hex()
+        return self._mac(b"node", _encoded("\n".join(parts))).hex()
 
     def check_mark(self, mark: object, where: str, *parts: str) -> None:
         """Refuse what is found at ``where`` unless ``mark`` is what `mark` returns for these texts.
@@ -113,7 +113,7 @@ class Seal:
         InvalidInput
             It is not.
         """
-        given = mark.encode() if isinstance(mark, str) else b""
+        given = _encoded(mark) if isinstance(mark, str) else b""
         if not hmac.compare_digest(given, self.mark(*parts).encode()):
             raise InvalidInput("is not signed by the secret of the auth file", where)
 
@@ -127,6 +127,11 @@ class Seal:
         for part in parts:
             mac.update(part)
         return mac.digest()
+
+
+def _encoded(text: str) -> bytes:
+    """Return a text in UTF-8, also one with half a character, which JSON's escapes can name."""
+    return text.encode(errors="surrogatepass")
 
 
 def seal_of(client: KazooClient) -> Seal:

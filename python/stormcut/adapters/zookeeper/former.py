@@ -87,7 +87,7 @@ def former_workers(rows: Any, where: str) -> Workers:
             Worker(Slot(str(node), int(port)), tuple(sorted(map(int, tasks))))
             for node, port, tasks in rows
         )
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(f"does not name workers: {error}", where) from error
 
 

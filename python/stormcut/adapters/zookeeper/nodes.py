@@ -53,6 +53,8 @@ HISTORY_KEPT = 100
 HISTORY_VERSION = 1
 #: A node's data must stay below ZooKeeper's 1 MB.
 MAX_ENTRY_BYTES = 1_000_000
+#: No later moment is shown: the year 5138.
+_LAST_MS = 10**14
 
 _CREATE_COMMAND = "(umask 077; printf 'stormcut:%s\\n' \"$(openssl rand -hex 24)\" > {path})"
 
@@ -316,7 +318,11 @@ class StormcutNodes:
     def _entry(self, name: str) -> dict[str, Any] | None:
         # None: just dropped as too old.
         try:
-            return self.read_json(f"history/{name}", "a history entry", HISTORY_VERSION)
+            entry = self.read_json(f"history/{name}", "a history entry", HISTORY_VERSION)
+            if entry is not None and not _is_history(entry):
+                what = "is not a history entry"
+                raise InvalidInput(what, f"ZooKeeper node {self.path(f'history/{name}')}")
+            return entry
         except InvalidInput as error:
             log.warning("history entry left out: %s", error)
             return None
@@ -406,6 +412,19 @@ class StormcutNodes:
             return identity, None
         log.info("profile of %s read (%s)", topology, identity[:8])
         return identity, profile
+
+
+def _is_history(entry: Mapping[str, Any]) -> bool:
+    """Return whether an entry, which is not signed, has what its readers rely on."""
+    try:
+        lines = [*entry["topologies"], *entry["declined"]]
+        texts = [entry["plan"], *(line[key] for line in lines for key in ("topology", "reason"))]
+        counts = [line["workers_restarted"] for line in entry["topologies"]]
+        "".join(texts).encode()
+    except (KeyError, TypeError, ValueError):
+        return False
+    counted = all(type(count) is int for count in (entry.get("created_ms"), *counts))
+    return counted and 0 <= entry["created_ms"] <= _LAST_MS
 
 
 def _history_json(entry: Mapping[str, Any]) -> bytes:

@@ -1,5 +1,7 @@
 package io.stormcut;
 
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import org.apache.thrift.TException;
 import org.apache.thrift.protocol.TBinaryProtocol;
 import org.apache.thrift.protocol.TList;
@@ -12,7 +14,8 @@ import org.apache.thrift.transport.TTransport;
 
 /**
  * Thrift's binary protocol over a message in memory; a count is believed only if so many elements
- * may follow. Thrift's own takes a struct for nothing, and makes room for two billions of them.
+ * or bytes may follow. Thrift's own takes a struct for nothing, and makes room for two billions of
+ * them, or for a text of 100 MB.
  */
 final class BoundedProtocol extends TBinaryProtocol {
   BoundedProtocol(TTransport message) {
@@ -42,6 +45,24 @@ final class BoundedProtocol extends TBinaryProtocol {
     TMap map = super.readMapBegin();
     check(map.size);
     return map;
+  }
+
+  @Override
+  public String readString() throws TException {
+    return new String(readBytes(), StandardCharsets.UTF_8);
+  }
+
+  @Override
+  public ByteBuffer readBinary() throws TException {
+    return ByteBuffer.wrap(readBytes());
+  }
+
+  private byte[] readBytes() throws TException {
+    int size = readI32();
+    check(size);
+    byte[] bytes = new byte[size];
+    getTransport().readAll(bytes, 0, size);
+    return bytes;
   }
 
   private void check(int count) throws TProtocolException {

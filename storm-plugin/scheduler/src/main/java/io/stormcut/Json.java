@@ -34,7 +34,8 @@ final class Json {
     }
     try {
       return new JSONParser().parse(new String(json, StandardCharsets.UTF_8));
-    } catch (ParseException | Error malformed) { // the lexer throws Error at foreign characters
+    } catch (ParseException | NumberFormatException | Error malformed) {
+      // The lexer throws Error at foreign characters.
       throw new Unusable(what + " is not JSON");
     }
   }
