@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -69,6 +70,7 @@ class _Loop:
     def run(self) -> None:
         pause = FIRST_PAUSE_S
         while not self._stop.is_set():
+            began = time.monotonic()
             try:
                 reason = self._stream()
             except StormcutError as error:
@@ -76,6 +78,9 @@ class _Loop:
             except Exception as error:  # Spark's gateway has many, and none may end the loop
                 reason = f"{type(error).__name__}: {error}".splitlines()[0]
             self.streams.clear()
+            if time.monotonic() - began > MOST_PAUSE_S:
+                # That it failed long ago says nothing of now.
+                pause = FIRST_PAUSE_S
             if not self._stop.is_set():
                 log.warning("nothing is measured now: %s; tried again in %.0f s", reason, pause)
             self._stop.wait(pause)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import signal
@@ -72,6 +73,8 @@ def spark_session(
     if (running := _running()) is not None:
         yield running
         return
+    # py4j tells of every call from Java, and of each error that it raises.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
     folder = Path(tempfile.mkdtemp(prefix="stormcut-spark-"))
     before = set(os.environ)
     try:

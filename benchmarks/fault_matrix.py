@@ -1,0 +1,93 @@
+"""Faults under load, with the controller in automatic mode: what held, and how long it took.
+
+Run by hand, on a machine that does nothing else, as root for the faults of networks and disks, with
+a C compiler for those of clocks (an hour):
+
+    .stormcut/venv/bin/python benchmarks/fault_matrix.py --output docs/results/fault-matrix.md
+
+Two topologies of 25 tuples/s each write down every tuple that is sent, has arrived, was acked. Two
+controllers run in automatic mode. All is well when every topology is assigned and acks, Nimbus
+answers, and one controller leads, is asked by Nimbus, reads metrics and measures every topology.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from fault_ground import Outcome, embedded, is_there, settled, suffer
+from fault_list import FAULTS
+from machine import made_by
+
+PAGE = """\
+# The fault matrix
+
+{doc}
+
+| fault | held | recovery s | silent s | sent again | lost |
+| --- | --- | ---: | ---: | ---: | ---: |
+{rows}
+
+Held: no topology is left unassigned, Nimbus and both controllers are the processes that they were
+(but for those that the fault ends), no process is left over, and nothing that was acked is missing.
+Recovery: seconds from when the fault was undone until all is well; of faults that nobody undoes,
+and of those that end one of two controllers, from the strike. Silent: the longest time in which a
+topology acked nothing. Sent again: tuples that sources sent more than once. Lost: acked tuples that
+never arrived.
+{end}
+
+{made_by} {day}.
+"""
+
+
+def row(outcome: Outcome) -> str:
+    held = "; ".join(outcome.wrong) or "all"
+    figures = (f"{outcome.recovery_s:.0f}", f"{outcome.silent_s:.0f}", outcome.again, outcome.lost)
+    return f"| {outcome.fault} | {held} | {' | '.join(map(str, figures))} |"
+
+
+def write(output: Path, outcomes: list[Outcome], end: Counter[str] | None) -> None:
+    doc = (__doc__ or "").split("\n\n", 3)[3].strip()
+    told = ""
+    if end is not None:
+        told = f"\nIn the end: {end['sent']} tuples sent, {end['again']} again, {end['lost']} lost."
+    page = PAGE.format(
+        doc=doc,
+        rows="\n".join(map(row, outcomes)),
+        end=told,
+        made_by=made_by(),
+        day=time.strftime("%Y-%m-%d"),
+    )
+    output.write_text(page)
+
+
+def main() -> None:
+    """Start all, strike, write the page."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--only", default="", help="faults whose name contains this")
+    arguments = parser.parse_args()
+    outcomes: list[Outcome] = []
+    # Also without a terminal what was started ends with this.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    with (
+        tempfile.TemporaryDirectory(prefix="fault-matrix-") as folder,
+        embedded(f"matrix-{os.getpid()}", Path(folder)) as ground,
+    ):
+        for fault in FAULTS:
+            if arguments.only not in fault.name or not is_there(fault.needs):
+                continue
+            outcomes.append(suffer(ground, fault))
+            print(f"{time.strftime('%H:%M:%S')} {outcomes[-1]}", flush=True)
+            write(arguments.output, outcomes, None)
+        write(arguments.output, outcomes, settled(ground))
+
+
+if __name__ == "__main__":
+    main()
