@@ -30,9 +30,9 @@ import yaml
 
 from stormcut.adapters.clusters.local import LocalCluster
 from stormcut.adapters.clusters.running import RunningCluster
-from stormcut.adapters.storm.nimbus import NimbusUnavailable
+from stormcut.adapters.storm.nimbus import Nimbus, NimbusUnavailable
 from stormcut.adapters.storm.sparse_submit import submit
-from stormcut.application.waiting import wait_until
+from stormcut.application.waiting import TimedOut, wait_until
 
 LEDGER = Path(__file__).resolve().with_name("ledger")
 TOPOLOGIES = ("alpha", "beta")
@@ -40,8 +40,6 @@ SUPERVISORS, SLOTS = 3, 4
 SAMPLE_S = 0.25
 #: Nimbus asks every second here, and only if something runs.
 ASKED_S = 15.0
-#: The hook reports every 5 s, the controller looks every 3 s, and a batch takes a while.
-MEASURED_S = 45.0
 #: Of the controllers' processes: what is cut off is what others send them.
 GROUP = 54321
 #: Of the disks that fill: Spark's scratch folder takes some MB.
@@ -203,7 +201,6 @@ class Controller:
 class Ground:
     """The embedded cluster, its topologies and its controllers."""
 
-    name = "embedded"
     cluster: LocalCluster
     #: How long workers may take to start.
     patience_s = 180.0
@@ -277,8 +274,9 @@ class Ground:
 
     def await_calm(self) -> None:
         """Wait until all is as it should be."""
-        acked = self.acked()
-        wait_until(lambda: not self.wrong(acked), self.patience_s, "all is as it should be")
+        recovery = recovered(self, self.acked(), time.time(), 2 * self.patience_s)
+        if recovery.wrong:
+            raise TimedOut("; ".join(recovery.wrong))
 
     def acked(self) -> Mapping[str, int]:
         """Return the bytes of the lines of acked tuples of each topology."""
@@ -299,6 +297,11 @@ class Ground:
         """Return the process id of Nimbus."""
         return next(d.pid for d in self.cluster.status().daemons if d.name == "nimbus" and d.up)
 
+    @property
+    def nimbus(self) -> Nimbus:
+        """A client of the Nimbus that leads."""
+        return self.cluster.nimbus
+
     def leader(self) -> Controller:
         """Return the controller that leads."""
         return wait_until(
@@ -314,19 +317,17 @@ class Ground:
         """Return the controllers that run."""
         return [each for each in self.controllers if each.pid is not None]
 
-    def wrong(self, acked: Mapping[str, int]) -> list[str]:
-        """Return what is not as it should be, given the bytes of what was acked before."""
-        return [*self._wrong_in_storm(acked), *self._wrong_in_control()]
-
-    def _wrong_in_storm(self, acked: Mapping[str, int]) -> Iterator[str]:
+    def wrong_in_storm(self, acked: Mapping[str, int]) -> Iterator[str]:
+        """Yield what is wrong with the topologies, given the bytes of what was acked before."""
         now = self.acked()
         for name in self.topologies:
             if now[name] <= acked[name]:
                 yield f"{name} acks nothing"
         try:
-            summaries = {each.name: each for each in self.cluster.nimbus.cluster().topologies}
+            nimbus = self.nimbus
+            summaries = {each.name: each for each in nimbus.cluster().topologies}
             for name in self.topologies:
-                assigned = len(self.cluster.nimbus.topology(name).executors)
+                assigned = len(nimbus.topology(name).executors)
                 if summaries[name].status != "ACTIVE":
                     yield f"{name} is {summaries[name].status}"
                 if not 0 < assigned == summaries[name].executors:
@@ -336,7 +337,8 @@ class Ground:
         except Exception as error:
             yield f"Nimbus: {error}"
 
-    def _wrong_in_control(self) -> Iterator[str]:
+    def wrong_in_control(self, since: float) -> Iterator[str]:
+        """Yield what is wrong with the controllers, which must have measured since then."""
         told = {each.name: each.metrics() for each in self.running()}
         leaders = [name for name, each in told.items() if each.get("stormcut_leader") == 1]
         if len(leaders) != 1:
@@ -345,10 +347,12 @@ class Ground:
             asked = told[name].get("stormcut_nimbus_asked_age_seconds", 0.0)
             if not asked < ASKED_S:
                 yield f"Nimbus has not asked for {asked:.0f} s"
+            if told[name].get("stormcut_profiles", 0) < len(self.topologies):
+                yield "what was measured is not stored"
         for name, each in told.items():
-            yield from (f"{name} {what}" for what in self._wrong_in_measuring(each))
+            yield from (f"{name} {what}" for what in self._wrong_in_measuring(each, since))
 
-    def _wrong_in_measuring(self, told: Mapping[str, float]) -> Iterator[str]:
+    def _wrong_in_measuring(self, told: Mapping[str, float], since: float) -> Iterator[str]:
         if told.get("stormcut_zookeeper_connected") != 1:
             yield "has no ZooKeeper"
         if told.get("stormcut_observer_up") != 1:
@@ -356,7 +360,7 @@ class Ground:
         for name in self.topologies:
             key = f'stormcut_topology_measured_age_seconds{{topology="{name}-'
             ages = [age for label, age in told.items() if label.startswith(key)]
-            if not any(-MEASURED_S < age < MEASURED_S for age in ages):
+            if not any(age < time.time() - since for age in ages):
                 yield f"measures nothing of {name}"
 
     # What is struck, here by its process.
@@ -378,26 +382,25 @@ class Ground:
     @contextmanager
     def thrift(self) -> Iterator[Any]:
         """Yield a client of Nimbus's whole Thrift service."""
-        from streamparse.thrift import Nimbus
+        from streamparse.thrift import Nimbus as Service
         from thriftpy2.rpc import client_context
         from thriftpy2.transport import TFramedTransportFactory
 
         host, port = self.cluster.nimbus_address.split(":")
+        patience = {"socket_timeout": 60_000, "connect_timeout": 60_000}
         framed = TFramedTransportFactory()
-        with client_context(
-            Nimbus, host, int(port), trans_factory=framed, timeout=60_000
-        ) as client:
+        with client_context(Service, host, int(port), trans_factory=framed, **patience) as client:
             yield client
 
     def busy_supervisor(self) -> int:
         """Return the number of the supervisor that has a source."""
-        executors = self.cluster.nimbus.topology(self.topologies[0]).executors
+        executors = self.nimbus.topology(self.topologies[0]).executors
         first = next(each.host for each in executors if each.is_spout)
         return self.cluster.supervisor_hosts.index(first)
 
     def worker(self) -> psutil.Process:
         """Return the JVM of a worker that has a source."""
-        executors = self.cluster.nimbus.topology(self.topologies[0]).executors
+        executors = self.nimbus.topology(self.topologies[0]).executors
         port = next(each.port for each in executors if each.is_spout)
         for process in map(psutil.Process, self.cluster.pids()):
             with suppress(psutil.Error):
@@ -438,7 +441,11 @@ def is_there(needed: str) -> bool:
     return {"": True, "root": os.geteuid() == 0, "cc": shutil.which("cc") is not None}[needed]
 
 
-Step = Callable[[Ground], None]
+#: Takes the ground.
+Step = Callable[[Any], None]
+
+NIMBUS = frozenset({"nimbus"})
+CONTROLLERS = frozenset({"controllers"})
 
 
 def nothing(ground: Ground) -> None:
@@ -461,19 +468,25 @@ class Fault:
         Whether the short form has it.
     needs : str
         What must be there: ``root``, whose rights it needs, or ``cc``, a C compiler.
-    where : set of str
-        The clusters that it makes sense on.
     """
 
     name: str
     strike: Step
     undo: Step = nothing
     seconds: float | None = None
-    bound_s: float = 120.0
+    bound_s: float = 180.0
     ends: frozenset[str] = frozenset()
     short: bool = False
     needs: str = ""
-    where: frozenset[str] = frozenset({"embedded"})
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """Seconds until topologies were well, until controllers were; ``wrong``: what never was."""
+
+    topologies_s: float
+    controllers_s: float
+    wrong: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -481,7 +494,7 @@ class Outcome:
     """What became of a fault; ``wrong`` is what did not hold, nothing if all did."""
 
     fault: str
-    recovery_s: float
+    recovery: Recovery
     silent_s: float
     again: int
     lost: int
@@ -489,9 +502,11 @@ class Outcome:
 
     def __str__(self) -> str:
         held = "; ".join(self.wrong) or "all held"
+        recovery = self.recovery
         return (
-            f"{self.fault}: {held}; recovered in {self.recovery_s:.0f} s,"
-            f" silent {self.silent_s:.0f} s, {self.again} sent again, {self.lost} lost"
+            f"{self.fault}: {held}; topologies well in {recovery.topologies_s:.0f} s, controllers"
+            f" in {recovery.controllers_s:.0f} s, silent {self.silent_s:.0f} s,"
+            f" {self.again} sent again, {self.lost} lost"
         )
 
 
@@ -525,47 +540,57 @@ class Silence:
 
 
 def suffer(ground: Ground, fault: Fault) -> Outcome:
-    """Strike, undo, wait until all is well again, and tell what held."""
-    ground.await_calm()
+    """Strike, undo, wait until all is well again as it was before, and tell what held."""
     before, nimbus = ground.books(), ground.nimbus_pid()
     pids = {each.name: each.pid for each in ground.controllers}
     sparks = [process for each in ground.controllers for process in each.spark()]
     with Silence(ground) as silence:
-        since, acked = time.monotonic(), ground.acked()
         try:
             fault.strike(ground)
+            since, acked = time.time(), ground.acked()
             if fault.seconds is None:
-                recovery, wrong = _recovered(ground, acked, since, fault.bound_s)
+                recovery = recovered(ground, acked, since, fault.bound_s)
             else:
                 time.sleep(fault.seconds)
         finally:
+            since, acked = time.time(), ground.acked()
             fault.undo(ground)
-        if fault.seconds is not None:
-            recovery, wrong = _recovered(ground, ground.acked(), time.monotonic(), fault.bound_s)
-    if fault.seconds is None and not wrong:
-        ground.await_calm()
-    if "nimbus" not in fault.ends and ground.nimbus_pid() != nimbus:
-        wrong.append("Nimbus ended")
-    if "controllers" not in fault.ends:
-        wrong += [f"{c.name} ended" for c in ground.controllers if c.pid != pids[c.name]]
+        if fault.undo is nothing:
+            after = recovery
+        else:
+            after = recovered(ground, acked, since, fault.bound_s)
+    recovery = after if fault.seconds is not None else recovery
+    wrong = [*dict.fromkeys((*recovery.wrong, *after.wrong)), *_ended(ground, fault, nimbus, pids)]
     alive = {process for each in ground.controllers for process in each.spark()}
     wrong += [f"Spark {p.pid} is left" for p in sparks if p not in alive and _lives(p)]
-    after = ground.books()
-    again, lost = after.again - before.again, after.lost
-    if lost:
-        wrong.append(f"{lost} acked tuples never arrived")
-    return Outcome(fault.name, recovery, silence.longest_s, again, lost, tuple(wrong))
+    books = ground.books()
+    if books.lost:
+        wrong.append(f"{books.lost} acked tuples never arrived")
+    again = books.again - before.again
+    return Outcome(fault.name, recovery, silence.longest_s, again, books.lost, tuple(wrong))
 
 
-def _recovered(
-    ground: Ground, acked: Mapping[str, int], since: float, bound_s: float
-) -> tuple[float, list[str]]:
-    """Wait until all is well, or for the bound; return the time it took and what is not."""
+def _ended(
+    ground: Ground, fault: Fault, nimbus: int | None, pids: Mapping[str, int | None]
+) -> Iterator[str]:
+    """Yield the processes that have ended though the fault does not end them."""
+    if "nimbus" not in fault.ends and ground.nimbus_pid() != nimbus:
+        yield "Nimbus ended"
+    if "controllers" not in fault.ends:
+        yield from (f"{c.name} ended" for c in ground.controllers if c.pid != pids[c.name])
+
+
+def recovered(ground: Ground, acked: Mapping[str, int], since: float, bound_s: float) -> Recovery:
+    """Wait until all is well since a moment (epoch seconds), but no longer than the bound."""
+    topologies: float | None = None
     while True:
-        wrong = ground.wrong(acked)
-        took = time.monotonic() - since
+        wrong = list(ground.wrong_in_storm(acked)) if topologies is None else []
+        took = time.time() - since
+        if not wrong and topologies is None:
+            topologies = took
+        wrong += ground.wrong_in_control(since)
         if not wrong or took > bound_s:
-            return took, wrong
+            return Recovery(took if topologies is None else topologies, took, tuple(wrong))
         time.sleep(SAMPLE_S)
 
 

@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import psutil
-from fault_ground import GROUP, Fault, Ground, Step
+from fault_ground import CONTROLLERS, GROUP, NIMBUS, Fault, Ground, Step
 from kazoo.exceptions import NotEmptyError
 
 from stormcut.adapters.zookeeper.nodes import StormcutNodes, nodes_at
@@ -344,33 +344,27 @@ def of_this_version(ground: Ground) -> None:
 
 
 ROOT, COMPILER = "root", "cc"
-NIMBUS = frozenset({"nimbus"})
-CONTROLLERS = frozenset({"controllers"})
-BOTH = frozenset({"embedded", "docker"})
 
 FAULTS = (
     Fault(
         "the leading controller killed",
         killed(leader),
         controllers_start,
-        bound_s=60,
         ends=CONTROLLERS,
         short=True,
-        where=BOTH,
     ),
-    Fault("the leading controller stopped for 30 s", stopped(leader), goes_on, 30, 60, where=BOTH),
-    Fault("the stand-by killed", killed(standby), controllers_start, bound_s=60, ends=CONTROLLERS),
-    Fault("the stand-by stopped for 30 s", stopped(standby), goes_on, 30, 60),
+    Fault("the leading controller stopped for 30 s", stopped(leader), goes_on, 30),
+    Fault("the stand-by killed", killed(standby), controllers_start, ends=CONTROLLERS),
+    Fault("the stand-by stopped for 30 s", stopped(standby), goes_on, 30),
     Fault("both controllers killed", controllers_killed, controllers_start, 10, ends=CONTROLLERS),
-    Fault("Spark killed", killed(spark), bound_s=90, short=True),
-    Fault("Spark stopped for 30 s", stopped(spark), goes_on, 30, 60),
+    Fault("Spark killed", killed(spark), short=True),
+    Fault("Spark stopped for 30 s", stopped(spark), goes_on, 30),
     Fault(
         "Nimbus killed, back after 10 s",
         killed(daemon("nimbus")),
         comes_back("nimbus"),
         10,
         ends=NIMBUS,
-        where=BOTH,
     ),
     Fault(
         "Nimbus stopped for 15 s", stopped(daemon("nimbus")), comes_back("nimbus"), 15, ends=NIMBUS
@@ -380,7 +374,7 @@ FAULTS = (
         killed(daemon("zookeeper")),
         comes_back("zookeeper"),
         10,
-        180,
+        240,
         NIMBUS,
     ),
     Fault("ZooKeeper stopped for 8 s", stopped(daemon("zookeeper")), goes_on, 8),
@@ -389,7 +383,7 @@ FAULTS = (
         stopped(daemon("zookeeper")),
         comes_back("zookeeper"),
         40,
-        180,
+        240,
         NIMBUS,
     ),
     Fault(
@@ -397,28 +391,24 @@ FAULTS = (
         zookeeper_loses_its_data,
         zookeeper_without_data,
         10,
-        180,
+        240,
         NIMBUS,
     ),
     Fault("a supervisor killed, back after 28 s", supervisor_lost, node_returns, 28),
     Fault("a supervisor stopped for 15 s", stopped(supervisor), goes_on, 15),
-    Fault("a node lost, back after 30 s", node_lost, node_returns, 30, 180, where=BOTH),
-    Fault("a worker killed", killed(worker), bound_s=180, short=True, where=BOTH),
+    Fault("a node lost, back after 30 s", node_lost, node_returns, 30, 240),
+    Fault("a worker killed", killed(worker), short=True),
     Fault("a worker stopped for 15 s", stopped(worker), goes_on, 15),
-    Fault(
-        "Nimbus cut off from the controllers for 30 s", cut_off, joined, 30, needs=ROOT, where=BOTH
-    ),
+    Fault("Nimbus cut off from the controllers for 30 s", cut_off, joined, 30, needs=ROOT),
     Fault("4 packets a second from Nimbus for 30 s", slow_link, fast_link, 30, needs=ROOT),
-    Fault("the spool's disk full for 30 s", full("spool"), emptied("spool"), 30, 90, needs=ROOT),
-    Fault(
-        "the spool's disk read-only for 30 s", _remount("ro"), _remount("rw"), 30, 90, needs=ROOT
-    ),
+    Fault("the spool's disk full for 30 s", full("spool"), emptied("spool"), 30, needs=ROOT),
+    Fault("the spool's disk read-only for 30 s", _remount("ro"), _remount("rw"), 30, needs=ROOT),
     Fault(
         "the disk of Spark's scratch folder full for 30 s",
         full("scratch"),
         emptied("scratch"),
         30,
-        180,
+        240,
         needs=ROOT,
     ),
     Fault("the spool deleted", spool_gone, short=True),
@@ -443,7 +433,6 @@ FAULTS = (
     Fault("junk in the metrics", junk_in_metrics, short=True),
     Fault("the metrics logs truncated", metrics_cut_short),
     Fault(f"{SHORT_CHURN} topologies submitted and killed", churn(SHORT_CHURN), short=True),
-    Fault(f"{CHURN} topologies submitted and killed", churn(CHURN)),
     Fault(
         "a brain of the next protocol version leads for 10 s",
         of_the_next_version,
@@ -452,4 +441,5 @@ FAULTS = (
         ends=CONTROLLERS,
         short=True,
     ),
+    Fault(f"{CHURN} topologies submitted and killed", churn(CHURN), bound_s=240),
 )
