@@ -22,7 +22,6 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from fault_docker import FAULTS_IN_CONTAINERS, in_containers
 from fault_ground import Outcome, embedded, is_there, settled, suffer
 from fault_list import FAULTS
 from machine import made_by
@@ -78,15 +77,20 @@ def main() -> None:
     parser.add_argument("--docker", action="store_true", help="in containers")
     parser.add_argument("--only", default="", help="faults whose name contains this")
     arguments = parser.parse_args()
+    begun, faults = embedded, FAULTS
+    if arguments.docker:
+        from fault_docker import FAULTS_IN_CONTAINERS, in_containers
+
+        begun, faults = in_containers, FAULTS_IN_CONTAINERS
     outcomes: list[Outcome] = []
     name = f"matrix-{os.getpid()}"
     # Also without a terminal what was started ends with this.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with (
         tempfile.TemporaryDirectory(prefix="fault-matrix-") as folder,
-        (in_containers if arguments.docker else embedded)(name, Path(folder)) as ground,
+        begun(name, Path(folder)) as ground,
     ):
-        for fault in FAULTS_IN_CONTAINERS if arguments.docker else FAULTS:
+        for fault in faults:
             if arguments.only not in fault.name or not is_there(fault.needs):
                 continue
             outcomes.append(suffer(ground, fault))
