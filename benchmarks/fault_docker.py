@@ -114,7 +114,8 @@ class DockerGround(Ground):
         """Start another Nimbus, a copy of the first but for its address."""
         first = self.cluster.storm_homes["nimbus"]
         home = first.with_name(SECOND)
-        shutil.copytree(first, home, ignore=shutil.ignore_patterns("local", "logs"))
+        unwanted = shutil.ignore_patterns("local", "logs")
+        shutil.copytree(first, home, symlinks=True, ignore=unwanted)
         path = home / "conf" / "storm.yaml"
         settings = yaml.safe_load(path.read_text())
         path.write_text(yaml.safe_dump({**settings, "storm.local.hostname": self.second_address}))

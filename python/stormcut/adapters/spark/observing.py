@@ -59,6 +59,16 @@ def observing(
         thread.join(END_SECONDS)
 
 
+def pause_after(lasted_s: float, before_s: float) -> float:
+    """Return the pause after a stream that lasted so long, with this pause before it.
+
+    Twice as long each time, but for one that lasted: what failed before says nothing of now.
+    """
+    if lasted_s > MOST_PAUSE_S:
+        return FIRST_PAUSE_S
+    return min(max(2 * before_s, FIRST_PAUSE_S), MOST_PAUSE_S)
+
+
 class _Loop:
     def __init__(
         self, sources: Sources, settings: StreamSettings, consumer: Consumer, stop: threading.Event
@@ -68,7 +78,7 @@ class _Loop:
         self.streams = threading.Event()
 
     def run(self) -> None:
-        pause = FIRST_PAUSE_S
+        pause = 0.0
         while not self._stop.is_set():
             began = time.monotonic()
             try:
@@ -78,13 +88,10 @@ class _Loop:
             except Exception as error:  # Spark's gateway has many, and none may end the loop
                 reason = f"{type(error).__name__}: {error}".splitlines()[0]
             self.streams.clear()
-            if time.monotonic() - began > MOST_PAUSE_S:
-                # That it failed long ago says nothing of now.
-                pause = FIRST_PAUSE_S
+            pause = pause_after(time.monotonic() - began, pause)
             if not self._stop.is_set():
                 log.warning("nothing is measured now: %s; tried again in %.0f s", reason, pause)
             self._stop.wait(pause)
-            pause = min(2 * pause, MOST_PAUSE_S)
 
     def _stream(self) -> str:
         """Stream until told to stop, or return why it has ended."""
