@@ -210,7 +210,8 @@ def _remounted(path: Path, mode: str) -> bool:
 
 def spool_gone(ground: Ground) -> None:
     for each in ground.controllers:
-        shutil.rmtree(each.spool)
+        # A disk under it stays.
+        shutil.rmtree(each.spool, ignore_errors=True)
 
 
 # Clocks.
@@ -346,6 +347,36 @@ def of_this_version(ground: Ground) -> None:
 ROOT, COMPILER = "root", "cc"
 
 FAULTS = (
+    Fault("the spool deleted", spool_gone),
+    Fault(
+        "the controllers' clocks 1 h ahead for 30 s",
+        clock_set(3600),
+        clock_set(0),
+        30,
+        needs=COMPILER,
+    ),
+    Fault(
+        "the controllers' clocks 1 h behind for 30 s",
+        clock_set(-3600),
+        clock_set(0),
+        30,
+        needs=COMPILER,
+    ),
+    Fault("junk in the stored profiles", junk_in_nodes("profiles")),
+    Fault("junk in the stored plan", junk_in_nodes("plan")),
+    Fault("junk in the history", junk_in_nodes("history")),
+    Fault("stormcut's nodes deleted", nodes_deleted),
+    Fault("junk in the metrics", junk_in_metrics, short=True),
+    Fault("the metrics logs truncated", metrics_cut_short),
+    Fault(f"{SHORT_CHURN} topologies submitted and killed", churn(SHORT_CHURN), short=True),
+    Fault(
+        "a brain of the next protocol version leads for 10 s",
+        of_the_next_version,
+        of_this_version,
+        10,
+        ends=CONTROLLERS,
+        short=True,
+    ),
     Fault(
         "the leading controller killed",
         killed(leader),
@@ -410,36 +441,6 @@ FAULTS = (
         30,
         240,
         needs=ROOT,
-    ),
-    Fault("the spool deleted", spool_gone),
-    Fault(
-        "the controllers' clocks 1 h ahead for 30 s",
-        clock_set(3600),
-        clock_set(0),
-        30,
-        needs=COMPILER,
-    ),
-    Fault(
-        "the controllers' clocks 1 h behind for 30 s",
-        clock_set(-3600),
-        clock_set(0),
-        30,
-        needs=COMPILER,
-    ),
-    Fault("junk in the stored profiles", junk_in_nodes("profiles")),
-    Fault("junk in the stored plan", junk_in_nodes("plan")),
-    Fault("junk in the history", junk_in_nodes("history")),
-    Fault("stormcut's nodes deleted", nodes_deleted),
-    Fault("junk in the metrics", junk_in_metrics, short=True),
-    Fault("the metrics logs truncated", metrics_cut_short),
-    Fault(f"{SHORT_CHURN} topologies submitted and killed", churn(SHORT_CHURN), short=True),
-    Fault(
-        "a brain of the next protocol version leads for 10 s",
-        of_the_next_version,
-        of_this_version,
-        10,
-        ends=CONTROLLERS,
-        short=True,
     ),
     Fault(f"{CHURN} topologies submitted and killed", churn(CHURN), bound_s=240),
 )
