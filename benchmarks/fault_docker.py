@@ -56,7 +56,7 @@ class DockerGround(Ground):
 
     @property
     def books_folders(self) -> list[Path]:
-        """A folder of each node: a source that moves to another finds no books, and says so."""
+        """A folder of each node."""
         return [self.cluster.storm_homes[node.name] / "books" for node in self.cluster.plan.nodes]
 
     @property

@@ -353,6 +353,7 @@ FAULTS = (
         clock_set(3600),
         clock_set(0),
         30,
+        300,
         needs=COMPILER,
     ),
     Fault(
@@ -360,6 +361,7 @@ FAULTS = (
         clock_set(-3600),
         clock_set(0),
         30,
+        300,
         needs=COMPILER,
     ),
     Fault("junk in the stored profiles", junk_in_nodes("profiles")),
