@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from stormcut.adapters.thrift import values
 from stormcut.adapters.thrift.brain import BrainServer
 from stormcut.adapters.thrift.seal import Seal, seal_of
 from stormcut.adapters.zookeeper.nodes import StormcutNodes, connected, read_auth_file
@@ -71,6 +72,8 @@ LIES: dict[str, Lie] = {
     "unknown-slots": unknown_slots,
     "shared-slot": shared_slot,
     "half": half,
+    # A plan that this version could well use.
+    "next-version": lambda state: plan_on(state, lambda i: first_slot(state)),
 }
 
 
@@ -112,6 +115,8 @@ def serve(mode: str, seal: Seal) -> int:
         return serve_socket(b"HTTP/1.1 418 I'm a teapot\r\n\r\n" * 40)
     if mode == "huge":
         return serve_socket(b"\x7f\xff\xff\xff")
+    if mode == "next-version":
+        values.PROTOCOL_VERSION += 1
     server = BrainServer(Liar(LIES[mode]), "liar", seal, "127.0.0.1", 0)
     server.start()
     return server.port

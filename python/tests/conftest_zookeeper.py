@@ -1,5 +1,6 @@
 """A real ZooKeeper: the one inside Storm's jar, one for all tests of a session."""
 
+import shutil
 import socket
 import subprocess
 import time
@@ -81,6 +82,10 @@ class ZooKeeperProcess:
             self._process = subprocess.Popen(command, stdout=output, stderr=output)
         await_true(lambda: _answers(self.port) or self._process.poll() is not None)
         assert self._process.poll() is None, (folder / "zookeeper.out").read_text()
+
+    def forget(self):
+        """Delete all data; only while it does not run."""
+        shutil.rmtree(self._folder / "data")
 
     def end(self):
         if self._process is not None:

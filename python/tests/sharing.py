@@ -3,7 +3,16 @@
 import pytest
 
 #: Fixtures that are dear, those with the longest tests first: what shares one runs in one process.
-SHARED = ("storm", "stage", "docker_stage", "cluster", "spark", "zookeeper")
+SHARED = (
+    "storm",
+    "whole_ground",
+    "stage",
+    "ground",
+    "docker_stage",
+    "cluster",
+    "spark",
+    "zookeeper",
+)
 
 
 @pytest.hookimpl(tryfirst=True)

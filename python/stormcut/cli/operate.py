@@ -75,7 +75,9 @@ def _observing(
     from stormcut.adapters.spark.observing import Sources, observing
     from stormcut.adapters.spark.streaming import StreamSettings
 
-    observer = Observer(publication, SystemClock(), lambda: standing.leads, config.watching)
+    observer = Observer(
+        publication, SystemClock(), lambda: standing.leads, standing.profiles, config.watching
+    )
     sources = Sources(config.logs, config.spool, config.keep_s, config.spark_master)
     since = time.time() - HISTORY_HALF_LIVES * config.watching.half_life_s
     settings = StreamSettings(config.every_s, config.warm_up_s, since)

@@ -85,6 +85,44 @@ def test_a_copy_that_is_renewed_is_the_same_log(logs):
     assert logs.cut() == [1, 2, 3, 4, 5]
 
 
+def test_a_log_that_was_cut_short_is_read_on(logs):
+    logs.write(100)
+    logs.cut()
+    os.truncate(logs.log(), logs.log().stat().st_size // 2)
+    assert logs.cut() == list(range(1, 101))
+    logs.write(2)
+    assert logs.cut() == list(range(1, 103))
+    logs.write(1)
+    assert logs.cut() == list(range(1, 104))
+
+
+def test_a_log_that_was_cut_short_waits_for_its_spool(logs):
+    logs.write(100)
+    logs.cut()
+    os.truncate(logs.log(), logs.log().stat().st_size // 2)
+    logs.cut()
+    logs.write(2)
+    aside = logs.spool.rename(logs.spool.with_name("aside"))
+    logs.spool.touch()
+    with pytest.raises(InvalidInput):
+        logs.cut()
+    logs.spool.unlink()
+    aside.rename(logs.spool)
+    assert logs.cut() == list(range(1, 103))
+
+
+def test_a_copy_that_is_being_renewed_is_not_read_twice(logs):
+    logs.write(100)
+    logs.cut()
+    whole = logs.log().read_bytes()
+    logs.log().write_bytes(whole[:500])
+    logs.cut()
+    logs.log().write_bytes(whole)
+    assert logs.cut() == list(range(1, 101))
+    logs.write(1)
+    assert logs.cut() == list(range(1, 102))
+
+
 def test_of_a_long_log_that_is_met_first_only_the_end_is_read(logs, monkeypatch):
     monkeypatch.setattr(pieces, "FIRST_BYTES", 50)
     logs.write(1000)

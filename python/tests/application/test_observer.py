@@ -45,7 +45,10 @@ class Stage:
 
     def __init__(self, leads=True, **watching):
         self.press, self.clock, self.leads = Press(), Clock(), leads
-        self.observer = Observer(self.press, self.clock, lambda: self.leads, Watching(**watching))
+        self.stored = {T}
+        self.observer = Observer(
+            self.press, self.clock, lambda: self.leads, lambda: self.stored, Watching(**watching)
+        )
 
     def run(self, seconds, rate, tasks=(1, 2), host="a"):
         for _ in range(seconds // 10):
@@ -98,6 +101,21 @@ def test_a_change_is_told_of_within_a_minute():
     while len(stage.press.profiles) < 2:
         stage.run(10, 150)
     assert stage.clock.now_s - began <= 40
+
+
+def test_what_was_published_and_is_gone_is_told_again():
+    stage = Stage()
+    stage.run(300, 100)
+    assert len(stage.press.profiles) == 1
+    stage.stored = set()
+    stage.run(20, 100)
+    assert len(stage.press.profiles) == 2
+    # It is not read at once.
+    stage.run(40, 100)
+    assert len(stage.press.profiles) == 2
+    stage.stored = {T}
+    stage.run(300, 100)
+    assert len(stage.press.profiles) == 2
 
 
 def test_what_is_partly_measured_is_not_published():

@@ -554,6 +554,24 @@ class TestTls:
 
 
 @pytest.mark.cluster
+def test_zookeeper_comes_back_without_its_data(auth_file, tmp_path):
+    with (
+        running_zookeeper(tmp_path / "zookeeper") as server,
+        brains_on(server.address, auth_file, tmp_path) as brains,
+    ):
+        processes = [brains.start(), brains.start()]
+        brains.await_leader().plan(NEW)
+        server.end()
+        await_true(lambda: all("connection interrupted" in each.log() for each in processes))
+        server.forget()
+        server.start()
+        # The client of this test has the same to overcome.
+        await_true(lambda: brains.nodes.client.connected)
+        assert brains.await_leader().plan(NEW).topologies
+        assert [stop(each) for each in processes] == [0, 0]
+
+
+@pytest.mark.cluster
 def test_nothing_to_show_is_said(brains):
     brains.nodes.secure()
     assert brains.run("history").stdout == "no plans yet\n"

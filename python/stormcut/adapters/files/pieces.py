@@ -59,6 +59,8 @@ class Cutter:
         self._spool = spool
         self._keep = keep_s
         self._read: dict[Path, _Read] = {}
+        #: Logs that were shorter at the last look than what was read of them, and how short.
+        self._short: dict[Path, int] = {}
         self._pieces = 0
 
     def cut(self) -> int:
@@ -103,6 +105,10 @@ class Cutter:
                     known = _Read(b"", 0)
                 if known is None:
                     known = _Read(b"", max(0, size - FIRST_BYTES))
+                elif size < known.offset:
+                    known = self._cut_short(path, known, size)
+                else:
+                    self._short.pop(path, None)
                 file.seek(known.offset)
                 text = file.read(MOST_BYTES)
         except OSError as error:
@@ -116,6 +122,17 @@ class Cutter:
             # It was begun in the middle of a line.
             whole = whole[whole.find(b"\n") + 1 :]
         return read, rolled + whole
+
+    def _cut_short(self, path: Path, known: _Read, size: int) -> _Read:
+        """Return where to read on in a log that is shorter than what was read of it.
+
+        It may be a copy that is being renewed; if not, nothing of it would be read for long.
+        """
+        if path not in self._short:
+            self._short[path] = size
+            return known
+        log.warning("%s was cut short, and is read on from there", path)
+        return _Read(known.head, min(size, self._short[path]))
 
     def _write(self, topology: str, content: bytes) -> None:
         folder = self._spool / f"topology={quote(topology, safe='')}"
@@ -136,6 +153,7 @@ class Cutter:
     def _forget(self) -> None:
         """Remove pieces that are too old, folders of topologies without any, logs that are gone."""
         self._read = {path: read for path, read in self._read.items() if path.exists()}
+        self._short = {path: size for path, size in self._short.items() if path in self._read}
         oldest = time.time() - self._keep
         for folder in self._spool.glob("topology=*"):
             with suppress(OSError):

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from stormcut.adapters.files.pieces import Cutter
-from stormcut.adapters.spark.session import spark_session
+from stormcut.adapters.spark.session import kill, spark_session
 from stormcut.adapters.spark.streaming import Consumer, StreamSettings, metrics_stream
 from stormcut.model.errors import StormcutError
+from stormcut.profile.decay import Slice
 
 log = logging.getLogger("stormcut.observer")
 
@@ -20,6 +22,8 @@ log = logging.getLogger("stormcut.observer")
 FIRST_PAUSE_S, MOST_PAUSE_S = 5.0, 300.0
 #: Logs are cut so many times between two batches: no line waits for two of them.
 CUTS_PER_BATCH = 2
+#: Lines that were cut may wait so long for a batch, and so many times the time between two.
+STALL_S, STALL_BATCHES = 120.0, 10
 #: Longest that the end of a stream is waited for.
 END_SECONDS = 30.0
 
@@ -58,6 +62,64 @@ def observing(
         thread.join(END_SECONDS)
 
 
+def pause_after(lasted_s: float, before_s: float) -> float:
+    """Return the pause after a stream that lasted so long, with this pause before it.
+
+    Twice as long each time, but for one that lasted: what failed before says nothing of now.
+    """
+    if lasted_s > MOST_PAUSE_S:
+        return FIRST_PAUSE_S
+    return min(max(2 * before_s, FIRST_PAUSE_S), MOST_PAUSE_S)
+
+
+class Stall:
+    """Notices that lines wait and no batch comes, or that Spark does not answer.
+
+    Spark plans its batches by the clock, which may be set back by an hour; and a JVM may hang.
+    """
+
+    def __init__(self, patience_s: float) -> None:
+        self._patience_s = patience_s
+        self._asked = 0.0
+        self._waiting_since: float | None = None
+
+    def cut(self, lines: int) -> None:
+        """Take note that Spark has answered, and that so many lines more wait, or bytes of them."""
+        self._asked = time.monotonic()
+        if lines and self._waiting_since is None:
+            self._waiting_since = self._asked
+
+    def batch(self) -> None:
+        """Take note of a batch."""
+        self._waiting_since = None
+
+    def _is_too_long(self) -> bool:
+        waiting_since = self._waiting_since
+        since = self._asked if waiting_since is None else min(self._asked, waiting_since)
+        return time.monotonic() - since > self._patience_s
+
+    @contextmanager
+    def watched(self, end: Callable[[], None]) -> Iterator[None]:
+        """Call ``end`` from a thread, once, if it takes too long while the block runs."""
+        over = threading.Event()
+        self._asked = time.monotonic()
+
+        def watch() -> None:
+            while not over.wait(self._patience_s / 100):
+                if self._is_too_long():
+                    log.warning("Spark hangs, or reads none of the lines that wait; it is ended")
+                    end()
+                    return
+
+        thread = threading.Thread(target=watch, name="stall", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+
 class _Loop:
     def __init__(
         self, sources: Sources, settings: StreamSettings, consumer: Consumer, stop: threading.Event
@@ -67,8 +129,9 @@ class _Loop:
         self.streams = threading.Event()
 
     def run(self) -> None:
-        pause = FIRST_PAUSE_S
+        pause = 0.0
         while not self._stop.is_set():
+            began = time.monotonic()
             try:
                 reason = self._stream()
             except StormcutError as error:
@@ -76,10 +139,10 @@ class _Loop:
             except Exception as error:  # Spark's gateway has many, and none may end the loop
                 reason = f"{type(error).__name__}: {error}".splitlines()[0]
             self.streams.clear()
+            pause = pause_after(time.monotonic() - began, pause)
             if not self._stop.is_set():
                 log.warning("nothing is measured now: %s; tried again in %.0f s", reason, pause)
             self._stop.wait(pause)
-            pause = min(2 * pause, MOST_PAUSE_S)
 
     def _stream(self) -> str:
         """Stream until told to stop, or return why it has ended."""
@@ -88,21 +151,28 @@ class _Loop:
         if "://" not in spool:
             Path(spool).mkdir(parents=True, exist_ok=True)
             cutter = Cutter(self._sources.logs, Path(spool), self._sources.keep_s)
+        stall = Stall(max(STALL_S, STALL_BATCHES * self._settings.every_s))
+
+        def take(slices: Mapping[str, Slice], problems: Mapping[str, int]) -> None:
+            stall.batch()
+            self._consumer(slices, problems)
+
         with (
             spark_session(self._sources.master) as spark,
-            metrics_stream(spark, spool, self._settings, self._consumer) as ended,
+            stall.watched(lambda: kill(spark)),
+            metrics_stream(spark, spool, self._settings, take) as ended,
         ):
             self.streams.set()
             log.info("Spark reads %s every %g s", spool, self._settings.every_s)
             while (reason := ended()) is None:
-                if cutter is not None:
-                    self._cut(cutter)
+                stall.cut(0 if cutter is None else self._cut(cutter))
                 if self._stop.wait(self._settings.every_s / CUTS_PER_BATCH):
                     return "it was told to stop"
             return reason
 
-    def _cut(self, cutter: Cutter) -> None:
+    def _cut(self, cutter: Cutter) -> int:
         try:
-            cutter.cut()
+            return cutter.cut()
         except StormcutError as error:
             log.warning("metrics wait in their logs: %s", error)
+            return 0

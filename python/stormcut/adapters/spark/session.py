@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import signal
@@ -72,6 +73,9 @@ def spark_session(
     if (running := _running()) is not None:
         yield running
         return
+    # py4j tells of every call from Java, and of each error that it raises, in part as the root.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(_is_not_py4js)
     folder = Path(tempfile.mkdtemp(prefix="stormcut-spark-"))
     before = set(os.environ)
     try:
@@ -88,6 +92,17 @@ def spark_session(
         for added in set(os.environ) - before:  # by pyspark, of a JVM that has ended
             del os.environ[added]
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def kill(spark: SparkSession) -> None:
+    """End a session's JVM without asking it: whoever waits for its answer gets an error."""
+    process = spark.sparkContext._gateway.proc  # type: ignore[union-attr]
+    process.kill()
+    process.wait()
+
+
+def _is_not_py4js(record: logging.LogRecord) -> bool:
+    return record.module != "java_gateway"
 
 
 def _running() -> SparkSession | None:

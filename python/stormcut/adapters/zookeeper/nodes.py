@@ -7,7 +7,7 @@ import logging
 import shlex
 import stat
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from kazoo.exceptions import (
     NoNodeError,
 )
 from kazoo.hosts import collect_hosts
+from kazoo.protocol.states import KazooState
 from kazoo.retry import KazooRetry
 from kazoo.security import make_digest_acl
 
@@ -143,6 +144,7 @@ def open_client(servers: str, credentials: Credentials) -> KazooClient:
         connection_retry=KazooRetry(max_tries=-1, delay=0.1, max_delay=2.0),
         command_retry=KazooRetry(max_tries=3, delay=0.1),
     )
+    client.add_listener(_follow_what_is_there(client))
     client.start_async()
     try:
         wait_until(lambda: client.connected, CONNECT_SECONDS, "ZooKeeper answers", poll_s=0.05)
@@ -151,6 +153,29 @@ def open_client(servers: str, credentials: Credentials) -> KazooClient:
         what = "no ZooKeeper answers; is it running there?"
         raise InvalidInput(what, servers) from error
     return client
+
+
+def _follow_what_is_there(client: KazooClient) -> Callable[[KazooState], None]:
+    """Return a listener that lets a client go on with a ZooKeeper whose data are gone.
+
+    A server refuses whoever has seen later changes than it has, lest a session goes back in time.
+    Away for longer than a session lasts there is no session left to guard.
+    """
+    timer: threading.Timer | None = None
+
+    def forget() -> None:
+        client.last_zxid = 0
+
+    def changed(state: KazooState) -> None:
+        nonlocal timer
+        if timer is not None:
+            timer.cancel()
+        if state == KazooState.SUSPENDED:
+            timer = threading.Timer(SESSION_SECONDS, forget)
+            timer.daemon = True
+            timer.start()
+
+    return changed
 
 
 def check_servers(servers: str) -> None:

@@ -6,7 +6,7 @@ import logging
 import math
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Protocol
@@ -22,6 +22,8 @@ log = logging.getLogger("stormcut.observer")
 
 #: A profile of less says little; each task's first interval does not count beside.
 LEAST_SECONDS = 15.0
+#: After so long what was published has been read, however many there are.
+READ_SECONDS = 60.0
 #: A move that is judged now was ordered by a plan no older than this, or by no plan.
 BLAME_SECONDS = 600.0
 
@@ -69,6 +71,7 @@ class Occasion(Enum):
     """Why a profile is published, beside a drift."""
 
     FIRST = "first whole measurement"
+    LOST = "what was published is gone, or damaged"
     PERIOD = "its time has come"
 
 
@@ -126,14 +129,22 @@ class Observer:
     press : Press
     leads : callable
         Whether this process may publish; several may observe.
+    stored : callable
+        Returns the topologies of which a usable profile was found when it was read last.
     """
 
     def __init__(
-        self, press: Press, clock: Clock, leads: Callable[[], bool], watching: Watching
+        self,
+        press: Press,
+        clock: Clock,
+        leads: Callable[[], bool],
+        stored: Callable[[], Container[str]],
+        watching: Watching,
     ) -> None:
         self._press = press
         self._clock = clock
         self._leads = leads
+        self._stored = stored
         self._watching = watching
         self._topologies: dict[str, _Topology] = {}
         self._lock = threading.Lock()
@@ -209,10 +220,11 @@ class Observer:
             del self._topologies[name]
 
     def _due(self, heard: Iterable[str]) -> list[tuple[str, Occasion | Drift]]:
-        found = ((name, self._reason(self._topologies[name])) for name in heard)
+        stored = self._stored()
+        found = ((name, self._reason(self._topologies[name], name in stored)) for name in heard)
         return [(name, reason) for name, reason in found if reason is not None]
 
-    def _reason(self, known: _Topology) -> Occasion | Drift | None:
+    def _reason(self, known: _Topology, stored: bool) -> Occasion | Drift | None:
         if known.seen is None or known.seen.missing_executors:
             return None
         if self._clock.now() < known.held_until_s:
@@ -220,8 +232,11 @@ class Observer:
         if known.published_s is None:
             enough = known.heard_s - known.began_s >= LEAST_SECONDS
             return Occasion.FIRST if enough else None
-        if known.heard_s - known.published_s >= self._watching.period_s:
+        since = known.heard_s - known.published_s
+        if since >= self._watching.period_s:
             return Occasion.PERIOD
+        if not stored and since >= READ_SECONDS:
+            return Occasion.LOST
         return known.drift if math.isinf(self._watching.period_s) else None
 
     def _publish(self, name: str, reason: Occasion | Drift) -> None:
