@@ -67,5 +67,6 @@ class Timeline:
     @property
     def end_s(self) -> float:
         """When the last thing happened."""
-        moments = (each.at_s for run in self.series for each in (*run.points, *run.events))
-        return max(moments, default=0.0)
+        points = [point.at_s for run in self.series for point in run.points]
+        events = [event.at_s for run in self.series for event in run.events]
+        return max((*points, *events), default=0.0)
