@@ -49,9 +49,9 @@ OPTIONS: Mapping[str, object] = {
     "topology.worker.childopts": "-XX:TieredStopAtLevel=1",
 }
 #: The third step is served by any placement on limited links, the last by a good one alone.
-LIMITED = Load((200, 200, 400, 800, 1400), 15.0, 180.0)
+LIMITED = Load((200, 200, 400, 800, 1400), 15.0, 200.0)
 #: Without limits the machine's cores are what is full.
-UNLIMITED = Load((1000, 1000, 4000, 16_000, 32_000), 15.0, 180.0)
+UNLIMITED = Load((1000, 1000, 4000, 8000, 20_000), 15.0, 240.0)
 CHAPTERS = ("move", "shift", "loss")
 HOOK_INTERVAL_S = 3
 #: A machine is lost here: what is lost must be noticed while people watch.

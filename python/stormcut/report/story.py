@@ -27,8 +27,8 @@ CAVEAT = (
     "but what queues make. The topology passes padded tuples on and does no work: it shows what "
     "links do to a placement, not what an application would gain."
 )
-#: Rates are tuples/s; the last is the share of bytes.
-_HEADER = ("", "from", "to", "offered/s", "acked/s", "mean ms", "p99 ms", "crosses nodes")
+_CAPTION = "Tuples/s, their latency, and the share of the bytes that crosses nodes"
+_HEADER = ("", "from", "to", "offered", "acked", "mean ms", "p99 ms", "crosses")
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def headline(story: Story) -> str:
 
 def phase_table(story: Story) -> Table:
     """Return the measured windows."""
-    return Table(_HEADER, tuple(_row(phase) for phase in story.phases))
+    return Table(_HEADER, tuple(_row(phase) for phase in story.phases), _CAPTION)
 
 
 def _row(phase: Phase) -> tuple[str, ...]:
@@ -77,7 +77,7 @@ def _ms(value: float | None) -> str:
 
 def table(story: Story) -> TerminalTable:
     """Return the measured windows for a terminal of at least 80 columns."""
-    shown = TerminalTable(title="At the same offered load")
+    shown = TerminalTable(title=_CAPTION)
     for column in _HEADER:
         shown.add_column(column, justify="right" if column else "left", no_wrap=not column)
     for row in phase_table(story).rows:

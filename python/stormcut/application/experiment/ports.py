@@ -11,8 +11,6 @@ from typing import Any, Protocol
 from stormcut.application.experiment.definition import Definition
 from stormcut.application.experiment.loss import Report
 from stormcut.application.waiting import Watch
-from stormcut.model.plan import Plan
-from stormcut.model.profile import Profile
 from stormcut.model.summaries import ClusterSummary, TopologyInfo
 from stormcut.profile.result import ProfileResult
 
@@ -93,34 +91,6 @@ class Profiler(Protocol):
         self, *, topology: str | None, from_epoch: float, to_epoch: float, progress: Update
     ) -> ProfileResult:
         """Return what topologies (one by its id, or all) did in a window."""
-        ...
-
-
-class Brain(Protocol):
-    """A brain that leads."""
-
-    def check(self) -> None:
-        """Raise StormcutError with its last words if it has ended."""
-        ...
-
-    def last_words(self) -> str:
-        """Return what it said last."""
-        ...
-
-
-class BrainNodes(Protocol):
-    """Where the brain gets profiles, and leaves plans and their history."""
-
-    def write_profile(self, profile: Profile) -> None:
-        """Publish a profile."""
-        ...
-
-    def read_history(self, limit: int) -> Sequence[Mapping[str, Any]]:
-        """Return the youngest entries, the youngest first: docs/brain.md."""
-        ...
-
-    def read_plan(self) -> Plan | None:
-        """Return the plan published last."""
         ...
 
 
