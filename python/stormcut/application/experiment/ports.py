@@ -48,14 +48,6 @@ class Nimbus(Protocol):
         """Return what a running topology's executors do and where."""
         ...
 
-    def activate(self, name: str) -> None:
-        """Have a deactivated topology's spouts emit again."""
-        ...
-
-    def deactivate(self, name: str) -> None:
-        """Have a topology's spouts emit no more."""
-        ...
-
     def end_topology(self, name: str, *, watch: Watch) -> None:
         """Kill a topology and wait until it is gone."""
         ...
@@ -67,11 +59,6 @@ class Cluster(Protocol):
     @property
     def nimbus(self) -> Nimbus:
         """Its Nimbus."""
-        ...
-
-    @property
-    def nimbus_watch(self) -> Watch:
-        """What to look at while waiting for Nimbus."""
         ...
 
     @property
