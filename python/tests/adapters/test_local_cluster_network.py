@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any
 import pytest
 
 from stormcut.adapters.clusters.bandwidth import Bandwidth
+from stormcut.adapters.clusters.local import LocalCluster
 from stormcut.adapters.clusters.local.network import NAMESPACES, Network, obstacle
 from stormcut.model.errors import StormcutError
 
@@ -92,3 +95,21 @@ def test_trying_leaves_nothing(network: Network) -> None:
     before = set(NAMESPACES.iterdir())
     assert obstacle() == ""
     assert set(NAMESPACES.iterdir()) == before
+
+
+@pytest.mark.cluster
+def test_a_cluster_that_was_killed_is_cleared_with_its_network() -> None:
+    name = f"network-{os.getpid()}"
+    try:
+        link = Bandwidth(10_000_000, 10_000_000)
+        cluster = LocalCluster.up(name, supervisors=1, slots=1, plugin=False, link=link)
+        network = Network(cluster.folder)
+        assert limits(network.namespace(0)) == [1_250_000]
+        # A node that was lost returns into its own network.
+        cluster.kill_supervisor(0)
+        cluster.start_supervisor(0)
+        for pid in cluster.pids():
+            os.kill(pid, signal.SIGKILL)
+    finally:
+        LocalCluster.clear(name)
+    assert left_of(network) == []
