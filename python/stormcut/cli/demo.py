@@ -212,7 +212,7 @@ def _submit(cluster: LocalCluster, load: Load) -> Callable[[], Mapping[str, Samp
         "shift.seconds": load.shift_s,
     }
     reports = local_site(cluster).submit(story.TOPOLOGY, story.TOPOLOGY, options)
-    return partial(newest_of_processes, reports.folders, {"source"})
+    return partial(newest_of_processes, reports.folders, {story.SOURCE})
 
 
 def _controller(cluster: LocalCluster, config: Path) -> AbstractContextManager[ControllerProcess]:
@@ -248,7 +248,7 @@ def _made(config: Path, load: Load, links: _Links) -> Made:
     )
     rates = ", ".join(f"{rate:,.0f}" for rate in load.rates)
     options = ", ".join(f"{key}={value}" for key, value in OPTIONS.items())
-    shift = f"; the keys shift after {load.shift_s:.0f} s" if load.shift_s else ""
+    shift = f"; the keys' skew changes after {load.shift_s:.0f} s" if load.shift_s else ""
     return Made(
         config.read_text(encoding="utf-8"),
         {

@@ -27,8 +27,8 @@ CAVEAT = (
     "but what queues make. The topology passes padded tuples on and does no work: it shows what "
     "links do to a placement, not what an application would gain."
 )
-_CAPTION = "Tuples/s, their latency, and the share of the bytes that crosses nodes"
-_HEADER = ("", "from", "to", "offered", "acked", "mean ms", "p99 ms", "crosses")
+_CAPTION = "Tuples/s, their latency in ms, and the share of the bytes that crosses nodes"
+_HEADER = ("", "from", "to", "offered", "acked", "mean", "p99", "crosses")
 
 
 @dataclass(frozen=True)

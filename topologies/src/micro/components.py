@@ -21,7 +21,8 @@ class Keys:
 
     A key that stays leads to the task of the same position in the next component, so the share
     that stays can be kept on one node by a good placement, and the rest can not. After
-    `rig.shift.seconds` it leads to the position after that: others talk to each other than before.
+    `rig.shift.seconds` it leads to the next odd position: others talk to each other than before,
+    and half of the tasks are nearly idle.
     """
 
     def __init__(self, conf: Mapping[str, Any], seed: int) -> None:
@@ -35,7 +36,7 @@ class Keys:
         """Return the key after `key`."""
         if self._random.random() >= self._stays:
             return self._random.randrange(self._keys)
-        return (key + 1) % self._keys if self._has_shifted() else key
+        return (key + 1 | 1) % self._keys if self._has_shifted() else key
 
     def _has_shifted(self) -> bool:
         return bool(self._shift_s) and time.time() - self._launched >= self._shift_s

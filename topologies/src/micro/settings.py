@@ -29,7 +29,7 @@ OWN: Mapping[str, Option] = {
     "keys": Option(8, count, "distinct keys; as many as a component has tasks"),
     "local.share": Option(0.5, share, "share of tuples whose key stays the same at the next hop"),
     "shift.seconds": Option(
-        0.0, number, "after so many seconds a key that stayed goes on to the next one; 0: never"
+        0.0, number, "after so many seconds a key that stays leads to the next odd one; 0: never"
     ),
 }
 

@@ -49,6 +49,10 @@ class Recorder:
             if not seen or sample.at > seen[-1].at:
                 seen.append(sample)
 
+    def acking(self) -> int:
+        """Return how many processes of sources have got an acknowledgement."""
+        return sum(bool(seen[-1].acked) for seen in self._series.values())
+
     def tell(self, at: float, kind: Kind, text: str) -> None:
         """Add an event of an epoch second, unless it is known."""
         event = Event(at - self.began, kind, text)

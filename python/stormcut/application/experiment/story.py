@@ -19,7 +19,7 @@ from stormcut.model.profile import Profile
 from stormcut.model.summaries import ExecutorSummary, TopologyInfo
 from stormcut.profile.flows import Flows, between, flows, total
 
-TOPOLOGY = "linear"
+TOPOLOGY, SOURCE = "linear", "source"
 #: Of each phase's measurement.
 WINDOW_S = 15.0
 #: A window in which the topology moves is measured anew, so often at most.
@@ -200,7 +200,7 @@ class _Teller:
 
     def _load_rises(self) -> None:
         with self._step("waiting for the first acknowledged tuples"):
-            self._until(self._acks, "the sources get tuples acknowledged")
+            self._until(self._all_ack, "every source gets tuples acknowledged")
         for number, rate in enumerate(self._load.rates):
             at = self._launched + number * self._load.step_s
             if number and rate != self._load.rates[number - 1]:
@@ -226,7 +226,7 @@ class _Teller:
             )
         with self._step("waiting for the tuples' pattern to change"):
             self._until(lambda: time.time() >= shift, "the pattern changes")
-        text = "the keys lead elsewhere: as many tuples, but others talk to each other"
+        text = "the keys' skew changes: as many tuples, but between other tasks, half of them idle"
         self._record.tell(shift, Kind.CHANGE, text)
         before = self._workers
         with self._step("the pattern has changed: waiting for the controller's move"):
@@ -304,8 +304,12 @@ class _Teller:
             )
         )
 
-    def _acks(self, since: float = 0.0) -> bool:
-        """Return whether acknowledged tuples flow, as all sources have reported since a moment."""
+    def _all_ack(self) -> bool:
+        sources = [each for each in self._info().executors if each.component == SOURCE]
+        return self._record.acking() >= len(sources) > 0
+
+    def _acks(self, since: float) -> bool:
+        """Return whether tuples have been acknowledged lately, all of that after a moment."""
         if time.time() < since + GLANCE_S + REPORTED_S:
             return False
         return self._record.lately(GLANCE_S).tuples_per_10s > 0

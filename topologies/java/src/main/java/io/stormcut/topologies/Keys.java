@@ -6,7 +6,7 @@ import java.util.Random;
  * Decides by which key a tuple travels on, when streams are grouped by key.
  *
  * <p>A key that stays leads to the task of the same position in the next component; after
- * {@code shift.seconds} to the one after that, so that others talk to each other than before.
+ * {@code shift.seconds} to the next odd one, so that others talk to each other, and half are idle.
  */
 final class Keys {
   private final double stays;
@@ -27,7 +27,7 @@ final class Keys {
     if (random.nextDouble() >= stays) {
       return random.nextInt(keys);
     }
-    return hasShifted() ? (key + 1) % keys : key;
+    return hasShifted() ? (key + 1 | 1) % keys : key;
   }
 
   private boolean hasShifted() {
