@@ -10,9 +10,9 @@ import pytest
 from small_clusters import SLOW_BUT_SMALL, SLOW_TO_WAKE
 from stage import TOPOLOGIES, DockerStage, Stage
 
+from stormcut.adapters.clusters.bandwidth import Bandwidth
 from stormcut.adapters.clusters.docker import DockerCluster, Shape, image
 from stormcut.adapters.clusters.docker.engine import engine
-from stormcut.adapters.clusters.docker.limits import Bandwidth
 from stormcut.adapters.clusters.local import LocalCluster
 from stormcut.adapters.machine.home import home
 

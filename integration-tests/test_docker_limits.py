@@ -13,11 +13,10 @@ from docker.models.containers import Container
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.network import Network
 
+from stormcut.adapters.clusters.bandwidth import FREE, Bandwidth
 from stormcut.adapters.clusters.docker.engine import run_in
 from stormcut.adapters.clusters.docker.limits import (
-    FREE,
     PERIOD_US,
-    Bandwidth,
     Limits,
     shortfalls,
 )

@@ -1,80 +1,87 @@
-"""`stormcut demo`: one turn of the loop on a real cluster, from nothing to a report."""
+"""`stormcut demo`: the controller's loop closes by itself on a real cluster, before one's eyes."""
 
 from __future__ import annotations
 
 import json
-import sys
 import time
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
+import yaml
 from rich.console import Console
 
-from stormcut.application.experiment import turn
-from stormcut.application.experiment.ports import HOOK_INTERVAL_S
+from stormcut import __version__
+from stormcut.application.experiment import story
+from stormcut.application.experiment.story import Load, Stage, Story
 from stormcut.cli.interruption import interruptible
 from stormcut.cli.invocation import command
-from stormcut.cli.numbers import Finite
 from stormcut.cli.outputs import OutputFile
 from stormcut.cli.own_cluster import own_cluster
 from stormcut.cli.steps import Steps
 
 if TYPE_CHECKING:
     from stormcut.adapters.clusters.local import LocalCluster
-    from stormcut.application.experiment.loop import Loop
+    from stormcut.adapters.processes.controller import ControllerProcess
+    from stormcut.application.experiment.bench.windows import Sample
+    from stormcut.model.profile import Profile
+    from stormcut.report.story import Made
 
-#: Thousands of executors, each with a Python process.
-MAX_SCALE = 40
+SUPERVISORS, SLOTS = 4, 2
+#: What a node may hold: more than a third of all, so that one node can be lost.
+MAX_EXECUTORS = 8
+#: Of a node's link, each way.
+LINK_MBIT = 5
+#: Two bolts after the source, chains of keys that a placement can keep on one node.
+OPTIONS: Mapping[str, object] = {
+    "language": "java",
+    "grouping": "fields",
+    "bolts": 2,
+    "tasks": 6,
+    "keys": 6,
+    "local.share": 0.9,
+    "payload": 2000,
+    # Workers that need not be fast take half the CPU time to start.
+    "topology.worker.childopts": "-XX:TieredStopAtLevel=1",
+}
+#: The third step is served by any placement on limited links, the last by a good one alone.
+LIMITED = Load((200, 200, 400, 800, 1400), 15.0, 200.0)
+#: Without limits the machine's cores are what is full.
+UNLIMITED = Load((1000, 1000, 4000, 8000, 20_000), 15.0, 240.0)
+CHAPTERS = ("move", "shift", "loss")
+HOOK_INTERVAL_S = 3
+#: A machine is lost here: what is lost must be noticed while people watch.
+IMPATIENT: Mapping[str, object] = {
+    "storm.zookeeper.session.timeout": 15_000,
+    "nimbus.supervisor.timeout.secs": 15,
+    "nimbus.task.timeout.secs": 15,
+    "nimbus.task.launch.secs": 45,
+    "stormcut.hook.interval.secs": HOOK_INTERVAL_S,
+}
+
+
+@dataclass(frozen=True)
+class _Links:
+    """What nodes' links carry in Mbit/s, None: as much as the machine does, and why."""
+
+    mbit: int | None
+    why: str = ""
 
 
 @click.command()
 @click.option(
-    "--rate",
-    default=400.0,
+    "--until",
+    type=click.Choice(CHAPTERS),
+    default=CHAPTERS[-1],
     show_default=True,
-    type=Finite(0),
-    help="Trips per second; 0: full speed.",
+    help="End after the first move, after the shift of traffic, or after the loss of a node.",
 )
-@click.option(
-    "--scale",
-    default=0.25,
-    show_default=True,
-    type=Finite(0, MAX_SCALE, min_open=True),
-    help="Share of 16+16+8+4+1 executors.",
-)
-@click.option(
-    "--seconds",
-    default=60,
-    show_default=True,
-    type=click.IntRange(turn.SHORTEST_WINDOW_S),
-    help="Length of each measured window.",
-)
-@click.option(
-    "--supervisors",
-    default=4,
-    show_default=True,
-    type=click.IntRange(2),
-    help="Number of nodes.",
-)
-@click.option(
-    "--slots",
-    default=4,
-    show_default=True,
-    type=click.IntRange(1),
-    help="Slots of each node.",
-)
-@click.option(
-    "--max-executors",
-    default=8,
-    show_default=True,
-    type=click.IntRange(1),
-    help="Capacity declared per node.",
-)
+@click.option("--no-limits", is_flag=True, help="Do not limit nodes' links, though that works.")
 @click.option("--name", default="demo", show_default=True, help="Name of the cluster.")
-@click.option("--keep", is_flag=True, help="Leave cluster and brain running, also after a failure.")
 @click.option(
     "--report",
     type=OutputFile(),
@@ -85,123 +92,178 @@ MAX_SCALE = 40
 @click.option("--markdown", type=OutputFile(), hidden=True)
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 def demo(
-    rate: float,
-    scale: float,
-    seconds: int,
-    supervisors: int,
-    slots: int,
-    max_executors: int,
-    name: str,
-    keep: bool,
-    report: Path,
-    markdown: Path | None,
-    as_json: bool,
+    until: str, no_limits: bool, name: str, report: Path, markdown: Path | None, as_json: bool
 ) -> None:
-    """Measure a topology on a real Storm cluster, place it anew, measure again.
+    """Watch the controller keep a topology fast on a real Storm cluster.
 
-    Starts ZooKeeper, Nimbus and supervisors on this machine, submits the taxi topology under
-    Storm's default scheduler, measures it, has the brain place it by its measured traffic with
-    cut, measures again and shows both side by side. Ends with exit code 1 if the measured drop of
-    traffic between nodes is not the one predicted. A run that fails keeps its logs and says where;
-    Ctrl-C leaves nothing behind.
+    Starts ZooKeeper, Nimbus and four supervisors on this machine, joined by limited links (as root;
+    else unlimited), and submits a topology under Storm's own scheduler. Its load rises until it
+    stalls; the controller moves it. Then its traffic shifts, and a node is lost: the controller
+    answers both. Shows throughput and latency over time. Ends with exit code 1, and says why, if
+    any of this did not happen. A run that fails keeps its logs; Ctrl-C leaves nothing behind.
 
     \b
     Examples:
       stormcut demo
-      stormcut demo --keep --seconds 120
+      stormcut demo --until move
     """
-    from stormcut.report.loop import agreement, headline, table
-    from stormcut.report.loop import as_json as figures
+    from stormcut.report.story import as_json as figures
+    from stormcut.report.story import headline, html, table
+    from stormcut.report.story import markdown as in_markdown
 
-    settings = turn.Settings(supervisors, slots, max_executors, scale, rate, seconds)
     steps = Steps("demo")
-    started = time.monotonic()
+    links = _links(no_limits)
+    if links.why:
+        steps.say(f"demo: the nodes' links are not limited: {links.why}")
+    began = time.monotonic()
     with interruptible():
-        loop = _turn(settings, name, steps, keep)
-    _write_pages(loop, report, markdown)
+        told, made = _told(until, links, name, steps)
+    _write(report, html(told, made))
+    if markdown:
+        _write(markdown, in_markdown(told, made))
     if as_json:
-        click.echo(json.dumps(figures(loop), indent=2))
+        click.echo(json.dumps(figures(told), indent=2))
     else:
         console = Console(highlight=False)
         console.print()
-        console.print(table(loop))
-        console.print(headline(loop), agreement(loop), sep="\n")
-    steps.say(f"Report: {report.absolute()} ({time.monotonic() - started:.0f} s in all)")
-    if keep:
-        steps.say(_next_commands(name))
-    if not loop.agrees:
+        console.print(table(told))
+        console.print(headline(told))
+    steps.say(f"Report: {report.absolute()} ({time.monotonic() - began:.0f} s in all)")
+    if told.why:
+        click.echo(f"{command()}: {told.why}", err=True)
         raise click.exceptions.Exit(1)
 
 
-def _turn(settings: turn.Settings, name: str, steps: Steps, keep: bool) -> Loop:
-    """Run the loop; nothing stays behind but what ``keep`` asks for, and the logs of a failure."""
-    from stormcut.adapters.spark import spark_session
+def _links(no_limits: bool) -> _Links:
+    from stormcut.adapters.clusters.local.network import obstacle
 
-    room = {"stormcut.max.executors": str(settings.max_executors)}
+    if no_limits:
+        return _Links(None, "so asked for with --no-limits")
+    why = obstacle()
+    return _Links(None, why) if why else _Links(LINK_MBIT)
+
+
+def _told(until: str, links: _Links, name: str, steps: Steps) -> tuple[Story, Made]:
+    """Run the cluster and the story on it; nothing stays but the logs of a failure."""
+    from stormcut.adapters.clusters.bandwidth import Bandwidth
+
+    load, meta = UNLIMITED, {"stormcut.max.executors": str(MAX_EXECUTORS)}
+    link = None
+    if links.mbit is not None:
+        load, link = LIMITED, Bandwidth(links.mbit * 10**6, links.mbit * 10**6)
+        meta["stormcut.link.mbit"] = link.mbit
+    chapters = CHAPTERS.index(until) + 1
+    if chapters == 1:
+        load = replace(load, shift_s=0.0)
     with ExitStack() as stack:
         cluster = stack.enter_context(
             own_cluster(
                 name,
-                settings.supervisors,
-                settings.slots,
+                SUPERVISORS,
+                SLOTS,
                 steps,
                 plugin=True,
-                config={"stormcut.hook.interval.secs": HOOK_INTERVAL_S},
-                supervisor_config={"supervisor.scheduler.meta": room},
-                keep=keep,
+                config=IMPATIENT,
+                supervisor_config={"supervisor.scheduler.meta": meta},
+                link=link,
             )
         )
-        # Now, while the cores are free.
-        with steps.step("starting Spark"):
-            stack.enter_context(spark_session("local[2]"))
-        return turn.run(settings, _stage(cluster, settings, steps, keep))
+        config = _configuration(cluster)
+        told = story.run(load, _stage(cluster, config, load, steps), chapters)
+        return told, _made(config, load, links)
 
 
-def _stage(cluster: LocalCluster, settings: turn.Settings, steps: Steps, keep: bool) -> turn.Stage:
-    from stormcut.adapters.machine.home import topologies
-    from stormcut.adapters.machine.needs import describe
-    from stormcut.adapters.processes.brain import brain_process
-    from stormcut.adapters.spark import profile_logs
-    from stormcut.adapters.storm.sparse_submit import submit
+def _configuration(cluster: LocalCluster) -> Path:
+    """Write the controller's configuration as a user could, and return the file."""
+    document: dict[str, Any] = {
+        "mode": "automatic",
+        "zookeeper": {
+            "servers": cluster.zookeeper_address,
+            "auth_file": str(cluster.auth_file),
+        },
+        "observe": {"every": "3 s", "logs": [str(folder) for folder in cluster.log_folders]},
+        # Minutes instead of hours: what is shown must pay while it is shown.
+        "policy": {"name": "worth", "horizon": "1 min", "cool_down": "30 s"},
+    }
+    path = cluster.folder / "stormcut.yaml"
+    path.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+    return path
+
+
+def _stage(cluster: LocalCluster, config: Path, load: Load, steps: Steps) -> Stage:
+    return Stage(
+        cluster=cluster,
+        submit=partial(_submit, cluster, load),
+        controller=partial(_controller, cluster, config),
+        pause=partial(_pause, cluster),
+        profiles=partial(_profiles, cluster),
+        progress=steps,
+    )
+
+
+def _submit(cluster: LocalCluster, load: Load) -> Callable[[], Mapping[str, Sample]]:
+    from stormcut.adapters.bench.reports import newest_of_processes
+    from stormcut.adapters.storm.topology_site import local_site
+
+    options = {
+        **OPTIONS,
+        "rate": ",".join(f"{rate:g}" for rate in load.rates),
+        "step.seconds": load.step_s,
+        "shift.seconds": load.shift_s,
+    }
+    reports = local_site(cluster).submit(story.TOPOLOGY, story.TOPOLOGY, options)
+    return partial(newest_of_processes, reports.folders, {story.SOURCE})
+
+
+def _controller(cluster: LocalCluster, config: Path) -> AbstractContextManager[ControllerProcess]:
+    from stormcut.adapters.processes.controller import controller_process
+
+    return controller_process(cluster, config)
+
+
+def _pause(cluster: LocalCluster, wanted: bool) -> None:
+    from stormcut.adapters.zookeeper.nodes import nodes_at
+    from stormcut.adapters.zookeeper.orders import change_orders
+
+    with nodes_at(cluster.zookeeper_address, cluster.auth_file) as nodes:
+        nodes.secure()
+        change_orders(nodes, lambda orders: replace(orders, is_paused=wanted))
+
+
+def _profiles(cluster: LocalCluster) -> Mapping[str, Profile]:
     from stormcut.adapters.zookeeper.nodes import nodes_at
 
-    return turn.Stage(
-        cluster=cluster,
-        submit=partial(
-            submit,
-            project=topologies(),
-            topology=turn.TOPOLOGY,
-            name=turn.TOPOLOGY,
-            nimbus=cluster.nimbus_address,
-            workers=settings.supervisors,
-            environment={},
-            virtualenv=Path(sys.prefix),
-            work_folder=cluster.folder / "sparse",
-        ),
-        profiler=partial(profile_logs, cluster.log_folders, cluster.folder / "profile", warm_up=0),
-        brain=partial(brain_process, cluster, keep),
-        nodes=partial(nodes_at, cluster.zookeeper_address, cluster.auth_file),
-        progress=steps,
-        machine=describe(),
+    with nodes_at(cluster.zookeeper_address, cluster.auth_file) as nodes:
+        return nodes.read_profiles()
+
+
+def _made(config: Path, load: Load, links: _Links) -> Made:
+    from stormcut.adapters.machine.needs import describe
+    from stormcut.report.story import Made
+
+    link = (
+        f"links of {links.mbit} Mbit/s each way: a network namespace each, token buckets"
+        if links.mbit
+        else f"links that are NOT LIMITED: {links.why}"
+    )
+    rates = ", ".join(f"{rate:,.0f}" for rate in load.rates)
+    options = ", ".join(f"{key}={value}" for key, value in OPTIONS.items())
+    shift = f"; the keys' skew changes after {load.shift_s:.0f} s" if load.shift_s else ""
+    return Made(
+        config.read_text(encoding="utf-8"),
+        {
+            "cluster": f"Storm 1.2.4, {SUPERVISORS} supervisors of {SLOTS} slots on one machine, "
+            f"each declared to hold {MAX_EXECUTORS} executors, with {link}",
+            "topology": f"{story.TOPOLOGY} with {options}",
+            "load": f"{rates} tuples/s, {load.step_s:.0f} s each, the last one from then on{shift}",
+            "windows": f"{story.WINDOW_S:.0f} s each, when tuples flow again under a placement",
+            "machine": describe(),
+            "made by": f"scripts/demo of stormcut {__version__}, {time.strftime('%Y-%m-%d')}",
+        },
     )
 
 
-def _write_pages(loop: Loop, report: Path, markdown: Path | None) -> None:
+def _write(path: Path, text: str) -> None:
     from stormcut.adapters.files.json_document import write_text
-    from stormcut.report.loop import markdown as table
-    from stormcut.report.loop import page
 
-    write_text(report, page(loop))
-    if markdown:
-        write_text(markdown, table(loop))
-
-
-def _next_commands(name: str) -> str:
-    typed = command()
-    return (
-        "The cluster and its brain are still up. Next:\n"
-        f"  {typed} cluster status --name {name}\n"
-        f'  eval "$({typed} cluster env --name {name})" && {typed} history\n'
-        f"  {typed} cluster logs nimbus --name {name} | grep stormcut:\n"
-        f"  {typed} cluster down --name {name}"
-    )
+    write_text(path, text)

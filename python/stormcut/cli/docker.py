@@ -79,7 +79,7 @@ def _shape(
     slots: int,
     heterogeneous: str | None,
 ) -> Shape:
-    from stormcut.adapters.clusters.docker.limits import FREE, parse_bandwidth
+    from stormcut.adapters.clusters.bandwidth import FREE, parse_bandwidth
     from stormcut.adapters.clusters.docker.plan import Shape, parse_sizes
 
     return Shape(

@@ -10,6 +10,7 @@ from stormcut.cli.invocation import command
 from stormcut.cli.steps import Steps
 
 if TYPE_CHECKING:
+    from stormcut.adapters.clusters.bandwidth import Bandwidth
     from stormcut.adapters.clusters.local import LocalCluster
     from stormcut.adapters.clusters.running import RunningCluster
 
@@ -24,6 +25,7 @@ def own_cluster(
     plugin: bool,
     config: Mapping[str, object] | None = None,
     supervisor_config: Mapping[str, object] | None = None,
+    link: Bandwidth | None = None,
     keep: bool = False,
 ) -> Iterator[LocalCluster]:
     """Yield a new cluster, patient enough for a busy machine, and end it with the block.
@@ -43,6 +45,7 @@ def own_cluster(
             plugin=plugin,
             config={**PATIENT, **(config or {})},
             supervisor_config=supervisor_config,
+            link=link,
             progress=update,
         )
     with ended(cluster, steps, keep):

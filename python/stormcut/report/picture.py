@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from stormcut.application.experiment.loop import PlacedExecutor
+from stormcut.model.summaries import ExecutorSummary
 from stormcut.profile.flows import Flow, Flows
 
 #: Okabe and Ito's palette: told apart with any kind of colour vision.
@@ -32,7 +32,7 @@ class _Box:
     height: float
 
 
-def component_colours(executors: Sequence[PlacedExecutor]) -> dict[str, str]:
+def component_colours(executors: Sequence[ExecutorSummary]) -> dict[str, str]:
     """Return a colour per component; Storm's own components are all grey."""
     names = sorted({executor.component for executor in executors})
     users = [name for name in names if not name.startswith("__")]
@@ -47,7 +47,7 @@ def short_name(component: str) -> str:
 
 def draw_placement(
     hosts: Sequence[str],
-    executors: Sequence[PlacedExecutor],
+    executors: Sequence[ExecutorSummary],
     traffic: Flows,
     heaviest: Flow,
 ) -> str:
@@ -57,7 +57,7 @@ def draw_placement(
     ----------
     hosts : sequence of str
         All nodes, unused ones too; drawn in rows of two.
-    executors : sequence of PlacedExecutor
+    executors : sequence of ExecutorSummary
     traffic : mapping of (source task, target task) to Flow
     heaviest : Flow
         What is drawn with the thickest line: give two pictures the same to compare them. Lines
@@ -85,8 +85,8 @@ def draw_placement(
     )
 
 
-def _workers(executors: Sequence[PlacedExecutor]) -> dict[int, list[PlacedExecutor]]:
-    found: dict[int, list[PlacedExecutor]] = {}
+def _workers(executors: Sequence[ExecutorSummary]) -> dict[int, list[ExecutorSummary]]:
+    found: dict[int, list[ExecutorSummary]] = {}
     for executor in sorted(executors, key=lambda e: (e.port, e.start_task)):
         found.setdefault(executor.port, []).append(executor)
     return found
@@ -97,7 +97,7 @@ def _worker_size(count: int) -> tuple[float, float]:
     return _PER_ROW * _CELL + _MARGIN, rows * _CELL + _TITLE
 
 
-def _lay_out_nodes(hosts: Sequence[str], executors: Sequence[PlacedExecutor]) -> dict[str, _Box]:
+def _lay_out_nodes(hosts: Sequence[str], executors: Sequence[ExecutorSummary]) -> dict[str, _Box]:
     """Place one box a node, two in a row, each row as high as its tallest node."""
     sizes = {}
     for host in hosts:
@@ -116,7 +116,7 @@ def _lay_out_nodes(hosts: Sequence[str], executors: Sequence[PlacedExecutor]) ->
 
 def _draw_node(
     host: str,
-    executors: Sequence[PlacedExecutor],
+    executors: Sequence[ExecutorSummary],
     box: _Box,
     colours: Mapping[str, str],
 ) -> tuple[str, str, dict[int, tuple[float, float, str]]]:
@@ -150,7 +150,7 @@ def _draw_node(
 
 
 def _draw_executors(
-    executors: Sequence[PlacedExecutor],
+    executors: Sequence[ExecutorSummary],
     centres: Mapping[int, tuple[float, float, str]],
 ) -> str:
     parts = []
@@ -171,7 +171,7 @@ def _draw_executors(
 
 
 def _draw_edges(
-    executors: Sequence[PlacedExecutor],
+    executors: Sequence[ExecutorSummary],
     traffic: Flows,
     centres: Mapping[int, tuple[float, float, str]],
     heaviest: Flow,

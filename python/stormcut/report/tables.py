@@ -32,7 +32,7 @@ class Picture:
 class Section:
     """A part of a page: paragraphs, then tables, then points (term, text), then pictures.
 
-    ``level`` is that of its heading, 1 the page's.
+    ``level`` is that of its heading, 1 the page's; ``code`` is shown as it is, at the end.
     """
 
     title: str
@@ -41,6 +41,7 @@ class Section:
     tables: tuple[Table, ...] = ()
     points: tuple[tuple[str, str], ...] = ()
     pictures: tuple[Picture, ...] = ()
+    code: str = ""
 
 
 def markdown(sections: Sequence[Section]) -> str:
@@ -59,6 +60,8 @@ def _blocks(section: Section) -> Iterator[str]:
     if section.points:
         points = (f"- **{_plain(term)}**: {_plain(text)}" for term, text in section.points)
         yield "\n".join(_wrapped(point, "  ") for point in points)
+    if section.code:
+        yield f"```\n{section.code.rstrip()}\n```"
 
 
 def _plain(text: str) -> str:

@@ -13,7 +13,7 @@ from stormcut.adapters.bench import rig
 from stormcut.adapters.bench.reports import newest
 from stormcut.adapters.bench.setting import names, read_setting
 from stormcut.adapters.bench.workers import hold, let_go, processes
-from stormcut.adapters.clusters.docker.limits import Bandwidth
+from stormcut.adapters.clusters.bandwidth import Bandwidth
 from stormcut.adapters.clusters.docker.plan import Shape, plan
 from stormcut.adapters.storm.topology_project import check_options
 from stormcut.application.experiment.bench.counters import Counters, usage

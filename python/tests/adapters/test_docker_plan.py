@@ -11,11 +11,11 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stormcut.adapters.clusters.bandwidth import Bandwidth, parse_bandwidth
 from stormcut.adapters.clusters.docker.compose import compose_file
 from stormcut.adapters.clusters.docker.engine import engine
 from stormcut.adapters.clusters.docker.folder import Folder, State
 from stormcut.adapters.clusters.docker.image import docker_folder
-from stormcut.adapters.clusters.docker.limits import Bandwidth, parse_bandwidth
 from stormcut.adapters.clusters.docker.plan import (
     Plan,
     Shape,

@@ -3,16 +3,13 @@ from docker.errors import APIError
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stormcut.adapters.clusters.bandwidth import FREE, Bandwidth, parse_bandwidth, tbf_arguments
 from stormcut.adapters.clusters.docker import startup
 from stormcut.adapters.clusters.docker.limits import (
-    FREE,
-    Bandwidth,
     Effective,
     Limits,
-    parse_bandwidth,
     parse_effective,
     shortfalls,
-    tbf_arguments,
 )
 from stormcut.adapters.clusters.docker.plan import Shape, free_subnet, plan
 from stormcut.model.errors import InvalidInput

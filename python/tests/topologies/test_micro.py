@@ -9,7 +9,7 @@ from micro.layout import Layout, diamond, linear, star
 from micro.published import DIAMOND, LINEAR, LINEAR_R, RANDOM
 from micro.settings import micro
 
-KEYS = {"keys": 8, "local_share": 1.0}
+KEYS = {"keys": 8, "local_share": 1.0, "shift_seconds": 0.0}
 
 
 def task_edges(layout: Layout) -> int:
@@ -65,7 +65,7 @@ def test_components_are_joined_as_asked(grouping: str) -> None:
 
 def test_keys_stay_as_often_as_asked(bench: Callable[..., Any]) -> None:
     assert {key for key, _ in bench(Source, **KEYS).next()} == {0}
-    relay = bench(Relay, keys=8, local_share=0.5)
+    relay = bench(Relay, **{**KEYS, "local_share": 0.5})
     kept = sum(relay.give(3, number) == [[3, number]] for number in range(2000)) / 2000
     # half stay, and an eighth of the others meet the same key again
     assert abs(kept - (0.5 + 0.5 / 8)) < 0.05
@@ -75,3 +75,13 @@ def test_sinks_take_tuples_in(bench: Callable[..., Any]) -> None:
     sink = bench(Sink, **KEYS)
     assert sink.give(3, 1) == []
     assert sink.acked == ["1"]
+
+
+def test_after_the_shift_what_stayed_goes_on_to_the_next_odd_key(bench: Callable[..., Any]) -> None:
+    # The topology was launched in 2023.
+    relay = bench(Relay, **{**KEYS, "shift_seconds": 60.0})
+    assert relay.give(3, 1) == [[5, 1]]
+    assert relay.give(4, 1) == [[5, 1]]
+    assert relay.give(7, 2) == [[1, 2]]
+    later = bench(Relay, **{**KEYS, "shift_seconds": 1e9})
+    assert later.give(3, 1) == [[3, 1]]

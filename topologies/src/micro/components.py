@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from rig.bolt import CountedBolt
 from rig.records import Generated
 from rig.schedule import Departure
-from rig.source import ReplayingSpout
+from rig.source import ReplayingSpout, launch_time
 
 #: Tuples in one replay.
 RECORDS = 10_000
@@ -19,17 +20,26 @@ class Keys:
     """Decides by which key a tuple travels on, when streams are grouped by key.
 
     A key that stays leads to the task of the same position in the next component, so the share
-    that stays can be kept on one node by a good placement, and the rest can not.
+    that stays can be kept on one node by a good placement, and the rest can not. After
+    `rig.shift.seconds` it leads to the next odd position: others talk to each other than before,
+    and half of the tasks are nearly idle.
     """
 
     def __init__(self, conf: Mapping[str, Any], seed: int) -> None:
         self._stays = conf["rig.local.share"]
         self._keys = conf["rig.keys"]
         self._random = random.Random(seed)
+        self._shift_s = conf["rig.shift.seconds"]
+        self._launched = launch_time(conf["storm.id"])
 
     def next(self, key: int) -> int:
         """Return the key after `key`."""
-        return key if self._random.random() < self._stays else self._random.randrange(self._keys)
+        if self._random.random() >= self._stays:
+            return self._random.randrange(self._keys)
+        return (key + 1 | 1) % self._keys if self._has_shifted() else key
+
+    def _has_shifted(self) -> bool:
+        return bool(self._shift_s) and time.time() - self._launched >= self._shift_s
 
 
 class Source(ReplayingSpout):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rig.options import Option, Options, choice, command_line, count, declare, share
+from rig.options import Option, Options, choice, command_line, count, declare, number, share
 
 #: Defaults of common options per setting; each can be overridden.
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
@@ -28,6 +28,9 @@ OWN: Mapping[str, Option] = {
     ),
     "keys": Option(8, count, "distinct keys; as many as a component has tasks"),
     "local.share": Option(0.5, share, "share of tuples whose key stays the same at the next hop"),
+    "shift.seconds": Option(
+        0.0, number, "after so many seconds a key that stays leads to the next odd one; 0: never"
+    ),
 }
 
 

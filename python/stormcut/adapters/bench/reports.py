@@ -21,16 +21,22 @@ def newest(folders: Iterable[Path], sources: Collection[str]) -> dict[str, Sampl
         Names of the spouts.
     """
     found: dict[str, Sample] = {}
-    for folder in folders:
-        for path in folder.glob("*.json"):
-            # A worker that was restarted writes a file of another process: the newer one counts.
-            task, _, _process = path.stem.rpartition("-")
-            if task.rpartition("-")[0] not in sources:
-                continue
-            sample = _read(path)
-            if task not in found or found[task].at < sample.at:
-                found[task] = sample
+    # A worker that was restarted writes a file of another process: the newer one counts.
+    for process, sample in newest_of_processes(folders, sources).items():
+        task = process.rpartition("-")[0]
+        if task not in found or found[task].at < sample.at:
+            found[task] = sample
     return found
+
+
+def newest_of_processes(folders: Iterable[Path], sources: Collection[str]) -> dict[str, Sample]:
+    """Return the newest sample of every process of a source task, also of those that have ended."""
+    return {
+        path.stem: _read(path)
+        for folder in folders
+        for path in folder.glob("*.json")
+        if path.stem.rsplit("-", 2)[0] in sources
+    }
 
 
 def _read(path: Path) -> Sample:

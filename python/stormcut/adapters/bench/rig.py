@@ -13,8 +13,8 @@ import psutil
 from stormcut.adapters.bench.counters import read_counters
 from stormcut.adapters.bench.reports import newest
 from stormcut.adapters.bench.workers import TOPOLOGY_PATIENCE, hold, let_go
+from stormcut.adapters.clusters.bandwidth import Bandwidth
 from stormcut.adapters.clusters.docker import DockerCluster
-from stormcut.adapters.clusters.docker.limits import Bandwidth
 from stormcut.adapters.machine.home import logs_folder
 from stormcut.adapters.storm.topology_project import load
 from stormcut.adapters.storm.topology_site import docker_site

@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
+from stormcut.adapters.clusters.bandwidth import FREE, parse_bandwidth
 from stormcut.adapters.clusters.docker import Shape
-from stormcut.adapters.clusters.docker.limits import FREE, parse_bandwidth
 from stormcut.adapters.clusters.docker.plan import parse_sizes
 from stormcut.adapters.machine.home import topologies
 from stormcut.application.experiment.bench.plan import Plan, Setting

@@ -125,7 +125,7 @@ def _memory() -> Finding:
         f"{_MEMORY_GIB} GiB of free memory (demo)",
         free >= _MEMORY_GIB,
         f"{free:.1f} GiB",
-        "end other programs, or run the demo with fewer supervisors",
+        "end other programs",
     )
 
 

@@ -1,1 +1,1 @@
-"""Other processes: a brain as one of them, and what they said last."""
+"""Other processes: the controller as one of them, and what they said last."""

@@ -7,9 +7,8 @@ starts the cluster, chooses what implements the ports, and prints what comes bac
   started as each scheduler places it) -> `bench.contest` (a placement) -> `bench.cell` (a cell is
   watched until a window is steady) -> `bench.windows` (what a window showed). Afterwards
   `bench.summary` says what all cells show together, for ``report/bench.py``.
-- The demo: ``cli/demo.py`` -> `turn` (measure, place anew, measure again) -> `turn_plan` (publish
-  the profile, wait for the plan, wait until it runs) -> `loop` (predicted against measured), for
-  ``report/loop.py``.
+- The demo: ``cli/demo.py`` -> `story` (a load rises, traffic shifts, a node is lost) -> `recorder`
+  (what the sources report meanwhile) -> `timeline`, for ``report/story.py``.
 - A run of a topology: ``cli/topologies.py`` -> `topology_run` (submit, drain, gather the tasks'
   reports) -> `outcome` (was the answer right) -> `loss` (was anything lost).
 """

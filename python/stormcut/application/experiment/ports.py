@@ -11,8 +11,6 @@ from typing import Any, Protocol
 from stormcut.application.experiment.definition import Definition
 from stormcut.application.experiment.loss import Report
 from stormcut.application.waiting import Watch
-from stormcut.model.plan import Plan
-from stormcut.model.profile import Profile
 from stormcut.model.summaries import ClusterSummary, TopologyInfo
 from stormcut.profile.result import ProfileResult
 
@@ -50,14 +48,6 @@ class Nimbus(Protocol):
         """Return what a running topology's executors do and where."""
         ...
 
-    def activate(self, name: str) -> None:
-        """Have a deactivated topology's spouts emit again."""
-        ...
-
-    def deactivate(self, name: str) -> None:
-        """Have a topology's spouts emit no more."""
-        ...
-
     def end_topology(self, name: str, *, watch: Watch) -> None:
         """Kill a topology and wait until it is gone."""
         ...
@@ -69,11 +59,6 @@ class Cluster(Protocol):
     @property
     def nimbus(self) -> Nimbus:
         """Its Nimbus."""
-        ...
-
-    @property
-    def nimbus_watch(self) -> Watch:
-        """What to look at while waiting for Nimbus."""
         ...
 
     @property
@@ -93,34 +78,6 @@ class Profiler(Protocol):
         self, *, topology: str | None, from_epoch: float, to_epoch: float, progress: Update
     ) -> ProfileResult:
         """Return what topologies (one by its id, or all) did in a window."""
-        ...
-
-
-class Brain(Protocol):
-    """A brain that leads."""
-
-    def check(self) -> None:
-        """Raise StormcutError with its last words if it has ended."""
-        ...
-
-    def last_words(self) -> str:
-        """Return what it said last."""
-        ...
-
-
-class BrainNodes(Protocol):
-    """Where the brain gets profiles, and leaves plans and their history."""
-
-    def write_profile(self, profile: Profile) -> None:
-        """Publish a profile."""
-        ...
-
-    def read_history(self, limit: int) -> Sequence[Mapping[str, Any]]:
-        """Return the youngest entries, the youngest first: docs/brain.md."""
-        ...
-
-    def read_plan(self) -> Plan | None:
-        """Return the plan published last."""
         ...
 
 

@@ -7,7 +7,9 @@ import ipaddress
 import yaml
 
 from stormcut.adapters.clusters.docker.image import IMAGE
-from stormcut.adapters.clusters.docker.limits import PERIOD_US
+from stormcut.adapters.clusters.docker.limits import (
+    PERIOD_US,
+)
 from stormcut.adapters.clusters.docker.plan import Container, Plan, Shape, plan
 
 NAME = "compose"

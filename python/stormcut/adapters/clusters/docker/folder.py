@@ -15,7 +15,7 @@ from pathlib import Path
 
 import yaml
 
-from stormcut.adapters.clusters.docker.limits import Bandwidth
+from stormcut.adapters.clusters.bandwidth import Bandwidth
 from stormcut.adapters.clusters.docker.plan import Container, Plan, Shape, plan
 from stormcut.adapters.files.json_document import write_text
 from stormcut.adapters.machine.home import home, move_logs

@@ -7,14 +7,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from stormcut.adapters.clusters.bandwidth import FREE, Bandwidth, tbf_arguments
 from stormcut.adapters.clusters.docker.limits import (
-    FREE,
     MIN_MEMORY_MB,
     MIN_QUOTA_US,
     PERIOD_US,
-    Bandwidth,
     Limits,
-    tbf_arguments,
 )
 from stormcut.model.errors import InvalidInput
 

@@ -13,10 +13,15 @@ from docker.errors import APIError
 from docker.models.containers import Container as Running
 from docker.types import IPAMConfig, IPAMPool, LogConfig
 
+from stormcut.adapters.clusters.bandwidth import FREE
 from stormcut.adapters.clusters.docker import image
 from stormcut.adapters.clusters.docker.engine import Engine, last_lines, reason
 from stormcut.adapters.clusters.docker.folder import Folder
-from stormcut.adapters.clusters.docker.limits import FREE, PERIOD_US, Limits, shortfalls
+from stormcut.adapters.clusters.docker.limits import (
+    PERIOD_US,
+    Limits,
+    shortfalls,
+)
 from stormcut.adapters.clusters.docker.plan import (
     CLUSTER_LABEL,
     FOLDER_LABEL,

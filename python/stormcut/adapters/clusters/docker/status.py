@@ -11,7 +11,12 @@ from docker.models.containers import Container as Running
 
 from stormcut.adapters.clusters.docker.engine import Engine, containers_of, run_in
 from stormcut.adapters.clusters.docker.folder import State
-from stormcut.adapters.clusters.docker.limits import Effective, Limits, is_whole, parse_effective
+from stormcut.adapters.clusters.docker.limits import (
+    Effective,
+    Limits,
+    is_whole,
+    parse_effective,
+)
 from stormcut.adapters.clusters.docker.plan import NIMBUS_PORT, Container
 from stormcut.adapters.storm.nimbus import Nimbus, NimbusUnavailable
 from stormcut.model.summaries import ClusterSummary

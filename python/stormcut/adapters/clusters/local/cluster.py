@@ -6,9 +6,11 @@ import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from stormcut.adapters.clusters.bandwidth import Bandwidth
 from stormcut.adapters.clusters.local import ports, processes
 from stormcut.adapters.clusters.local.layout import Daemon, Layout, State
 from stormcut.adapters.clusters.local.lock import exclusive, signals_ignored
+from stormcut.adapters.clusters.local.network import Network
 from stormcut.adapters.clusters.local.startup import (
     Blueprint,
     Children,
@@ -58,6 +60,7 @@ class LocalCluster(RunningCluster):
         plugin: bool = True,
         config: Mapping[str, object] | None = None,
         supervisor_config: SupervisorConfig | None = None,
+        link: Bandwidth | None = None,
         progress: Progress = lambda _: None,
     ) -> LocalCluster:
         """Start a cluster; return when Nimbus leads and all supervisors have registered.
@@ -77,6 +80,9 @@ class LocalCluster(RunningCluster):
         supervisor_config : mapping or callable, optional
             Keys for supervisors only, over all others: ``supervisor.cpu.capacity``,
             ``supervisor.memory.capacity.mb``, ``supervisor.scheduler.meta``...
+        link : Bandwidth, optional
+            Each supervisor has a network namespace of its own, and a link that carries no more. Not
+            everywhere possible: see `network.obstacle`.
         progress : callable, optional
             Told each step in a few words.
 
@@ -109,6 +115,7 @@ class LocalCluster(RunningCluster):
                 plugin_jars() if plugin else None,
                 config or {},
                 _per_supervisor(supervisor_config or {}),
+                link,
             )
             return cls._start(layout, blueprint, progress)
 
@@ -117,6 +124,7 @@ class LocalCluster(RunningCluster):
         for attempt in range(1, ATTEMPTS + 1):
             if layout.folder.exists():
                 ended = processes.end(layout.folder)
+                Network(layout.folder).down()
                 layout.remove()
                 if attempt == 1:
                     progress(f"removed an earlier cluster ({ended} processes ended)")
@@ -392,6 +400,7 @@ def _end(layout: Layout, children: Children) -> int:
         for child in children.values():
             _reap(child)
         children.clear()
+        Network(layout.folder).down()
     return ended
 
 

@@ -22,13 +22,17 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 @dataclass(frozen=True)
 class Daemon:
-    """One daemon of a cluster; ``pid`` and its start (seconds since 1970) name its process."""
+    """One daemon of a cluster; ``pid`` and its start (seconds since 1970) name its process.
+
+    ``namespace`` is the network namespace that it runs in; empty: this machine's.
+    """
 
     name: str
     host: str
     ports: tuple[int, ...]
     pid: int | None = None
     started: float | None = None
+    namespace: str = ""
 
 
 @dataclass(frozen=True)
@@ -133,10 +137,7 @@ class Layout:
             content = json.loads(self.state_file.read_text(encoding="utf-8"))
             if content["version"] != STATE_VERSION:
                 return None
-            daemons = tuple(
-                Daemon(d["name"], d["host"], tuple(d["ports"]), d["pid"], d["started"])
-                for d in content["daemons"]
-            )
+            daemons = tuple(Daemon(**{**d, "ports": tuple(d["ports"])}) for d in content["daemons"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
         return State(daemons, bool(content["ready"])) if len(daemons) > 2 else None

@@ -52,7 +52,10 @@ def start(
     """
     with layout.output_file(daemon.name).open("ab") as output:
         return subprocess.Popen(
-            [str(java / "bin" / "java"), *_options(layout, daemon), *_main(layout, daemon)],
+            [
+                *_inside(daemon),
+                *(str(java / "bin" / "java"), *_options(layout, daemon), *_main(layout, daemon)),
+            ],
             cwd=layout.storm_home(daemon.name),
             env=_environment(layout, daemon, java),
             stdin=subprocess.DEVNULL,
@@ -61,6 +64,11 @@ def start(
             start_new_session=True,
             pass_fds=[each.fileno() for each in inherited],
         )
+
+
+def _inside(daemon: Daemon) -> list[str]:
+    # It becomes the daemon: the process stays the same.
+    return ["ip", "netns", "exec", daemon.namespace] if daemon.namespace else []
 
 
 def _main(layout: Layout, daemon: Daemon) -> list[str]:

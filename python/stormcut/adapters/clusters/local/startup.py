@@ -11,8 +11,10 @@ from pathlib import Path
 
 import psutil
 
+from stormcut.adapters.clusters.bandwidth import Bandwidth
 from stormcut.adapters.clusters.local import ports, processes, storm_yaml
 from stormcut.adapters.clusters.local.layout import Daemon, Layout, State
+from stormcut.adapters.clusters.local.network import Network
 from stormcut.adapters.machine.home import PluginJars
 from stormcut.adapters.processes.last_words import of_nimbus
 from stormcut.adapters.storm import plugin
@@ -48,6 +50,7 @@ class Blueprint:
     plugin: PluginJars | None
     config: Mapping[str, object]
     supervisor_config: Callable[[int], Mapping[str, object]]
+    link: Bandwidth | None
 
 
 @dataclass
@@ -73,7 +76,12 @@ class Startup:
         claim = ports.claim(2 + blueprint.supervisors * blueprint.slots)
         try:
             state = self._choose(claim)
+            network = Network(self.layout.folder, claim.block)
+            if blueprint.link:
+                state = _on(network, state)
             self._prepare(state)
+            if blueprint.link:
+                network.up(blueprint.supervisors, blueprint.link)
             state = self._start(state, state.zookeeper, claim.sockets)
         finally:
             claim.close()
@@ -174,6 +182,16 @@ class Startup:
 
         what = f"all {len(hosts)} supervisors have registered"
         self._await(all_registered, what, lambda: (seen,))
+
+
+def _on(network: Network, state: State) -> State:
+    """Return a state whose supervisors have nodes of their own."""
+    services = (replace(each, host=network.gateway) for each in state.daemons[:2])
+    supervisors = (
+        replace(each, host=network.host(index), namespace=network.namespace(index))
+        for index, each in enumerate(state.supervisors)
+    )
+    return replace(state, daemons=(*services, *supervisors))
 
 
 def identified(daemon: Daemon, child: subprocess.Popen[bytes]) -> Daemon:

@@ -19,8 +19,6 @@ ZOOKEEPER_DATA = "data"
 DAEMON_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData"
 
 _COMMON: Config = {
-    "storm.zookeeper.servers": ["127.0.0.1"],
-    "nimbus.seeds": ["127.0.0.1"],
     "nimbus.childopts": f"-Xmx384m {DAEMON_JVM}",
     "supervisor.childopts": f"-Xmx128m {DAEMON_JVM}",
     "worker.childopts": "-Xmx%HEAP-MEM%m -XX:+UseSerialGC -XX:-UsePerfData",
@@ -67,6 +65,8 @@ def supervisor_config(
 def _shared(layout: Layout, state: State, daemon: Daemon) -> Config:
     return {
         **_COMMON,
+        "storm.zookeeper.servers": [state.zookeeper.host],
+        "nimbus.seeds": [state.nimbus.host],
         "storm.zookeeper.port": state.zookeeper.ports[0],
         "nimbus.thrift.port": state.nimbus.ports[0],
         "storm.local.hostname": daemon.host,
@@ -82,7 +82,7 @@ def zookeeper_config(layout: Layout, daemon: Daemon) -> str:
         [
             "tickTime=2000",
             f"dataDir={data}",
-            "clientPortAddress=127.0.0.1",
+            f"clientPortAddress={daemon.host}",
             f"clientPort={daemon.ports[0]}",
             "maxClientCnxns=0",
             "autopurge.snapRetainCount=3",

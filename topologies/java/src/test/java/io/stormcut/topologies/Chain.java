@@ -35,6 +35,7 @@ final class Chain {
     conf.put("rig.results", "");
     conf.put("rig.keys", 8);
     conf.put("rig.local.share", 1.0);
+    conf.put("rig.shift.seconds", 0.0);
   }
 
   Chain with(String name, Object value) {

@@ -40,6 +40,18 @@ class KeysTest {
   }
 
   @Test
+  void afterTheShiftWhatStayedGoesOnToTheNextOddKey() {
+    // the chain was launched in 2023
+    Chain shifted = new Chain().with("rig.shift.seconds", 60.0);
+    Keys keys = new Keys(shifted.options(), 1);
+    assertEquals(DRAWS, draws(keys, 3).stream().filter(key -> key == 5).count());
+    assertEquals(DRAWS, draws(keys, 4).stream().filter(key -> key == 5).count());
+    assertEquals(DRAWS, draws(keys, KEYS - 1).stream().filter(key -> key == 1).count());
+    Chain later = new Chain().with("rig.shift.seconds", 1e9);
+    assertEquals(DRAWS, draws(new Keys(later.options(), 1), 3).stream().filter(k -> k == 3).count());
+  }
+
+  @Test
   void keysThatLeaveGoEverywhereAlike() {
     long[] counts = new long[KEYS];
     draws(keys(0, 1), 3).forEach(key -> counts[key.intValue()]++);
