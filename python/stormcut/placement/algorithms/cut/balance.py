@@ -3,7 +3,8 @@
 Placements with least traffic under several balances, and what runs now, are annealed; the best
 wins. What runs now stays if that gains less than `LITTLE`. The best is, by the objective:
 
-- ``headroom``: that with most head-room; of like ones that with least traffic between nodes.
+- ``headroom``: that with most head-room; of those within a hundredth of it, less traffic between
+  nodes counts, too.
 - ``congestion``: that with the least congestion, times what traffic between nodes weighs.
 
 Annealing over moves and exchanges of executors. For head-room the energy is first the share of the
