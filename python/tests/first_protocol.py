@@ -61,7 +61,7 @@ class FirstBrain(BrainServer):
         super().__init__(self, identity, seal, "127.0.0.1", 0)
         self.asked = 0
 
-    def _answer(self, request):
+    def _answer(self, request, role):
         out = WriteBuffer()
         received, sent = BinaryProtocol(ReadBuffer(request.payload)), BinaryProtocol(out)
         TProcessor(FIRST.Brain, FirstMind(self)).process(received, sent)

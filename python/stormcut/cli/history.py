@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,9 @@ from stormcut.adapters.zookeeper.nodes import (
     connected,
     read_auth_file,
 )
+from stormcut.adapters.zookeeper.reviews import read_reviews
+from stormcut.application.control.history import review_line
+from stormcut.application.control.reviews import Review
 from stormcut.cli.zookeeper_options import zookeeper_options
 
 WIDTH = 100
@@ -38,7 +41,9 @@ def history(zookeeper: str, auth_file: Path, root: str, limit: int, as_json: boo
       stormcut history --zookeeper localhost:2181 --auth-file ~/.stormcut-auth --limit 5
     """
     with connected(zookeeper, read_auth_file(auth_file)) as client:
-        entries = StormcutNodes(client, root).read_history(limit)
+        nodes = StormcutNodes(client, root)
+        entries, reviews = nodes.read_history(limit), read_reviews(nodes)
+    _add(entries, reviews)
     if as_json:
         click.echo(json.dumps(entries, indent=2))
     elif entries:
@@ -46,6 +51,15 @@ def history(zookeeper: str, auth_file: Path, root: str, limit: int, as_json: boo
         console.print(_table(entries))
     else:
         click.echo("no plans yet")
+
+
+def _add(entries: Iterable[dict[str, Any]], reviews: Iterable[Review]) -> None:
+    """Add to each move what became of it, where that is known."""
+    known = {(each.plan, each.topology): each for each in reviews}
+    for entry in entries:
+        for line in entry["topologies"]:
+            found = known.get((entry["plan"], line["topology"]))
+            line["turned_out"] = None if found is None else review_line(found)
 
 
 def _table(entries: list[dict[str, Any]]) -> Table:
@@ -67,6 +81,8 @@ def _rows(entry: dict[str, Any]) -> Iterator[tuple[str, ...]]:
     for line in entry["topologies"]:
         yield *head, line["topology"], str(line["workers_restarted"]), line["reason"]
         head = ("", "")
+        if line["turned_out"]:
+            yield "", "", "", "", f"turned out {line['turned_out']['words']}"
     for line in entry["declined"]:
         yield *head, line["topology"], "-", f"declined: {line['reason']}"
         head = ("", "")

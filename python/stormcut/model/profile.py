@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,16 @@ class Profile:
     def seconds(self) -> int:
         """Length of the window in seconds."""
         return self.to_epoch_s - self.from_epoch_s
+
+    def scaled(self, factor: float) -> Profile:
+        """Return the profile of so many times the load; memory does not follow it."""
+        if factor == 1.0:
+            return self
+        executors = tuple(replace(e, cpu_percent=factor * e.cpu_percent) for e in self.executors)
+        traffic = tuple(
+            replace(t, tuples_per_second=factor * t.tuples_per_second) for t in self.traffic
+        )
+        return replace(self, executors=executors, traffic=traffic)
 
     @property
     def cpu_percent(self) -> float:

@@ -7,6 +7,7 @@ import logging
 import random
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 from brain_clusters import dealt, profile_of, topology
@@ -26,7 +27,11 @@ from stormcut.adapters.zookeeper.nodes import (
 )
 from stormcut.adapters.zookeeper.orders import change_orders, read_orders
 from stormcut.adapters.zookeeper.publication import ZooKeeperPublication
+from stormcut.adapters.zookeeper.reviews import read_reviews, write_reviews
 from stormcut.application.control.orders import Orders
+from stormcut.application.control.ports import Unavailable
+from stormcut.application.control.reviews import Review
+from stormcut.application.control.trial import Outcome
 from stormcut.cli.history import history as history_command
 from stormcut.model.cluster import Slot
 from stormcut.model.errors import InvalidInput
@@ -54,6 +59,9 @@ ENTRY = {
 }
 
 
+REVIEW = Review(TAXI.id, "p", 5.0, Outcome.WORSE, 9.0, 8.0, None, 7.0, None, 6.0, 5.0, 4.0)
+
+
 @pytest.fixture
 def nodes(zookeeper, auth_file):
     logging.getLogger("stormcut").setLevel(logging.CRITICAL)  # pytest keeps every line
@@ -67,7 +75,9 @@ def nodes(zookeeper, auth_file):
 def history(nodes: StormcutNodes) -> None:
     """Ask what a leader and `stormcut undo` ask of the history."""
     last_move(nodes.read_history(9), "taxi")
-    ZooKeeperPublication(nodes).take_back(TAXI.id, 0.0)
+    ZooKeeperPublication(nodes).ordered(TAXI.id, 0.0)
+    with suppress(Unavailable):
+        ZooKeeperPublication(nodes).take_back(TAXI.id)
 
 
 def leader(nodes: StormcutNodes) -> None:
@@ -109,6 +119,7 @@ KINDS: dict[
         lambda nodes: nodes.write_profile(profile_of(TAXI)),
         StormcutNodes.read_profiles,
     ),
+    "reviews": ("reviews", lambda nodes: write_reviews(nodes, (REVIEW,)), read_reviews),
 }
 
 

@@ -71,6 +71,9 @@ class Site:
     def profiles(self):
         return dict(self.known)
 
+    def reviews(self):
+        return ()
+
     def orders(self):
         return NO_ORDERS
 

@@ -134,7 +134,7 @@ class FirstTransport(ReadBuffer, WriteBuffer):
     def flush(self):
         request, nonce = SEAL.request("b", self.content)
         with socket.create_connection(("127.0.0.1", self._port), PATIENCE_S) as connection:
-            send_frame(connection, request, PATIENCE_S)
+            send_frame(connection, request, time.monotonic() + PATIENCE_S)
             answer = receive_frame(connection, time.monotonic() + PATIENCE_S)
         self.decoder = Decoder(SEAL.open_reply(nonce, answer))
 

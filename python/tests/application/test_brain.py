@@ -37,6 +37,9 @@ class Memory:
     def profiles(self):
         return self.known
 
+    def reviews(self):
+        return ()
+
     def orders(self):
         return NO_ORDERS
 

@@ -7,6 +7,7 @@ import pytest
 
 from stormcut.application.control.observer import Observer, Watching
 from stormcut.application.control.ports import Unavailable
+from stormcut.application.control.reviews import Ordered
 from stormcut.profile.decay import Slice
 from stormcut.profile.totals import PairTotals, TaskTotals
 
@@ -19,15 +20,29 @@ class Press:
         self.is_down = False
         self.asked = self.freed = None
         self.was_planned = True
+        self.taken_back, self.kept = [], ()
 
     def publish(self, profile):
         if self.is_down:
             raise Unavailable("ZooKeeper: ConnectionLoss")
         self.profiles.append(profile)
 
-    def take_back(self, topology, since_s):
+    def ordered(self, topology, since_s):
         self.asked = topology, since_s
-        return self.was_planned
+        return Ordered("p1", 100.0) if self.was_planned else None
+
+    def take_back(self, topology):
+        self.taken_back.append(topology)
+
+    def reviews(self):
+        if self.is_down:
+            raise Unavailable("ZooKeeper: ConnectionLoss")
+        return self.kept
+
+    def keep(self, reviews):
+        if self.is_down:
+            raise Unavailable("ZooKeeper: ConnectionLoss")
+        self.kept = reviews
 
     def let_go(self, topology):
         self.freed = topology
@@ -181,6 +196,7 @@ def test_a_plan_that_made_it_worse_is_taken_back_and_not_tried_for_a_while():
     stage.run(500, 100, host="a")
     assert len(stage.press.profiles) == after
     assert stage.press.freed is None
+    assert [each.held_s for each in stage.press.kept] == [600.0]
     stage.run(200, 100, host="a")
     assert len(stage.press.profiles) > after >= told
     assert stage.press.freed == T
@@ -191,7 +207,10 @@ def test_what_is_no_worse_or_may_not_be_judged_stays(rate, takes_back):
     stage = Stage(takes_back=takes_back)
     stage.run(300, 100)
     stage.run(300, rate, host="b")
-    assert stage.press.asked is None
+    assert not stage.press.taken_back
+    (kept,) = stage.press.kept
+    assert (kept.topology, kept.plan, kept.held_s) == (T, "p1", 0.0)
+    assert kept.acked_after == pytest.approx(rate, rel=0.02)
 
 
 def test_what_no_plan_has_moved_is_not_held():
@@ -200,4 +219,66 @@ def test_what_no_plan_has_moved_is_not_held():
     stage.run(300, 100)
     stage.run(300, 60, host="b")
     assert stage.press.asked is not None
+    assert not [*stage.press.taken_back, *stage.press.kept]
     assert len(stage.press.profiles) == 2
+
+
+def test_who_leads_next_does_not_try_again_either():
+    stage = Stage(takes_back=True, taken_back_s=600.0)
+    stage.run(300, 100)
+    stage.run(120, 60, host="b")
+    assert stage.press.taken_back == [T]
+    following = Stage(takes_back=True, taken_back_s=600.0)
+    following.press, following.clock = stage.press, stage.clock
+    following.observer = Observer(
+        stage.press,
+        stage.clock,
+        lambda: True,
+        lambda: {T},
+        Watching(takes_back=True, taken_back_s=600.0),
+    )
+    told = len(stage.press.profiles)
+    following.run(400, 100, host="a")
+    assert len(stage.press.profiles) == told
+    following.run(300, 100, host="a")
+    assert len(stage.press.profiles) > told
+    assert stage.press.freed == T
+    # It was wrong again: twice as long.
+    following.run(120, 60, host="b")
+    assert [each.held_s for each in stage.press.kept] == [600.0, 1200.0]
+
+
+def test_who_cannot_know_what_was_taken_back_waits():
+    stage = Stage()
+    stage.press.is_down = True
+    stage.run(300, 100)
+    stage.press.is_down = False
+    assert not stage.press.profiles
+    stage.run(30, 100)
+    assert len(stage.press.profiles) == 1
+
+
+def peaks(stage, hours):
+    """Three minutes of 100 tuples/s, a minute of 300, again and again."""
+    for _ in range(round(15 * hours)):
+        stage.run(180, 100)
+        stage.run(60, 300)
+    return len(stage.press.profiles)
+
+
+def test_peaks_that_pass_are_not_chased_once_that_is_known():
+    stage = Stage()
+    chased = peaks(stage, 1)
+    assert peaks(stage, 1) - chased <= 3
+    # What is told of is the mean of what comes, about 150.
+    sent = [p.traffic[0].tuples_per_second for p in stage.press.profiles]
+    assert 110 < sent[-1] < 210
+
+
+def test_a_change_that_lasts_is_told_of_within_minutes_after_peaks_too():
+    stage = Stage()
+    peaks(stage, 1)
+    before = len(stage.press.profiles)
+    stage.run(600, 600)
+    assert len(stage.press.profiles) > before
+    assert stage.press.profiles[-1].traffic[0].tuples_per_second == pytest.approx(600, rel=0.15)

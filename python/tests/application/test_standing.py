@@ -45,6 +45,9 @@ class Outside:
         self.clock.seconds += self.reading_seconds
         return dict(self.known)
 
+    def reviews(self):
+        return ()
+
     def orders(self):
         return self.ordered
 

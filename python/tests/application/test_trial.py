@@ -84,3 +84,22 @@ def test_a_spout_that_is_late_did_not_stop():
         hosts = (host, None) if late else (host, host)
         found.append(trial.add(slice_at(10 * number, 100 * random.normal(1, 0.03), hosts)))
     assert [each.outcome for each in found if each is not None] == [Outcome.SAME]
+
+
+@pytest.mark.parametrize(("lost_slices", "hosts"), [(3, "bb"), (2, "ab")])
+def test_what_restarts_cost_is_measured(lost_slices, hosts):
+    """Of 10 s each, in which the moved ones do nothing and report nothing."""
+    trial, random = Trial(), np.random.default_rng(2)
+    found = []
+    share = sum(before != now for before, now in zip("aa", hosts, strict=True)) / 2
+    for number in range(40):
+        at_work = number < 10 or number >= 10 + lost_slices
+        reporting = "aa" if number < 10 else hosts
+        if not at_work:
+            reporting = tuple("a" if now == "a" else None for now in hosts)
+        found.append(trial.add(slice_at(10 * number, 100 * random.normal(1, 0.01), reporting)))
+    (finding,) = (each for each in found if each is not None)
+    # That share of the work is lost, by as many of all workers.
+    workers = len({*hosts})
+    restarted = 1.0 if hosts == "bb" else 2 / workers
+    assert finding.restart_s == pytest.approx(10 * lost_slices * share / restarted, abs=2.0)

@@ -34,6 +34,9 @@ _BLOCK = re.compile(f"{re.escape(_BEGIN)}.*?{re.escape(_END)}", re.DOTALL)
 _NEEDS_SCHEDULER = ("storm.scheduler",)
 _NEEDS_HOOK = ("topology.auto.task.hooks", "topology.multilang.serializer")
 
+#: In the folder ``nimbus`` of ``storm.local.dir``: what plans have put.
+APPLIED_FILE = "stormcut-applied.json"
+
 _AUTH_KEY = "stormcut.zookeeper.auth.file"
 
 _HOOK, _SCHEDULER = "stormcut-hook-*.jar", "stormcut-scheduler-*.jar"
@@ -153,7 +156,7 @@ def remove(storm_home: Path, hook: bool) -> Removed:
 def _applied(text: str, storm_home: Path, config: Path) -> list[Path]:
     """Return the file in which the scheduler keeps what plans have put, if it is there."""
     local = Path(str(_keys(text, config).get("storm.local.dir") or "storm-local"))
-    file = storm_home / local / "nimbus" / "stormcut-applied.json"
+    file = storm_home / local / "nimbus" / APPLIED_FILE
     with suppress(OSError):  # a folder that only Storm's user may look into
         return [file] if file.is_file() else []
     return []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterable, Mapping
+from enum import Enum
 from functools import lru_cache
 from typing import Any
 
@@ -22,22 +23,33 @@ _KIND = "former"
 Workers = tuple[Worker, ...]
 
 
-def write_former(nodes: StormcutNodes, topology: str, workers: Workers) -> None:
+class By(Enum):
+    """Who ordered a topology back."""
+
+    PERSON = "person"
+    CONTROLLER = "controller"
+
+
+def write_former(nodes: StormcutNodes, topology: str, workers: Workers, by: By = By.PERSON) -> None:
     """Order that a topology shall run on these workers again."""
     path = nodes.topology_path(_KIND, topology)
     rows = [[w.slot.node, w.slot.port, list(w.executors)] for w in workers]
     mark = nodes.seal.mark(*_marked(topology, rows))
-    content = json.dumps({"version": FORMER_VERSION, "workers": rows, "hmac": mark}).encode()
+    document = {"version": FORMER_VERSION, "workers": rows, "hmac": mark, "by": by.value}
+    content = json.dumps(document).encode()
     try:
         nodes.client.create(path, content, makepath=True)
     except NodeExistsError:
         nodes.client.set(path, content)
 
 
-def delete_former(nodes: StormcutNodes, topology: str) -> bool:
-    """Take an order back; return whether there was one."""
+def delete_former(nodes: StormcutNodes, topology: str, by: By | None = None) -> bool:
+    """Take an order back, ``by`` None: whoever gave it; return whether there was one."""
+    path = nodes.topology_path(_KIND, topology)
     try:
-        nodes.client.delete(nodes.topology_path(_KIND, topology))
+        if by is not None and not _is_by(by, nodes.client.get(path)[0]):
+            return False
+        nodes.client.delete(path)
     except NoNodeError:
         return False
     return True
@@ -62,6 +74,14 @@ def _order(nodes: StormcutNodes, topology: str) -> Workers | None:
     except InvalidInput as error:
         _warn(str(error))
         return None
+
+
+def _is_by(by: By, content: bytes) -> bool:
+    try:
+        document = json.loads(content)
+    except ValueError:
+        return False
+    return isinstance(document, dict) and document.get("by") == by.value
 
 
 def _marked(topology: str, rows: object) -> tuple[str, ...]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 from kazoo.exceptions import KazooException
 from kazoo.handlers.threading import KazooTimeoutError
 
 from stormcut.adapters.zookeeper.former import (
+    By,
     Workers,
     delete_former,
     last_move,
@@ -18,8 +20,10 @@ from stormcut.adapters.zookeeper.former import (
 )
 from stormcut.adapters.zookeeper.nodes import HISTORY_KEPT, StormcutNodes
 from stormcut.adapters.zookeeper.orders import change_orders, read_orders
+from stormcut.adapters.zookeeper.reviews import read_reviews, write_reviews
 from stormcut.application.control.orders import Orders
 from stormcut.application.control.ports import Unavailable
+from stormcut.application.control.reviews import Ordered, Review
 from stormcut.model.errors import InvalidInput
 from stormcut.model.profile import Profile
 
@@ -51,27 +55,54 @@ class ZooKeeperPublication:
         with _available():
             self._nodes.write_profile(profile)
 
-    def take_back(self, topology: str, since_s: float) -> bool:
-        """Order a topology back to where it ran before a plan made since then."""
+    def ordered(self, topology: str, since_s: float) -> Ordered | None:
+        """Return the last move of a topology by a plan made since then, as the history has it."""
         with _available():
             entries = self._nodes.read_history(HISTORY_KEPT)
-            recent = [entry for entry in entries if entry["created_ms"] >= 1000 * since_s]
+        for entry in entries:
+            if entry["created_ms"] < 1000 * since_s:
+                return None
+            for line in entry["topologies"]:
+                if line["topology"] == topology and line.get("former"):
+                    return Ordered(entry["plan"], _between_nodes(line))
+        return None
+
+    def take_back(self, topology: str) -> None:
+        """Order a topology back to where it ran before a plan moved it last."""
+        with _available():
+            entries = self._nodes.read_history(HISTORY_KEPT)
             try:
-                _, workers = last_move(recent, topology)
-            except InvalidInput:
-                return False
-            write_former(self._nodes, topology, workers)
-        return True
+                _, workers = last_move(entries, topology)
+            except InvalidInput as error:
+                raise Unavailable(str(error)) from error
+            write_former(self._nodes, topology, workers, By.CONTROLLER)
+
+    def reviews(self) -> tuple[Review, ...]:
+        """Return what became of moves, as far as it can be used."""
+        with _available():
+            return read_reviews(self._nodes)
+
+    def keep(self, reviews: tuple[Review, ...]) -> None:
+        """Store reviews in the place of all."""
+        with _available():
+            write_reviews(self._nodes, reviews)
 
     def let_go(self, topology: str) -> None:
         """End an order of `take_back`."""
         with _available():
-            delete_former(self._nodes, topology)
+            delete_former(self._nodes, topology, By.CONTROLLER)
 
     def remove(self, topology: str) -> None:
         """Delete a topology's profile and its order."""
         self._nodes.delete_profile(topology)
         delete_former(self._nodes, topology)
+
+
+def _between_nodes(line: Mapping[str, Any]) -> float | None:
+    """Return what a line of the history, which is not signed, predicts, if anything."""
+    after = line.get("after")
+    value = after.get("inter_node_tuples_per_second") if isinstance(after, dict) else None
+    return float(value) if isinstance(value, int | float) else None
 
 
 @contextmanager

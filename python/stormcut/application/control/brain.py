@@ -18,6 +18,7 @@ from stormcut.application.control.history import (
     lines,
     outlook_lines,
     plan_parts,
+    review_line,
 )
 from stormcut.application.control.memory import Memory
 from stormcut.application.control.orders import Orders
@@ -32,6 +33,7 @@ from stormcut.application.control.ports import (
     PlanStore,
     Recorder,
 )
+from stormcut.application.control.reviews import restart_seconds
 from stormcut.model.cluster import ClusterState, Described, Worker
 from stormcut.model.errors import InvalidInput
 from stormcut.model.plan import Plan
@@ -54,6 +56,9 @@ LATE_SECONDS = 60.0
 #: it was heard within the other.
 GONE_SECONDS = 600.0
 SILENT_SECONDS = 60.0
+
+#: Of what became of moves, in an outlook.
+SHOWN_REVIEWS = 5
 
 #: Where topologies shall run again as they did before a plan.
 Former = Mapping[str, tuple[Worker, ...]]
@@ -133,7 +138,9 @@ class Brain:
         self._deciding = threading.Lock()
         self._answer: _Answer | None = None
         self._policy = UNBOUND if policy is None else policy
-        self._governor = Governor(self._policy)
+        self._governor = Governor(
+            self._policy, lambda topology: restart_seconds(source.reviews(), topology)
+        )
         self._governed: Governed | None = None
         self._told: _Known | None = None
         self._last: Plan | None = None
@@ -262,7 +269,7 @@ class Brain:
         pace = self._pace.copy()
         pace.observe(described.state, last, now)
         known, governor, memory = self._known(), self._governor.copy(), self._memory.copy()
-        state = governor.state(described.state, known.orders)
+        state = governor.state(described.state, known.orders, now)
         profiles = _with(known.profiles, topology, profile)
         formers = _with(known.former, topology, former)
 
@@ -309,7 +316,9 @@ class Brain:
             "mode": self._policy.mode.value,
             "paused": orders.is_paused,
             "drained": sorted(orders.drained),
+            "on_probation": list(self._governor.probation.present(self._clock.now())),
             "plan": self._last.id if self._last else None,
+            "reviews": [review_line(each) for each in self._source.reviews()[-SHOWN_REVIEWS:]],
             **outlook_lines(governed),
         }
 
@@ -317,7 +326,7 @@ class Brain:
         began, started = self._clock.now(), self._clock.elapsed()
         last = self._last
         self._pace.observe(state, last, began)
-        allowed = self._governor.state(state, known.orders)
+        allowed = self._governor.state(state, known.orders, began)
 
         def decided(staying: Former) -> Decisions:
             return decide(
@@ -345,7 +354,8 @@ class Brain:
         assert self._last is not None
         if self._listener is not None:
             self._listener.decided(Decided(state, decisions, self._last, is_new, took))
-        return _Answer(state, self._last, began + decisions.again_in)
+        again_in = min(decisions.again_in, self._governor.probation.ends_in(began))
+        return _Answer(state, self._last, began + again_in)
 
 
 def _plan(name: str, state: ClusterState, decisions: Decisions, now: float) -> Plan:

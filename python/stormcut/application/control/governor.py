@@ -27,13 +27,17 @@ from stormcut.application.control.decision import (
     Together,
     Withheld,
 )
+from stormcut.application.control.declared import MAX_EXECUTORS_KEY
 from stormcut.application.control.orders import Orders
 from stormcut.application.control.pace import Pace
 from stormcut.application.control.policy import Mode, Policy, Rule
+from stormcut.application.control.probation import Probation
 from stormcut.model.cluster import ClusterState, RunningTopology, Supervisor, Worker
 
 #: What the restart of a topology's workers costs where it was not measured: seconds of its work.
 RESTART_SECONDS = 20.0
+#: What it costs at least: work that was only late is not lost, but it was late.
+LEAST_RESTART_SECONDS = 5.0
 HOUR_SECONDS = 3600.0
 #: How often it is looked whether quiet hours are over.
 QUIET_SECONDS = 60.0
@@ -46,8 +50,11 @@ MAX_ROUNDS = 10
 #: Decides with topologies ordered to run where they do, by topology id.
 Decide = Callable[[Mapping[str, tuple[Worker, ...]]], Decisions]
 
+#: By topology id: the measured seconds of work that a restart of all its workers costs.
+MeasuredPrice = Callable[[str], float | None]
+
 #: A limit that nothing fits under: a node that shall run nothing takes no executor.
-NOTHING = {"stormcut.max.executors": "0"}
+NOTHING = {MAX_EXECUTORS_KEY: "0"}
 
 
 @dataclass(frozen=True)
@@ -67,20 +74,37 @@ class Governor:
     """Applies a `Policy`, and the orders of people, to what was decided.
 
     It remembers which restarts it let happen within the last hour.
+
+    Parameters
+    ----------
+    policy : Policy
+    measured_price : callable, optional
+        Returns what a restart of a topology's workers has cost, by its id, in seconds of its work;
+        None where that was not measured.
     """
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(
+        self, policy: Policy, measured_price: MeasuredPrice = lambda topology: None
+    ) -> None:
         self._policy = policy
+        self._measured_price = measured_price
+        self.probation = Probation()
         self._restarts: deque[tuple[float, str, int]] = deque()
 
     def copy(self) -> Governor:
         """Return the same for somebody who only thinks what would be."""
-        other = Governor(self._policy)
+        other = Governor(self._policy, self._measured_price)
         other._restarts = deque(self._restarts)
+        other.probation = self.probation.copy()
         return other
 
-    def state(self, state: ClusterState, orders: Orders) -> ClusterState:
-        """Return a state in which nodes that shall run nothing have no room."""
+    def state(self, state: ClusterState, orders: Orders, now: float) -> ClusterState:
+        """Return a state in which nodes have the room that they may have, at a moment.
+
+        Those that shall run nothing have none, and those on probation for what runs there alone.
+        """
+        self.probation.observe(state, now)
+        state = self.probation.limited(state, now)
         supervisors = tuple(
             replace(s, meta={**s.meta, **NOTHING}) if self._is_drained(s, orders) else s
             for s in state.supervisors
@@ -109,7 +133,7 @@ class Governor:
         first = decisions = decide({})
         wanted = [d for d in first.decided if _changes(d, running[d.topology])]
         proposal = name_of(wanted)
-        asked = _Asked(self._policy, orders, pace, now, proposal in orders.approved)
+        asked = _Asked(self._policy, orders, pace, now, proposal in orders.approved, self._price)
         withheld: dict[str, Withheld] = {}
         changes = wanted
         for _ in range(MAX_ROUNDS):
@@ -130,6 +154,13 @@ class Governor:
         self._note([d for d in changes if d.topology not in withheld], now)
         told = self._told(decisions, withheld, running)
         return Governed(told, tuple(hold.proposed for hold in withheld.values()), proposal)
+
+    def _price(self, topology: str) -> float:
+        """Return what a restart of all its workers costs, in seconds of a topology's work."""
+        if self._policy.restart_seconds is not None:
+            return self._policy.restart_seconds
+        measured = self._measured_price(topology)
+        return RESTART_SECONDS if measured is None else max(measured, LEAST_RESTART_SECONDS)
 
     def _holds(self, changes: Sequence[Decision], asked: _Asked) -> dict[str, Withheld]:
         holds = {d.topology: hold for d in changes if (hold := asked.hold(d)) is not None}
@@ -197,10 +228,17 @@ class _Asked:
     """One decision after the other, held against policy and orders."""
 
     def __init__(
-        self, policy: Policy, orders: Orders, pace: Pace, now: float, is_approved: bool
+        self,
+        policy: Policy,
+        orders: Orders,
+        pace: Pace,
+        now: float,
+        is_approved: bool,
+        price: Callable[[str], float],
     ) -> None:
         self._policy, self._orders, self._pace = policy, orders, pace
         self.now, self.is_approved = now, is_approved
+        self._price = price
 
     def hold(self, decision: Decision) -> Withheld | None:
         """Return what a change waits for, None if it may be made now."""
@@ -239,8 +277,7 @@ class _Asked:
         if gain is None or decision.after is None or self._policy.rule is Rule.OWN:
             return None
         workers = max(len(decision.former), len(decision.workers), 1)
-        seconds = self._policy.restart_seconds
-        price = RESTART_SECONDS if seconds is None else seconds
+        price = self._price(decision.topology)
         return Pay(gain * self._policy.horizon_s, price * _restarts(decision) / workers)
 
 

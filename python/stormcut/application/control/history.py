@@ -8,6 +8,7 @@ from typing import Any
 
 from stormcut.application.control.decision import Decision, Decisions, Value, Withheld
 from stormcut.application.control.governor import Governed
+from stormcut.application.control.reviews import Review
 from stormcut.application.control.wording import sentence
 from stormcut.model.plan import Declined, Plan, TopologyPlan
 from stormcut.model.profile import Profile
@@ -65,6 +66,11 @@ def outlook_lines(governed: Governed) -> dict[str, Any]:
         ],
         **lines(governed.told),
     }
+
+
+def review_line(review: Review) -> dict[str, Any]:
+    """Return what became of a move as JSON values."""
+    return {**asdict(review), "outcome": review.outcome.value, "words": str(review)}
 
 
 def _line(decision: Decision) -> dict[str, Any]:

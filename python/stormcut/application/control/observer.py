@@ -12,10 +12,19 @@ from enum import Enum
 from typing import Protocol
 
 from stormcut.application.control.ports import Clock, Unavailable
+from stormcut.application.control.reviews import (
+    REVIEWS_KEPT,
+    Ordered,
+    Review,
+    held_until,
+    review,
+    taken_back,
+)
 from stormcut.application.control.trial import Finding, Outcome, Trial
 from stormcut.model.profile import Profile
 from stormcut.profile.decay import FORGOTTEN, DecayedTotals, Slice
-from stormcut.profile.drift import RECENT, Drift, DriftWatch
+from stormcut.profile.drift import RECENT, Drift, DriftWatch, Quantity
+from stormcut.profile.forecast import Forecast
 from stormcut.profile.measured import Measured
 
 log = logging.getLogger("stormcut.observer")
@@ -26,6 +35,10 @@ LEAST_SECONDS = 15.0
 READ_SECONDS = 60.0
 #: A move that is judged now was ordered by a plan no older than this, or by no plan.
 BLAME_SECONDS = 600.0
+
+
+#: A forecast is no more than so many times what is measured, and no less than one of so many.
+MOST_FACTOR = 4.0
 
 
 class Press(Protocol):
@@ -41,13 +54,18 @@ class Press(Protocol):
         """
         ...
 
-    def take_back(self, topology: str, since_s: float) -> bool:
-        """Order a topology back to where it ran before a plan moved it.
+    def ordered(self, topology: str, since_s: float) -> Ordered | None:
+        """Return the last move of a topology that a plan made since then ordered, None if none did.
 
-        Returns
-        -------
-        bool
-            Whether a plan made since then had moved it.
+        Raises
+        ------
+        Unavailable
+            That cannot be told now.
+        """
+        ...
+
+    def take_back(self, topology: str) -> None:
+        """Order a topology back to where it ran before a plan moved it last.
 
         Raises
         ------
@@ -56,8 +74,28 @@ class Press(Protocol):
         """
         ...
 
+    def reviews(self) -> tuple[Review, ...]:
+        """Return what became of moves, the last ones, oldest first.
+
+        Raises
+        ------
+        Unavailable
+            That cannot be told now.
+        """
+        ...
+
+    def keep(self, reviews: tuple[Review, ...]) -> None:
+        """Store reviews in the place of all.
+
+        Raises
+        ------
+        Unavailable
+            They were not stored.
+        """
+        ...
+
     def let_go(self, topology: str) -> None:
-        """End an order of `take_back`.
+        """End an order of `take_back`, none of a person.
 
         Raises
         ------
@@ -73,6 +111,7 @@ class Occasion(Enum):
     FIRST = "first whole measurement"
     LOST = "what was published is gone, or damaged"
     PERIOD = "its time has come"
+    EXPECTED = "another load is to be expected"
 
 
 @dataclass(frozen=True)
@@ -102,9 +141,12 @@ class _Topology:
     #: Of which a profile is made after a change: what was before says nothing of it.
     recent: deque[Slice] = field(default_factory=lambda: deque(maxlen=RECENT[0]))
     trial: Trial = field(default_factory=Trial)
-    #: So often in a row a plan was taken back; until then nothing is published, as plans follow.
-    taken_back: int = 0
-    held_until_s: float = 0.0
+    forecast: Forecast = field(default_factory=Forecast)
+    #: Tuples/s sent, by the profile that was published.
+    told_per_s: float | None = None
+    was_forecast: bool = False
+    #: A drift that is thought to pass, as it was said.
+    passing: Drift | None = None
     #: A change that the brain was not told of yet.
     drift: Drift | None = None
     seen: Measured | None = None
@@ -149,17 +191,22 @@ class Observer:
         self._topologies: dict[str, _Topology] = {}
         self._lock = threading.Lock()
         self._told: set[str] = set()
+        #: What became of moves; None: not read since this one leads.
+        self._reviews: tuple[Review, ...] | None = None
 
     def take(self, slices: Mapping[str, Slice], problems: Mapping[str, int]) -> None:
         """Take what is new in each topology; publish what the brain shall know."""
         self._warn(problems)
+        leads = self._remembers()
         with self._lock:
             findings = [(name, self._add(name, slice_)) for name, slice_ in slices.items()]
             self._forget()
-            due = self._due(slices) if self._watching.is_on and self._leads() else []
+            due = self._due(slices) if self._watching.is_on and leads else []
         for name, finding in findings:
             if finding is not None:
-                self._judge(name, finding)
+                log.info("%s has moved, and does %s", name, finding)
+                if leads:
+                    self._review(name, finding)
         for name, reason in due:
             self._publish(name, reason)
 
@@ -179,28 +226,46 @@ class Observer:
         if found is not None:
             known.profile = replace(found[0], topology=name)
             known.seen = replace(found[1], topology=name)
-        return known.trial.add(slice_)
+        finding = known.trial.add(slice_)
+        if not known.trial.is_settling and (sent := _sent_per_s(slice_)) is not None:
+            known.forecast.add(slice_.to_epoch_s, sent)
+        return finding
 
-    def _judge(self, name: str, finding: Finding) -> None:
-        """Say what became of a move, and take back one that a plan made for the worse."""
-        log.info("%s has moved, and does %s", name, finding)
-        known = self._topologies[name]
-        if finding.outcome is not Outcome.WORSE:
-            known.taken_back = 0
-            return
-        if not (self._watching.takes_back and self._leads()):
-            return
+    def _remembers(self) -> bool:
+        """Return whether this one leads and knows what became of moves while another led."""
+        if not self._leads():
+            self._reviews = None
+            return False
+        if self._reviews is None:
+            try:
+                self._reviews = self._press.reviews()
+            except Unavailable as error:
+                log.warning("what became of earlier moves is not known yet: %s", error)
+                return False
+        return True
+
+    def _review(self, name: str, finding: Finding) -> None:
+        """Keep what became of a move that a plan made; take it back if that is for the worse."""
+        assert self._reviews is not None
         now = self._clock.now()
+        if now < self._held_until(name):
+            return  # that was the way back
         try:
-            if not self._press.take_back(name, now - BLAME_SECONDS):
+            ordered = self._press.ordered(name, now - BLAME_SECONDS)
+            if ordered is None:
                 return
+            held_s = 0.0
+            if finding.outcome is Outcome.WORSE and self._watching.takes_back:
+                held_s = self._watching.taken_back_s * 2 ** min(taken_back(self._reviews, name), 6)
+                self._press.take_back(name)
+            found = review(name, ordered, finding, now, held_s)
+            self._reviews = (*self._reviews, found)[-REVIEWS_KEPT:]
+            self._press.keep(self._reviews)
         except Unavailable as error:
-            log.warning("%s does worse since a plan, and cannot be taken back: %s", name, error)
+            log.warning("what became of the move of %s is not kept: %s", name, error)
             return
-        pause = self._watching.taken_back_s * 2 ** min(known.taken_back, 6)
-        known.taken_back += 1
-        known.held_until_s = now + pause
-        log.warning("%s goes back to where it ran before, for %.0f s at least", name, pause)
+        told = log.warning if held_s else log.info
+        told("move of %s: %s", name, found, extra={"plan": ordered.plan})
 
     def _look_for_drift(self, known: _Topology) -> None:
         found = known.drifts.drift()
@@ -221,13 +286,18 @@ class Observer:
 
     def _due(self, heard: Iterable[str]) -> list[tuple[str, Occasion | Drift]]:
         stored = self._stored()
-        found = ((name, self._reason(self._topologies[name], name in stored)) for name in heard)
+        found = (
+            (name, self._reason(self._topologies[name], name in stored))
+            for name in heard
+            if self._clock.now() >= self._held_until(name)
+        )
         return [(name, reason) for name, reason in found if reason is not None]
+
+    def _held_until(self, name: str) -> float:
+        return held_until(self._reviews or (), name)
 
     def _reason(self, known: _Topology, stored: bool) -> Occasion | Drift | None:
         if known.seen is None or known.seen.missing_executors:
-            return None
-        if self._clock.now() < known.held_until_s:
             return None
         if known.published_s is None:
             enough = known.heard_s - known.began_s >= LEAST_SECONDS
@@ -237,22 +307,49 @@ class Observer:
             return Occasion.PERIOD
         if not stored and since >= READ_SECONDS:
             return Occasion.LOST
-        return known.drift if math.isinf(self._watching.period_s) else None
+        return self._news(known) if math.isinf(self._watching.period_s) else None
+
+    def _news(self, known: _Topology) -> Occasion | Drift | None:
+        """Return what has changed for longer than a peak lasts, None if nothing has."""
+        drift = known.drift
+        if drift is not None and drift.quantity is not Quantity.RATE:
+            return drift
+        if drift is None and not known.was_forecast:
+            return None
+        expected = known.forecast.expected()
+        if expected is None or known.told_per_s is None:
+            return drift
+        if not expected.is_about(known.told_per_s):
+            return drift or Occasion.EXPECTED
+        if drift is not None and known.passing is not drift:
+            log.info("%s; as it goes, that passes: not told of", _words(drift))
+            known.passing = drift
+        return None
 
     def _publish(self, name: str, reason: Occasion | Drift) -> None:
         known = self._topologies[name]
-        assert known.profile is not None
+        assert known.profile is not None and known.seen is not None
+        factor = self._factor(known)
         try:
-            if known.held_until_s:
+            if self._held_until(name):
                 self._press.let_go(name)
-                known.held_until_s = 0.0
-            self._press.publish(known.profile)
+            self._press.publish(known.profile.scaled(factor))
         except Unavailable as error:
             # It is due again with the next intervals.
             log.warning("profile of %s not published: %s", name, error)
             return
         known.published_s, known.drift = known.heard_s, None
-        log.info("profile of %s published: %s", name, _words(reason))
+        known.told_per_s, known.was_forecast = factor * known.seen.emitted_per_s, factor != 1.0
+        forecast = f" (forecast: {factor:.2f} times what is measured)" if factor != 1.0 else ""
+        log.info("profile of %s published: %s%s", name, _words(reason), forecast)
+
+    @staticmethod
+    def _factor(known: _Topology) -> float:
+        """Return how many times what is measured is to be expected."""
+        expected, sent = known.forecast.expected(), known.seen.emitted_per_s if known.seen else 0.0
+        if expected is None or sent <= 0:
+            return 1.0
+        return min(max(expected.mean / sent, 1 / MOST_FACTOR), MOST_FACTOR)
 
     def _warn(self, problems: Mapping[str, int]) -> None:
         for problem, count in problems.items():
@@ -268,6 +365,14 @@ class Observer:
                 for name, known in self._topologies.items()
                 if known.seen is not None
             }
+
+
+def _sent_per_s(slice_: Slice) -> float | None:
+    """Return the tuples/s that all tasks send, None if less than half of them were measured."""
+    measured = [task for task in slice_.tasks if task.ms > 0]
+    if not measured or 2 * len(measured) < len(slice_.tasks):
+        return None
+    return sum(t.per_second(t.sent) for t in measured) * len(slice_.tasks) / len(measured)
 
 
 def _words(reason: Occasion | Drift) -> str:

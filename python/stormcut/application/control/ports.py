@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from stormcut.application.control.decision import Decisions
 from stormcut.application.control.orders import Orders
+from stormcut.application.control.reviews import Review
 from stormcut.application.place import Solution
 from stormcut.model.cluster import ClusterState, Worker
 from stormcut.model.plan import Plan
@@ -83,6 +84,10 @@ class EvidenceSource(Protocol):
         """Return what people have told the controller."""
         ...
 
+    def reviews(self) -> tuple[Review, ...]:
+        """Return what became of moves, the last ones, oldest first."""
+        ...
+
 
 class Publication(Protocol):
     """Where measurements and orders are published; to read them takes time."""
@@ -97,6 +102,10 @@ class Publication(Protocol):
 
     def orders(self) -> Orders:
         """Read what people have told the controller."""
+        ...
+
+    def reviews(self) -> tuple[Review, ...]:
+        """Read what became of moves, the last ones, oldest first."""
         ...
 
     def forget_approvals(self) -> None:

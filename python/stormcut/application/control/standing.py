@@ -20,6 +20,7 @@ from stormcut.application.control.ports import (
     Server,
     StandingStore,
 )
+from stormcut.application.control.reviews import Review
 from stormcut.model.cluster import (
     ClusterState,
     RunningExecutor,
@@ -68,6 +69,7 @@ class Evidence:
         self._profiles: Mapping[str, Profile] = {}
         self._former: Mapping[str, tuple[Worker, ...]] = {}
         self._orders = NO_ORDERS
+        self._reviews: tuple[Review, ...] = ()
         self._next = 0.0
 
     def refresh(self, now: bool = False) -> None:
@@ -78,6 +80,7 @@ class Evidence:
         # Orders first: one that is gone was followed by a new profile before.
         self._former = self._publication.former()
         self._orders = self._publication.orders()
+        self._reviews = self._publication.reviews()
         self._profiles = self._publication.profiles()
         took = self._clock.elapsed() - began
         self._next = began + took / MOST_OF_A_CORE
@@ -99,6 +102,10 @@ class Evidence:
     def orders(self) -> Orders:
         """Return what people have ordered, as read last."""
         return self._orders
+
+    def reviews(self) -> tuple[Review, ...]:
+        """Return what became of moves, as read last."""
+        return self._reviews
 
 
 class Standing:

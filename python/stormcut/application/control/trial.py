@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -23,10 +23,14 @@ Places = Mapping[int, tuple[str, int]]
 
 @dataclass(frozen=True)
 class Pulse:
-    """What a slice says of a whole topology: tuples acked a second, and their mean latency."""
+    """What a slice says of a whole topology.
+
+    Tuples acked a second, their mean latency, and tuples sent between nodes a second.
+    """
 
     acked_per_s: float
     latency_ms: float | None
+    between_nodes_per_s: float = 0.0
 
 
 class Outcome(Enum):
@@ -39,13 +43,21 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """An outcome with its figures; latencies are None where none were sampled."""
+    """An outcome with its figures; latencies are None where none were sampled.
+
+    ``between_nodes_per_s`` are tuples after the move. ``restart_s`` is what a restart of all
+    workers costs, in seconds of the topology's work after the move, None where it is not known;
+    it is at most too high, as what a task did just before it ended and after it began is not
+    reported.
+    """
 
     outcome: Outcome
     acked_before: Interval
     acked_after: Interval
     latency_before: Interval | None
     latency_after: Interval | None
+    between_nodes_per_s: float = 0.0
+    restart_s: float | None = None
 
     def __str__(self) -> str:
         text = (
@@ -57,43 +69,93 @@ class Finding:
         return f"{text}; {self.latency_after.mean:,.1f} ms, were {self.latency_before.mean:,.1f}"
 
 
+@dataclass
+class _Move:
+    """A move that is not judged yet; ``home`` is where tasks ran before it."""
+
+    before: tuple[Pulse, ...]
+    home: Places
+    #: When it was seen last that a task runs elsewhere.
+    seen_s: float = 0.0
+
+
 class Trial:
     """Watches one topology, and judges each move some slices after it.
 
     A topology does worse if fewer tuples are acked and each takes no less time, or if they take
     longer and no more are acked: a load that merely falls makes tuples faster.
+
+    Attributes
+    ----------
+    is_settling : bool
+        The last slice is of workers that start: neither of before nor of after a move.
     """
 
     def __init__(self) -> None:
         self._places: dict[int, tuple[str, int]] = {}
         self._spouts: set[int] = set()
         self._pulses: deque[Pulse] = deque(maxlen=SLICES)
-        self._before: tuple[Pulse, ...] = ()
-        self._moved_s: float | None = None
+        self._move: _Move | None = None
+        self.is_settling = False
+        #: The end of the last slice before a move in which no task was missing; what was acked
+        #: from then until ``_until_s``, when workers have settled.
+        self._whole_s: float | None = None
+        self._acked = 0.0
+        self._until_s = 0.0
 
     def add(self, slice_: Slice) -> Finding | None:
         """Take note of a slice; return what a move turned out to be, once that is known."""
-        if self._has_moved(slice_):
-            if self._moved_s is None:
-                self._before = tuple(self._pulses)
-            self._moved_s = slice_.to_epoch_s
-            self._pulses.clear()
-        elif self._moved_s is None or slice_.from_epoch_s >= self._moved_s + SETTLE_SECONDS:
-            pulse = self._pulse(slice_)
-            if pulse is not None:
-                self._pulses.append(pulse)
-        if self._moved_s is None or len(self._pulses) < SLICES:
+        self._note_places(slice_)
+        self.is_settling = self._settles(slice_)
+        self._note_work(slice_)
+        pulse = None if self.is_settling else self._pulse(slice_)
+        if pulse is not None:
+            self._pulses.append(pulse)
+        if self._move is None or len(self._pulses) < SLICES:
             return None
-        self._moved_s = None
-        if len(self._before) < LEAST_SLICES:
+        move, self._move = self._move, None
+        if len(move.before) < LEAST_SLICES:
             return None
-        return finding(self._before, tuple(self._pulses))
+        after = tuple(self._pulses)
+        return finding(move.before, after, self._restart_seconds(move, after))
 
-    def _has_moved(self, slice_: Slice) -> bool:
+    def _note_places(self, slice_: Slice) -> None:
         places = {task.task: task.workers[-1] for task in slice_.tasks if task.workers}
-        moved = any(self._places.get(task, place) != place for task, place in places.items())
+        if any(self._places.get(task, place) != place for task, place in places.items()):
+            if self._move is None:
+                self._move = _Move(tuple(self._pulses), dict(self._places))
+            self._move.seen_s = slice_.to_epoch_s
+            self._pulses.clear()
         self._places.update(places)
-        return moved
+
+    def _settles(self, slice_: Slice) -> bool:
+        move = self._move
+        return move is not None and slice_.from_epoch_s < move.seen_s + SETTLE_SECONDS
+
+    def _note_work(self, slice_: Slice) -> None:
+        """Count what is acked from the last moment before a move until workers have settled."""
+        if self._move is not None and not self.is_settling:
+            return
+        measured = {task.task for task in slice_.tasks if task.ms > 0}
+        if self._move is None and measured >= self._places.keys():
+            self._whole_s, self._acked = slice_.to_epoch_s, 0.0
+        else:
+            self._acked += sum(task.acked for task in slice_.tasks if task.ms > 0)
+        self._until_s = slice_.to_epoch_s
+
+    def _restart_seconds(self, move: _Move, after: Sequence[Pulse]) -> float | None:
+        """Return the work that was not done, as if all workers had restarted."""
+        rate = sum(pulse.acked_per_s for pulse in after) / len(after)
+        restarted = self._restarted(move.home)
+        if self._whole_s is None or rate <= 0 or restarted <= 0:
+            return None
+        lost = self._until_s - self._whole_s - self._acked / rate
+        return max(lost, 0.0) / restarted
+
+    def _restarted(self, home: Places) -> float:
+        """Return which share of the workers runs other tasks than before: Storm restarts those."""
+        before, now = _workers(home), _workers(self._places)
+        return len(now - before) / len(now) if now else 0.0
 
     def _pulse(self, slice_: Slice) -> Pulse | None:
         """Return what a slice says, None if it knows less than half of the spouts."""
@@ -108,10 +170,20 @@ class Trial:
             # A spout that is late did not stop.
             acked * len(self._spouts) / max(len(measured), 1),
             latency / completed if completed else None,
+            sum(task.per_second(task.between_nodes) for task in slice_.tasks),
         )
 
 
-def finding(before: Sequence[Pulse], after: Sequence[Pulse]) -> Finding:
+def _workers(places: Places) -> set[tuple[tuple[str, int], frozenset[int]]]:
+    tasks: dict[tuple[str, int], set[int]] = defaultdict(set)
+    for task, worker in places.items():
+        tasks[worker].add(task)
+    return {(worker, frozenset(its)) for worker, its in tasks.items()}
+
+
+def finding(
+    before: Sequence[Pulse], after: Sequence[Pulse], restart_s: float | None = None
+) -> Finding:
     """Return what a move turned out to be, from at least two slices on either side."""
     acked = [interval([pulse.acked_per_s for pulse in side]) for side in (before, after)]
     latencies = [_latency(before), _latency(after)]
@@ -126,7 +198,8 @@ def finding(before: Sequence[Pulse], after: Sequence[Pulse]) -> Finding:
         outcome = Outcome.WORSE
     elif (more and not slower) or (faster and not fewer):
         outcome = Outcome.BETTER
-    return Finding(outcome, acked[0], acked[1], latencies[0], latencies[1])
+    travels = sum(pulse.between_nodes_per_s for pulse in after) / len(after)
+    return Finding(outcome, acked[0], acked[1], latencies[0], latencies[1], travels, restart_s)
 
 
 def _latency(pulses: Sequence[Pulse]) -> Interval | None:

@@ -263,6 +263,9 @@ class DockerCluster(RunningCluster):
         idle = not self.nimbus.cluster().topologies
         removed = {name: plugin.remove(home, hook=idle) for name, home in self.storm_homes.items()}
         self._restart_nimbus()
+        # The path that Nimbus knows is its container's; and until now it may have written it.
+        applied = self.storm_homes["nimbus"] / "local" / "nimbus" / plugin.APPLIED_FILE
+        applied.unlink(missing_ok=True)
         return removed
 
     def _restart_nimbus(self) -> None:
