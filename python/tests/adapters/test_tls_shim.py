@@ -156,14 +156,14 @@ def test_an_untrusted_brain_is_not_asked(nimbus, tls_site, kind):
         assert BAD_BRAINS[kind] in nimbus.said
 
 
-@pytest.mark.parametrize("role", set(Role) - {Role.NIMBUS})
+@pytest.mark.parametrize("role", [role for role in Role if role is not Role.NIMBUS])
 def test_another_role_gets_no_plan(nimbus, tls_site, role):
     with brain(nimbus, tls_site.tls("brain")):
         assert nimbus.round(tls_site.folder / role) == STORMS
         assert f"a certificate of the role {role} may not ask for plan" in nimbus.said
 
 
-@pytest.mark.parametrize("role", set(Role) - {Role.BRAIN})
+@pytest.mark.parametrize("role", [role for role in Role if role is not Role.BRAIN])
 def test_no_other_certificate_passes_for_a_brains(nimbus, tls_site, role):
     with brain(nimbus, tls_site.tls(role)):
         assert nimbus.round(tls_site.folder / "nimbus") == STORMS
