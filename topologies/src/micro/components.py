@@ -22,8 +22,8 @@ class Keys:
     A key that stays leads to the task of the same position in the next component, so the share
     that stays can be kept on one node by a good placement, and the rest can not. After
     `rig.shift.seconds` it leads to the next odd position: others talk to each other than before,
-    and half of the tasks are nearly idle. After another `rig.shift.period` it leads to the next even
-    position, then to the next odd one again, and so on.
+    and half of the tasks are nearly idle. After another `rig.shift.period` it leads to the next
+    even position, then to the next odd one again, and so on.
     """
 
     def __init__(self, conf: Mapping[str, Any], seed: int) -> None:
