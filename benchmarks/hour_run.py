@@ -180,10 +180,10 @@ class _Hour:
         infos = [cluster.nimbus.topology(name) for name in TOPOLOGIES]
         launched = {each.name: float(each.id.rsplit("-", 1)[1]) for each in infos}
         self._began = max(launched.values()) + START_STEPS * STEP_S
-        offered = Offered(wanted.load, wanted.minutes, launched)
+        self._offered = Offered(wanted.load, wanted.minutes, launched)
         half = POINT_S / 2
         self._record = Recorder(
-            samples, lambda at: offered.between(at - half, at + half), self._began
+            samples, lambda at: self._offered.between(at - half, at + half), self._began
         )
         self._names = {
             **{each.id: each.host for each in cluster.nimbus.cluster().supervisors},
@@ -203,10 +203,10 @@ class _Hour:
         end = self._began + 60 * self._wanted.minutes
         self._until(self._began)
         _pause(self._cluster, False)
-        with steps.step(f"{self._wanted.policy}: {self._wanted.minutes} minutes") as update:
-            for at in range(self._wanted.minutes):
-                self._until(self._began + 60 * (at + 1))
-                update(self._state())
+        with steps.step(f"{self._wanted.policy}: {self._wanted.minutes} minutes"):
+            for minute in range(1, self._wanted.minutes + 1):
+                self._until(self._began + 60 * minute)
+                steps.say(self._state(minute))
             self._until(end + REPORTED_S + POINT_S)
         return self._written(end)
 
@@ -251,12 +251,12 @@ class _Hour:
         with nodes_at(self._cluster.zookeeper_address, self._cluster.auth_file) as nodes:
             self._history |= {each["plan"]: each for each in nodes.read_history(HISTORY)}
 
-    def _state(self) -> str:
-        now = self._record.lately(30.0)
-        offered = [self._record._offered(time.time())]
+    def _state(self, minute: int) -> str:
+        end = self._record.reported()
+        now = self._record.lately(60.0)
         return (
-            f"{(time.time() - self._began) / 60:.0f} min: offered {offered[0]:.0f}, acknowledged "
-            f"{now.tuples_per_10s / 10:.0f} tuples/s, {len(self._changed)} changes of placement"
+            f"{minute:3d} min: offered {self._offered.between(end - 60, end):.0f}, acknowledged "
+            f"{now.tuples_per_10s / 10:.0f} tuples/s; {len(self._changed)} changes of placement"
         )
 
     def _readable(self, text: str) -> str:
