@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import yaml
 from hour_figures import Slots, acked_share, answers, cost, moves_in, restarted, served_share
-from hour_load import START_STEPS, STEP_S, Load, Offered
+from hour_load import START_STEPS, STEP_S, Load, Offered, Phase
 
 from stormcut.adapters.bench.reports import newest_of_processes
 from stormcut.adapters.clusters.bandwidth import Bandwidth
@@ -144,22 +145,17 @@ def _pause(cluster: DockerCluster, wanted: bool) -> None:
         change_orders(nodes, lambda orders: replace(orders, is_paused=wanted))
 
 
-class _Samples:
-    """The newest sample of each process of all topologies' sources."""
-
-    def __init__(self, folders: Mapping[str, tuple[Path, ...]]) -> None:
-        self._folders = folders
-
-    def __call__(self) -> dict[str, Sample]:
-        return {
-            f"{name}-{process}": sample
-            for name, folders in self._folders.items()
-            for process, sample in newest_of_processes(folders, {"source"}).items()
-        }
+def _newest(folders: Mapping[str, tuple[Path, ...]]) -> dict[str, Sample]:
+    """Return the newest sample of each process of all topologies' sources."""
+    return {
+        f"{name}-{process}": sample
+        for name, own in folders.items()
+        for process, sample in newest_of_processes(own, {"source"}).items()
+    }
 
 
-def _submit(wanted: Wanted, cluster: DockerCluster) -> _Samples:
-    """Submit all at once, so that their loads rise together."""
+def _submit(wanted: Wanted, cluster: DockerCluster) -> Callable[[], dict[str, Sample]]:
+    """Submit all at once, so that their loads rise together; return what reads their samples."""
     site = docker_site(cluster)
 
     def submitted(name: str) -> tuple[Path, ...]:
@@ -167,14 +163,19 @@ def _submit(wanted: Wanted, cluster: DockerCluster) -> _Samples:
         return site.submit(name, name, options).folders
 
     with ThreadPoolExecutor(len(TOPOLOGIES)) as pool:
-        return _Samples(dict(zip(TOPOLOGIES, pool.map(submitted, TOPOLOGIES), strict=True)))
+        folders = dict(zip(TOPOLOGIES, pool.map(submitted, TOPOLOGIES), strict=True))
+    return partial(_newest, folders)
 
 
 class _Hour:
     """Waits until the load has begun, then writes down what happens."""
 
     def __init__(
-        self, wanted: Wanted, cluster: DockerCluster, controller: ControllerProcess, samples: Any
+        self,
+        wanted: Wanted,
+        cluster: DockerCluster,
+        controller: ControllerProcess,
+        samples: Callable[[], Mapping[str, Sample]],
     ) -> None:
         self._wanted, self._cluster, self._controller = wanted, cluster, controller
         infos = [cluster.nimbus.topology(name) for name in TOPOLOGIES]
@@ -194,6 +195,7 @@ class _Hour:
         self._history: dict[str, dict[str, Any]] = {}
 
     def seen(self, steps: Steps) -> dict[str, Any]:
+        """Return what happened, once it is over."""
         with steps.step("waiting for the first acknowledged tuples of all sources"):
             watch = self._cluster.watch("linear")
             wait_until(self._all_ack, START_PATIENCE_S, "every source gets acks", watch=watch)
@@ -206,16 +208,16 @@ class _Hour:
         with steps.step(f"{self._wanted.policy}: {self._wanted.minutes} minutes"):
             for minute in range(1, self._wanted.minutes + 1):
                 self._until(self._began + 60 * minute)
+                self._read_history()
                 steps.say(self._state(minute))
             self._until(end + REPORTED_S + POINT_S)
         return self._written(end)
 
     def _all_ack(self) -> bool:
         self._record.look()
-        executors = [
-            e for name in TOPOLOGIES for e in self._cluster.nimbus.topology(name).executors
-        ]
-        return self._record.acking() >= sum(each.is_spout for each in executors) > 0
+        infos = map(self._cluster.nimbus.topology, TOPOLOGIES)
+        sources = sum(each.is_spout for info in infos for each in info.executors)
+        return self._record.acking() >= sources > 0
 
     def _until(self, end: float) -> None:
         """Look at everything until a moment."""
@@ -229,7 +231,7 @@ class _Hour:
             time.sleep(LOOK_S)
 
     def _glance(self, now: float) -> None:
-        """Take note of what runs elsewhere than before, and of the brain's history."""
+        """Take note of what runs elsewhere than before."""
         totals = {each.name: each.executors for each in self._cluster.nimbus.cluster().topologies}
         for name in TOPOLOGIES:
             info = self._cluster.nimbus.topology(name)
@@ -248,6 +250,9 @@ class _Hour:
                         "workers": len(slots),
                     }
                 )
+
+    def _read_history(self) -> None:
+        """Take note of what the brain has planned, which it keeps for a while alone."""
         with nodes_at(self._cluster.zookeeper_address, self._cluster.auth_file) as nodes:
             self._history |= {each["plan"]: each for each in nodes.read_history(HISTORY)}
 
@@ -287,10 +292,10 @@ class _Hour:
             "phases": [self._phase(points, phase) for phase in load.phases(minutes)],
             "events": [_event_json(each) for each in self._events(moves, length)],
             "points": [[_short(value) for value in asdict(p).values()] for p in points],
-            "log": [self._readable(line) for line in self._telling_lines()],
+            "log": [self._readable(line) for line in self._log()],
         }
 
-    def _phase(self, points: list[Point], phase: Any) -> dict[str, Any]:
+    def _phase(self, points: list[Point], phase: Phase) -> dict[str, Any]:
         within = [p for p in points if phase.begin_s < p.at_s <= phase.end_s]
         begin, end = self._began + phase.begin_s, self._began + phase.end_s
         window: Window = self._record.window(begin, end)
@@ -317,8 +322,8 @@ class _Hour:
             (each for each in told if 0 <= each.at_s <= length), key=lambda each: each.at_s
         )
 
-    def _telling_lines(self) -> list[str]:
-        """Return the controller's log, but for what it says in every round."""
+    def _log(self) -> list[str]:
+        """Return the controller's log without what Spark says."""
         text = self._controller.log.read_text(encoding="utf-8", errors="replace")
         return [line for line in text.splitlines() if line[:4].isdigit()]
 
