@@ -1,3 +1,4 @@
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,7 @@ from micro.layout import Layout, diamond, linear, star
 from micro.published import DIAMOND, LINEAR, LINEAR_R, RANDOM
 from micro.settings import micro
 
-KEYS = {"keys": 8, "local_share": 1.0, "shift_seconds": 0.0}
+KEYS = {"keys": 8, "local_share": 1.0, "shift_seconds": 0.0, "shift_period": 0.0}
 
 
 def task_edges(layout: Layout) -> int:
@@ -85,3 +86,13 @@ def test_after_the_shift_what_stayed_goes_on_to_the_next_odd_key(bench: Callable
     assert relay.give(7, 2) == [[1, 2]]
     later = bench(Relay, **{**KEYS, "shift_seconds": 1e9})
     assert later.give(3, 1) == [[3, 1]]
+
+
+def test_with_a_period_odd_and_even_keys_take_turns(bench: Callable[..., Any]) -> None:
+    # The topology was launched in 2023.
+    since = time.time() - 1_700_000_000
+    for shifts in range(1, 5):
+        begun = {"shift_seconds": since + 500 - 1000 * shifts, "shift_period": 1000.0}
+        relay = bench(Relay, **{**KEYS, **begun})
+        expected = [5, 5, 1] if shifts % 2 else [4, 6, 0]
+        assert [relay.give(key, 1) for key in (3, 4, 7)] == [[[key, 1]] for key in expected]

@@ -22,7 +22,8 @@ class Keys:
     A key that stays leads to the task of the same position in the next component, so the share
     that stays can be kept on one node by a good placement, and the rest can not. After
     `rig.shift.seconds` it leads to the next odd position: others talk to each other than before,
-    and half of the tasks are nearly idle.
+    and half of the tasks are nearly idle. After another `rig.shift.period` it leads to the next
+    even position, then to the next odd one again, and so on.
     """
 
     def __init__(self, conf: Mapping[str, Any], seed: int) -> None:
@@ -30,16 +31,23 @@ class Keys:
         self._keys = conf["rig.keys"]
         self._random = random.Random(seed)
         self._shift_s = conf["rig.shift.seconds"]
+        self._period_s = conf["rig.shift.period"]
         self._launched = launch_time(conf["storm.id"])
 
     def next(self, key: int) -> int:
         """Return the key after `key`."""
         if self._random.random() >= self._stays:
             return self._random.randrange(self._keys)
-        return (key + 1 | 1) % self._keys if self._has_shifted() else key
+        shifts = self._shifts()
+        if not shifts:
+            return key
+        return (key + 1 | 1 if shifts % 2 else key + 2 & ~1) % self._keys
 
-    def _has_shifted(self) -> bool:
-        return bool(self._shift_s) and time.time() - self._launched >= self._shift_s
+    def _shifts(self) -> int:
+        since_s = time.time() - self._launched - self._shift_s
+        if not self._shift_s or since_s < 0:
+            return 0
+        return 1 + int(since_s // self._period_s) if self._period_s else 1
 
 
 class Source(ReplayingSpout):

@@ -31,6 +31,9 @@ OWN: Mapping[str, Option] = {
     "shift.seconds": Option(
         0.0, number, "after so many seconds a key that stays leads to the next odd one; 0: never"
     ),
+    "shift.period": Option(
+        0.0, number, "so long after each shift comes another, to even and odd in turns; 0: none"
+    ),
 }
 
 

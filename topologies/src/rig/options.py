@@ -80,6 +80,9 @@ COMMON: Mapping[str, Option] = {
         0, rates, "tuples/s of all sources; 0: as fast as possible; 100,200,400: a staircase"
     ),
     "step.seconds": Option(30.0, positive, "how long each step of a staircase lasts"),
+    "noise": Option(
+        0.0, share, "each second's rate differs by up to this share; rare stalls of 3 s; 0: even"
+    ),
     "replays": Option(0, whole, "how often the data is replayed; 0: without end"),
     "seconds": Option(0.0, number, "sources stop after so many seconds; 0: never"),
     "payload": Option(0, whole, "bytes of padding in every tuple"),

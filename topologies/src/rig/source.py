@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from streamparse import Spout
 
 from rig.latency import Latencies
+from rig.noise import UnevenClock
 from rig.pace import Pace, rates
 from rig.padding import PADDING, Padded
 from rig.records import lines
@@ -65,7 +66,8 @@ class ReplayingSpout(Padded, Spout):
         self._launched = launch_time(storm_conf["storm.id"])
         pace = Pace(rates(storm_conf["rig.rate"]), storm_conf["rig.step.seconds"])
         end = storm_conf["rig.replays"] * len(self._records) or None
-        elapsed_s = self._joined - self._launched
+        self._clock = UnevenClock(storm_conf["rig.noise"])
+        elapsed_s = self._clock.read(self._joined - self._launched)
         self._schedule = Schedule(pace, self.index, self.tasks, end, elapsed_s)
         self._first = self._schedule.next_ordinal
         self._held: deque[Departure] = deque()
@@ -84,7 +86,7 @@ class ReplayingSpout(Padded, Spout):
         now = time.time()
         self._retry(now)
         if not self._held and not self._is_over(now):
-            self._held.extend(self._schedule.due(now - self._launched))
+            self._held.extend(self._schedule.due(self._clock.read(now - self._launched)))
         try:
             if now >= self._next_report:
                 self._next_report = now + REPORT_S

@@ -23,6 +23,7 @@ public class Source extends BaseRichSpout {
   private transient SpoutOutputCollector collector;
   private transient Options options;
   private transient Schedule schedule;
+  private transient UnevenClock clock;
   private transient Keys keys;
   private transient TaskReport report;
   private transient Map<Long, Sent> pending;
@@ -63,6 +64,7 @@ public class Source extends BaseRichSpout {
     index = context.getThisTaskIndex();
     tasks = all.size();
     joined = System.currentTimeMillis();
+    clock = new UnevenClock(options.number("noise"));
     Pace pace = new Pace(options.rates(), options.number("step.seconds"));
     long end = options.whole("replays") * RECORDS;
     schedule = new Schedule(pace, index, tasks, end, elapsed(joined));
@@ -117,7 +119,7 @@ public class Source extends BaseRichSpout {
   }
 
   private double elapsed(long now) {
-    return now / 1000.0 - options.launched();
+    return clock.read(now / 1000.0 - options.launched());
   }
 
   private boolean isOver(long now) {

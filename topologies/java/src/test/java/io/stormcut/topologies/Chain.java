@@ -29,6 +29,7 @@ final class Chain {
     conf.put("rig.step.seconds", 30.0);
     conf.put("rig.replays", 1);
     conf.put("rig.seconds", 0.0);
+    conf.put("rig.noise", 0.0);
     conf.put("rig.payload", 3);
     conf.put("rig.cpu.ms", 0.0);
     conf.put("rig.io.bytes", 0);
@@ -36,6 +37,7 @@ final class Chain {
     conf.put("rig.keys", 8);
     conf.put("rig.local.share", 1.0);
     conf.put("rig.shift.seconds", 0.0);
+    conf.put("rig.shift.period", 0.0);
   }
 
   Chain with(String name, Object value) {

@@ -52,6 +52,20 @@ class KeysTest {
   }
 
   @Test
+  void withAPeriodOddAndEvenKeysTakeTurns() {
+    for (int shifts = 1; shifts <= 4; shifts++) {
+      long launched = System.currentTimeMillis() / 1000 - 500 - 1000 * shifts;
+      Chain chain = new Chain().with("storm.id", "chain-1-" + launched);
+      chain.with("rig.shift.seconds", 1000.0).with("rig.shift.period", 1000.0);
+      Keys keys = new Keys(chain.options(), 1);
+      long[] expected = shifts % 2 == 1 ? new long[] {5, 5, 1} : new long[] {4, 6, 0};
+      for (int i = 0; i < 3; i++) {
+        assertEquals(expected[i], keys.next(new long[] {3, 4, KEYS - 1}[i]), "shift " + shifts);
+      }
+    }
+  }
+
+  @Test
   void keysThatLeaveGoEverywhereAlike() {
     long[] counts = new long[KEYS];
     draws(keys(0, 1), 3).forEach(key -> counts[key.intValue()]++);

@@ -1,0 +1,92 @@
+"""From what a run of the hour was seen to do to its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from stormcut.application.experiment.recorder import STEP_S
+from stormcut.application.experiment.timeline import Point
+
+#: Below this share of what is offered a load is not served, in windows of so many points.
+SERVED, WINDOW_POINTS = 0.95, 5
+#: What a move costs is counted for so long after it.
+COST_S = 60.0
+#: A topology that was just submitted may be moved once; what comes later is counted on its own.
+SETTLED_S = 300.0
+
+Slots = Mapping[tuple[str, int], frozenset[int]]
+
+
+def acked_share(points: Sequence[Point]) -> float:
+    """Return the tuples that were acknowledged, as a share of those offered."""
+    return sum(p.acked_per_s for p in points) / max(sum(p.offered_per_s for p in points), 1e-9)
+
+
+def served_share(points: Sequence[Point]) -> float:
+    """Return the share of the time in which as good as all that was offered was acknowledged."""
+    firsts = range(0, len(points) - WINDOW_POINTS + 1, WINDOW_POINTS)
+    windows = [acked_share(points[first : first + WINDOW_POINTS]) for first in firsts]
+    return sum(share >= SERVED for share in windows) / max(len(windows), 1)
+
+
+def cost(points: Sequence[Point], moves: Iterable[float]) -> float:
+    """Return the tuples that were offered and not acknowledged within `COST_S` of moves.
+
+    What two moves cost together counts once, and what is made up for within the time, not at all.
+    """
+    at = list(moves)
+    near = [p for p in points if any(0 < p.at_s - move <= COST_S for move in at)]
+    return STEP_S * sum(p.offered_per_s - p.acked_per_s for p in near)
+
+
+def answers(
+    changes: Iterable[float], moves: Iterable[float], end_s: float
+) -> list[tuple[float, float | None]]:
+    """Return each change and after how many seconds a plan came, None if none did before the next.
+
+    Parameters
+    ----------
+    changes, moves : iterable of float
+        In seconds since the hour began.
+    """
+    edges, plans = [*sorted(changes), end_s], sorted(moves)
+    found = []
+    for begin, end in pairwise(edges):
+        first = next((at - begin for at in plans if begin <= at < end), None)
+        found.append((begin, first))
+    return found
+
+
+def restarted(before: Slots, after: Slots) -> int:
+    """Return how many workers of a placement were not there before as they are."""
+    return sum(before.get(slot) != tasks for slot, tasks in after.items())
+
+
+def moves_in(history: Iterable[Mapping[str, Any]], began: float) -> list[dict[str, Any]]:
+    """Return what plans did to running topologies, in the order of time.
+
+    Parameters
+    ----------
+    history : iterable of mapping
+        Entries of the brain's history, each once.
+    began : float
+        When the hour did, in epoch seconds.
+    """
+    found = []
+    for entry in sorted(history, key=lambda each: each["created_ms"]):
+        moved = [
+            part for part in entry["topologies"] if part["former"] and part["workers_restarted"]
+        ]
+        if moved:
+            found.append(
+                {
+                    "at_s": round(entry["created_ms"] / 1000 - began, 1),
+                    "plan": entry["plan"],
+                    "topologies": [part["topology"].rsplit("-", 2)[0] for part in moved],
+                    "reasons": [part["reason"] for part in moved],
+                    "undone": any(part["evidence"] == "undone" for part in moved),
+                }
+            )
+    return found
