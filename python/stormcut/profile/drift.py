@@ -26,6 +26,8 @@ KEPT = 12
 CONFIDENCE = 0.99
 #: A change by less of what was is none, however sure it is.
 LEAST = 0.1
+#: A change of CPU by fewer points (100: a core) is none, however large its share.
+LEAST_POINTS = 1.0
 #: Of a component's tasks so many must have been measured in a slice, or it tells nothing of it.
 LEAST_MEASURED = 0.5
 
@@ -164,13 +166,19 @@ class DriftWatch:
             for (component, quantity), run in self._values.items():
                 before = run.before(count)
                 if len(before) >= RECENT[0]:
-                    now = interval(run.last(count))
-                    yield Drift(component, quantity, interval(before), now)
+                    found = Drift(component, quantity, interval(before), interval(run.last(count)))
+                    if quantity is not Quantity.CPU or self._points(found) >= LEAST_POINTS:
+                        yield found
             for component, shares in self._shares.items():
                 usual = shares.before(count)
                 if len(usual) >= RECENT[0]:
                     chance, lately = _distances(usual, shares.last(count))
                     yield Drift(component, Quantity.SKEW, interval(chance), interval(lately))
+
+    def _points(self, found: Drift) -> float:
+        """Return by how many points of CPU a change of CPU a tuple differs, at the present rate."""
+        (rate,) = self._values[found.component, Quantity.RATE].last(1)
+        return abs(found.now.mean - found.before.mean) * rate * 100 / MS_PER_S
 
     def begin_anew(self) -> None:
         """Compare from now on with what the last `RECENT` slices say, and those that follow."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from datetime import datetime
 
@@ -11,7 +12,20 @@ from governed import Stage, homes, spread
 from hypothesis import given
 
 from stormcut.application.control.brain import UNBOUND
+from stormcut.application.control.decision import (
+    Action,
+    Choice,
+    Decision,
+    Evidence,
+    Ground,
+    Hold,
+    LessTraffic,
+    MoreHeadroom,
+    Worth,
+)
+from stormcut.application.control.governor import _Asked, gain_of
 from stormcut.application.control.orders import NO_ORDERS, Orders
+from stormcut.application.control.pace import Pace
 from stormcut.application.control.policy import Mode, Policy, QuietTime, Rule, TopologyRule
 
 AUTOMATIC = Policy(Mode.AUTOMATIC)
@@ -161,3 +175,30 @@ def test_a_drained_node_is_left_and_used_again_when_it_may(name):
     stage = Stage(state, profiles, policy)
     stage.round()
     assert {w.slot.node for t in stage.state.topologies for w in t.assignment} == {"n3"}
+
+
+def move_for(reason):
+    choice = Choice(Action.MOVE, reason, Ground.MEASURED)
+    return Decision("a-1-1", choice, Evidence(Ground.MEASURED))
+
+
+def by_traffic(saved, headroom):
+    now, then = (Worth(headroom, None, travels, "bytes/s") for travels in (100.0, 100.0 - saved))
+    return move_for(LessTraffic(now, then))
+
+
+def test_traffic_weighs_as_much_as_the_fullest_resource_is_in_use():
+    assert gain_of(by_traffic(10, math.inf)) == gain_of(by_traffic(10, 0.5)) == pytest.approx(0.1)
+    assert gain_of(by_traffic(10, 2.0)) == pytest.approx(0.05)
+    assert gain_of(by_traffic(10, 1000.0)) == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize(("headroom", "waits"), [(1.1, False), (1.5, True)])
+def test_who_is_overloaded_does_not_wait_for_a_whole_cool_down(headroom, waits):
+    now, then = (Worth(room, None, 100.0, "bytes/s") for room in (headroom, 9.0))
+    decision = move_for(MoreHeadroom(now, then))
+    pace = Pace()
+    pace._changed, pace._now = {"a-1-1": 1000.0}, 1100.0
+    asked = _Asked(AUTOMATIC, NO_ORDERS, pace, 1100.0, False, lambda topology: 20.0)
+    held = asked.hold(decision)
+    assert (held is not None and held.hold is Hold.COOL_DOWN) == waits

@@ -102,3 +102,13 @@ def test_an_interval_is_students():
     found = interval([9.0, 10.0, 11.0])
     assert found.mean == pytest.approx(10.0)
     assert found.half_width == pytest.approx(9.9248 / np.sqrt(3), rel=1e-4)
+
+
+@pytest.mark.parametrize(("mean", "drifts"), [(1.0, False), (100.0, True)])
+def test_cpu_that_hardly_counts_is_no_drift(mean, drifts):
+    """Of 4 tasks twice as much CPU is 0.04 points at a tenth of a tuple a second, 4 at ten."""
+    random = np.random.default_rng(3)
+    watch = settled(random, mean)
+    for number in range(12, 30):
+        watch.add(slice_of(number, noisy(random, mean), cpu_ms=2.0))
+    assert (watch.drift() is not None) == drifts

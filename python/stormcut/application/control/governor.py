@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -39,6 +40,10 @@ RESTART_SECONDS = 20.0
 #: What it costs at least: work that was only late is not lost, but it was late.
 LEAST_RESTART_SECONDS = 5.0
 HOUR_SECONDS = 3600.0
+#: With less head-room a topology is overloaded, and waits for no longer cool-down than this.
+OVERLOADED, OVERLOADED_COOL_DOWN_SECONDS = 1.25, 60.0
+#: Traffic weighs so much at least, however little the resources are in use: it takes time.
+LEAST_USE = 0.1
 #: How often it is looked whether quiet hours are over.
 QUIET_SECONDS = 60.0
 #: Until then Nimbus has asked again, and sees what became of the last round.
@@ -265,8 +270,11 @@ class _Asked:
         if policy.is_quiet(datetime.fromtimestamp(self.now)):
             return Withheld(Hold.QUIET, decision, QUIET_SECONDS)
         since = self._pace.since_change((decision.topology,))
-        if since is not None and since < policy.cool_down_s:
-            return Withheld(Hold.COOL_DOWN, decision, policy.cool_down_s - since)
+        cool_down_s = policy.cool_down_s
+        if _is_overloaded(decision):
+            cool_down_s = min(cool_down_s, OVERLOADED_COOL_DOWN_SECONDS)
+        if since is not None and since < cool_down_s:
+            return Withheld(Hold.COOL_DOWN, decision, cool_down_s - since)
         pay = self._pay(decision)
         if pay is None or pay.pays:
             return None
@@ -284,14 +292,27 @@ class _Asked:
 def gain_of(decision: Decision) -> float | None:
     """Return which share of its work a topology gains by a move, None where that is not weighed.
 
-    More head-room counts as that much more work, less traffic as the share that is saved.
+    More head-room counts as that much more work. Less traffic counts as the share that is saved, as
+    far as the fullest resource is in use: traffic that nothing suffers from costs little.
     """
     cause = _cause(decision)
     if isinstance(cause, MoreHeadroom):
         return min(cause.then.headroom / max(cause.now.headroom, 1e-9) - 1, 1.0)
     if isinstance(cause, LessTraffic) and cause.now.travels > 0:
-        return (cause.now.travels - cause.then.travels) / cause.now.travels
+        saved = (cause.now.travels - cause.then.travels) / cause.now.travels
+        return saved * _use(cause.now.headroom)
     return None
+
+
+def _use(headroom: float) -> float:
+    """Return what weighs traffic: the use of the fullest resource, 1 where none is known."""
+    return 1.0 if math.isinf(headroom) else min(max(1 / max(headroom, 1e-9), LEAST_USE), 1.0)
+
+
+def _is_overloaded(decision: Decision) -> bool:
+    """Return whether a topology nearly fills a resource, and would not where it shall go."""
+    cause = _cause(decision)
+    return isinstance(cause, MoreHeadroom) and cause.now.headroom < OVERLOADED
 
 
 def name_of(changes: Iterable[Decision]) -> str:
