@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,7 +17,8 @@ from stormcut.adapters.machine.clock import SystemClock
 from stormcut.adapters.machine.log_lines import TEXT, log_to_stderr
 from stormcut.adapters.zookeeper.nodes import connected, read_auth_file
 from stormcut.adapters.zookeeper.publication import ZooKeeperPublication
-from stormcut.application.control.observer import Observer
+from stormcut.application.control.brain import Part
+from stormcut.application.control.observer import Observer, Seen
 from stormcut.application.control.standing import Standing
 from stormcut.cli.addresses import Address
 from stormcut.cli.config import described
@@ -27,6 +28,8 @@ log = logging.getLogger("stormcut")
 
 #: So many half-lives of what was logged before it started count: older lines say little of now.
 HISTORY_HALF_LIVES = 2
+#: After so long something is wrong: hooks write every 10 s, unless told otherwise.
+SILENT_SECONDS = 120.0
 
 
 @click.command()
@@ -83,4 +86,17 @@ def _observing(
     settings = StreamSettings(config.every_s, config.warm_up_s, since)
     with observing(sources, settings, observer.take) as streams:
         registry.register(MeasuredMetrics(streams, observer.seen))
+        standing.brain.parts["metrics"] = lambda: _part(streams(), observer.seen())
         yield
+
+
+def _part(is_read: bool, seen: Mapping[str, Seen]) -> Part:
+    """Return how the metrics are."""
+    if not is_read:
+        return Part(False, "Spark does not read them now: see the log")
+    if not seen:
+        return Part(True, "Spark reads; nothing has come yet")
+    age = time.time() - max(each.heard_s for each in seen.values())
+    return Part(
+        age < SILENT_SECONDS, f"Spark reads {len(seen)} topologies, the last {age:.0f} s ago"
+    )

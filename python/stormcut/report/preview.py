@@ -13,6 +13,7 @@ Line = Mapping[str, Any]
 
 #: Metric, what it is called, and how it is written.
 _ROWS = (
+    ("headroom", "head-room", ",.2f"),
     ("inter_node_tuples_per_second", "tuples/s between nodes", ",.1f"),
     ("inter_node_bytes_per_second", "bytes/s between nodes", ",.0f"),
     ("inter_worker_tuples_per_second", "tuples/s between workers", ",.1f"),
@@ -71,6 +72,8 @@ def _print_line(console: Console, line: Line) -> None:
     slots = f"{restarted} slot{'s' * (restarted != 1)}"
     moves = f"moves; workers end or start anew in {slots}"
     what = moves if is_moved(line) else "stays as it is, nothing restarts"
+    if line["before"] is None and not restarted:
+        what = "is placed"
     _say(console, f"[bold]{escape(line['topology'])}[/]: {what}")
     console.print(_table(line))
     _say(console, f"why: {escape(line['reason'])}")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from rich.console import Console
@@ -14,6 +15,10 @@ from rich.table import Table
 from stormcut.model.cluster import Described
 
 STATUS_VERSION = 1
+#: Nimbus asks every 10 s.
+NIMBUS_LATE_S = 60
+#: Of the last moves.
+SHOWN = 3
 
 
 def document(
@@ -27,6 +32,7 @@ def document(
         for worker in topology.assignment:
             workers[worker.slot.node] += 1
             executors[worker.slot.node] += len(worker.executors)
+    hosts = {node.id: node.host for node in described.state.supervisors}
     said = {line["topology"]: line for line in (*outlook["topologies"], *outlook["declined"])}
     return {
         "version": STATUS_VERSION,
@@ -34,6 +40,9 @@ def document(
         "up_s": round((now_ms - started_ms) / 1000),
         "nimbus_asked_s": round((now_ms - described.moment_ms) / 1000),
         **{key: outlook[key] for key in ("mode", "paused", "plan", "proposal", "drained")},
+        # Of brains that are older than this command there are none.
+        "parts": outlook.get("parts", {}),
+        "reviews": outlook.get("reviews", []),
         "topologies": [
             {
                 "topology": topology.id,
@@ -42,7 +51,8 @@ def document(
                 "executors": len(topology.executors),
                 "unassigned": len(topology.unassigned),
                 "between_nodes": _between(said.get(topology.id, {})),
-                "decision": said.get(topology.id, {}).get("reason", "none yet"),
+                **_room(said.get(topology.id, {}), hosts),
+                "decision": _named(said.get(topology.id, {}).get("reason", "none yet"), hosts),
             }
             for topology in sorted(described.state.topologies, key=lambda t: t.id)
         ],
@@ -54,6 +64,7 @@ def document(
                 "workers": workers[node.id],
                 "executors": executors[node.id],
                 "drained": bool({node.id, node.host} & set(outlook["drained"])),
+                "on_probation": node.id in outlook.get("on_probation", ()),
             }
             for node in sorted(described.state.supervisors, key=lambda node: node.host)
         ],
@@ -65,37 +76,91 @@ def _between(line: Mapping[str, Any]) -> float | None:
     return value["inter_node_tuples_per_second"] if value and line.get("measured") else None
 
 
+def _room(line: Mapping[str, Any], hosts: Mapping[str, str]) -> dict[str, Any]:
+    """Return the head-room of what a topology does now, and which resource is full first."""
+    value = line.get("after") or {}
+    fullest = value.get("fullest")
+    named = None if fullest is None else _named(fullest, hosts).replace("node ", "")
+    if named is not None:
+        named = named.removesuffix(f" of {line['topology']}")
+    return {"headroom": value.get("headroom"), "fullest": named}
+
+
+def _named(text: str, hosts: Mapping[str, str]) -> str:
+    """Return a text that names nodes by their hosts: people do not know ids of supervisors."""
+    for node, host in hosts.items():
+        text = text.replace(node, host)
+    return text
+
+
 def print_status(console: Console, found: Mapping[str, Any]) -> None:
     """Print it; what people shall notice comes first and in colour."""
     state = "[bold yellow]paused[/]" if found["paused"] else f"mode {found['mode']}"
     plan = f"plan {found['plan'][:8]}" if found["plan"] else "no plan yet"
     _say(console, f"controller {escape(found['brain'])} leads, up {_age(found['up_s'])}, {state}")
-    _say(console, f"Nimbus asked {_age(found['nimbus_asked_s'])} ago; {plan}")
+    late = found["nimbus_asked_s"] > NIMBUS_LATE_S
+    asked = f"Nimbus: asked {_age(found['nimbus_asked_s'])} ago; {plan}"
+    _say(console, f"[red]{asked}[/]" if late else asked)
+    for name, part in found["parts"].items():
+        words = escape(f"{name}: {part['words']}")
+        _say(console, words if part["is_well"] else f"[red]{words}[/]")
     if found["proposal"]:
         _say(console, f"[bold]waits[/]: {found['proposal']}, see `stormcut plan`")
+    for line in found["topologies"]:
+        if line["unassigned"]:
+            lacks = f"{escape(line['topology'])}: {line['unassigned']} executors run nowhere"
+            _say(console, f"[red]{lacks}[/]")
     console.print(_topologies(found))
+    console.print(_decisions(found))
     console.print(_nodes(found))
+    if found["reviews"]:
+        console.print(_reviews(found["reviews"][-SHOWN:]))
+
+
+def _reviews(reviews: Sequence[Mapping[str, Any]]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("last moves", no_wrap=True)
+    table.add_column("topology", overflow="fold", max_width=26)
+    table.add_column("turned out", overflow="fold")
+    for each in reversed(reviews):
+        moment = datetime.fromtimestamp(each["at_s"]).strftime("%m-%d %H:%M")
+        table.add_row(moment, escape(each["topology"]), escape(each["words"]))
+    return table
 
 
 def _topologies(found: Mapping[str, Any]) -> Table:
     table = Table(box=None, pad_edge=False)
-    table.add_column("topology", overflow="fold", max_width=26)
-    for title in ("workers", "nodes", "tuples/s\nbetween nodes"):
+    table.add_column("topology", overflow="fold", max_width=40)
+    for title in ("workers", "nodes", "tuples/s\nbetween nodes", "head-room"):
         table.add_column(title, justify="right")
-    table.add_column("last decision", overflow="fold")
+    table.add_column("full first", overflow="fold")
     for line in found["topologies"]:
         between = line["between_nodes"]
-        lacks = (
-            f"\n[red]{line['unassigned']} executors run nowhere[/]" if line["unassigned"] else ""
-        )
         table.add_row(
-            f"{escape(line['topology'])}{lacks}",
+            escape(line["topology"]),
             str(line["workers"]),
             str(line["nodes"]),
             "?" if between is None else f"{between:,.0f}",
-            escape(line["decision"]),
+            _headroom(line["headroom"]),
+            escape(line["fullest"] or ""),
         )
     return table
+
+
+def _decisions(found: Mapping[str, Any]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("topology", overflow="fold", max_width=26)
+    table.add_column("last decision", overflow="fold")
+    for line in found["topologies"]:
+        table.add_row(escape(line["topology"]), escape(line["decision"]))
+    return table
+
+
+def _headroom(value: float | None) -> str:
+    if value is None:
+        return "?"
+    shown = f"{value:,.1f}" if value < 10 else f"{value:,.0f}"
+    return f"[red]{shown}[/]" if value < 1 else shown
 
 
 def _nodes(found: Mapping[str, Any]) -> Table:
@@ -105,10 +170,18 @@ def _nodes(found: Mapping[str, Any]) -> Table:
         table.add_column(title, justify="right")
     table.add_column("")
     for line in found["nodes"]:
-        note = "drained" if line["drained"] else "" if line["slots"] else "offers no slots now"
+        note = _note(line)
         counts = (line["workers"], line["slots"], line["executors"])
         table.add_row(escape(line["host"]), *map(str, counts), note)
     return table
+
+
+def _note(line: Mapping[str, Any]) -> str:
+    if line["drained"]:
+        return "drained"
+    if line["on_probation"]:
+        return "on probation: was lost twice in a short time"
+    return "" if line["slots"] else "offers no slots now"
 
 
 def _age(seconds: float) -> str:

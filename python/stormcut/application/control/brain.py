@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import math
 import threading
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
 from stormcut.application.control.adviser import Settings
@@ -65,6 +65,14 @@ Former = Mapping[str, tuple[Worker, ...]]
 
 #: Of a brain that does what it decides, at once.
 UNBOUND = Policy(Mode.AUTOMATIC, horizon_s=math.inf, cool_down_s=0.0, restarts_per_hour=None)
+
+
+@dataclass(frozen=True)
+class Part:
+    """How somebody is that works beside the brain: whether that is well, and in words."""
+
+    is_well: bool
+    words: str
 
 
 @dataclass(frozen=True)
@@ -148,6 +156,8 @@ class Brain:
         self._moves = False
         self._missing: dict[str, float] = {}
         self._asked = threading.Condition()
+        #: How those are that work beside it, for an outlook; by name.
+        self.parts: dict[str, Callable[[], Part]] = {}
 
     @property
     def governed(self) -> Governed | None:
@@ -318,6 +328,7 @@ class Brain:
             "drained": sorted(orders.drained),
             "on_probation": list(self._governor.probation.present(self._clock.now())),
             "plan": self._last.id if self._last else None,
+            "parts": {name: asdict(part()) for name, part in self.parts.items()},
             "reviews": [review_line(each) for each in self._source.reviews()[-SHOWN_REVIEWS:]],
             **outlook_lines(governed),
         }

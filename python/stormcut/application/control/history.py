@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -91,4 +92,10 @@ def _line(decision: Decision) -> dict[str, Any]:
 
 
 def _value(value: Value) -> dict[str, Any]:
-    return {**asdict(value.metrics), "inter_node_bytes_per_second": value.bytes_per_second}
+    worth = value.worth
+    return {
+        **asdict(value.metrics),
+        "inter_node_bytes_per_second": value.bytes_per_second,
+        "headroom": None if worth is None or math.isinf(worth.headroom) else worth.headroom,
+        "fullest": None if worth is None or worth.bottleneck is None else str(worth.bottleneck),
+    }
