@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import click
 
-from stormcut.adapters.files.config_example import example
-from stormcut.adapters.files.config_file import Config, read_config
+from stormcut.adapters.files.config_example import example, shown
+from stormcut.adapters.files.config_file import Config, effective, read_config
 from stormcut.cli.outputs import OutputFile
 from stormcut.model.errors import InvalidInput
 
 
 @click.group()
 def config() -> None:
-    """Make and check the file of `stormcut operate`.
+    """Make, check and show the file of `stormcut operate`.
 
     \b
     Example:
@@ -45,14 +46,32 @@ def init(file: Path) -> None:
 
 @config.command()
 @click.argument("config", type=click.Path(path_type=Path))
-def check(config: Path) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON; faults are words as ever.")
+def check(config: Path, as_json: bool) -> None:
     """Read CONFIG as `stormcut operate` would, and say what it would do, or every fault.
 
     \b
     Example:
       stormcut config check stormcut.yaml
     """
-    click.echo(f"{config} is fine: {described(read_config(config))}")
+    words = described(read_config(config))
+    click.echo(
+        json.dumps({"fine": True, "does": words}) if as_json else f"{config} is fine: {words}"
+    )
+
+
+@config.command()
+@click.argument("config", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON, times in seconds.")
+def show(config: Path, as_json: bool) -> None:
+    """Print every key with the value that counts, of CONFIG or as it is unless set.
+
+    \b
+    Example:
+      stormcut config show stormcut.yaml
+    """
+    values = effective(config)
+    click.echo(json.dumps(values, indent=2) if as_json else shown(values))
 
 
 def described(config: Config) -> str:

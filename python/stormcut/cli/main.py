@@ -54,6 +54,9 @@ COMMANDS = {
     "undrain": "stormcut.cli.orders:undrain",
 }
 
+#: What people call them elsewhere.
+OTHER_NAMES = {"apply": "approve", "rollback": "undo"}
+
 
 class LazyGroup(click.Group):
     """A click group that imports a subcommand when it is named."""
@@ -64,6 +67,7 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import and return a subcommand, None if there is none of that name."""
+        cmd_name = OTHER_NAMES.get(cmd_name, cmd_name)
         if cmd_name not in COMMANDS:
             if near := get_close_matches(cmd_name, COMMANDS, 1):
                 ctx.fail(f"No such command '{cmd_name}': did you mean {near[0]}?")
@@ -74,7 +78,11 @@ class LazyGroup(click.Group):
         return found
 
 
-@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Other names: " + ", ".join(f"{name} is {own}" for name, own in OTHER_NAMES.items()),
+)
 @click.version_option(__version__, prog_name="stormcut")
 def cli() -> None:
     """Place the executors of Apache Storm topologies so that tuples travel little.

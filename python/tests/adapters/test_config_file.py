@@ -7,8 +7,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormcut.adapters.files.config_example import example
-from stormcut.adapters.files.config_file import read_config
+from stormcut.adapters.files.config_example import example, shown
+from stormcut.adapters.files.config_file import effective, read_config
 from stormcut.adapters.files.yaml_document import MOST_BYTES
 from stormcut.application.control.policy import Mode, Policy, QuietTime, Rule
 from stormcut.model.errors import InvalidInput
@@ -197,3 +197,16 @@ def test_whatever_it_holds_is_a_configuration_or_a_fault(folder, changes):
     path.write_text(yaml.safe_dump(changes))
     with pytest.raises(InvalidInput):
         read_config(path)
+
+
+def test_what_counts_is_shown_and_means_the_same_when_read_again(folder):
+    quiet = ["22:00-06:00", "Sat-Sun 00:00-24:00", "Sun-Mon 10:00-11:00", "Wed 01:00-02:00"]
+    rules = [{"match": "pay*", "pin": True, "priority": 3}]
+    read(folder, policy={"quiet_hours": quiet, "horizon": "1 h"}, topologies=rules)
+    path = folder / "stormcut.yaml"
+    values = effective(path)
+    assert values["policy"]["quiet_hours"] == quiet
+    again = folder / "again.yaml"
+    again.write_text(shown(values))
+    assert read_config(again) == read_config(path)
+    assert effective(again) == values

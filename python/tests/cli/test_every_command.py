@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from stormcut.cli.main import cli
+from stormcut.cli.main import OTHER_NAMES, cli
 from stormcut.cli.numbers import Finite
 from stormcut.cli.outputs import OutputFile, OutputFolder
 
@@ -179,3 +179,9 @@ def test_hints_name_what_can_be_typed_here(monkeypatch):
         [*shlex.split(hint[1]), "--version"], capture_output=True, text=True, check=True
     )
     assert "stormcut" in version.stdout
+
+
+@pytest.mark.parametrize(("name", "own"), OTHER_NAMES.items())
+def test_what_people_call_it_elsewhere_is_the_same_command(name, own):
+    assert cli.get_command(click.Context(cli), name) is cli.get_command(click.Context(cli), own)
+    assert name not in cli.list_commands(click.Context(cli))

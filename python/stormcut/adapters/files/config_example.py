@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
@@ -18,6 +19,17 @@ def example() -> str:
             lines += _section(name, section)
         else:
             lines += [f"# {field.description}", f"{name}: {_yaml(field.default)}", ""]
+    return "\n".join(lines)
+
+
+def shown(values: Mapping[str, Any]) -> str:
+    """Return what `effective` returns as the file would say it."""
+    lines = []
+    for name, value in values.items():
+        if isinstance(value, dict):
+            lines += [f"{name}:", *(f"  {key}: {_yaml(each)}" for key, each in value.items())]
+        else:
+            lines.append(f"{name}: {_yaml(value)}")
     return "\n".join(lines)
 
 

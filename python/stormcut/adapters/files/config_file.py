@@ -225,6 +225,38 @@ def read_config(path: Path) -> Config:
     return config
 
 
+def effective(path: Path) -> dict[str, Any]:
+    """Return all keys of a file that `read_config` takes, with the values that count; times in s.
+
+    Raises
+    ------
+    InvalidInput
+        As `read_config`.
+    """
+    read_config(path)
+    found = _plain(_document(path))
+    assert isinstance(found, dict)
+    return found
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, BaseModel):
+        return {name: _plain(getattr(value, name)) for name in type(value).model_fields}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return _quiet_words(value) if isinstance(value, QuietTime) else value
+
+
+def _quiet_words(time: QuietTime) -> str:
+    """Return what `_quiet` reads."""
+    clock = "-".join(f"{at // 60:02}:{at % 60:02}" for at in (time.start, time.end))
+    if len(time.days) == len(_DAYS):
+        return clock
+    (first,) = (day for day in time.days if (day - 1) % 7 not in time.days)
+    last = (first + len(time.days) - 1) % 7
+    return f"{_DAYS[first]}{'' if first == last else f'-{_DAYS[last]}'} {clock}"
+
+
 def _document(path: Path) -> Document:
     content = read_yaml(path)
     # A section of which every key is commented out is as good as none.
