@@ -163,6 +163,7 @@ class Hold(Enum):
     ROUND = "other restarts come first"
     HOUR = "as many workers as may have restarted within the hour"
     OTHERS = "it needs room that others do not leave yet"
+    STAGE = "it moves few workers at a time"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ import hashlib
 import json
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -33,6 +34,7 @@ from stormcut.application.control.orders import Orders
 from stormcut.application.control.pace import Pace
 from stormcut.application.control.policy import Mode, Policy, Rule
 from stormcut.application.control.probation import Probation
+from stormcut.application.control.staging import Rollout, told_elsewhere
 from stormcut.model.cluster import ClusterState, RunningTopology, Supervisor, Worker
 
 #: What the restart of a topology's workers costs where it was not measured: seconds of its work.
@@ -94,6 +96,7 @@ class Governor:
         self._policy = policy
         self._measured_price = measured_price
         self.probation = Probation()
+        self._rollout: Rollout | None = None
         self._restarts: deque[tuple[float, str, int]] = deque()
 
     def copy(self) -> Governor:
@@ -101,6 +104,7 @@ class Governor:
         other = Governor(self._policy, self._measured_price)
         other._restarts = deque(self._restarts)
         other.probation = self.probation.copy()
+        other._rollout = copy(self._rollout)
         return other
 
     def state(self, state: ClusterState, orders: Orders, now: float) -> ClusterState:
@@ -134,8 +138,10 @@ class Governor:
         now : float
             Seconds since the epoch.
         """
+        rollout = self._going_on(state, orders, now)
+        base = {} if rollout is None else rollout.present(state)
         running = {topology.id: topology for topology in state.topologies}
-        first = decisions = decide({})
+        first = decisions = decide(base)
         wanted = [d for d in first.decided if _changes(d, running[d.topology])]
         proposal = name_of(wanted)
         asked = _Asked(self._policy, orders, pace, now, proposal in orders.approved, self._price)
@@ -147,7 +153,7 @@ class Governor:
             if not holds or len(holds) == len(changes):
                 break
             staying = [running[name] for name in withheld if not running[name].unassigned]
-            decisions = decide({t.id: tuple(sorted(t.assignment)) for t in staying})
+            decisions = decide({**base, **{t.id: tuple(sorted(t.assignment)) for t in staying}})
             changes = [
                 d
                 for d in decisions.decided
@@ -156,9 +162,43 @@ class Governor:
         else:
             # None that depends on another's answer is left to chance.
             withheld |= {d.topology: Withheld(Hold.OTHERS, d, ROUND_SECONDS) for d in changes}
-        self._note([d for d in changes if d.topology not in withheld], now)
+        done = [d for d in changes if d.topology not in withheld]
+        self._note(done, now)
         told = self._told(decisions, withheld, running)
+        if rollout is None:
+            rollout = self._begun(done, now)
+        told = told if rollout is None else self._staged(rollout, told, state, now)
         return Governed(told, tuple(hold.proposed for hold in withheld.values()), proposal)
+
+    def _going_on(self, state: ClusterState, orders: Orders, now: float) -> Rollout | None:
+        """Return the move that is made in stages now, None if there is none (any more)."""
+        rollout = self._rollout
+        if rollout is not None and (orders.is_paused or not rollout.goes_on(state, now)):
+            rollout = self._rollout = None
+        return rollout
+
+    def _begun(self, done: Iterable[Decision], now: float) -> Rollout | None:
+        """Return the moves that are to be made in stages, None if they restart few workers."""
+        most = self._policy.workers_at_a_time
+        moves = {d.topology: d for d in done if d.choice.action is Action.MOVE and d.former}
+        if most is None or sum(map(_restarts, moves.values())) <= most:
+            return None
+        return Rollout(moves, most, now)
+
+    def _staged(
+        self, rollout: Rollout, told: Decisions, state: ClusterState, now: float
+    ) -> Decisions:
+        """Return what is told when those that move in stages get their next one."""
+        others = dict(told_elsewhere(told.decided, state, rollout.decisions))
+        stage = rollout.next(state, others, now)
+        # Others got what it needs: the rest is decided anew.
+        self._rollout = None if stage is None else rollout
+        if stage is None:
+            stage = rollout.waiting(state, ROUND_SECONDS)
+        rest = [d for d in told.decided if d.topology not in rollout.decisions]
+        return replace(
+            told, decided=tuple(sorted((*rest, *stage), key=lambda decision: decision.topology))
+        )
 
     def _price(self, topology: str) -> float:
         """Return what a restart of all its workers costs, in seconds of a topology's work."""
@@ -240,10 +280,13 @@ class _Asked:
         now: float,
         is_approved: bool,
         price: Callable[[str], float],
+        moving: Collection[str] = (),
     ) -> None:
         self._policy, self._orders, self._pace = policy, orders, pace
         self.now, self.is_approved = now, is_approved
         self._price = price
+        #: Those that move in stages: nothing else moves meanwhile.
+        self._moving = moving
 
     def hold(self, decision: Decision) -> Withheld | None:
         """Return what a change waits for, None if it may be made now."""
@@ -261,6 +304,8 @@ class _Asked:
 
     def _move(self, decision: Decision) -> Withheld | None:
         policy = self._policy
+        if self._moving:
+            return Withheld(Hold.ROUND, decision, ROUND_SECONDS)
         if policy.rule_of(name_in(decision.topology)).pin:
             return Withheld(Hold.PINNED, decision)
         if isinstance(_cause(decision), BreaksLimit):

@@ -95,6 +95,8 @@ class Policy:
         Seconds in which a topology that has moved stays.
     restarts_per_round, restarts_per_hour : int, optional
         Most workers that may restart; None: any number.
+    workers_at_a_time : int, optional
+        Most workers that a move restarts at once; None: all that it restarts.
     quiet_hours : tuple of QuietTime
     restart_seconds : float, optional
         What a worker's restart costs, in seconds of its work; None: the shipped value.
@@ -111,6 +113,7 @@ class Policy:
     cool_down_s: float = 300.0
     restarts_per_round: int | None = None
     restarts_per_hour: int | None = 60
+    workers_at_a_time: int | None = None
     quiet_hours: tuple[QuietTime, ...] = ()
     restart_seconds: float | None = None
     topologies: tuple[TopologyRule, ...] = ()

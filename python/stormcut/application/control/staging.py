@@ -1,0 +1,251 @@
+"""Moves of few workers at a time: what a plan changes falls apart into parts that can go alone.
+
+Workers of before and after belong together if they share an executor or a slot; what belongs to
+nothing else (a connected component of that graph) moves without it: before and after, every
+executor of the topology runs exactly once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import networkx as nx
+
+from stormcut.application.control.decision import Action, Decision, Ground, Hold, Withheld
+from stormcut.application.control.declared import max_executors
+from stormcut.model.cluster import ClusterState, RunningTopology, Slot, Worker
+
+Workers = tuple[Worker, ...]
+
+#: Between two parts: workers have started by then.
+STAGE_SECONDS = 30.0
+#: A move that takes longer is decided anew.
+MOST_SECONDS = 1800.0
+
+
+@dataclass(frozen=True)
+class Part:
+    """Workers of a topology that end, and those that begin instead."""
+
+    topology: str
+    before: Workers
+    after: Workers
+
+    @property
+    def restarts(self) -> int:
+        """How many workers begin."""
+        return len(self.after)
+
+
+def parts(topology: str, present: Workers, target: Workers) -> list[Part]:
+    """Return what has to change, in the smallest parts that can change alone, smallest first.
+
+    Takes O(workers + executors).
+    """
+    graph = nx.Graph()
+    for side, workers in enumerate((present, target)):
+        for worker in workers:
+            shared = (("slot", worker.slot), *(("executor", task) for task in worker.executors))
+            graph.add_edges_from(((side, worker), each) for each in shared)
+    found = []
+    for component in nx.connected_components(graph):
+        before, after = (
+            tuple(worker for worker in workers if (side, worker) in component)
+            for side, workers in enumerate((present, target))
+        )
+        if before != after:
+            found.append(Part(topology, before, after))
+    return sorted(found, key=lambda part: (part.restarts, part.before, part.after))
+
+
+@dataclass
+class Rollout:
+    """A move that is made in stages: the decisions, and how far they are carried out.
+
+    Parameters
+    ----------
+    decisions : mapping of str to Decision
+        Of the topologies that move, by id; they ran whole.
+    most : int
+        Workers that may restart in one stage; a part that needs more goes alone.
+    began_s : float
+        Seconds since the epoch.
+    """
+
+    decisions: Mapping[str, Decision]
+    most: int
+    began_s: float
+    number: int = 0
+    told_s: float = -math.inf
+    #: What was told last, none at first.
+    told: dict[str, Workers] = field(default_factory=dict)
+
+    def goes_on(self, state: ClusterState, now: float) -> bool:
+        """Return whether there is something left to do, and all is as it was told."""
+        running = {t.id: t for t in state.topologies}
+        if now - self.began_s > MOST_SECONDS or not self.decisions.keys() <= running.keys():
+            return False
+        if not all(self._is_as_told(running[name]) for name in self.decisions):
+            return False
+        used = {w.slot for decision in self.decisions.values() for w in decision.workers}
+        present = self.present(state)
+        return used <= state.slots and any(
+            present[name] != decision.workers for name, decision in self.decisions.items()
+        )
+
+    def _is_as_told(self, topology: RunningTopology) -> bool:
+        decision = self.decisions[topology.id]
+        tasks = {task for worker in decision.workers for task in worker.executors}
+        if topology.unassigned or tasks != {each.start_task for each in topology.executors}:
+            return False
+        home = tuple(sorted(topology.assignment))
+        return home in (decision.former, self.told.get(topology.id, decision.former))
+
+    def present(self, state: ClusterState) -> dict[str, Workers]:
+        """Return where those that move run now."""
+        return {
+            t.id: tuple(sorted(t.assignment)) for t in state.topologies if t.id in self.decisions
+        }
+
+    def next(
+        self, state: ClusterState, others: Mapping[str, Workers], now: float
+    ) -> tuple[Decision, ...] | None:
+        """Return what those that move are told now; None if what others got is in their way.
+
+        Parameters
+        ----------
+        others : mapping of str to tuple of Worker
+            Where all others run or shall run.
+        """
+        present = self.present(state)
+        left_s = self.told_s + STAGE_SECONDS - now
+        if left_s > 0:
+            return self.waiting(state, left_s)
+        taken = [worker for workers in others.values() for worker in workers]
+        chosen = self._chosen(state, present, taken)
+        if chosen is None:
+            return None
+        told = dict(present)
+        for part in chosen:
+            told[part.topology] = _with(told[part.topology], part)
+        self.number, self.told_s, self.told = self.number + 1, now, told
+        restarts = Counter(dict.fromkeys(present, 0))
+        restarts.update({part.topology: 0 for part in chosen})
+        for part in chosen:
+            restarts[part.topology] += part.restarts
+        left = sum(
+            part.restarts
+            for name, decision in self.decisions.items()
+            for part in parts(name, told[name], decision.workers)
+        )
+        note = f"stage {self.number}, {left} workers to follow" if left else f"stage {self.number}"
+        return tuple(
+            self._stage(name, told[name], restarts[name], note)
+            if told[name] != present[name]
+            else self._waiting(name, present[name], STAGE_SECONDS)
+            for name in present
+        )
+
+    def waiting(self, state: ClusterState, left_s: float) -> tuple[Decision, ...]:
+        """Return decisions by which all that move stay as they are for so long."""
+        present = self.present(state)
+        return tuple(self._waiting(name, present[name], left_s) for name in present)
+
+    def _chosen(
+        self, state: ClusterState, present: Mapping[str, Workers], taken: Collection[Worker]
+    ) -> list[Part] | None:
+        """Return parts that go now: as many as may, at least one; all if none can go alone."""
+        open_ = [
+            part
+            for name, decision in self.decisions.items()
+            for part in parts(name, present[name], decision.workers)
+        ]
+        room = _Room(state, (*taken, *(w for workers in present.values() for w in workers)))
+        chosen: list[Part] = []
+        count = 0
+        for part in sorted(open_, key=lambda part: part.restarts):
+            if chosen and count + part.restarts > self.most:
+                break
+            if room.takes((part,)):
+                room.move((part,))
+                chosen.append(part)
+                count += part.restarts
+        if chosen:
+            return chosen
+        return open_ if room.takes(open_) else None
+
+    def _stage(self, name: str, workers: Workers, restarts: int, note: str) -> Decision:
+        decision = self.decisions[name]
+        choice = replace(decision.choice, workers=workers, notes=(*decision.choice.notes, note))
+        after = decision.after
+        if after is not None:
+            after = replace(after, metrics=replace(after.metrics, workers_restarted=restarts))
+        return replace(decision, choice=choice, after=after)
+
+    def _waiting(self, name: str, workers: Workers, left_s: float) -> Decision:
+        decision = self.decisions[name]
+        choice = replace(
+            decision.choice,
+            action=Action.KEEP,
+            reason=Withheld(Hold.STAGE, decision, left_s),
+            ground=Ground.KEPT,
+            workers=workers,
+        )
+        after = decision.before
+        return replace(decision, choice=choice, after=after, former=())
+
+
+class _Room:
+    """Which slots are taken, and how many executors nodes run."""
+
+    def __init__(self, state: ClusterState, workers: Iterable[Worker]) -> None:
+        self._slots: Counter[Slot] = Counter()
+        self._executors: Counter[str] = Counter()
+        self._most = {s.id: max_executors(s) for s in state.supervisors}
+        self._add(workers, 1)
+
+    def _add(self, workers: Iterable[Worker], sign: int) -> None:
+        for worker in workers:
+            self._slots[worker.slot] += sign
+            self._executors[worker.slot.node] += sign * len(worker.executors)
+
+    def move(self, moved: Iterable[Part]) -> None:
+        """Take note of parts that go."""
+        for part in moved:
+            self._add(part.before, -1)
+            self._add(part.after, 1)
+
+    def takes(self, moved: Collection[Part]) -> bool:
+        """Return whether parts may go at once: slots free, no node above its limit by them."""
+        before = dict(self._executors)
+        self.move(moved)
+        after = [worker for part in moved for worker in part.after]
+        fits = all(self._slots[worker.slot] == 1 for worker in after) and not any(
+            self._is_above(node, before.get(node, 0)) for node in {w.slot.node for w in after}
+        )
+        for part in moved:
+            self._add(part.after, -1)
+            self._add(part.before, 1)
+        return fits
+
+    def _is_above(self, node: str, before: int) -> bool:
+        most, now = self._most.get(node), self._executors[node]
+        return most is not None and now > most and now > before
+
+
+def _with(workers: Workers, part: Part) -> Workers:
+    gone = set(part.before)
+    return tuple(sorted((*(w for w in workers if w not in gone), *part.after)))
+
+
+def told_elsewhere(
+    decisions: Iterable[Decision], state: ClusterState, moving: Collection[str]
+) -> Iterator[tuple[str, Workers]]:
+    """Yield where all run, or shall run, that do not move in stages."""
+    decided = {d.topology: d.workers for d in decisions}
+    for topology in state.topologies:
+        if topology.id not in moving:
+            yield topology.id, decided.get(topology.id, tuple(topology.assignment))
