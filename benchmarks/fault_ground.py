@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from urllib.error import URLError
 from urllib.request import urlopen
@@ -90,7 +91,14 @@ def read_books(folders: list[Path]) -> Books:
 class Controller:
     """A `stormcut operate` in automatic mode, which is started again when it is told to."""
 
-    def __init__(self, name: str, cluster: RunningCluster, folder: Path, bind: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        cluster: RunningCluster,
+        folder: Path,
+        bind: str,
+        config: Mapping[str, object],
+    ) -> None:
         self.name, self.folder = name, folder
         self.port, self.http = _free_port(bind), _free_port("127.0.0.1")
         self.spool, self.scratch = folder / "spool", folder / "scratch"
@@ -101,7 +109,7 @@ class Controller:
         self._cluster = cluster
         self._group: int | None = GROUP if os.geteuid() == 0 else None
         self._config = folder / "stormcut.yaml"
-        self._config.write_text(yaml.safe_dump(self._document(bind)))
+        self._config.write_text(yaml.safe_dump({**self._document(bind), **config}))
         self.process: subprocess.Popen[bytes] | None = None
 
     def _document(self, bind: str) -> dict[str, object]:
@@ -205,14 +213,21 @@ class Ground:
     #: How long workers may take to start.
     patience_s = 180.0
 
-    def __init__(self, cluster: LocalCluster, folder: Path, controllers: int, topologies: int):
+    def __init__(
+        self,
+        cluster: LocalCluster,
+        folder: Path,
+        controllers: int,
+        topologies: int,
+        config: Mapping[str, object] = MappingProxyType({}),
+    ) -> None:
         self.cluster, self.folder = cluster, folder
         self._disks: list[Path] = []
         #: The supervisor that a fault has taken away.
         self.lost = 0
         self.topologies = TOPOLOGIES[:topologies]
         self.controllers = [
-            Controller(f"controller-{n}", cluster, folder / f"controller-{n}", self.bind)
+            Controller(f"controller-{n}", cluster, folder / f"controller-{n}", self.bind, config)
             for n in range(1, controllers + 1)
         ]
 
@@ -417,13 +432,20 @@ class Ground:
 
 
 @contextmanager
-def embedded(name: str, folder: Path, topologies: int = 2, whole: bool = True) -> Iterator[Ground]:
+def embedded(
+    name: str,
+    folder: Path,
+    topologies: int = 2,
+    whole: bool = True,
+    config: Callable[[RunningCluster], Mapping[str, object]] = lambda cluster: {},
+) -> Iterator[Ground]:
     """Yield the embedded cluster under load, with controllers, until the block ends.
 
     ``whole``: the controllers have disks that can be filled, and clocks that can be set.
+    ``config`` returns what is in their file beside what they need.
     """
     with LocalCluster.up(name, SUPERVISORS, SLOTS, config=CONFIG) as cluster:
-        ground = Ground(cluster, folder, 2, topologies)
+        ground = Ground(cluster, folder, 2, topologies, config(cluster))
         try:
             if whole and is_there("root"):
                 ground.give_disks()

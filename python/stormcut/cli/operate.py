@@ -63,6 +63,7 @@ def operate(config: Path) -> None:
             lambda standing, publication, registry: _observing(
                 chosen, standing, publication, registry
             ),
+            chosen.nimbus,
         )
 
 
@@ -79,7 +80,12 @@ def _observing(
     from stormcut.adapters.spark.streaming import StreamSettings
 
     observer = Observer(
-        publication, SystemClock(), lambda: standing.leads, standing.profiles, config.watching
+        publication,
+        SystemClock(),
+        lambda: standing.leads,
+        standing.profiles,
+        config.watching,
+        standing.resting,
     )
     sources = Sources(config.logs, config.spool, config.keep_s, config.spark_master)
     since = time.time() - HISTORY_HALF_LIVES * config.watching.half_life_s

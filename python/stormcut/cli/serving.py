@@ -9,7 +9,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from kazoo.client import KazooClient
@@ -20,6 +20,7 @@ from stormcut.adapters.http.pages import Pages
 from stormcut.adapters.http.server import serving
 from stormcut.adapters.http.view import View
 from stormcut.adapters.machine.clock import SystemClock, new_id
+from stormcut.adapters.storm.valve import NimbusValve
 from stormcut.adapters.thrift.brain import BrainClient, BrainServer, Pulse
 from stormcut.adapters.tls.channel import Role, Tls
 from stormcut.adapters.zookeeper.leader import Leadership
@@ -88,6 +89,7 @@ def serve(
     tls: Tls | None,
     policy: Policy | None = None,
     beside: Beside = lambda standing, publication, registry: nullcontext(),
+    nimbus: Sequence[str] = (),
 ) -> None:
     """Serve plans, and stand for election, until a signal says to stop.
 
@@ -101,6 +103,8 @@ def serve(
         What the brain may do of what it decides; without one, all.
     beside : callable, optional
         Runs as long as the brain serves, and may register metrics.
+    nimbus : sequence of str
+        Addresses of all Nimbuses, to drain topologies before they move.
     """
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -113,7 +117,10 @@ def serve(
     store, publication = ZooKeeperStore(nodes), ZooKeeperPublication(nodes)
     clock = SystemClock()
     counters = Counters(clock)
-    standing = Standing(settings, store, publication, clock, new_id, recorder, policy, counters)
+    valve = NimbusValve(nodes, nimbus) if nimbus else None
+    standing = Standing(
+        settings, store, publication, clock, new_id, recorder, policy, counters, valve
+    )
     view = View(
         identity, settings.algorithm, standing, counters, lambda: bool(client.connected), clock
     )

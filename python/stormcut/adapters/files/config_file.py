@@ -14,6 +14,7 @@ from pydantic_core import ErrorDetails
 
 from stormcut.adapters.files.costs_file import read_costs
 from stormcut.adapters.files.yaml_document import read_yaml
+from stormcut.adapters.storm.nimbus import Nimbus
 from stormcut.adapters.tls.channel import Tls
 from stormcut.adapters.zookeeper.nodes import (
     DEFAULT_ROOT,
@@ -167,6 +168,7 @@ class _Rule(_Section):
     match: str
     pin: bool = False
     priority: int = 0
+    drain: Seconds | None = None
 
 
 class Document(_Section):
@@ -184,7 +186,12 @@ class Document(_Section):
     observe: _Observe = _Observe()
     policy: _Policy = _Policy()
     topologies: list[_Rule] = Field(
-        [], description="{match: payments*, pin: true}: never moved; priority: who restarts first"
+        [],
+        description="{match: payments*, pin: true}: never moved; priority: who restarts first;"
+        " drain: 20 s: its spouts rest so long before it moves",
+    )
+    nimbus: str | None = Field(
+        None, description="host:port, several separated by commas; for drain"
     )
     drained: list[str] = Field([], description="nodes, by id or host, that shall run nothing")
 
@@ -210,6 +217,7 @@ class Config:
     http_address: str
     http_port: int | None
     tls: Tls | None
+    nimbus: tuple[str, ...]
 
 
 def read_config(path: Path) -> Config:
@@ -345,6 +353,11 @@ def _config(document: Document, folder: Path, faults: list[str]) -> Config:
     faults += _folder_faults(logs if is_address else (*logs, Path(spool)))
     if (policy.name == "periodic") != (policy.period is not None) and policy.name != "own":
         faults.append("policy.period: belongs to the policies periodic, which needs it, and own")
+    nimbus = () if document.nimbus is None else tuple(document.nimbus.replace(" ", "").split(","))
+    for each in nimbus:
+        checked("nimbus", Nimbus.at, each)
+    if not nimbus and any(rule.drain for rule in document.topologies):
+        faults.append("topologies: drain needs nimbus: host:port")
     period = policy.period or (OWN_PERIOD_S if policy.name == "own" else None)
     return Config(
         zookeeper.servers,
@@ -370,6 +383,7 @@ def _config(document: Document, folder: Path, faults: list[str]) -> Config:
         document.http.address,
         document.http.port,
         tls,
+        nimbus,
     )
 
 
@@ -425,7 +439,10 @@ def _policy(document: Document, period: float | None) -> Policy:
         policy.workers_at_a_time,
         tuple(policy.quiet_hours),
         policy.restart_cost,
-        tuple(TopologyRule(each.match, each.pin, each.priority) for each in document.topologies),
+        tuple(
+            TopologyRule(each.match, each.pin, each.priority, each.drain)
+            for each in document.topologies
+        ),
         tuple(document.drained),
     )
 

@@ -373,6 +373,29 @@ class StormcutNodes:
         data = node_data(self.client, path)
         return None if data is None else parsed_json(path, data, what, known)
 
+    def write_marked(self, name: str, document: Mapping[str, Any]) -> None:
+        """Put a JSON document, marked by the secret, in the place of whatever is there."""
+        mark = self.seal.mark(name, json.dumps(document, sort_keys=True))
+        path = self.path(name)
+        self.client.ensure_path(path)
+        self.client.set(path, json.dumps({**document, "hmac": mark}).encode())
+
+    def read_marked(self, name: str, what: str, known: int) -> dict[str, Any] | None:
+        """Return what a node of `write_marked` holds, as `read_json` does.
+
+        Raises
+        ------
+        InvalidInput
+            As `read_json`; or its mark is not of this secret.
+        """
+        document = self.read_json(name, what, known)
+        if document is None:
+            return None
+        content = {key: value for key, value in document.items() if key != "hmac"}
+        where = f"ZooKeeper node {self.path(name)}"
+        self.seal.check_mark(document.get("hmac"), where, name, json.dumps(content, sort_keys=True))
+        return content
+
     def children(self, name: str) -> list[str]:
         """Return the names below a node, none if it is not there or not ours (logged once)."""
         try:

@@ -52,12 +52,12 @@ class ZooKeeperPublication:
 
     def publish(self, profile: Profile) -> None:
         """Make a profile what is known of its topology."""
-        with _available():
+        with available():
             self._nodes.write_profile(profile)
 
     def ordered(self, topology: str, since_s: float) -> Ordered | None:
         """Return the last move of a topology by a plan made since then, as the history has it."""
-        with _available():
+        with available():
             entries = self._nodes.read_history(HISTORY_KEPT)
         for entry in entries:
             if entry["created_ms"] < 1000 * since_s:
@@ -69,7 +69,7 @@ class ZooKeeperPublication:
 
     def take_back(self, topology: str) -> None:
         """Order a topology back to where it ran before a plan moved it last."""
-        with _available():
+        with available():
             entries = self._nodes.read_history(HISTORY_KEPT)
             try:
                 _, workers = last_move(entries, topology)
@@ -79,17 +79,17 @@ class ZooKeeperPublication:
 
     def reviews(self) -> tuple[Review, ...]:
         """Return what became of moves, as far as it can be used."""
-        with _available():
+        with available():
             return read_reviews(self._nodes)
 
     def keep(self, reviews: tuple[Review, ...]) -> None:
         """Store reviews in the place of all."""
-        with _available():
+        with available():
             write_reviews(self._nodes, reviews)
 
     def let_go(self, topology: str) -> None:
         """End an order of `take_back`."""
-        with _available():
+        with available():
             delete_former(self._nodes, topology, By.CONTROLLER)
 
     def remove(self, topology: str) -> None:
@@ -106,7 +106,8 @@ def _between_nodes(line: Mapping[str, Any]) -> float | None:
 
 
 @contextmanager
-def _available() -> Iterator[None]:
+def available() -> Iterator[None]:
+    """Make ZooKeeper's errors `Unavailable`."""
     try:
         yield
     except (KazooException, KazooTimeoutError) as error:

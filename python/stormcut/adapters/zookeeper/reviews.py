@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 from collections.abc import Mapping
@@ -26,12 +25,8 @@ _OPTIONAL = ("latency_before", "latency_after", "predicted", "restart_s")
 
 def write_reviews(nodes: StormcutNodes, reviews: tuple[Review, ...]) -> None:
     """Put reviews in the place of whatever is there."""
-    path = nodes.path(_NODE)
     rows = [{**asdict(each), "outcome": each.outcome.value} for each in reviews]
-    document = {"version": REVIEWS_VERSION, "reviews": rows}
-    content = {**document, "hmac": nodes.seal.mark(_NODE, json.dumps(document, sort_keys=True))}
-    nodes.client.ensure_path(path)
-    nodes.client.set(path, json.dumps(content).encode())
+    nodes.write_marked(_NODE, {"version": REVIEWS_VERSION, "reviews": rows})
 
 
 def read_reviews(nodes: StormcutNodes) -> tuple[Review, ...]:
@@ -39,19 +34,15 @@ def read_reviews(nodes: StormcutNodes) -> tuple[Review, ...]:
 
     Nothing is known where that cannot be used; the log says so once.
     """
-    where = f"ZooKeeper node {nodes.path(_NODE)}"
     try:
-        document = nodes.read_json(_NODE, "reviews of moves", REVIEWS_VERSION)
+        document = nodes.read_marked(_NODE, "reviews of moves", REVIEWS_VERSION)
         if document is None:
             return ()
-        content = {key: value for key, value in document.items() if key != "hmac"}
-        marked = json.dumps(content, sort_keys=True)
-        nodes.seal.check_mark(document.get("hmac"), where, _NODE, marked)
-        return tuple(_review(row) for row in content["reviews"][-REVIEWS_KEPT:])
+        return tuple(_review(row) for row in document["reviews"][-REVIEWS_KEPT:])
     except InvalidInput as error:
         _warn(str(error))
     except (KeyError, TypeError, ValueError) as error:
-        _warn(f"{where}: holds no reviews: {error!r}")
+        _warn(f"ZooKeeper node {nodes.path(_NODE)}: holds no reviews: {error!r}")
     return ()
 
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from stormcut.application.control.adviser import Settings
 from stormcut.application.control.decide import decide
 from stormcut.application.control.decision import Decisions
+from stormcut.application.control.draining import IsDrained, at_once
 from stormcut.application.control.governor import Governed, Governor
 from stormcut.application.control.history import (
     history_entry,
@@ -121,6 +122,8 @@ class Brain:
         What it may do of what it decides; without one, all.
     listener : DecisionListener, optional
         Is told of every decision.
+    is_drained : callable, optional
+        Has a topology drained before it moves, where its rule asks for that.
     """
 
     def __init__(
@@ -133,6 +136,7 @@ class Brain:
         recorder: Recorder | None = None,
         policy: Policy | None = None,
         listener: DecisionListener | None = None,
+        is_drained: IsDrained = at_once,
     ) -> None:
         self._clock = clock
         self._new_id = new_id
@@ -147,7 +151,9 @@ class Brain:
         self._answer: _Answer | None = None
         self._policy = UNBOUND if policy is None else policy
         self._governor = Governor(
-            self._policy, lambda topology: restart_seconds(source.reviews(), topology)
+            self._policy,
+            lambda topology: restart_seconds(source.reviews(), topology),
+            is_drained,
         )
         self._governed: Governed | None = None
         self._told: _Known | None = None

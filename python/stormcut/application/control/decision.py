@@ -163,6 +163,7 @@ class Hold(Enum):
     ROUND = "other restarts come first"
     HOUR = "as many workers as may have restarted within the hour"
     OTHERS = "it needs room that others do not leave yet"
+    DRAIN = "its spouts rest first"
     STAGE = "it moves few workers at a time"
 
 

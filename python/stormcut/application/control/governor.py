@@ -30,6 +30,7 @@ from stormcut.application.control.decision import (
     Withheld,
 )
 from stormcut.application.control.declared import MAX_EXECUTORS_KEY
+from stormcut.application.control.draining import IsDrained, at_once
 from stormcut.application.control.orders import Orders
 from stormcut.application.control.pace import Pace
 from stormcut.application.control.policy import Mode, Policy, Rule
@@ -42,6 +43,8 @@ RESTART_SECONDS = 20.0
 #: What it costs at least: work that was only late is not lost, but it was late.
 LEAST_RESTART_SECONDS = 5.0
 HOUR_SECONDS = 3600.0
+#: How often it is looked whether a topology is drained.
+DRAIN_LOOK_SECONDS = 5.0
 #: With less head-room a topology is overloaded, and waits for no longer cool-down than this.
 OVERLOADED, OVERLOADED_COOL_DOWN_SECONDS = 1.25, 60.0
 #: Traffic weighs so much at least, however little the resources are in use: it takes time.
@@ -88,12 +91,18 @@ class Governor:
     measured_price : callable, optional
         Returns what a restart of a topology's workers has cost, by its id, in seconds of its work;
         None where that was not measured.
+    is_drained : callable, optional
+        Has a topology drained, and returns whether it is.
     """
 
     def __init__(
-        self, policy: Policy, measured_price: MeasuredPrice = lambda topology: None
+        self,
+        policy: Policy,
+        measured_price: MeasuredPrice = lambda topology: None,
+        is_drained: IsDrained = at_once,
     ) -> None:
         self._policy = policy
+        self._is_drained = is_drained
         self._measured_price = measured_price
         self.probation = Probation()
         self._rollout: Rollout | None = None
@@ -115,14 +124,14 @@ class Governor:
         self.probation.observe(state, now)
         state = self.probation.limited(state, now)
         supervisors = tuple(
-            replace(s, meta={**s.meta, **NOTHING}) if self._is_drained(s, orders) else s
+            replace(s, meta={**s.meta, **NOTHING}) if self._has_no_room(s, orders) else s
             for s in state.supervisors
         )
         return (
             state if supervisors == state.supervisors else replace(state, supervisors=supervisors)
         )
 
-    def _is_drained(self, supervisor: Supervisor, orders: Orders) -> bool:
+    def _has_no_room(self, supervisor: Supervisor, orders: Orders) -> bool:
         names = (supervisor.id, supervisor.host)
         return self._policy.is_drained(*names) or bool(orders.drained.intersection(names))
 
@@ -210,7 +219,24 @@ class Governor:
     def _holds(self, changes: Sequence[Decision], asked: _Asked) -> dict[str, Withheld]:
         holds = {d.topology: hold for d in changes if (hold := asked.hold(d)) is not None}
         self._keep_budget(changes, holds, asked)
+        self._drain([d for d in changes if d.topology not in holds], holds)
         return holds
+
+    def _drain(self, moving: Sequence[Decision], holds: dict[str, Withheld]) -> None:
+        """Withhold all that move, which belong together, until each is drained that shall be."""
+        moves = [d for d in moving if d.choice.action is Action.MOVE]
+        # All are asked: they are drained at the same time.
+        ready = [self._may_move(d) for d in moves]
+        if all(ready):
+            return
+        for decision in moves:
+            holds[decision.topology] = Withheld(Hold.DRAIN, decision, DRAIN_LOOK_SECONDS)
+
+    def _may_move(self, decision: Decision) -> bool:
+        seconds = self._policy.rule_of(name_in(decision.topology)).drain_s
+        return seconds is None or self._is_drained(
+            decision.topology, decision.former, decision.workers, seconds
+        )
 
     def _keep_budget(
         self, changes: Sequence[Decision], holds: dict[str, Withheld], asked: _Asked

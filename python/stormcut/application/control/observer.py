@@ -173,6 +173,8 @@ class Observer:
         Whether this process may publish; several may observe.
     stored : callable
         Returns the topologies of which a usable profile was found when it was read last.
+    resting : callable, optional
+        Returns the topologies whose spouts rest before a move: what they do says nothing.
     """
 
     def __init__(
@@ -182,7 +184,9 @@ class Observer:
         leads: Callable[[], bool],
         stored: Callable[[], Container[str]],
         watching: Watching,
+        resting: Callable[[], Container[str]] = frozenset,
     ) -> None:
+        self._resting = resting
         self._press = press
         self._clock = clock
         self._leads = leads
@@ -197,7 +201,8 @@ class Observer:
     def take(self, slices: Mapping[str, Slice], problems: Mapping[str, int]) -> None:
         """Take what is new in each topology; publish what the brain shall know."""
         self._warn(problems)
-        leads = self._remembers()
+        leads, resting = self._remembers(), self._resting()
+        slices = {name: slice_ for name, slice_ in slices.items() if name not in resting}
         with self._lock:
             findings = [(name, self._add(name, slice_)) for name, slice_ in slices.items()]
             self._forget()

@@ -68,11 +68,14 @@ class TopologyRule:
         Never move it while it runs.
     priority : int
         Where not all may restart at once, higher ones go first.
+    drain_s : float, optional
+        So long its spouts rest before it moves; None: they do not.
     """
 
     match: str
     pin: bool = False
     priority: int = 0
+    drain_s: float | None = None
 
 
 #: Of a topology that no rule names.

@@ -146,6 +146,33 @@ class Leadership(Protocol):
         ...
 
 
+class Valve(Protocol):
+    """Stops and starts the spouts of topologies, by id, and remembers which it has stopped.
+
+    Every method raises `Unavailable` when it cannot be done now.
+    """
+
+    def is_active(self, topology: str) -> bool:
+        """Return whether its spouts may emit."""
+        ...
+
+    def deactivate(self, topology: str) -> None:
+        """Have its spouts emit no more; what is on its way is still processed."""
+        ...
+
+    def activate(self, topology: str) -> None:
+        """Have its spouts emit again; one that is gone needs nothing."""
+        ...
+
+    def marked(self) -> tuple[str, ...]:
+        """Return the topologies that were deactivated, or were about to be."""
+        ...
+
+    def mark(self, topologies: tuple[str, ...]) -> None:
+        """Store these in the place of all."""
+        ...
+
+
 class Unavailable(Exception):
     """The store cannot be reached now; ``plan`` is the id of the plan that it was to keep."""
 

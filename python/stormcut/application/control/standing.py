@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from stormcut.application.control.adviser import Settings
 from stormcut.application.control.brain import Brain
 from stormcut.application.control.decide import decide
+from stormcut.application.control.draining import Draining, at_once
 from stormcut.application.control.orders import NO_ORDERS, Orders
 from stormcut.application.control.policy import Policy
 from stormcut.application.control.ports import (
@@ -19,6 +20,7 @@ from stormcut.application.control.ports import (
     Recorder,
     Server,
     StandingStore,
+    Valve,
 )
 from stormcut.application.control.reviews import Review
 from stormcut.model.cluster import (
@@ -127,13 +129,16 @@ class Standing:
         recorder: Recorder | None = None,
         policy: Policy | None = None,
         listener: DecisionListener | None = None,
+        valve: Valve | None = None,
     ) -> None:
         self._store = store
         self._publication = publication
         self._evidence = Evidence(publication, clock)
         self._leadership: Leadership | None = None
+        self._draining = None if valve is None else Draining(valve, clock)
+        is_drained = at_once if self._draining is None else self._draining.is_drained
         self.brain = Brain(
-            settings, store, self._evidence, clock, new_id, recorder, policy, listener
+            settings, store, self._evidence, clock, new_id, recorder, policy, listener, is_drained
         )
 
     @property
@@ -150,6 +155,10 @@ class Standing:
         """Return the published profiles as read last, by topology id."""
         return self._evidence.profiles()
 
+    def resting(self) -> set[str]:
+        """Return the topologies whose spouts rest as they are about to move."""
+        return set() if self._draining is None else self._draining.resting()
+
     def plan(self, state: ClusterState) -> Plan:
         """Return the plan for a state, as `Brain.plan`."""
         return self.brain.plan(state)
@@ -158,6 +167,8 @@ class Standing:
         """Take over: called before this brain leads."""
         self._evidence.refresh(now=True)
         self.brain.take_over()
+        if self._draining is not None:
+            self._draining.take_over()
 
     def watch(self) -> None:
         """See that all is as it should be; called again and again while this brain leads."""
@@ -165,6 +176,9 @@ class Standing:
         known = {*self._evidence.profiles(), *self._evidence.former()}
         self._evidence.remove(self.brain.gone(known))
         self._forget_approvals()
+        if self._draining is not None:
+            described = self.brain.last_described
+            self._draining.watch(None if described is None else described.state)
         plan = self.brain.last_plan
         if plan is not None and not self._store.has_plan():
             told = "plan %s is gone from ZooKeeper; published again"
@@ -197,6 +211,8 @@ class Standing:
         # another thread does not wake.
         while not stopped(STOP_SECONDS):
             pass
+        if self._draining is not None and self.leads:
+            self._draining.close()
         log.info("stopping: withdrawing from ZooKeeper")
         leadership.close()
         server.close()
