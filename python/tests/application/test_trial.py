@@ -103,3 +103,15 @@ def test_what_restarts_cost_is_measured(lost_slices, hosts):
     workers = len({*hosts})
     restarted = 1.0 if hosts == "bb" else 2 / workers
     assert finding.restart_s == pytest.approx(10 * lost_slices * share / restarted, abs=2.0)
+
+
+@pytest.mark.parametrize("factor", [0.5, 3.0])
+def test_a_load_that_changes_with_the_move_pays_for_no_restart(factor):
+    trial, random = Trial(), np.random.default_rng(4)
+    found = []
+    for number in range(40):
+        rate = 100 * random.normal(1, 0.01) * (1 if number < 13 else factor)
+        hosts = "aa" if number < 10 else (None, None) if number < 13 else "bb"
+        found.append(trial.add(slice_at(10 * number, rate, hosts)))
+    (finding,) = (each for each in found if each is not None)
+    assert finding.restart_s == pytest.approx(30, abs=6 / factor + 6)

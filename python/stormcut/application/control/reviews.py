@@ -35,7 +35,7 @@ class Review:
     latency_before, latency_after : float, optional
         Of a tuple, in ms; None where it was not sampled.
     predicted : float, optional
-        Tuples/s between nodes after the move.
+        Tuples/s between nodes after the move; for as many more or fewer as are acked since.
     measured : float
         The same, measured.
     restart_s : float, optional
@@ -73,6 +73,9 @@ class Review:
 def review(topology: str, ordered: Ordered, finding: Finding, at_s: float, held_s: float) -> Review:
     """Return what became of a move."""
     before, after = finding.latency_before, finding.latency_after
+    foreseen, load = ordered.between_nodes_per_s, finding.acked_before.mean
+    if foreseen is not None and load > 0:
+        foreseen *= finding.acked_after.mean / load
     return Review(
         topology,
         ordered.plan,
@@ -82,7 +85,7 @@ def review(topology: str, ordered: Ordered, finding: Finding, at_s: float, held_
         finding.acked_after.mean,
         None if before is None else before.mean,
         None if after is None else after.mean,
-        ordered.between_nodes_per_s,
+        foreseen,
         finding.between_nodes_per_s,
         finding.restart_s,
         held_s,

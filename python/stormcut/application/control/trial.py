@@ -16,6 +16,8 @@ SETTLE_SECONDS = 40.0
 SLICES, LEAST_SLICES = 6, 3
 #: A loss of throughput, and a rise of latency, that count if the intervals part, too.
 LESS_ACKED, MORE_LATENCY = 0.1, 0.25
+#: Slices of which work is kept: where tasks are missing for longer, no price is known.
+MOST_WORK = 100
 
 #: Task -> host and port.
 Places = Mapping[int, tuple[str, int]]
@@ -46,7 +48,7 @@ class Finding:
     """An outcome with its figures; latencies are None where none were sampled.
 
     ``between_nodes_per_s`` are tuples after the move. ``restart_s`` is what a restart of all
-    workers costs, in seconds of the topology's work after the move, None where it is not known;
+    workers costs, in seconds of the topology's work, None where it is not known;
     it is at most too high, as what a task did just before it ended and after it began is not
     reported.
     """
@@ -97,11 +99,10 @@ class Trial:
         self._pulses: deque[Pulse] = deque(maxlen=SLICES)
         self._move: _Move | None = None
         self.is_settling = False
-        #: The end of the last slice before a move in which no task was missing; what was acked
-        #: from then until ``_until_s``, when workers have settled.
+        #: The end of the last slice before a move in which no task was missing, and what was acked
+        #: in each slice from then until workers have settled, with its end.
         self._whole_s: float | None = None
-        self._acked = 0.0
-        self._until_s = 0.0
+        self._work: list[tuple[float, float]] = []
 
     def add(self, slice_: Slice) -> Finding | None:
         """Take note of a slice; return what a move turned out to be, once that is known."""
@@ -138,19 +139,28 @@ class Trial:
             return
         measured = {task.task for task in slice_.tasks if task.ms > 0}
         if self._move is None and measured >= self._places.keys():
-            self._whole_s, self._acked = slice_.to_epoch_s, 0.0
+            self._whole_s, self._work = slice_.to_epoch_s, []
         else:
-            self._acked += sum(task.acked for task in slice_.tasks if task.ms > 0)
-        self._until_s = slice_.to_epoch_s
+            acked = sum(task.acked for task in slice_.tasks if task.ms > 0)
+            self._work.append((slice_.to_epoch_s, acked))
+        if len(self._work) > MOST_WORK:
+            self._whole_s, self._work = None, []
 
     def _restart_seconds(self, move: _Move, after: Sequence[Pulse]) -> float | None:
-        """Return the work that was not done, as if all workers had restarted."""
-        rate = sum(pulse.acked_per_s for pulse in after) / len(after)
-        restarted = self._restarted(move.home)
+        """Return the work that was not done, as if all workers had restarted.
+
+        The most that was ever missing to the lower of the rates before and after: what is done
+        later instead, or as the load rises, does not make up for it.
+        """
+        rates = [_mean([pulse.acked_per_s for pulse in side]) for side in (move.before, after)]
+        rate, restarted = min(rates), self._restarted(move.home)
         if self._whole_s is None or rate <= 0 or restarted <= 0:
             return None
-        lost = self._until_s - self._whole_s - self._acked / rate
-        return max(lost, 0.0) / restarted
+        done = missing = 0.0
+        for until_s, acked in self._work:
+            done += acked
+            missing = max(missing, until_s - self._whole_s - done / rate)
+        return missing / restarted
 
     def _restarted(self, home: Places) -> float:
         """Return which share of the workers runs other tasks than before: Storm restarts those."""
@@ -172,6 +182,10 @@ class Trial:
             latency / completed if completed else None,
             sum(task.per_second(task.between_nodes) for task in slice_.tasks),
         )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
 
 
 def _workers(places: Places) -> set[tuple[tuple[str, int], frozenset[int]]]:
@@ -198,7 +212,7 @@ def finding(
         outcome = Outcome.WORSE
     elif (more and not slower) or (faster and not fewer):
         outcome = Outcome.BETTER
-    travels = sum(pulse.between_nodes_per_s for pulse in after) / len(after)
+    travels = _mean([pulse.between_nodes_per_s for pulse in after])
     return Finding(outcome, acked[0], acked[1], latencies[0], latencies[1], travels, restart_s)
 
 
