@@ -115,6 +115,30 @@ def test_it_proposes_waits_acts_and_leaves_a_drained_node(stage: Stage, tmp_path
             stage.wait_acks(name)
 
 
+def hosts_of(stage: Stage, name: str) -> set[str]:
+    return {host for host, _ in stage.workers(name)}
+
+
+def test_a_topology_has_its_nodes_for_itself(stage: Stage, tmp_path: Path) -> None:
+    first, second = TOPOLOGIES
+    rules = [{"match": first, "alone": True, "most_nodes": 1}]
+    changes = {"mode": "automatic", "policy": {"cool_down": 1}, "topologies": rules}
+    stage.rebalance()
+    with operating(stage, tmp_path, **changes):
+        wait_until(lambda: profiles(stage) == set(TOPOLOGIES), 120, "both are measured")
+        wait_until(
+            lambda: (
+                len(hosts_of(stage, first)) == 1
+                and not hosts_of(stage, first) & hosts_of(stage, second)
+            ),
+            120,
+            "one topology has a node for itself",
+        )
+        stage.wait_whole()
+        for name in TOPOLOGIES:
+            stage.wait_acks(name)
+
+
 def test_it_outlives_its_spark_and_tells_how_it_is(stage: Stage, tmp_path: Path) -> None:
     with operating(stage, tmp_path, http={"port": 0}) as process:
         read_until(process, "Spark reads")

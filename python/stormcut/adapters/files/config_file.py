@@ -169,6 +169,9 @@ class _Rule(_Section):
     pin: bool = False
     priority: int = 0
     drain: Seconds | None = None
+    nodes: list[str] = []
+    most_nodes: int | None = Field(None, ge=1)
+    alone: bool = False
 
 
 class Document(_Section):
@@ -187,8 +190,9 @@ class Document(_Section):
     policy: _Policy = _Policy()
     topologies: list[_Rule] = Field(
         [],
-        description="{match: payments*, pin: true}: never moved; priority: who restarts first;"
-        " drain: 20 s: its spouts rest so long before it moves",
+        description="{match: payments*, pin: true}: never moved; priority: who goes first;"
+        " drain: 20 s: its spouts rest so long before it moves; nodes: [rack7-*]: only there;"
+        " most_nodes: 3; alone: true: nothing else on its nodes",
     )
     nimbus: str | None = Field(
         None, description="host:port, several separated by commas; for drain"
@@ -358,6 +362,8 @@ def _config(document: Document, folder: Path, faults: list[str]) -> Config:
         checked("nimbus", Nimbus.at, each)
     if not nimbus and any(rule.drain for rule in document.topologies):
         faults.append("topologies: drain needs nimbus: host:port")
+    if any(rule.alone and rule.most_nodes is None for rule in document.topologies):
+        faults.append("topologies: alone needs most_nodes: on how many nodes")
     period = policy.period or (OWN_PERIOD_S if policy.name == "own" else None)
     return Config(
         zookeeper.servers,
@@ -440,7 +446,15 @@ def _policy(document: Document, period: float | None) -> Policy:
         tuple(policy.quiet_hours),
         policy.restart_cost,
         tuple(
-            TopologyRule(each.match, each.pin, each.priority, each.drain)
+            TopologyRule(
+                each.match,
+                each.pin,
+                each.priority,
+                each.drain,
+                tuple(each.nodes),
+                each.most_nodes,
+                each.alone,
+            )
             for each in document.topologies
         ),
         tuple(document.drained),

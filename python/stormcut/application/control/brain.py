@@ -299,6 +299,7 @@ class Brain:
                 _is_recent(last, now),
                 memory,
                 pace=pace,
+                rule_of=self._policy.rule_of,
             )
 
         governed = governor.govern(decided, described.state, known.orders, pace, now)
@@ -356,6 +357,7 @@ class Brain:
                 self._memory,
                 self._recorder,
                 self._pace,
+                self._policy.rule_of,
             )
 
         self._governed = self._governor.govern(decided, state, known.orders, self._pace, began)

@@ -16,6 +16,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from stormcut.application.control.adviser import Adviser, Settings, effort_for
+from stormcut.application.control.allowed import RuleOf, allowed, free, in_order
 from stormcut.application.control.choices import Choices
 from stormcut.application.control.decision import (
     Action,
@@ -60,6 +61,7 @@ def decide(
     memory: Memory | None = None,
     recorder: Recorder | None = None,
     pace: Pace | None = None,
+    rule_of: RuleOf = free,
 ) -> Decisions:
     """Return where every topology's executors shall run.
 
@@ -82,10 +84,14 @@ def decide(
         Told of every answer of the algorithm that is used.
     pace : Pace, optional
         When topologies moved and how long conditions have held, as far as that is known.
+    rule_of : callable, optional
+        The rule of a topology, by its name: on which nodes it may run, and who goes first.
     """
     memory = Memory() if memory is None else memory
     pace = Pace() if pace is None else pace
-    asked = _Round(state, profiles, last_plan, settings, former, is_recent, memory, recorder, pace)
+    asked = _Round(
+        state, profiles, last_plan, settings, former, is_recent, memory, recorder, pace, rule_of
+    )
     return asked.settle()
 
 
@@ -103,13 +109,13 @@ class _Round:
         memory: Memory,
         recorder: Recorder | None,
         pace: Pace,
+        rule_of: RuleOf,
     ) -> None:
         self._state = state
+        self._allowed = allowed(state, rule_of)
         self._memory = memory
         self._settings = settings
-        self._topologies = sorted(
-            (t for t in state.topologies if t.executors), key=lambda topology: topology.id
-        )
+        self._topologies = in_order((t for t in state.topologies if t.executors), rule_of)
         misfits = {
             t.id: reason
             for t in self._topologies
@@ -120,7 +126,7 @@ class _Round:
             for t in self._topologies
         }
         memory.forget_all_but(self._loads)
-        self._intended = Intended(state, self._loads, settings.costs)
+        self._intended = Intended(state, self._loads, settings.costs, self._allowed)
         self._earlier = Earlier(state, self._intended.usage, last_plan, former, is_recent)
         self._choices = Choices(
             self._intended, self._earlier, self._loads, misfits, settings.algorithm
@@ -147,7 +153,14 @@ class _Round:
         return effort_for([len(t.executors) for t in self._topologies if t.unassigned], unsettled)
 
     def _groups(self, topologies: Iterable[RunningTopology]) -> list[Topologies]:
-        return self._adviser.groups(topologies, self._is_joint)
+        """Return topologies by the problem that they are placed in; those of one use like nodes."""
+        found: list[Topologies] = []
+        for group in self._adviser.groups(topologies, self._is_joint):
+            by_nodes: dict[frozenset[str] | None, list[RunningTopology]] = {}
+            for topology in group:
+                by_nodes.setdefault(self._allowed.of(topology.id), []).append(topology)
+            found += map(tuple, by_nodes.values())
+        return found
 
     def _settled(self, group: Topologies) -> dict[str, Reason]:
         """Return why topologies stay where they are, of those for which that still holds."""
@@ -204,15 +217,19 @@ class _Round:
 
     def _without_asking(self, topology: RunningTopology) -> Choice | None:
         present = self._intended.workers[topology.id]
-        if undone := self._earlier.undone(topology, present):
+        if (undone := self._earlier.undone(topology, present)) and self._may(undone, topology):
             return undone
         if not self._runs_whole(topology):
-            return self._earlier.restored(topology, present)
+            restored = self._earlier.restored(topology, present)
+            return restored if restored and self._may(restored, topology) else None
         if not {worker.slot for worker in present} <= self._state.slots:
             return self._earlier.outlived(topology.id, present)
         if self._loads[topology.id].measured:
             return None
         return self._choices.as_planned(topology, present)
+
+    def _may(self, choice: Choice, topology: RunningTopology) -> bool:
+        return self._allowed.has(topology.id, choice.workers or ())
 
     def _place(self, group: Topologies) -> None:
         """Place topologies on what the others leave; those that do not fit together, in turn."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from stormcut.application.control.allowed import Allowed
 from stormcut.application.control.memory import View
 from stormcut.application.control.situation import Situation, situation
 from stormcut.application.control.usage import Usage
@@ -23,11 +24,18 @@ class Intended:
         By topology id.
     costs : Costs, optional
         Of transfer; None: those that are shipped.
+    allowed : Allowed
+        On which nodes each may run.
     """
 
     def __init__(
-        self, state: ClusterState, loads: Mapping[str, Workload], costs: Costs | None
+        self,
+        state: ClusterState,
+        loads: Mapping[str, Workload],
+        costs: Costs | None,
+        allowed: Allowed,
     ) -> None:
+        self._allowed = allowed
         self.usage = Usage(state, costs)
         self._loads = loads
         self._costs = costs
@@ -43,7 +51,7 @@ class Intended:
             self.usage.put(self._loads[topology], workers)
 
     def on_all_nodes(self, topologies: Sequence[str]) -> Situation:
-        """Return the situation of topologies on what the others leave."""
+        """Return the situation of topologies on what the others leave; all may use like nodes."""
         return self._at(topologies, None)
 
     def where_it_runs(self, topology: str) -> Situation:
@@ -53,7 +61,7 @@ class Intended:
     def _at(self, topologies: Sequence[str], only: set[str] | None) -> Situation:
         return situation(
             [self._loads[name] for name in topologies],
-            self.usage.left(set(topologies), only),
+            self._allowed.limited(topologies[0], self.usage.left(set(topologies), only)),
             [self.workers[name] for name in topologies],
             self._costs,
         )

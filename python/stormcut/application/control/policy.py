@@ -67,15 +67,24 @@ class TopologyRule:
     pin : bool
         Never move it while it runs.
     priority : int
-        Where not all may restart at once, higher ones go first.
+        Where not all may restart at once, or not all fit, higher ones go first.
     drain_s : float, optional
         So long its spouts rest before it moves; None: they do not.
+    nodes : tuple of str
+        Patterns of the nodes, by name or host, on which alone it may run; empty: on all.
+    most_nodes : int, optional
+        It runs on no more than so many; None: on any number.
+    alone : bool
+        Nothing else runs there; with ``most_nodes``.
     """
 
     match: str
     pin: bool = False
     priority: int = 0
     drain_s: float | None = None
+    nodes: tuple[str, ...] = ()
+    most_nodes: int | None = None
+    alone: bool = False
 
 
 #: Of a topology that no rule names.
