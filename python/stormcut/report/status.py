@@ -33,7 +33,12 @@ def document(
             workers[worker.slot.node] += 1
             executors[worker.slot.node] += len(worker.executors)
     hosts = {node.id: node.host for node in described.state.supervisors}
-    said = {line["topology"]: line for line in (*outlook["topologies"], *outlook["declined"])}
+    # Of what would move, were it allowed to, it is known what it does now.
+    would = {line["topology"]: {**line, "after": line["before"]} for line in outlook["withheld"]}
+    said = {
+        line["topology"]: {**would.get(line["topology"], {}), **line}
+        for line in (*outlook["topologies"], *outlook["declined"])
+    }
     return {
         "version": STATUS_VERSION,
         "brain": brain,
