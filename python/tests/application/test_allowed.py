@@ -127,6 +127,16 @@ def test_the_important_ones_get_their_places_first():
     assert [t.id for t in in_order(state.topologies, policy.rule_of)] == ["b", "a"]
 
 
+def test_a_pinned_topology_keeps_its_node_from_who_is_alone():
+    state, _ = spread("a", "b")
+    pinned = dealt(topology("c", (1,), acker=False), [Slot("n1", 6702)])
+    state = replace(state, topologies=(*state.topologies, pinned))
+    rules = (TopologyRule("c", pin=True), TopologyRule("a", alone=True, most_nodes=4))
+    may = allowed(state, replace(FREELY, topologies=rules).rule_of)
+    assert may.of("a") == {"n0", "n2", "n3"}
+    assert may.of("b") == {"n1"}
+
+
 def test_nodes_are_chosen_where_it_runs_then_where_others_do_least():
     nodes = supervisors(4)
     here = dealt(topology("a", (2,)), [Slot("n2", 6700)])

@@ -69,14 +69,18 @@ def allowed(state: ClusterState, rule_of: RuleOf) -> Allowed:
     if not any(rule.nodes or rule.most_nodes for rule in rules.values()):
         return Allowed({})
     running = _executors(state.topologies)
+    #: Nodes that are never left.
+    kept = {t.id: set(running[t.id]) for t in state.topologies if rules[t.id].pin}
     reserved: set[str] = set()
     found: dict[str, frozenset[str]] = {}
     for topology in in_order(state.topologies, rule_of):
         rule = rules[topology.id]
+        others = [nodes for name, nodes in kept.items() if rule.alone and name != topology.id]
+        taken = reserved.union(*others)
         fitting = [
             each
             for each in state.supervisors
-            if each.id not in reserved and _matches(each, rule) and max_executors(each) != 0
+            if each.id not in taken and _matches(each, rule) and max_executors(each) != 0
         ]
         if rule.most_nodes is not None:
             own, total = running[topology.id], running[""]
