@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from damage import damaged, little_memory, little_time, messages
 
 from stormcut.adapters.files.profile_file import format_profile
+from stormcut.adapters.storm.valve import NimbusValve
 from stormcut.adapters.thrift.values import encode_plan
 from stormcut.adapters.zookeeper.blob import write_blob
 from stormcut.adapters.zookeeper.former import former_workers, last_move, read_former, write_former
@@ -80,6 +81,11 @@ def history(nodes: StormcutNodes) -> None:
         ZooKeeperPublication(nodes).take_back(TAXI.id)
 
 
+def valve(nodes: StormcutNodes) -> None:
+    with suppress(Unavailable):
+        NimbusValve(nodes, ()).marked()
+
+
 def leader(nodes: StormcutNodes) -> None:
     assert leaders_client(nodes, 1.0) is not None
 
@@ -90,6 +96,7 @@ Access = Callable[[StormcutNodes], object]
 KINDS: dict[
     str, tuple[str, Callable[[StormcutNodes], object], Callable[[StormcutNodes], object]]
 ] = {
+    "deactivated": ("deactivated", lambda nodes: NimbusValve(nodes, ()).mark((TAXI.id,)), valve),
     "former": (
         f"former/{TAXI.id}",
         lambda nodes: write_former(nodes, TAXI.id, TAXI.assignment),
