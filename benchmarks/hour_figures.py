@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +17,8 @@ SERVED, WINDOW_POINTS = 0.95, 5
 COST_S = 60.0
 #: A topology that was just submitted may be moved once; what comes later is counted on its own.
 SETTLED_S = 300.0
+
+_PLAN = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) \w+ +plan (\w+) in ", re.MULTILINE)
 
 Slots = Mapping[tuple[str, int], frozenset[int]]
 
@@ -54,7 +58,7 @@ def answers(
     edges, plans = [*sorted(changes), end_s], sorted(moves)
     found = []
     for begin, end in pairwise(edges):
-        first = next((at - begin for at in plans if begin <= at < end), None)
+        first = next((round(at - begin, 1) for at in plans if begin <= at < end), None)
         found.append((begin, first))
     return found
 
@@ -64,25 +68,41 @@ def restarted(before: Slots, after: Slots) -> int:
     return sum(before.get(slot) != tasks for slot, tasks in after.items())
 
 
-def moves_in(history: Iterable[Mapping[str, Any]], began: float) -> list[dict[str, Any]]:
+def planned(log: str) -> dict[str, float]:
+    """Return when each plan was made, by what the controller's log says: plan, epoch seconds."""
+    return {
+        found[2]: datetime.strptime(found[1], "%Y-%m-%d %H:%M:%S,%f").timestamp()
+        for found in _PLAN.finditer(log)
+    }
+
+
+def moves_in(
+    history: Iterable[Mapping[str, Any]], made: Mapping[str, float], began: float
+) -> list[dict[str, Any]]:
     """Return what plans did to running topologies, in the order of time.
 
     Parameters
     ----------
     history : iterable of mapping
         Entries of the brain's history, each once.
+    made : mapping
+        When each plan was, in epoch seconds: an entry names the moment when it was asked for.
     began : float
         When the hour did, in epoch seconds.
     """
+
+    def moment(entry: Mapping[str, Any]) -> float:
+        return made.get(entry["plan"], entry["created_ms"] / 1000)
+
     found = []
-    for entry in sorted(history, key=lambda each: each["created_ms"]):
+    for entry in sorted(history, key=moment):
         moved = [
             part for part in entry["topologies"] if part["former"] and part["workers_restarted"]
         ]
         if moved:
             found.append(
                 {
-                    "at_s": round(entry["created_ms"] / 1000 - began, 1),
+                    "at_s": round(moment(entry) - began, 1),
                     "plan": entry["plan"],
                     "topologies": [part["topology"].rsplit("-", 2)[0] for part in moved],
                     "reasons": [part["reason"] for part in moved],
