@@ -35,6 +35,14 @@ def served_share(points: Sequence[Point]) -> float:
     return sum(share >= SERVED for share in windows) / max(len(windows), 1)
 
 
+def unseen_share(points: Sequence[Point]) -> float:
+    """Return the share of the time in which the bench had no processor to look at the sources.
+
+    What they did then is known by a later look: tuples, but not when in between, nor how fast.
+    """
+    return sum(p.acked_per_s > 0 and p.mean_ms is None for p in points) / max(len(points), 1)
+
+
 def cost(points: Sequence[Point], moves: Iterable[float]) -> float:
     """Return the tuples that were offered and not acknowledged within `COST_S` of moves.
 

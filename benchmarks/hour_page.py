@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-from hour_figures import COST_S, SETTLED_S
+from hour_figures import COST_S, SETTLED_S, unseen_share
 
 from stormcut.adapters.files.json_document import write_text
 from stormcut.application.experiment.timeline import Event, Kind, Point, Series, Timeline
@@ -39,6 +39,8 @@ CAVEAT = (
     "Tuples in flight when the worker of a source ends are in no latency; they lack in what is "
     "acked."
 )
+#: From this share of the time on a run was disturbed.
+DISTURBED = 0.01
 PICTURE = "![Throughput and latency over time under two policies](hour.png)"
 PICTURE_MADE = """
 Every sample and event of each run, and the controller's words, are in [runs](runs). `--report-only`
@@ -142,7 +144,7 @@ def _tables(runs: Sequence[Run]) -> Iterable[Section]:
 
 
 def _settings(runs: Sequence[Run]) -> Iterable[Section]:
-    yield Section("What this shows, and what not", 2, (CAVEAT,))
+    yield Section("What this shows, and what not", 2, (CAVEAT, *_disturbed(runs)))
     for load, own in _by(runs, "load"):
         yield Section(f"How the {load} load was run", 2, points=tuple(own[0]["settings"].items()))
 
@@ -158,6 +160,21 @@ def _acts(runs: Sequence[Run]) -> Iterable[Section]:
 def _made(runs: Sequence[Run]) -> list[str]:
     """Return how runs were made, each way once."""
     return list(dict.fromkeys(f"\n{run['made_by']}" for run in runs))
+
+
+def _disturbed(runs: Sequence[Run]) -> Iterable[str]:
+    """Yield a word about runs beside which others used the machine."""
+    shares = [(run, unseen_share(_series(run).points)) for run in runs]
+    told = [
+        f"{run['policy']} ({run['load']}, {run['minutes']} minutes) {_percent(share)}"
+        for run, share in shares
+        if share > DISTURBED
+    ]
+    if told:
+        yield (
+            "Others used this machine meanwhile, so that the bench itself could not look for this "
+            f"share of the time: {', '.join(told)}. Such runs should be made again."
+        )
 
 
 def _pictures(runs: Sequence[Run]) -> Iterable[Section]:

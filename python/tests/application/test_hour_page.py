@@ -62,6 +62,14 @@ def test_the_pages_tell_of_every_run(tmp_path: Path) -> None:
     assert shown.count('<svg class="chart"') == 2 * (1 + 3)
 
 
+def test_runs_that_were_disturbed_are_named(tmp_path: Path) -> None:
+    blind = run("never", 0.5) | {"points": [[3.0, 100.0, 90.0, None, None]]}
+    write_pages(tmp_path, [run("automatic", 0.9), blind])
+    text = " ".join((tmp_path / "README.md").read_text().split())
+    assert "never (changing, 2 minutes) 100 %" in text
+    assert "automatic (changing, 2 minutes)" not in text
+
+
 def test_without_runs_there_is_no_page(tmp_path: Path) -> None:
     write_pages(tmp_path, [])
     assert not list(tmp_path.iterdir())
