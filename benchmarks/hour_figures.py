@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +17,8 @@ SERVED, WINDOW_POINTS = 0.95, 5
 COST_S = 60.0
 #: A topology that was just submitted may be moved once; what comes later is counted on its own.
 SETTLED_S = 300.0
+
+_PLAN = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) \w+ +plan (\w+) in ", re.MULTILINE)
 
 Slots = Mapping[tuple[str, int], frozenset[int]]
 
@@ -29,6 +33,14 @@ def served_share(points: Sequence[Point]) -> float:
     firsts = range(0, len(points) - WINDOW_POINTS + 1, WINDOW_POINTS)
     windows = [acked_share(points[first : first + WINDOW_POINTS]) for first in firsts]
     return sum(share >= SERVED for share in windows) / max(len(windows), 1)
+
+
+def unseen_share(points: Sequence[Point]) -> float:
+    """Return the share of the time in which the bench had no processor to look at the sources.
+
+    What they did then is known by a later look: tuples, but not when in between, nor how fast.
+    """
+    return sum(p.acked_per_s > 0 and p.mean_ms is None for p in points) / max(len(points), 1)
 
 
 def cost(points: Sequence[Point], moves: Iterable[float]) -> float:
@@ -54,7 +66,7 @@ def answers(
     edges, plans = [*sorted(changes), end_s], sorted(moves)
     found = []
     for begin, end in pairwise(edges):
-        first = next((at - begin for at in plans if begin <= at < end), None)
+        first = next((round(at - begin, 1) for at in plans if begin <= at < end), None)
         found.append((begin, first))
     return found
 
@@ -64,25 +76,41 @@ def restarted(before: Slots, after: Slots) -> int:
     return sum(before.get(slot) != tasks for slot, tasks in after.items())
 
 
-def moves_in(history: Iterable[Mapping[str, Any]], began: float) -> list[dict[str, Any]]:
+def planned(log: str) -> dict[str, float]:
+    """Return when each plan was made, by what the controller's log says: plan, epoch seconds."""
+    return {
+        found[2]: datetime.strptime(found[1], "%Y-%m-%d %H:%M:%S,%f").timestamp()
+        for found in _PLAN.finditer(log)
+    }
+
+
+def moves_in(
+    history: Iterable[Mapping[str, Any]], made: Mapping[str, float], began: float
+) -> list[dict[str, Any]]:
     """Return what plans did to running topologies, in the order of time.
 
     Parameters
     ----------
     history : iterable of mapping
         Entries of the brain's history, each once.
+    made : mapping
+        When each plan was, in epoch seconds: an entry names the moment when it was asked for.
     began : float
         When the hour did, in epoch seconds.
     """
+
+    def moment(entry: Mapping[str, Any]) -> float:
+        return made.get(entry["plan"], entry["created_ms"] / 1000)
+
     found = []
-    for entry in sorted(history, key=lambda each: each["created_ms"]):
+    for entry in sorted(history, key=moment):
         moved = [
             part for part in entry["topologies"] if part["former"] and part["workers_restarted"]
         ]
         if moved:
             found.append(
                 {
-                    "at_s": round(entry["created_ms"] / 1000 - began, 1),
+                    "at_s": round(moment(entry) - began, 1),
                     "plan": entry["plan"],
                     "topologies": [part["topology"].rsplit("-", 2)[0] for part in moved],
                     "reasons": [part["reason"] for part in moved],

@@ -18,7 +18,7 @@ STEP_S = 60.0
 START_STEPS = 3
 #: Tuples/s of the sources when the load is full.
 FULL: Mapping[str, float] = {"linear": 130.0, "diamond": 30.0}
-#: That which others talk to each other in.
+#: In this one others talk to each other after a shift.
 SHIFTING = "linear"
 
 

@@ -9,22 +9,21 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-from hour_figures import COST_S, SETTLED_S
-from machine import made_by
+from hour_figures import COST_S, SETTLED_S, unseen_share
 
 from stormcut.adapters.files.json_document import write_text
 from stormcut.application.experiment.timeline import Event, Kind, Point, Series, Timeline
 from stormcut.report.tables import Picture, Section, Table, markdown
 from stormcut.report.timeline import charts, clock, event_table, page
 
-TITLE = "An hour under a load that changes"
+TITLE = "The controller under a load that changes"
 #: The policies that the page shows beside each other, first.
 PAIR = ("never", "automatic")
 WORDS = (
     "Two topologies share a cluster whose links are narrow. Storm's own scheduler places them, "
-    "then `stormcut operate` is let go, in mode `automatic`, with a policy of the first column and "
-    "its defaults otherwise; `automatic` is what is shipped, `never` leaves all where Storm has "
-    "put it.",
+    "then the controller (stormcut operate, mode automatic) is let go, with a policy of the first "
+    "column and the shipped defaults otherwise: automatic is all as shipped, never leaves all "
+    "where Storm has put it.",
     "Acked: tuples whose whole tree was acknowledged, of those offered. p50, p99: of their "
     "latency, from source to last acknowledgement, over the run. Served: the share of the time, in "
     "windows of 15 s, in which at least 95 % of what was offered was acknowledged. Moves: plans "
@@ -33,6 +32,10 @@ WORDS = (
     "moves, whether they were lost by the move or by what it was meant to mend. Back: plans that "
     "took another back.",
 )
+STEADY = (
+    "The rate of each second differs by up to 30 %, with stalls of three seconds, and nothing else "
+    "changes: what moves after the first five minutes moves for nothing."
+)
 CAVEAT = (
     "All nodes share this machine's cores, and CPU is not limited: a JVM that starts on a third of "
     "a core takes minutes. The topologies pass padded tuples on and do no work: this shows what "
@@ -40,6 +43,13 @@ CAVEAT = (
     "Tuples in flight when the worker of a source ends are in no latency; they lack in what is "
     "acked."
 )
+#: From this share of the time on a run was disturbed.
+DISTURBED = 0.01
+PICTURE = "![Throughput and latency over time under two policies](hour.png)"
+PICTURE_MADE = """
+Every sample and event of each run, and the controller's words, are in [runs](runs). `--report-only`
+makes this page and `hour.html`, with the pictures of all runs, of what is there; the picture is the
+upper part of that page, by `chromium --headless --screenshot`."""
 Run = Mapping[str, Any]
 
 
@@ -47,11 +57,14 @@ def write_pages(folder: Path, runs: Sequence[Run]) -> None:
     """Write README.md, and hour.html with all pictures."""
     if not runs:
         return
-    sections = [*_tables(runs), *_settings(runs)]
-    text = markdown([Section(TITLE, 1, WORDS), *sections])
-    write_text(folder / "README.md", text)
-    told = [Section("What was compared", 2, WORDS), *_pictures(runs), *sections]
-    write_text(folder / "hour.html", page(TITLE, headline(runs), told))
+    tables, settings = list(_tables(runs)), list(_settings(runs))
+    told = [Section("What was compared", 2, WORDS), *tables, *_pictures(runs), *settings]
+    made = Section("How it was made", 2, tuple(line.replace("`", "") for line in _made(runs)))
+    write_text(folder / "hour.html", page(TITLE, headline(runs), [*told, made]))
+    begin = markdown([Section(TITLE, 1, (headline(runs),))])
+    rest = markdown([Section("What was compared", 2, WORDS), *tables, *_acts(runs), *settings])
+    end = "\n".join(("## How it was made", *_made(runs), PICTURE_MADE))
+    write_text(folder / "README.md", f"{begin}\n{PICTURE}\n\n{rest}\n{end}\n")
 
 
 def headline(runs: Sequence[Run]) -> str:
@@ -68,8 +81,9 @@ def headline(runs: Sequence[Run]) -> str:
 def figures_table(runs: Sequence[Run]) -> Table:
     """Return a row for each policy, the mean of its runs."""
     steady = runs[0]["load"] == "steady"
-    header = ["policy", "runs", "acked %", "p50 ms", "p99 ms", "served %", "moves"]
-    header += ["after 5 min"] if steady else []
+    # A table is not wider than ten columns.
+    header = ["policy", "runs", "acked %", *([] if steady else ["p50 ms"]), "p99 ms", "served %"]
+    header += ["moves", *(["after 5 min"] if steady else [])]
     rows = []
     for policy, own in _by(runs, "policy"):
         late = mean(_late(run) for run in own)
@@ -78,7 +92,7 @@ def figures_table(runs: Sequence[Run]) -> Table:
                 policy,
                 str(len(own)),
                 _spread([100 * run["acked_share"] for run in own]),
-                _ms(median(run["p50_ms"] or 0 for run in own)),
+                *([] if steady else [_ms(median(run["p50_ms"] or 0 for run in own))]),
                 _ms(median(run["p99_ms"] or 0 for run in own)),
                 f"{100 * mean(run['served_share'] for run in own):.0f}",
                 f"{mean(len(run['moves']) for run in own):g}",
@@ -128,18 +142,47 @@ def _late(run: Run) -> int:
 
 def _tables(runs: Sequence[Run]) -> Iterable[Section]:
     for (load, minutes), own in _by(runs, "load", "minutes"):
-        tables = [figures_table(own), phase_table(own)]
-        if any(run["answers"] for run in own):
-            tables.append(answer_table(own))
-        yield Section(f"The {load} load, {minutes} minutes", 2, tables=tuple(tables))
+        title = f"The {load} load, {minutes} minutes"
+        if load == "steady":
+            yield Section(title, 2, (STEADY,), tables=(figures_table(own),))
+        else:
+            yield Section(
+                title, 2, tables=(figures_table(own), phase_table(own), answer_table(own))
+            )
 
 
 def _settings(runs: Sequence[Run]) -> Iterable[Section]:
-    yield Section("What this shows, and what not", 2, (CAVEAT,))
+    yield Section("What this shows, and what not", 2, (CAVEAT, *_disturbed(runs)))
     for load, own in _by(runs, "load"):
         yield Section(f"How the {load} load was run", 2, points=tuple(own[0]["settings"].items()))
-    days = sorted({run["at"][:10] for run in runs})
-    yield Section("How it was made", 2, (f"{made_by()} Runs of {', '.join(days)}.",))
+
+
+def _acts(runs: Sequence[Run]) -> Iterable[Section]:
+    """Yield what was done in the run of what is shipped."""
+    run = _pair(runs)[-1]
+    timeline = Timeline((replace(_series(run), events=_events(run)),))
+    title = f"What happened under {run['policy']} ({run['load']} load, {run['minutes']} minutes)"
+    yield Section(title, 2, (f"The controller noticed {_noticed(run)}.",), (event_table(timeline),))
+
+
+def _made(runs: Sequence[Run]) -> list[str]:
+    """Return how runs were made, each way once."""
+    return list(dict.fromkeys(f"\n{run['made_by']}" for run in runs))
+
+
+def _disturbed(runs: Sequence[Run]) -> Iterable[str]:
+    """Yield a word about runs beside which others used the machine."""
+    shares = [(run, unseen_share(_series(run).points)) for run in runs]
+    told = [
+        f"{run['policy']} ({run['load']}, {run['minutes']} minutes) {_percent(share)}"
+        for run, share in shares
+        if share > DISTURBED
+    ]
+    if told:
+        yield (
+            "Others used this machine meanwhile, so that the bench itself could not look for this "
+            f"share of the time: {', '.join(told)}. Such runs should be made again."
+        )
 
 
 def _pictures(runs: Sequence[Run]) -> Iterable[Section]:
@@ -152,9 +195,9 @@ def _pictures(runs: Sequence[Run]) -> Iterable[Section]:
         for run in own:
             timeline = Timeline((replace(_series(run), events=_events(run)),))
             yield Section(
-                f"{run['policy']}, {run['at']} ({load} load)",
+                f"{run['policy']} ({load} load, {minutes} minutes)",
                 2,
-                (f"The events; what the controller noticed besides: {_noticed(run)}.",),
+                (f"The controller noticed {_noticed(run)}.",),
                 (event_table(timeline),),
                 pictures=_captioned(charts(timeline), run["policy"]),
             )
@@ -165,10 +208,11 @@ def _captioned(pictures: Iterable[Picture], policy: str) -> tuple[Picture, ...]:
 
 
 def _pair(runs: Sequence[Run]) -> list[Run]:
-    """Return the first run of each of the `PAIR`, of the load that comes first."""
-    first = [run for run in runs if run["load"] == runs[0]["load"]]
-    found = (next((run for run in first if run["policy"] == policy), None) for policy in PAIR)
-    return [run for run in found if run is not None] or list(runs[:1])
+    """Return the first run of each of the `PAIR`: of the changing load, if any, and the longest."""
+    load, length = min((run["load"], -run["minutes"]) for run in runs)
+    own = [run for run in runs if (run["load"], run["minutes"]) == (load, -length)]
+    found = (next((run for run in own if run["policy"] == policy), None) for policy in PAIR)
+    return [run for run in found if run is not None] or own[:1]
 
 
 def _series(run: Run) -> Series:

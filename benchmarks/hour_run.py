@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import yaml
-from hour_figures import Slots, acked_share, answers, cost, moves_in, restarted, served_share
-from hour_load import START_STEPS, STEP_S, Load, Offered, Phase
+from hour_figures import (
+    Slots,
+    acked_share,
+    answers,
+    cost,
+    moves_in,
+    planned,
+    restarted,
+    served_share,
+)
+from hour_load import FULL, SHIFTING, START_STEPS, STEP_S, Load, Offered, Phase
+from machine import made_by
 
 from stormcut.adapters.bench.reports import newest_of_processes
 from stormcut.adapters.clusters.bandwidth import Bandwidth
@@ -59,6 +71,8 @@ START_PATIENCE_S = 120.0
 #: Seconds between two looks at what the sources report, and at where executors run.
 LOOK_S, GLANCE_S = 1.0, 5.0
 HISTORY = 100
+#: Of the controller's log; what Spark and Java say beside it has no such beginning.
+_LINE = re.compile(r"\d{4}-\d\d-\d\d ")
 
 
 @dataclass(frozen=True)
@@ -85,7 +99,7 @@ def run(wanted: Wanted, name: str, steps: Steps) -> dict[str, Any]:
         return {
             **asdict(wanted),
             "load": wanted.load.name,
-            "at": time.strftime("%Y-%m-%d %H:%M"),
+            "made_by": f"{made_by()} {time.strftime('%Y-%m-%d')}.",
             "config": config.read_text(),
             "settings": settings(wanted),
             **_Hour(wanted, cluster, controller, samples).seen(steps),
@@ -109,23 +123,29 @@ def document(policy: str, cluster: DockerCluster) -> dict[str, Any]:
 def settings(wanted: Wanted) -> dict[str, str]:
     """Return what was run, in words."""
     load = wanted.load
-    full = {name: load.options(name, wanted.minutes) for name in TOPOLOGIES}
     told = "; ".join(
         f"{name} with {', '.join(f'{key}={value}' for key, value in options.items())}"
         for name, options in TOPOLOGIES.items()
     )
-    shares = ", ".join(f"{phase} {100 * share:.0f} %" for phase, share in load.steps)
-    shift = full["linear"].get("shift.period")
+    full = " and ".join(f"{rate:.0f} tuples/s of {name}" for name, rate in FULL.items())
+    minutes = ", ".join(
+        f"{phase} {len(list(same))} x {100 * share:.0f} %"
+        for (phase, share), same in groupby(load.steps)
+    )
     return {
         "cluster": f"Storm 1.2.4, {NODES} nodes in containers, links of {MBIT} Mbit/s each way, "
         f"CPU not limited, each declared to hold {MAX_EXECUTORS} executors",
         "topologies": told,
-        "load": f"minutes of a cycle, of linear's and diamond's full rate: {shares}"
-        + (f"; linear's keys shift every {shift:.0f} s" if shift else "")
-        + (f"; noise {load.noise:g}" if load.noise else ""),
+        "load": f"{full} are 100 %; a cycle has so many minutes of: {minutes}{_unsteady(load)}",
         "placed first": "by Storm's own scheduler, under a controller that is paused; it is let "
         "go when the clock shows 0:00",
     }
+
+
+def _unsteady(load: Load) -> str:
+    shift = load.cycle_s / 60
+    shifts = f"; {SHIFTING}'s keys shift every {shift:.0f} minutes" if load.shift_step else ""
+    return shifts + (f"; noise {load.noise:g}" if load.noise else "")
 
 
 @contextmanager
@@ -273,7 +293,8 @@ class _Hour:
         length = end - self._began
         minutes, load = self._wanted.minutes, self._wanted.load
         points = [p for p in self._record.series("").points if p.at_s <= length]
-        moves = moves_in(self._history.values(), self._began)
+        log = self._controller.log.read_text(encoding="utf-8", errors="replace")
+        moves = moves_in(self._history.values(), planned(log), self._began)
         at = [move["at_s"] for move in moves]
         for move in moves:
             move["reasons"] = [self._readable(reason) for reason in move["reasons"]]
@@ -292,7 +313,7 @@ class _Hour:
             "phases": [self._phase(points, phase) for phase in load.phases(minutes)],
             "events": [_event_json(each) for each in self._events(moves, length)],
             "points": [[_short(value) for value in asdict(p).values()] for p in points],
-            "log": [self._readable(line) for line in self._log()],
+            "log": [self._readable(line) for line in log.splitlines() if _LINE.match(line)],
         }
 
     def _phase(self, points: list[Point], phase: Phase) -> dict[str, Any]:
@@ -321,11 +342,6 @@ class _Hour:
         return sorted(
             (each for each in told if 0 <= each.at_s <= length), key=lambda each: each.at_s
         )
-
-    def _log(self) -> list[str]:
-        """Return the controller's log without what Spark says."""
-        text = self._controller.log.read_text(encoding="utf-8", errors="replace")
-        return [line for line in text.splitlines() if line[:4].isdigit()]
 
 
 def _event_json(event: Event) -> dict[str, Any]:

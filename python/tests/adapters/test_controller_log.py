@@ -22,9 +22,9 @@ a line of something else
 def test_only_changes_moves_and_verdicts_are_events() -> None:
     found = events(LOG)
     assert [(kind, text) for _, kind, text in found] == [
-        (Kind.DRIFT, "source: tuples/s 8 (± 1), was 4 (± 1)"),
+        (Kind.DRIFT, "t-1-1 source: tuples/s 8 (± 1), was 4 (± 1)"),
         (Kind.MOVE, "plan 0301d450: t-1-1 moved for head-room, 1.1 -> 7"),
-        (Kind.VERDICT, "the move did better: 12 tuples acked a second"),
+        (Kind.VERDICT, "t-1-1 has moved, and does better: 12 tuples acked a second"),
         (Kind.MOVE, "plan 99aa4505: t-1-1 placed by measured traffic"),
     ]
     assert found[0][0] == datetime(2026, 11, 23, 16, 33, 22, 444000).timestamp()

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
 import pytest
-from hour_figures import COST_S, acked_share, answers, cost, moves_in, restarted, served_share
+from hour_figures import (
+    COST_S,
+    acked_share,
+    answers,
+    cost,
+    moves_in,
+    planned,
+    restarted,
+    served_share,
+)
 from hour_load import FULL, LOADS, START_STEPS, STEP_S, Offered
 from hypothesis import given
 from hypothesis import strategies as st
@@ -107,18 +117,27 @@ def part(**changed: Any) -> dict[str, Any]:
 
 def test_moves_are_plans_that_restart_workers_of_what_ran() -> None:
     history = [
-        {"plan": "c", "created_ms": 30_000, "topologies": [part(evidence="undone")]},
-        {"plan": "a", "created_ms": 10_000, "topologies": [part(former=[])]},
+        {"plan": "c", "created_ms": 29_000, "topologies": [part(evidence="undone")]},
+        {"plan": "a", "created_ms": 9_000, "topologies": [part(former=[])]},
         {
             "plan": "b",
-            "created_ms": 20_000,
+            "created_ms": 12_000,
             "topologies": [part(former=[], workers_restarted=0), part(reason="why")],
         },
     ]
-    found = moves_in(history, 5.0)
+    found = moves_in(history, {"a": 10.0, "b": 20.0}, 5.0)
     assert [(move["plan"], move["at_s"], move["undone"]) for move in found] == [
         ("b", 15.0, False),
-        ("c", 25.0, True),
+        ("c", 24.0, True),
     ]
     assert found[0]["reasons"] == ["why"]
     assert found[0]["topologies"] == ["linear"]
+
+
+def test_a_plan_is_made_when_the_log_says_so() -> None:
+    log = (
+        "26/11/23 19:00:00 WARN Utils: Spark says plan b in 1 s\n"
+        "2026-11-23 19:27:50,250 INFO    plan abc in 10.40 s: linear-1-1 kept: paused\n"
+        "2026-11-23 19:27:56,183 INFO    profile of linear-1-1 published: plan c in 2\n"
+    )
+    assert planned(log) == {"abc": datetime(2026, 11, 23, 19, 27, 50, 250_000).timestamp()}

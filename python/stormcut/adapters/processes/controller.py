@@ -27,8 +27,8 @@ END_S = 20.0
 _LINE = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) [A-Z]+ +(.*)")
 _PLAN = re.compile(r"plan (\w+) in [\d.]+ s: (.*)")
 _KEPT = re.compile(r"\S+ (?:kept|declined): ")
-_DRIFT = re.compile(r"profile of \S+ published: (.*: .* was .*)")
-_VERDICT = re.compile(r"\S+ has moved, and does (.*)")
+_DRIFT = re.compile(r"profile of (\S+) published: (.*: .* was .*)")
+_VERDICT = re.compile(r"\S+ has moved, and does .*")
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,9 @@ def _event(said: str) -> tuple[Kind, str] | None:
     if (plan := _PLAN.match(said)) and plan[2] and not _KEPT.match(plan[2]):
         return Kind.MOVE, f"plan {plan[1][:8]}: {plan[2]}"
     if drift := _DRIFT.match(said):
-        return Kind.DRIFT, drift[1]
+        return Kind.DRIFT, f"{drift[1]} {drift[2]}"
     if verdict := _VERDICT.match(said):
-        return Kind.VERDICT, f"the move did {verdict[1]}"
+        return Kind.VERDICT, verdict[0]
     return None
 
 
