@@ -111,12 +111,22 @@ def test_supervisor_killed_and_returned(stage: Stage) -> None:
 def test_a_supervisor_that_is_away_costs_nothing(stage: Stage) -> None:
     """As with Storm alone: its workers live, and so do those of packed topologies elsewhere."""
     mark = stage.log_mark()
+    before, old = slots(stage), stage.worker_processes()
     with stage.brain():
         stage.rebalance()
         stage.wait_log(mark, "by cut applied")
+        placed = {name: stage.workers(name) for name in TOPOLOGIES}
+        now = slots(stage)
+        changed = sum(before.get(slot) != tasks for slot, tasks in now.items())
+
+        def settled() -> bool:
+            processes = stage.worker_processes()
+            return len(processes) == len(now) and len(processes - old) >= changed
+
+        # Until its supervisor sees the new assignment a worker of the old one lives, and acks.
+        wait_until(settled, stage.patience_s, "the workers of the new assignment run, no others")
         for name in TOPOLOGIES:
             stage.wait_acks(name)
-        placed = {name: stage.workers(name) for name in TOPOLOGIES}
         hosts = stage.cluster.supervisor_hosts
         used = {host for workers in placed.values() for host, _ in workers}
         victim = next(index for index, host in enumerate(hosts) if host in used)
@@ -133,6 +143,11 @@ def test_a_supervisor_that_is_away_costs_nothing(stage: Stage) -> None:
     assert stage.worker_processes() == running
     for name in TOPOLOGIES:
         stage.wait_acks(name)
+
+
+def slots(stage: Stage) -> dict[tuple[str, int], frozenset[int]]:
+    """Return the first tasks of the executors in each slot of all topologies."""
+    return {slot: tasks for name in TOPOLOGIES for slot, tasks in stage.workers(name).items()}
 
 
 def offered(stage: Stage) -> int:
