@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import pairwise
+from statistics import median
 from typing import Any
 
 from stormcut.application.experiment.recorder import STEP_S
@@ -74,6 +75,39 @@ def answers(
 def restarted(before: Slots, after: Slots) -> int:
     """Return how many workers of a placement were not there before as they are."""
     return sum(before.get(slot) != tasks for slot, tasks in after.items())
+
+
+def shortened(run: Mapping[str, Any], minutes: int) -> dict[str, Any]:
+    """Return a run as if it had ended after so many minutes, to stand beside a shorter one.
+
+    Its p50 and p99 are the median of its phases', of which the exact ones are known.
+    """
+    end = 60.0 * minutes
+    points = [point for point in run["points"] if point[0] <= end]
+    series = [Point(*point) for point in points]
+    moves = [move for move in run["moves"] if move["at_s"] <= end]
+    phases = [phase for phase in run["phases"] if phase["end_s"] <= end]
+    changed = [change for change in run["changed"] if change["at_s"] <= end]
+    return {
+        **run,
+        "minutes": minutes,
+        "points": points,
+        "moves": moves,
+        "phases": phases,
+        "changed": changed,
+        "acked_share": acked_share(series),
+        "served_share": served_share(series),
+        **{name: _median(phases, name) for name in ("p50_ms", "p99_ms")},
+        "workers_restarted": sum(change["workers_restarted"] for change in changed),
+        "cost_tuples": cost(series, [move["at_s"] for move in moves]),
+        "taken_back": sum(move["undone"] for move in moves),
+        "answers": [answer for answer in run["answers"] if answer[0] < end],
+    }
+
+
+def _median(phases: Iterable[Mapping[str, Any]], name: str) -> float | None:
+    known = [phase[name] for phase in phases if phase[name]]
+    return median(known) if known else None
 
 
 def planned(log: str) -> dict[str, float]:

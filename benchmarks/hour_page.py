@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-from hour_figures import COST_S, SETTLED_S, unseen_share
+from hour_figures import COST_S, SETTLED_S, shortened, unseen_share
 
 from stormcut.adapters.files.json_document import write_text
 from stormcut.application.experiment.timeline import Event, Kind, Point, Series, Timeline
@@ -35,6 +35,10 @@ WORDS = (
 STEADY = (
     "The rate of each second differs by up to 30 %, with stalls of three seconds, and nothing else "
     "changes: what moves after the first five minutes moves for nothing."
+)
+BEGUN = (
+    "Runs of several lengths, cut to the shortest: so long the load was the same. p50 and p99 are "
+    "here the median of the phases'."
 )
 CAVEAT = (
     "All nodes share this machine's cores, and CPU is not limited: a JVM that starts on a third of "
@@ -141,14 +145,22 @@ def _late(run: Run) -> int:
 
 
 def _tables(runs: Sequence[Run]) -> Iterable[Section]:
-    for (load, minutes), own in _by(runs, "load", "minutes"):
-        title = f"The {load} load, {minutes} minutes"
-        if load == "steady":
-            yield Section(title, 2, (STEADY,), tables=(figures_table(own),))
-        else:
-            yield Section(
-                title, 2, tables=(figures_table(own), phase_table(own), answer_table(own))
-            )
+    for load, same in _by(runs, "load"):
+        lengths = _by(same, "minutes")
+        if len(lengths) > 1:
+            minutes = lengths[0][0]
+            begun = [shortened(run, minutes) for run in same]
+            title = f"The {load} load, the first {minutes} minutes of all runs"
+            yield Section(title, 2, (BEGUN,), tables=_compared(begun))
+        for minutes, own in lengths if len(lengths) == 1 else lengths[1:]:
+            title = f"The {load} load, {minutes} minutes"
+            yield Section(title, 2, (STEADY,) * (load == "steady"), tables=_compared(own))
+
+
+def _compared(runs: Sequence[Run]) -> tuple[Table, ...]:
+    if runs[0]["load"] == "steady":
+        return (figures_table(runs),)
+    return figures_table(runs), phase_table(runs), answer_table(runs)
 
 
 def _settings(runs: Sequence[Run]) -> Iterable[Section]:

@@ -130,6 +130,7 @@ def test_topologies_outlive_a_fault_a_minute(
         minutes = (time.monotonic() - began) / 60
         log = stage.log_text(0)
         record_property("faults", struck)
+        print(f"{struck} faults in {minutes:.0f} minutes")
     assert struck >= MINUTES / 4
     assert "the round failed" not in log
     assert "a bug in stormcut" not in (tmp_path / "brain.log").read_text()

@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from hour_figures import shortened
 from hour_page import figures_table, write_pages
+
+PHASE = {"begin_s": 0.0, "end_s": 60.0, "p50_ms": 8.0, "p99_ms": None}
 
 
 def run(policy: str, acked: float, moves: tuple[float, ...] = (), load: str = "changing") -> Any:
@@ -17,12 +20,13 @@ def run(policy: str, acked: float, moves: tuple[float, ...] = (), load: str = "c
         "served_share": acked,
         "p50_ms": 10.0,
         "p99_ms": None,
-        "moves": [{"at_s": at} for at in moves],
+        "moves": [{"at_s": at, "undone": False} for at in moves],
+        "changed": [{"at_s": at, "workers_restarted": 2} for at in moves],
         "workers_restarted": 2 * len(moves),
         "cost_tuples": 100.0 * len(moves),
         "taken_back": 0,
         "answers": [(60.0, None)] if load == "changing" else [],
-        "phases": [{"name": load, "acked": 10.0, "offered": 20.0, "p99_ms": None}],
+        "phases": [{"name": load, "acked": 10.0, "offered": 20.0, **PHASE}],
         "events": [{"at_s": at, "kind": "move", "text": f"{policy} moves"} for at in moves],
         "points": [[3.0, 100.0, 90.0, 10.0, 20.0], [6.0, 100.0, 0.0, None, None]],
         "settings": {"cluster": "of four nodes"},
@@ -73,3 +77,16 @@ def test_runs_that_were_disturbed_are_named(tmp_path: Path) -> None:
 def test_without_runs_there_is_no_page(tmp_path: Path) -> None:
     write_pages(tmp_path, [])
     assert not list(tmp_path.iterdir())
+
+
+def test_runs_of_several_lengths_are_compared_over_the_shortest(tmp_path: Path) -> None:
+    longer = {**run("automatic", 0.9, (10.0, 70.0)), "minutes": 2}
+    longer["points"] = [*longer["points"], [70.0, 100.0, 0.0, None, None]]
+    begun = shortened(longer, 1)
+    assert begun["acked_share"] == 0.45
+    assert [move["at_s"] for move in begun["moves"]] == [10.0]
+    assert (begun["workers_restarted"], begun["p50_ms"], begun["p99_ms"]) == (2, 8.0, None)
+    write_pages(tmp_path, [longer, {**run("never", 0.5), "minutes": 1}])
+    text = (tmp_path / "README.md").read_text()
+    assert "the first 1 minutes of all runs" in text
+    assert "The changing load, 2 minutes" in text

@@ -25,7 +25,11 @@ def pulses(random, acked, latency, spread=0.05, count=SLICES):
         (1.0, 2.0, Outcome.WORSE),
         # More is carried, each takes longer.
         (1.5, 2.0, Outcome.SAME),
-        (1.5, 1.0, Outcome.BETTER),
+        # More are in flight: more are offered.
+        (1.5, 1.0, Outcome.SAME),
+        # As many are in flight, and come back sooner.
+        (1.3, 0.77, Outcome.BETTER),
+        (1.5, None, Outcome.BETTER),
         (1.0, 0.5, Outcome.BETTER),
         (0.5, None, Outcome.WORSE),
     ],

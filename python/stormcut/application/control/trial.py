@@ -16,6 +16,8 @@ SETTLE_SECONDS = 40.0
 SLICES, LEAST_SLICES = 6, 3
 #: A loss of throughput, and a rise of latency, that count if the intervals part, too.
 LESS_ACKED, MORE_LATENCY = 0.1, 0.25
+#: More in flight than by so much: more is acked because more is offered (Little's law).
+MORE_IN_FLIGHT = 0.1
 #: Slices of which work is kept: where tasks are missing for longer, no price is known.
 MOST_WORK = 100
 
@@ -85,7 +87,9 @@ class Trial:
     """Watches one topology, and judges each move some slices after it.
 
     A topology does worse if fewer tuples are acked and each takes no less time, or if they take
-    longer and no more are acked: a load that merely falls makes tuples faster.
+    longer and no more are acked: a load that merely falls makes tuples faster. It does better if
+    tuples take less time and no fewer are acked, or if more are acked and no more are in flight:
+    with a load that merely rises, more are.
 
     Attributes
     ----------
@@ -210,10 +214,20 @@ def finding(
     outcome = Outcome.SAME
     if (fewer and not faster) or (slower and not more):
         outcome = Outcome.WORSE
-    elif (more and not slower) or (faster and not fewer):
+    elif (more and not slower and not _floods(acked, latencies)) or (faster and not fewer):
         outcome = Outcome.BETTER
     travels = _mean([pulse.between_nodes_per_s for pulse in after])
     return Finding(outcome, acked[0], acked[1], latencies[0], latencies[1], travels, restart_s)
+
+
+def _floods(acked: Sequence[Interval], latencies: Sequence[Interval | None]) -> bool:
+    """Return whether more tuples are on their way than before: their rate times their latency."""
+    if latencies[0] is None or latencies[1] is None:
+        return False
+    before, after = (
+        rate.mean * latency.mean for rate, latency in zip(acked, latencies, strict=True) if latency
+    )
+    return after > before * (1 + MORE_IN_FLIGHT)
 
 
 def _latency(pulses: Sequence[Pulse]) -> Interval | None:
