@@ -190,7 +190,7 @@ def by_traffic(saved, headroom):
 def test_traffic_weighs_as_much_as_the_fullest_resource_is_in_use():
     assert gain_of(by_traffic(10, math.inf)) == gain_of(by_traffic(10, 0.5)) == pytest.approx(0.1)
     assert gain_of(by_traffic(10, 2.0)) == pytest.approx(0.05)
-    assert gain_of(by_traffic(10, 1000.0)) == pytest.approx(0.01)
+    assert gain_of(by_traffic(10, 1000.0)) == pytest.approx(0.005)
 
 
 @pytest.mark.parametrize(("headroom", "waits"), [(1.1, False), (1.5, True)])

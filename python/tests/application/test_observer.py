@@ -65,14 +65,14 @@ class Stage:
             self.press, self.clock, lambda: self.leads, lambda: self.stored, Watching(**watching)
         )
 
-    def run(self, seconds, rate, tasks=(1, 2), host="a"):
+    def run(self, seconds, rate, tasks=(1, 2), host="a", slow=1.0):
         for _ in range(seconds // 10):
             self.clock.now_s += 10
             # ± 1 %: nothing measured is ever the same twice
             wobble = 1 + 0.01 * math.sin(self.clock.now_s)
-            self.observer.take({T: self.slice(rate * wobble, tasks, host)}, {})
+            self.observer.take({T: self.slice(rate * wobble, tasks, host, slow)}, {})
 
-    def slice(self, rate, tasks, host):
+    def slice(self, rate, tasks, host, slow):
         end = int(self.clock.now_s)
         measured = {
             task: TaskTotals(
@@ -83,7 +83,7 @@ class Stage:
                 sent=10 * rate * (task == 1),
                 executed=10 * rate * (task == 2),
                 acked=10 * rate * (task == 1),
-                complete_ms=50.0,
+                complete_ms=50.0 * slow,
                 completed=10,
                 workers=((host, 6700),),
                 thread_ms=1e4,
@@ -188,7 +188,7 @@ def test_a_plan_that_made_it_worse_is_taken_back_and_not_tried_for_a_while():
     stage.run(300, 100)
     told = len(stage.press.profiles)
     moved_s = stage.clock.now_s
-    stage.run(120, 60, host="b")
+    stage.run(120, 60, host="b", slow=3.0)
     topology, since_s = stage.press.asked
     assert topology == T
     assert since_s < moved_s
@@ -202,11 +202,14 @@ def test_a_plan_that_made_it_worse_is_taken_back_and_not_tried_for_a_while():
     assert stage.press.freed == T
 
 
-@pytest.mark.parametrize(("rate", "takes_back"), [(100, True), (150, True), (60, False)])
-def test_what_is_no_worse_or_may_not_be_judged_stays(rate, takes_back):
+@pytest.mark.parametrize(
+    ("rate", "slow", "takes_back"),
+    [(100, 1.0, True), (150, 1.0, True), (60, 1.0, True), (60, 3.0, False)],
+)
+def test_what_is_no_worse_or_may_not_be_judged_stays(rate, slow, takes_back):
     stage = Stage(takes_back=takes_back)
     stage.run(300, 100)
-    stage.run(300, rate, host="b")
+    stage.run(300, rate, host="b", slow=slow)
     assert not stage.press.taken_back
     (kept,) = stage.press.kept
     assert (kept.topology, kept.plan, kept.held_s) == (T, "p1", 0.0)
@@ -217,7 +220,7 @@ def test_what_no_plan_has_moved_is_not_held():
     stage = Stage(takes_back=True)
     stage.press.was_planned = False
     stage.run(300, 100)
-    stage.run(300, 60, host="b")
+    stage.run(300, 60, host="b", slow=3.0)
     assert stage.press.asked is not None
     assert not [*stage.press.taken_back, *stage.press.kept]
     assert len(stage.press.profiles) == 2
@@ -226,7 +229,7 @@ def test_what_no_plan_has_moved_is_not_held():
 def test_who_leads_next_does_not_try_again_either():
     stage = Stage(takes_back=True, taken_back_s=600.0)
     stage.run(300, 100)
-    stage.run(120, 60, host="b")
+    stage.run(120, 60, host="b", slow=3.0)
     assert stage.press.taken_back == [T]
     following = Stage(takes_back=True, taken_back_s=600.0)
     following.press, following.clock = stage.press, stage.clock
@@ -244,7 +247,7 @@ def test_who_leads_next_does_not_try_again_either():
     assert len(stage.press.profiles) > told
     assert stage.press.freed == T
     # It was wrong again: twice as long.
-    following.run(120, 60, host="b")
+    following.run(120, 60, host="b", slow=3.0)
     assert [each.held_s for each in stage.press.kept] == [600.0, 1200.0]
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -18,10 +20,11 @@ def pulses(random, acked, latency, spread=0.05, count=SLICES):
     ("acked", "latency", "outcome"),
     [
         (1.0, 1.0, Outcome.SAME),
-        (0.6, 1.0, Outcome.WORSE),
+        (0.6, 1.7, Outcome.WORSE),
         (0.6, 2.0, Outcome.WORSE),
-        # The load has fallen: fewer tuples, each faster.
+        # The load has fallen: fewer tuples are in flight.
         (0.6, 0.5, Outcome.SAME),
+        (0.6, 1.0, Outcome.SAME),
         (1.0, 2.0, Outcome.WORSE),
         # More is carried, each takes longer.
         (1.5, 2.0, Outcome.SAME),
@@ -41,6 +44,29 @@ def test_what_a_move_turned_out_to_be(seed, acked, latency, outcome):
     assert finding(before, after).outcome is outcome
 
 
+def test_what_fails_is_no_load_that_falls():
+    random = np.random.default_rng(3)
+    before, after = pulses(random, 1000.0, 20.0), pulses(random, 600.0, 20.0)
+    assert finding(before, after).outcome is Outcome.SAME
+    after = [replace(each, failed_per_s=20.0) for each in after]
+    assert finding(before, after).outcome is Outcome.WORSE
+
+
+def test_what_was_before_another_load_is_not_compared():
+    """A topology stalls for 40 s after a shift, moves, and is as fast as before the shift."""
+    trial, random = Trial(), np.random.default_rng(5)
+    found = []
+    for number in range(40):
+        stalls = 10 <= number < 14
+        acked = (20 if stalls else 100) * random.normal(1, 0.03)
+        if number == 13:
+            trial.begin_anew()  # three slices of the stall have been seen
+        hosts = "aa" if number < 14 else "bb"
+        queued = 2000.0 * (number - 9) if stalls else 50.0
+        found.append(trial.add(slice_at(10 * number, acked, hosts, queued)))
+    assert [each.outcome for each in found if each is not None] == [Outcome.BETTER]
+
+
 def test_noise_alone_is_never_worse():
     random = np.random.default_rng(0)
     for _ in range(300):
@@ -48,7 +74,7 @@ def test_noise_alone_is_never_worse():
         assert finding(*sides).outcome is Outcome.SAME
 
 
-def slice_at(end, acked, hosts):
+def slice_at(end, acked, hosts, complete_ms=50.0):
     tasks = tuple(
         TaskTotals(
             task,
@@ -56,7 +82,7 @@ def slice_at(end, acked, hosts):
             (task, task),
             ms=1e4,
             acked=10 * acked,
-            complete_ms=50.0,
+            complete_ms=complete_ms,
             completed=5,
             workers=((host, 6700),),
         )

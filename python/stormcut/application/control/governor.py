@@ -48,7 +48,7 @@ DRAIN_LOOK_SECONDS = 5.0
 #: With less head-room a topology is overloaded, and waits for no longer cool-down than this.
 OVERLOADED, OVERLOADED_COOL_DOWN_SECONDS = 1.25, 60.0
 #: Traffic weighs so much at least, however little the resources are in use: it takes time.
-LEAST_USE = 0.1
+LEAST_USE = 0.05
 #: How often it is looked whether quiet hours are over.
 QUIET_SECONDS = 60.0
 #: Until then Nimbus has asked again, and sees what became of the last round.

@@ -277,6 +277,7 @@ class Observer:
         if found is not None:
             known.drift = found
             known.drifts.begin_anew()
+            known.trial.begin_anew()
             known.totals = DecayedTotals(self._watching.half_life_s)
             for slice_ in known.recent:
                 known.totals.add(slice_)

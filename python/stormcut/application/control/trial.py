@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,8 +17,10 @@ SETTLE_SECONDS = 40.0
 SLICES, LEAST_SLICES = 6, 3
 #: A loss of throughput, and a rise of latency, that count if the intervals part, too.
 LESS_ACKED, MORE_LATENCY = 0.1, 0.25
-#: More in flight than by so much: more is acked because more is offered (Little's law).
-MORE_IN_FLIGHT = 0.1
+#: If so much more, or less, is in flight, more or less is offered (Little's law).
+IN_FLIGHT = 0.1
+#: Of all tuples, more fail than before: then no fewer are offered.
+MORE_FAIL = 0.01
 #: Slices of which work is kept: where tasks are missing for longer, no price is known.
 MOST_WORK = 100
 
@@ -29,12 +32,13 @@ Places = Mapping[int, tuple[str, int]]
 class Pulse:
     """What a slice says of a whole topology.
 
-    Tuples acked a second, their mean latency, and tuples sent between nodes a second.
+    Tuples acked a second, their mean latency, tuples sent between nodes and tuples failed a second.
     """
 
     acked_per_s: float
     latency_ms: float | None
     between_nodes_per_s: float = 0.0
+    failed_per_s: float = 0.0
 
 
 class Outcome(Enum):
@@ -87,9 +91,8 @@ class Trial:
     """Watches one topology, and judges each move some slices after it.
 
     A topology does worse if fewer tuples are acked and each takes no less time, or if they take
-    longer and no more are acked: a load that merely falls makes tuples faster. It does better if
-    tuples take less time and no fewer are acked, or if more are acked and no more are in flight:
-    with a load that merely rises, more are.
+    longer and no more are acked; better the other way round. With a load that merely rises or falls
+    more or fewer tuples are on their way, their rate times their latency, and no more of them fail.
 
     Attributes
     ----------
@@ -123,6 +126,12 @@ class Trial:
             return None
         after = tuple(self._pulses)
         return finding(move.before, after, self._restart_seconds(move, after))
+
+    def begin_anew(self) -> None:
+        """Forget all but the last slices: before those the load was another."""
+        last = list(self._pulses)[-LEAST_SLICES:]
+        self._pulses.clear()
+        self._pulses.extend(last)
 
     def _note_places(self, slice_: Slice) -> None:
         places = {task.task: task.workers[-1] for task in slice_.tasks if task.workers}
@@ -185,6 +194,7 @@ class Trial:
             acked * len(self._spouts) / max(len(measured), 1),
             latency / completed if completed else None,
             sum(task.per_second(task.between_nodes) for task in slice_.tasks),
+            sum(task.per_second(task.failed) for task in measured),
         )
 
 
@@ -207,32 +217,48 @@ def finding(
     latencies = [_latency(before), _latency(after)]
     fewer = _falls(acked[0], acked[1], LESS_ACKED)
     more = _falls(acked[1], acked[0], LESS_ACKED)
-    slower = faster = False
-    if latencies[0] is not None and latencies[1] is not None:
-        slower = _falls(latencies[1], latencies[0], MORE_LATENCY)
-        faster = _falls(latencies[0], latencies[1], MORE_LATENCY)
+    times_longer = _times_longer(before, after)
+    slower, faster = times_longer * (1 - MORE_LATENCY) > 1, times_longer < 1 - MORE_LATENCY
+    flight = _in_flight(before), _in_flight(after)
+    floods = flight[1] > flight[0] * (1 + IN_FLIGHT)
+    ebbs = flight[1] < flight[0] * (1 - IN_FLIGHT)
+    ebbs = ebbs and _failing(after) <= _failing(before) + MORE_FAIL
     outcome = Outcome.SAME
-    if (fewer and not faster) or (slower and not more):
+    if (fewer and not faster and not ebbs) or (slower and not more):
         outcome = Outcome.WORSE
-    elif (more and not slower and not _floods(acked, latencies)) or (faster and not fewer):
+    elif (more and not slower and not floods) or (faster and not fewer):
         outcome = Outcome.BETTER
     travels = _mean([pulse.between_nodes_per_s for pulse in after])
     return Finding(outcome, acked[0], acked[1], latencies[0], latencies[1], travels, restart_s)
 
 
-def _floods(acked: Sequence[Interval], latencies: Sequence[Interval | None]) -> bool:
-    """Return whether more tuples are on their way than before: their rate times their latency."""
-    if latencies[0] is None or latencies[1] is None:
-        return False
-    before, after = (
-        rate.mean * latency.mean for rate, latency in zip(acked, latencies, strict=True) if latency
-    )
-    return after > before * (1 + MORE_IN_FLIGHT)
+def _in_flight(pulses: Sequence[Pulse]) -> float:
+    """Return how many tuples are on their way, not a number where their latency is not known."""
+    known = [(each.acked_per_s, each.latency_ms) for each in pulses if each.latency_ms is not None]
+    return _mean([rate * latency for rate, latency in known]) if known else math.nan
+
+
+def _failing(pulses: Sequence[Pulse]) -> float:
+    """Return the share of tuples that fail."""
+    failed = _mean([pulse.failed_per_s for pulse in pulses])
+    return failed / max(failed + _mean([pulse.acked_per_s for pulse in pulses]), 1e-9)
 
 
 def _latency(pulses: Sequence[Pulse]) -> Interval | None:
     values = [pulse.latency_ms for pulse in pulses if pulse.latency_ms is not None]
     return interval(values) if len(values) > 1 else None
+
+
+def _times_longer(before: Sequence[Pulse], after: Sequence[Pulse]) -> float:
+    """Return how many times longer a tuple takes; 1 where that is not sure, or not known.
+
+    The mean is that of logarithms: while queues grow, slices differ by factors.
+    """
+    logs = [[math.log(p.latency_ms) for p in side if p.latency_ms] for side in (before, after)]
+    if min(map(len, logs)) < 2:
+        return 1.0
+    then, now = map(interval, logs)
+    return math.exp(now.mean - then.mean) if now.parts_from(then) else 1.0
 
 
 def _falls(now: Interval, then: Interval, share: float) -> bool:
