@@ -165,12 +165,12 @@ class Stage(Generic[C]):
         Each has a process beside it that copies what it prints, started with its command.
         """
         found = set()
-        for process in map(psutil.Process, self.cluster.pids()):
+        for pid in self.cluster.pids():
             with suppress(psutil.Error):
-                command = process.cmdline()
+                command = psutil.Process(pid).cmdline()
                 copies = "org.apache.storm.LogWriter" in command
                 if "org.apache.storm.daemon.worker" in command and not copies:
-                    found.add(process.pid)
+                    found.add(pid)
         return found
 
     def workers(self, name: str) -> dict[tuple[str, int], frozenset[int]]:
