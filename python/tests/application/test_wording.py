@@ -127,11 +127,15 @@ def said(action, reason, evidence=MEASURED, before=BEFORE, **more):
             "moved, as 57% more of node n1 is in use than of n2, above 30%" + EFFECT,
         ),
         (Action.PLACE, Circumstance.INCOMPLETE, "placed by measured traffic" + EFFECT),
-        (Action.MOVE, LessTraffic(NOW, THEN), "moved by measured traffic" + EFFECT),
+        (
+            Action.MOVE,
+            LessTraffic(NOW, THEN),
+            "moved by measured traffic, 100 -> 98 bytes/s" + EFFECT,
+        ),
         (
             Action.MOVE,
             Together(("u", "v", "w"), LessTraffic(NOW, THEN)),
-            "moved with u, v and w by measured traffic" + EFFECT,
+            "moved with u, v and w by measured traffic, 100 -> 98 bytes/s" + EFFECT,
         ),
         (
             Action.MOVE,

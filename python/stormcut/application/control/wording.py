@@ -23,6 +23,7 @@ from stormcut.application.control.decision import (
     Value,
     Withheld,
 )
+from stormcut.application.control.worth import BYTES
 from stormcut.placement.acceptance import (
     Imbalance,
     NoMove,
@@ -121,6 +122,10 @@ def _moved(decision: Decision) -> str:
         case MoreHeadroom(now, then):
             gained = f"{now.headroom:.2f} -> {then.headroom:.2f}"
             return f"{moved} for head-room, {gained}: {now.bottleneck} was full first"
+        case LessTraffic(now, then) if now.unit == BYTES:
+            # The effect, in tuples, may be the other way round.
+            bytes_ = f"{now.travels:,.0f} -> {then.travels:,.0f} {BYTES}"
+            return f"{moved} by {_basis(decision)}, {bytes_}"
         case LessTraffic() | Saving():
             return f"{moved} by {_basis(decision)}"
         case Skew(node, means, most):
