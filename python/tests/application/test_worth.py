@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +15,9 @@ NODE = Bottleneck("cpu", "n1")
 NOW = Worth(1.0, NODE, 100.0, "tuples/s")
 
 rooms = st.one_of(st.just(math.inf), st.floats(0.01, 10))
-worths = st.builds(Worth, rooms, st.just(NODE), st.floats(0, 1000), st.just("bytes/s"))
+worths = st.builds(
+    Worth, rooms, st.just(NODE), st.floats(0, 1000), st.just("bytes/s"), st.floats(0, 100)
+)
 
 
 def moves(now, then, enough=1.25):
@@ -48,6 +51,16 @@ def test_a_little_less_traffic_is_no_reason():
     assert not found.moves
     assert found.reason == LittleSaved(NOW, little, 0.05)
     assert found.reason.share == 0.04
+
+
+def test_what_chance_may_have_counted_is_no_reason():
+    # 100 tuples counted in a second: ± 10.
+    counted, less = replace(NOW, deviation=10.0), replace(NOW, travels=64.0, deviation=8.0)
+    found = verdict(counted, less, 0.05, 1.25)
+    assert not found.moves
+    assert found.reason.chance == pytest.approx(3 * math.hypot(10, 8) / 100)
+    # As many a second, counted for a hundred.
+    assert moves(replace(counted, deviation=1.0), replace(less, deviation=0.8))
 
 
 @given(worths, worths, worths, st.sampled_from((1.25, math.inf)))

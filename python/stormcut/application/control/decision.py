@@ -12,6 +12,9 @@ from stormcut.objective.metrics import Metrics
 from stormcut.objective.verify import Violation
 from stormcut.placement import acceptance
 
+#: What is saved must be so many standard deviations: the best of many places looks better than it
+#: is, by what chance has counted.
+SURE = 3.0
 #: The algorithm of what no plan has placed.
 KEPT = "kept"
 
@@ -79,13 +82,15 @@ class Circumstance(Enum):
 class Worth:
     """What a placement of one topology is worth on the nodes that the others leave to it.
 
-    ``travels`` is what goes between nodes, in ``unit``: bytes where tuples' sizes were measured.
+    ``travels`` is what goes between nodes, in ``unit``: bytes where tuples' sizes were measured;
+    ``deviation`` is its standard deviation, as tuples come by chance while they are counted.
     """
 
     headroom: float
     bottleneck: Bottleneck | None
     travels: float
     unit: str
+    deviation: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -128,7 +133,7 @@ class LessHeadroom:
 
 @dataclass(frozen=True)
 class LittleSaved:
-    """A move would save less than the share ``least`` of what travels."""
+    """A move would save less than the share ``least`` of what travels, or no more than chance."""
 
     now: Worth
     then: Worth
@@ -139,6 +144,12 @@ class LittleSaved:
         """What would be saved, as a share of what travels now."""
         saved = max(self.now.travels - self.then.travels, 0.0)
         return saved / self.now.travels if self.now.travels > 0 else 0.0
+
+    @property
+    def chance(self) -> float:
+        """What chance alone may seem to save, as a share of what travels now."""
+        most = SURE * math.hypot(self.now.deviation, self.then.deviation)
+        return most / self.now.travels if self.now.travels > 0 else 0.0
 
 
 @dataclass(frozen=True)

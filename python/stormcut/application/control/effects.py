@@ -69,4 +69,5 @@ class Effects:
 
 
 def _value(at: Situation, placement: Placement, its_worth: Worth | None) -> Value:
-    return Value(measure(at.problem, placement), at.bytes_between_nodes(placement), its_worth)
+    content = at.travels(placement) if at.has_sizes else None
+    return Value(measure(at.problem, placement), content, its_worth)

@@ -35,8 +35,8 @@ LEAST_SECONDS = 15.0
 READ_SECONDS = 60.0
 #: A move that is judged now was ordered by a plan no older than this, or by no plan.
 BLAME_SECONDS = 600.0
-
-
+#: What was measured so many times as long as what was told is told again: half the chance in it.
+SURER_FACTOR = 4
 #: A forecast is no more than so many times what is measured, and no less than one of so many.
 MOST_FACTOR = 4.0
 
@@ -112,6 +112,7 @@ class Occasion(Enum):
     LOST = "what was published is gone, or damaged"
     PERIOD = "its time has come"
     EXPECTED = "another load is to be expected"
+    SURER = "measured for longer"
 
 
 @dataclass(frozen=True)
@@ -142,8 +143,9 @@ class _Topology:
     recent: deque[Slice] = field(default_factory=lambda: deque(maxlen=RECENT[0]))
     trial: Trial = field(default_factory=Trial)
     forecast: Forecast = field(default_factory=Forecast)
-    #: Tuples/s sent, by the profile that was published.
+    #: Tuples/s sent, by the profile that was published, and for how long it was measured.
     told_per_s: float | None = None
+    told_s: float = math.inf
     was_forecast: bool = False
     #: A drift that is thought to pass, as it was said.
     passing: Drift | None = None
@@ -315,13 +317,19 @@ class Observer:
             return Occasion.LOST
         return self._news(known) if math.isinf(self._watching.period_s) else None
 
+    @staticmethod
+    def _is_surer(known: _Topology) -> bool:
+        """Return whether what was told is known much better now, and has not changed."""
+        assert known.profile is not None
+        return known.drift is None and known.profile.seconds >= SURER_FACTOR * known.told_s
+
     def _news(self, known: _Topology) -> Occasion | Drift | None:
         """Return what has changed for longer than a peak lasts, None if nothing has."""
         drift = known.drift
         if drift is not None and drift.quantity is not Quantity.RATE:
             return drift
         if drift is None and not known.was_forecast:
-            return None
+            return Occasion.SURER if self._is_surer(known) else None
         expected = known.forecast.expected()
         if expected is None or known.told_per_s is None:
             return drift
@@ -345,6 +353,7 @@ class Observer:
             log.warning("profile of %s not published: %s", name, error)
             return
         known.published_s, known.drift = known.heard_s, None
+        known.told_s = known.profile.seconds
         known.told_per_s, known.was_forecast = factor * known.seen.emitted_per_s, factor != 1.0
         forecast = f" (forecast: {factor:.2f} times what is measured)" if factor != 1.0 else ""
         log.info("profile of %s published: %s%s", name, _words(reason), forecast)

@@ -6,6 +6,7 @@ Everything Storm-shaped (task ids, supervisors' meta, defaults) ends here, in `w
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -60,22 +61,41 @@ class Situation:
         offsets = self.problem.topology_offsets.tolist()
         return (slice(*ends) for ends in pairwise(offsets))
 
-    def bytes_between_nodes(self, placement: Placement) -> float | None:
-        """Return the bytes/s between nodes, None where no tuple's size was measured."""
-        if self._content is None:
-            return None
-        resized = replace(self.problem)
-        vars(resized)["traffic"] = self._content
-        return inter_node_tuples_per_second(resized, placement)
+    @property
+    def has_sizes(self) -> bool:
+        """Whether any tuple's size was measured, so that bytes count."""
+        return any(load.content is not None for load in self.loads)
+
+    def travels(self, placement: Placement) -> float:
+        """Return the bytes/s between nodes, tuples/s where no size was measured."""
+        return self._crossing(self._units, placement)
+
+    def deviation(self, placement: Placement) -> float:
+        """Return the standard deviation of `travels`, as what comes by chance was measured."""
+        return math.sqrt(self._crossing(self._variance, placement))
+
+    def _crossing(self, parts: Traffic, placement: Placement) -> float:
+        counted = replace(self.problem)
+        vars(counted)["traffic"] = parts
+        return inter_node_tuples_per_second(counted, placement)
 
     @cached_property
-    def _content(self) -> Traffic | None:
-        """The traffic in bytes/s; of a topology without sizes, tuples of the others' mean size."""
+    def _units(self) -> Traffic:
+        return _traffic(self._parts)
+
+    @cached_property
+    def _variance(self) -> Traffic:
+        pairs = zip(self.loads, self._parts, strict=True)
+        return _traffic([load.variance(part) for load, part in pairs])
+
+    @cached_property
+    def _parts(self) -> list[Traffic]:
+        """What each topology sends; without sizes beside others, tuples of their mean size."""
         known = [(load.content, load.traffic) for load in self.loads if load.content is not None]
         if not known:
-            return None
+            return [load.traffic for load in self.loads]
         mean = sum(c.total for c, _ in known) / max(sum(t.total for _, t in known), 1e-9)
-        return _traffic([load.content or load.traffic.times(mean) for load in self.loads])
+        return [load.content or load.traffic.times(mean) for load in self.loads]
 
     def narrowed(self, nodes: tuple[Node, ...]) -> Situation:
         """Return the same situation with only these nodes to choose from."""

@@ -104,10 +104,10 @@ def _kept(choice: Choice) -> str:
                 "be full first"
             )
         case LittleSaved(now, _, least) as reason:
-            return (
-                f"the best found saves {reason.share:.1%} of {now.travels:.1f} {now.unit} between "
-                f"nodes, less than {least:.0%}"
-            )
+            saved = f"saves {reason.share:.1%} of {now.travels:.1f} {now.unit} between nodes"
+            few = f"less than {least:.0%}"
+            chance = f"by chance it may be {reason.chance:.0%}"
+            return f"the best found {saved}, {few if reason.share < least else chance}"
         case _:
             return _plain(choice)
 

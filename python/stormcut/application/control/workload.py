@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,11 +28,15 @@ from stormcut.placement.graph.weighing import is_measured, weighed
 
 @dataclass(frozen=True, eq=False)
 class Workload:
-    """A topology as a problem's value, with the first task of each executor ordinal."""
+    """A topology as a problem's value, with the first task of each executor ordinal.
+
+    It was measured for so many ``seconds``, infinite where that does not apply.
+    """
 
     topology: Topology
     tasks: tuple[int, ...]
     measured: bool
+    seconds: float = math.inf
 
     @cached_property
     def traffic(self) -> Traffic:
@@ -46,6 +51,11 @@ class Workload:
             return None
         weighty, mean = weighed(problem)
         return weighty.traffic.times(mean)
+
+    def variance(self, traffic: Traffic) -> Traffic:
+        """Return the variance of each pair of `traffic` or `content`: tuples come by chance."""
+        counted = self.traffic.rate * self.seconds
+        return replace(traffic, rate=traffic.rate**2 / np.maximum(counted, 1.0), blocks=())
 
     @cached_property
     def cpu_percent(self) -> dict[int, float]:
@@ -118,7 +128,7 @@ def workload(running: RunningTopology, profile: Profile | None) -> Workload:
         streams = _measured_streams(streams, pairs)
     tasks = tuple(e.start_task for executors in by_component.values() for e in executors)
     topology = Topology(running.id, components, streams, pairs, running.workers)
-    return Workload(topology, tasks, profile is not None)
+    return Workload(topology, tasks, profile is not None, profile.seconds if profile else math.inf)
 
 
 def _cpu(executor: RunningExecutor, load: ExecutorLoad | None) -> float:

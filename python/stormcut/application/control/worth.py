@@ -16,7 +16,6 @@ from stormcut.application.control.decision import (
 from stormcut.application.control.situation import Situation
 from stormcut.model.placement import Placement
 from stormcut.objective.headroom import Headroom, headroom
-from stormcut.objective.metrics import measure
 
 #: The units of traffic.
 BYTES, TUPLES = "bytes/s", "tuples/s"
@@ -26,11 +25,8 @@ def worth(at: Situation, placement: Placement) -> Worth:
     """Return what a placement is worth in its situation."""
     room: Headroom = headroom(at.problem, placement)
     value = math.inf if room.value is None else room.value
-    content = at.bytes_between_nodes(placement)
-    if content is not None:
-        return Worth(value, room.bottleneck, content, BYTES)
-    tuples = measure(at.problem, placement).inter_node_tuples_per_second
-    return Worth(value, room.bottleneck, tuples, TUPLES)
+    unit = BYTES if at.has_sizes else TUPLES
+    return Worth(value, room.bottleneck, at.travels(placement), unit, at.deviation(placement))
 
 
 @dataclass(frozen=True)
@@ -44,16 +40,16 @@ class Verdict:
 def verdict(now: Worth, then: Worth, least: float, enough: float) -> Verdict:
     """Return whether a placement is better by what counts: head-room first, then traffic.
 
-    A move must raise the head-room by the share ``least``, or lower the traffic by it and leave as
-    much head-room; what is beyond ``enough`` does not count. So every move is to a better place in
-    one order, and none is ever taken back.
+    A move must raise the head-room by the share ``least``, or lower the traffic by it, and by more
+    than chance may, and leave as much head-room; what is beyond ``enough`` does not count. So every
+    move is to a better place in one order, and none is ever taken back.
     """
     room, found = min(now.headroom, enough), min(then.headroom, enough)
     if found > room * (1 + least):
         return Verdict(True, MoreHeadroom(now, then))
     if found < room * (1 - 1e-9):
         return Verdict(False, LessHeadroom(now, then))
-    saved = now.travels - then.travels
-    if saved > 0 and saved >= least * now.travels:
+    saving = LittleSaved(now, then, least)
+    if saving.share > saving.chance and saving.share >= least:
         return Verdict(True, LessTraffic(now, then))
-    return Verdict(False, LittleSaved(now, then, least))
+    return Verdict(False, saving)
