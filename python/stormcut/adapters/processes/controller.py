@@ -28,7 +28,7 @@ _LINE = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) [A-Z]+ +(.*)")
 _PLAN = re.compile(r"plan (\w+) in [\d.]+ s: (.*)")
 _KEPT = re.compile(r"\S+ (?:kept|declined): ")
 _DRIFT = re.compile(r"profile of (\S+) published: (.*: .* was .*)")
-_VERDICT = re.compile(r"\S+ has moved, and does .*")
+_VERDICT = re.compile(r"\S+ has moved, and turned out .*")
 
 
 @dataclass(frozen=True)

@@ -211,7 +211,7 @@ class Observer:
             due = self._due(slices) if self._watching.is_on and leads else []
         for name, finding in findings:
             if finding is not None:
-                log.info("%s has moved, and does %s", name, finding)
+                log.info("%s has moved, and turned out %s", name, finding)
                 if leads:
                     self._review(name, finding)
         for name, reason in due:

@@ -45,7 +45,7 @@ class Outcome(Enum):
     """What a move turned out to be."""
 
     BETTER = "better"
-    SAME = "as before"
+    SAME = "neither better nor worse for sure"
     WORSE = "worse"
 
 
