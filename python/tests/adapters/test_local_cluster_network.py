@@ -15,6 +15,7 @@ import pytest
 from stormcut.adapters.clusters.bandwidth import Bandwidth
 from stormcut.adapters.clusters.local import LocalCluster
 from stormcut.adapters.clusters.local.network import NAMESPACES, Network, obstacle
+from stormcut.adapters.clusters.local.ports import BLOCKS
 from stormcut.model.errors import StormcutError
 
 WHY = obstacle()
@@ -95,6 +96,21 @@ def test_trying_leaves_nothing(network: Network) -> None:
     before = set(NAMESPACES.iterdir())
     assert obstacle() == ""
     assert set(NAMESPACES.iterdir()) == before
+
+
+def test_addresses_that_a_killed_one_left_are_not_used(tmp_path: Path) -> None:
+    block = BLOCKS - 1  # the last that a cluster would get
+    folders, found = [tmp_path / name for name in "ab"], []
+    try:
+        for folder in folders:
+            found.append(Network.free(folder, block))
+            found[-1].up(1, Bandwidth(None, None))
+        assert len({each.gateway for each in found}) == 2
+        with pytest.raises(StormcutError, match=f"{found[0].gateway} and {found[1].gateway}"):
+            Network.free(tmp_path / "c", block)
+    finally:
+        for each in found:
+            each.down()
 
 
 @pytest.mark.cluster

@@ -46,8 +46,11 @@ def test_spark_is_ended_that_reads_nothing_or_hangs(hangs):
 
 @pytest.mark.spark
 def test_a_stream_that_stands_still_is_begun_anew(tmp_path, monkeypatch):
-    """Spark is stopped, as a JVM that hangs; the lines that wait are read by the next one."""
-    monkeypatch.setattr(observing, "STALL_S", 10.0)
+    """Spark is stopped, as a JVM that hangs; the lines that wait are read by one of the next.
+
+    The first of them get no time to read anything, as on a machine that is too busy.
+    """
+    monkeypatch.setattr(observing, "STALL_S", 1.0)
     monkeypatch.setattr(observing, "STALL_BATCHES", 1)
     monkeypatch.setattr(observing, "FIRST_PAUSE_S", 0.1)
     log = tmp_path / "logs" / "workers-artifacts" / "t-1-1700000000" / "6700" / METRICS_LOG

@@ -24,6 +24,8 @@ FIRST_PAUSE_S, MOST_PAUSE_S = 5.0, 300.0
 CUTS_PER_BATCH = 2
 #: Lines that were cut may wait so long for a batch, and so many times the time between two.
 STALL_S, STALL_BATCHES = 120.0, 10
+#: Twice as long each time that no batch came, as on a machine that is too busy; so often at most.
+MOST_DOUBLINGS = 4
 #: Longest that the end of a stream is waited for.
 END_SECONDS = 30.0
 
@@ -127,6 +129,7 @@ class _Loop:
         self._sources, self._settings, self._consumer = sources, settings, consumer
         self._stop = stop
         self.streams = threading.Event()
+        self._stalls = 0
 
     def run(self) -> None:
         pause = 0.0
@@ -151,15 +154,21 @@ class _Loop:
         if "://" not in spool:
             Path(spool).mkdir(parents=True, exist_ok=True)
             cutter = Cutter(self._sources.logs, Path(spool), self._sources.keep_s)
-        stall = Stall(max(STALL_S, STALL_BATCHES * self._settings.every_s))
+        patience_s = max(STALL_S, STALL_BATCHES * self._settings.every_s)
+        stall = Stall(patience_s * 2 ** min(self._stalls, MOST_DOUBLINGS))
 
         def take(slices: Mapping[str, Slice], problems: Mapping[str, int]) -> None:
+            self._stalls = 0
             stall.batch()
             self._consumer(slices, problems)
 
+        def end() -> None:
+            self._stalls += 1
+            kill(spark)
+
         with (
             spark_session(self._sources.master) as spark,
-            stall.watched(lambda: kill(spark)),
+            stall.watched(end),
             metrics_stream(spark, spool, self._settings, take) as ended,
         ):
             self.streams.set()

@@ -15,7 +15,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 from stormcut.adapters.clusters.bandwidth import Bandwidth, tbf_arguments
+from stormcut.adapters.clusters.local.ports import BLOCKS
 from stormcut.application.waiting import wait_until
 from stormcut.model.errors import StormcutError
 
@@ -35,6 +38,24 @@ class Network:
 
     folder: Path
     block: int = 0
+
+    @classmethod
+    def free(cls, folder: Path, block: int) -> Network:
+        """Return a network on addresses of this block that no link has, such as one left behind.
+
+        Raises
+        ------
+        StormcutError
+            All of them are taken.
+        """
+        taken = {address.address for link in psutil.net_if_addrs().values() for address in link}
+        choice = [cls(folder, number) for number in (block, block + BLOCKS)]
+        found = next((each for each in choice if each.gateway not in taken), None)
+        if found is None:
+            names = " and ".join(each.gateway for each in choice)
+            told = "`ip address` tells by which links, `ip link delete` removes one"
+            raise StormcutError(f"{names} are taken; {told}")
+        return found
 
     @property
     def gateway(self) -> str:

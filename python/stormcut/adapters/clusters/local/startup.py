@@ -76,11 +76,12 @@ class Startup:
         claim = ports.claim(2 + blueprint.supervisors * blueprint.slots)
         try:
             state = self._choose(claim)
-            network = Network(self.layout.folder, claim.block)
+            network = None
             if blueprint.link:
+                network = Network.free(self.layout.folder, claim.block)
                 state = _on(network, state)
             self._prepare(state)
-            if blueprint.link:
+            if network and blueprint.link:
                 network.up(blueprint.supervisors, blueprint.link)
             state = self._start(state, state.zookeeper, claim.sockets)
         finally:
