@@ -73,6 +73,7 @@ def test_the_same_in_java(storm: LocalCluster) -> None:
     assert [hop.received for hop in outcome.passages] == [10_000] * 6
 
 
+@pytest.mark.full
 def test_nothing_is_lost_while_redis_is_down(storm: LocalCluster) -> None:
     """Redis is down at the start and in the middle, and no writes get in at the end."""
     with redis_server() as address, Store(address).client() as client:
