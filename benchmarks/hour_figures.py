@@ -92,6 +92,7 @@ def shortened(run: Mapping[str, Any], minutes: int) -> dict[str, Any]:
         **run,
         "minutes": minutes,
         "points": points,
+        "events": [event for event in run["events"] if event["at_s"] <= end],
         "moves": moves,
         "phases": phases,
         "changed": changed,

@@ -89,4 +89,5 @@ def test_runs_of_several_lengths_are_compared_over_the_shortest(tmp_path: Path) 
     write_pages(tmp_path, [longer, {**run("never", 0.5), "minutes": 1}])
     text = (tmp_path / "README.md").read_text()
     assert "the first 1 minutes of all runs" in text
+    assert "\nThe first 1 minutes. never: 50 %" in text
     assert "The changing load, 2 minutes" in text
