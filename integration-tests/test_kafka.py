@@ -25,13 +25,13 @@ from stormcut.adapters.zookeeper.nodes import nodes_at
 from stormcut.application.waiting import wait_until
 from stormcut.profile.decay import DecayedTotals, Slice
 
-pytestmark = [pytest.mark.cluster, pytest.mark.full]
+pytestmark = [pytest.mark.cluster, pytest.mark.full, pytest.mark.xdist_group("kafka")]
 
 METRICS_LOG = "worker.log.metrics"
 INTERVAL_S = 5
 
 
-class Ground:
+class KafkaStage:
     """A cluster whose workers have Kafka's client, a broker, and the jars for Spark."""
 
     def __init__(self, cluster: LocalCluster, broker: Broker, jars: Path) -> None:
@@ -97,7 +97,7 @@ class Ground:
 
 
 @pytest.fixture(scope="module")
-def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaStage]:
     folder = tmp_path_factory.mktemp("kafka")
     jars = connector(folder / "jars")
     broker = Broker(folder / "broker")
@@ -105,15 +105,15 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
         broker.start()
         name = f"kafka-{os.getpid()}"
         with LocalCluster.up(name, supervisors=1, slots=1, config=SLOW_BUT_SMALL) as cluster:
-            yield Ground(cluster, broker, jars)
+            yield KafkaStage(cluster, broker, jars)
     finally:
         broker.end()
 
 
-def test_what_comes_by_kafka_is_what_the_logs_hold(ground: Ground, tmp_path: Path) -> None:
+def test_what_comes_by_kafka_is_what_the_logs_hold(kafka: KafkaStage, tmp_path: Path) -> None:
     name = "same"
-    topology = ground.submit(name)
-    wait_until(lambda: ground.log(topology, METRICS_LOG), 180, "the first line is logged")
+    topology = kafka.submit(name)
+    wait_until(lambda: kafka.log(topology, METRICS_LOG), 180, "the first line is logged")
     slices: list[Slice] = []
     problems: dict[str, int] = {}
 
@@ -121,7 +121,7 @@ def test_what_comes_by_kafka_is_what_the_logs_hold(ground: Ground, tmp_path: Pat
         slices.extend(found.values())
         problems.update(unused)
 
-    topic = KafkaTopic(ground.broker.address, name, connector_jars(ground.jars), {})
+    topic = KafkaTopic(kafka.broker.address, name, connector_jars(kafka.jars), {})
     spool = tmp_path / "spool"
     spool.mkdir()
     settings = StreamSettings(every_s=1)
@@ -130,7 +130,7 @@ def test_what_comes_by_kafka_is_what_the_logs_hold(ground: Ground, tmp_path: Pat
         metrics_stream(spark, str(spool), settings, take, topic) as ended,
     ):
         wait_until(lambda: len(slices) > 4, 180, "it is measured")
-        ground.kill(name)
+        kafka.kill(name)
         messages = (
             spark.read.format("kafka")
             .option("kafka.bootstrap.servers", topic.servers)
@@ -156,7 +156,7 @@ def test_what_comes_by_kafka_is_what_the_logs_hold(ground: Ground, tmp_path: Pat
         assert ended() is None
     assert not problems
     assert {message.key for message in messages} == {topology}
-    logged = {_measured(line) for line in ground.log(topology, METRICS_LOG)}
+    logged = {_measured(line) for line in kafka.log(topology, METRICS_LOG)}
     written = {_measured(line) for line in lines}
     # What came in the last moment may have ended with the worker.
     assert written <= logged
@@ -170,41 +170,41 @@ def _measured(line: str) -> str:
     return found[0]
 
 
-def test_worker_and_controller_outlive_the_broker(ground: Ground, tmp_path: Path) -> None:
+def test_worker_and_controller_outlive_the_broker(kafka: KafkaStage, tmp_path: Path) -> None:
     name = "outlives"
-    topology = ground.submit(name)
-    kafka = {
-        "servers": ground.broker.address,
+    topology = kafka.submit(name)
+    topic = {
+        "servers": kafka.broker.address,
         "topic": name,
-        "jars": str(ground.jars),
+        "jars": str(kafka.jars),
         "options": {"default.api.timeout.ms": 5000, "request.timeout.ms": 3000},
     }
-    with operating(ground.stage, tmp_path, observe={"kafka": kafka, "every": 2}) as process:
-        wait_until(lambda: _is_published(ground, topology), 300, "it is measured")
-        workers = ground.stage.worker_processes()
-        ground.broker.end()
-        acked = ground.acked(name)
+    with operating(kafka.stage, tmp_path, observe={"kafka": topic, "every": 2}) as process:
+        wait_until(lambda: _is_published(kafka, topology), 300, "it is measured")
+        workers = kafka.stage.worker_processes()
+        kafka.broker.end()
+        acked = kafka.acked(name)
         read_until(process, "nothing is measured now")
-        wait_until(lambda: ground.says(topology, "do not reach topic"), 120, "the worker says so")
-        wait_until(lambda: ground.acked(name) > acked, 120, "tuples are acked all the same")
-        ground.broker.start()
+        wait_until(lambda: kafka.says(topology, "do not reach topic"), 120, "the worker says so")
+        wait_until(lambda: kafka.acked(name) > acked, 120, "tuples are acked all the same")
+        kafka.broker.start()
         read_until(process, "Spark reads")
-        wait_until(lambda: ground.says(topology, "reach topic outlives again"), 120, "they do")
-        _unpublish(ground, topology)
-        wait_until(lambda: _is_published(ground, topology), 300, "it is measured again")
+        wait_until(lambda: kafka.says(topology, "reach topic outlives again"), 120, "they do")
+        _unpublish(kafka, topology)
+        wait_until(lambda: _is_published(kafka, topology), 300, "it is measured again")
     # When the broker was lost; perhaps also while the topic was made, or came back.
-    assert ground.says(topology, "do not reach topic") <= 3
-    assert ground.stage.worker_processes() == workers
-    ground.kill(name)
+    assert kafka.says(topology, "do not reach topic") <= 3
+    assert kafka.stage.worker_processes() == workers
+    kafka.kill(name)
 
 
-def _is_published(ground: Ground, topology: str) -> bool:
-    cluster = ground.stage.cluster
+def _is_published(kafka: KafkaStage, topology: str) -> bool:
+    cluster = kafka.stage.cluster
     with nodes_at(cluster.zookeeper_address, cluster.auth_file) as nodes:
         return topology in nodes.read_profiles()
 
 
-def _unpublish(ground: Ground, topology: str) -> None:
-    cluster = ground.stage.cluster
+def _unpublish(kafka: KafkaStage, topology: str) -> None:
+    cluster = kafka.stage.cluster
     with nodes_at(cluster.zookeeper_address, cluster.auth_file) as nodes:
         assert nodes.delete_profile(topology)
