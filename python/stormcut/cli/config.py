@@ -81,8 +81,11 @@ def described(config: Config) -> str:
         "approve": "waits for `stormcut approve`",
         "automatic": "acts by itself",
     }
-    logs = ", ".join(map(str, config.logs)) or "no logs here"
+    sources = [*map(str, config.logs)]
+    if (topic := config.kafka) is not None:
+        sources.append(f"topic {topic.topic} of Kafka at {topic.servers}")
+    measured = ", ".join(sources) or "no logs here"
     return (
         f"{config.settings.algorithm}, policy {config.policy.rule.value}, "
-        f"{deeds[config.policy.mode.value]}; ZooKeeper {config.zookeeper}; measures {logs}"
+        f"{deeds[config.policy.mode.value]}; ZooKeeper {config.zookeeper}; measures {measured}"
     )

@@ -87,7 +87,7 @@ def _observing(
         config.watching,
         standing.resting,
     )
-    sources = Sources(config.logs, config.spool, config.keep_s, config.spark_master)
+    sources = Sources(config.logs, config.spool, config.keep_s, config.spark_master, config.kafka)
     since = time.time() - HISTORY_HALF_LIVES * config.watching.half_life_s
     settings = StreamSettings(config.every_s, config.warm_up_s, since)
     with observing(sources, settings, observer.take) as streams:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 import yaml
@@ -9,9 +10,14 @@ from hypothesis import strategies as st
 
 from stormcut.adapters.files.config_example import example, shown
 from stormcut.adapters.files.config_file import effective, read_config
+from stormcut.adapters.files.kafka_topic import NEEDED_JARS
 from stormcut.adapters.files.yaml_document import MOST_BYTES
+from stormcut.adapters.machine.home import checkout
 from stormcut.application.control.policy import Mode, Policy, QuietTime, Rule
+from stormcut.cli.config import described
 from stormcut.model.errors import InvalidInput
+
+TOPIC = {"servers": "a:9092", "topic": "metrics", "jars": "jars"}
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +86,32 @@ def test_with_certificates_it_may_be_reached_from_elsewhere(folder, tls_site):
         read(folder, tls={"folder": "nowhere"}, **elsewhere)
 
 
+def test_a_topic_is_read_by_the_jars_of_its_folder(folder):
+    kafka = TOPIC | {"servers": "a:9092,b:9092"}
+    (folder / "jars").mkdir()
+    for name in NEEDED_JARS:
+        with pytest.raises(
+            InvalidInput, match=rf"observe\.kafka\.jars: .*holds no {name}.*operate"
+        ):
+            read(folder, observe={"kafka": kafka})
+        (folder / "jars" / f"{name}1.2.3.jar").touch()
+    options = {"security.protocol": "SSL", "fetch.min.bytes": 1}
+    found = read(folder, observe={"kafka": {**kafka, "options": options}}).kafka
+    assert found.options == {"security.protocol": "SSL", "fetch.min.bytes": "1"}
+    assert len(found.jars) == len(NEEDED_JARS)
+    assert "topic metrics of Kafka at a:9092,b:9092" in described(
+        read(folder, observe={"kafka": kafka})
+    )
+    assert "topic: metrics" in shown(effective(folder / "stormcut.yaml"))
+
+
+def test_the_jars_are_those_that_are_collected():
+    collected = (checkout() / "scripts" / "kafka-jars" / "pom.xml").read_text()
+    artifacts = re.findall(r"<artifactId>([^<]+)</artifactId>\s+<version>\$", collected)
+    assert len(artifacts) == len(NEEDED_JARS)
+    assert all(f"{name}-".startswith(jar) for name, jar in zip(artifacts, NEEDED_JARS, strict=True))
+
+
 @pytest.mark.parametrize(
     ("changes", "fault"),
     [
@@ -108,6 +140,18 @@ def test_with_certificates_it_may_be_reached_from_elsewhere(folder, tls_site):
         ({"observe": {"logs": ["a", "a/b"]}}, "lie in one another"),
         ({"observe": {"logs": ["a/../b"], "spool": "b/spool"}}, "lie in one another"),
         ({"observe": {"logs": ["a"], "spool": "a"}}, "lie in one another"),
+        (
+            {"observe": {"kafka": {"topics": "t"}}},
+            "observe.kafka.topics: unknown key: did you mean",
+        ),
+        ({"observe": {"kafka": 3}}, "observe.kafka: must be a mapping of servers, topic, jars"),
+        ({"observe": {"kafka": TOPIC | {"servers": "a"}}}, "servers must be HOST:PORT"),
+        ({"observe": {"kafka": TOPIC | {"topic": "a b"}}}, "topic must be 1 to 249 letters"),
+        (
+            {"observe": {"kafka": TOPIC | {"jars": "a\0b"}}},
+            "observe.kafka.jars: 'a\\x00b': must be",
+        ),
+        ({"observe": {"kafka": TOPIC | {"jars": "x" * 300}}}, "observe.kafka.jars: "),
         ({"policy": {"name": "own"}}, "cut has no rule of its own; bframework, stromax, ols have"),
         ({"policy": {"horizon": "٣ min"}}, "must be a time such as"),
         ({"listen": 3}, "listen: must be a mapping of address, port, insecure"),

@@ -161,6 +161,17 @@ def test_the_jar_stays_while_keys_without_marks_name_it(
     assert len(jars_in(storm)) == 2
 
 
+def test_the_hooks_jar_stays_while_a_metrics_consumer_needs_it(
+    storm: Path, jars: PluginJars
+) -> None:
+    plugin.install(storm, jars, None)
+    consumers = "topology.metrics.consumer.register: [{class: io.stormcut.KafkaMetricsConsumer}]\n"
+    (storm / "conf" / "storm.yaml").write_text(consumers)
+    with pytest.raises(InvalidInput, match=r"still sets topology\.metrics\.consumer\.register"):
+        plugin.remove(storm, hook=True)
+    assert len(jars_in(storm)) == 1
+
+
 def test_ends_of_lines_and_links_stay(storm: Path, jars: PluginJars) -> None:
     place = storm / "storm.yaml"
     (storm / "conf" / "storm.yaml").rename(place)

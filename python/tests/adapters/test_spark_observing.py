@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from contextlib import suppress
 
 import psutil
@@ -42,6 +43,26 @@ def test_spark_is_ended_that_reads_nothing_or_hangs(hangs):
         while not (hangs or ended.wait(0.1)):
             stall.cut(10)
         assert ended.wait(60)
+
+
+@pytest.mark.parametrize("reads", [False, True])
+def test_spark_is_ended_that_waits_for_a_clock_that_was_set_back(monkeypatch, reads):
+    """Also where nobody tells whether lines wait, as in a topic."""
+    ended, now = threading.Event(), time.time
+    stall = Stall(1.0)
+    with stall.watched(ended.set):
+        for ahead_s in (0, 3600, 0):
+            monkeypatch.setattr(time, "time", lambda ahead_s=ahead_s: now() + ahead_s)
+            for _ in range(15):
+                stall.cut(0)
+                assert not ended.wait(0.02)
+        if reads:
+            stall.batch()
+        for _ in range(30 if reads else 3000):
+            stall.cut(0)
+            if ended.wait(0.1):
+                break
+        assert ended.is_set() != reads
 
 
 @pytest.mark.spark

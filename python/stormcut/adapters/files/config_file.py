@@ -7,12 +7,13 @@ import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from stormcut.adapters.files.costs_file import read_costs
+from stormcut.adapters.files.kafka_topic import KafkaTopic, check_topic, connector_jars
 from stormcut.adapters.files.yaml_document import read_yaml
 from stormcut.adapters.storm.nimbus import Nimbus
 from stormcut.adapters.tls.channel import Tls
@@ -77,6 +78,7 @@ def _option(value: object) -> str:
 
 Seconds = Annotated[float, BeforeValidator(_seconds), Field(gt=0, le=366 * 86400)]
 Quiet = Annotated[QuietTime, BeforeValidator(_quiet)]
+Options = dict[str, Annotated[str, BeforeValidator(_option)]]
 
 
 class _Section(BaseModel):
@@ -114,18 +116,28 @@ class _Http(_Section):
 
 class _Placement(_Section):
     algorithm: str = Field(DEFAULT_ALGORITHM, description="see `stormcut algorithms`")
-    options: dict[str, Annotated[str, BeforeValidator(_option)]] = Field(
-        {}, description="of the algorithm"
-    )
+    options: Options = Field({}, description="of the algorithm")
     min_gain: float = Field(
         0.05, ge=0, le=1, description="least gain in head-room, or traffic saved, as a share"
     )
     costs: str | None = Field(None, description="file of `stormcut calibrate`")
 
 
+class _Kafka(_Section):
+    servers: str
+    topic: str
+    jars: str
+    options: Options = {}
+
+
 class _Observe(_Section):
     logs: list[str] = Field(
         [], description="folders of Storm's logs here, or copies that rsync or NFS brings"
+    )
+    kafka: _Kafka | None = Field(
+        None,
+        description="{servers: host:9092, topic: stormcut, jars: folder}: lines that workers write"
+        " there; jars: of Spark's connector (docs/operate.md); options: {}: of Kafka's consumer",
     )
     spool: str = Field(
         "spool", description="folder, or address that Spark reads, where closed pieces appear"
@@ -213,6 +225,7 @@ class Config:
     policy: Policy
     watching: Watching
     logs: tuple[Path, ...]
+    kafka: KafkaTopic | None
     spool: str
     every_s: float
     warm_up_s: float
@@ -308,7 +321,9 @@ def _known_keys(path: tuple[int | str, ...]) -> list[str]:
         else:
             field = model.model_fields.get(part) if model else None
             annotation = field.annotation if field else None
-            model = annotation if hasattr(annotation, "model_fields") else None
+            # A section may be optional.
+            kinds = (annotation, *get_args(annotation))
+            model = next((kind for kind in kinds if hasattr(kind, "model_fields")), None)
     return list(model.model_fields) if model else []
 
 
@@ -352,6 +367,12 @@ def _config(document: Document, folder: Path, faults: list[str]) -> Config:
         costs_file = checked("placement.costs", _located, folder, placement.costs)
         costs = costs_file and checked("placement.costs", read_costs, costs_file)
     logs = tuple(located("observe.logs", each) for each in observe.logs)
+    kafka = None
+    if (topic := observe.kafka) is not None:
+        checked("observe.kafka", check_topic, topic.servers, topic.topic)
+        jars_folder = checked("observe.kafka.jars", _located, folder, topic.jars)
+        jars = jars_folder and checked("observe.kafka.jars", connector_jars, jars_folder)
+        kafka = KafkaTopic(topic.servers, topic.topic, jars or (), topic.options)
     is_address = "://" in observe.spool
     spool = observe.spool if is_address else str(located("observe.spool", observe.spool))
     faults += _folder_faults(logs if is_address else (*logs, Path(spool)))
@@ -381,6 +402,7 @@ def _config(document: Document, folder: Path, faults: list[str]) -> Config:
             policy.taken_back_for,
         ),
         logs,
+        kafka,
         spool,
         observe.every,
         observe.warm_up,

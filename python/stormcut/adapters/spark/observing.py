@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from stormcut.adapters.files.kafka_topic import KafkaTopic
 from stormcut.adapters.files.pieces import Cutter
 from stormcut.adapters.spark.session import kill, spark_session
 from stormcut.adapters.spark.streaming import Consumer, StreamSettings, metrics_stream
@@ -32,12 +33,13 @@ END_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Sources:
-    """Where metrics come from: logs that are cut into a spool, and whatever else is put there."""
+    """Where metrics come from: logs that are cut into a spool, what else is put there, a topic."""
 
     logs: tuple[Path, ...]
     spool: str
     keep_s: float
     master: str = "local[*]"
+    topic: KafkaTopic | None = None
 
 
 @contextmanager
@@ -82,18 +84,24 @@ class Stall:
 
     def __init__(self, patience_s: float) -> None:
         self._patience_s = patience_s
+        self._ahead_s = _clock_ahead_s()
         self._asked = 0.0
         self._waiting_since: float | None = None
 
     def cut(self, lines: int) -> None:
         """Take note that Spark has answered, and that so many lines more wait, or bytes of them."""
         self._asked = time.monotonic()
-        if lines and self._waiting_since is None:
+        # What waits in a topic is not known: something may, where the clock was set back.
+        ahead_s = _clock_ahead_s()
+        self._ahead_s = max(self._ahead_s, ahead_s)
+        was_set_back = self._ahead_s - ahead_s > self._patience_s
+        if (lines or was_set_back) and self._waiting_since is None:
             self._waiting_since = self._asked
 
     def batch(self) -> None:
         """Take note of a batch."""
         self._waiting_since = None
+        self._ahead_s = _clock_ahead_s()
 
     def _is_too_long(self) -> bool:
         waiting_since = self._waiting_since
@@ -120,6 +128,10 @@ class Stall:
         finally:
             over.set()
             thread.join()
+
+
+def _clock_ahead_s() -> float:
+    return time.time() - time.monotonic()
 
 
 class _Loop:
@@ -149,7 +161,7 @@ class _Loop:
 
     def _stream(self) -> str:
         """Stream until told to stop, or return why it has ended."""
-        spool = self._sources.spool
+        spool, topic = self._sources.spool, self._sources.topic
         cutter = None
         if "://" not in spool:
             Path(spool).mkdir(parents=True, exist_ok=True)
@@ -167,12 +179,13 @@ class _Loop:
             kill(spark)
 
         with (
-            spark_session(self._sources.master) as spark,
+            spark_session(self._sources.master, jars=() if topic is None else topic.jars) as spark,
             stall.watched(end),
-            metrics_stream(spark, spool, self._settings, take) as ended,
+            metrics_stream(spark, spool, self._settings, take, topic) as ended,
         ):
             self.streams.set()
-            log.info("Spark reads %s every %g s", spool, self._settings.every_s)
+            read = spool if topic is None else f"{spool} and topic {topic.topic}"
+            log.info("Spark reads %s every %g s", read, self._settings.every_s)
             while (reason := ended()) is None:
                 stall.cut(0 if cutter is None else self._cut(cutter))
                 if self._stop.wait(self._settings.every_s / CUTS_PER_BATCH):

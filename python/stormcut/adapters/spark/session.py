@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import threading
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -49,7 +49,10 @@ appender.stderr.layout.pattern = %d %p %c: %m%n%ex
 
 @contextmanager
 def spark_session(
-    master: str = "local[*]", size: int = 0, record: Path | None = None
+    master: str = "local[*]",
+    size: int = 0,
+    record: Path | None = None,
+    jars: Sequence[Path] = (),
 ) -> Iterator[SparkSession]:
     """Yield a Spark session; one that is already running is shared and left running.
 
@@ -64,6 +67,8 @@ def spark_session(
         About how many bytes of text will be read; likewise ignored.
     record : Path, optional
         Where to write the classes that were loaded, at the end; takes long.
+    jars : sequence of Path
+        Besides Spark's own; likewise ignored.
 
     Raises
     ------
@@ -82,7 +87,7 @@ def spark_session(
         with (folder / "spark.log").open("w+b") as log, warnings.catch_warnings():
             # No pandas is used here; pyspark looks at it all the same.
             warnings.filterwarnings("ignore", _PANDAS, FutureWarning)
-            conf = _conf(folder, master, _java_options(size, record))
+            conf = _conf(folder, master, _java_options(size, record), jars)
             gateway = _launch(folder, log, conf)
             try:
                 yield _start(gateway, log, conf)
@@ -215,7 +220,7 @@ def _java_options(size: int, record: Path | None) -> str:
     return f'{options} "-XX:SharedArchiveFile={archive}"' if archive.is_file() else options
 
 
-def _conf(folder: Path, master: str, java_options: str) -> SparkConf:
+def _conf(folder: Path, master: str, java_options: str, jars: Sequence[Path]) -> SparkConf:
     log4j = folder / "log4j2.properties"
     log4j.write_text(_LOG4J, encoding="utf-8")
     settings = {
@@ -237,6 +242,8 @@ def _conf(folder: Path, master: str, java_options: str) -> SparkConf:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
+    if jars:
+        settings["spark.jars"] = ",".join(jar.absolute().as_uri() for jar in jars)
     return SparkConf(loadDefaults=False).setAll(list(settings.items()))
 
 

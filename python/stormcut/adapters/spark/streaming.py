@@ -1,4 +1,6 @@
-"""The stream: closed pieces of metrics logs in; what is new in each topology out, batch by batch.
+"""The stream: lines of metrics in; what is new in each topology out, batch by batch.
+
+Lines come in closed pieces of logs, and from a Kafka topic where there is one.
 
 The transformations are those of the batch job. What they need of the past, the last interval of
 every task, is a small table from one batch to the next: it stays in Spark.
@@ -7,6 +9,7 @@ every task, is a small table from one batch to the next: it stays in Spark.
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +18,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
+from stormcut.adapters.files.kafka_topic import KafkaTopic
 from stormcut.adapters.spark import tables
 from stormcut.adapters.spark.collected import Sums, by_topology, pair_totals, task_totals
 from stormcut.adapters.spark.metrics_log import builtin_metrics, hook_lines, parse_lines
@@ -24,7 +28,12 @@ from stormcut.profile.decay import Slice
 PIECES = "value STRING, topology STRING"
 #: Most of them in one batch: what has piled up is taken in parts.
 MOST_PIECES = 200
-#: A task of which nothing came for so long starts anew when it is heard again.
+#: Most lines of a topic in one batch.
+MOST_LINES = 100_000
+#: What Storm makes of a topology's name: a key that is none would be no node's name, either.
+TOPOLOGY_ID = r"^[^/.:\\\p{Cntrl}]+-\d+-\d+$"
+#: A task of which nothing came for so long starts anew when it is heard again; lines of a topic
+#: that are older when the stream begins are not read.
 FORGET_S = 3600.0
 
 #: Told what is new, by topology id, and why lines could not be used, with how many.
@@ -46,9 +55,13 @@ class StreamSettings:
 
 @contextmanager
 def metrics_stream(
-    spark: SparkSession, spool: str, settings: StreamSettings, consumer: Consumer
+    spark: SparkSession,
+    spool: str,
+    settings: StreamSettings,
+    consumer: Consumer,
+    topic: KafkaTopic | None = None,
 ) -> Iterator[Callable[[], str | None]]:
-    """Read a spool in the background, and delete what was read.
+    """Read a spool, and a topic, in the background, and delete what was read of the spool.
 
     Parameters
     ----------
@@ -57,6 +70,8 @@ def metrics_stream(
         never changed.
     consumer : callable
         Called from one thread of its own, one batch after the other.
+    topic : KafkaTopic, optional
+        The session must have its jars.
 
     Yields
     ------
@@ -66,14 +81,11 @@ def metrics_stream(
     scratch = Path(spark.conf.get("spark.local.dir") or "") / "stream"
     scratch.mkdir()
     batches = _Batches(scratch, settings, consumer)
+    lines = _pieces(spark, spool)
+    if topic is not None:
+        lines = lines.unionByName(_messages(spark, topic, settings.from_epoch_s))
     query = (
-        spark.readStream.schema(PIECES)
-        .option("basePath", spool)
-        .option("maxFilesPerTrigger", str(MOST_PIECES))
-        .option("cleanSource", "delete")
-        .option("maxFileAge", "1h")
-        .text(spool)
-        .writeStream.foreachBatch(batches.take)
+        lines.writeStream.foreachBatch(batches.take)
         .option("checkpointLocation", str(scratch / "checkpoint"))
         .trigger(processingTime=f"{settings.every_s:g} seconds")
         .start()
@@ -92,6 +104,36 @@ def metrics_stream(
         shutil.rmtree(scratch, ignore_errors=True)
 
 
+def _pieces(spark: SparkSession, spool: str) -> DataFrame:
+    pieces = (
+        spark.readStream.schema(PIECES)
+        .option("basePath", spool)
+        .option("maxFilesPerTrigger", str(MOST_PIECES))
+        .option("cleanSource", "delete")
+        .option("maxFileAge", "1h")
+        .text(spool)
+    )
+    return pieces.select("topology", F.col("value").alias("line"))
+
+
+def _messages(spark: SparkSession, topic: KafkaTopic, from_epoch_s: float) -> DataFrame:
+    since_s = max(from_epoch_s, time.time() - FORGET_S)
+    messages = (
+        spark.readStream.format("kafka")
+        .options(**{f"kafka.{name}": value for name, value in topic.options.items()})
+        .option("kafka.bootstrap.servers", topic.servers)
+        .option("subscribe", topic.topic)
+        .option("startingTimestamp", str(int(1000 * since_s)))
+        .option("startingOffsetsByTimestampStrategy", "latest")
+        .option("maxOffsetsPerTrigger", str(MOST_LINES))
+        # Lines that Kafka has deleted before they were read are too old to count.
+        .option("failOnDataLoss", "false")
+        .load()
+    )
+    text = messages.selectExpr("string(key) AS topology", "string(value) AS line")
+    return text.where(F.col("topology").rlike(TOPOLOGY_ID))
+
+
 class _Batches:
     """What happens to each batch, and what is carried from one to the next."""
 
@@ -101,14 +143,13 @@ class _Batches:
         self._consumer = consumer
         self._carried: Path | None = None
 
-    def take(self, pieces: DataFrame, number: int) -> None:
-        raw = pieces.select("topology", F.col("value").alias("line")).coalesce(1)
-        lines = parse_lines(raw).persist()
+    def take(self, raw: DataFrame, number: int) -> None:
+        lines = parse_lines(raw.coalesce(1)).persist()
         try:
             problems = lines.where("problem IS NOT NULL").groupBy("problem").count().collect()
             slices = self._slices(lines, number)
         finally:
-            pieces.sparkSession.catalog.clearCache()
+            raw.sparkSession.catalog.clearCache()
         self._consumer(slices, {row["problem"]: row["count"] for row in problems})
 
     def _slices(self, lines: DataFrame, number: int) -> dict[str, Slice]:

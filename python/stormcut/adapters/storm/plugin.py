@@ -32,7 +32,11 @@ _BLOCK = re.compile(f"{re.escape(_BEGIN)}.*?{re.escape(_END)}", re.DOTALL)
 
 #: Keys by which Storm does not start without the jar of the scheduler, or of the hook.
 _NEEDS_SCHEDULER = ("storm.scheduler",)
-_NEEDS_HOOK = ("topology.auto.task.hooks", "topology.multilang.serializer")
+_NEEDS_HOOK = (
+    "topology.auto.task.hooks",
+    "topology.multilang.serializer",
+    "topology.metrics.consumer.register",
+)
 
 #: In the folder ``nimbus`` of ``storm.local.dir``: what plans have put.
 APPLIED_FILE = "stormcut-applied.json"
