@@ -11,7 +11,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from stormcut.application.experiment.story import Load, Phase, Story
+from stormcut.application.experiment.story import (
+    MEASUREMENTS,
+    Load,
+    Phase,
+    Story,
+    Window,
+    measured,
+)
 from stormcut.application.experiment.timeline import Event, Kind, Point, Series, Timeline
 from stormcut.model.profile import TaskTraffic
 from stormcut.model.summaries import ExecutorSummary
@@ -96,6 +103,21 @@ def test_offered_load_climbs_and_its_last_step_lasts() -> None:
     load = Load((200.0, 400.0, 800.0), 10.0, 0.0)
     assert [load.at(at) for at in (-3, 0, 9.9, 10, 20, 1e6)] == [200, 200, 200, 400, 800, 800]
     assert load.full_s == 20.0
+
+
+@pytest.mark.parametrize("moves", [0, 1, MEASUREMENTS - 1, MEASUREMENTS + 5])
+def test_what_moves_while_it_is_measured_recovers_before_it_is_measured_again(moves: int) -> None:
+    done: list[str] = []
+
+    def window() -> Window:
+        done.append("window")
+        number = done.count("window")
+        return Window(number, number + 1, number <= moves)
+
+    found = measured(window, lambda: done.append("recover"))
+    windows = min(moves + 1, MEASUREMENTS)
+    assert done == ["window", "recover"] * (windows - 1) + ["window"]
+    assert found.begin == windows
 
 
 def test_a_pair_without_a_sampled_size_has_the_mean_of_the_others() -> None:

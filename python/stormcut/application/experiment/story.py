@@ -149,6 +149,29 @@ class Story:
     why: str
 
 
+@dataclass(frozen=True)
+class Window:
+    """A time that was measured, in epoch seconds, and whether the topology has moved in it."""
+
+    begin: float
+    end: float
+    moved: bool
+
+
+def measured(window: Callable[[], Window], recover: Callable[[], None]) -> Window:
+    """Return the first window in which nothing moved, else the last of all attempts.
+
+    After a move workers start: until they have recovered they are no measure of where they are.
+    """
+    found = window()
+    for _ in range(MEASUREMENTS - 1):
+        if not found.moved:
+            break
+        recover()
+        found = window()
+    return found
+
+
 def run(load: Load, stage: Stage, chapters: int) -> Story:
     """Let the load rise, the pattern change and a node be lost; tell what the controller does.
 
@@ -277,15 +300,16 @@ class _Teller:
             )
 
     def _measure(self, name: str) -> None:
-        with self._step(f"measuring: {name}"):
-            for _ in range(MEASUREMENTS):
+        def window() -> Window:
+            with self._step(f"measuring: {name}"):
                 before, begin = self._workers, time.time()
                 end = begin + WINDOW_S
-                self._until(lambda: time.time() > end + REPORTED_S, "the window ends")  # noqa: B023
+                self._until(lambda: time.time() > end + REPORTED_S, "the window ends")
                 self._shown = self._info()
-                if self._shown.workers == before:
-                    break
-        self._add(name, begin, end, self._shown)
+            return Window(begin, end, self._shown.workers != before)
+
+        found = measured(window, self._recover)
+        self._add(name, found.begin, found.end, self._shown)
 
     def _add(self, name: str, begin: float, end: float, info: TopologyInfo) -> None:
         found, began = self._record.window(begin, end), self._launched
