@@ -32,8 +32,8 @@ from stormcut.adapters.thrift.values import (
     idl,
     to_state_struct,
 )
-from stormcut.application.control.adviser import Settings
 from stormcut.application.control.brain import Brain
+from stormcut.application.control.decide.adviser import Settings
 from stormcut.model.cluster import (
     ClusterState,
     RunningExecutor,

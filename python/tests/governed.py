@@ -5,8 +5,8 @@ from __future__ import annotations
 from brain_clusters import applied, dealt, profile_of, supervisors, topology
 from simulated import SimulatedClock, ids
 
-from stormcut.application.control.adviser import Settings
 from stormcut.application.control.brain import Brain
+from stormcut.application.control.decide.adviser import Settings
 from stormcut.application.control.orders import NO_ORDERS
 from stormcut.model.cluster import ClusterState, Slot
 

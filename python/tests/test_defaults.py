@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from stormcut.adapters.machine.home import checkout
 from stormcut.adapters.storm.topology_project import load
 from stormcut.adapters.zookeeper.nodes import DEFAULT_ROOT
-from stormcut.application.control.adviser import Settings
+from stormcut.application.control.decide.adviser import Settings
 from stormcut.application.place import DEFAULT_ALGORITHM
 from stormcut.cli.bench import SCHEDULERS
 from stormcut.cli.main import COMMANDS, cli

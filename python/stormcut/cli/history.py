@@ -21,7 +21,7 @@ from stormcut.adapters.zookeeper.nodes import (
 )
 from stormcut.adapters.zookeeper.reviews import read_reviews
 from stormcut.application.control.history import review_line
-from stormcut.application.control.reviews import Review
+from stormcut.application.control.review.reviews import Review
 from stormcut.cli.zookeeper_options import zookeeper_options
 
 WIDTH = 100

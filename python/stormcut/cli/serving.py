@@ -26,9 +26,8 @@ from stormcut.adapters.tls.channel import Role, Tls
 from stormcut.adapters.zookeeper.leader import Leadership
 from stormcut.adapters.zookeeper.nodes import StormcutNodes, ZooKeeperStore
 from stormcut.adapters.zookeeper.publication import ZooKeeperPublication
-from stormcut.application.control.adviser import Settings
+from stormcut.application.control.decide.adviser import Recorder, Settings
 from stormcut.application.control.policy import Policy
-from stormcut.application.control.ports import Recorder
 from stormcut.application.control.standing import Standing, warm_up
 from stormcut.cli.addresses import Address, resolved
 from stormcut.model.errors import InvalidInput

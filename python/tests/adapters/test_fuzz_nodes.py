@@ -31,8 +31,8 @@ from stormcut.adapters.zookeeper.publication import ZooKeeperPublication
 from stormcut.adapters.zookeeper.reviews import read_reviews, write_reviews
 from stormcut.application.control.orders import Orders
 from stormcut.application.control.ports import Unavailable
-from stormcut.application.control.reviews import Review
-from stormcut.application.control.trial import Outcome
+from stormcut.application.control.review.reviews import Review
+from stormcut.application.control.review.trial import Outcome
 from stormcut.cli.history import history as history_command
 from stormcut.model.cluster import Slot
 from stormcut.model.errors import InvalidInput

@@ -25,8 +25,8 @@ from stormcut.adapters.http.pages import Pages
 from stormcut.adapters.http.server import MAX_CLIENTS, serving
 from stormcut.adapters.http.view import View
 from stormcut.adapters.machine.home import checkout
-from stormcut.application.control.adviser import Settings
-from stormcut.application.control.observer import Seen
+from stormcut.application.control.decide.adviser import Settings
+from stormcut.application.control.observe.observer import Seen
 from stormcut.application.control.orders import NO_ORDERS
 from stormcut.application.control.ports import Unavailable
 from stormcut.application.control.standing import Standing

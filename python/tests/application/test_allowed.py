@@ -10,7 +10,7 @@ from governed import Stage, spread
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormcut.application.control.allowed import allowed, in_order
+from stormcut.application.control.decide.allowed import allowed, in_order
 from stormcut.application.control.policy import Mode, Policy, TopologyRule
 from stormcut.model.cluster import ClusterState, Slot
 

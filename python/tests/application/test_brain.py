@@ -9,8 +9,8 @@ from simulated import SimulatedClock, ids
 
 from stormcut.adapters.machine.clock import SystemClock
 from stormcut.application.control import brain as module
-from stormcut.application.control.adviser import Settings
 from stormcut.application.control.brain import Brain
+from stormcut.application.control.decide.adviser import Settings
 from stormcut.application.control.orders import NO_ORDERS
 from stormcut.application.control.ports import Unavailable
 from stormcut.model.cluster import ClusterState, Slot

@@ -6,17 +6,17 @@ import pytest
 from brain_clusters import applied, clusters, dealt, profile_of, supervisors, topology
 from hypothesis import given
 
-from stormcut.application.control.adviser import Settings
-from stormcut.application.control.decide import decide
-from stormcut.application.control.decision import (
+from stormcut.application.control.decide.adviser import Settings
+from stormcut.application.control.decide.decide import decide
+from stormcut.application.control.decide.decision import (
     Action,
     Circumstance,
     Evidence,
     Ground,
     LessTraffic,
 )
+from stormcut.application.control.decide.wording import sentence
 from stormcut.application.control.history import plan_parts
-from stormcut.application.control.wording import sentence
 from stormcut.model.cluster import ClusterState, Slot, Supervisor
 from stormcut.model.plan import Plan
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from brain_clusters import dealt, profile_of, supervisors, topology
 
-from stormcut.application.control.adviser import Settings
-from stormcut.application.control.decide import decide
-from stormcut.application.control.declared import link
-from stormcut.application.control.wording import sentence
-from stormcut.application.control.workload import workload
+from stormcut.application.control.decide.adviser import Settings
+from stormcut.application.control.decide.decide import decide
+from stormcut.application.control.decide.declared import link
+from stormcut.application.control.decide.wording import sentence
+from stormcut.application.control.decide.workload import workload
 from stormcut.model.cluster import ClusterState, Slot, Supervisor, Worker
 from stormcut.model.network import UNKNOWN, Link
 from stormcut.model.problem import Problem

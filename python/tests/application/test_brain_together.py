@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from stormcut.adapters.files.decision_files import DecisionFiles
 from stormcut.adapters.files.placement_file import read_placement
 from stormcut.adapters.files.problem_file import read_problem
-from stormcut.application.control import adviser
-from stormcut.application.control.adviser import Settings
-from stormcut.application.control.decide import decide
-from stormcut.application.control.decision import Action, Together
+from stormcut.application.control.decide import adviser
+from stormcut.application.control.decide.adviser import Settings
+from stormcut.application.control.decide.decide import decide
+from stormcut.application.control.decide.decision import Action, Together
+from stormcut.application.control.decide.memory import Memory
+from stormcut.application.control.decide.situation import running_problem
+from stormcut.application.control.decide.wording import sentence
 from stormcut.application.control.history import plan_parts
-from stormcut.application.control.memory import Memory
-from stormcut.application.control.situation import running_problem
-from stormcut.application.control.wording import sentence
 from stormcut.application.place import solve
 from stormcut.model.cluster import ClusterState, Slot, Supervisor, Worker
 from stormcut.model.network import Costs

@@ -6,14 +6,14 @@ import pytest
 from governed import Stage, spread
 from simulated import SimulatedClock
 
-from stormcut.application.control.draining import (
+from stormcut.application.control.apply.draining import (
     ADOPT_SECONDS,
     GIVEN_UP_SECONDS,
     MOST_SECONDS,
     UNUSED_SECONDS,
     Draining,
 )
-from stormcut.application.control.governor import Governor
+from stormcut.application.control.apply.governor import Governor
 from stormcut.application.control.policy import Mode, Policy, TopologyRule
 from stormcut.application.control.ports import Unavailable
 

@@ -11,8 +11,8 @@ FIRST_PLAN = """
 import time
 import stormcut.cli.brain
 from brain_clusters import dealt, profile_of, supervisors, topology
-from stormcut.application.control.adviser import Settings
-from stormcut.application.control.decide import decide
+from stormcut.application.control.decide.adviser import Settings
+from stormcut.application.control.decide.decide import decide
 from stormcut.application.place import DEFAULT_ALGORITHM
 from stormcut.model.cluster import ClusterState, Slot
 

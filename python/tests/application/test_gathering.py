@@ -8,12 +8,12 @@ from brain_clusters import dealt, profile_of, supervisors, topology
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormcut.application.control.adviser import Settings
-from stormcut.application.control.decide import decide
-from stormcut.application.control.gathering import gathered
-from stormcut.application.control.situation import situation
-from stormcut.application.control.usage import Usage
-from stormcut.application.control.workload import workload
+from stormcut.application.control.decide.adviser import Settings
+from stormcut.application.control.decide.decide import decide
+from stormcut.application.control.decide.gathering import gathered
+from stormcut.application.control.decide.situation import situation
+from stormcut.application.control.decide.usage import Usage
+from stormcut.application.control.decide.workload import workload
 from stormcut.model.cluster import ClusterState, RunningExecutor, Slot, Subscription
 from stormcut.model.placement import Placement
 from stormcut.objective.cut import executor_nodes

@@ -11,8 +11,9 @@ from brain_clusters import clusters, topology
 from governed import Stage, homes, spread
 from hypothesis import given
 
+from stormcut.application.control.apply.governor import _Asked, gain_of
 from stormcut.application.control.brain import UNBOUND
-from stormcut.application.control.decision import (
+from stormcut.application.control.decide.decision import (
     Action,
     Choice,
     Decision,
@@ -23,9 +24,8 @@ from stormcut.application.control.decision import (
     MoreHeadroom,
     Worth,
 )
-from stormcut.application.control.governor import _Asked, gain_of
+from stormcut.application.control.decide.pace import Pace
 from stormcut.application.control.orders import NO_ORDERS, Orders
-from stormcut.application.control.pace import Pace
 from stormcut.application.control.policy import Mode, Policy, QuietTime, Rule, TopologyRule
 
 AUTOMATIC = Policy(Mode.AUTOMATIC)

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 from brain_clusters import applied, dealt, profile_of, supervisors, topology
 
-from stormcut.application.control import adviser
-from stormcut.application.control.adviser import Settings, effort_for
-from stormcut.application.control.attempts import MANY_NODES, SPACIOUS, roomiest
-from stormcut.application.control.decide import decide
+from stormcut.application.control.decide import adviser
+from stormcut.application.control.decide.adviser import Settings, effort_for
+from stormcut.application.control.decide.attempts import MANY_NODES, SPACIOUS, roomiest
+from stormcut.application.control.decide.decide import decide
+from stormcut.application.control.decide.memory import Memory
+from stormcut.application.control.decide.situation import running_problem
 from stormcut.application.control.history import plan_parts
-from stormcut.application.control.memory import Memory
-from stormcut.application.control.situation import running_problem
 from stormcut.model.cluster import ClusterState, Slot
 from stormcut.model.plan import Plan
 

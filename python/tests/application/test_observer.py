@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import pytest
 
-from stormcut.application.control.observer import Observer, Watching
+from stormcut.application.control.observe.observer import Observer, Watching
 from stormcut.application.control.ports import Unavailable
-from stormcut.application.control.reviews import Ordered
+from stormcut.application.control.review.reviews import Ordered
 from stormcut.profile.decay import Slice
 from stormcut.profile.totals import PairTotals, TaskTotals
 

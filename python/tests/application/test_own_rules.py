@@ -8,13 +8,13 @@ from simulated import SimulatedClock, ids
 from test_brain import Memory as Store
 from test_brain_headroom import busy, cpu_by_node
 
-from stormcut.application.control.adviser import Settings
 from stormcut.application.control.brain import Brain
-from stormcut.application.control.decide import decide
-from stormcut.application.control.decision import Action, BreaksLimit
-from stormcut.application.control.memory import Memory
-from stormcut.application.control.pace import Pace
-from stormcut.application.control.wording import sentence
+from stormcut.application.control.decide.adviser import Settings
+from stormcut.application.control.decide.decide import decide
+from stormcut.application.control.decide.decision import Action, BreaksLimit
+from stormcut.application.control.decide.memory import Memory
+from stormcut.application.control.decide.pace import Pace
+from stormcut.application.control.decide.wording import sentence
 from stormcut.model.cluster import ClusterState, Slot, Worker
 from stormcut.model.plan import Plan, TopologyPlan
 from stormcut.placement.acceptance import Pause, Saving, Skew, Unconfirmed, Usage

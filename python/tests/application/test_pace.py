@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from brain_clusters import applied, dealt, supervisors, topology
 
-from stormcut.application.control.pace import Pace
+from stormcut.application.control.decide.pace import Pace
 from stormcut.model.cluster import ClusterState, Slot
 from stormcut.model.plan import Plan, TopologyPlan
 from stormcut.placement.acceptance import Saving, Skew

@@ -8,8 +8,8 @@ from dataclasses import replace
 from brain_clusters import topology
 from governed import Stage, spread
 
+from stormcut.application.control.observe.probation import PROBATION_SECONDS, Probation
 from stormcut.application.control.policy import Mode, Policy
-from stormcut.application.control.probation import PROBATION_SECONDS, Probation
 from stormcut.model.cluster import ClusterState
 
 

@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from stormcut.application.control.reviews import (
+from stormcut.application.control.review.reviews import (
     Review,
     held_until,
     restart_seconds,
     taken_back,
 )
-from stormcut.application.control.trial import Outcome
+from stormcut.application.control.review.trial import Outcome
 
 A = Review("a-1-1", "p1", 1000.0, Outcome.BETTER, 100, 150, 20.0, 10.0, 40.0, 41.0, 30.0)
 

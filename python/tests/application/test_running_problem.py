@@ -8,16 +8,16 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from stormcut.adapters.files.problem_file import read_problem, write_problem
-from stormcut.application.control.adviser import Settings
-from stormcut.application.control.attempts import attempts
-from stormcut.application.control.decide import decide
-from stormcut.application.control.situation import (
+from stormcut.application.control.decide.adviser import Settings
+from stormcut.application.control.decide.attempts import attempts
+from stormcut.application.control.decide.decide import decide
+from stormcut.application.control.decide.situation import (
     Situation,
     named_by_host,
     running_problem,
     unmeasured,
 )
-from stormcut.application.control.workload import workload
+from stormcut.application.control.decide.workload import workload
 from stormcut.application.place import solve
 from stormcut.model.cluster import ClusterState, Slot
 from stormcut.model.errors import Infeasible, InvalidInput

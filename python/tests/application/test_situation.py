@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from brain_clusters import dealt, profile_of, supervisors, topology
 
-from stormcut.application.control.situation import situation
-from stormcut.application.control.usage import Usage
-from stormcut.application.control.workload import workload
+from stormcut.application.control.decide.situation import situation
+from stormcut.application.control.decide.usage import Usage
+from stormcut.application.control.decide.workload import workload
 from stormcut.model.cluster import ClusterState, Slot
 from stormcut.model.placement import Placement
 

@@ -10,9 +10,9 @@ from governed import Stage
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stormcut.application.control.apply.staging import STAGE_SECONDS, Part, parts
 from stormcut.application.control.brain import UNBOUND
 from stormcut.application.control.policy import Mode, Policy
-from stormcut.application.control.staging import STAGE_SECONDS, Part, parts
 from stormcut.model.cluster import ClusterState, Slot, Worker
 
 FEW = Policy(Mode.AUTOMATIC, cool_down_s=300.0, workers_at_a_time=1)

@@ -6,8 +6,8 @@ from brain_clusters import applied, dealt, profile_of, supervisors, topology
 from governed import spread
 from simulated import SimulatedClock, ids
 
-from stormcut.application.control.adviser import Settings
 from stormcut.application.control.brain import GONE_SECONDS
+from stormcut.application.control.decide.adviser import Settings
 from stormcut.application.control.orders import NO_ORDERS
 from stormcut.application.control.policy import Mode, Policy
 from stormcut.application.control.standing import MOST_OF_A_CORE, Standing

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from stormcut.application.control.trial import SLICES, Outcome, Pulse, Trial, finding
+from stormcut.application.control.review.trial import SLICES, Outcome, Pulse, Trial, finding
 from stormcut.profile.decay import Slice
 from stormcut.profile.totals import TaskTotals
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from stormcut.application.control.decision import (
+from stormcut.application.control.decide.decision import (
     Action,
     BreaksLimit,
     Choice,
@@ -24,7 +24,7 @@ from stormcut.application.control.decision import (
     Value,
     Worth,
 )
-from stormcut.application.control.wording import sentence
+from stormcut.application.control.decide.wording import sentence
 from stormcut.model.cluster import Slot
 from stormcut.objective.headroom import Bottleneck
 from stormcut.objective.metrics import Metrics

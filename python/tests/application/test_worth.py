@@ -7,8 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormcut.application.control.decision import LessHeadroom, LittleSaved, MoreHeadroom, Worth
-from stormcut.application.control.worth import verdict
+from stormcut.application.control.decide.decision import (
+    LessHeadroom,
+    LittleSaved,
+    MoreHeadroom,
+    Worth,
+)
+from stormcut.application.control.decide.worth import verdict
 from stormcut.objective.headroom import Bottleneck
 
 NODE = Bottleneck("cpu", "n1")

@@ -23,8 +23,8 @@ from stormcut.adapters.zookeeper.nodes import (
     check_servers,
     read_auth_file,
 )
-from stormcut.application.control.adviser import Settings
-from stormcut.application.control.observer import Watching
+from stormcut.application.control.decide.adviser import Settings
+from stormcut.application.control.observe.observer import Watching
 from stormcut.application.control.policy import Mode, Policy, QuietTime, Rule, TopologyRule
 from stormcut.application.place import DEFAULT_ALGORITHM
 from stormcut.model.errors import InvalidInput

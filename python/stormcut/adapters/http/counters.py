@@ -11,7 +11,7 @@ from prometheus_client import (
 )
 
 from stormcut.adapters.thrift.brain import KINDS, OUTCOMES, REFUSED, UNREAD
-from stormcut.application.control.decision import Action
+from stormcut.application.control.decide.decision import Action
 from stormcut.application.control.ports import Clock, Decided
 
 #: Upper ends in seconds; Nimbus waits for 2 s.

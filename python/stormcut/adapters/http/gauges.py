@@ -9,7 +9,7 @@ from prometheus_client.registry import Collector
 
 from stormcut import __version__
 from stormcut.adapters.http.view import View
-from stormcut.application.control.decision import Decision, Value
+from stormcut.application.control.decide.decision import Decision, Value
 
 #: Of a decided topology: name, meaning, and its figure, None if that is not known.
 DECIDED: tuple[tuple[str, str, Callable[[Value], float | None]], ...] = (

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from stormcut.adapters.http.counters import Counters
-from stormcut.application.control.decision import Decision
+from stormcut.application.control.decide.decision import Decision
+from stormcut.application.control.decide.wording import sentence
 from stormcut.application.control.ports import Clock, Decided
 from stormcut.application.control.standing import Standing
-from stormcut.application.control.wording import sentence
 
 STATUS_VERSION = 1
 

@@ -23,7 +23,7 @@ from stormcut.adapters.zookeeper.orders import change_orders, read_orders
 from stormcut.adapters.zookeeper.reviews import read_reviews, write_reviews
 from stormcut.application.control.orders import Orders
 from stormcut.application.control.ports import Unavailable
-from stormcut.application.control.reviews import Ordered, Review
+from stormcut.application.control.review.reviews import Ordered, Review
 from stormcut.model.errors import InvalidInput
 from stormcut.model.profile import Profile
 

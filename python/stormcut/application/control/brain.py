@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
-from stormcut.application.control.adviser import Settings
-from stormcut.application.control.decide import decide
-from stormcut.application.control.decision import Decisions
-from stormcut.application.control.draining import IsDrained, at_once
-from stormcut.application.control.governor import Governed, Governor
+from stormcut.application.control.apply.draining import IsDrained, at_once
+from stormcut.application.control.apply.governor import Governed, Governor
+from stormcut.application.control.decide.adviser import Recorder, Settings
+from stormcut.application.control.decide.decide import decide
+from stormcut.application.control.decide.decision import Decisions
+from stormcut.application.control.decide.memory import Memory
+from stormcut.application.control.decide.pace import Pace
 from stormcut.application.control.history import (
     history_entry,
     lines,
@@ -21,9 +23,7 @@ from stormcut.application.control.history import (
     plan_parts,
     review_line,
 )
-from stormcut.application.control.memory import Memory
 from stormcut.application.control.orders import Orders
-from stormcut.application.control.pace import Pace
 from stormcut.application.control.policy import Mode, Policy
 from stormcut.application.control.ports import (
     Clock,
@@ -32,9 +32,8 @@ from stormcut.application.control.ports import (
     EvidenceSource,
     NewId,
     PlanStore,
-    Recorder,
 )
-from stormcut.application.control.reviews import restart_seconds
+from stormcut.application.control.review.reviews import restart_seconds
 from stormcut.model.cluster import ClusterState, Described, Worker
 from stormcut.model.errors import InvalidInput
 from stormcut.model.plan import Plan

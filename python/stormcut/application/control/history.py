@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from stormcut.application.control.decision import Decision, Decisions, Value, Withheld
-from stormcut.application.control.governor import Governed
-from stormcut.application.control.reviews import Review
-from stormcut.application.control.wording import sentence
+from stormcut.application.control.apply.governor import Governed
+from stormcut.application.control.decide.decision import Decision, Decisions, Value, Withheld
+from stormcut.application.control.decide.wording import sentence
+from stormcut.application.control.review.reviews import Review
 from stormcut.model.plan import Declined, Plan, TopologyPlan
 from stormcut.model.profile import Profile
 

@@ -7,13 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from stormcut.application.control.decision import Decisions
+from stormcut.application.control.decide.decision import Decisions
 from stormcut.application.control.orders import Orders
-from stormcut.application.control.reviews import Review
-from stormcut.application.place import Solution
+from stormcut.application.control.review.reviews import Review
 from stormcut.model.cluster import ClusterState, Worker
 from stormcut.model.plan import Plan
-from stormcut.model.problem import Problem
 from stormcut.model.profile import Profile
 
 
@@ -179,13 +177,6 @@ class Unavailable(Exception):
     def __init__(self, message: str, plan: str | None = None) -> None:
         super().__init__(message)
         self.plan = plan
-
-
-class Recorder(Protocol):
-    """Keeps what an algorithm was asked and what it answered."""
-
-    def record(self, problem: Problem, solution: Solution) -> None:
-        """Keep a problem and its solution; never raises."""
 
 
 @dataclass(frozen=True)

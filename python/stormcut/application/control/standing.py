@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 
-from stormcut.application.control.adviser import Settings
+from stormcut.application.control.apply.draining import Draining, at_once
 from stormcut.application.control.brain import Brain
-from stormcut.application.control.decide import decide
-from stormcut.application.control.draining import Draining, at_once
+from stormcut.application.control.decide.adviser import Recorder, Settings
+from stormcut.application.control.decide.decide import decide
 from stormcut.application.control.orders import NO_ORDERS, Orders
 from stormcut.application.control.policy import Policy
 from stormcut.application.control.ports import (
@@ -17,12 +17,11 @@ from stormcut.application.control.ports import (
     Leadership,
     NewId,
     Publication,
-    Recorder,
     Server,
     StandingStore,
     Valve,
 )
-from stormcut.application.control.reviews import Review
+from stormcut.application.control.review.reviews import Review
 from stormcut.model.cluster import (
     ClusterState,
     RunningExecutor,

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stormcut.application.compare import Contender
-from stormcut.application.control.workload import Workload, workload
+from stormcut.application.control.decide.workload import Workload, workload
 from stormcut.application.place import Solution, solve
 from stormcut.model.cluster import RunningTopology
 from stormcut.model.network import UNKNOWN, Link

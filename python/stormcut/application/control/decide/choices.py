@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from stormcut.application.control.decision import (
+from stormcut.application.control.decide.decision import (
     Action,
     Choice,
     Circumstance,
@@ -13,10 +13,10 @@ from stormcut.application.control.decision import (
     Reason,
     Unused,
 )
-from stormcut.application.control.earlier import Earlier
-from stormcut.application.control.improving import Move
-from stormcut.application.control.intended import Intended
-from stormcut.application.control.workload import Workload
+from stormcut.application.control.decide.earlier import Earlier
+from stormcut.application.control.decide.improving import Move
+from stormcut.application.control.decide.intended import Intended
+from stormcut.application.control.decide.workload import Workload
 from stormcut.model.cluster import RunningTopology, Worker
 
 Workers = tuple[Worker, ...]

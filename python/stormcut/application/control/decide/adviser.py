@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, Protocol
 
-from stormcut.application.control.attempts import attempts
-from stormcut.application.control.decision import Worth
-from stormcut.application.control.declared import keeps_workers
-from stormcut.application.control.gathering import gathered
-from stormcut.application.control.ports import Recorder
-from stormcut.application.control.situation import Situation
-from stormcut.application.control.worth import BYTES
-from stormcut.application.place import DEFAULT_ALGORITHM, DEFAULT_SEED, solve
+from stormcut.application.control.decide.attempts import attempts
+from stormcut.application.control.decide.decision import Worth
+from stormcut.application.control.decide.declared import keeps_workers
+from stormcut.application.control.decide.gathering import gathered
+from stormcut.application.control.decide.situation import Situation
+from stormcut.application.control.decide.worth import BYTES
+from stormcut.application.place import DEFAULT_ALGORITHM, DEFAULT_SEED, Solution, solve
 from stormcut.model.cluster import RunningTopology, Worker
 from stormcut.model.errors import Infeasible
 from stormcut.model.network import Costs
+from stormcut.model.problem import Problem
 from stormcut.placement.registry import algorithm, has_option, parse_options
 
 #: The option of an algorithm that can keep `topology.workers`.
@@ -55,6 +55,13 @@ def effort_for(nowhere: Sequence[int], running: Sequence[int]) -> str | None:
         if topologies <= most[0] and executors <= most[1]:
             return effort
     return HASTE
+
+
+class Recorder(Protocol):
+    """Keeps what an algorithm was asked and what it answered."""
+
+    def record(self, problem: Problem, solution: Solution) -> None:
+        """Keep a problem and its solution; never raises."""
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from stormcut.application.control.adviser import Adviser, Settings
-from stormcut.application.control.decision import Worth
-from stormcut.application.control.pace import Joint, Pace
-from stormcut.application.control.worth import Verdict, verdict
+from stormcut.application.control.decide.adviser import Adviser, Settings
+from stormcut.application.control.decide.decision import Worth
+from stormcut.application.control.decide.pace import Joint, Pace
+from stormcut.application.control.decide.worth import Verdict, verdict
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.model.profile import Profile

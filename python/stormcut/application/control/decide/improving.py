@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from stormcut.application.control.adviser import Adviser
-from stormcut.application.control.decision import (
+from stormcut.application.control.decide.adviser import Adviser
+from stormcut.application.control.decide.decision import (
     BreaksLimit,
     Circumstance,
     LessHeadroom,
@@ -15,10 +15,10 @@ from stormcut.application.control.decision import (
     Together,
     Worth,
 )
-from stormcut.application.control.intended import Intended, Workers
-from stormcut.application.control.rules import Rules
-from stormcut.application.control.situation import Situation
-from stormcut.application.control.worth import worth
+from stormcut.application.control.decide.intended import Intended, Workers
+from stormcut.application.control.decide.rules import Rules
+from stormcut.application.control.decide.situation import Situation
+from stormcut.application.control.decide.worth import worth
 from stormcut.model.cluster import RunningTopology
 from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from stormcut.application.control.decision import (
+from stormcut.application.control.decide.decision import (
     Action,
     BreaksLimit,
     Choice,
@@ -23,7 +23,7 @@ from stormcut.application.control.decision import (
     Value,
     Withheld,
 )
-from stormcut.application.control.worth import BYTES
+from stormcut.application.control.decide.worth import BYTES
 from stormcut.placement.acceptance import (
     Imbalance,
     NoMove,

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from stormcut.application.control.adviser import Adviser
-from stormcut.application.control.decision import Action, Choice, Decision, Evidence, Value, Worth
-from stormcut.application.control.situation import Situation, situation
-from stormcut.application.control.usage import Usage
-from stormcut.application.control.workload import Workload
+from stormcut.application.control.decide.adviser import Adviser
+from stormcut.application.control.decide.decision import (
+    Action,
+    Choice,
+    Decision,
+    Evidence,
+    Value,
+    Worth,
+)
+from stormcut.application.control.decide.situation import Situation, situation
+from stormcut.application.control.decide.usage import Usage
+from stormcut.application.control.decide.workload import Workload
 from stormcut.model.cluster import ClusterState, RunningTopology
 from stormcut.model.network import Costs
 from stormcut.model.placement import Placement

@@ -15,10 +15,10 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from stormcut.application.control.adviser import Adviser, Settings, effort_for
-from stormcut.application.control.allowed import RuleOf, allowed, free, in_order
-from stormcut.application.control.choices import Choices
-from stormcut.application.control.decision import (
+from stormcut.application.control.decide.adviser import Adviser, Recorder, Settings, effort_for
+from stormcut.application.control.decide.allowed import RuleOf, allowed, free, in_order
+from stormcut.application.control.decide.choices import Choices
+from stormcut.application.control.decide.decision import (
     Action,
     Choice,
     Circumstance,
@@ -27,16 +27,15 @@ from stormcut.application.control.decision import (
     NoPlacement,
     Reason,
 )
-from stormcut.application.control.earlier import Earlier
-from stormcut.application.control.effects import Effects
-from stormcut.application.control.improving import Improving, Move
-from stormcut.application.control.intended import Intended
-from stormcut.application.control.memory import Memory, View
-from stormcut.application.control.pace import Pace
-from stormcut.application.control.ports import Recorder
-from stormcut.application.control.rules import Rules
-from stormcut.application.control.workload import misfit
-from stormcut.application.control.worth import worth
+from stormcut.application.control.decide.earlier import Earlier
+from stormcut.application.control.decide.effects import Effects
+from stormcut.application.control.decide.improving import Improving, Move
+from stormcut.application.control.decide.intended import Intended
+from stormcut.application.control.decide.memory import Memory, View
+from stormcut.application.control.decide.pace import Pace
+from stormcut.application.control.decide.rules import Rules
+from stormcut.application.control.decide.workload import misfit
+from stormcut.application.control.decide.worth import worth
 from stormcut.model.cluster import ClusterState, RunningTopology, Worker
 from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from stormcut.application.control.decision import Reason
-from stormcut.application.control.workload import Workload, workload
+from stormcut.application.control.decide.decision import Reason
+from stormcut.application.control.decide.workload import Workload, workload
 from stormcut.model.cluster import ClusterState, RunningTopology, Supervisor, Worker
 from stormcut.model.profile import Profile
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from stormcut.application.control.decision import (
+from stormcut.application.control.decide.decision import (
     KEPT,
     Action,
     Choice,
@@ -13,7 +13,7 @@ from stormcut.application.control.decision import (
     InTheWay,
     Obstacle,
 )
-from stormcut.application.control.usage import Usage
+from stormcut.application.control.decide.usage import Usage
 from stormcut.model.cluster import ClusterState, RunningTopology, Worker
 from stormcut.model.plan import Plan
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median
 
-from stormcut.application.control.trial import Finding, Outcome
+from stormcut.application.control.review.trial import Finding, Outcome
 
 #: So many are kept, the last ones.
 REVIEWS_KEPT = 50

@@ -16,8 +16,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from stormcut.application.control.usage import Usage
-from stormcut.application.control.workload import Workload, misfit, workload
+from stormcut.application.control.decide.usage import Usage
+from stormcut.application.control.decide.workload import Workload, misfit, workload
 from stormcut.model.cluster import ClusterState, RunningTopology, Slot, Worker
 from stormcut.model.errors import InvalidInput
 from stormcut.model.network import Costs

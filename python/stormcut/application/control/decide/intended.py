@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from stormcut.application.control.allowed import Allowed
-from stormcut.application.control.memory import View
-from stormcut.application.control.situation import Situation, situation
-from stormcut.application.control.usage import Usage
-from stormcut.application.control.workload import Workload
+from stormcut.application.control.decide.allowed import Allowed
+from stormcut.application.control.decide.memory import View
+from stormcut.application.control.decide.situation import Situation, situation
+from stormcut.application.control.decide.usage import Usage
+from stormcut.application.control.decide.workload import Workload
 from stormcut.model.cluster import ClusterState, Worker
 from stormcut.model.network import Costs
 

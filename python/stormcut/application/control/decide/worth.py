@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from stormcut.application.control.decision import (
+from stormcut.application.control.decide.decision import (
     LessHeadroom,
     LessTraffic,
     LittleSaved,
@@ -13,7 +13,7 @@ from stormcut.application.control.decision import (
     Reason,
     Worth,
 )
-from stormcut.application.control.situation import Situation
+from stormcut.application.control.decide.situation import Situation
 from stormcut.model.placement import Placement
 from stormcut.objective.headroom import Headroom, headroom
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 
 import networkx as nx
 
-from stormcut.application.control.decision import Action, Decision, Ground, Hold, Withheld
-from stormcut.application.control.declared import max_executors
+from stormcut.application.control.decide.decision import Action, Decision, Ground, Hold, Withheld
+from stormcut.application.control.decide.declared import max_executors
 from stormcut.model.cluster import ClusterState, RunningTopology, Slot, Worker
 
 Workers = tuple[Worker, ...]

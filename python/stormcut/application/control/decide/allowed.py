@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from stormcut.application.control.declared import max_executors
+from stormcut.application.control.decide.declared import max_executors
 from stormcut.application.control.policy import FREE, TopologyRule, matches
 from stormcut.model.cluster import ClusterState, RunningTopology, Supervisor, Worker
 from stormcut.model.problem import Node

@@ -15,7 +15,9 @@ from copy import copy
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from stormcut.application.control.decision import (
+from stormcut.application.control.apply.draining import IsDrained, at_once
+from stormcut.application.control.apply.staging import Rollout, told_elsewhere
+from stormcut.application.control.decide.decision import (
     Action,
     BreaksLimit,
     Choice,
@@ -29,13 +31,11 @@ from stormcut.application.control.decision import (
     Together,
     Withheld,
 )
-from stormcut.application.control.declared import MAX_EXECUTORS_KEY
-from stormcut.application.control.draining import IsDrained, at_once
+from stormcut.application.control.decide.declared import MAX_EXECUTORS_KEY
+from stormcut.application.control.decide.pace import Pace
+from stormcut.application.control.observe.probation import Probation
 from stormcut.application.control.orders import Orders
-from stormcut.application.control.pace import Pace
 from stormcut.application.control.policy import Mode, Policy, Rule
-from stormcut.application.control.probation import Probation
-from stormcut.application.control.staging import Rollout, told_elsewhere
 from stormcut.model.cluster import ClusterState, RunningTopology, Supervisor, Worker
 
 #: What the restart of a topology's workers costs where it was not measured: seconds of its work.

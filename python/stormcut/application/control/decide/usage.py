@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
-from stormcut.application.control.declared import link, max_executors, rack
-from stormcut.application.control.workload import Workload
+from stormcut.application.control.decide.declared import link, max_executors, rack
+from stormcut.application.control.decide.workload import Workload
 from stormcut.model.cluster import ClusterState, Slot, Supervisor, Worker
 from stormcut.model.network import UNKNOWN, Costs, Link
 from stormcut.model.problem import Node, Problem

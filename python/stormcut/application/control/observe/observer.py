@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Protocol
 
 from stormcut.application.control.ports import Clock, Unavailable
-from stormcut.application.control.reviews import (
+from stormcut.application.control.review.reviews import (
     REVIEWS_KEPT,
     Ordered,
     Review,
@@ -20,7 +20,7 @@ from stormcut.application.control.reviews import (
     review,
     taken_back,
 )
-from stormcut.application.control.trial import Finding, Outcome, Trial
+from stormcut.application.control.review.trial import Finding, Outcome, Trial
 from stormcut.model.profile import Profile
 from stormcut.profile.decay import FORGOTTEN, DecayedTotals, Slice
 from stormcut.profile.drift import RECENT, Drift, DriftWatch, Quantity

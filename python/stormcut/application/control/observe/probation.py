@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 
-from stormcut.application.control.declared import MAX_EXECUTORS_KEY, max_executors
+from stormcut.application.control.decide.declared import MAX_EXECUTORS_KEY, max_executors
 from stormcut.model.cluster import ClusterState, Supervisor
 
 #: A supervisor that was lost so often within so many seconds is on probation for as many more,

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from stormcut.application.control.situation import Situation
+from stormcut.application.control.decide.situation import Situation
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem, Topology
 from stormcut.objective.cut import executor_nodes

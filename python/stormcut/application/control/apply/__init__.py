@@ -1,0 +1,1 @@
+"""From decisions to what Nimbus is told: withheld, staged, after spouts have come to rest."""

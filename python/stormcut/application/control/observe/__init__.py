@@ -1,0 +1,1 @@
+"""What runs: measured while topologies run, and told when that is news."""
