@@ -84,7 +84,7 @@ class Nowhere:
         """Return what was measured."""
         return self._profiles
 
-    def former(self) -> Mapping[str, tuple[Worker, ...]]:
+    def undos(self) -> Mapping[str, tuple[Worker, ...]]:
         """Return no orders to go back."""
         return {}
 

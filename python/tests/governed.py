@@ -15,7 +15,7 @@ class Store:
     """Store and evidence of one brain."""
 
     def __init__(self, profiles):
-        self.plans, self.known, self.ordered = [], profiles, NO_ORDERS
+        self.plans, self.known, self.ordered, self.back = [], profiles, NO_ORDERS, {}
 
     def last_plan(self):
         return None
@@ -26,8 +26,8 @@ class Store:
     def profiles(self):
         return self.known
 
-    def former(self):
-        return {}
+    def undos(self):
+        return self.back
 
     def reviews(self):
         return ()
@@ -43,6 +43,10 @@ class Stage:
         self.state, self.clock = state, SimulatedClock()
         self.store = Store(profiles)
         self.store.ordered = orders
+        self.brain = Brain(Settings(), self.store, self.store, self.clock, ids(), policy=policy)
+
+    def policy(self, policy):
+        """Let another controller lead, with another policy."""
         self.brain = Brain(Settings(), self.store, self.store, self.clock, ids(), policy=policy)
 
     def round(self, seconds=10.0):

@@ -8,8 +8,8 @@ import click
 
 from stormcut.adapters.files.profile_file import read_profile
 from stormcut.adapters.tls.channel import Tls
-from stormcut.adapters.zookeeper.former import delete_former, read_former
 from stormcut.adapters.zookeeper.nodes import StormcutNodes, connected, read_auth_file
+from stormcut.adapters.zookeeper.undos import delete_undo, read_undos
 from stormcut.cli.foresight import Change, foresee_and_act
 from stormcut.cli.preview_options import preview_options
 from stormcut.cli.tls_option import tls_option
@@ -62,7 +62,7 @@ def _publish(
         nodes.secure()
         nodes.write_profile(profile)
         # Last: until then it stays where it was ordered to.
-        delete_former(nodes, profile.topology)
+        delete_undo(nodes, profile.topology)
 
     done = (
         f"published the profile of {profile.topology}: {len(profile.executors)} executors, "
@@ -77,13 +77,13 @@ def _withdraw(
     nodes: StormcutNodes, tls: Tls | None, topology: str, yes: bool, as_json: bool
 ) -> None:
     profiles = nodes.read_profiles()
-    if topology not in profiles and topology not in read_former(nodes):
+    if topology not in profiles and topology not in read_undos(nodes):
         known = ", ".join(sorted(profiles)) or "none"
         raise InvalidInput(f"no profile of this id is published (published: {known})", topology)
 
     def act() -> None:
         nodes.delete_profile(topology)
-        delete_former(nodes, topology)
+        delete_undo(nodes, topology)
 
     done = f"withdrew what was published of {topology}"
     change = Change(topology, "withdraw the profile", done, None, None)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from stormcut.adapters.zookeeper.former import read_former, write_former
 from stormcut.adapters.zookeeper.nodes import StormcutNodes, connected, hand_over, read_auth_file
 from stormcut.adapters.zookeeper.orders import read_orders, write_orders
+from stormcut.adapters.zookeeper.undos import read_undos, write_undo
 from stormcut.application.control.orders import NO_ORDERS
 from stormcut.cli.zookeeper_options import zookeeper_options
 from stormcut.model.errors import InvalidInput
@@ -39,7 +39,7 @@ def rotate(new_auth_file: Path, zookeeper: str, auth_file: Path, root: str) -> N
         nodes = StormcutNodes(client, root)
         if nodes.is_led():
             raise InvalidInput("a brain leads there: stop all brains first", root)
-        plan, profiles, former = nodes.read_plan(), nodes.read_profiles(), read_former(nodes)
+        plan, profiles, undos = nodes.read_plan(), nodes.read_profiles(), read_undos(nodes)
         orders = read_orders(nodes)
         handed = hand_over(client, root, after)
     with connected(zookeeper, after) as client:
@@ -48,8 +48,8 @@ def rotate(new_auth_file: Path, zookeeper: str, auth_file: Path, root: str) -> N
             nodes.write_plan(plan)
         for profile in profiles.values():
             nodes.write_profile(profile)
-        for topology, workers in former.items():
-            write_former(nodes, topology, workers)
+        for topology, undo in undos.items():
+            write_undo(nodes, topology, undo)
         if orders != NO_ORDERS:
             write_orders(nodes, orders)
     click.echo(f"{handed} nodes below {root} belong to {after.user} of {new_auth_file} now")

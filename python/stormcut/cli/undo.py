@@ -8,8 +8,9 @@ from pathlib import Path
 import click
 
 from stormcut.adapters.tls.channel import Tls
-from stormcut.adapters.zookeeper.former import last_move, write_former
 from stormcut.adapters.zookeeper.nodes import HISTORY_KEPT, StormcutNodes, connected, read_auth_file
+from stormcut.adapters.zookeeper.undos import last_move, write_undo
+from stormcut.application.control.orders import Undo
 from stormcut.cli.foresight import Change, foresee_and_act
 from stormcut.cli.preview_options import preview_options
 from stormcut.cli.tls_option import tls_option
@@ -49,5 +50,5 @@ def undo(
             nodes.read_profiles().get(name),
             former,
         )
-        act = partial(write_former, nodes, name, former)
+        act = partial(write_undo, nodes, name, Undo(former))
         foresee_and_act(nodes, tls, change, act, yes, as_json)

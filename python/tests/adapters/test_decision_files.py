@@ -13,6 +13,7 @@ from stormcut.adapters.files.placement_file import read_placement
 from stormcut.adapters.files.problem_file import read_problem
 from stormcut.application.control.decide.adviser import Settings
 from stormcut.application.control.decide.decide import decide
+from stormcut.application.control.decide.question import Question
 from stormcut.application.place import solve
 from stormcut.model.cluster import ClusterState
 from stormcut.model.errors import InvalidInput
@@ -30,7 +31,9 @@ def test_every_answer_is_found_again(tmp_path_factory, cluster):
     state, profiles = cluster
     folder = tmp_path_factory.mktemp("decisions") / "new"
     options = {"effort": "0.1", "objective": "headroom"}
-    decide(state, profiles, None, Settings(options=options), recorder=DecisionFiles(folder))
+    decide(
+        Question(state, profiles, None, Settings(options=options), recorder=DecisionFiles(folder))
+    )
     answers = sorted(folder.glob("*.placement.json"))
     assert len(list(folder.iterdir())) == 2 * len(answers)
     for answer in answers:
@@ -49,7 +52,13 @@ def test_what_cannot_be_written_is_logged_and_the_plan_is_made(tmp_path, caplog)
     folder.rmdir()
     with caplog.at_level(logging.WARNING):
         decisions = decide(
-            ClusterState(supervisors(2), (topology("t"),)), {}, None, Settings(), recorder=recorder
+            Question(
+                ClusterState(supervisors(2), (topology("t"),)),
+                {},
+                None,
+                Settings(),
+                recorder=recorder,
+            )
         )
     assert len(decisions.decided) == 1
     assert "a decision is not recorded" in caplog.text

@@ -22,6 +22,7 @@ from stormcut.adapters.files.profile_file import format_profile, read_profile
 from stormcut.adapters.zookeeper.nodes import read_auth_file
 from stormcut.application.control.decide.adviser import Settings
 from stormcut.application.control.decide.decide import decide
+from stormcut.application.control.decide.question import Question
 from stormcut.model.cluster import ClusterState, Slot
 from stormcut.model.errors import InvalidInput
 from stormcut.model.network import Costs
@@ -61,7 +62,13 @@ class Folder:
         state = ClusterState(supervisors(2, meta={"stormcut.link.mbit": "9"}), (TAXI,))
         recorder = DecisionFiles(self.path / "decisions")
         decide(
-            state, {TAXI.id: PROFILE}, None, Settings(options={"effort": "0"}), recorder=recorder
+            Question(
+                state,
+                {TAXI.id: PROFILE},
+                None,
+                Settings(options={"effort": "0"}),
+                recorder=recorder,
+            )
         )
         problem, placement = sorted(self.path.glob("decisions/*"))
         if problem.name.endswith(".placement.json"):

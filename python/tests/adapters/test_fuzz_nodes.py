@@ -18,7 +18,6 @@ from stormcut.adapters.files.profile_file import format_profile
 from stormcut.adapters.storm.valve import NimbusValve
 from stormcut.adapters.thrift.values import encode_plan
 from stormcut.adapters.zookeeper.blob import write_blob
-from stormcut.adapters.zookeeper.former import former_workers, last_move, read_former, write_former
 from stormcut.adapters.zookeeper.leader import leaders_client
 from stormcut.adapters.zookeeper.nodes import (
     StormcutNodes,
@@ -29,7 +28,8 @@ from stormcut.adapters.zookeeper.nodes import (
 from stormcut.adapters.zookeeper.orders import change_orders, read_orders
 from stormcut.adapters.zookeeper.publication import ZooKeeperPublication
 from stormcut.adapters.zookeeper.reviews import read_reviews, write_reviews
-from stormcut.application.control.orders import Orders
+from stormcut.adapters.zookeeper.undos import last_move, read_undos, workers_in, write_undo
+from stormcut.application.control.orders import Orders, Undo
 from stormcut.application.control.ports import Unavailable
 from stormcut.application.control.review.reviews import Review
 from stormcut.application.control.review.trial import Outcome
@@ -99,8 +99,8 @@ KINDS: dict[
     "deactivated": ("deactivated", lambda nodes: NimbusValve(nodes, ()).mark((TAXI.id,)), valve),
     "former": (
         f"former/{TAXI.id}",
-        lambda nodes: write_former(nodes, TAXI.id, TAXI.assignment),
-        read_former,
+        lambda nodes: write_undo(nodes, TAXI.id, Undo(TAXI.assignment)),
+        read_undos,
     ),
     "history": ("history/0000000000", lambda nodes: nodes.append_history(ENTRY), history),
     "leader": (
@@ -170,7 +170,7 @@ def test_damaged_content_that_is_signed(nodes, kind):
                 read(nodes)
 
 
-def test_rows_of_former_workers():
+def test_rows_of_workers_in():
     whole, chance = json.dumps(ENTRY["topologies"][0]["former"]).encode(), random.Random(47)
     for _ in range(messages()):
         try:
@@ -178,7 +178,7 @@ def test_rows_of_former_workers():
         except (ValueError, RecursionError):
             continue
         try:
-            former_workers(rows, "history")
+            workers_in(rows, "history")
         except InvalidInput as error:
             assert str(error).isprintable()
 

@@ -77,7 +77,7 @@ class Site:
     def orders(self):
         return NO_ORDERS
 
-    def former(self):
+    def undos(self):
         return {}
 
     def start(self):

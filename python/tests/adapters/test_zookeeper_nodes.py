@@ -23,12 +23,6 @@ from stormcut.adapters.zookeeper.blob import (
     read_blob,
     write_blob,
 )
-from stormcut.adapters.zookeeper.former import (
-    delete_former,
-    last_move,
-    read_former,
-    write_former,
-)
 from stormcut.adapters.zookeeper.leader import Leadership
 from stormcut.adapters.zookeeper.nodes import (
     HISTORY_KEPT,
@@ -38,6 +32,13 @@ from stormcut.adapters.zookeeper.nodes import (
     connected,
     read_auth_file,
 )
+from stormcut.adapters.zookeeper.undos import (
+    delete_undo,
+    last_move,
+    read_undos,
+    write_undo,
+)
+from stormcut.application.control.orders import Undo
 from stormcut.application.control.ports import Unavailable
 from stormcut.model.cluster import Slot, Worker
 from stormcut.model.errors import InvalidInput
@@ -206,26 +207,26 @@ class TestNodes:
         nodes.write_profile(profile_of(topology("good")))
         for _ in range(3):
             assert set(nodes.read_profiles()) == {"good"}
-            assert read_former(nodes) == {}
+            assert read_undos(nodes) == {}
         assert caplog.text.count("belongs to other credentials") == 2
 
     def test_an_order_to_go_back_reads_back_and_is_taken_back(self, nodes):
-        assert read_former(nodes) == {}
+        assert read_undos(nodes) == {}
         for workers in (PLAN.topologies[0].workers, (Worker(Slot("m", 1), (1, 2)),)):
-            write_former(nodes, "t-1", workers)
-            assert read_former(nodes) == {"t-1": workers}
-        assert delete_former(nodes, "t-1")
-        assert not delete_former(nodes, "t-1")
-        assert read_former(nodes) == {}
+            write_undo(nodes, "t-1", Undo(workers))
+            assert read_undos(nodes) == {"t-1": Undo(workers)}
+        assert delete_undo(nodes, "t-1")
+        assert not delete_undo(nodes, "t-1")
+        assert read_undos(nodes) == {}
 
     @pytest.mark.parametrize(
         "data", [b"", b"[]", b'{"version":2}', b'{"version":2,"workers":[["n",1,[1]]],"hmac":"00"}']
     )
     def test_an_unusable_order_is_logged_once_and_left_out(self, nodes, caplog, data):
         nodes.client.create(nodes.path("former/bad"), data, makepath=True)
-        write_former(nodes, "good", ())
+        write_undo(nodes, "good", Undo(()))
         for _ in range(3):
-            assert read_former(nodes) == {"good": ()}
+            assert read_undos(nodes) == {"good": Undo(())}
         assert caplog.text.count("order not used") == 1
 
     @pytest.mark.parametrize("name", ["", "a/b", ".", ".."])

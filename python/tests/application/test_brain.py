@@ -43,7 +43,7 @@ class Memory:
     def orders(self):
         return NO_ORDERS
 
-    def former(self):
+    def undos(self):
         return {}
 
 

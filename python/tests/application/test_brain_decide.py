@@ -15,8 +15,10 @@ from stormcut.application.control.decide.decision import (
     Ground,
     LessTraffic,
 )
+from stormcut.application.control.decide.question import Question
 from stormcut.application.control.decide.wording import sentence
 from stormcut.application.control.history import plan_parts
+from stormcut.application.control.orders import Undo
 from stormcut.model.cluster import ClusterState, Slot, Supervisor
 from stormcut.model.plan import Plan
 
@@ -35,7 +37,7 @@ def slots(count, node="n{}", port=6700):
 @given(clusters())
 def test_every_plan_is_whole_and_takes_nobodys_slot(cluster):
     state, profiles = cluster
-    decisions = decide(state, profiles, None, DEFAULT)
+    decisions = decide(Question(state, profiles, None, DEFAULT))
     parts = {decision.topology: decision for decision in decisions.decided}
     declined = {d.topology for d in decisions.declined}
     assert parts.keys() | declined == {t.id for t in state.topologies}
@@ -56,18 +58,18 @@ def test_every_plan_is_whole_and_takes_nobodys_slot(cluster):
 @given(clusters())
 def test_an_applied_plan_changes_nothing_more(cluster):
     state, profiles = cluster
-    first = decide(state, profiles, None, DEFAULT)
+    first = decide(Question(state, profiles, None, DEFAULT))
     plan = plan_of(state, first)
     after = applied(state, plan.topologies)
-    second = plan_of(after, decide(after, profiles, plan, DEFAULT))
+    second = plan_of(after, decide(Question(after, profiles, plan, DEFAULT)))
     assert second.places_like(plan)
-    again = plan_of(state, decide(state, profiles, None, DEFAULT))
+    again = plan_of(state, decide(Question(state, profiles, None, DEFAULT)))
     assert again == plan
 
 
 def test_a_new_topology_is_placed_by_its_structure():
     state = ClusterState(supervisors(3), (topology("t"),))
-    (decision,) = decide(state, {}, None, DEFAULT).decided
+    (decision,) = decide(Question(state, {}, None, DEFAULT)).decided
     assert decision.evidence.ground.value == "declared"
     assert decision.before is None
     assert sentence(decision).startswith("placed by declared structure")
@@ -85,7 +87,7 @@ def test_measured_traffic_is_named_only_where_the_algorithm_uses_it(algorithm, b
     new = topology("t")
     state = ClusterState(supervisors(3), (new,))
     (decision,) = decide(
-        state, {"t": profile_of(new, memory=None)}, None, Settings(algorithm)
+        Question(state, {"t": profile_of(new, memory=None)}, None, Settings(algorithm))
     ).decided
     assert sentence(decision).startswith(f"placed by {basis}: ")
 
@@ -94,14 +96,14 @@ def test_a_move_by_a_blind_algorithm_says_so():
     running = dealt(topology("t", (2, 2), acker=False), slots(3))
     state = ClusterState(supervisors(3), (running,))
     (decision,) = decide(
-        state, {"t": profile_of(running)}, None, Settings("r-storm-distance")
+        Question(state, {"t": profile_of(running)}, None, Settings("r-storm-distance"))
     ).decided
     assert sentence(decision).startswith("moved by r-storm-distance, blind to traffic: ")
 
 
 def test_a_running_topology_without_measurements_is_left_alone():
     state = ClusterState(supervisors(3), (dealt(topology("t"), slots(3)),))
-    decisions = decide(state, {}, None, DEFAULT)
+    decisions = decide(Question(state, {}, None, DEFAULT))
     assert not decisions.decided
     assert sentence(decisions.declined[0]) == "runs already, nothing measured"
 
@@ -110,13 +112,13 @@ def test_a_measured_topology_moves_for_less_traffic_and_then_stays():
     running = dealt(topology("t", (2, 2)), slots(3))
     state = ClusterState(supervisors(3), (running,))
     profiles = {"t": profile_of(running)}
-    first = decide(state, profiles, None, DEFAULT)
+    first = decide(Question(state, profiles, None, DEFAULT))
     (decision,) = first.decided
     assert sentence(decision).startswith("moved by measured traffic")
     assert decision.after.metrics.inter_node_tuples_per_second == 0
     assert decision.before.metrics.inter_node_tuples_per_second > 0
     after = applied(state, [decision])
-    (kept,) = decide(after, profiles, plan_of(state, first), DEFAULT).decided
+    (kept,) = decide(Question(after, profiles, plan_of(state, first), DEFAULT)).decided
     assert kept.workers == decision.workers
     assert kept.choice.algorithm == "cut"
     assert sentence(kept).startswith("kept")
@@ -125,14 +127,14 @@ def test_a_measured_topology_moves_for_less_traffic_and_then_stays():
 def test_a_decision_is_a_value_with_its_numbers():
     running = dealt(topology("t", (2, 2)), slots(3))
     state, profile = ClusterState(supervisors(3), (running,)), profile_of(running)
-    (decision,) = decide(state, {"t": profile}, None, DEFAULT).decided
+    (decision,) = decide(Question(state, {"t": profile}, None, DEFAULT)).decided
     choice = decision.choice
     assert (choice.action, choice.algorithm) == (Action.MOVE, "cut")
     assert decision.evidence == Evidence(Ground.MEASURED, profile.to_epoch_s, uses_traffic=True)
     assert choice.reason == LessTraffic(decision.before.worth, decision.after.worth)
     assert choice.now.travels == decision.before.metrics.inter_node_tuples_per_second > 0
     assert choice.then.travels == 0
-    (declined,) = decide(state, {}, None, DEFAULT).declined
+    (declined,) = decide(Question(state, {}, None, DEFAULT)).declined
     assert declined.choice.action is Action.DECLINE
     assert declined.choice.reason is Circumstance.UNMEASURED
     assert (declined.workers, declined.evidence) == ((), Evidence(Ground.KEPT))
@@ -146,7 +148,7 @@ def test_a_gain_below_the_threshold_moves_nothing():
     profile = profile_of(running, rate=lambda s, t: rates[s, t])
     nodes = supervisors(2, meta={"stormcut.max.executors": "2"})
     state = ClusterState(nodes, (halves,))
-    (decision,) = decide(state, {"t": profile}, None, DEFAULT).decided
+    (decision,) = decide(Question(state, {"t": profile}, None, DEFAULT)).decided
     assert decision.workers == tuple(sorted(halves.assignment))
     assert "saves 0.0%" in sentence(decision)
     assert decision.choice.algorithm == "kept"
@@ -158,7 +160,7 @@ def test_the_threshold_is_a_share_of_the_present_cut(min_gain, moves):
     rates = {(1, 3): 1.0, (2, 4): 1.0, (1, 4): 10.0, (2, 3): 10.0}
     profile = profile_of(running, rate=lambda s, t: rates[s, t])
     state = ClusterState(supervisors(2, meta={"stormcut.max.executors": "2"}), (running,))
-    (decision,) = decide(state, {"t": profile}, None, Settings(min_gain=min_gain)).decided
+    (decision,) = decide(Question(state, {"t": profile}, None, Settings(min_gain=min_gain))).decided
     assert (decision.after.metrics.inter_node_tuples_per_second == 2) is moves
 
 
@@ -166,7 +168,7 @@ def test_a_broken_limit_is_left_even_for_more_traffic():
     running = dealt(topology("t", (2, 2), acker=False), slots(1))
     profile = profile_of(running, cpu=60.0)
     state = ClusterState(supervisors(2, cpu=200.0), (running,))
-    (decision,) = decide(state, {"t": profile}, None, DEFAULT).decided
+    (decision,) = decide(Question(state, {"t": profile}, None, DEFAULT)).decided
     assert sentence(decision).startswith("moved, as node n0 holds 240 % CPU")
     assert decision.after.metrics.nodes_used == 2
 
@@ -175,7 +177,7 @@ def test_a_profile_of_other_executors_is_not_used_and_named():
     running = dealt(topology("t"), slots(3))
     other = profile_of(topology("t", (2, 4)))
     state = ClusterState(supervisors(3), (running,))
-    (declined,) = decide(state, {"t": other}, None, DEFAULT).declined
+    (declined,) = decide(Question(state, {"t": other}, None, DEFAULT)).declined
     assert "the profile does not fit: it has executor [7 7] of c1" in sentence(declined)
 
 
@@ -186,19 +188,21 @@ def test_a_profile_may_lack_system_executors():
         profile, executors=tuple(e for e in profile.executors if e.component != "__acker")
     )
     state = ClusterState(supervisors(3), (running,))
-    (decision,) = decide(state, {"t": without}, None, DEFAULT).decided
+    (decision,) = decide(Question(state, {"t": without}, None, DEFAULT)).decided
     assert decision.evidence.ground.value == "measured"
 
 
 def test_a_dead_worker_returns_to_where_the_plan_had_it():
     running = dealt(topology("t", (20, 20)), [Slot("n1", 6702), Slot("n2", 6703)])
     state = ClusterState(supervisors(3), (running,))
-    placed = decide(ClusterState(supervisors(3), (topology("t", (20, 20)),)), {}, None, DEFAULT)
+    placed = decide(
+        Question(ClusterState(supervisors(3), (topology("t", (20, 20)),)), {}, None, DEFAULT)
+    )
     plan = plan_of(state, placed)
     whole = applied(state, plan.topologies)
     half = replace(whole.topologies[0], assignment=whole.topologies[0].assignment[:1])
     hurt = replace(whole, topologies=(half,))
-    (decision,) = decide(hurt, {}, plan, DEFAULT).decided
+    (decision,) = decide(Question(hurt, {}, plan, DEFAULT)).decided
     assert decision.workers == plan.topologies[0].workers
     assert sentence(decision) == "kept: as planned before"
 
@@ -206,7 +210,7 @@ def test_a_dead_worker_returns_to_where_the_plan_had_it():
 def test_a_worker_on_a_slot_that_is_not_offered_now_is_left_alone():
     running = dealt(topology("t"), [Slot("gone", 6700), Slot("n0", 6700)])
     state = ClusterState(supervisors(2), (running,))
-    (declined,) = decide(state, {"t": profile_of(running)}, None, DEFAULT).declined
+    (declined,) = decide(Question(state, {"t": profile_of(running)}, None, DEFAULT)).declined
     assert sentence(declined) == "a supervisor is away, its workers run on; left alone"
 
 
@@ -214,36 +218,36 @@ def test_a_worker_on_a_slot_that_is_not_offered_now_is_left_alone():
 def test_what_a_plan_put_stays_in_the_plan_while_a_supervisor_is_away(measured):
     """And is as planned when it is back: nobody has declined it meanwhile."""
     new = ClusterState(supervisors(3), (topology("t", (20, 20)),))
-    plan = plan_of(new, decide(new, {}, None, DEFAULT))
+    plan = plan_of(new, decide(Question(new, {}, None, DEFAULT)))
     whole = applied(new, plan.topologies)
     profiles = {"t": profile_of(whole.topologies[0])} if measured else {}
     used = {worker.slot.node for worker in plan.topologies[0].workers}
     away = replace(whole, supervisors=tuple(s for s in whole.supervisors if s.id not in used))
     for _ in range(2):
-        decisions = decide(away, profiles, plan, DEFAULT)
+        decisions = decide(Question(away, profiles, plan, DEFAULT))
         (decision,) = decisions.decided
         assert decision.workers == plan.topologies[0].workers
         assert "a supervisor is away" in sentence(decision)
         plan = plan_of(away, decisions)
-    back = decide(whole, {}, plan, DEFAULT).decided
+    back = decide(Question(whole, {}, plan, DEFAULT)).decided
     assert [decision.workers for decision in back] == [plan.topologies[0].workers]
 
 
 def test_a_plan_that_came_too_late_is_offered_again_for_a_while():
     new = ClusterState(supervisors(3), (topology("t", (20, 20)),))
-    plan = plan_of(new, decide(new, {}, None, DEFAULT))
+    plan = plan_of(new, decide(Question(new, {}, None, DEFAULT)))
     elsewhere = [Slot("n1", 6702), Slot("n2", 6702)]
     stormed = ClusterState(supervisors(3), (dealt(topology("t", (20, 20)), elsewhere),))
-    (decision,) = decide(stormed, {}, plan, DEFAULT, is_recent=True).decided
+    (decision,) = decide(Question(stormed, {}, plan, DEFAULT, is_recent=True)).decided
     assert decision.workers == plan.topologies[0].workers
     assert sentence(decision).startswith("as planned, too late at first: ")
-    (declined,) = decide(stormed, {}, plan, DEFAULT).declined
+    (declined,) = decide(Question(stormed, {}, plan, DEFAULT)).declined
     assert sentence(declined) == "runs already, nothing measured"
     # Not onto what another topology has taken meanwhile.
     (first, *_) = plan.topologies[0].workers
     other = dealt(topology("a", (1,), acker=False), [first.slot])
     taken = replace(stormed, topologies=(other, *stormed.topologies))
-    assert decide(taken, {}, plan, DEFAULT, is_recent=True).decided == ()
+    assert decide(Question(taken, {}, plan, DEFAULT, is_recent=True)).decided == ()
 
 
 def test_another_topologys_load_and_executors_are_not_there_twice():
@@ -251,26 +255,26 @@ def test_another_topologys_load_and_executors_are_not_there_twice():
     new = topology("b", (2, 2), acker=False)
     nodes = supervisors(2, meta={"stormcut.max.executors": "4"})
     state = ClusterState(nodes, (first, new))
-    (decision,) = decide(state, {}, None, DEFAULT).decided
+    (decision,) = decide(Question(state, {}, None, DEFAULT)).decided
     assert {worker.slot.node for worker in decision.workers} == {"n1"}
 
 
 def test_what_does_not_fit_is_declined_with_the_constraint():
     state = ClusterState(supervisors(1, meta={"stormcut.max.executors": "2"}), (topology("t"),))
-    (declined,) = decide(state, {}, None, DEFAULT).declined
+    (declined,) = decide(Question(state, {}, None, DEFAULT)).declined
     assert "max_executors" in sentence(declined)
 
 
 def test_no_slots_no_plan():
     state = ClusterState((Supervisor("n", "h", ()),), (topology("t"),))
-    (declined,) = decide(state, {}, None, DEFAULT).declined
+    (declined,) = decide(Question(state, {}, None, DEFAULT)).declined
     assert sentence(declined).startswith("not placed: no node has a free slot")
 
 
 def test_storms_default_heap_fills_no_supervisor():
     """40 executors of 128 MB are more than 3072 MB; Storm would place them all the same."""
     state = ClusterState(supervisors(1, cpu=None), (topology("t", (20, 20)),))
-    assert decide(state, {}, None, DEFAULT).decided
+    assert decide(Question(state, {}, None, DEFAULT)).decided
 
 
 def test_a_declared_heap_counts():
@@ -279,7 +283,7 @@ def test_a_declared_heap_counts():
         running, executors=tuple(replace(e, memory_mb=1000.0) for e in running.executors)
     )
     state = ClusterState(supervisors(1), (heavy,))
-    assert "memory" in sentence(decide(state, {}, None, DEFAULT).declined[0])
+    assert "memory" in sentence(decide(Question(state, {}, None, DEFAULT)).declined[0])
 
 
 def test_one_full_node_does_not_make_the_cluster_small():
@@ -287,7 +291,7 @@ def test_one_full_node_does_not_make_the_cluster_small():
     new = topology("b", (10, 10), acker=False)
     state = ClusterState(supervisors(3), (blocker, new))
     profiles = {"a": profile_of(blocker, cpu=13.0)}
-    decisions = decide(state, profiles, None, DEFAULT)
+    decisions = decide(Question(state, profiles, None, DEFAULT))
     part = next(d for d in decisions.decided if d.topology == "b")
     assert "n0" not in {worker.slot.node for worker in part.workers}
 
@@ -300,19 +304,21 @@ def test_an_unusable_limit_is_logged_once_and_ignored(caplog, text):
     )
     state = ClusterState(nodes, (topology("t"),))
     with caplog.at_level(logging.WARNING):
-        assert decide(state, {}, None, DEFAULT).decided
-        assert decide(state, {}, None, DEFAULT).decided
+        assert decide(Question(state, {}, None, DEFAULT)).decided
+        assert decide(Question(state, {}, None, DEFAULT)).decided
     assert caplog.text.count("is not a whole number") == 1
 
 
 def test_another_algorithm_gets_no_options_that_it_does_not_have():
     state = ClusterState(supervisors(2), (topology("t"),))
-    (decision,) = decide(state, {}, None, Settings("even")).decided
+    (decision,) = decide(Question(state, {}, None, Settings("even"))).decided
     assert decision.choice.algorithm == "even"
 
 
 def placed_with(state, profiles=None, **how):
-    (decision,) = decide(state, profiles or {}, None, **{"settings": DEFAULT, **how}).decided
+    (decision,) = decide(
+        Question(state, profiles or {}, None, **{"settings": DEFAULT, **how})
+    ).decided
     return decision
 
 
@@ -367,13 +373,13 @@ def test_an_undone_topology_goes_back_and_stays_there():
     moved = placed_with(state, profiles)
     assert moved.former == tuple(sorted(running.assignment))
     after = applied(state, [moved])
-    back = placed_with(after, profiles, former={"t": moved.former})
+    back = placed_with(after, profiles, undos={"t": Undo(moved.former)})
     assert back.evidence.ground.value == "undone"
     assert back.workers == moved.former
     assert sentence(back).startswith("undone: back to where it ran before: 0.0 -> ")
     assert "tuples/s between nodes" in sentence(back)
     assert back.former == moved.workers
-    again = placed_with(applied(after, [back]), profiles, former={"t": moved.former})
+    again = placed_with(applied(after, [back]), profiles, undos={"t": Undo(moved.former)})
     assert (again.workers, sentence(again)) == (moved.former, "kept: undone")
     assert again.former == ()
 
@@ -381,17 +387,17 @@ def test_an_undone_topology_goes_back_and_stays_there():
 @given(clusters())
 def test_what_was_moved_can_be_undone_and_then_nothing_changes(cluster):
     state, profiles = cluster
-    first = decide(state, profiles, None, FAST)
+    first = decide(Question(state, profiles, None, FAST))
     plan = plan_of(state, first)
-    former = {d.topology: d.former for d in first.decided if d.former}
+    former = {d.topology: Undo(d.former) for d in first.decided if d.former}
     after = applied(state, plan.topologies)
-    undone = plan_of(after, decide(after, profiles, plan, FAST, former))
+    undone = plan_of(after, decide(Question(after, profiles, plan, FAST, former)))
     back = applied(after, undone.topologies)
     for name in former:
         # Another topology that has gone to one of its slots meanwhile may be in the way.
         part = undone.of(name)
-        assert part and (part.workers == former[name] or "cannot go back" in part.reason)
-    again = plan_of(back, decide(back, profiles, undone, FAST, former))
+        assert part and (part.workers == former[name].workers or "cannot go back" in part.reason)
+    again = plan_of(back, decide(Question(back, profiles, undone, FAST, former)))
     assert {p.topology: p.workers for p in again.topologies if p.topology in former} == {
         name: undone.of(name).workers for name in former
     }
@@ -400,7 +406,7 @@ def test_what_was_moved_can_be_undone_and_then_nothing_changes(cluster):
 @pytest.mark.parametrize("what", ["slot gone", "slot taken", "other executors"])
 def test_a_topology_that_cannot_go_back_stays_and_says_why(what):
     running = dealt(topology("t", (2, 2)), slots(2))
-    former = {"t": dealt(running, [Slot("n2", 6700)]).assignment}
+    former = {"t": Undo(dealt(running, [Slot("n2", 6700)]).assignment)}
     others, nodes = (), supervisors(3)
     says = {
         "slot gone": "no supervisor offers slot n2:6700 now",
@@ -412,9 +418,11 @@ def test_a_topology_that_cannot_go_back_stays_and_says_why(what):
     elif what == "slot taken":
         others = (dealt(topology("u"), [Slot("n2", 6700)]),)
     else:
-        former = {"t": dealt(topology("t", (3, 3)), [Slot("n2", 6700)]).assignment}
+        former = {"t": Undo(dealt(topology("t", (3, 3)), [Slot("n2", 6700)]).assignment)}
     state = ClusterState(nodes, (running, *others))
-    reasons = {d.topology: sentence(d) for d in decide(state, {}, None, DEFAULT, former).declined}
+    reasons = {
+        d.topology: sentence(d) for d in decide(Question(state, {}, None, DEFAULT, former)).declined
+    }
     assert "it cannot go back to where it ran before" in reasons["t"]
     assert says in reasons["t"]
 

@@ -10,6 +10,7 @@ from brain_clusters import dealt, profile_of, supervisors, topology
 from stormcut.application.control.decide.adviser import Settings
 from stormcut.application.control.decide.decide import decide
 from stormcut.application.control.decide.declared import link
+from stormcut.application.control.decide.question import Question
 from stormcut.application.control.decide.wording import sentence
 from stormcut.application.control.decide.workload import workload
 from stormcut.model.cluster import ClusterState, Slot, Supervisor, Worker
@@ -21,7 +22,7 @@ HEADROOM = Settings(options={"objective": "headroom"})
 
 
 def decided(state, profiles, settings=HEADROOM):
-    return {d.topology: d for d in decide(state, profiles, None, settings).decided}
+    return {d.topology: d for d in decide(Question(state, profiles, None, settings)).decided}
 
 
 def cpu_by_node(decision, profile):

@@ -15,6 +15,7 @@ from stormcut.application.control.decide.adviser import Settings
 from stormcut.application.control.decide.decide import decide
 from stormcut.application.control.decide.decision import Action, Together
 from stormcut.application.control.decide.memory import Memory
+from stormcut.application.control.decide.question import Question
 from stormcut.application.control.decide.situation import running_problem
 from stormcut.application.control.decide.wording import sentence
 from stormcut.application.control.history import plan_parts
@@ -67,7 +68,7 @@ FULL = ClusterState(ROOM_FOR_FOUR, (halves("a", 6700), halves("b", 6701)))
 
 def test_two_that_are_in_each_others_way_change_places():
     """Both nodes are full: neither can move alone."""
-    found = of(decide(FULL, measured(*FULL.topologies), None, Settings()))
+    found = of(decide(Question(FULL, measured(*FULL.topologies), None, Settings())))
     assert {len(nodes_of(d)) for d in found.values()} == {1}
     assert [d.after.metrics.inter_node_tuples_per_second for d in found.values()] == [0, 0]
     assert sentence(found["a"]).startswith("moved with b by measured traffic: 20.0 -> 0.0 ")
@@ -77,7 +78,7 @@ def test_two_that_are_in_each_others_way_change_places():
 
 def test_each_alone_would_have_stayed(monkeypatch):
     monkeypatch.setattr(adviser, "MOST_TOGETHER", 0)
-    found = of(decide(FULL, measured(*FULL.topologies), None, Settings()))
+    found = of(decide(Question(FULL, measured(*FULL.topologies), None, Settings())))
     assert {d.choice.action for d in found.values()} == {Action.KEEP}
 
 
@@ -89,7 +90,7 @@ def test_a_small_one_gives_way_to_a_large_one_on_the_larger_node():
     )
     small = on(topology("b", (1, 1), acker=False), {Slot("n0", 6701): (0, 1)})
     profiles = {**measured(large, cpu=50.0), **measured(small, cpu=80.0)}
-    found = of(decide(ClusterState(nodes, (large, small)), profiles, None, Settings()))
+    found = of(decide(Question(ClusterState(nodes, (large, small)), profiles, None, Settings())))
     assert {name: nodes_of(d) for name, d in found.items()} == {"a": {"n0"}, "b": {"n1"}}
 
 
@@ -103,7 +104,9 @@ def test_who_need_not_move_stays():
     )
     small = supervisors(4, cpu=None, meta={"stormcut.max.executors": "2"})[2:]
     state = ClusterState((*ROOM_FOR_FOUR, *small), (*FULL.topologies, apart))
-    found = of(decide(state, {**measured(*FULL.topologies), "c": profile}, None, Settings()))
+    found = of(
+        decide(Question(state, {**measured(*FULL.topologies), "c": profile}, None, Settings()))
+    )
     assert found["a"].choice.action is found["b"].choice.action is Action.MOVE
     assert found["c"].choice.action is Action.KEEP
 
@@ -111,13 +114,13 @@ def test_who_need_not_move_stays():
 def test_a_new_one_moves_others_only_for_what_they_gain():
     new = topology("c", (2, 2), acker=False)
     tight = ClusterState(ROOM_FOR_FOUR, (halves("a", 6700), new))
-    found = of(decide(tight, measured(tight.topologies[0]), None, Settings()))
+    found = of(decide(Question(tight, measured(tight.topologies[0]), None, Settings())))
     assert {len(nodes_of(d)) for d in found.values()} == {1}
     assert sentence(found["a"]).startswith("moved ")
     assert sentence(found["c"]).startswith("placed by declared structure: 0.0 ")
     settled = dealt(topology("a", (2, 2), acker=False), [Slot("n0", 6700)])
     roomy = ClusterState(supervisors(2, cpu=None), (settled, new))
-    found = of(decide(roomy, measured(settled), None, Settings()))
+    found = of(decide(Question(roomy, measured(settled), None, Settings())))
     assert found["a"].choice.action is Action.KEEP
 
 
@@ -129,7 +132,7 @@ def test_a_node_that_joins_takes_of_what_two_topologies_fill():
     small = on(topology("b", (2, 2), acker=False), {Slot("n1", 6701): range(4)})
     profiles = {**measured(large, cpu=60.0), **measured(small, cpu=75.0)}
     state = ClusterState(supervisors(3, cpu=450.0), (large, small))
-    found = of(decide(state, profiles, None, FAST))
+    found = of(decide(Question(state, profiles, None, FAST)))
     assert "for head-room, 1.07 -> " in sentence(found["a"])
     assert nodes_of(found["a"]) | nodes_of(found["b"]) == {"n0", "n1", "n2"}
 
@@ -148,7 +151,7 @@ def test_slow_links_are_left_by_both():
         for p in (profile_of(t, 1.0, lambda s, t: 100.0, memory=1.0),)
     }
     state = ClusterState(nodes, (first, second))
-    found = of(decide(state, profiles, None, Settings(options={"objective": "headroom"})))
+    found = of(decide(Question(state, profiles, None, Settings(options={"objective": "headroom"}))))
     assert {d.after.bytes_per_second for d in found.values()} == {0.0}
     assert "link out of node n0 was full first" in sentence(found["a"])
 
@@ -157,7 +160,7 @@ def test_what_asks_for_other_options_is_a_problem_of_its_own(monkeypatch):
     sought = noted(monkeypatch)
     keeps = replace(topology("c", (2, 2)), workers_policy="keep")
     state = ClusterState(supervisors(4), (topology("a"), topology("b"), keeps))
-    assert len(decide(state, {}, None, FAST).decided) == 3
+    assert len(decide(Question(state, {}, None, FAST)).decided) == 3
     assert sought == [("a", "b"), ("c",)]
 
 
@@ -178,7 +181,9 @@ def test_those_that_cannot_be_placed_together_are_taken_in_turn(monkeypatch, why
     if why == "size":
         monkeypatch.setattr(adviser, "MOST_TOGETHER", 7)
     sought = noted(monkeypatch)
-    decide(FULL, measured(*FULL.topologies), None, Settings() if why == "size" else IN_TURN)
+    decide(
+        Question(FULL, measured(*FULL.topologies), None, Settings() if why == "size" else IN_TURN)
+    )
     assert set(sought) == {("a",), ("b",)}
 
 
@@ -189,32 +194,34 @@ def test_problems_are_as_many_as_topologies_and_one_in_a_round(monkeypatch):
         for i in range(6)
     ]
     nodes = supervisors(2, slots=8, cpu=None, meta={"stormcut.max.executors": "12"})
-    decide(ClusterState(nodes, tuple(running)), measured(*running), None, FAST)
+    decide(Question(ClusterState(nodes, tuple(running)), measured(*running), None, FAST))
     assert 0 < len(sought) <= 2 * (1 + len(running))
 
 
 def test_what_is_settled_for_all_is_sought_anew_when_one_is_measured_anew(monkeypatch):
     memory, profiles = Memory(), measured(*FULL.topologies)
-    first = decide(FULL, profiles, None, FAST, memory=memory)
+    first = decide(Question(FULL, profiles, None, FAST), memory)
     state, plan = applied(FULL, plan_of(first).topologies), plan_of(first)
     sought = noted(monkeypatch)
-    decide(state, profiles, plan, FAST, memory=memory)
+    decide(Question(state, profiles, plan, FAST), memory)
     assert sought == []
     again = profile_of(state.topologies[0], 90.0, lambda s, t: 5.0, memory=1.0)
     halved = (halves("a", 6700), halves("b", 6701))
     apart = replace(state, topologies=halved)
-    decide(apart, {**profiles, "a": again}, plan, FAST, memory=memory)
+    decide(Question(apart, {**profiles, "a": again}, plan, FAST), memory)
     assert ("a", "b") in sought
 
 
 def test_a_recorded_answer_for_several_is_found_again(tmp_path):
     costs = Costs(send_us_per_tuple=1.0, source="ours")
     decide(
-        FULL,
-        measured(*FULL.topologies),
-        None,
-        replace(FAST, costs=costs),
-        recorder=DecisionFiles(tmp_path),
+        Question(
+            FULL,
+            measured(*FULL.topologies),
+            None,
+            replace(FAST, costs=costs),
+            recorder=DecisionFiles(tmp_path),
+        )
     )
     (path, *_) = sorted(tmp_path.glob("*-a+b.json"))
     problem = read_problem(path)
@@ -227,7 +234,9 @@ def test_a_recorded_answer_for_several_is_found_again(tmp_path):
 def test_a_record_of_many_topologies_has_a_name_that_can_be_one(tmp_path):
     many = tuple(topology(f"a-topology-of-the-company-{i}", (1,), acker=False) for i in range(12))
     state = ClusterState(supervisors(3), many)
-    assert len(decide(state, {}, None, FAST, recorder=DecisionFiles(tmp_path)).decided) == 12
+    assert (
+        len(decide(Question(state, {}, None, FAST, recorder=DecisionFiles(tmp_path))).decided) == 12
+    )
     (path,) = tmp_path.glob("*.placement.json")
     assert "a-topology-of-the-company-0+" in path.name and "-more.placement.json" in path.name
 
@@ -257,11 +266,11 @@ def shared_clusters(draw, least=2):
 @given(shared_clusters())
 def test_a_cluster_that_did_as_the_plan_says_gets_it_again_and_holds_no_less(cluster):
     state, profiles = cluster
-    first = decide(state, profiles, None, FAST)
+    first = decide(Question(state, profiles, None, FAST))
     plan = plan_of(first)
     event(f"together: {any(isinstance(d.choice.reason, Together) for d in first.decided)}")
     after = applied(state, plan.topologies)
-    assert plan_of(decide(after, profiles, plan, FAST)).places_like(plan)
+    assert plan_of(decide(Question(after, profiles, plan, FAST))).places_like(plan)
     before, then = (running_problem(each, profiles) for each in (state, after))
     if not violations(before, before.current):
         assert not violations(then, then.current)

@@ -71,7 +71,7 @@ class Drained(Stage):
 def test_it_rests_moves_and_goes_on():
     stage = Drained()
     assert stage.round() == []
-    assert stage.waits() == {"a": "drain"}
+    assert stage.waits() == {"a": "rest"}
     assert stage.valve.inactive == stage.draining.resting() == {"a"}
     assert stage.round() == []
     assert stage.round() == ["a"]

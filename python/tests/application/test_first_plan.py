@@ -13,6 +13,7 @@ import stormcut.cli.brain
 from brain_clusters import dealt, profile_of, supervisors, topology
 from stormcut.application.control.decide.adviser import Settings
 from stormcut.application.control.decide.decide import decide
+from stormcut.application.control.decide.question import Question
 from stormcut.application.place import DEFAULT_ALGORITHM
 from stormcut.model.cluster import ClusterState, Slot
 
@@ -22,7 +23,7 @@ running = dealt(running, [Slot(f"n{i}", 6700) for i in range(4)])
 profile = profile_of(running, rate=lambda source, target: 10.0 * source)
 state = ClusterState(supervisors(4), (running,))
 start = time.process_time()
-decided = decide(state, {"t": profile}, None, Settings(DEFAULT_ALGORITHM, {}, 0.05))
+decided = decide(Question(state, {"t": profile}, None, Settings(DEFAULT_ALGORITHM, {}, 0.05)))
 print(time.process_time() - start)
 assert decided
 """

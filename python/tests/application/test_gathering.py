@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from stormcut.application.control.decide.adviser import Settings
 from stormcut.application.control.decide.decide import decide
 from stormcut.application.control.decide.gathering import gathered
+from stormcut.application.control.decide.question import Question
 from stormcut.application.control.decide.situation import situation
 from stormcut.application.control.decide.usage import Usage
 from stormcut.application.control.decide.workload import workload
@@ -58,7 +59,7 @@ def test_the_brain_uses_no_node_for_the_consumer_alone(known, algorithm):
     running = dealt(running, slots) if known else running
     state = ClusterState(supervisors(4, meta={"stormcut.max.executors": "8"}), (running,))
     profiles = {running.id: measured(running, task)} if known else {}
-    nodes = nodes_of(decide(state, profiles, None, Settings(algorithm)))
+    nodes = nodes_of(decide(Question(state, profiles, None, Settings(algorithm))))
     assert nodes.pop(task) in set(nodes.values())
 
 

@@ -7,28 +7,30 @@ from dataclasses import replace
 from datetime import datetime
 
 import pytest
-from brain_clusters import clusters, topology
+from brain_clusters import clusters, dealt, topology
 from governed import Stage, homes, spread
 from hypothesis import given
 
-from stormcut.application.control.apply.governor import _Asked, gain_of
 from stormcut.application.control.brain import UNBOUND
+from stormcut.application.control.decide.allowed import Allowed
 from stormcut.application.control.decide.decision import (
-    Action,
-    Choice,
-    Decision,
     Evidence,
     Ground,
-    Hold,
+    Guard,
     LessTraffic,
     MoreHeadroom,
     Worth,
 )
 from stormcut.application.control.decide.pace import Pace
+from stormcut.application.control.gate.change import Change, Initiator
+from stormcut.application.control.gate.gate import Gate, Moment, gain_of
+from stormcut.application.control.gate.ledger import Ledger
 from stormcut.application.control.orders import NO_ORDERS, Orders
 from stormcut.application.control.policy import Mode, Policy, QuietTime, Rule, TopologyRule
+from stormcut.model.cluster import Slot
 
 AUTOMATIC = Policy(Mode.AUTOMATIC)
+HERE, THERE = [Slot("n0", 6700)], [Slot("n1", 6700)]
 
 
 @given(cluster=clusters())
@@ -92,7 +94,7 @@ def test_advice_is_in_the_history():
     stage.round()
     (line,) = stage.store.plans[-1][1]["declined"]
     assert line["reason"].startswith("kept: ") is False
-    assert "advice only; it would be moved" in line["reason"]
+    assert "advise mode: will not act; it would be moved" in line["reason"]
 
 
 def test_a_topology_that_moved_cools_down_and_time_alone_ends_that():
@@ -177,14 +179,9 @@ def test_a_drained_node_is_left_and_used_again_when_it_may(name):
     assert {w.slot.node for t in stage.state.topologies for w in t.assignment} == {"n3"}
 
 
-def move_for(reason):
-    choice = Choice(Action.MOVE, reason, Ground.MEASURED)
-    return Decision("a-1-1", choice, Evidence(Ground.MEASURED))
-
-
 def by_traffic(saved, headroom):
     now, then = (Worth(headroom, None, travels, "bytes/s") for travels in (100.0, 100.0 - saved))
-    return move_for(LessTraffic(now, then))
+    return LessTraffic(now, then)
 
 
 def test_traffic_weighs_as_much_as_the_fullest_resource_is_in_use():
@@ -196,9 +193,20 @@ def test_traffic_weighs_as_much_as_the_fullest_resource_is_in_use():
 @pytest.mark.parametrize(("headroom", "waits"), [(1.1, False), (1.5, True)])
 def test_who_is_overloaded_does_not_wait_for_a_whole_cool_down(headroom, waits):
     now, then = (Worth(room, None, 100.0, "bytes/s") for room in (headroom, 9.0))
-    decision = move_for(MoreHeadroom(now, then))
     pace = Pace()
     pace._changed, pace._now = {"a-1-1": 1000.0}, 1100.0
-    asked = _Asked(AUTOMATIC, NO_ORDERS, pace, 1100.0, False, lambda topology: 20.0)
-    held = asked.hold(decision)
-    assert (held is not None and held.hold is Hold.COOL_DOWN) == waits
+    moment = Moment(
+        1100.0,
+        datetime(2026, 1, 1, 12),
+        NO_ORDERS,
+        pace,
+        Ledger(),
+        Allowed({}),
+        lambda topology: 20.0,
+        lambda change: True,
+    )
+    home, target = (tuple(dealt(topology("a", (2, 2)), s).assignment) for s in (HERE, THERE))
+    reason, evidence = MoreHeadroom(now, then), Evidence(Ground.MEASURED)
+    change = Change(Initiator.GAIN, "a-1-1", home, target, reason, evidence)
+    held = Gate(AUTOMATIC).judge([change], moment)
+    assert [verdict.guard for verdict in held.values()] == ([Guard.COOL_DOWN] if waits else [])

@@ -10,6 +10,7 @@ from stormcut.application.control.decide.adviser import Settings, effort_for
 from stormcut.application.control.decide.attempts import MANY_NODES, SPACIOUS, roomiest
 from stormcut.application.control.decide.decide import decide
 from stormcut.application.control.decide.memory import Memory
+from stormcut.application.control.decide.question import Question
 from stormcut.application.control.decide.situation import running_problem
 from stormcut.application.control.history import plan_parts
 from stormcut.model.cluster import ClusterState, Slot
@@ -40,7 +41,7 @@ def solved(monkeypatch):
 
 
 def done(state, memory, profiles, last=None):
-    decisions = decide(state, profiles, last, Settings(), memory=memory)
+    decisions = decide(Question(state, profiles, last, Settings()), memory)
     plan = Plan("p", "", 0, *plan_parts(decisions))
     return applied(state, plan.topologies), plan
 

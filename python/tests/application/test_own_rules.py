@@ -14,6 +14,7 @@ from stormcut.application.control.decide.decide import decide
 from stormcut.application.control.decide.decision import Action, BreaksLimit
 from stormcut.application.control.decide.memory import Memory
 from stormcut.application.control.decide.pace import Pace
+from stormcut.application.control.decide.question import Question
 from stormcut.application.control.decide.wording import sentence
 from stormcut.model.cluster import ClusterState, Slot, Worker
 from stormcut.model.plan import Plan, TopologyPlan
@@ -33,8 +34,8 @@ def cluster(*workers):
     return ClusterState(supervisors(3), (replace(RUNNING, assignment=tuple(assignment)),))
 
 
-def asked(state, settings, profile=PROFILE, **known):
-    (decision,) = decide(state, {"t": profile}, None, settings, **known).decided
+def asked(state, settings, profile=PROFILE, memory=None, **known):
+    (decision,) = decide(Question(state, {"t": profile}, None, settings, **known), memory).decided
     return decision
 
 
@@ -164,10 +165,12 @@ def test_time_alone_may_change_a_decision_that_waits_for_it():
     state = cluster(("n0", TASKS[:6]), ("n1", TASKS[6:7]), ("n2", TASKS[7:]))
     home = tuple(sorted(state.topologies[0].assignment))
     pace = Pace()
-    pace.observe(state, Plan("p", "", 0, (TopologyPlan("t", home, "stromax", "moved"),)), 20.0)
-    decisions = decide(state, {"t": PROFILE}, None, Settings("stromax"), pace=pace)
+    pace.observe(
+        state, Plan("p", "", 0, (TopologyPlan("t", home, "stromax", "moved"),)), 20.0, 20.0
+    )
+    decisions = decide(Question(state, {"t": PROFILE}, None, Settings("stromax"), pace=pace))
     assert decisions.decided[0].choice.reason == Pause(20.0, 60.0)
     assert decisions.again_in == 40.0
     pace = Pace()
-    decisions = decide(state, {"t": PROFILE}, None, Settings("stromax"), pace=pace)
+    decisions = decide(Question(state, {"t": PROFILE}, None, Settings("stromax"), pace=pace))
     assert decisions.again_in == float("inf")

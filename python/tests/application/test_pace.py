@@ -21,7 +21,7 @@ def seen(*observations):
     """Return the seconds since the last change, after (state, plan, moment) were observed."""
     pace = Pace()
     for state, plan, now in observations:
-        pace.observe(state, plan, now)
+        pace.observe(state, plan, now, now - 40.0)
     return pace.since_change(("t",))
 
 

@@ -11,6 +11,7 @@ from stormcut.adapters.files.problem_file import read_problem, write_problem
 from stormcut.application.control.decide.adviser import Settings
 from stormcut.application.control.decide.attempts import attempts
 from stormcut.application.control.decide.decide import decide
+from stormcut.application.control.decide.question import Question
 from stormcut.application.control.decide.situation import (
     Situation,
     named_by_host,
@@ -42,7 +43,7 @@ def test_place_on_the_file_gives_the_brains_plan(tmp_path_factory, cluster, size
     state, profiles = cluster
     state = replace(state, topologies=state.topologies[:1])
     profiles = {name: with_sizes(p) if sized else p for name, p in profiles.items()}
-    decided = decide(state, profiles, None, FAST).decided
+    decided = decide(Question(state, profiles, None, FAST)).decided
     assume(decided and decided[0].choice.algorithm == FAST.algorithm)
     part = decided[0]
 
@@ -71,7 +72,7 @@ def test_what_runs_is_worth_what_the_brain_says(cluster):
     state, profiles = cluster
     problem = running_problem(state, profiles)
     assert [t.id for t in problem.topologies] == sorted(t.id for t in state.topologies)
-    for decision in decide(state, profiles, None, FAST).decided:
+    for decision in decide(Question(state, profiles, None, FAST)).decided:
         if decision.before is not None:
             alone = running_problem(state, profiles, decision.topology)
             assert measure(alone, alone.current) == decision.before.metrics
@@ -93,7 +94,7 @@ def test_nodes_that_follow_each_other_are_near_whatever_the_supervisors_ids():
     )
     hosts_then = {s.id: s.host for s in renamed.supervisors}
     one, other = (
-        decide(each, {}, None, Settings("pipeline-linear")).decided[0].workers
+        decide(Question(each, {}, None, Settings("pipeline-linear"))).decided[0].workers
         for each in (state, renamed)
     )
     on = sorted((w.executors, hosts_of[w.slot.node]) for w in one)

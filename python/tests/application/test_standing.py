@@ -54,7 +54,7 @@ class Outside:
     def forget_approvals(self):
         self.ordered = replace(self.ordered, approved=frozenset())
 
-    def former(self):
+    def undos(self):
         return {}
 
     def remove(self, topology):

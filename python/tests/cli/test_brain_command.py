@@ -24,11 +24,11 @@ from stormcut.adapters.files.profile_file import write_profile
 from stormcut.adapters.thrift.brain import BrainClient
 from stormcut.adapters.thrift.seal import Seal
 from stormcut.adapters.thrift.values import BinaryProtocol, WriteBuffer, to_state_struct
-from stormcut.adapters.zookeeper.former import read_former, write_former
 from stormcut.adapters.zookeeper.leader import leader_address, leaders_client
 from stormcut.adapters.zookeeper.nodes import Credentials, StormcutNodes, connected, read_auth_file
 from stormcut.adapters.zookeeper.orders import read_orders, write_orders
-from stormcut.application.control.orders import Orders
+from stormcut.adapters.zookeeper.undos import read_undos, write_undo
+from stormcut.application.control.orders import Orders, Undo
 from stormcut.model.cluster import ClusterState, Slot
 from stormcut.model.errors import InvalidInput
 
@@ -416,7 +416,7 @@ class TestRotate:
         plan = leader.plan(RUNNING)
         profile = profile_of(RUNNING.topologies[0])
         brains.nodes.write_profile(profile)
-        write_former(brains.nodes, "t-1", RUNNING.topologies[0].assignment)
+        write_undo(brains.nodes, "t-1", Undo(RUNNING.topologies[0].assignment))
         orders = Orders(is_paused=True, drained=frozenset({"n1"}))
         write_orders(brains.nodes, orders)
         fresh = tmp_path / "new.auth"
@@ -435,7 +435,7 @@ class TestRotate:
             nodes = StormcutNodes(client, brains.nodes.root)
             assert nodes.read_plan() == plan
             assert nodes.read_profiles() == {"t-1": profile}
-            assert read_former(nodes) == {"t-1": RUNNING.topologies[0].assignment}
+            assert read_undos(nodes) == {"t-1": Undo(RUNNING.topologies[0].assignment)}
             assert read_orders(nodes) == orders
             assert len(nodes.read_history(10)) == 1
         again = brains.run("rotate", "--new-auth-file", str(fresh), "--auth-file", str(fresh))

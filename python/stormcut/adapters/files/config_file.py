@@ -161,6 +161,7 @@ class _Policy(_Section):
     cool_down: Seconds = Field(300.0, description="a topology that has moved stays so long")
     restarts_per_round: int | None = Field(None, ge=1, description="most workers at a time")
     restarts_per_hour: int | None = Field(60, ge=1, description="most workers in an hour")
+    restarts_per_node: int | None = Field(None, ge=1, description="most on one node at a time")
     workers_at_a_time: int | None = Field(
         None, ge=1, description="of one move, where it can be staged; null: all at once"
     )
@@ -464,6 +465,7 @@ def _policy(document: Document, period: float | None) -> Policy:
         policy.cool_down,
         policy.restarts_per_round,
         policy.restarts_per_hour,
+        policy.restarts_per_node,
         policy.workers_at_a_time,
         tuple(policy.quiet_hours),
         policy.restart_cost,

@@ -10,18 +10,11 @@ from typing import Any
 from kazoo.exceptions import KazooException
 from kazoo.handlers.threading import KazooTimeoutError
 
-from stormcut.adapters.zookeeper.former import (
-    By,
-    Workers,
-    delete_former,
-    last_move,
-    read_former,
-    write_former,
-)
 from stormcut.adapters.zookeeper.nodes import HISTORY_KEPT, StormcutNodes
 from stormcut.adapters.zookeeper.orders import change_orders, read_orders
 from stormcut.adapters.zookeeper.reviews import read_reviews, write_reviews
-from stormcut.application.control.orders import Orders
+from stormcut.adapters.zookeeper.undos import delete_undo, last_move, read_undos, write_undo
+from stormcut.application.control.orders import By, Orders, Undo
 from stormcut.application.control.ports import Unavailable
 from stormcut.application.control.review.reviews import Ordered, Review
 from stormcut.model.errors import InvalidInput
@@ -38,9 +31,9 @@ class ZooKeeperPublication:
         """Read the usable profiles."""
         return self._nodes.read_profiles()
 
-    def former(self) -> Mapping[str, Workers]:
-        """Read the usable orders."""
-        return read_former(self._nodes)
+    def undos(self) -> Mapping[str, Undo]:
+        """Read the usable orders to go back."""
+        return read_undos(self._nodes)
 
     def orders(self) -> Orders:
         """Read what people have ordered."""
@@ -75,7 +68,7 @@ class ZooKeeperPublication:
                 _, workers = last_move(entries, topology)
             except InvalidInput as error:
                 raise Unavailable(str(error)) from error
-            write_former(self._nodes, topology, workers, By.CONTROLLER)
+            write_undo(self._nodes, topology, Undo(workers, By.CONTROLLER))
 
     def reviews(self) -> tuple[Review, ...]:
         """Return what became of moves, as far as it can be used."""
@@ -90,12 +83,12 @@ class ZooKeeperPublication:
     def let_go(self, topology: str) -> None:
         """End an order of `take_back`."""
         with available():
-            delete_former(self._nodes, topology, By.CONTROLLER)
+            delete_undo(self._nodes, topology, By.CONTROLLER)
 
     def remove(self, topology: str) -> None:
         """Delete a topology's profile and its order."""
         self._nodes.delete_profile(topology)
-        delete_former(self._nodes, topology)
+        delete_undo(self._nodes, topology)
 
 
 def _between_nodes(line: Mapping[str, Any]) -> float | None:

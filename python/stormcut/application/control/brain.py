@@ -6,24 +6,25 @@ import logging
 import math
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 from typing import Any, TypeVar
 
 from stormcut.application.control.apply.draining import IsDrained, at_once
-from stormcut.application.control.apply.governor import Governed, Governor
+from stormcut.application.control.apply.governor import Asked, Governed, Governor
 from stormcut.application.control.decide.adviser import Recorder, Settings
 from stormcut.application.control.decide.decide import decide
 from stormcut.application.control.decide.decision import Decisions
 from stormcut.application.control.decide.memory import Memory
 from stormcut.application.control.decide.pace import Pace
+from stormcut.application.control.decide.question import Question
 from stormcut.application.control.history import (
     history_entry,
-    lines,
     outlook_lines,
     plan_parts,
     review_line,
 )
-from stormcut.application.control.orders import Orders
+from stormcut.application.control.orders import Orders, Undo
 from stormcut.application.control.policy import Mode, Policy
 from stormcut.application.control.ports import (
     Clock,
@@ -60,8 +61,8 @@ SILENT_SECONDS = 60.0
 #: Of what became of moves, in an outlook.
 SHOWN_REVIEWS = 5
 
-#: Where topologies shall run again as they did before a plan.
-Former = Mapping[str, tuple[Worker, ...]]
+#: Workers that topologies keep, by id.
+Staying = Mapping[str, tuple[Worker, ...]]
 
 #: Of a brain that does what it decides, at once.
 UNBOUND = Policy(Mode.AUTOMATIC, horizon_s=math.inf, cool_down_s=0.0, restarts_per_hour=None)
@@ -80,7 +81,7 @@ class _Known:
     """What a plan rests on, beside the state."""
 
     profiles: Mapping[str, Profile]
-    former: Former
+    undos: Mapping[str, Undo]
     orders: Orders
 
 
@@ -157,7 +158,10 @@ class Brain:
         self._governed: Governed | None = None
         self._told: _Known | None = None
         self._last: Plan | None = None
+        #: When that was, by the clock that never runs back.
+        self._published_s = -math.inf
         self._described: Described | None = None
+        self._described_s = -math.inf
         self._moves = False
         self._missing: dict[str, float] = {}
         self._asked = threading.Condition()
@@ -189,6 +193,7 @@ class Brain:
             # What comes from now on is news, also if Nimbus has not asked before.
             self._told = self._known()
             self._last = self._store.last_plan() or self._last
+            self._published_s = self._clock.elapsed() - _age_s(self._last, self._clock.now())
             self._pace = Pace()
         with self._asked:
             # Of the time when this brain led before.
@@ -217,19 +222,19 @@ class Brain:
             assert self._answer is not None
             plan = self._answer.plan
         with self._asked:
-            self._described = Described(state, moment)
+            self._described, self._described_s = Described(state, moment), self._clock.elapsed()
             self._moves = _moves(plan, state)
             self._asked.notify_all()
         return plan
 
     def _known(self) -> _Known:
         source = self._source
-        return _Known(dict(source.profiles()), dict(source.former()), source.orders())
+        return _Known(dict(source.profiles()), dict(source.undos()), source.orders())
 
     def _still_answers(self, state: ClusterState, known: _Known) -> bool:
         last = self._answer
         asked_before = last is not None and (last.state, self._told) == (state, known)
-        return asked_before and last is not None and self._clock.now() < last.until
+        return asked_before and last is not None and self._clock.elapsed() < last.until
 
     def described(self) -> Described:
         """Return the state that Nimbus described last.
@@ -258,8 +263,8 @@ class Brain:
 
         Nothing is gone while Nimbus describes nothing: it may be starting.
         """
-        described, now = self._described, self._clock.now()
-        if described is None or _milliseconds(now) - described.moment_ms > 1000 * SILENT_SECONDS:
+        described, now = self._described, self._clock.elapsed()
+        if described is None or now - self._described_s > SILENT_SECONDS:
             self._missing = {}
             return set()
         living = {topology.id for topology in described.state.topologies}
@@ -268,7 +273,11 @@ class Brain:
         return {name for name, since in self._missing.items() if now - since >= GONE_SECONDS}
 
     def preview(
-        self, topology: str, profile: Profile | None, former: tuple[Worker, ...] | None
+        self,
+        topology: str,
+        profile: Profile | None,
+        former: tuple[Worker, ...] | None,
+        override: str | None = None,
     ) -> dict[str, Any]:
         """Return as JSON values what would be planned if this were known of a topology.
 
@@ -280,33 +289,27 @@ class Brain:
         InvalidInput
             Nimbus has not described any state.
         """
-        described, last, now = self.described(), self._last, self._clock.now()
+        described, last, now = self.described(), self._last, self._clock.elapsed()
         pace = self._pace.copy()
-        pace.observe(described.state, last, now)
-        known, governor, memory = self._known(), self._governor.copy(), self._memory.copy()
-        state = governor.state(described.state, known.orders, now)
-        profiles = _with(known.profiles, topology, profile)
-        formers = _with(known.former, topology, former)
+        pace.observe(described.state, last, now, self._least_age_s())
+        governor, memory, known = self._governor.copy(), self._memory.copy(), self._known()
+        undo = None if former is None else Undo(former, override=override)
+        known = _Known(
+            _with(known.profiles, topology, profile),
+            _with(known.undos, topology, undo),
+            known.orders,
+        )
+        question = self._question(described.state, known, governor, pace)
 
-        def decided(staying: Former) -> Decisions:
-            return decide(
-                state,
-                profiles,
-                last,
-                self._settings,
-                {**staying, **formers},
-                _is_recent(last, now),
-                memory,
-                pace=pace,
-                rule_of=self._policy.rule_of,
-            )
+        def decided(staying: Staying) -> Decisions:
+            return decide(replace(question, staying=staying), memory)
 
-        governed = governor.govern(decided, described.state, known.orders, pace, now)
+        governed = governor.govern(decided, self._asked_of(described.state, known, pace))
         return {
             "version": PREVIEW_VERSION,
             "described_ms": described.moment_ms,
             "fingerprint": described.state.fingerprint(),
-            **lines(governed.told),
+            **outlook_lines(governed),
         }
 
     def outlook(self, settled: bool = True) -> dict[str, Any]:
@@ -332,43 +335,58 @@ class Brain:
             "mode": self._policy.mode.value,
             "paused": orders.is_paused,
             "drained": sorted(orders.drained),
-            "on_probation": list(self._governor.probation.present(self._clock.now())),
+            "on_probation": list(self._governor.probation.present(self._clock.elapsed())),
             "plan": self._last.id if self._last else None,
             "parts": {name: asdict(part()) for name, part in self.parts.items()},
             "reviews": [review_line(each) for each in self._source.reviews()[-SHOWN_REVIEWS:]],
             **outlook_lines(governed),
         }
 
+    def _plan_age_s(self) -> float:
+        return self._clock.elapsed() - self._published_s
+
+    def _least_age_s(self) -> float:
+        """Return how old the last plan is at least: who has moved stays, where that is unknown."""
+        age_s = self._plan_age_s()
+        return age_s if math.isfinite(age_s) else 0.0
+
+    def _question(
+        self, state: ClusterState, known: _Known, governor: Governor, pace: Pace
+    ) -> Question:
+        return Question(
+            governor.state(state, known.orders, self._clock.elapsed()),
+            known.profiles,
+            self._last,
+            self._settings,
+            known.undos,
+            is_recent=self._plan_age_s() < LATE_SECONDS,
+            pace=pace,
+            rule_of=self._policy.rule_of,
+        )
+
+    def _asked_of(self, state: ClusterState, known: _Known, pace: Pace) -> Asked:
+        local = datetime.fromtimestamp(self._clock.now())
+        return Asked(state, known.orders, pace, self._clock.elapsed(), local, known.undos)
+
     def _decided(self, state: ClusterState, known: _Known) -> _Answer:
-        began, started = self._clock.now(), self._clock.elapsed()
-        last = self._last
-        self._pace.observe(state, last, began)
-        allowed = self._governor.state(state, known.orders, began)
+        began = self._clock.elapsed()
+        self._pace.observe(state, self._last, began, self._least_age_s())
+        question = self._question(state, known, self._governor, self._pace)
+        question = replace(question, recorder=self._recorder)
 
-        def decided(staying: Former) -> Decisions:
-            return decide(
-                allowed,
-                known.profiles,
-                last,
-                self._settings,
-                {**staying, **known.former},
-                _is_recent(last, self._clock.now()),
-                self._memory,
-                self._recorder,
-                self._pace,
-                self._policy.rule_of,
-            )
+        def decided(staying: Staying) -> Decisions:
+            return decide(replace(question, staying=staying), self._memory)
 
-        self._governed = self._governor.govern(decided, state, known.orders, self._pace, began)
+        self._governed = self._governor.govern(decided, self._asked_of(state, known, self._pace))
         decisions = self._governed.told
-        took = self._clock.elapsed() - started
-        plan = _plan(self._new_id(), state, decisions, began)
+        took = self._clock.elapsed() - began
+        plan = _plan(self._new_id(), state, decisions, self._clock.now())
         is_news = self._told is not None and self._told != known
         is_new = is_news or self._last is None or not plan.places_like(self._last)
         if is_new:
-            self._store.publish(plan, history_entry(plan, decisions, known.profiles))
-            self._last = plan
-            _report(plan, self._clock.elapsed() - started)
+            self._store.publish(plan, history_entry(plan, self._governed, known.profiles))
+            self._last, self._published_s = plan, self._clock.elapsed()
+            _report(plan, self._clock.elapsed() - began)
         assert self._last is not None
         if self._listener is not None:
             self._listener.decided(Decided(state, decisions, self._last, is_new, took))
@@ -391,9 +409,11 @@ def _moves(plan: Plan, state: ClusterState) -> bool:
     return any(part.workers != present[part.topology] for part in plan.topologies)
 
 
-def _is_recent(plan: Plan | None, now: float) -> bool:
-    age_ms = _milliseconds(now) - plan.created_ms if plan else math.inf
-    return age_ms < 1000 * LATE_SECONDS
+def _age_s(plan: Plan | None, now: float) -> float:
+    """Return how old another brain's plan is; one of the future is of unknown age: not recent."""
+    if plan is None or plan.created_ms > _milliseconds(now):
+        return math.inf
+    return now - plan.created_ms / 1000
 
 
 def _milliseconds(moment: float) -> int:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
 from stormcut.application.control.apply.governor import Governed
 from stormcut.application.control.decide.decision import Decision, Decisions, Value, Withheld
 from stormcut.application.control.decide.wording import sentence
+from stormcut.application.control.gate.change import Change
 from stormcut.application.control.review.reviews import Review
+from stormcut.model.cluster import Worker
 from stormcut.model.plan import Declined, Plan, TopologyPlan
 from stormcut.model.profile import Profile
 
@@ -28,23 +30,26 @@ def plan_parts(decisions: Decisions) -> tuple[tuple[TopologyPlan, ...], tuple[De
 
 
 def history_entry(
-    plan: Plan, decisions: Decisions, profiles: Mapping[str, Profile]
+    plan: Plan, governed: Governed, profiles: Mapping[str, Profile]
 ) -> dict[str, Any]:
-    """Return a plan with its reasons as JSON values."""
+    """Return a plan with its reasons, and who initiated its changes, as JSON values."""
     return {
         "version": HISTORY_VERSION,
         "plan": plan.id,
         "created_ms": plan.created_ms,
         "fingerprint": plan.fingerprint,
         "profiles": {name: profile.to_epoch_s for name, profile in sorted(profiles.items())},
-        **lines(decisions),
+        **lines(governed.told, {change.topology: change for change in governed.changes}),
     }
 
 
-def lines(decisions: Decisions) -> dict[str, Any]:
-    """Return decisions as JSON values."""
+def lines(decisions: Decisions, changes: Mapping[str, Change]) -> dict[str, Any]:
+    """Return decisions as JSON values, with who initiated changes, by topology id."""
     return {
-        "topologies": [_line(decision) for decision in decisions.decided],
+        "topologies": [
+            {**_line(decision), **_initiated(changes.get(decision.topology))}
+            for decision in decisions.decided
+        ],
         "declined": [
             {"topology": decision.topology, "reason": sentence(decision)}
             for decision in decisions.declined
@@ -62,10 +67,15 @@ def outlook_lines(governed: Governed) -> dict[str, Any]:
     return {
         "proposal": governed.proposal if governed.withheld else None,
         "withheld": [
-            {**_line(d), "waits_for": waits[d.topology].hold.name.lower().replace("_", " ")}
+            {
+                **_line(d),
+                "waits_for": waits[d.topology].guard.name.lower().replace("_", " "),
+                "answer": "never" if waits[d.topology].is_final else "wait",
+                "guard": waits[d.topology].guard.value,
+            }
             for d in governed.withheld
         ],
-        **lines(governed.told),
+        **lines(governed.told, {change.topology: change for change in governed.changes}),
     }
 
 
@@ -87,7 +97,20 @@ def _line(decision: Decision) -> dict[str, Any]:
         "workers_restarted": decision.after.metrics.workers_restarted,
         "workers_asked": decision.workers_asked,
         "workers_policy": decision.workers_policy,
-        "former": [[w.slot.node, w.slot.port, list(w.executors)] for w in decision.former],
+        "workers": _rows(decision.workers),
+        "former": _rows(decision.former),
+    }
+
+
+def _rows(workers: Iterable[Worker]) -> list[list[Any]]:
+    """Return workers as (node, port, first tasks of executors)."""
+    return [[w.slot.node, w.slot.port, list(w.executors)] for w in workers]
+
+
+def _initiated(change: Change | None) -> dict[str, Any]:
+    return {
+        "initiator": None if change is None else change.initiator.value,
+        "override": None if change is None else change.override,
     }
 
 

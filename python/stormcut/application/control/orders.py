@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from stormcut.model.cluster import Worker
 
 
 @dataclass(frozen=True)
@@ -17,11 +21,34 @@ class Orders:
         Names of proposals that may be carried out.
     drained : frozenset of str
         Ids or hosts of nodes that shall run nothing.
+    overrides : mapping of str to str
+        By the name of an approved proposal: the reason a person gave for overriding guards.
     """
 
     is_paused: bool = False
     approved: frozenset[str] = frozenset()
     drained: frozenset[str] = frozenset()
+    overrides: Mapping[str, str] = field(default_factory=dict)
 
 
 NO_ORDERS = Orders()
+
+
+class By(Enum):
+    """Who ordered a topology back."""
+
+    PERSON = "person"
+    #: The controller takes back a move that turned out worse.
+    CONTROLLER = "controller"
+
+
+@dataclass(frozen=True)
+class Undo:
+    """An order: a topology shall run on these workers again, and stay there.
+
+    ``override`` is the reason a person gave for overriding guards, None if guards hold.
+    """
+
+    workers: tuple[Worker, ...]
+    by: By = By.PERSON
+    override: str | None = None

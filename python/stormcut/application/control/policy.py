@@ -105,8 +105,9 @@ class Policy:
         Seconds over which a move must pay.
     cool_down_s : float
         Seconds in which a topology that has moved stays.
-    restarts_per_round, restarts_per_hour : int, optional
-        Most workers that may restart; None: any number.
+    restarts_per_round, restarts_per_hour, restarts_per_node : int, optional
+        Most workers that may restart in a round, in an hour, on one node in a round; None: any
+        number.
     workers_at_a_time : int, optional
         Most workers that a move restarts at once; None: all that it restarts.
     quiet_hours : tuple of QuietTime
@@ -125,6 +126,7 @@ class Policy:
     cool_down_s: float = 300.0
     restarts_per_round: int | None = None
     restarts_per_hour: int | None = 60
+    restarts_per_node: int | None = None
     workers_at_a_time: int | None = None
     quiet_hours: tuple[QuietTime, ...] = ()
     restart_seconds: float | None = None

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from stormcut.application.control.decide.decision import Decisions
-from stormcut.application.control.orders import Orders
+from stormcut.application.control.orders import Orders, Undo
 from stormcut.application.control.review.reviews import Review
-from stormcut.model.cluster import ClusterState, Worker
+from stormcut.model.cluster import ClusterState
 from stormcut.model.plan import Plan
 from stormcut.model.profile import Profile
 
@@ -74,8 +74,8 @@ class EvidenceSource(Protocol):
         """Return the published profiles by topology id."""
         ...
 
-    def former(self) -> Mapping[str, tuple[Worker, ...]]:
-        """Return where topologies shall run again as they did before a plan, by topology id."""
+    def undos(self) -> Mapping[str, Undo]:
+        """Return the orders to run as before a plan, by topology id."""
         ...
 
     def orders(self) -> Orders:
@@ -94,7 +94,7 @@ class Publication(Protocol):
         """Read the profiles by topology id."""
         ...
 
-    def former(self) -> Mapping[str, tuple[Worker, ...]]:
+    def undos(self) -> Mapping[str, Undo]:
         """Read the orders to run as before a plan, by topology id."""
         ...
 

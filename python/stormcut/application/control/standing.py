@@ -9,7 +9,8 @@ from stormcut.application.control.apply.draining import Draining, at_once
 from stormcut.application.control.brain import Brain
 from stormcut.application.control.decide.adviser import Recorder, Settings
 from stormcut.application.control.decide.decide import decide
-from stormcut.application.control.orders import NO_ORDERS, Orders
+from stormcut.application.control.decide.question import Question
+from stormcut.application.control.orders import NO_ORDERS, Orders, Undo
 from stormcut.application.control.policy import Policy
 from stormcut.application.control.ports import (
     Clock,
@@ -28,7 +29,6 @@ from stormcut.model.cluster import (
     RunningTopology,
     Subscription,
     Supervisor,
-    Worker,
 )
 from stormcut.model.plan import Plan
 from stormcut.model.profile import Profile
@@ -58,7 +58,7 @@ TOY = ClusterState(
 
 def warm_up(settings: Settings) -> None:
     """Load what a plan needs: Nimbus does not wait for that."""
-    decide(TOY, {}, None, settings)
+    decide(Question(TOY, {}, None, settings))
 
 
 class Evidence:
@@ -68,7 +68,7 @@ class Evidence:
         self._publication = publication
         self._clock = clock
         self._profiles: Mapping[str, Profile] = {}
-        self._former: Mapping[str, tuple[Worker, ...]] = {}
+        self._undos: Mapping[str, Undo] = {}
         self._orders = NO_ORDERS
         self._reviews: tuple[Review, ...] = ()
         self._next = 0.0
@@ -79,7 +79,7 @@ class Evidence:
         if not now and began < self._next:
             return
         # Orders first: one that is gone was followed by a new profile before.
-        self._former = self._publication.former()
+        self._undos = self._publication.undos()
         self._orders = self._publication.orders()
         self._reviews = self._publication.reviews()
         self._profiles = self._publication.profiles()
@@ -96,9 +96,9 @@ class Evidence:
         """Return the profiles as read last."""
         return self._profiles
 
-    def former(self) -> Mapping[str, tuple[Worker, ...]]:
+    def undos(self) -> Mapping[str, Undo]:
         """Return the orders to go back as read last."""
-        return self._former
+        return self._undos
 
     def orders(self) -> Orders:
         """Return what people have ordered, as read last."""
@@ -172,7 +172,7 @@ class Standing:
     def watch(self) -> None:
         """See that all is as it should be; called again and again while this brain leads."""
         self._evidence.refresh()
-        known = {*self._evidence.profiles(), *self._evidence.former()}
+        known = {*self._evidence.profiles(), *self._evidence.undos()}
         self._evidence.remove(self.brain.gone(known))
         self._forget_approvals()
         if self._draining is not None:

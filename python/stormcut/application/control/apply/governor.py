@@ -1,4 +1,4 @@
-"""Between what is decided and what is done: what an operator allows, now, and in which order.
+"""Between what is decided and what is told: the gate, restarts in stages, and what waits.
 
 A decision that may not be carried out now is withheld: its topology stays as it runs, and the plan
 says what would be done and what it waits for. The others are then decided anew, around it.
@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from stormcut.application.control.apply.draining import IsDrained, at_once
-from stormcut.application.control.apply.staging import Rollout, told_elsewhere
+from stormcut.application.control.apply.staging import Part, Rollout, told_elsewhere
+from stormcut.application.control.decide.allowed import allowed
 from stormcut.application.control.decide.decision import (
     Action,
     BreaksLimit,
@@ -24,40 +23,37 @@ from stormcut.application.control.decide.decision import (
     Decision,
     Decisions,
     Ground,
-    Hold,
-    LessTraffic,
-    MoreHeadroom,
-    Pay,
+    Guard,
     Together,
     Withheld,
 )
 from stormcut.application.control.decide.declared import MAX_EXECUTORS_KEY
 from stormcut.application.control.decide.pace import Pace
+from stormcut.application.control.gate.change import Change, Initiator
+from stormcut.application.control.gate.gate import (
+    ROUND_SECONDS,
+    Gate,
+    Moment,
+    Verdict,
+    cause_of,
+    name_in,
+)
+from stormcut.application.control.gate.guards import Answer
+from stormcut.application.control.gate.ledger import Ledger
 from stormcut.application.control.observe.probation import Probation
-from stormcut.application.control.orders import Orders
-from stormcut.application.control.policy import Mode, Policy, Rule
+from stormcut.application.control.orders import By, Orders, Undo
+from stormcut.application.control.policy import Mode, Policy
 from stormcut.model.cluster import ClusterState, RunningTopology, Supervisor, Worker
 
 #: What the restart of a topology's workers costs where it was not measured: seconds of its work.
 RESTART_SECONDS = 20.0
 #: What it costs at least: work that was only late is not lost, but it was late.
 LEAST_RESTART_SECONDS = 5.0
-HOUR_SECONDS = 3600.0
-#: How often it is looked whether a topology is drained.
-DRAIN_LOOK_SECONDS = 5.0
-#: With less head-room a topology is overloaded, and waits for no longer cool-down than this.
-OVERLOADED, OVERLOADED_COOL_DOWN_SECONDS = 1.25, 60.0
-#: Traffic weighs so much at least, however little the resources are in use: it takes time.
-LEAST_USE = 0.05
-#: How often it is looked whether quiet hours are over.
-QUIET_SECONDS = 60.0
-#: Until then Nimbus has asked again, and sees what became of the last round.
-ROUND_SECONDS = 15.0
 
 #: Far above what was ever seen: what is withheld changes what others do, and that what is withheld.
 MAX_ROUNDS = 10
 
-#: Decides with topologies ordered to run where they do, by topology id.
+#: Decides with topologies that stay where they run, by topology id.
 Decide = Callable[[Mapping[str, tuple[Worker, ...]]], Decisions]
 
 #: By topology id: the measured seconds of work that a restart of all its workers costs.
@@ -72,18 +68,42 @@ class Governed:
     """What is done, and what would be.
 
     ``told`` holds every topology, what is withheld as it runs; ``withheld`` are the decisions as
-    they would be carried out; ``proposal`` names them all, empty if there are none.
+    they would be carried out; ``proposal`` names them all, empty if there are none. ``changes`` are
+    those that Nimbus is told, as they passed the gate.
     """
 
     told: Decisions
     withheld: tuple[Decision, ...]
     proposal: str
+    changes: tuple[Change, ...] = ()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One question of Nimbus's: the cluster, people's orders, and the time.
+
+    Parameters
+    ----------
+    now : float
+        Seconds of a clock that never runs back.
+    local : datetime
+        The local time.
+    undos : mapping of str to Undo
+        Orders back, by topology id.
+    """
+
+    state: ClusterState
+    orders: Orders
+    pace: Pace
+    now: float
+    local: datetime
+    undos: Mapping[str, Undo] = field(default_factory=dict)
 
 
 class Governor:
-    """Applies a `Policy`, and the orders of people, to what was decided.
+    """Lets through the gate what was decided, and withholds the rest.
 
-    It remembers which restarts it let happen within the last hour.
+    It remembers which workers were restarted within the last hour.
 
     Parameters
     ----------
@@ -92,7 +112,7 @@ class Governor:
         Returns what a restart of a topology's workers has cost, by its id, in seconds of its work;
         None where that was not measured.
     is_drained : callable, optional
-        Has a topology drained, and returns whether it is.
+        Has the spouts of a topology come to rest, and returns whether they have.
     """
 
     def __init__(
@@ -102,16 +122,17 @@ class Governor:
         is_drained: IsDrained = at_once,
     ) -> None:
         self._policy = policy
+        self._gate = Gate(policy)
         self._is_drained = is_drained
         self._measured_price = measured_price
         self.probation = Probation()
+        self.ledger = Ledger()
         self._rollout: Rollout | None = None
-        self._restarts: deque[tuple[float, str, int]] = deque()
 
     def copy(self) -> Governor:
         """Return the same for somebody who only thinks what would be."""
         other = Governor(self._policy, self._measured_price)
-        other._restarts = deque(self._restarts)
+        other.ledger = self.ledger.copy()
         other.probation = self.probation.copy()
         other._rollout = copy(self._rollout)
         return other
@@ -123,91 +144,190 @@ class Governor:
         """
         self.probation.observe(state, now)
         state = self.probation.limited(state, now)
+        barred = self._barred(state, orders)
+        if not barred:
+            return state
         supervisors = tuple(
-            replace(s, meta={**s.meta, **NOTHING}) if self._has_no_room(s, orders) else s
+            replace(s, meta={**s.meta, **NOTHING}) if s.id in barred else s
             for s in state.supervisors
         )
-        return (
-            state if supervisors == state.supervisors else replace(state, supervisors=supervisors)
-        )
+        return replace(state, supervisors=supervisors)
+
+    def _barred(self, state: ClusterState, orders: Orders) -> frozenset[str]:
+        return frozenset(s.id for s in state.supervisors if self._has_no_room(s, orders))
 
     def _has_no_room(self, supervisor: Supervisor, orders: Orders) -> bool:
         names = (supervisor.id, supervisor.host)
         return self._policy.is_drained(*names) or bool(orders.drained.intersection(names))
 
-    def govern(
-        self, decide: Decide, state: ClusterState, orders: Orders, pace: Pace, now: float
-    ) -> Governed:
+    def govern(self, decide: Decide, asked: Asked) -> Governed:
         """Return which decisions are carried out now.
 
         Parameters
         ----------
         decide : callable
             Decides anew with topologies that stay where they run.
-        now : float
-            Seconds since the epoch.
         """
-        rollout = self._going_on(state, orders, now)
+        state = asked.state
+        self.ledger.observe(state, asked.now)
+        rollout = self._going_on(asked)
         base = {} if rollout is None else rollout.present(state)
         running = {topology.id: topology for topology in state.topologies}
         first = decisions = decide(base)
         wanted = [d for d in first.decided if _changes(d, running[d.topology])]
         proposal = name_of(wanted)
-        asked = _Asked(self._policy, orders, pace, now, proposal in orders.approved, self._price)
+        moment = self._moment(asked, () if rollout is None else rollout.decisions)
         withheld: dict[str, Withheld] = {}
-        changes = wanted
+        decided = wanted
+        passed: dict[str, Change] = {}
         for _ in range(MAX_ROUNDS):
-            holds = self._holds(changes, asked)
-            withheld |= holds
-            if not holds or len(holds) == len(changes):
+            changes = [self._change(d, running[d.topology], asked, proposal) for d in decided]
+            held = self._withheld(decided, self._gate.judge(changes, moment))
+            withheld |= held
+            passed = {c.topology: c for c in changes if c.topology not in withheld}
+            if not held or len(held) == len(decided):
                 break
             staying = [running[name] for name in withheld if not running[name].unassigned]
             decisions = decide({**base, **{t.id: tuple(sorted(t.assignment)) for t in staying}})
-            changes = [
+            decided = [
                 d
                 for d in decisions.decided
                 if d.topology not in withheld and _changes(d, running[d.topology])
             ]
         else:
             # None that depends on another's answer is left to chance.
-            withheld |= {d.topology: Withheld(Hold.OTHERS, d, ROUND_SECONDS) for d in changes}
-        done = [d for d in changes if d.topology not in withheld]
-        self._note(done, now)
+            withheld |= {d.topology: Withheld(Guard.OTHERS, d, ROUND_SECONDS) for d in decided}
+            passed = {}
         told = self._told(decisions, withheld, running)
         if rollout is None:
-            rollout = self._begun(done, now)
-        told = told if rollout is None else self._staged(rollout, told, state, now)
-        return Governed(told, tuple(hold.proposed for hold in withheld.values()), proposal)
+            rollout = self._begun([d for d in decided if d.topology in passed], asked.now)
+        staged = set() if rollout is None else set(rollout.decisions)
+        for change in passed.values():
+            if change.topology not in staged:
+                self.ledger.spend(change, asked.now)
+        if rollout is not None:
+            told, stage = self._staged(rollout, told, asked)
+            passed = {n: c for n, c in passed.items() if n not in staged} | stage
+        held_back = tuple(hold.proposed for hold in withheld.values())
+        return Governed(told, held_back, proposal, tuple(passed.values()))
 
-    def _going_on(self, state: ClusterState, orders: Orders, now: float) -> Rollout | None:
+    def _moment(self, asked: Asked, moving: Iterable[str]) -> Moment:
+        return Moment(
+            asked.now,
+            asked.local,
+            asked.orders,
+            asked.pace,
+            self.ledger,
+            allowed(self.state(asked.state, asked.orders, asked.now), self._policy.rule_of),
+            self._price,
+            self._has_rested,
+            frozenset(moving),
+            self._barred(asked.state, asked.orders),
+        )
+
+    def _change(
+        self, decision: Decision, running: RunningTopology, asked: Asked, proposal: str
+    ) -> Change:
+        """Return a decision as the value that passes the gate."""
+        initiator = self._initiator(decision, running, asked)
+        override = None
+        is_approved = proposal in asked.orders.approved
+        if initiator is Initiator.UNDO:
+            override = asked.undos[decision.topology].override
+        elif is_approved:
+            override = asked.orders.overrides.get(proposal)
+            if initiator in (Initiator.GAIN, Initiator.LIMIT, Initiator.DRAIN):
+                initiator = Initiator.APPROVE
+        reason = decision.choice.reason
+        return Change(
+            initiator,
+            decision.topology,
+            tuple(sorted(running.assignment)),
+            decision.workers,
+            reason,
+            decision.evidence,
+            override,
+            reason.others if isinstance(reason, Together) else (),
+            is_approved,
+        )
+
+    def _initiator(self, decision: Decision, running: RunningTopology, asked: Asked) -> Initiator:
+        action = decision.choice.action
+        if action is Action.RETURN:
+            is_person = asked.undos[decision.topology].by is By.PERSON
+            return Initiator.UNDO if is_person else Initiator.TAKE_BACK
+        if action is not Action.MOVE:
+            return Initiator.PLACEMENT
+        if not isinstance(cause_of(decision.choice.reason), BreaksLimit):
+            return Initiator.GAIN
+        barred = self._barred(asked.state, asked.orders)
+        drains = any(worker.slot.node in barred for worker in running.assignment)
+        return Initiator.DRAIN if drains else Initiator.LIMIT
+
+    @staticmethod
+    def _withheld(
+        decided: Iterable[Decision], verdicts: Mapping[str, Verdict]
+    ) -> dict[str, Withheld]:
+        return {
+            d.topology: _with_verdict(d, verdicts[d.topology])
+            for d in decided
+            if d.topology in verdicts
+        }
+
+    def _going_on(self, asked: Asked) -> Rollout | None:
         """Return the move that is made in stages now, None if there is none (any more)."""
         rollout = self._rollout
-        if rollout is not None and (orders.is_paused or not rollout.goes_on(state, now)):
+        if rollout is None:
+            return None
+        # A person says otherwise of one of them.
+        is_undone = any(
+            tuple(sorted(asked.undos[name].workers)) != decision.workers
+            for name, decision in rollout.decisions.items()
+            if name in asked.undos
+        )
+        if is_undone or not rollout.goes_on(asked.state, asked.now):
             rollout = self._rollout = None
         return rollout
 
     def _begun(self, done: Iterable[Decision], now: float) -> Rollout | None:
         """Return the moves that are to be made in stages, None if they restart few workers."""
         most = self._policy.workers_at_a_time
-        moves = {d.topology: d for d in done if d.choice.action is Action.MOVE and d.former}
+        moves = {d.topology: d for d in done if d.former}
         if most is None or sum(map(_restarts, moves.values())) <= most:
             return None
         return Rollout(moves, most, now)
 
     def _staged(
-        self, rollout: Rollout, told: Decisions, state: ClusterState, now: float
-    ) -> Decisions:
-        """Return what is told when those that move in stages get their next one."""
+        self, rollout: Rollout, told: Decisions, asked: Asked
+    ) -> tuple[Decisions, dict[str, Change]]:
+        """Return what is told when those that move in stages get their next one, and its changes.
+
+        The gate is asked for every stage anew.
+        """
+        state, now = asked.state, asked.now
         others = dict(told_elsewhere(told.decided, state, rollout.decisions))
-        stage = rollout.next(state, others, now)
-        # Others got what it needs: the rest is decided anew.
+        moment = self._moment(asked, ())
+        passed: dict[str, Change] = {}
+
+        def may(chosen: Sequence[Part]) -> Withheld | None:
+            changes = rollout.changes(state, chosen)
+            verdicts = self._gate.judge(changes, moment)
+            if verdicts:
+                topology, verdict = next(iter(verdicts.items()))
+                return _with_verdict(rollout.decisions[topology], verdict)
+            passed.update({change.topology: change for change in changes})
+            return None
+
+        stage = rollout.next(state, others, now, may)
+        for change in passed.values():
+            self.ledger.spend(change, now)
+        # Others got what it needs, or the rest may not go at all: that is decided anew.
         self._rollout = None if stage is None else rollout
         if stage is None:
             stage = rollout.waiting(state, ROUND_SECONDS)
         rest = [d for d in told.decided if d.topology not in rollout.decisions]
-        return replace(
-            told, decided=tuple(sorted((*rest, *stage), key=lambda decision: decision.topology))
-        )
+        decided = tuple(sorted((*rest, *stage), key=lambda decision: decision.topology))
+        return replace(told, decided=decided), passed
 
     def _price(self, topology: str) -> float:
         """Return what a restart of all its workers costs, in seconds of a topology's work."""
@@ -216,65 +336,11 @@ class Governor:
         measured = self._measured_price(topology)
         return RESTART_SECONDS if measured is None else max(measured, LEAST_RESTART_SECONDS)
 
-    def _holds(self, changes: Sequence[Decision], asked: _Asked) -> dict[str, Withheld]:
-        holds = {d.topology: hold for d in changes if (hold := asked.hold(d)) is not None}
-        self._keep_budget(changes, holds, asked)
-        self._drain([d for d in changes if d.topology not in holds], holds)
-        return holds
-
-    def _drain(self, moving: Sequence[Decision], holds: dict[str, Withheld]) -> None:
-        """Withhold all that move, which belong together, until each is drained that shall be."""
-        moves = [d for d in moving if d.choice.action is Action.MOVE]
-        # All are asked: they are drained at the same time.
-        ready = [self._may_move(d) for d in moves]
-        if all(ready):
-            return
-        for decision in moves:
-            holds[decision.topology] = Withheld(Hold.DRAIN, decision, DRAIN_LOOK_SECONDS)
-
-    def _may_move(self, decision: Decision) -> bool:
-        seconds = self._policy.rule_of(name_in(decision.topology)).drain_s
+    def _has_rested(self, change: Change) -> bool:
+        seconds = self._policy.rule_of(name_in(change.topology)).drain_s
         return seconds is None or self._is_drained(
-            decision.topology, decision.former, decision.workers, seconds
+            change.topology, change.home, change.target, seconds
         )
-
-    def _keep_budget(
-        self, changes: Sequence[Decision], holds: dict[str, Withheld], asked: _Asked
-    ) -> None:
-        """Withhold what would restart more workers than may now, dearest last."""
-        if asked.is_approved or self._policy.mode is not Mode.AUTOMATIC:
-            return
-        self._forget(asked.now)
-        spent = sum(count for _, _, count in self._restarts)
-        known = {(name, count) for _, name, count in self._restarts}
-        in_round = 0
-        for decision in sorted(changes, key=lambda d: (-self._priority(d), _restarts(d))):
-            count = _restarts(decision)
-            is_free = decision.topology in holds or decision.choice.action is not Action.MOVE
-            if is_free or count == 0 or (name_of([decision]), count) in known:
-                continue
-            if _exceeds(in_round + count, self._policy.restarts_per_round) and in_round:
-                holds[decision.topology] = Withheld(Hold.ROUND, decision, ROUND_SECONDS)
-            elif _exceeds(spent + count, self._policy.restarts_per_hour) and spent:
-                oldest = self._restarts[0][0] if self._restarts else asked.now
-                left = oldest + HOUR_SECONDS - asked.now
-                holds[decision.topology] = Withheld(Hold.HOUR, decision, left)
-            else:
-                in_round, spent = in_round + count, spent + count
-
-    def _priority(self, decision: Decision) -> int:
-        return self._policy.rule_of(name_in(decision.topology)).priority
-
-    def _note(self, done: Iterable[Decision], now: float) -> None:
-        known = {name for _, name, _ in self._restarts}
-        for decision in done:
-            name = name_of([decision])
-            if _restarts(decision) and name not in known:
-                self._restarts.append((now, name, _restarts(decision)))
-
-    def _forget(self, now: float) -> None:
-        while self._restarts and self._restarts[0][0] <= now - HOUR_SECONDS:
-            self._restarts.popleft()
 
     def _told(
         self,
@@ -295,97 +361,6 @@ class Governor:
         )
 
 
-class _Asked:
-    """One decision after the other, held against policy and orders."""
-
-    def __init__(
-        self,
-        policy: Policy,
-        orders: Orders,
-        pace: Pace,
-        now: float,
-        is_approved: bool,
-        price: Callable[[str], float],
-        moving: Collection[str] = (),
-    ) -> None:
-        self._policy, self._orders, self._pace = policy, orders, pace
-        self.now, self.is_approved = now, is_approved
-        self._price = price
-        #: Those that move in stages: nothing else moves meanwhile.
-        self._moving = moving
-
-    def hold(self, decision: Decision) -> Withheld | None:
-        """Return what a change waits for, None if it may be made now."""
-        action = decision.choice.action
-        if action is Action.RETURN:
-            return None
-        if self._orders.is_paused:
-            return Withheld(Hold.PAUSED, decision)
-        if self.is_approved:
-            return None
-        if self._policy.mode is not Mode.AUTOMATIC:
-            advises = self._policy.mode is Mode.ADVISE
-            return Withheld(Hold.ADVICE if advises else Hold.APPROVAL, decision)
-        return self._move(decision) if action is Action.MOVE else None
-
-    def _move(self, decision: Decision) -> Withheld | None:
-        policy = self._policy
-        if self._moving:
-            return Withheld(Hold.ROUND, decision, ROUND_SECONDS)
-        if policy.rule_of(name_in(decision.topology)).pin:
-            return Withheld(Hold.PINNED, decision)
-        if isinstance(_cause(decision), BreaksLimit):
-            return None
-        if policy.rule is Rule.NEVER:
-            return Withheld(Hold.NEVER, decision)
-        if policy.is_quiet(datetime.fromtimestamp(self.now)):
-            return Withheld(Hold.QUIET, decision, QUIET_SECONDS)
-        since = self._pace.since_change((decision.topology,))
-        cool_down_s = policy.cool_down_s
-        if _is_overloaded(decision):
-            cool_down_s = min(cool_down_s, OVERLOADED_COOL_DOWN_SECONDS)
-        if since is not None and since < cool_down_s:
-            return Withheld(Hold.COOL_DOWN, decision, cool_down_s - since)
-        pay = self._pay(decision)
-        if pay is None or pay.pays:
-            return None
-        return Withheld(Hold.DEAR, decision, pay=pay)
-
-    def _pay(self, decision: Decision) -> Pay | None:
-        gain = gain_of(decision)
-        if gain is None or decision.after is None or self._policy.rule is Rule.OWN:
-            return None
-        workers = max(len(decision.former), len(decision.workers), 1)
-        price = self._price(decision.topology)
-        return Pay(gain * self._policy.horizon_s, price * _restarts(decision) / workers)
-
-
-def gain_of(decision: Decision) -> float | None:
-    """Return which share of its work a topology gains by a move, None where that is not weighed.
-
-    More head-room counts as that much more work. Less traffic counts as the share that is saved, as
-    far as the fullest resource is in use: traffic that nothing suffers from costs little.
-    """
-    cause = _cause(decision)
-    if isinstance(cause, MoreHeadroom):
-        return min(cause.then.headroom / max(cause.now.headroom, 1e-9) - 1, 1.0)
-    if isinstance(cause, LessTraffic) and cause.now.travels > 0:
-        saved = (cause.now.travels - cause.then.travels) / cause.now.travels
-        return saved * _use(cause.now.headroom)
-    return None
-
-
-def _use(headroom: float) -> float:
-    """Return what weighs traffic: the use of the fullest resource, 1 where none is known."""
-    return 1.0 if math.isinf(headroom) else min(max(1 / max(headroom, 1e-9), LEAST_USE), 1.0)
-
-
-def _is_overloaded(decision: Decision) -> bool:
-    """Return whether a topology nearly fills a resource, and would not where it shall go."""
-    cause = _cause(decision)
-    return isinstance(cause, MoreHeadroom) and cause.now.headroom < OVERLOADED
-
-
 def name_of(changes: Iterable[Decision]) -> str:
     """Return a name of what would be done: the same as long as that is the same; empty for none."""
     rows = [
@@ -395,14 +370,9 @@ def name_of(changes: Iterable[Decision]) -> str:
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()[:8] if rows else ""
 
 
-def name_in(topology_id: str) -> str:
-    """Return a topology's name: its id without the two numbers that Storm appends."""
-    return topology_id.rsplit("-", 2)[0]
-
-
-def _cause(decision: Decision) -> object:
-    reason = decision.choice.reason
-    return reason.whole if isinstance(reason, Together) else reason
+def _with_verdict(decision: Decision, verdict: Verdict) -> Withheld:
+    is_final = verdict.answer is Answer.NEVER
+    return Withheld(verdict.guard, decision, verdict.left_s, verdict.pay, is_final)
 
 
 def _changes(decision: Decision, topology: RunningTopology) -> bool:
@@ -411,10 +381,6 @@ def _changes(decision: Decision, topology: RunningTopology) -> bool:
 
 def _restarts(decision: Decision) -> int:
     return decision.after.metrics.workers_restarted if decision.after else 0
-
-
-def _exceeds(count: int, most: int | None) -> bool:
-    return most is not None and count > most
 
 
 def _as_it_runs(decision: Decision, hold: Withheld, topology: RunningTopology) -> Decision:

@@ -9,20 +9,24 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import networkx as nx
 
-from stormcut.application.control.decide.decision import Action, Decision, Ground, Hold, Withheld
+from stormcut.application.control.decide.decision import Action, Decision, Ground, Guard, Withheld
 from stormcut.application.control.decide.declared import max_executors
+from stormcut.application.control.gate.change import Change, Initiator
 from stormcut.model.cluster import ClusterState, RunningTopology, Slot, Worker
 
 Workers = tuple[Worker, ...]
 
+#: Returns what withholds parts, None if they may go.
+May = Callable[[Sequence["Part"]], Withheld | None]
+
 #: Between two parts: workers have started by then.
 STAGE_SECONDS = 30.0
-#: A move that takes longer is decided anew.
+#: A move whose next stage has not begun for longer is decided anew.
 MOST_SECONDS = 1800.0
 
 
@@ -86,7 +90,8 @@ class Rollout:
     def goes_on(self, state: ClusterState, now: float) -> bool:
         """Return whether there is something left to do, and all is as it was told."""
         running = {t.id: t for t in state.topologies}
-        if now - self.began_s > MOST_SECONDS or not self.decisions.keys() <= running.keys():
+        stuck_s = now - max(self.began_s, self.told_s)
+        if stuck_s > MOST_SECONDS or not self.decisions.keys() <= running.keys():
             return False
         if not all(self._is_as_told(running[name]) for name in self.decisions):
             return False
@@ -111,14 +116,16 @@ class Rollout:
         }
 
     def next(
-        self, state: ClusterState, others: Mapping[str, Workers], now: float
+        self, state: ClusterState, others: Mapping[str, Workers], now: float, may: May
     ) -> tuple[Decision, ...] | None:
-        """Return what those that move are told now; None if what others got is in their way.
+        """Return what those that move are told now; None if the rest cannot go.
 
         Parameters
         ----------
         others : mapping of str to tuple of Worker
             Where all others run or shall run.
+        may : callable
+            What withholds parts that would go now, None if nothing does.
         """
         present = self.present(state)
         left_s = self.told_s + STAGE_SECONDS - now
@@ -128,6 +135,8 @@ class Rollout:
         chosen = self._chosen(state, present, taken)
         if chosen is None:
             return None
+        if (held := may(chosen)) is not None:
+            return None if held.is_final else self.waiting(state, held.left_s, held.guard)
         told = dict(present)
         for part in chosen:
             told[part.topology] = _with(told[part.topology], part)
@@ -149,10 +158,25 @@ class Rollout:
             for name in present
         )
 
-    def waiting(self, state: ClusterState, left_s: float) -> tuple[Decision, ...]:
+    def waiting(
+        self, state: ClusterState, left_s: float, guard: Guard = Guard.STAGE
+    ) -> tuple[Decision, ...]:
         """Return decisions by which all that move stay as they are for so long."""
         present = self.present(state)
-        return tuple(self._waiting(name, present[name], left_s) for name in present)
+        return tuple(self._waiting(name, present[name], left_s, guard) for name in present)
+
+    def changes(self, state: ClusterState, chosen: Collection[Part]) -> list[Change]:
+        """Return what parts that go now would change."""
+        present = self.present(state)
+        found = []
+        for name in sorted({part.topology for part in chosen}):
+            target, decision = present[name], self.decisions[name]
+            for part in chosen:
+                target = _with(target, part) if part.topology == name else target
+            stage = Initiator.STAGE
+            reason, evidence = decision.choice.reason, decision.evidence
+            found.append(Change(stage, name, present[name], target, reason, evidence))
+        return found
 
     def _chosen(
         self, state: ClusterState, present: Mapping[str, Workers], taken: Collection[Worker]
@@ -185,12 +209,14 @@ class Rollout:
             after = replace(after, metrics=replace(after.metrics, workers_restarted=restarts))
         return replace(decision, choice=choice, after=after)
 
-    def _waiting(self, name: str, workers: Workers, left_s: float) -> Decision:
+    def _waiting(
+        self, name: str, workers: Workers, left_s: float, guard: Guard = Guard.STAGE
+    ) -> Decision:
         decision = self.decisions[name]
         choice = replace(
             decision.choice,
             action=Action.KEEP,
-            reason=Withheld(Hold.STAGE, decision, left_s),
+            reason=Withheld(guard, decision, left_s),
             ground=Ground.KEPT,
             workers=workers,
         )

@@ -13,10 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 
-from stormcut.application.control.decide.adviser import Adviser, Recorder, Settings, effort_for
-from stormcut.application.control.decide.allowed import RuleOf, allowed, free, in_order
+from stormcut.application.control.decide.adviser import Adviser, effort_for
+from stormcut.application.control.decide.allowed import allowed, in_order
 from stormcut.application.control.decide.choices import Choices
 from stormcut.application.control.decide.decision import (
     Action,
@@ -32,15 +31,13 @@ from stormcut.application.control.decide.effects import Effects
 from stormcut.application.control.decide.improving import Improving, Move
 from stormcut.application.control.decide.intended import Intended
 from stormcut.application.control.decide.memory import Memory, View
-from stormcut.application.control.decide.pace import Pace
+from stormcut.application.control.decide.question import Question
 from stormcut.application.control.decide.rules import Rules
 from stormcut.application.control.decide.workload import misfit
 from stormcut.application.control.decide.worth import worth
-from stormcut.model.cluster import ClusterState, RunningTopology, Worker
+from stormcut.model.cluster import RunningTopology, Worker
 from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement
-from stormcut.model.plan import Plan
-from stormcut.model.profile import Profile
 from stormcut.placement.acceptance import Passing
 
 Workers = tuple[Worker, ...]
@@ -50,71 +47,27 @@ Topologies = tuple[RunningTopology, ...]
 MAX_ROUNDS = 10
 
 
-def decide(
-    state: ClusterState,
-    profiles: Mapping[str, Profile],
-    last_plan: Plan | None,
-    settings: Settings,
-    former: Mapping[str, tuple[Worker, ...]] = MappingProxyType({}),
-    is_recent: bool = False,
-    memory: Memory | None = None,
-    recorder: Recorder | None = None,
-    pace: Pace | None = None,
-    rule_of: RuleOf = free,
-) -> Decisions:
+def decide(question: Question, memory: Memory | None = None) -> Decisions:
     """Return where every topology's executors shall run.
 
     Parameters
     ----------
-    profiles : mapping of str to Profile
-        By topology id; one that does not fit the executors is not used, and the reason says so.
-    last_plan : Plan, optional
-        The plan that the cluster was told last: what it placed stays as long as nothing better
-        is known.
-    former : mapping of str to tuple of Worker
-        By topology id: where it ran before and shall run again, whatever is better, as long as
-        that is possible.
-    is_recent : bool
-        The last plan is so young that what runs otherwise has hardly begun: the plan came too late
-        for Nimbus's deadline, and is offered again.
     memory : Memory, optional
         Of earlier decisions with the same settings.
-    recorder : Recorder, optional
-        Told of every answer of the algorithm that is used.
-    pace : Pace, optional
-        When topologies moved and how long conditions have held, as far as that is known.
-    rule_of : callable, optional
-        The rule of a topology, by its name: on which nodes it may run, and who goes first.
     """
-    memory = Memory() if memory is None else memory
-    pace = Pace() if pace is None else pace
-    asked = _Round(
-        state, profiles, last_plan, settings, former, is_recent, memory, recorder, pace, rule_of
-    )
-    return asked.settle()
+    return _Round(question, Memory() if memory is None else memory).settle()
 
 
 class _Round:
     """The working memory of one `decide`."""
 
-    def __init__(
-        self,
-        state: ClusterState,
-        profiles: Mapping[str, Profile],
-        last_plan: Plan | None,
-        settings: Settings,
-        former: Mapping[str, Workers],
-        is_recent: bool,
-        memory: Memory,
-        recorder: Recorder | None,
-        pace: Pace,
-        rule_of: RuleOf,
-    ) -> None:
+    def __init__(self, question: Question, memory: Memory) -> None:
+        state, profiles, settings = question.state, question.profiles, question.settings
         self._state = state
-        self._allowed = allowed(state, rule_of)
+        self._allowed = allowed(state, question.rule_of)
         self._memory = memory
         self._settings = settings
-        self._topologies = in_order((t for t in state.topologies if t.executors), rule_of)
+        self._topologies = in_order((t for t in state.topologies if t.executors), question.rule_of)
         misfits = {
             t.id: reason
             for t in self._topologies
@@ -126,18 +79,18 @@ class _Round:
         }
         memory.forget_all_but(self._loads)
         self._intended = Intended(state, self._loads, settings.costs, self._allowed)
-        self._earlier = Earlier(state, self._intended.usage, last_plan, former, is_recent)
+        self._earlier = Earlier(question, self._intended.usage)
         self._choices = Choices(
             self._intended, self._earlier, self._loads, misfits, settings.algorithm
         )
-        self._adviser = Adviser(settings, recorder)
+        self._adviser = Adviser(settings, question.recorder)
         executors = sum(len(t.executors) for t in self._topologies)
         self._is_joint = self._adviser.places_together(executors)
         self._adviser.effort = self._effort()
         #: Where the last move together has put its topologies: nothing better was found for all.
         self._agreed: View = ()
         self._effects = Effects(state, self._loads, profiles, self._adviser, settings.costs)
-        self._rules = Rules(settings, self._adviser, pace, profiles)
+        self._rules = Rules(settings, self._adviser, question.pace, profiles)
         self._improving = Improving(self._intended, self._adviser, self._rules)
 
     def _effort(self) -> str | None:
@@ -216,6 +169,8 @@ class _Round:
 
     def _without_asking(self, topology: RunningTopology) -> Choice | None:
         present = self._intended.workers[topology.id]
+        if (stays := self._earlier.stays(topology)) is not None:
+            return stays
         if (undone := self._earlier.undone(topology, present)) and self._may(undone, topology):
             return undone
         if not self._runs_whole(topology):

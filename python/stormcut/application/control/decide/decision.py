@@ -71,7 +71,12 @@ class Circumstance(Enum):
     AWAY = "away"
     #: The last plan came too late for Nimbus's deadline.
     TOO_LATE = "too late"
+    #: Runs where a person ordered it back to.
     UNDONE = "undone"
+    #: Runs where it did before a move that turned out worse.
+    TAKEN_BACK = "taken back"
+    #: Stays where it runs, as a guard withholds what would become of it.
+    STAYS = "stays"
     NO_EXECUTORS = "no executors"
     NOTHING_TRAVELS = "nothing travels"
     #: It has done as an earlier plan for this profile says.
@@ -160,22 +165,25 @@ class Together:
     whole: Reason
 
 
-class Hold(Enum):
-    """What a change waits for; the value says it in words."""
+class Guard(Enum):
+    """What can stand between a change and Nimbus; the value says it in words."""
 
-    ADVICE = "advice only"
+    PINNED = "pinned: its rule says never to move it"
+    NEVER = "the policy never moves what runs"
+    DRAINED = "it would use a node that is drained or excluded"
+    ADVICE = "advise mode: will not act"
     APPROVAL = "waits for approval"
     PAUSED = "paused"
-    PINNED = "its rule says never to move it"
-    NEVER = "the policy says never to move what runs"
     QUIET = "quiet hours"
-    COOL_DOWN = "it has moved a short while ago"
+    COOL_DOWN = "cool-down: it moved a short while ago"
+    DWELL = "it moved less than a minute ago"
     DEAR = "its restarts would cost more than it gains"
-    ROUND = "other restarts come first"
-    HOUR = "as many workers as may have restarted within the hour"
+    STAGE = "another move is under way"
+    ROUND = "as many workers as may restart in a round"
+    NODE = "as many workers as may restart on a node in a round"
+    HOUR = "as many workers as may restart within an hour"
     OTHERS = "it needs room that others do not leave yet"
-    DRAIN = "its spouts rest first"
-    STAGE = "it moves few workers at a time"
+    REST = "its spouts rest first"
 
 
 @dataclass(frozen=True)
@@ -193,12 +201,16 @@ class Pay:
 
 @dataclass(frozen=True)
 class Withheld:
-    """A change that is not made now; after ``left_s`` seconds it may be, infinite: not by time."""
+    """A change that is not made now; after ``left_s`` seconds it may be, infinite: not by time.
 
-    hold: Hold
+    ``is_final``: it is not made at all as long as the guard stands, however long that is.
+    """
+
+    guard: Guard
     proposed: Decision
     left_s: float = math.inf
     pay: Pay | None = None
+    is_final: bool = False
 
 
 Reason = (
@@ -221,6 +233,7 @@ class Obstacle(Enum):
     OTHER_EXECUTORS = "other executors"
     SLOT_GONE = "slot gone"
     SLOT_TAKEN = "slot taken"
+    DRAINED = "drained"
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from stormcut.application.control.decide.decision import (
     KEPT,
     Action,
@@ -13,37 +11,27 @@ from stormcut.application.control.decide.decision import (
     InTheWay,
     Obstacle,
 )
+from stormcut.application.control.decide.declared import max_executors
+from stormcut.application.control.decide.question import Question
 from stormcut.application.control.decide.usage import Usage
-from stormcut.model.cluster import ClusterState, RunningTopology, Worker
-from stormcut.model.plan import Plan
+from stormcut.application.control.orders import By
+from stormcut.model.cluster import RunningTopology, Worker
 
 Workers = tuple[Worker, ...]
 
 
 class Earlier:
-    """The last plan and the orders to go back, in view of what runs and who uses which slots.
+    """The last plan and the orders to go back, in view of what runs and who uses which slots."""
 
-    Parameters
-    ----------
-    former : mapping of str to tuple of Worker
-        Where topologies shall run again, by id.
-    is_recent : bool
-        The last plan may have come too late for Nimbus.
-    """
-
-    def __init__(
-        self,
-        state: ClusterState,
-        usage: Usage,
-        last_plan: Plan | None,
-        former: Mapping[str, Workers],
-        is_recent: bool,
-    ) -> None:
-        self._state = state
+    def __init__(self, question: Question, usage: Usage) -> None:
+        last_plan = question.last_plan
+        self._state = question.state
         self._usage = usage
         self._planned = {p.topology: p for p in last_plan.topologies} if last_plan else {}
-        self._former = former
-        self._is_recent = is_recent
+        self._undos = question.undos
+        self._staying = question.staying
+        self._is_recent = question.is_recent
+        self._drained = {s.id for s in question.state.supervisors if max_executors(s) == 0}
 
     def planned(self, topology: str) -> Workers | None:
         """Return where the last plan put a topology, None if it did not."""
@@ -57,8 +45,13 @@ class Earlier:
 
     def no_way_back(self, topology: RunningTopology) -> InTheWay | None:
         """Return why a topology cannot run where it shall run again, None if it can or need not."""
-        former = self._former.get(topology.id)
-        return None if former is None else self._in_the_way(topology, former)
+        undo = self._undos.get(topology.id)
+        if undo is None:
+            return None
+        # An order to drain outranks what keeps a place.
+        if drained := {w.slot for w in undo.workers if w.slot.node in self._drained}:
+            return InTheWay(Obstacle.DRAINED, min(drained))
+        return self._in_the_way(topology, undo.workers)
 
     def _in_the_way(self, topology: RunningTopology, workers: Workers) -> InTheWay | None:
         tasks = sorted(task for worker in workers for task in worker.executors)
@@ -71,13 +64,23 @@ class Earlier:
             return InTheWay(Obstacle.SLOT_TAKEN, min(taken))
         return None
 
+    def stays(self, topology: RunningTopology) -> Choice | None:
+        """Return that a topology keeps its workers where a guard says so, else None."""
+        workers = self._staying.get(topology.id)
+        if workers is None:
+            return None
+        return Choice(Action.KEEP, Circumstance.STAYS, Ground.KEPT, workers)
+
     def undone(self, topology: RunningTopology, present: Workers) -> Choice | None:
         """Return the order to go back, None without one that can be followed."""
-        if topology.id not in self._former or self.no_way_back(topology):
+        undo = self._undos.get(topology.id)
+        if undo is None or self.no_way_back(topology):
             return None
-        former = tuple(sorted(self._former[topology.id]))
-        action = Action.KEEP if former == present else Action.RETURN
-        return Choice(action, Circumstance.UNDONE, Ground.UNDONE, former)
+        workers = tuple(sorted(undo.workers))
+        action = Action.KEEP if workers == present else Action.RETURN
+        is_person = undo.by is By.PERSON
+        reason = Circumstance.UNDONE if is_person else Circumstance.TAKEN_BACK
+        return Choice(action, reason, Ground.UNDONE, workers)
 
     def restored(self, topology: RunningTopology, present: Workers) -> Choice | None:
         """Return the last plan again where it tells exactly where the missing executors go.
@@ -89,7 +92,9 @@ class Earlier:
             return None
         where = {task: worker.slot for worker in last.workers for task in worker.executors}
         undisturbed = all(where.get(t) == w.slot for w in present for t in w.executors)
-        if not undisturbed or self._in_the_way(topology, last.workers):
+        missing = {where[task] for task in topology.unassigned if task in where}
+        drains = any(slot.node in self._drained for slot in missing)
+        if not undisturbed or drains or self._in_the_way(topology, last.workers):
             return None
         reason = Circumstance.AS_PLANNED
         return Choice(Action.KEEP, reason, Ground.KEPT, last.workers, last.algorithm)
@@ -98,6 +103,8 @@ class Earlier:
         """Return the last plan again if it came too late for Nimbus, and nothing is in its way."""
         last = self._planned.get(topology.id)
         if last is None or not self._is_recent or self._in_the_way(topology, last.workers):
+            return None
+        if any(worker.slot.node in self._drained for worker in last.workers):
             return None
         reason = Circumstance.TOO_LATE
         return Choice(Action.MOVE, reason, Ground.DECLARED, last.workers, last.algorithm)

@@ -42,8 +42,16 @@ class Pace:
         other._changed, other._runs = dict(self._changed), dict(self._runs)
         return other
 
-    def observe(self, state: ClusterState, last_plan: Plan | None, now: float) -> None:
-        """Take note of what runs where at a moment, in seconds since the epoch."""
+    def observe(
+        self, state: ClusterState, last_plan: Plan | None, now: float, age_s: float = 0.0
+    ) -> None:
+        """Take note of what runs where at a moment of a clock that never runs back.
+
+        Parameters
+        ----------
+        age_s : float
+            How old the last plan is.
+        """
         self._now = now
         planned = {p.topology: p.workers for p in last_plan.topologies} if last_plan else {}
         for topology in state.topologies:
@@ -52,7 +60,7 @@ class Pace:
             if topology.id not in self._homes:
                 self._homes[topology.id] = home
                 if as_planned and last_plan is not None:
-                    self._changed[topology.id] = last_plan.created_ms / 1000
+                    self._changed[topology.id] = now - age_s
             elif home and home != self._homes[topology.id]:
                 if as_planned and self._homes[topology.id]:
                     self._has_changed(topology.id)

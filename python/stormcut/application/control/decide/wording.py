@@ -42,10 +42,12 @@ _PLAIN = {
     (Action.KEEP, Circumstance.UNMEASURED): "as planned before, nothing measured",
     (Action.KEEP, Circumstance.AWAY): f"as planned before; {_AWAY}",
     (Action.KEEP, Circumstance.UNDONE): "undone",
+    (Action.KEEP, Circumstance.TAKEN_BACK): "taken back, as its last move turned out worse",
     (Action.KEEP, Circumstance.NOTHING_TRAVELS): "nothing travels between nodes",
     (Action.KEEP, Circumstance.NOTHING_BETTER): "nothing better was found for this profile",
     (Action.MOVE, Circumstance.TOO_LATE): "as planned, too late at first",
     (Action.RETURN, Circumstance.UNDONE): "undone: back to where it ran before",
+    (Action.RETURN, Circumstance.TAKEN_BACK): "taken back, as its last move turned out worse",
     (Action.DECLINE, Circumstance.UNMEASURED): "runs already, nothing measured",
     (Action.DECLINE, Circumstance.AWAY): f"{_AWAY}; left alone",
     (Action.DECLINE, Circumstance.NO_EXECUTORS): "it has no executors",
@@ -161,7 +163,7 @@ def _withheld(reason: Withheld) -> str:
     if reason.pay is not None:
         gain, cost = reason.pay.gain_s, reason.pay.cost_s
         wait = f" ({gain:.1f} s of its work within the horizon, for {cost:.1f} s)"
-    return f"{reason.hold.value}{wait}; it would be {sentence(reason.proposed)}"
+    return f"{reason.guard.value}{wait}; it would be {sentence(reason.proposed)}"
 
 
 def _basis(decision: Decision) -> str:
@@ -187,6 +189,7 @@ def _in_the_way(found: InTheWay) -> str:
         Obstacle.OTHER_EXECUTORS: "its executors are others now",
         Obstacle.SLOT_GONE: f"no supervisor offers {slot} now",
         Obstacle.SLOT_TAKEN: f"{slot} is another topology's now",
+        Obstacle.DRAINED: f"the node of {slot} is drained",
     }[found.obstacle]
 
 

@@ -1,49 +1,39 @@
-"""Where topologies ran before a plan moved them: in the history, and in orders to go back."""
+"""Orders to run where a topology ran before, and where that was, by the history."""
 
 from __future__ import annotations
 
 import json
 import logging
 from collections.abc import Iterable, Mapping
-from enum import Enum
 from functools import lru_cache
 from typing import Any
 
 from kazoo.exceptions import NodeExistsError, NoNodeError
 
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
+from stormcut.application.control.orders import By, Undo
 from stormcut.model.cluster import Slot, Worker
 from stormcut.model.errors import InvalidInput
 
 log = logging.getLogger(__name__)
 
-FORMER_VERSION = 2
+UNDO_VERSION = 3
 _KIND = "former"
 
 Workers = tuple[Worker, ...]
 
 
-class By(Enum):
-    """Who ordered a topology back."""
-
-    PERSON = "person"
-    CONTROLLER = "controller"
-
-
-def write_former(nodes: StormcutNodes, topology: str, workers: Workers, by: By = By.PERSON) -> None:
-    """Order that a topology shall run on these workers again."""
+def write_undo(nodes: StormcutNodes, topology: str, undo: Undo) -> None:
+    """Order a topology back."""
     path = nodes.topology_path(_KIND, topology)
-    rows = [[w.slot.node, w.slot.port, list(w.executors)] for w in workers]
-    mark = nodes.seal.mark(*_marked(topology, rows))
-    document = {"version": FORMER_VERSION, "workers": rows, "hmac": mark, "by": by.value}
-    content = json.dumps(document).encode()
+    content = _content(nodes, topology, undo)
     try:
         nodes.client.create(path, content, makepath=True)
     except NodeExistsError:
         nodes.client.set(path, content)
 
 
-def delete_former(nodes: StormcutNodes, topology: str, by: By | None = None) -> bool:
+def delete_undo(nodes: StormcutNodes, topology: str, by: By | None = None) -> bool:
     """Take an order back, ``by`` None: whoever gave it; return whether there was one."""
     path = nodes.topology_path(_KIND, topology)
     try:
@@ -55,23 +45,43 @@ def delete_former(nodes: StormcutNodes, topology: str, by: By | None = None) -> 
     return True
 
 
-def read_former(nodes: StormcutNodes) -> dict[str, Workers]:
+def read_undos(nodes: StormcutNodes) -> dict[str, Undo]:
     """Return all usable orders by topology id; one that is not usable is logged once."""
-    orders = ((topology, _order(nodes, topology)) for topology in nodes.children(_KIND))
+    orders = ((topology, _undo(nodes, topology)) for topology in nodes.children(_KIND))
     return {topology: order for topology, order in orders if order is not None}
 
 
-def _order(nodes: StormcutNodes, topology: str) -> Workers | None:
+def rows(workers: Workers) -> list[list[Any]]:
+    """Return workers as JSON values; see `workers_in`."""
+    return [[w.slot.node, w.slot.port, list(w.executors)] for w in workers]
+
+
+def _content(nodes: StormcutNodes, topology: str, undo: Undo) -> bytes:
+    document = {
+        "version": UNDO_VERSION,
+        "workers": rows(undo.workers),
+        "by": undo.by.value,
+        "override": undo.override,
+    }
+    mark = nodes.seal.mark(*_marked(topology, document))
+    return json.dumps({**document, "hmac": mark}).encode()
+
+
+def _undo(nodes: StormcutNodes, topology: str) -> Undo | None:
     name = f"{_KIND}/{topology}"
     where = f"ZooKeeper node {nodes.path(name)}"
     try:
-        document = nodes.read_json(name, "an order to go back", FORMER_VERSION)
+        document = nodes.read_json(name, "an order to go back", UNDO_VERSION)
         if document is None:
             return None
-        rows = document.get("workers")
-        nodes.seal.check_mark(document.get("hmac"), where, *_marked(topology, rows))
-        return former_workers(rows, where)
-    except InvalidInput as error:
+        nodes.seal.check_mark(document.get("hmac"), where, *_marked(topology, document))
+        override = document.get("override")
+        return Undo(
+            workers_in(document.get("workers"), where),
+            By(document.get("by")),
+            None if override is None else str(override),
+        )
+    except (InvalidInput, ValueError) as error:
         _warn(str(error))
         return None
 
@@ -84,8 +94,9 @@ def _is_by(by: By, content: bytes) -> bool:
     return isinstance(document, dict) and document.get("by") == by.value
 
 
-def _marked(topology: str, rows: object) -> tuple[str, ...]:
-    return _KIND, topology, json.dumps(rows)
+def _marked(topology: str, document: Mapping[str, Any]) -> tuple[str, ...]:
+    content = {key: value for key, value in document.items() if key != "hmac"}
+    return _KIND, topology, json.dumps(content, sort_keys=True)
 
 
 @lru_cache(maxsize=1024)
@@ -94,7 +105,7 @@ def _warn(error: str) -> None:
     log.warning("order not used: %s", error)
 
 
-def former_workers(rows: Any, where: str) -> Workers:
+def workers_in(rows: Any, where: str) -> Workers:
     """Return the workers in rows of (node, port, first tasks of executors).
 
     Raises
@@ -133,7 +144,7 @@ def last_move(entries: Iterable[Mapping[str, Any]], topology: str) -> tuple[str,
                 continue
             newest = newest or line["topology"]
             if line["topology"] == newest and line.get("former"):
-                return newest, former_workers(line["former"], "history")
+                return newest, workers_in(line["former"], "history")
     what = (
         "no plan has moved it while it ran: there is nothing to undo"
         if newest

@@ -1,0 +1,277 @@
+"""The gate: holds each change against every guard, and answers *go*, *wait* or *never*."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from stormcut.application.control.decide.allowed import Allowed
+from stormcut.application.control.decide.decision import (
+    Guard,
+    LessTraffic,
+    MoreHeadroom,
+    Pay,
+    Reason,
+    Together,
+)
+from stormcut.application.control.decide.pace import Pace
+from stormcut.application.control.gate.change import Change, Initiator
+from stormcut.application.control.gate.guards import Answer, answer
+from stormcut.application.control.gate.ledger import Ledger
+from stormcut.application.control.orders import Orders
+from stormcut.application.control.policy import Mode, Policy, Rule
+
+#: A topology stays so long where it has moved, whoever wants otherwise but a person.
+DWELL_SECONDS = 60.0
+#: With less head-room a topology is overloaded: it waits for the dwell alone, not the cool-down.
+OVERLOADED = 1.25
+#: Traffic weighs so much at least, however little the resources are in use: it takes time.
+LEAST_USE = 0.05
+#: How often it is looked whether quiet hours are over.
+QUIET_SECONDS = 60.0
+#: Until then Nimbus has asked again, and sees what became of the last round.
+ROUND_SECONDS = 15.0
+#: How often it is looked whether spouts have come to rest.
+REST_LOOK_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Why a change does not go now; after ``left_s`` seconds it may, infinite: not by time."""
+
+    answer: Answer
+    guard: Guard
+    left_s: float = math.inf
+    pay: Pay | None = None
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What guards depend on, beside the policy.
+
+    Parameters
+    ----------
+    now : float
+        Seconds of a clock that never runs back.
+    local : datetime
+        The local time, for quiet hours.
+    moving : collection of str
+        Topologies that move in stages now.
+    barred : collection of str
+        Ids of the nodes that shall run nothing.
+    price : callable
+        By topology id: seconds of its work that a restart of all its workers costs.
+    has_rested : callable
+        Has the spouts of a topology come to rest where its rule asks for that, and returns
+        whether they have.
+    """
+
+    now: float
+    local: datetime
+    orders: Orders
+    pace: Pace
+    ledger: Ledger
+    allowed: Allowed
+    price: Callable[[str], float]
+    has_rested: Callable[[Change], bool]
+    moving: Collection[str] = ()
+    barred: Collection[str] = ()
+
+
+class Gate:
+    """Judges changes by a policy and what people have ordered."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+
+    def judge(self, changes: Sequence[Change], moment: Moment) -> dict[str, Verdict]:
+        """Return which changes do not go now, by topology, and why.
+
+        Persons' orders go first, then higher priorities, then what restarts fewer workers.
+
+        Takes O(changes x (log changes + workers)).
+        """
+        held: dict[str, Verdict] = {}
+        budget = _Budget(self._policy, moment)
+        for change in sorted(changes, key=self._rank):
+            verdict = self._first(change, self._standing(change, moment))
+            verdict = verdict or self._first(change, budget.standing(change))
+            if verdict is None:
+                budget.take(change)
+            else:
+                held[change.topology] = verdict
+        return held | self._unrested([c for c in changes if c.topology not in held], moment)
+
+    def _rank(self, change: Change) -> tuple[bool, int, int, str]:
+        rule = self._policy.rule_of(name_in(change.topology))
+        is_person = change.initiator in (Initiator.UNDO, Initiator.APPROVE)
+        return not is_person, -rule.priority, change.restart_count, change.topology
+
+    def _first(self, change: Change, standing: Iterator[Verdict]) -> Verdict | None:
+        """Return the first guard that this initiator does not pass."""
+        for found in standing:
+            said = answer(found.guard, change.initiator, change.override is not None)
+            if said is Answer.NEVER or (said is Answer.WAIT and found.answer is Answer.NEVER):
+                return Verdict(Answer.NEVER, found.guard, math.inf, found.pay)
+            if said is Answer.WAIT:
+                return found
+        return None
+
+    def _standing(self, change: Change, moment: Moment) -> Iterator[Verdict]:
+        """Yield the guards that stand, restarts apart, in the order of `guards.TABLE`."""
+        policy, orders, wait = self._policy, moment.orders, Answer.WAIT
+        if policy.rule_of(name_in(change.topology)).pin:
+            yield Verdict(wait, Guard.PINNED)
+        if policy.rule is Rule.NEVER:
+            yield Verdict(wait, Guard.NEVER)
+        if _uses_barred(change, moment):
+            yield Verdict(wait, Guard.DRAINED)
+        if policy.mode is Mode.ADVISE:
+            yield Verdict(wait, Guard.ADVICE)
+        if policy.mode is Mode.APPROVE and not change.is_approved:
+            yield Verdict(wait, Guard.APPROVAL)
+        if orders.is_paused:
+            yield Verdict(wait, Guard.PAUSED)
+        if policy.is_quiet(moment.local):
+            yield Verdict(wait, Guard.QUIET, QUIET_SECONDS)
+        since = moment.pace.since_change((change.topology,))
+        cool_down_s = policy.cool_down_s
+        if _is_overloaded(change.reason):
+            cool_down_s = min(cool_down_s, DWELL_SECONDS)
+        if since is not None and since < cool_down_s:
+            yield Verdict(wait, Guard.COOL_DOWN, cool_down_s - since)
+        dwell_s = min(DWELL_SECONDS, policy.cool_down_s)
+        if since is not None and since < dwell_s:
+            yield Verdict(wait, Guard.DWELL, dwell_s - since)
+        pay = self._pay(change, moment)
+        if pay is not None and not pay.pays:
+            yield Verdict(wait, Guard.DEAR, pay=pay)
+        if moment.moving:
+            yield Verdict(wait, Guard.STAGE, ROUND_SECONDS)
+
+    def _pay(self, change: Change, moment: Moment) -> Pay | None:
+        gain = gain_of(change.reason)
+        if gain is None or self._policy.rule is Rule.OWN:
+            return None
+        workers = max(len(change.home), len(change.target), 1)
+        share = change.restart_count / workers
+        return Pay(gain * self._policy.horizon_s, moment.price(change.topology) * share)
+
+    def _unrested(self, going: Sequence[Change], moment: Moment) -> dict[str, Verdict]:
+        """Withhold all whose spouts are to rest, which belong together, until each has."""
+        asked = [
+            change
+            for change in going
+            if answer(Guard.REST, change.initiator, change.override is not None) is Answer.WAIT
+        ]
+        # All are asked: they come to rest at the same time.
+        rested = [moment.has_rested(change) for change in asked]
+        if all(rested):
+            return {}
+        waiting = Verdict(Answer.WAIT, Guard.REST, REST_LOOK_SECONDS)
+        return {change.topology: waiting for change in asked}
+
+
+class _Budget:
+    """What may yet restart in this round and hour."""
+
+    def __init__(self, policy: Policy, moment: Moment) -> None:
+        self._policy, self._ledger, self._now = policy, moment.ledger, moment.now
+        self._round = self._hour = 0
+        self._nodes: Counter[str] = Counter()
+
+    def standing(self, change: Change) -> Iterator[Verdict]:
+        """Yield the budgets that a change exceeds: for good where it does so alone."""
+        count = self._ledger.count(change)
+        if not count:
+            return
+        policy = self._policy
+        at_once = self._at_once(change, count)
+        if _exceeds(self._round + at_once, policy.restarts_per_round):
+            never = _exceeds(at_once, policy.restarts_per_round)
+            yield Verdict(_never_or_wait(never), Guard.ROUND, ROUND_SECONDS)
+        for node, restarts in self._on_nodes(change, count).items():
+            if _exceeds(self._nodes[node] + restarts, policy.restarts_per_node):
+                never = _exceeds(restarts, policy.restarts_per_node)
+                yield Verdict(_never_or_wait(never), Guard.NODE, ROUND_SECONDS)
+                break
+        most = policy.restarts_per_hour
+        if most is not None and _exceeds(count, most):
+            yield Verdict(Answer.NEVER, Guard.HOUR)
+        elif most is not None:
+            left = self._ledger.frees_in(self._hour + count, most, self._now)
+            if left > 0:
+                yield Verdict(Answer.WAIT, Guard.HOUR, left)
+
+    def take(self, change: Change) -> None:
+        """Count a change that goes."""
+        count = self._ledger.count(change)
+        if count:
+            self._round += self._at_once(change, count)
+            self._hour += count
+            self._nodes.update(self._on_nodes(change, count))
+
+    def _at_once(self, change: Change, count: int) -> int:
+        """Return how many of its workers restart in one round: a staged move's fewer."""
+        most = self._policy.workers_at_a_time
+        is_whole = most is None or change.initiator is Initiator.STAGE
+        return count if is_whole or most is None else min(count, most)
+
+    def _on_nodes(self, change: Change, count: int) -> Mapping[str, int]:
+        most = self._at_once(change, count)
+        return {node: min(restarts, most) for node, restarts in change.restarts.items()}
+
+
+def _never_or_wait(never: bool) -> Answer:
+    return Answer.NEVER if never else Answer.WAIT
+
+
+def _exceeds(count: int, most: int | None) -> bool:
+    return most is not None and count > most
+
+
+def _uses_barred(change: Change, moment: Moment) -> bool:
+    """Return whether a change starts a worker on a node where its topology shall not run."""
+    begun = [worker for worker in change.target if worker not in change.home]
+    return any(w.slot.node in moment.barred for w in begun) or not moment.allowed.has(
+        change.topology, begun
+    )
+
+
+def gain_of(reason: Reason) -> float | None:
+    """Return which share of its work a topology gains by a move, None where that is not weighed.
+
+    More head-room counts as that much more work. Less traffic counts as the share that is saved, as
+    far as the fullest resource is in use: traffic that nothing suffers from costs little.
+    """
+    cause = cause_of(reason)
+    if isinstance(cause, MoreHeadroom):
+        return min(cause.then.headroom / max(cause.now.headroom, 1e-9) - 1, 1.0)
+    if isinstance(cause, LessTraffic) and cause.now.travels > 0:
+        saved = (cause.now.travels - cause.then.travels) / cause.now.travels
+        return saved * _use(cause.now.headroom)
+    return None
+
+
+def cause_of(reason: Reason) -> Reason:
+    """Return why a topology moves, be it alone or with others."""
+    return reason.whole if isinstance(reason, Together) else reason
+
+
+def name_in(topology_id: str) -> str:
+    """Return a topology's name: its id without the two numbers that Storm appends."""
+    return topology_id.rsplit("-", 2)[0]
+
+
+def _use(headroom: float) -> float:
+    """Return what weighs traffic: the use of the fullest resource, 1 where none is known."""
+    return 1.0 if math.isinf(headroom) else min(max(1 / max(headroom, 1e-9), LEAST_USE), 1.0)
+
+
+def _is_overloaded(reason: Reason) -> bool:
+    """Return whether a topology nearly fills a resource, and would not where it shall go."""
+    cause = cause_of(reason)
+    return isinstance(cause, MoreHeadroom) and cause.now.headroom < OVERLOADED

@@ -1,0 +1,53 @@
+"""Which guard holds up whom: the table that `docs/operate.md` shows, and no other rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+
+from stormcut.application.control.decide.decision import Guard
+from stormcut.application.control.gate.change import Initiator
+
+
+class Answer(Enum):
+    """What the gate says to a change while a guard stands."""
+
+    GO = "go"
+    WAIT = "wait"
+    NEVER = "never"
+
+
+GO, WAIT, NEVER = Answer.GO, Answer.WAIT, Answer.NEVER
+
+#: In the order in which guards are asked; initiators in the order of `Initiator`.
+_ROWS = {
+    #                placement gain   limit  drain  back   stage  approve undo
+    Guard.PINNED: (GO, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER),
+    Guard.NEVER: (GO, NEVER, GO, GO, GO, GO, GO, GO),
+    Guard.DRAINED: (NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER),
+    Guard.ADVICE: (WAIT, WAIT, WAIT, WAIT, WAIT, WAIT, WAIT, GO),
+    Guard.APPROVAL: (WAIT, WAIT, WAIT, WAIT, WAIT, GO, GO, GO),
+    Guard.PAUSED: (WAIT, WAIT, WAIT, WAIT, WAIT, WAIT, WAIT, WAIT),
+    Guard.QUIET: (GO, WAIT, WAIT, WAIT, WAIT, WAIT, WAIT, WAIT),
+    Guard.COOL_DOWN: (GO, WAIT, GO, GO, GO, GO, GO, GO),
+    Guard.DWELL: (GO, WAIT, WAIT, WAIT, WAIT, GO, GO, GO),
+    Guard.DEAR: (GO, WAIT, GO, GO, GO, GO, GO, GO),
+    Guard.STAGE: (GO, WAIT, WAIT, WAIT, WAIT, GO, WAIT, WAIT),
+    Guard.ROUND: (GO, WAIT, WAIT, WAIT, WAIT, WAIT, WAIT, WAIT),
+    Guard.NODE: (GO, WAIT, WAIT, WAIT, WAIT, WAIT, WAIT, WAIT),
+    Guard.HOUR: (GO, WAIT, WAIT, WAIT, WAIT, WAIT, WAIT, WAIT),
+    Guard.REST: (GO, WAIT, WAIT, WAIT, WAIT, GO, WAIT, WAIT),
+}
+
+TABLE: Mapping[Guard, Mapping[Initiator, Answer]] = {
+    guard: dict(zip(Initiator, answers, strict=True)) for guard, answers in _ROWS.items()
+}
+
+#: What no reason that a person gives can override: a drained node is to be undrained first, and
+#: the others end by themselves.
+FIRM = frozenset({Guard.DRAINED, Guard.ADVICE, Guard.STAGE, Guard.REST})
+
+
+def answer(guard: Guard, initiator: Initiator, is_overridden: bool) -> Answer:
+    """Return what the gate says while a guard stands."""
+    return GO if is_overridden and guard not in FIRM else TABLE[guard][initiator]

@@ -1,0 +1,221 @@
+"""The gate: whoever acts, every guard holds; each fault here was found in an earlier controller."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from brain_clusters import dealt, profile_of, supervisors, topology
+from governed import Stage, spread
+
+from stormcut.application.control.apply.staging import STAGE_SECONDS
+from stormcut.application.control.gate.change import restarted
+from stormcut.application.control.gate.gate import DWELL_SECONDS
+from stormcut.application.control.orders import NO_ORDERS, By, Orders, Undo
+from stormcut.application.control.policy import Mode, Policy, QuietTime, TopologyRule
+from stormcut.model.cluster import ClusterState, Slot, Worker
+
+AUTOMATIC = Policy(Mode.AUTOMATIC)
+ALL_DAY = (QuietTime(0, 1440),)
+PINNED = replace(AUTOMATIC, topologies=(TopologyRule("a", pin=True),))
+
+
+def nodes_of(stage):
+    return sorted({w.slot.node for t in stage.state.topologies for w in t.assignment})
+
+
+def moved_away(policy=AUTOMATIC, orders=NO_ORDERS):
+    """A topology that a plan has moved, and where it ran before."""
+    state, profiles = spread("a")
+    home = tuple(sorted(state.topologies[0].assignment))
+    stage = Stage(state, profiles, AUTOMATIC)
+    assert stage.round() == ["a"]
+    stage.policy(policy)
+    stage.store.ordered = orders
+    return stage, home
+
+
+def test_what_is_taken_back_does_not_go_to_a_drained_node():
+    stage, home = moved_away(orders=Orders(drained=frozenset({"n0"})))
+    stage.round(DWELL_SECONDS)
+    stage.store.back = {"a": Undo(home, By.CONTROLLER)}
+    for _ in range(5):
+        stage.round(100)
+        assert "n0" not in nodes_of(stage)
+    (line,) = stage.brain.outlook()["topologies"]
+    assert (
+        "it cannot go back to where it ran before: the node of slot n0:6700 is drained"
+        in (line["reason"])
+    )
+
+
+@pytest.mark.parametrize("by", By)
+@pytest.mark.parametrize(
+    ("policy", "orders", "guard", "answer"),
+    [
+        (AUTOMATIC, Orders(is_paused=True), "paused", "wait"),
+        (
+            replace(AUTOMATIC, topologies=(TopologyRule("a", pin=True),)),
+            Orders(),
+            "pinned",
+            "never",
+        ),
+        (replace(AUTOMATIC, quiet_hours=ALL_DAY), Orders(), "quiet", "wait"),
+        (replace(AUTOMATIC, restarts_per_round=1), Orders(), "round", "never"),
+        (replace(AUTOMATIC, restarts_per_hour=1), Orders(), "hour", "never"),
+    ],
+)
+def test_orders_back_pass_every_guard(by, policy, orders, guard, answer):
+    stage, home = moved_away(policy, orders)
+    there = stage.homes()
+    stage.store.back = {"a": Undo(home, by)}
+    assert stage.round(DWELL_SECONDS) == []
+    assert stage.homes() == there
+    (line,) = stage.brain.outlook()["withheld"]
+    assert (line["waits_for"], line["answer"]) == (guard, answer)
+
+
+@pytest.mark.parametrize(
+    ("policy", "orders"),
+    [
+        (AUTOMATIC, Orders(is_paused=True)),
+        (PINNED, NO_ORDERS),
+        (replace(AUTOMATIC, quiet_hours=ALL_DAY, restarts_per_round=1), NO_ORDERS),
+    ],
+)
+def test_a_person_may_override_with_a_reason(policy, orders):
+    stage, home = moved_away(policy, orders)
+    stage.store.back = {"a": Undo(home, override="the customer is on the phone")}
+    assert stage.round() == ["a"]
+    (_, entry) = stage.store.plans[-1]
+    (line,) = entry["topologies"]
+    assert (line["initiator"], line["override"]) == ("undo", "the customer is on the phone")
+
+
+def test_an_undo_is_made_in_stages_too():
+    stage, home = moved_away(replace(AUTOMATIC, workers_at_a_time=1))
+    stage.store.back = {"a": Undo(home)}
+    there = stage.homes()
+    stage.round()
+    assert len(home) > 1
+    for _ in range(8):
+        before = {t.id: t.assignment for t in stage.state.topologies}
+        stage.round(STAGE_SECONDS + 1)
+        parts = restarted(before["a"], stage.state.topologies[0].assignment)
+        # One packed worker falls apart into four: that cannot go in parts.
+        assert len(parts) <= max(1, len(home))
+    assert stage.homes() != there
+
+
+def test_approval_moves_neither_what_is_pinned_nor_in_quiet_hours():
+    state, profiles = spread("a", "b")
+    rules = (TopologyRule("a", pin=True),)
+    stage = Stage(state, profiles, Policy(Mode.APPROVE, topologies=rules))
+    stage.round()
+    outlook = stage.brain.outlook()
+    answers = {line["topology"]: line["answer"] for line in outlook["withheld"]}
+    assert answers == {"a": "never", "b": "wait"}
+    stage.store.ordered = Orders(approved=frozenset({outlook["proposal"]}))
+    assert stage.round() == ["b"]
+    quiet = replace(AUTOMATIC, topologies=rules, quiet_hours=ALL_DAY, cool_down_s=1e9)
+    stage = Stage(state, profiles, quiet)
+    stage.round()
+    proposal = stage.brain.outlook()["proposal"]
+    stage.store.ordered = Orders(approved=frozenset({proposal}))
+    assert stage.round() == []
+    stage.store.ordered = Orders(approved=frozenset({proposal}), overrides={proposal: "agreed"})
+    assert stage.round() == ["a", "b"]
+
+
+def swapping():
+    """CPU of two executors that swaps every 40 s: where they run breaks a limit each time."""
+    running = topology("a", (3,), acker=False)
+    running = replace(
+        running,
+        assignment=(Worker(Slot("n0", 6700), (1,)), Worker(Slot("n1", 6700), (2, 3))),
+    )
+    state = ClusterState(supervisors(2, cpu=100.0), (running,))
+
+    def profile(loads, at):
+        known = profile_of(running)
+        its = zip(known.executors, loads, strict=True)
+        return replace(
+            known,
+            to_epoch_s=at,
+            executors=tuple(replace(each, cpu_percent=points) for each, points in its),
+        )
+
+    return state, profile, ((50.0, 60.0, 45.0), (60.0, 50.0, 45.0))
+
+
+def test_a_broken_limit_keeps_the_dwell_and_the_budget_of_an_hour():
+    state, profile, loads = swapping()
+    stage = Stage(state, {"a": profile(loads[0], 160)}, AUTOMATIC)
+    restarts, last = [], -1e9
+    for number in range(360):
+        if number % 4 == 0:
+            at = 160 + 10 * number
+            stage.store.known = {"a": profile(loads[number // 4 % 2], at)}
+        before = stage.state.topologies[0].assignment
+        if stage.round(10):
+            assert stage.clock.seconds - last >= DWELL_SECONDS
+            last = stage.clock.seconds
+            now = stage.state.topologies[0].assignment
+            restarts.append((last, len(restarted(before, now))))
+    assert restarts
+    for at, _ in restarts:
+        assert sum(count for when, count in restarts if at <= when < at + 3600) <= 60
+
+
+def test_nothing_else_moves_while_a_move_is_made_in_stages():
+    a = dealt(topology("a", (3, 3), acker=False), [Slot(f"n{n}", 6700) for n in range(6)])
+    b = dealt(topology("b", (3, 3), acker=False), [Slot(f"n{n}", 6701) for n in range(6)])
+    first = [e.start_task for e in a.executors if e.component == "c0"]
+    second = [e.start_task for e in a.executors if e.component == "c1"]
+    pairs = {*zip(first, second, strict=True)}
+    profile = profile_of(a, rate=lambda s, t: 100.0 if (s, t) in pairs else 0.0)
+    state = ClusterState(supervisors(6, meta={"stormcut.max.executors": "3"}), (a, b))
+    stage = Stage(state, {"a": profile}, replace(AUTOMATIC, workers_at_a_time=1))
+    waits = set()
+    for number in range(14):
+        if number == 2:
+            stage.store.known = {"a": profile, "b": profile_of(b)}
+        before = stage.brain._governor._rollout
+        moved = stage.round(STAGE_SECONDS / 2)
+        goes_on = before is not None and stage.brain._governor._rollout is before
+        assert not (goes_on and "a" in before.decisions and "b" in moved)
+        waits.add(stage.waits().get("b"))
+    assert "stage" in waits
+
+
+def test_a_move_of_many_stages_is_not_dropped():
+    pairs = 16
+    running = topology("a", (pairs, pairs), acker=False, workers=2 * pairs)
+    nodes = supervisors(2 * pairs, slots=2, meta={"stormcut.max.executors": "2"})
+    spread_out = dealt(running, [Slot(f"n{n}", 6700) for n in range(2 * pairs)])
+    first = [e.start_task for e in running.executors if e.component == "c0"]
+    second = [e.start_task for e in running.executors if e.component == "c1"]
+    talk = {*zip(first, second, strict=True)}
+    profile = profile_of(running, rate=lambda s, t: 100.0 if (s, t) in talk else 0.0)
+    policy = Policy(Mode.AUTOMATIC, workers_at_a_time=1, restarts_per_hour=None)
+    stage = Stage(ClusterState(nodes, (spread_out,)), {"a": profile}, policy)
+    stage.round()
+    rollout = stage.brain._governor._rollout
+    target = set(rollout.decisions["a"].workers)
+    # An hour and more: each stage takes five minutes as other restarts come first.
+    for _ in range(2 * pairs):
+        stage.round(300)
+        if stage.homes()["a"] == target:
+            break
+    assert stage.homes()["a"] == target
+
+
+def test_a_pause_stops_a_move_between_its_stages():
+    state, profiles = spread("a")
+    stage = Stage(state, profiles, replace(AUTOMATIC, workers_at_a_time=1))
+    stage.round()
+    stage.store.ordered = Orders(is_paused=True)
+    there = stage.homes()
+    for _ in range(3):
+        assert stage.round(STAGE_SECONDS + 1) == []
+    assert stage.homes() == there
