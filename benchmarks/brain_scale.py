@@ -17,7 +17,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from machine import made_by
@@ -34,6 +33,9 @@ from stormcut.adapters.thrift.values import (
 )
 from stormcut.application.control.brain import Brain
 from stormcut.application.control.decide.adviser import Settings
+from stormcut.application.control.gate.ledger import Restarts
+from stormcut.application.control.orders import Undo
+from stormcut.application.control.ports import Record
 from stormcut.model.cluster import (
     ClusterState,
     RunningExecutor,
@@ -76,7 +78,11 @@ class Nowhere:
         """Return none."""
         return None
 
-    def publish(self, plan: Plan, entry: Mapping[str, Any]) -> None:
+    def restarts(self) -> tuple[Restarts, ...]:
+        """Return none."""
+        return ()
+
+    def publish(self, plan: Plan, record: Record) -> None:
         """Encode a plan, as for ZooKeeper."""
         encode_plan(plan)
 
@@ -84,7 +90,7 @@ class Nowhere:
         """Return what was measured."""
         return self._profiles
 
-    def undos(self) -> Mapping[str, tuple[Worker, ...]]:
+    def undos(self) -> Mapping[str, Undo]:
         """Return no orders to go back."""
         return {}
 

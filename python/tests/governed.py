@@ -8,6 +8,7 @@ from simulated import SimulatedClock, ids
 from stormcut.application.control.brain import Brain
 from stormcut.application.control.decide.adviser import Settings
 from stormcut.application.control.orders import NO_ORDERS
+from stormcut.application.control.review.trail import appended
 from stormcut.model.cluster import ClusterState, Slot
 
 
@@ -16,12 +17,19 @@ class Store:
 
     def __init__(self, profiles):
         self.plans, self.known, self.ordered, self.back = [], profiles, NO_ORDERS, {}
+        self.spent, self.trails = (), {}
 
     def last_plan(self):
-        return None
+        return self.plans[-1][0] if self.plans else None
 
-    def publish(self, plan, entry):
-        self.plans.append((plan, entry))
+    def restarts(self):
+        return self.spent
+
+    def publish(self, plan, record):
+        self.plans.append((plan, record.entry))
+        self.spent = record.restarts
+        for name, step in record.steps.items():
+            self.trails[name] = appended(self.trails.get(name, ()), step)
 
     def profiles(self):
         return self.known
@@ -48,6 +56,7 @@ class Stage:
     def policy(self, policy):
         """Let another controller lead, with another policy."""
         self.brain = Brain(Settings(), self.store, self.store, self.clock, ids(), policy=policy)
+        self.brain.take_over()
 
     def round(self, seconds=10.0):
         """Nimbus asks, and does as told; return which topologies moved."""

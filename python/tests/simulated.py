@@ -8,9 +8,11 @@ class SimulatedClock:
 
     def __init__(self, seconds=1_700_000_000.0):
         self.seconds = seconds
+        #: How far the time of day is ahead of what was counted: somebody sets the clock.
+        self.ahead = 0.0
 
     def now(self):
-        return self.seconds
+        return self.seconds + self.ahead
 
     def elapsed(self):
         return self.seconds

@@ -82,6 +82,7 @@ class Change:
     done: str
     profile: Profile | None
     former: tuple[Worker, ...] | None
+    override: str | None = None
 
 
 def foresee_and_act(
@@ -125,6 +126,13 @@ def foresee_and_act(
 
 
 def _check_goes_back(preview: Mapping[str, Any], topology: str) -> None:
+    """Refuse an order that would never be carried out; one that waits will be."""
+    held = next((each for each in preview["withheld"] if each["topology"] == topology), None)
+    if held is not None:
+        if held["answer"] == "never":
+            what = f"is not sent back: {held['guard']}"
+            raise InvalidInput(f"{what}; to do it all the same: --override REASON", topology)
+        return
     lines = (*preview["topologies"], *preview["declined"])
     line = next((each for each in lines if each["topology"] == topology), None)
     if line is None or line.get("evidence") != "undone":
@@ -150,7 +158,9 @@ def _preview(
     try:
         client = leading_brain(nodes, tls)
         with waiting(Console(stderr=True), "the brain computes what would follow"):
-            preview = client.preview(change.topology, change.profile, change.former)
+            preview = client.preview(
+                change.topology, change.profile, change.former, change.override
+            )
         check_fresh(preview)
         return preview
     except InvalidInput as error:

@@ -45,6 +45,7 @@ COMMANDS = {
     "plugin": "stormcut.cli.plugin",
     "profile": "stormcut.cli.profile",
     "publish": "stormcut.cli.publish",
+    "release": "stormcut.cli.undo:release",
     "resume": "stormcut.cli.orders:resume",
     "rotate": "stormcut.cli.rotate",
     "score": "stormcut.cli.score",

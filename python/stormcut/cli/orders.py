@@ -14,6 +14,7 @@ from stormcut.adapters.zookeeper.nodes import StormcutNodes, connected, read_aut
 from stormcut.adapters.zookeeper.orders import change_orders
 from stormcut.application.control.orders import Orders
 from stormcut.cli.foresight import leading_brain
+from stormcut.cli.preview_options import override_option
 from stormcut.cli.tls_option import tls_option
 from stormcut.cli.zookeeper_options import zookeeper_options
 from stormcut.model.errors import InvalidInput
@@ -29,13 +30,16 @@ def _nodes(zookeeper: str, auth_file: Path, root: str) -> Iterator[StormcutNodes
 
 @click.command()
 @click.argument("plan")
+@override_option
 @zookeeper_options
 @tls_option
-def approve(plan: str, zookeeper: str, auth_file: Path, root: str, tls: Tls | None) -> None:
+def approve(
+    plan: str, override: str | None, zookeeper: str, auth_file: Path, root: str, tls: Tls | None
+) -> None:
     """Let the controller carry out PLAN, as `stormcut plan` names it.
 
-    What it would do by then must still be the same: else nothing is done, and the new plan has
-    another name.
+    If the controller would do something else by then, nothing is done, and the new plan has
+    another name. What a guard holds, such as a pin or quiet hours, is not done either.
 
     \b
     Example:
@@ -55,8 +59,17 @@ def approve(plan: str, zookeeper: str, auth_file: Path, root: str, tls: Tls | No
         if proposal != plan:
             what = f"is not what would be done now: that is {proposal}; see `stormcut plan`"
             raise InvalidInput(what, plan)
-        change_orders(nodes, lambda orders: replace(orders, approved=frozenset({plan})))
+        overrides = {} if override is None else {plan: override}
+        change_orders(
+            nodes,
+            lambda orders: replace(orders, approved=frozenset({plan}), overrides=overrides),
+        )
     click.echo(f"approved {plan}: Nimbus carries it out in its next round (10 s)")
+    if override is None:
+        for line in outlook["withheld"]:
+            if line["waits_for"] != "approval":
+                answer = "waits" if line["answer"] == "wait" else "does not move"
+                click.echo(f"{line['topology']} {answer} all the same: {line['guard']}")
 
 
 @click.command()
@@ -64,7 +77,7 @@ def approve(plan: str, zookeeper: str, auth_file: Path, root: str, tls: Tls | No
 def pause(zookeeper: str, auth_file: Path, root: str) -> None:
     """Let nothing be moved or placed until `stormcut resume`; Storm's own scheduler decides.
 
-    What runs goes on where it is. `stormcut undo` still works.
+    What runs goes on where it is. An undo waits, too, unless it overrides the pause.
 
     \b
     Example:

@@ -14,3 +14,12 @@ def preview_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--json", "as_json", is_flag=True, help="Print what follows as JSON, and ask nothing."
     )(command)
     return click.option("--yes", is_flag=True, help="Act without asking.")(command)
+
+
+def override_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--override``."""
+    return click.option(
+        "--override",
+        metavar="REASON",
+        help="Override the guards that hold it; the history records the reason.",
+    )(command)

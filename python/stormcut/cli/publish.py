@@ -10,6 +10,7 @@ from stormcut.adapters.files.profile_file import read_profile
 from stormcut.adapters.tls.channel import Tls
 from stormcut.adapters.zookeeper.nodes import StormcutNodes, connected, read_auth_file
 from stormcut.adapters.zookeeper.undos import delete_undo, read_undos
+from stormcut.application.control.operations import resolved
 from stormcut.cli.foresight import Change, foresee_and_act
 from stormcut.cli.preview_options import preview_options
 from stormcut.cli.tls_option import tls_option
@@ -20,7 +21,7 @@ from stormcut.model.profile import Profile
 
 @click.command()
 @click.argument("profile", required=False, type=click.Path(path_type=Path))
-@click.option("--withdraw", metavar="TOPOLOGY", help="Delete this topology's profile instead.")
+@click.option("--withdraw", metavar="TOPOLOGY", help="Delete the profile of TOPOLOGY instead.")
 @preview_options
 @zookeeper_options
 @tls_option
@@ -77,14 +78,15 @@ def _withdraw(
     nodes: StormcutNodes, tls: Tls | None, topology: str, yes: bool, as_json: bool
 ) -> None:
     profiles = nodes.read_profiles()
-    if topology not in profiles and topology not in read_undos(nodes):
-        known = ", ".join(sorted(profiles)) or "none"
-        raise InvalidInput(f"no profile of this id is published (published: {known})", topology)
+    topology = resolved(topology, {*profiles, *read_undos(nodes)})
 
     def act() -> None:
         nodes.delete_profile(topology)
         delete_undo(nodes, topology)
 
-    done = f"withdrew what was published of {topology}"
+    done = (
+        f"withdrew what was published of {topology}; a controller that measures it publishes"
+        " it again"
+    )
     change = Change(topology, "withdraw the profile", done, None, None)
     foresee_and_act(nodes, tls, change, act, yes, as_json)

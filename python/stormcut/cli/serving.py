@@ -24,8 +24,9 @@ from stormcut.adapters.storm.valve import NimbusValve
 from stormcut.adapters.thrift.brain import BrainClient, BrainServer, Pulse
 from stormcut.adapters.tls.channel import Role, Tls
 from stormcut.adapters.zookeeper.leader import Leadership
-from stormcut.adapters.zookeeper.nodes import StormcutNodes, ZooKeeperStore
+from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.adapters.zookeeper.publication import ZooKeeperPublication
+from stormcut.adapters.zookeeper.store import ZooKeeperStore
 from stormcut.application.control.decide.adviser import Recorder, Settings
 from stormcut.application.control.policy import Policy
 from stormcut.application.control.standing import Standing, warm_up

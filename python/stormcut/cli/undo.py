@@ -1,4 +1,4 @@
-"""`stormcut undo`: a topology goes back to where it ran before a plan moved it."""
+"""`stormcut undo` and `stormcut release`: a topology goes back, and is let go again."""
 
 from __future__ import annotations
 
@@ -8,22 +8,27 @@ from pathlib import Path
 import click
 
 from stormcut.adapters.tls.channel import Tls
-from stormcut.adapters.zookeeper.nodes import HISTORY_KEPT, StormcutNodes, connected, read_auth_file
-from stormcut.adapters.zookeeper.undos import last_move, write_undo
+from stormcut.adapters.zookeeper.nodes import StormcutNodes, connected, read_auth_file
+from stormcut.adapters.zookeeper.trails import read_trail, topologies_with_trail
+from stormcut.adapters.zookeeper.undos import delete_undo, read_undos, write_undo
+from stormcut.application.control.operations import resolved, undo_to
 from stormcut.application.control.orders import Undo
 from stormcut.cli.foresight import Change, foresee_and_act
-from stormcut.cli.preview_options import preview_options
+from stormcut.cli.preview_options import override_option, preview_options
 from stormcut.cli.tls_option import tls_option
 from stormcut.cli.zookeeper_options import zookeeper_options
+from stormcut.model.errors import InvalidInput
 
 
 @click.command()
 @click.argument("topology")
+@override_option
 @preview_options
 @zookeeper_options
 @tls_option
 def undo(
     topology: str,
+    override: str | None,
     yes: bool,
     as_json: bool,
     zookeeper: str,
@@ -31,10 +36,11 @@ def undo(
     root: str,
     tls: Tls | None,
 ) -> None:
-    """Take back the last plan that moved TOPOLOGY (its id or name) while it ran.
+    """Send TOPOLOGY (its id or name) back to where it ran before its last move.
 
-    It runs where it ran before, and stays there until a profile of it is published again. As a
-    plan of its own this restarts workers: they are shown first. To undo twice is to redo.
+    Each undo goes one move further back, to Storm's own placement at last. The topology stays
+    there until `stormcut release` or `stormcut publish`. Undoing restarts workers: the command
+    shows which first. Where a guard holds it, such as a pause, it waits.
 
     \b
     Example:
@@ -42,13 +48,33 @@ def undo(
     """
     with connected(zookeeper, read_auth_file(auth_file)) as client:
         nodes = StormcutNodes(client, root)
-        name, former = last_move(nodes.read_history(HISTORY_KEPT), topology)
-        change = Change(
-            name,
-            "go back",
-            f"{name} goes back in Nimbus's next round and stays until a profile of it is published",
-            nodes.read_profiles().get(name),
-            former,
+        name = resolved(topology, topologies_with_trail(nodes))
+        step = undo_to(name, read_trail(nodes, name))
+        done = (
+            f"{name} goes back to where it ran before plan {step.plan[:8]}, in Nimbus's next round,"
+            f" and stays there until: stormcut release {name}"
         )
-        act = partial(write_undo, nodes, name, Undo(former))
+        profile = nodes.read_profiles().get(name)
+        change = Change(name, "go back", done, profile, step.before, override)
+        act = partial(write_undo, nodes, name, Undo(step.before, override=override))
         foresee_and_act(nodes, tls, change, act, yes, as_json)
+
+
+@click.command()
+@click.argument("topology")
+@zookeeper_options
+def release(topology: str, zookeeper: str, auth_file: Path, root: str) -> None:
+    """Let the controller move TOPOLOGY (its id or name) again after an undo or a take-back.
+
+    \b
+    Example:
+      stormcut release taxi --zookeeper localhost:2181 --auth-file ~/.stormcut-auth
+    """
+    with connected(zookeeper, read_auth_file(auth_file)) as client:
+        nodes = StormcutNodes(client, root)
+        undos = read_undos(nodes)
+        if not undos:
+            raise InvalidInput("no topology was sent back: there is nothing to release", topology)
+        name = resolved(topology, undos)
+        delete_undo(nodes, name)
+    click.echo(f"{name} may move again")

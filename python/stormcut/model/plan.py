@@ -41,9 +41,11 @@ class Plan:
 
     def places_like(self, other: Plan) -> bool:
         """Return whether both mean the same for the same state, whatever their reasons are."""
-        return (
-            self.fingerprint == other.fingerprint
-            and {(p.topology, p.workers) for p in self.topologies}
-            == {(p.topology, p.workers) for p in other.topologies}
-            and {d.topology for d in self.declined} == {d.topology for d in other.declined}
-        )
+        return self.fingerprint == other.fingerprint and self.places_alike(other)
+
+    def places_alike(self, other: Plan) -> bool:
+        """Return whether both place the same, be it for another state."""
+        placed = {(part.topology, part.workers) for part in self.topologies}
+        return placed == {(part.topology, part.workers) for part in other.topologies} and {
+            part.topology for part in self.declined
+        } == {part.topology for part in other.declined}

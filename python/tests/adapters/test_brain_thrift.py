@@ -128,7 +128,7 @@ class Seer:
     def described(self):
         return Described(STATE, 1_700_000_000_123)
 
-    def preview(self, topology, profile, former):
+    def preview(self, topology, profile, former, override=None):
         return {"topology": topology, "profile": repr(profile), "former": repr(former)}
 
     def outlook(self):

@@ -21,17 +21,20 @@ from stormcut.adapters.zookeeper.blob import write_blob
 from stormcut.adapters.zookeeper.leader import leaders_client
 from stormcut.adapters.zookeeper.nodes import (
     StormcutNodes,
-    ZooKeeperStore,
     connected,
     read_auth_file,
 )
 from stormcut.adapters.zookeeper.orders import change_orders, read_orders
-from stormcut.adapters.zookeeper.publication import ZooKeeperPublication
 from stormcut.adapters.zookeeper.reviews import read_reviews, write_reviews
-from stormcut.adapters.zookeeper.undos import last_move, read_undos, workers_in, write_undo
+from stormcut.adapters.zookeeper.store import ZooKeeperStore
+from stormcut.adapters.zookeeper.trails import append_step, read_trail
+from stormcut.adapters.zookeeper.undos import read_undos, workers_in, write_undo
+from stormcut.application.control.gate.change import Initiator
+from stormcut.application.control.gate.ledger import Restarts
 from stormcut.application.control.orders import Orders, Undo
-from stormcut.application.control.ports import Unavailable
+from stormcut.application.control.ports import Record, Unavailable
 from stormcut.application.control.review.reviews import Review
+from stormcut.application.control.review.trail import Step
 from stormcut.application.control.review.trial import Outcome
 from stormcut.cli.history import history as history_command
 from stormcut.model.cluster import Slot
@@ -60,6 +63,7 @@ ENTRY = {
 }
 
 
+STEP = Step("p", 5.0, Initiator.GAIN, TAXI.assignment, TAXI.assignment, 9.0, {"n": "h"})
 REVIEW = Review(TAXI.id, "p", 5.0, Outcome.WORSE, 9.0, 8.0, None, 7.0, None, 6.0, 5.0, 4.0)
 
 
@@ -74,11 +78,8 @@ def nodes(zookeeper, auth_file):
 
 
 def history(nodes: StormcutNodes) -> None:
-    """Ask what a leader and `stormcut undo` ask of the history."""
-    last_move(nodes.read_history(9), "taxi")
-    ZooKeeperPublication(nodes).ordered(TAXI.id, 0.0)
-    with suppress(Unavailable):
-        ZooKeeperPublication(nodes).take_back(TAXI.id)
+    """Ask what `stormcut history` asks."""
+    nodes.read_history(9)
 
 
 def valve(nodes: StormcutNodes) -> None:
@@ -102,7 +103,19 @@ KINDS: dict[
         lambda nodes: write_undo(nodes, TAXI.id, Undo(TAXI.assignment)),
         read_undos,
     ),
-    "history": ("history/0000000000", lambda nodes: nodes.append_history(ENTRY), history),
+    "history": ("history/p0000000000", lambda nodes: nodes.append_history(ENTRY), history),
+    "trail": (
+        f"trails/{TAXI.id}",
+        lambda nodes: append_step(nodes, TAXI.id, STEP),
+        lambda nodes: read_trail(nodes, TAXI.id),
+    ),
+    "restarts": (
+        "restarts",
+        lambda nodes: ZooKeeperStore(nodes).publish(
+            PLAN, Record(restarts=(Restarts(5.0, TAXI.id, 4),))
+        ),
+        lambda nodes: ZooKeeperStore(nodes).restarts(),
+    ),
     "leader": (
         "leader",
         lambda nodes: nodes.client.create(
@@ -186,7 +199,7 @@ def test_rows_of_workers_in():
 def test_the_history_is_shown_whatever_an_entry_holds(nodes, zookeeper, auth_file):
     nodes.append_history(ENTRY)
     nodes.append_history(ENTRY)
-    path, chance = nodes.path("history/0000000001"), random.Random(53)
+    path, chance = nodes.path("history/p0000000001"), random.Random(53)
     whole = json.dumps(ENTRY).encode()
     command = ["--zookeeper", zookeeper, "--auth-file", str(auth_file)]
     for _ in range(messages() // 30):

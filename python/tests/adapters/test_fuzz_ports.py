@@ -54,7 +54,7 @@ class Planner:
     def described(self):
         return Described(STATE, 5)
 
-    def preview(self, topology, profile, former):
+    def preview(self, topology, profile, former, override=None):
         return {"topology": topology}
 
     def outlook(self):

@@ -63,7 +63,10 @@ class Site:
     def last_plan(self):
         return self.plan
 
-    def publish(self, plan, entry):
+    def restarts(self):
+        return ()
+
+    def publish(self, plan, record):
         if not self.is_published:
             raise Unavailable("away", plan.id)
         self.plan = plan

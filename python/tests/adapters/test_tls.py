@@ -47,7 +47,7 @@ class Brain:
     def described(self):
         return Described(STATE, 7)
 
-    def preview(self, topology, profile, former):
+    def preview(self, topology, profile, former, override=None):
         return {"topology": topology}
 
     def outlook(self):

@@ -5,11 +5,12 @@ import logging
 import os
 import subprocess
 import uuid
+from dataclasses import replace
 from functools import partial
 
 import pytest
 from brain_clusters import profile_of, topology
-from conftest_zookeeper import PATIENCE_S, await_true
+from conftest_zookeeper import PATIENCE_S
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoAuthError
 from kazoo.security import make_digest_acl
@@ -23,23 +24,26 @@ from stormcut.adapters.zookeeper.blob import (
     read_blob,
     write_blob,
 )
-from stormcut.adapters.zookeeper.leader import Leadership
 from stormcut.adapters.zookeeper.nodes import (
     HISTORY_KEPT,
     Credentials,
     StormcutNodes,
-    ZooKeeperStore,
     connected,
     read_auth_file,
 )
+from stormcut.adapters.zookeeper.publication import ZooKeeperPublication
+from stormcut.adapters.zookeeper.store import ZooKeeperStore
+from stormcut.adapters.zookeeper.trails import read_trail
 from stormcut.adapters.zookeeper.undos import (
     delete_undo,
-    last_move,
     read_undos,
     write_undo,
 )
+from stormcut.application.control.gate.change import Initiator
+from stormcut.application.control.gate.ledger import Restarts
 from stormcut.application.control.orders import Undo
-from stormcut.application.control.ports import Unavailable
+from stormcut.application.control.ports import Record, Unavailable
+from stormcut.application.control.review.trail import Step
 from stormcut.model.cluster import Slot, Worker
 from stormcut.model.errors import InvalidInput
 from stormcut.model.plan import Declined, Plan, TopologyPlan
@@ -67,7 +71,7 @@ def nodes(zookeeper, auth_file):
 def test_a_plan_that_cannot_be_published_is_named():
     client = KazooClient("127.0.0.1:1", auth_data=[("digest", "stormcut:geheim")])
     with pytest.raises(Unavailable, match="plan p1 was not published") as refusal:
-        ZooKeeperStore(StormcutNodes(client)).publish(PLAN, {})
+        ZooKeeperStore(StormcutNodes(client)).publish(PLAN, Record())
     assert refusal.value.plan == PLAN.id
 
 
@@ -196,7 +200,7 @@ class TestNodes:
         assert caplog.text.count("profile not used") == 1
         store = ZooKeeperStore(nodes)
         assert store.last_plan() is None
-        store.publish(PLAN, {"version": 1})
+        store.publish(PLAN, Record({"version": 1}))
         assert store.last_plan() == PLAN
 
     def test_nodes_of_others_are_named_once_and_the_others_used(self, nodes, caplog):
@@ -351,43 +355,38 @@ def test_no_zookeeper_is_one_clear_error(monkeypatch):
         pass
 
 
-def entry(topology, former):
-    return {"topologies": [{"topology": topology, "former": former}]}
-
-
-def test_the_last_move_is_found_by_id_and_by_name():
-    history = [
-        entry("my-taxi-2-1700000001", []),
-        entry("my-taxi-2-1700000001", [["n1", 6701, [3]], ["n0", 6700, [2, 1]]]),
-        entry("my-taxi-1-1700000000", [["n9", 6700, [1]]]),
-    ]
-    workers = (Worker(Slot("n1", 6701), (3,)), Worker(Slot("n0", 6700), (1, 2)))
-    for name in ("my-taxi-2-1700000001", "my-taxi"):
-        assert last_move(history, name) == ("my-taxi-2-1700000001", workers)
-    assert last_move(history, "my-taxi-1-1700000000")[1][0].slot == Slot("n9", 6700)
-    with pytest.raises(InvalidInput, match="no plan names a topology"):
-        last_move(history, "my")
-    with pytest.raises(InvalidInput, match="there is nothing to undo"):
-        last_move(history[:1], "my-taxi")
-    with pytest.raises(InvalidInput, match="does not name workers"):
-        last_move([entry("t-1-1", [["n", "x", 1]])], "t")
-
-
 @pytest.mark.cluster
-def test_a_leader_that_cannot_answer_steps_down_and_stands_again(nodes, caplog):
-    caplog.set_level("INFO")
-    answers = [True, True, False]
+class TestFence:
+    def test_who_does_not_lead_any_more_publishes_nothing(self, nodes):
+        place = nodes.path("election/me")
+        nodes.client.create(place, b"", ephemeral=True, makepath=True)
+        nodes.fence = place
+        store, publication = ZooKeeperStore(nodes), ZooKeeperPublication(nodes)
+        workers = (Worker(Slot("n", 6700), (1,)),)
+        step = Step("p1", 5.0, Initiator.GAIN, workers, workers)
+        record = Record({**ENTRY, "version": 1}, {"t-1-1": step}, (Restarts(5.0, "t-1-1", 4),))
+        store.publish(PLAN, record)
+        assert store.last_plan() == PLAN
+        assert store.restarts() == record.restarts
+        assert read_trail(nodes, "t-1-1") == (step,)
+        nodes.client.delete(place)
+        other = replace(PLAN, id="p2")
+        with pytest.raises(Unavailable, match="p2 was not published: this brain does not lead"):
+            store.publish(other, Record({**ENTRY, "plan": "p2"}))
+        for deed in (
+            lambda: publication.publish(profile_of(topology("t"))),
+            lambda: publication.take_back("t-1-1", workers, 9.0),
+            lambda: publication.keep(()),
+            lambda: store.restore(other),
+        ):
+            with pytest.raises(Unavailable, match="does not lead"):
+                deed()
+        assert store.last_plan() == PLAN
+        assert len(nodes.read_history(9)) == 1
+        assert nodes.read_profiles() == read_undos(nodes) == {}
 
-    def answering():
-        return answers.pop(0) if answers else True
-
-    def nothing():
-        pass
-
-    leadership = Leadership(nodes, "b", "127.0.0.1", 1, nothing, nothing, answering)
-    leadership.start()
-    try:
-        await_true(lambda: caplog.text.count("answers plans now") == 2)
-        assert "does not answer any more; stepping down" in caplog.text
-    finally:
-        leadership.close()
+    def test_what_a_person_ordered_back_is_not_taken_back(self, nodes):
+        workers = (Worker(Slot("n", 6700), (1,)),)
+        write_undo(nodes, "t-1-1", Undo(workers, override="a reason"))
+        ZooKeeperPublication(nodes).take_back("t-1-1", (), 9.0)
+        assert read_undos(nodes) == {"t-1-1": Undo(workers, override="a reason")}

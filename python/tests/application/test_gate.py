@@ -11,9 +11,11 @@ from governed import Stage, spread
 from stormcut.application.control.apply.staging import STAGE_SECONDS
 from stormcut.application.control.gate.change import restarted
 from stormcut.application.control.gate.gate import DWELL_SECONDS
+from stormcut.application.control.operations import undo_to
 from stormcut.application.control.orders import NO_ORDERS, By, Orders, Undo
 from stormcut.application.control.policy import Mode, Policy, QuietTime, TopologyRule
 from stormcut.model.cluster import ClusterState, Slot, Worker
+from stormcut.model.errors import InvalidInput
 
 AUTOMATIC = Policy(Mode.AUTOMATIC)
 ALL_DAY = (QuietTime(0, 1440),)
@@ -219,3 +221,62 @@ def test_a_pause_stops_a_move_between_its_stages():
     for _ in range(3):
         assert stage.round(STAGE_SECONDS + 1) == []
     assert stage.homes() == there
+
+
+def test_each_undo_goes_one_move_further_back():
+    state, profiles = spread("a")
+    home = tuple(sorted(state.topologies[0].assignment))
+    stage = Stage(state, profiles, AUTOMATIC)
+    stage.round()
+    first = tuple(sorted(stage.state.topologies[0].assignment))
+    stage.store.ordered = Orders(drained=frozenset({first[0].slot.node}))
+    assert stage.round() == []
+    assert stage.waits() == {"a": "dwell"}
+    stage.round(DWELL_SECONDS)
+    second = tuple(sorted(stage.state.topologies[0].assignment))
+    assert len({home, first, second}) == 3
+    stage.store.ordered = NO_ORDERS
+    for target in (first, home):
+        step = undo_to("a", stage.store.trails["a"])
+        assert step.before == target
+        stage.store.back = {"a": Undo(step.before)}
+        stage.round()
+        assert stage.homes()["a"] == set(target)
+    with pytest.raises(InvalidInput, match="nothing further back"):
+        undo_to("a", stage.store.trails["a"])
+
+
+def test_what_a_person_ordered_stays_whatever_is_measured():
+    stage, home = moved_away()
+    stage.store.back = {"a": Undo(home)}
+    stage.round()
+    for second in range(20):
+        known = stage.store.known["a"]
+        stage.store.known = {"a": replace(known, to_epoch_s=1000 + second)}
+        stage.round(600)
+        assert stage.homes()["a"] == set(home)
+    (line,) = stage.brain.outlook()["topologies"]
+    assert line["reason"] == "kept: undone"
+
+
+def test_an_order_to_drain_outranks_what_keeps_a_place():
+    stage, home = moved_away()
+    stage.store.back = {"a": Undo(home)}
+    stage.round()
+    stage.store.ordered = Orders(drained=frozenset({"n0"}))
+    stage.round()
+    stage.round(DWELL_SECONDS)
+    assert "n0" not in nodes_of(stage)
+
+
+def test_a_clock_that_is_set_neither_frees_restarts_nor_makes_a_plan_recent():
+    state, profiles = spread("a", "b")
+    stage = Stage(state, profiles, replace(AUTOMATIC, restarts_per_hour=5))
+    assert stage.round() == ["a"]
+    stage.clock.ahead = 3601.0
+    assert stage.round() == []
+    assert stage.waits() == {"b": "hour"}
+    stage.clock.ahead = -3600.0
+    stage.policy(replace(AUTOMATIC, restarts_per_hour=5))
+    assert stage.round() == []
+    assert stage.brain._plan_age_s() == float("inf")

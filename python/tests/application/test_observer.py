@@ -1,13 +1,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
+from stormcut.application.control.gate.change import Initiator
 from stormcut.application.control.observe.observer import Observer, Watching
+from stormcut.application.control.orders import By, Undo
 from stormcut.application.control.ports import Unavailable
-from stormcut.application.control.review.reviews import Ordered
+from stormcut.application.control.review.reviews import REVIEWS_KEPT
+from stormcut.application.control.review.trail import Step
+from stormcut.model.cluster import Slot, Worker
 from stormcut.profile.decay import Slice
 from stormcut.profile.totals import PairTotals, TaskTotals
 
@@ -18,8 +23,8 @@ class Press:
     def __init__(self):
         self.profiles = []
         self.is_down = False
-        self.asked = self.freed = None
-        self.was_planned = True
+        self.freed = None
+        self.steps, self.orders = (), {}
         self.taken_back, self.kept = [], ()
 
     def publish(self, profile):
@@ -27,12 +32,15 @@ class Press:
             raise Unavailable("ZooKeeper: ConnectionLoss")
         self.profiles.append(profile)
 
-    def ordered(self, topology, since_s):
-        self.asked = topology, since_s
-        return Ordered("p1", 100.0) if self.was_planned else None
+    def trail(self, topology):
+        return self.steps
 
-    def take_back(self, topology):
+    def undos(self):
+        return self.orders
+
+    def take_back(self, topology, workers, until_s):
         self.taken_back.append(topology)
+        self.orders[topology] = Undo(workers, By.CONTROLLER, until_s=until_s)
 
     def reviews(self):
         if self.is_down:
@@ -46,6 +54,7 @@ class Press:
 
     def let_go(self, topology):
         self.freed = topology
+        del self.orders[topology]
 
 
 class Clock:
@@ -64,6 +73,12 @@ class Stage:
         self.observer = Observer(
             self.press, self.clock, lambda: self.leads, lambda: self.stored, Watching(**watching)
         )
+
+    def plans(self, target, initiator=Initiator.GAIN):
+        """A plan moves it to another host now."""
+        before, after = ((Worker(Slot(h, 6700), (1, 2)),) for h in ("a", target))
+        step = Step("p1", self.clock.now_s, initiator, before, after, 100.0)
+        self.press.steps = (*self.press.steps, step)
 
     def run(self, seconds, rate, tasks=(1, 2), host="a", slow=1.0):
         for _ in range(seconds // 10):
@@ -189,11 +204,10 @@ def test_a_plan_that_made_it_worse_is_taken_back_and_not_tried_for_a_while():
     stage = Stage(takes_back=True, taken_back_s=600.0)
     stage.run(300, 100)
     told = len(stage.press.profiles)
-    moved_s = stage.clock.now_s
+    stage.plans("b")
     stage.run(120, 60, host="b", slow=3.0)
-    topology, since_s = stage.press.asked
-    assert topology == T
-    assert since_s < moved_s
+    (order,) = stage.press.orders.values()
+    assert [worker.slot.node for worker in order.workers] == ["a"]
     after = len(stage.press.profiles)
     stage.run(500, 100, host="a")
     assert len(stage.press.profiles) == after
@@ -211,6 +225,7 @@ def test_a_plan_that_made_it_worse_is_taken_back_and_not_tried_for_a_while():
 def test_what_is_no_worse_or_may_not_be_judged_stays(rate, slow, takes_back):
     stage = Stage(takes_back=takes_back)
     stage.run(300, 100)
+    stage.plans("b")
     stage.run(300, rate, host="b", slow=slow)
     assert not stage.press.taken_back
     (kept,) = stage.press.kept
@@ -218,20 +233,59 @@ def test_what_is_no_worse_or_may_not_be_judged_stays(rate, slow, takes_back):
     assert kept.acked_after == pytest.approx(rate, rel=0.02)
 
 
-def test_what_no_plan_has_moved_is_not_held():
+def moved(initiator, made_s=0, target="b", seen="b"):
+    """An observer whose topology does far worse elsewhere, after a plan or without one."""
     stage = Stage(takes_back=True)
-    stage.press.was_planned = False
     stage.run(300, 100)
-    stage.run(300, 60, host="b", slow=3.0)
-    assert stage.press.asked is not None
-    assert not [*stage.press.taken_back, *stage.press.kept]
+    if initiator is not None:
+        stage.plans(target, initiator)
+    stage.run(made_s, 100)
+    stage.run(300, 60, host=seen, slow=3.0)
     # What it does now is told of.
-    assert stage.press.profiles[-1].traffic[0].tuples_per_second == pytest.approx(60, rel=0.02)
+    if not stage.press.taken_back:
+        assert stage.press.profiles[-1].traffic[0].tuples_per_second == pytest.approx(60, rel=0.02)
+    return stage.press
+
+
+def test_what_no_plan_has_moved_is_not_held():
+    press = moved(None)
+    assert not [*press.taken_back, *press.kept]
+
+
+def test_what_storm_has_moved_later_is_not_blamed_on_a_plan():
+    press = moved(Initiator.GAIN, made_s=400, target="b", seen="c")
+    assert not [*press.taken_back, *press.kept]
+
+
+@pytest.mark.parametrize("initiator", [i for i in Initiator if i is not Initiator.GAIN])
+def test_what_others_have_moved_is_not_taken_back(initiator):
+    press = moved(initiator)
+    assert not press.taken_back
+    assert len(press.kept) == (initiator is Initiator.APPROVE)
+
+
+def test_a_hold_outlives_any_number_of_reviews_of_others():
+    stage = Stage(takes_back=True, taken_back_s=1800.0)
+    stage.run(300, 100)
+    stage.plans("b")
+    stage.run(120, 60, host="b", slow=3.0)
+    assert stage.press.taken_back == [T]
+    stage.observer._reviews = tuple(
+        replace(review, topology=f"other-{n}-1")
+        for n, review in enumerate(stage.press.kept * REVIEWS_KEPT)
+    )
+    told = len(stage.press.profiles)
+    stage.run(1600, 100, host="a")
+    assert len(stage.press.profiles) == told
+    stage.run(300, 100, host="a")
+    assert len(stage.press.profiles) > told
+    assert stage.press.freed == T
 
 
 def test_who_leads_next_does_not_try_again_either():
     stage = Stage(takes_back=True, taken_back_s=600.0)
     stage.run(300, 100)
+    stage.plans("b")
     stage.run(120, 60, host="b", slow=3.0)
     assert stage.press.taken_back == [T]
     following = Stage(takes_back=True, taken_back_s=600.0)
@@ -250,6 +304,7 @@ def test_who_leads_next_does_not_try_again_either():
     assert len(stage.press.profiles) > told
     assert stage.press.freed == T
     # It was wrong again: twice as long.
+    following.plans("b")
     following.run(120, 60, host="b", slow=3.0)
     assert [each.held_s for each in stage.press.kept] == [600.0, 1200.0]
 

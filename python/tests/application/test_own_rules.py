@@ -97,7 +97,8 @@ def test_ols_waits_its_least_time_and_is_asked_again_after_it():
         before, part = state, brain.plan(state).of("t")
         state = applied(state, [part])
         clock.seconds += 10
-        return part.reason, state != before
+        (line,) = brain.outlook(settled=False)["topologies"]
+        return line["reason"], state != before
 
     reason, moves = plan()
     assert moves

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from stormcut.application.control.review.reviews import (
     Review,
-    held_until,
     restart_seconds,
     taken_back,
 )
@@ -22,13 +21,11 @@ def test_the_price_of_a_restart_is_its_own_median_else_that_of_all():
     assert restart_seconds([replace(A, restart_s=None)], "a-1-1") is None
 
 
-def test_what_was_taken_back_is_held_as_long_as_was_said():
+def test_take_backs_in_a_row_are_counted():
     bad = replace(A, outcome=Outcome.WORSE, held_s=600.0)
     other = replace(A, topology="b-2-1")
     assert taken_back([bad, other, bad], A.topology) == 2
     assert taken_back([bad, A], A.topology) == 0
-    assert held_until([A, bad, other], A.topology) == 1600.0
-    assert held_until([bad, A], A.topology) == 0.0
 
 
 def test_it_reads_as_a_sentence():

@@ -31,7 +31,10 @@ class Outside:
     def last_plan(self):
         return self.plan
 
-    def publish(self, plan, entry):
+    def restarts(self):
+        return ()
+
+    def publish(self, plan, record):
         self.plan = plan
 
     def restore(self, plan):
@@ -98,7 +101,9 @@ def test_what_is_published_is_known_when_it_is_elected_and_seen_later():
     outside.known = {}
     clock.seconds += 0.5
     brain.watch()
-    assert brain.plan(RUNNING).topologies[0].reason.startswith("as planned, too late at first")
+    brain.plan(RUNNING)
+    (line,) = brain.brain.outlook(settled=False)["topologies"]
+    assert line["reason"].startswith("as planned, too late at first")
 
 
 def test_it_reads_no_more_than_its_share_of_time_allows():

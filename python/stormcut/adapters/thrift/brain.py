@@ -99,7 +99,11 @@ class Foreseer(Protocol):
         ...
 
     def preview(
-        self, topology: str, profile: Profile | None, former: tuple[Worker, ...] | None
+        self,
+        topology: str,
+        profile: Profile | None,
+        former: tuple[Worker, ...] | None,
+        override: str | None = None,
     ) -> dict[str, Any]:
         """Return as JSON values what would be planned if this were known of a topology."""
         ...
@@ -350,6 +354,7 @@ class BrainServer:
                 evidence.topology,
                 None if profile is None else parse_profile(profile.encode(), "evidence.profile"),
                 None if former is None else from_worker_structs(former),
+                evidence.override_reason,
             )
             return json.dumps(found)
 
@@ -493,7 +498,11 @@ class BrainClient:
         return Described(from_state_struct(struct.state), struct.described_ms)
 
     def preview(
-        self, topology: str, profile: Profile | None, former: tuple[Worker, ...] | None
+        self,
+        topology: str,
+        profile: Profile | None,
+        former: tuple[Worker, ...] | None,
+        override: str | None = None,
     ) -> dict[str, Any]:
         """Return what the brain would plan if this were known of a topology: `Brain.preview`."""
         evidence = idl.Evidence(
@@ -501,6 +510,7 @@ class BrainClient:
             topology=topology,
             profile=None if profile is None else format_profile(profile),
             former=None if former is None else to_worker_structs(former),
+            override_reason=override,
         )
         return _document(self._call(lambda client: client.preview(evidence)), "preview")
 

@@ -124,6 +124,8 @@ struct Evidence {
   3: optional string profile
   /* Where it ran before and shall run again; absent: wherever is best. */
   4: optional list<Worker> former
+  /* Why a person overrides guards to have it there; absent: guards hold. */
+  5: optional string override_reason
 }
 
 exception Refusal {

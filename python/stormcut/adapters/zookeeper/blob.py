@@ -9,6 +9,7 @@ import json
 import re
 import uuid
 import zlib
+from collections.abc import Callable
 from contextlib import suppress
 
 from kazoo.client import KazooClient
@@ -25,14 +26,23 @@ MAX_PARTS = 1000
 _ID = re.compile("[0-9a-zA-Z]+")
 
 
+#: Sets the data of a node.
+Commit = Callable[[str, bytes], object]
+
+
 class TornBlob(Exception):
     """The parts do not make up what the node announces: a writer is at work, or died."""
 
 
-def write_blob(client: KazooClient, path: str, content: bytes) -> str:
+def write_blob(client: KazooClient, path: str, content: bytes, commit: Commit | None = None) -> str:
     """Write content under ``path`` and return the blob's new id.
 
     A reader sees the old content or the new one: parts first, then the node, then old parts go.
+
+    Parameters
+    ----------
+    commit : callable, optional
+        ``commit(path, data)`` sets the node's data: the moment from which the content counts.
     """
     if len(content) > MAX_BLOB_BYTES:
         raise InvalidInput(f"{len(content)} bytes; allowed are {MAX_BLOB_BYTES}", path)
@@ -51,7 +61,7 @@ def write_blob(client: KazooClient, path: str, content: bytes) -> str:
         "sha256": sha256,
         "hmac": seal_of(client).mark("blob", _name(path), identity, sha256),
     }
-    client.set(path, json.dumps(meta).encode())
+    (commit or client.set)(path, json.dumps(meta).encode())
     for child in client.get_children(path):
         if not child.startswith(f"{identity}-"):
             with suppress(NoNodeError):

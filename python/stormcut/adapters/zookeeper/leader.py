@@ -63,6 +63,7 @@ class Leadership:
         self._leading = False
         self._told = ""
         self._election: Election | None = None
+        nodes.fence = self._no_fence = nodes.path("election/none")
 
     @property
     def leads(self) -> bool:
@@ -109,6 +110,7 @@ class Leadership:
                 log.exception("election: a bug in stormcut; trying again")
             finally:
                 self._leading = False
+                self._nodes.fence = self._no_fence
             self._closed.wait(WATCH_SECONDS)
 
     def _warn(self, text: str) -> None:
@@ -119,6 +121,9 @@ class Leadership:
 
     def _lead(self) -> None:
         self._told = ""
+        if (place := self._place()) is None:
+            return
+        self._nodes.fence = place
         self._publish_address()
         self._elected()
         if self._resign.is_set():
@@ -159,10 +164,13 @@ class Leadership:
         return None if data == self._address else "another's"
 
     def _still_elected(self) -> bool:
+        place = self._place()
+        return place is not None and self._nodes.client.exists(place) is not None
+
+    def _place(self) -> str | None:
+        """Return the node by which this brain leads: ephemeral, and never another's."""
         lock = self._election.lock if self._election else None
-        if lock is None or lock.node is None:
-            return False
-        return self._nodes.client.exists(f"{lock.path}/{lock.node}") is not None
+        return None if lock is None or lock.node is None else f"{lock.path}/{lock.node}"
 
 
 def leader_address(nodes: StormcutNodes) -> Mapping[str, object] | None:

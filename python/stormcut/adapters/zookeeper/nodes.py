@@ -18,6 +18,7 @@ from kazoo.exceptions import (
     KazooException,
     NoAuthError,
     NoNodeError,
+    RolledBackError,
 )
 from kazoo.hosts import collect_hosts
 from kazoo.protocol.states import KazooState
@@ -273,6 +274,9 @@ class StormcutNodes:
         self.root = root
         #: Of the secret by which ZooKeeper knows us.
         self.seal = seal_of(client)
+        #: Of a brain: its place in the election while it leads, else a node that never exists.
+        #: What is written counts only while that node is there. None: no brain's.
+        self.fence: str | None = None
         self._profiles: dict[str, tuple[str, Profile | None]] = {}
         self._foreign: set[str] = set()
 
@@ -287,14 +291,70 @@ class StormcutNodes:
             log.warning("ZooKeeper node %s had another ACL; now only ours", self.root)
             self.client.set_acls(self.root, self.client.default_acl)
 
-    def write_plan(self, plan: Plan) -> None:
-        """Publish a plan, in the place of whatever is there."""
+    def commit(self, sets: Mapping[str, bytes], appends: Mapping[str, bytes] | None = None) -> None:
+        """Set nodes' data, and append sequential nodes below others: all in one transaction.
+
+        Parameters
+        ----------
+        sets : mapping of str to bytes
+            By path; the nodes are there.
+        appends : mapping of str to bytes, optional
+            By path of the parent.
+
+        Raises
+        ------
+        Unavailable
+            The brain whose nodes these are does not lead (any more): nothing was written.
+        """
+        transaction = self.client.transaction()
+        if self.fence is not None:
+            transaction.check(self.fence, 0)
+        for path, data in sets.items():
+            transaction.set_data(path, data)
+        for parent, data in (appends or {}).items():
+            # Of a trailing slash kazoo would make none below the parent.
+            transaction.create(f"{parent}/p", data, sequence=True)
+        results = transaction.commit()
+        if self.fence is not None and isinstance(results[0], NoNodeError):
+            raise Unavailable("this brain does not lead any more")
+        for result in results:
+            if isinstance(result, KazooException) and not isinstance(result, RolledBackError):
+                raise result
+
+    def _set(self, path: str, data: bytes) -> None:
+        self.commit({path: data})
+
+    def write_plan(
+        self,
+        plan: Plan,
+        entry: Mapping[str, Any] | None = None,
+        marked: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
+        """Publish a plan, in the place of whatever is there, with what belongs to it.
+
+        Parameters
+        ----------
+        entry : mapping, optional
+            Of the history.
+        marked : mapping of str to mapping, optional
+            Documents as for `write_marked`, by node.
+        """
         path, content = self.path("plan"), encode_plan(plan)
+        sets = {self.path(name): self._marked(name, each) for name, each in (marked or {}).items()}
+        history = self.path("history")
+        appends = {} if entry is None else {history: _history_json(entry)}
+        for each in (*sets, history):
+            self.client.ensure_path(each)
+
+        def commit(path: str, data: bytes) -> None:
+            self.commit({**sets, path: data}, appends)
+
         try:
-            write_blob(self.client, path, content)
+            write_blob(self.client, path, content, commit)
         except NoAuthError:  # the node is another's, but it is in our folder
             self.client.delete(path)
-            write_blob(self.client, path, content)
+            write_blob(self.client, path, content, commit)
+        self._shorten_history()
 
     def read_plan(self) -> Plan | None:
         """Return the published plan, None if there is none.
@@ -322,9 +382,12 @@ class StormcutNodes:
 
     def append_history(self, entry: Mapping[str, Any]) -> None:
         """Append an entry and delete all but the last `HISTORY_KEPT`."""
-        content = _history_json(entry)
+        self.client.ensure_path(self.path("history"))
+        self.commit({}, {self.path("history"): _history_json(entry)})
+        self._shorten_history()
+
+    def _shorten_history(self) -> None:
         history = self.path("history")
-        self.client.create(f"{history}/", content, sequence=True, makepath=True)
         for name in sorted(self.client.get_children(history))[:-HISTORY_KEPT]:
             with suppress(NoNodeError):
                 self.client.delete(f"{history}/{name}")
@@ -375,10 +438,13 @@ class StormcutNodes:
 
     def write_marked(self, name: str, document: Mapping[str, Any]) -> None:
         """Put a JSON document, marked by the secret, in the place of whatever is there."""
-        mark = self.seal.mark(name, json.dumps(document, sort_keys=True))
         path = self.path(name)
         self.client.ensure_path(path)
-        self.client.set(path, json.dumps({**document, "hmac": mark}).encode())
+        self._set(path, self._marked(name, document))
+
+    def _marked(self, name: str, document: Mapping[str, Any]) -> bytes:
+        mark = self.seal.mark(name, json.dumps(document, sort_keys=True))
+        return json.dumps({**document, "hmac": mark}).encode()
 
     def read_marked(self, name: str, what: str, known: int) -> dict[str, Any] | None:
         """Return what a node of `write_marked` holds, as `read_json` does.
@@ -412,7 +478,7 @@ class StormcutNodes:
     def write_profile(self, profile: Profile) -> None:
         """Publish a topology's profile in place of its last."""
         path = self.topology_path("profiles", profile.topology)
-        write_blob(self.client, path, format_profile(profile).encode())
+        write_blob(self.client, path, format_profile(profile).encode(), self._set)
 
     def delete_profile(self, topology: str) -> bool:
         """Withdraw a topology's profile; return whether there was one."""
@@ -483,38 +549,3 @@ def _history_json(entry: Mapping[str, Any]) -> bytes:
     told = "history entry of plan %s, %d bytes, stored without its lines"
     log.warning(told, entry["plan"], len(content), extra={"plan": entry["plan"]})
     return json.dumps({**entry, "topologies": [], "declined": [], "omitted": counts}).encode()
-
-
-class ZooKeeperStore:
-    """`StandingStore` over `StormcutNodes`."""
-
-    def __init__(self, nodes: StormcutNodes) -> None:
-        self._nodes = nodes
-
-    def last_plan(self) -> Plan | None:
-        """Return the published plan; one that cannot be read is logged and counts as none."""
-        try:
-            return self._nodes.read_plan()
-        except InvalidInput as error:
-            log.warning("last plan not used: %s", error)
-            return None
-
-    def publish(self, plan: Plan, entry: Mapping[str, Any]) -> None:
-        """Write the plan, then its history entry."""
-        if not self._nodes.client.connected:
-            what = f"no connection to ZooKeeper: plan {plan.id} was not published"
-            raise Unavailable(what, plan.id)
-        try:
-            self._nodes.write_plan(plan)
-            self._nodes.append_history(entry)
-        except KazooException as error:
-            what = f"plan {plan.id} was not published: {type(error).__name__} {error}"
-            raise Unavailable(what, plan.id) from error
-
-    def has_plan(self) -> bool:
-        """Return whether a plan is published."""
-        return self._nodes.has_plan()
-
-    def restore(self, plan: Plan) -> None:
-        """Write a plan that the history knows."""
-        self._nodes.write_plan(plan)

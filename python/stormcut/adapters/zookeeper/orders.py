@@ -80,6 +80,7 @@ def _content(nodes: StormcutNodes, orders: Orders) -> bytes:
         "paused": orders.is_paused,
         "approved": sorted(orders.approved),
         "drained": sorted(orders.drained),
+        "overrides": dict(orders.overrides),
     }
     return json.dumps({**document, "hmac": nodes.seal.mark(*_marked(document))}).encode()
 
@@ -91,6 +92,7 @@ def _orders(nodes: StormcutNodes, document: Mapping[str, Any]) -> Orders:
         document.get("paused") is True,
         frozenset(map(str, document.get("approved", ()))),
         frozenset(map(str, document.get("drained", ()))),
+        {str(plan): str(why) for plan, why in dict(document.get("overrides", {})).items()},
     )
 
 

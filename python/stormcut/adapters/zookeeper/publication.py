@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 from kazoo.exceptions import KazooException
 from kazoo.handlers.threading import KazooTimeoutError
 
-from stormcut.adapters.zookeeper.nodes import HISTORY_KEPT, StormcutNodes
+from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.adapters.zookeeper.orders import change_orders, read_orders
 from stormcut.adapters.zookeeper.reviews import read_reviews, write_reviews
-from stormcut.adapters.zookeeper.undos import delete_undo, last_move, read_undos, write_undo
+from stormcut.adapters.zookeeper.trails import delete_trail, read_trail
+from stormcut.adapters.zookeeper.undos import Workers, delete_undo, read_undos, write_undo
 from stormcut.application.control.orders import By, Orders, Undo
 from stormcut.application.control.ports import Unavailable
-from stormcut.application.control.review.reviews import Ordered, Review
-from stormcut.model.errors import InvalidInput
+from stormcut.application.control.review.reviews import Review
+from stormcut.application.control.review.trail import Step
 from stormcut.model.profile import Profile
 
 
@@ -41,34 +41,27 @@ class ZooKeeperPublication:
 
     def forget_approvals(self) -> None:
         """Take back all approvals."""
-        change_orders(self._nodes, lambda orders: replace(orders, approved=frozenset()))
+
+        def forget(orders: Orders) -> Orders:
+            return replace(orders, approved=frozenset(), overrides={})
+
+        change_orders(self._nodes, forget)
 
     def publish(self, profile: Profile) -> None:
         """Make a profile what is known of its topology."""
         with available():
             self._nodes.write_profile(profile)
 
-    def ordered(self, topology: str, since_s: float) -> Ordered | None:
-        """Return the last move of a topology by a plan made since then, as the history has it."""
+    def trail(self, topology: str) -> tuple[Step, ...]:
+        """Return where plans have moved a topology, oldest first."""
         with available():
-            entries = self._nodes.read_history(HISTORY_KEPT)
-        for entry in entries:
-            if entry["created_ms"] < 1000 * since_s:
-                return None
-            for line in entry["topologies"]:
-                if line["topology"] == topology and line.get("former"):
-                    return Ordered(entry["plan"], _between_nodes(line))
-        return None
+            return read_trail(self._nodes, topology)
 
-    def take_back(self, topology: str) -> None:
-        """Order a topology back to where it ran before a plan moved it last."""
+    def take_back(self, topology: str, workers: Workers, until_s: float) -> None:
+        """Order a topology back, unless a person has."""
         with available():
-            entries = self._nodes.read_history(HISTORY_KEPT)
-            try:
-                _, workers = last_move(entries, topology)
-            except InvalidInput as error:
-                raise Unavailable(str(error)) from error
-            write_undo(self._nodes, topology, Undo(workers, By.CONTROLLER))
+            if topology not in read_undos(self._nodes):
+                write_undo(self._nodes, topology, Undo(workers, By.CONTROLLER, until_s=until_s))
 
     def reviews(self) -> tuple[Review, ...]:
         """Return what became of moves, as far as it can be used."""
@@ -86,16 +79,10 @@ class ZooKeeperPublication:
             delete_undo(self._nodes, topology, By.CONTROLLER)
 
     def remove(self, topology: str) -> None:
-        """Delete a topology's profile and its order."""
+        """Delete a topology's profile, its order and its trail."""
         self._nodes.delete_profile(topology)
         delete_undo(self._nodes, topology)
-
-
-def _between_nodes(line: Mapping[str, Any]) -> float | None:
-    """Return what a line of the history, which is not signed, predicts, if anything."""
-    after = line.get("after")
-    value = after.get("inter_node_tuples_per_second") if isinstance(after, dict) else None
-    return float(value) if isinstance(value, int | float) else None
+        delete_trail(self._nodes, topology)
 
 
 @contextmanager

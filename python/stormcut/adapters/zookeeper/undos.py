@@ -1,14 +1,14 @@
-"""Orders to run where a topology ran before, and where that was, by the history."""
+"""Orders to run where a topology ran before: docs/protocol.md."""
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from kazoo.exceptions import NodeExistsError, NoNodeError
+from kazoo.exceptions import NoNodeError
 
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.application.control.orders import By, Undo
@@ -26,11 +26,8 @@ Workers = tuple[Worker, ...]
 def write_undo(nodes: StormcutNodes, topology: str, undo: Undo) -> None:
     """Order a topology back."""
     path = nodes.topology_path(_KIND, topology)
-    content = _content(nodes, topology, undo)
-    try:
-        nodes.client.create(path, content, makepath=True)
-    except NodeExistsError:
-        nodes.client.set(path, content)
+    nodes.client.ensure_path(path)
+    nodes.commit({path: _content(nodes, topology, undo)})
 
 
 def delete_undo(nodes: StormcutNodes, topology: str, by: By | None = None) -> bool:
@@ -62,6 +59,7 @@ def _content(nodes: StormcutNodes, topology: str, undo: Undo) -> bytes:
         "workers": rows(undo.workers),
         "by": undo.by.value,
         "override": undo.override,
+        "until_s": undo.until_s,
     }
     mark = nodes.seal.mark(*_marked(topology, document))
     return json.dumps({**document, "hmac": mark}).encode()
@@ -75,13 +73,14 @@ def _undo(nodes: StormcutNodes, topology: str) -> Undo | None:
         if document is None:
             return None
         nodes.seal.check_mark(document.get("hmac"), where, *_marked(topology, document))
-        override = document.get("override")
+        override, until_s = document.get("override"), document.get("until_s")
         return Undo(
             workers_in(document.get("workers"), where),
             By(document.get("by")),
             None if override is None else str(override),
+            None if until_s is None else float(until_s),
         )
-    except (InvalidInput, ValueError) as error:
+    except (InvalidInput, ValueError, TypeError) as error:
         _warn(str(error))
         return None
 
@@ -120,34 +119,3 @@ def workers_in(rows: Any, where: str) -> Workers:
         )
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(f"does not name workers: {error}", where) from error
-
-
-def last_move(entries: Iterable[Mapping[str, Any]], topology: str) -> tuple[str, Workers]:
-    """Return the id of the topology that a plan moved last while it ran, and where it was before.
-
-    Parameters
-    ----------
-    entries : iterable
-        The history, newest first.
-    topology : str
-        Its id, or its name: then the newest topology of that name.
-
-    Raises
-    ------
-    InvalidInput
-        No plan in the history has moved it.
-    """
-    newest = ""
-    for entry in entries:
-        for line in entry["topologies"]:
-            if topology not in (line["topology"], line["topology"].rsplit("-", 2)[0]):
-                continue
-            newest = newest or line["topology"]
-            if line["topology"] == newest and line.get("former"):
-                return newest, workers_in(line["former"], "history")
-    what = (
-        "no plan has moved it while it ran: there is nothing to undo"
-        if newest
-        else "no plan names a topology of this id or name; `stormcut history` shows all"
-    )
-    raise InvalidInput(what, topology)

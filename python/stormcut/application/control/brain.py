@@ -14,10 +14,12 @@ from stormcut.application.control.apply.draining import IsDrained, at_once
 from stormcut.application.control.apply.governor import Asked, Governed, Governor
 from stormcut.application.control.decide.adviser import Recorder, Settings
 from stormcut.application.control.decide.decide import decide
-from stormcut.application.control.decide.decision import Decisions
+from stormcut.application.control.decide.decision import Decision, Decisions
 from stormcut.application.control.decide.memory import Memory
 from stormcut.application.control.decide.pace import Pace
 from stormcut.application.control.decide.question import Question
+from stormcut.application.control.gate.change import Change, Initiator
+from stormcut.application.control.gate.ledger import Ledger, Restarts
 from stormcut.application.control.history import (
     history_entry,
     outlook_lines,
@@ -33,8 +35,10 @@ from stormcut.application.control.ports import (
     EvidenceSource,
     NewId,
     PlanStore,
+    Record,
 )
 from stormcut.application.control.review.reviews import restart_seconds
+from stormcut.application.control.review.trail import Step
 from stormcut.model.cluster import ClusterState, Described, Worker
 from stormcut.model.errors import InvalidInput
 from stormcut.model.plan import Plan
@@ -195,6 +199,7 @@ class Brain:
             self._last = self._store.last_plan() or self._last
             self._published_s = self._clock.elapsed() - _age_s(self._last, self._clock.now())
             self._pace = Pace()
+            self._governor.ledger = Ledger(_aged(self._store.restarts(), self._clock))
         with self._asked:
             # Of the time when this brain led before.
             self._described, self._moves = None, False
@@ -342,6 +347,23 @@ class Brain:
             **outlook_lines(governed),
         }
 
+    def _record(self, plan: Plan, state: ClusterState, known: _Known) -> Record:
+        """Return what is kept with a plan."""
+        assert self._governed is not None
+        decisions = {d.topology: d for d in self._governed.told.decided}
+        steps = {
+            change.topology: _step(plan, change, decisions[change.topology], state)
+            for change in self._governed.changes
+            if change.initiator is not Initiator.PLACEMENT
+        }
+        ahead_s = self._clock.now() - self._clock.elapsed()
+        restarts = tuple(
+            replace(each, at_s=each.at_s + ahead_s) for each in self._governor.ledger.spent
+        )
+        is_told = self._last is None or not plan.places_alike(self._last)
+        entry = history_entry(plan, self._governed, known.profiles) if is_told else None
+        return Record(entry, steps, restarts)
+
     def _plan_age_s(self) -> float:
         return self._clock.elapsed() - self._published_s
 
@@ -381,10 +403,10 @@ class Brain:
         decisions = self._governed.told
         took = self._clock.elapsed() - began
         plan = _plan(self._new_id(), state, decisions, self._clock.now())
-        is_news = self._told is not None and self._told != known
-        is_new = is_news or self._last is None or not plan.places_like(self._last)
+        # One that changes nothing is not published: it would push what did out of the history.
+        is_new = self._last is None or not plan.places_like(self._last)
         if is_new:
-            self._store.publish(plan, history_entry(plan, self._governed, known.profiles))
+            self._store.publish(plan, self._record(plan, state, known))
             self._last, self._published_s = plan, self._clock.elapsed()
             _report(plan, self._clock.elapsed() - began)
         assert self._last is not None
@@ -392,6 +414,23 @@ class Brain:
             self._listener.decided(Decided(state, decisions, self._last, is_new, took))
         again_in = min(decisions.again_in, self._governor.probation.ends_in(began))
         return _Answer(state, self._last, began + again_in)
+
+
+def _step(plan: Plan, change: Change, decision: Decision, state: ClusterState) -> Step:
+    """Return a change as a step of its topology's trail."""
+    hosts = {s.id: s.host for s in state.supervisors}
+    used = {worker.slot.node for worker in change.target}
+    predicted = decision.after.metrics.inter_node_tuples_per_second if decision.after else None
+    return Step(
+        plan.id,
+        plan.created_ms / 1000,
+        change.origin or change.initiator,
+        change.home,
+        change.target,
+        predicted if decision.evidence.measured else None,
+        {node: hosts[node] for node in sorted(used) if node in hosts},
+        change.continues,
+    )
 
 
 def _plan(name: str, state: ClusterState, decisions: Decisions, now: float) -> Plan:
@@ -407,6 +446,12 @@ def _moves(plan: Plan, state: ClusterState) -> bool:
     """Return whether a plan has something run elsewhere than it does."""
     present = {topology.id: tuple(sorted(topology.assignment)) for topology in state.topologies}
     return any(part.workers != present[part.topology] for part in plan.topologies)
+
+
+def _aged(restarts: Iterable[Restarts], clock: Clock) -> list[Restarts]:
+    """Return restarts by the clock that never runs back; what is of the future is of now."""
+    now, elapsed = clock.now(), clock.elapsed()
+    return [replace(each, at_s=elapsed - max(now - each.at_s, 0.0)) for each in restarts]
 
 
 def _age_s(plan: Plan | None, now: float) -> float:

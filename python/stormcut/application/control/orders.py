@@ -46,9 +46,11 @@ class By(Enum):
 class Undo:
     """An order: a topology shall run on these workers again, and stay there.
 
-    ``override`` is the reason a person gave for overriding guards, None if guards hold.
+    ``override`` is the reason a person gave for overriding guards, None if guards hold. Until
+    ``until_s``, in seconds since the epoch, it stays there; None: until a person says otherwise.
     """
 
     workers: tuple[Worker, ...]
     by: By = By.PERSON
     override: str | None = None
+    until_s: float | None = None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from stormcut.application.control.decide.decision import Decisions
+from stormcut.application.control.gate.ledger import Restarts
 from stormcut.application.control.orders import Orders, Undo
 from stormcut.application.control.review.reviews import Review
+from stormcut.application.control.review.trail import Step
 from stormcut.model.cluster import ClusterState
 from stormcut.model.plan import Plan
 from stormcut.model.profile import Profile
@@ -37,6 +39,25 @@ class Clock(Protocol):
 NewId = Callable[[], str]
 
 
+@dataclass(frozen=True)
+class Record:
+    """What is kept with a plan.
+
+    Parameters
+    ----------
+    entry : mapping, optional
+        Of the history; None: it changes nothing that people would look for.
+    steps : mapping of str to Step
+        By topology id, of those that it moves.
+    restarts : tuple of Restarts
+        Of the last hour, with this plan's; in seconds since the epoch.
+    """
+
+    entry: Mapping[str, Any] | None = None
+    steps: Mapping[str, Step] = field(default_factory=dict)
+    restarts: tuple[Restarts, ...] = ()
+
+
 class PlanStore(Protocol):
     """Where plans outlive the brain that made them."""
 
@@ -44,8 +65,12 @@ class PlanStore(Protocol):
         """Return the plan published last, None if there is none or it cannot be read."""
         ...
 
-    def publish(self, plan: Plan, entry: Mapping[str, Any]) -> None:
-        """Make ``plan`` the last plan and append ``entry`` to the history.
+    def restarts(self) -> tuple[Restarts, ...]:
+        """Return which workers plans have restarted within the last hour, since the epoch."""
+        ...
+
+    def publish(self, plan: Plan, record: Record) -> None:
+        """Make ``plan`` the last plan, and keep what belongs to it.
 
         Raises
         ------

@@ -200,7 +200,7 @@ class Governor:
             passed = {}
         told = self._told(decisions, withheld, running)
         if rollout is None:
-            rollout = self._begun([d for d in decided if d.topology in passed], asked.now)
+            rollout = self._begun(decided, passed, asked.now)
         staged = set() if rollout is None else set(rollout.decisions)
         for change in passed.values():
             if change.topology not in staged:
@@ -289,13 +289,15 @@ class Governor:
             rollout = self._rollout = None
         return rollout
 
-    def _begun(self, done: Iterable[Decision], now: float) -> Rollout | None:
+    def _begun(
+        self, decided: Iterable[Decision], passed: Mapping[str, Change], now: float
+    ) -> Rollout | None:
         """Return the moves that are to be made in stages, None if they restart few workers."""
         most = self._policy.workers_at_a_time
-        moves = {d.topology: d for d in done if d.former}
+        moves = {d.topology: d for d in decided if d.topology in passed and d.former}
         if most is None or sum(map(_restarts, moves.values())) <= most:
             return None
-        return Rollout(moves, most, now)
+        return Rollout(moves, {n: passed[n].initiator for n in moves}, most, now)
 
     def _staged(
         self, rollout: Rollout, told: Decisions, asked: Asked

@@ -73,6 +73,8 @@ class Rollout:
     ----------
     decisions : mapping of str to Decision
         Of the topologies that move, by id; they ran whole.
+    origins : mapping of str to Initiator
+        Who wants each to move.
     most : int
         Workers that may restart in one stage; a part that needs more goes alone.
     began_s : float
@@ -80,6 +82,7 @@ class Rollout:
     """
 
     decisions: Mapping[str, Decision]
+    origins: Mapping[str, Initiator]
     most: int
     began_s: float
     number: int = 0
@@ -173,9 +176,18 @@ class Rollout:
             target, decision = present[name], self.decisions[name]
             for part in chosen:
                 target = _with(target, part) if part.topology == name else target
-            stage = Initiator.STAGE
-            reason, evidence = decision.choice.reason, decision.evidence
-            found.append(Change(stage, name, present[name], target, reason, evidence))
+            found.append(
+                Change(
+                    Initiator.STAGE,
+                    name,
+                    present[name],
+                    target,
+                    decision.choice.reason,
+                    decision.evidence,
+                    origin=self.origins[name],
+                    continues=present[name] != decision.former,
+                )
+            )
         return found
 
     def _chosen(

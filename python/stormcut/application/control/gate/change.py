@@ -49,6 +49,10 @@ class Change:
         Other topologies that move for the same reason.
     is_approved : bool
         A person approved the proposal that it is part of.
+    origin : Initiator, optional
+        Of a stage: who initiated the whole move.
+    continues : bool
+        Of a stage: an earlier one has moved the topology already.
     """
 
     initiator: Initiator
@@ -60,6 +64,8 @@ class Change:
     override: str | None = None
     moves_with: tuple[str, ...] = ()
     is_approved: bool = False
+    origin: Initiator | None = None
+    continues: bool = False
 
     @cached_property
     def restarts(self) -> Mapping[str, int]:

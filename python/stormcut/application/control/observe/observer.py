@@ -11,16 +11,18 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Protocol
 
+from stormcut.application.control.gate.change import Initiator
+from stormcut.application.control.orders import Undo
 from stormcut.application.control.ports import Clock, Unavailable
 from stormcut.application.control.review.reviews import (
     REVIEWS_KEPT,
-    Ordered,
     Review,
-    held_until,
     review,
     taken_back,
 )
+from stormcut.application.control.review.trail import Step
 from stormcut.application.control.review.trial import Finding, Outcome, Trial
+from stormcut.model.cluster import Worker
 from stormcut.model.profile import Profile
 from stormcut.profile.decay import FORGOTTEN, DecayedTotals, Slice
 from stormcut.profile.drift import RECENT, Drift, DriftWatch, Quantity
@@ -35,6 +37,8 @@ LEAST_SECONDS = 15.0
 READ_SECONDS = 60.0
 #: A move that is judged now was ordered by a plan no older than this, or by no plan.
 BLAME_SECONDS = 600.0
+#: Whose moves are judged: those that were to gain something. A person's are not taken back.
+REVIEWED = frozenset({Initiator.GAIN, Initiator.APPROVE})
 #: What was measured so many times as long as what was told is told again: half the chance in it.
 SURER_FACTOR = 4
 #: A forecast is no more than so many times what is measured, and no less than one of so many.
@@ -54,8 +58,8 @@ class Press(Protocol):
         """
         ...
 
-    def ordered(self, topology: str, since_s: float) -> Ordered | None:
-        """Return the last move of a topology that a plan made since then ordered, None if none did.
+    def trail(self, topology: str) -> tuple[Step, ...]:
+        """Return where plans have moved a topology, oldest first.
 
         Raises
         ------
@@ -64,8 +68,18 @@ class Press(Protocol):
         """
         ...
 
-    def take_back(self, topology: str) -> None:
-        """Order a topology back to where it ran before a plan moved it last.
+    def undos(self) -> Mapping[str, Undo]:
+        """Return the orders to run as before, by topology id.
+
+        Raises
+        ------
+        Unavailable
+            They cannot be told now.
+        """
+        ...
+
+    def take_back(self, topology: str, workers: tuple[Worker, ...], until_s: float) -> None:
+        """Order a topology back to where it ran, and to stay there so long.
 
         Raises
         ------
@@ -199,6 +213,8 @@ class Observer:
         self._told: set[str] = set()
         #: What became of moves; None: not read since this one leads.
         self._reviews: tuple[Review, ...] | None = None
+        #: Until when what was taken back stays there, by topology id.
+        self._holds: dict[str, float] = {}
 
     def take(self, slices: Mapping[str, Slice], problems: Mapping[str, int]) -> None:
         """Take what is new in each topology; publish what the brain shall know."""
@@ -245,34 +261,42 @@ class Observer:
             return False
         if self._reviews is None:
             try:
+                undos = self._press.undos()
                 self._reviews = self._press.reviews()
+                self._holds = {n: u.until_s for n, u in undos.items() if u.until_s is not None}
             except Unavailable as error:
                 log.warning("what became of earlier moves is not known yet: %s", error)
                 return False
         return True
 
     def _review(self, name: str, finding: Finding) -> None:
-        """Keep what became of a move that a plan made; take it back if that is for the worse."""
+        """Keep what became of a move for gain; take it back if that is for the worse.
+
+        What a drain, a broken limit or a person has moved is not judged, nor what Storm has.
+        """
         assert self._reviews is not None
         now = self._clock.now()
-        if now < self._held_until(name):
-            return  # that was the way back
         try:
-            ordered = self._press.ordered(name, now - BLAME_SECONDS)
-            if ordered is None:
+            step = next(iter(self._press.trail(name)[-1:]), None)
+            if step is None or step.at_s < now - BLAME_SECONDS or step.initiator not in REVIEWED:
+                return
+            if not step.matches(finding.places):
+                log.info("%s runs elsewhere than plan %s says: not its doing", name, step.plan)
                 return
             held_s = 0.0
-            if finding.outcome is Outcome.WORSE and self._watching.takes_back:
+            worse = finding.outcome is Outcome.WORSE
+            if worse and self._watching.takes_back and step.initiator is Initiator.GAIN:
                 held_s = self._watching.taken_back_s * 2 ** min(taken_back(self._reviews, name), 6)
-                self._press.take_back(name)
-            found = review(name, ordered, finding, now, held_s)
+                self._press.take_back(name, step.before, now + held_s)
+                self._holds[name] = now + held_s
+            found = review(name, step, finding, now, held_s)
             self._reviews = (*self._reviews, found)[-REVIEWS_KEPT:]
             self._press.keep(self._reviews)
         except Unavailable as error:
             log.warning("what became of the move of %s is not kept: %s", name, error)
             return
         told = log.warning if held_s else log.info
-        told("move of %s: %s", name, found, extra={"plan": ordered.plan})
+        told("move of %s: %s", name, found, extra={"plan": step.plan})
 
     def _look_for_drift(self, known: _Topology) -> None:
         found = known.drifts.drift()
@@ -302,7 +326,7 @@ class Observer:
         return [(name, reason) for name, reason in found if reason is not None]
 
     def _held_until(self, name: str) -> float:
-        return held_until(self._reviews or (), name)
+        return self._holds.get(name, 0.0)
 
     def _reason(self, known: _Topology, stored: bool) -> Occasion | Drift | None:
         if known.seen is None or known.seen.missing_executors:
@@ -347,6 +371,7 @@ class Observer:
         try:
             if self._held_until(name):
                 self._press.let_go(name)
+                del self._holds[name]
             self._press.publish(known.profile.scaled(factor))
         except Unavailable as error:
             # It is due again with the next intervals.

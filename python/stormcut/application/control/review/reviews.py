@@ -6,18 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median
 
+from stormcut.application.control.review.trail import Step
 from stormcut.application.control.review.trial import Finding, Outcome
 
 #: So many are kept, the last ones.
 REVIEWS_KEPT = 50
-
-
-@dataclass(frozen=True)
-class Ordered:
-    """A move that a plan ordered, and which tuples/s between nodes it predicted, if it did."""
-
-    plan: str
-    between_nodes_per_s: float | None
 
 
 @dataclass(frozen=True)
@@ -70,15 +63,15 @@ class Review:
         return f"{self.outcome.value}: {'; '.join(parts)}"
 
 
-def review(topology: str, ordered: Ordered, finding: Finding, at_s: float, held_s: float) -> Review:
+def review(topology: str, step: Step, finding: Finding, at_s: float, held_s: float) -> Review:
     """Return what became of a move."""
     before, after = finding.latency_before, finding.latency_after
-    foreseen, load = ordered.between_nodes_per_s, finding.acked_before.mean
+    foreseen, load = step.between_nodes_per_s, finding.acked_before.mean
     if foreseen is not None and load > 0:
         foreseen *= finding.acked_after.mean / load
     return Review(
         topology,
-        ordered.plan,
+        step.plan,
         at_s,
         finding.outcome,
         finding.acked_before.mean,
@@ -109,9 +102,3 @@ def taken_back(reviews: Iterable[Review], topology: str) -> int:
         if each.topology == topology:
             count = count + 1 if each.held_s else 0
     return count
-
-
-def held_until(reviews: Iterable[Review], topology: str) -> float:
-    """Return until when a topology does not move, as its last move was taken back; 0 if not."""
-    last = [each for each in reviews if each.topology == topology][-1:]
-    return last[0].at_s + last[0].held_s if last and last[0].held_s else 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from stormcut.profile.decay import Slice
@@ -56,7 +56,7 @@ class Finding:
     ``between_nodes_per_s`` are tuples after the move. ``restart_s`` is what a restart of all
     workers costs, in seconds of the topology's work, None where it is not known;
     it is at most too high, as what a task did just before it ended and after it began is not
-    reported.
+    reported. ``places`` is where tasks run since, as far as known.
     """
 
     outcome: Outcome
@@ -66,6 +66,7 @@ class Finding:
     latency_after: Interval | None
     between_nodes_per_s: float = 0.0
     restart_s: float | None = None
+    places: Places = field(default_factory=dict)
 
     def __str__(self) -> str:
         text = (
@@ -125,7 +126,8 @@ class Trial:
         if len(move.before) < LEAST_SLICES:
             return None
         after = tuple(self._pulses)
-        return finding(move.before, after, self._restart_seconds(move, after))
+        found = finding(move.before, after, self._restart_seconds(move, after))
+        return replace(found, places=dict(self._places))
 
     def begin_anew(self) -> None:
         """Forget all but the last slices: before those the load was another."""
