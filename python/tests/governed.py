@@ -8,6 +8,7 @@ from simulated import SimulatedClock, ids
 from stormcut.application.control.brain import Brain
 from stormcut.application.control.decide.adviser import Settings
 from stormcut.application.control.orders import NO_ORDERS
+from stormcut.application.control.ports import Unavailable
 from stormcut.application.control.review.trail import appended
 from stormcut.model.cluster import ClusterState, Slot
 
@@ -74,6 +75,38 @@ class Stage:
 
     def waits(self):
         return {line["topology"]: line["waits_for"] for line in self.brain.outlook()["withheld"]}
+
+
+class Valve:
+    def __init__(self):
+        self.inactive, self.kept, self.is_down = set(), (), False
+        self.done = []
+
+    def _check(self):
+        if self.is_down:
+            raise Unavailable("Nimbus does not answer")
+
+    def is_active(self, topology):
+        self._check()
+        return topology not in self.inactive
+
+    def deactivate(self, topology):
+        self._check()
+        assert topology in self.kept, "whoever comes after a crash must find it"
+        self.inactive.add(topology)
+
+    def activate(self, topology):
+        self._check()
+        self.inactive.discard(topology)
+        self.done.append(topology)
+
+    def marked(self):
+        self._check()
+        return self.kept
+
+    def mark(self, topologies):
+        self._check()
+        self.kept = topologies
 
 
 def spread(*names, nodes=4):

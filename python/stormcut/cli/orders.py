@@ -8,16 +8,21 @@ from dataclasses import replace
 from pathlib import Path
 
 import click
+from rich.console import Console
 
 from stormcut.adapters.tls.channel import Tls
 from stormcut.adapters.zookeeper.nodes import StormcutNodes, connected, read_auth_file
-from stormcut.adapters.zookeeper.orders import change_orders
+from stormcut.adapters.zookeeper.orders import await_acknowledged, change_orders, read_orders
 from stormcut.application.control.orders import Orders
 from stormcut.cli.foresight import leading_brain
 from stormcut.cli.preview_options import override_option
+from stormcut.cli.steps import waiting
 from stormcut.cli.tls_option import tls_option
 from stormcut.cli.zookeeper_options import zookeeper_options
 from stormcut.model.errors import InvalidInput
+
+#: Longest that a controller takes to obey: as long as it may decide.
+OBEY_SECONDS = 30.0
 
 
 @contextmanager
@@ -26,6 +31,29 @@ def _nodes(zookeeper: str, auth_file: Path, root: str) -> Iterator[StormcutNodes
         nodes = StormcutNodes(client, root)
         nodes.secure()
         yield nodes
+
+
+def _order(nodes: StormcutNodes, change: Callable[[Orders], Orders], done: str) -> None:
+    """Give an order, and say that it is in force once the controller obeys it.
+
+    Raises
+    ------
+    InvalidInput
+        The controller that leads has not obeyed within `OBEY_SECONDS`; the order stands.
+    """
+    orders = change_orders(nodes, change)
+    if not nodes.is_led():
+        click.echo(f"{done} (no controller leads now: this holds once one does)")
+        return
+    with waiting(Console(stderr=True), "the controller takes note"):
+        obeys = await_acknowledged(nodes, orders.revision, OBEY_SECONDS)
+    if not obeys:
+        raise InvalidInput(
+            f"the order is stored, but the controller has not obeyed it within {OBEY_SECONDS:.0f} s"
+            "; see its log",
+            nodes.root,
+        )
+    click.echo(done)
 
 
 @click.command()
@@ -60,11 +88,12 @@ def approve(
             what = f"is not what would be done now: that is {proposal}; see `stormcut plan`"
             raise InvalidInput(what, plan)
         overrides = {} if override is None else {plan: override}
-        change_orders(
+        done = f"approved {plan}: Nimbus carries it out in its next round (10 s)"
+        _order(
             nodes,
             lambda orders: replace(orders, approved=frozenset({plan}), overrides=overrides),
+            done,
         )
-    click.echo(f"approved {plan}: Nimbus carries it out in its next round (10 s)")
     if override is None:
         for line in outlook["withheld"]:
             if line["waits_for"] != "approval":
@@ -84,8 +113,8 @@ def pause(zookeeper: str, auth_file: Path, root: str) -> None:
       stormcut pause
     """
     with _nodes(zookeeper, auth_file, root) as nodes:
-        change_orders(nodes, lambda orders: replace(orders, is_paused=True))
-    click.echo("paused: nothing is moved or placed until `stormcut resume`")
+        done = "paused: nothing is moved or placed until `stormcut resume`"
+        _order(nodes, lambda orders: replace(orders, is_paused=True), done)
 
 
 @click.command()
@@ -98,8 +127,7 @@ def resume(zookeeper: str, auth_file: Path, root: str) -> None:
       stormcut resume
     """
     with _nodes(zookeeper, auth_file, root) as nodes:
-        change_orders(nodes, lambda orders: replace(orders, is_paused=False))
-    click.echo("resumed")
+        _order(nodes, lambda orders: replace(orders, is_paused=False), "resumed")
 
 
 @click.command()
@@ -118,8 +146,12 @@ def drain(node: str, zookeeper: str, auth_file: Path, root: str, tls: Tls | None
         if node not in {name for each in known for name in (each.id, each.host)}:
             there = ", ".join(sorted({each.host for each in known})) or "none"
             raise InvalidInput(f"no supervisor has this id or host (there are: {there})", node)
-        change_orders(nodes, _drained(lambda drained: drained | {node}))
-    click.echo(f"{node} is drained: what runs there moves, see `stormcut plan`")
+        done = f"{node} is drained: what runs there moves, see `stormcut plan`"
+        orders = read_orders(nodes)
+        is_used = [s for s in known if not {s.id, s.host} & (orders.drained | {node})]
+        _order(nodes, _drained(lambda drained: drained | {node}), done)
+    if not is_used:
+        click.echo("all nodes are drained now: nothing can move, and nothing new is placed")
 
 
 @click.command()
@@ -140,8 +172,7 @@ def undrain(node: str, zookeeper: str, auth_file: Path, root: str) -> None:
         return drained - {node}
 
     with _nodes(zookeeper, auth_file, root) as nodes:
-        change_orders(nodes, _drained(change))
-    click.echo(f"{node} is used again")
+        _order(nodes, _drained(change), f"{node} is used again")
 
 
 def _drained(change: Callable[[frozenset[str]], frozenset[str]]) -> Callable[[Orders], Orders]:

@@ -174,3 +174,37 @@ def test_whatever_happens_to_a_log_each_line_is_taken_once(tmp_path_factory, ste
             logs.write(1)
             logs.cut()
     assert logs.cut() == list(range(1, logs.written + 1))
+
+
+def test_what_is_no_regular_file_is_neither_followed_nor_waited_for(logs, tmp_path, caplog):
+    secret = tmp_path / "auth"
+    secret.write_text("line 7\n")
+    logs.log(topology="leads-away-1-1").symlink_to(secret)
+    os.mkfifo(logs.log(topology="blocks-1-1"))
+    logs.write(2)
+    for _ in range(2):
+        assert logs.cut() == [1, 2]
+    assert sum("cannot be read" in line for line in caplog.messages) == 2
+
+
+def test_nobody_else_reads_the_spool(logs):
+    logs.write(1)
+    logs.cut()
+    assert logs.spool.stat().st_mode & 0o777 == 0o700
+
+
+def test_memory_does_not_grow_with_the_number_of_logs(logs, monkeypatch):
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 100)
+    for port in range(40):
+        logs.write(5, port=6700 + port)
+    assert logs.cut() == list(range(1, 201))
+    written = [*logs.spool.glob("topology=*/*.lines")]
+    assert max(piece.stat().st_size for piece in written) < 200
+
+
+def test_what_was_written_long_ago_is_not_read(logs):
+    logs.write(3)
+    os.utime(logs.log(), (1e9, 1e9))
+    assert logs.cut() == []
+    logs.write(2)
+    assert logs.cut()[-2:] == [4, 5]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from governed import Stage, spread
+from governed import Stage, Valve, spread
 from simulated import SimulatedClock
 
 from stormcut.application.control.apply.draining import (
@@ -15,39 +15,6 @@ from stormcut.application.control.apply.draining import (
 )
 from stormcut.application.control.apply.governor import Governor
 from stormcut.application.control.policy import Mode, Policy, TopologyRule
-from stormcut.application.control.ports import Unavailable
-
-
-class Valve:
-    def __init__(self):
-        self.inactive, self.kept, self.is_down = set(), (), False
-        self.done = []
-
-    def _check(self):
-        if self.is_down:
-            raise Unavailable("Nimbus does not answer")
-
-    def is_active(self, topology):
-        self._check()
-        return topology not in self.inactive
-
-    def deactivate(self, topology):
-        self._check()
-        assert topology in self.kept, "whoever comes after a crash must find it"
-        self.inactive.add(topology)
-
-    def activate(self, topology):
-        self._check()
-        self.inactive.discard(topology)
-        self.done.append(topology)
-
-    def marked(self):
-        self._check()
-        return self.kept
-
-    def mark(self, topologies):
-        self._check()
-        self.kept = topologies
 
 
 class Drained(Stage):

@@ -3,15 +3,16 @@
 from dataclasses import replace
 
 from brain_clusters import applied, dealt, profile_of, supervisors, topology
-from governed import spread
+from governed import Valve, spread
 from simulated import SimulatedClock, ids
 
+from stormcut.application.control import brain as module
 from stormcut.application.control.brain import GONE_SECONDS
 from stormcut.application.control.decide.adviser import Settings
-from stormcut.application.control.orders import NO_ORDERS
+from stormcut.application.control.orders import NO_ORDERS, Orders
 from stormcut.application.control.policy import Mode, Policy
 from stormcut.application.control.standing import MOST_OF_A_CORE, Standing
-from stormcut.model.cluster import ClusterState, Slot
+from stormcut.model.cluster import ClusterState, Slot, Worker
 
 RUNNING = ClusterState(
     supervisors(3), (dealt(topology("t", (2, 2)), [Slot(f"n{i}", 6700) for i in range(3)]),)
@@ -56,6 +57,9 @@ class Outside:
 
     def forget_approvals(self):
         self.ordered = replace(self.ordered, approved=frozenset())
+
+    def acknowledge(self, revision):
+        self.obeyed = revision
 
     def undos(self):
         return {}
@@ -169,3 +173,48 @@ def test_an_approval_is_for_once():
 
 def moves(plan, state):
     return any(part.workers != state.topologies[0].assignment for part in plan.topologies)
+
+
+def test_an_order_to_pause_does_not_wait_for_profiles_and_is_acknowledged():
+    """Five hundred profiles take long to look at: orders are read at each look all the same."""
+    brain, outside, clock = standing()
+    outside.reading_seconds = 1.5
+    brain.elected()
+    outside.ordered = Orders(is_paused=True, revision=7)
+    began = clock.now()
+    while getattr(outside, "obeyed", 0) != 7:
+        clock.seconds += 0.5
+        brain.watch()
+    assert clock.now() - began <= 2.5
+    assert brain.brain.plan(RUNNING).topologies == ()
+
+
+def test_an_order_that_comes_while_something_is_decided_is_obeyed_by_that_decision(monkeypatch):
+    brain, outside, _ = standing()
+    outside.known = {"t": PROFILE}
+    brain.elected()
+    real = module.decide
+
+    def slow(question, memory=None):
+        outside.ordered = Orders(is_paused=True, revision=7)
+        brain._evidence._orders = outside.ordered
+        return real(question, memory)
+
+    monkeypatch.setattr(module, "decide", slow)
+    plan = brain.plan(RUNNING)
+    assert plan.topologies == () or plan.topologies[0].workers == tuple(
+        sorted(RUNNING.topologies[0].assignment)
+    )
+
+
+def test_spouts_wake_when_it_ends_while_zookeeper_is_away():
+    clock = SimulatedClock()
+    outside, valve = Outside(clock), Valve()
+    brain = Standing(Settings(), outside, outside, clock, ids(), valve=valve)
+    home, target = ((Worker(Slot(node, 1), (1,)),) for node in ("n", "m"))
+    brain._draining.is_drained("a", home, target, 20.0)
+    brain._draining.watch(None)
+    assert valve.inactive == {"a"}
+    outside.leads = False
+    brain.run(outside, outside, lambda seconds: True)
+    assert valve.inactive == set()

@@ -7,15 +7,19 @@ the rolled file.
 
 from __future__ import annotations
 
+import errno
 import gzip
 import logging
 import os
+import stat
 import time
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
+from typing import BinaryIO
 from urllib.parse import quote
 
 from stormcut.model.errors import InvalidInput
@@ -29,6 +33,10 @@ PIECE = ".lines"
 FIRST_BYTES = 4 << 20
 #: Most that is taken from one log at a time.
 MOST_BYTES = 32 << 20
+#: One that nothing was written to for so long is not read but from its end on.
+FIRST_SECONDS = 3600.0
+#: A piece is written once it has so many bytes: memory does not grow with the number of logs.
+PIECE_BYTES = 16 << 20
 #: What tells a log from the one that follows it: a line's time and worker are in it.
 _HEAD_BYTES = 256
 
@@ -61,6 +69,8 @@ class Cutter:
         self._read: dict[Path, _Read] = {}
         #: Logs that were shorter at the last look than what was read of them, and how short.
         self._short: dict[Path, int] = {}
+        #: Logs that cannot be read, and why.
+        self._unread: dict[Path, str] = {}
         self._pieces = 0
 
     def cut(self) -> int:
@@ -71,40 +81,50 @@ class Cutter:
         InvalidInput
             The spool cannot be written. Nothing is lost: the next call takes the same lines.
         """
-        new: dict[str, list[tuple[Path, _Read, bytes]]] = {}
-        for path in self._logs():
-            found = self._news(path)
-            if found is not None:
-                new.setdefault(path.parent.parent.name, []).append((path, *found))
         taken = 0
-        for topology, parts in new.items():
-            content = b"".join(text for _, _, text in parts)
-            if content:
-                self._write(topology, content)
-            self._read.update({path: read for path, read, _ in parts})
-            taken += len(content)
+        logs = sorted(self._logs(), key=lambda path: (_topology_of(path), path))
+        for topology, paths in groupby(logs, _topology_of):
+            batch: list[tuple[Path, _Read, bytes]] = []
+            for path in paths:
+                found = self._news(path)
+                if found is not None:
+                    batch.append((path, *found))
+                if sum(len(text) for _, _, text in batch) >= PIECE_BYTES:
+                    taken += self._take(topology, batch)
+                    batch = []
+            taken += self._take(topology, batch)
         self._forget()
         return taken
 
+    def _take(self, topology: str, batch: list[tuple[Path, _Read, bytes]]) -> int:
+        """Write a piece of what is new in some logs, and take note of how far they are read."""
+        content = b"".join(text for _, _, text in batch)
+        if content:
+            self._write(topology, content)
+        self._read.update({path: read for path, read, _ in batch})
+        return len(content)
+
     def _logs(self) -> Iterator[Path]:
         for folder in self._folders:
-            for path in sorted(folder.rglob(METRICS_LOG)):
+            for path in folder.rglob(METRICS_LOG):
                 if path.parent.parent.parent.name == "workers-artifacts":
                     yield path
 
     def _news(self, path: Path) -> tuple[_Read, bytes] | None:
         """Return how far a log is read then, and the whole lines that are new, None if none are."""
         try:
-            with path.open("rb") as file:
+            with _opened(path) as file:
                 head = file.read(_HEAD_BYTES)
-                size = os.fstat(file.fileno()).st_size
+                status = os.fstat(file.fileno())
+                size = status.st_size
                 known = self._read.get(path)
                 rolled = b""
                 if known is not None and not head.startswith(known.head[: len(head)]):
                     rolled = _rest_of_rolled(path, known)
                     known = _Read(b"", 0)
                 if known is None:
-                    known = _Read(b"", max(0, size - FIRST_BYTES))
+                    is_old = time.time() - status.st_mtime > FIRST_SECONDS
+                    known = _Read(b"", size if is_old else max(0, size - FIRST_BYTES))
                 elif size < known.offset:
                     known = self._cut_short(path, known, size)
                 else:
@@ -112,16 +132,22 @@ class Cutter:
                 file.seek(known.offset)
                 text = file.read(MOST_BYTES)
         except OSError as error:
-            log.warning("%s cannot be read, its lines wait: %s", path, error.strerror or error)
+            self._warn(path, error.strerror or str(error))
             return None
         whole = text[: text.rfind(b"\n") + 1]
         if not whole and not rolled:
             return None
         read = _Read(head, known.offset + len(whole))
-        if known.offset and path not in self._read:
+        if 0 < known.offset < size and path not in self._read:
             # It was begun in the middle of a line.
             whole = whole[whole.find(b"\n") + 1 :]
         return read, rolled + whole
+
+    def _warn(self, path: Path, why: str) -> None:
+        """Log why a log is not read, once."""
+        if self._unread.get(path) != why:
+            log.warning("%s cannot be read, its lines wait: %s", path, why)
+        self._unread[path] = why
 
     def _cut_short(self, path: Path, known: _Read, size: int) -> _Read:
         """Return where to read on in a log that is shorter than what was read of it.
@@ -140,7 +166,9 @@ class Cutter:
         path = folder / f"{time.time_ns() // 1_000_000}-{os.getpid()}-{self._pieces}{PIECE}"
         hidden = path.with_name(f".{path.name}")
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            # What workers log is not for every user of this machine.
+            self._spool.mkdir(mode=0o700, parents=True, exist_ok=True)
+            folder.mkdir(exist_ok=True)
             hidden.write_bytes(content)
             hidden.rename(path)
         except OSError as error:
@@ -154,6 +182,7 @@ class Cutter:
         """Remove pieces that are too old, folders of topologies without any, logs that are gone."""
         self._read = {path: read for path, read in self._read.items() if path.exists()}
         self._short = {path: size for path, size in self._short.items() if path in self._read}
+        self._unread = {path: why for path, why in self._unread.items() if path.exists()}
         oldest = time.time() - self._keep
         for folder in self._spool.glob("topology=*"):
             with suppress(OSError):
@@ -164,13 +193,32 @@ class Cutter:
                     folder.rmdir()
 
 
+def _topology_of(path: Path) -> str:
+    return path.parent.parent.name
+
+
+def _opened(path: Path) -> BinaryIO:
+    """Open a log: a regular file. Whoever may write there shall neither lead elsewhere nor block.
+
+    Raises
+    ------
+    OSError
+        It cannot be opened, or is no regular file.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "is no regular file")
+    return os.fdopen(descriptor, "rb")
+
+
 def _rest_of_rolled(path: Path, known: _Read) -> bytes:
     """Return the lines of a log that was rolled away before they were read."""
     for name in (f"{path.name}.1", f"{path.name}.1.gz"):
         rolled = path.with_name(name)
         with suppress(OSError, EOFError, zlib.error):
             packed = rolled.suffix == ".gz"
-            with gzip.open(rolled) if packed else rolled.open("rb") as file:
+            with _opened(rolled) as plain, gzip.open(plain) if packed else plain as file:
                 if file.read(len(known.head)) == known.head:
                     file.seek(known.offset)
                     return file.read(MOST_BYTES)

@@ -5,33 +5,67 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError
+from kazoo.exceptions import BadVersionError, NoAuthError, NodeExistsError, NoNodeError
 
+from stormcut.adapters.zookeeper.blob import node_data
 from stormcut.adapters.zookeeper.nodes import StormcutNodes, parsed_json
 from stormcut.application.control.orders import NO_ORDERS, Orders
+from stormcut.application.waiting import TimedOut, wait_until
 from stormcut.model.errors import InvalidInput
 
 log = logging.getLogger(__name__)
 
 ORDERS_VERSION = 1
 _NODE = "orders"
+#: The revision of the orders that the leader obeys.
+_SEEN = "orders-obeyed"
 
 
 def read_orders(nodes: StormcutNodes) -> Orders:
     """Return the orders in force.
 
-    Where they cannot be used nobody knows what people want: then nothing is moved, and the log
+    Where they cannot be used, nobody knows what people want: then nothing is moved, and the log
     says so once.
     """
     try:
-        document = nodes.read_json(_NODE, "orders", ORDERS_VERSION)
-        return NO_ORDERS if document is None else _orders(nodes, document)
+        data, stat = nodes.client.get(nodes.path(_NODE))
+    except NoNodeError:
+        return NO_ORDERS
+    except NoAuthError:
+        _warn(f"ZooKeeper node {nodes.path(_NODE)} belongs to others")
+        return Orders(is_paused=True)
+    try:
+        document = parsed_json(nodes.path(_NODE), data, "orders", ORDERS_VERSION)
+        return replace(_orders(nodes, document), revision=stat.mzxid)
     except InvalidInput as error:
         _warn(str(error))
-        return Orders(is_paused=True)
+        return Orders(is_paused=True, revision=stat.mzxid)
+
+
+def acknowledge(nodes: StormcutNodes, revision: int) -> None:
+    """Tell people that the orders of this revision are in force."""
+    path = nodes.path(_SEEN)
+    nodes.client.ensure_path(path)
+    nodes.commit({path: str(revision).encode()})
+
+
+def await_acknowledged(nodes: StormcutNodes, revision: int, seconds: float) -> bool:
+    """Wait until the leader obeys the orders of a revision; return whether it does."""
+    try:
+        wait_until(lambda: _seen(nodes) >= revision, seconds, "the controller obeys", poll_s=0.05)
+    except TimedOut:
+        return False
+    return True
+
+
+def _seen(nodes: StormcutNodes) -> int:
+    data = node_data(nodes.client, nodes.path(_SEEN))
+    return int(data) if data and data.isdigit() else 0
 
 
 def write_orders(nodes: StormcutNodes, orders: Orders) -> None:
@@ -56,22 +90,19 @@ def change_orders(nodes: StormcutNodes, change: Callable[[Orders], Orders]) -> O
         try:
             data, stat = nodes.client.get(path)
         except NoNodeError:
-            try:
-                orders = change(NO_ORDERS)
-                nodes.client.create(path, _content(nodes, orders), makepath=True)
-            except NodeExistsError:
-                continue
-            return orders
+            with suppress(NodeExistsError):
+                nodes.client.create(path, _content(nodes, NO_ORDERS), makepath=True)
+            continue
         try:
             before = _orders(nodes, parsed_json(path, data, "orders", ORDERS_VERSION))
         except InvalidInput as error:
             raise InvalidInput(f"{error}; delete it to begin without orders", path) from error
         orders = change(before)
         try:
-            nodes.client.set(path, _content(nodes, orders), version=stat.version)
+            written = nodes.client.set(path, _content(nodes, orders), version=stat.version)
         except (BadVersionError, NoNodeError):
             continue
-        return orders
+        return replace(orders, revision=written.mzxid)
 
 
 def _content(nodes: StormcutNodes, orders: Orders) -> bytes:

@@ -10,7 +10,7 @@ from kazoo.exceptions import KazooException
 from kazoo.handlers.threading import KazooTimeoutError
 
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
-from stormcut.adapters.zookeeper.orders import change_orders, read_orders
+from stormcut.adapters.zookeeper.orders import acknowledge, change_orders, read_orders
 from stormcut.adapters.zookeeper.reviews import read_reviews, write_reviews
 from stormcut.adapters.zookeeper.trails import delete_trail, read_trail
 from stormcut.adapters.zookeeper.undos import Workers, delete_undo, read_undos, write_undo
@@ -38,6 +38,10 @@ class ZooKeeperPublication:
     def orders(self) -> Orders:
         """Read what people have ordered."""
         return read_orders(self._nodes)
+
+    def acknowledge(self, revision: int) -> None:
+        """Tell people that the orders of this revision are in force."""
+        acknowledge(self._nodes, revision)
 
     def forget_approvals(self) -> None:
         """Take back all approvals."""

@@ -62,6 +62,9 @@ LATE_SECONDS = 60.0
 GONE_SECONDS = 600.0
 SILENT_SECONDS = 60.0
 
+#: So often a decision is made anew as people order otherwise meanwhile.
+MOST_REVISIONS = 3
+
 #: Of what became of moves, in an outlook.
 SHOWN_REVIEWS = 5
 
@@ -221,7 +224,7 @@ class Brain:
             moment = _milliseconds(self._clock.now())
             known = self._known()
             if not self._still_answers(state, known):
-                self._answer = self._decided(state, known)
+                self._answer, known = self._decided(state, known)
                 # Not before: a plan that could not be published has told nobody of what is known.
                 self._told = known
             assert self._answer is not None
@@ -235,6 +238,11 @@ class Brain:
     def _known(self) -> _Known:
         source = self._source
         return _Known(dict(source.profiles()), dict(source.undos()), source.orders())
+
+    def finish_deciding(self) -> None:
+        """Wait until what is decided now is decided: whatever follows obeys newer orders."""
+        with self._deciding:
+            pass
 
     def _still_answers(self, state: ClusterState, known: _Known) -> bool:
         last = self._answer
@@ -390,16 +398,25 @@ class Brain:
         local = datetime.fromtimestamp(self._clock.now())
         return Asked(state, known.orders, pace, self._clock.elapsed(), local, known.undos)
 
-    def _decided(self, state: ClusterState, known: _Known) -> _Answer:
-        began = self._clock.elapsed()
-        self._pace.observe(state, self._last, began, self._least_age_s())
+    def _governed_by(self, state: ClusterState, known: _Known) -> Governed:
         question = self._question(state, known, self._governor, self._pace)
         question = replace(question, recorder=self._recorder)
 
         def decided(staying: Staying) -> Decisions:
             return decide(replace(question, staying=staying), self._memory)
 
-        self._governed = self._governor.govern(decided, self._asked_of(state, known, self._pace))
+        return self._governor.govern(decided, self._asked_of(state, known, self._pace))
+
+    def _decided(self, state: ClusterState, known: _Known) -> tuple[_Answer, _Known]:
+        """Return an answer, and what it rests on: orders that came meanwhile are obeyed."""
+        began = self._clock.elapsed()
+        self._pace.observe(state, self._last, began, self._least_age_s())
+        self._governed = self._governed_by(state, known)
+        for _ in range(MOST_REVISIONS):
+            if (orders := self._source.orders()) == known.orders:
+                break
+            known = replace(known, orders=orders)
+            self._governed = self._governed_by(state, known)
         decisions = self._governed.told
         took = self._clock.elapsed() - began
         plan = _plan(self._new_id(), state, decisions, self._clock.now())
@@ -413,7 +430,7 @@ class Brain:
         if self._listener is not None:
             self._listener.decided(Decided(state, decisions, self._last, is_new, took))
         again_in = min(decisions.again_in, self._governor.probation.ends_in(began))
-        return _Answer(state, self._last, began + again_in)
+        return _Answer(state, self._last, began + again_in), known
 
 
 def _step(plan: Plan, change: Change, decision: Decision, state: ClusterState) -> Step:

@@ -23,12 +23,15 @@ class Orders:
         Ids or hosts of nodes that shall run nothing.
     overrides : mapping of str to str
         By the name of an approved proposal: the reason a person gave for overriding guards.
+    revision : int
+        Tells what was stored last; higher ones are newer.
     """
 
     is_paused: bool = False
     approved: frozenset[str] = frozenset()
     drained: frozenset[str] = frozenset()
     overrides: Mapping[str, str] = field(default_factory=dict)
+    revision: int = field(default=0, compare=False)
 
 
 NO_ORDERS = Orders()

@@ -131,6 +131,10 @@ class Publication(Protocol):
         """Read what became of moves, the last ones, oldest first."""
         ...
 
+    def acknowledge(self, revision: int) -> None:
+        """Tell people that the orders of this revision are in force."""
+        ...
+
     def forget_approvals(self) -> None:
         """Take back what people have approved: it was carried out, or is not proposed any more."""
         ...

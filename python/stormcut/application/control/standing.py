@@ -76,11 +76,12 @@ class Evidence:
     def refresh(self, now: bool = False) -> None:
         """Read what is published, ``now`` or if it is time: many profiles take long to look at."""
         began = self._clock.elapsed()
+        # At each look, however many profiles there are: who says pause does not wait for them.
+        self._orders = self._publication.orders()
         if not now and began < self._next:
             return
         # Orders first: one that is gone was followed by a new profile before.
         self._undos = self._publication.undos()
-        self._orders = self._publication.orders()
         self._reviews = self._publication.reviews()
         self._profiles = self._publication.profiles()
         took = self._clock.elapsed() - began
@@ -134,6 +135,8 @@ class Standing:
         self._publication = publication
         self._evidence = Evidence(publication, clock)
         self._leadership: Leadership | None = None
+        #: The revision of the orders that people were told to be in force.
+        self._acknowledged: int | None = None
         self._draining = None if valve is None else Draining(valve, clock)
         is_drained = at_once if self._draining is None else self._draining.is_drained
         self.brain = Brain(
@@ -165,6 +168,7 @@ class Standing:
     def elected(self) -> None:
         """Take over: called before this brain leads."""
         self._evidence.refresh(now=True)
+        self._acknowledged = None
         self.brain.take_over()
         if self._draining is not None:
             self._draining.take_over()
@@ -172,6 +176,7 @@ class Standing:
     def watch(self) -> None:
         """See that all is as it should be; called again and again while this brain leads."""
         self._evidence.refresh()
+        self._acknowledge()
         known = {*self._evidence.profiles(), *self._evidence.undos()}
         self._evidence.remove(self.brain.gone(known))
         self._forget_approvals()
@@ -183,6 +188,14 @@ class Standing:
             told = "plan %s is gone from ZooKeeper; published again"
             log.warning(told, plan.id, extra={"plan": plan.id})
             self._store.restore(plan)
+
+    def _acknowledge(self) -> None:
+        """Say which orders count from now on: no plan is made by older ones any more."""
+        revision = self._evidence.orders().revision
+        if revision != self._acknowledged:
+            self.brain.finish_deciding()
+            self._publication.acknowledge(revision)
+            self._acknowledged = revision
 
     def _forget_approvals(self) -> None:
         """Take back approvals that were used: the same proposal may come again at another time."""
@@ -210,7 +223,7 @@ class Standing:
         # another thread does not wake.
         while not stopped(STOP_SECONDS):
             pass
-        if self._draining is not None and self.leads:
+        if self._draining is not None:
             self._draining.close()
         log.info("stopping: withdrawing from ZooKeeper")
         leadership.close()

@@ -30,7 +30,7 @@ GIVEN_UP_SECONDS = 600.0
 
 @dataclass
 class _Rest:
-    """A topology that rests, or shall; times in seconds since the epoch."""
+    """A topology that rests, or shall; times by a clock that never runs back."""
 
     seconds: float
     home: Workers
@@ -59,13 +59,14 @@ class Draining:
         #: What others have left deactivated, None: not known yet.
         self._left: tuple[str, ...] | None = None
         self._lock = threading.Lock()
+        self._told = ""
 
     def is_drained(self, topology: str, home: Workers, target: Workers, seconds: float) -> bool:
         """Return whether a topology may move now; from the first call on it is being drained.
 
         Answers at once.
         """
-        now = self._clock.now()
+        now = self._clock.elapsed()
         with self._lock:
             if now < self._given_up.get(topology, 0.0):
                 return True
@@ -91,7 +92,7 @@ class Draining:
             try:
                 self._left = self._valve.marked()
             except Unavailable as error:
-                log.warning("what was left deactivated is not known yet: %s", error)
+                self._warn(f"what was left deactivated is not known yet: {error}")
                 return
         self._left = tuple(
             each for each in self._left if not self._activate(each, "was left deactivated")
@@ -105,7 +106,7 @@ class Draining:
         state : ClusterState, optional
             As Nimbus described it last.
         """
-        now = self._clock.now()
+        now = self._clock.elapsed()
         if self._left != ():
             self._clean_up()
         homes = {t.id: tuple(sorted(t.assignment)) for t in state.topologies} if state else {}
@@ -155,7 +156,7 @@ class Draining:
         with self._lock:
             del self._rests[topology]
         if rest.moved_s is None and why != "it is gone":
-            self._give_up(topology, self._clock.now())
+            self._give_up(topology, self._clock.elapsed())
 
     def _give_up(self, topology: str, now: float) -> None:
         with self._lock:
@@ -164,16 +165,23 @@ class Draining:
 
     def _activate(self, topology: str, why: str) -> bool:
         try:
+            # First: where ZooKeeper is away, its spouts wake all the same.
             self._valve.activate(topology)
             self._valve.mark(tuple(each for each in self._valve.marked() if each != topology))
         except Unavailable as error:
-            log.warning("%s is not activated yet (%s): %s", topology, why, error)
+            self._warn(f"{topology} is not activated yet ({why}): {error}")
             return False
         log.info("%s is active again: %s", topology, why)
         return True
 
+    def _warn(self, words: str) -> None:
+        """Log what goes wrong at each look when it begins."""
+        if words != self._told:
+            log.warning(words)
+        self._told = words
+
     def close(self) -> None:
-        """Activate all that rests because of this one."""
+        """Activate all that rests because of this one, whether or not it leads any more."""
         with self._lock:
             open_ = dict(self._rests)
         for topology, rest in open_.items():
