@@ -90,13 +90,13 @@ class Gate:
     def judge(self, changes: Sequence[Change], moment: Moment) -> dict[str, Verdict]:
         """Return which changes do not go now, by topology, and why.
 
-        Persons' orders go first, then higher priorities, then what restarts fewer workers.
+        What was told before goes first, then persons' orders, higher priorities, fewer restarts.
 
         Takes O(changes x (log changes + workers)).
         """
         held: dict[str, Verdict] = {}
         budget = _Budget(self._policy, moment)
-        for change in sorted(changes, key=self._rank):
+        for change in sorted(changes, key=lambda change: self._rank(change, moment)):
             verdict = self._first(change, self._standing(change, moment))
             verdict = verdict or self._first(change, budget.standing(change))
             if verdict is None:
@@ -105,10 +105,11 @@ class Gate:
                 held[change.topology] = verdict
         return held | self._unrested([c for c in changes if c.topology not in held], moment)
 
-    def _rank(self, change: Change) -> tuple[bool, int, int, str]:
+    def _rank(self, change: Change, moment: Moment) -> tuple[bool, bool, int, int, str]:
         rule = self._policy.rule_of(name_in(change.topology))
         is_person = change.initiator in (Initiator.UNDO, Initiator.APPROVE)
-        return not is_person, -rule.priority, change.restart_count, change.topology
+        is_new = moment.ledger.count(change) > 0
+        return is_new, not is_person, -rule.priority, change.restart_count, change.topology
 
     def _first(self, change: Change, standing: Iterator[Verdict]) -> Verdict | None:
         """Return the first guard that this initiator does not pass."""
@@ -185,43 +186,39 @@ class _Budget:
 
     def standing(self, change: Change) -> Iterator[Verdict]:
         """Yield the budgets that a change exceeds: for good where it does so alone."""
-        count = self._ledger.count(change)
-        if not count:
-            return
-        policy = self._policy
-        at_once = self._at_once(change, count)
+        policy, at_once = self._policy, self._at_once(change)
         if _exceeds(self._round + at_once, policy.restarts_per_round):
             never = _exceeds(at_once, policy.restarts_per_round)
             yield Verdict(_never_or_wait(never), Guard.ROUND, ROUND_SECONDS)
-        for node, restarts in self._on_nodes(change, count).items():
+        for node, restarts in self._on_nodes(change).items():
             if _exceeds(self._nodes[node] + restarts, policy.restarts_per_node):
                 never = _exceeds(restarts, policy.restarts_per_node)
                 yield Verdict(_never_or_wait(never), Guard.NODE, ROUND_SECONDS)
                 break
-        most = policy.restarts_per_hour
-        if most is not None and _exceeds(count, most):
+        # Told before and not made yet, it is counted already.
+        most, count = policy.restarts_per_hour, self._ledger.count(change)
+        if most is None or not count:
+            return
+        if count > most:
             yield Verdict(Answer.NEVER, Guard.HOUR)
-        elif most is not None:
-            left = self._ledger.frees_in(self._hour + count, most, self._now)
-            if left > 0:
-                yield Verdict(Answer.WAIT, Guard.HOUR, left)
+        elif (left := self._ledger.frees_in(self._hour + count, most, self._now)) > 0:
+            yield Verdict(Answer.WAIT, Guard.HOUR, left)
 
     def take(self, change: Change) -> None:
         """Count a change that goes."""
-        count = self._ledger.count(change)
-        if count:
-            self._round += self._at_once(change, count)
-            self._hour += count
-            self._nodes.update(self._on_nodes(change, count))
+        self._round += self._at_once(change)
+        self._hour += self._ledger.count(change)
+        self._nodes.update(self._on_nodes(change))
 
-    def _at_once(self, change: Change, count: int) -> int:
+    def _at_once(self, change: Change) -> int:
         """Return how many of its workers restart in one round: a staged move's fewer."""
-        most = self._policy.workers_at_a_time
-        is_whole = most is None or change.initiator is Initiator.STAGE
-        return count if is_whole or most is None else min(count, most)
+        count, most = change.restart_count, self._policy.workers_at_a_time
+        if most is None or change.initiator is Initiator.STAGE:
+            return count
+        return min(count, most)
 
-    def _on_nodes(self, change: Change, count: int) -> Mapping[str, int]:
-        most = self._at_once(change, count)
+    def _on_nodes(self, change: Change) -> Mapping[str, int]:
+        most = self._at_once(change)
         return {node: min(restarts, most) for node, restarts in change.restarts.items()}
 
 
