@@ -31,6 +31,9 @@ LEAST_POINTS = 1.0
 #: Of a component's tasks so many must have been measured in a slice, or it tells nothing of it.
 LEAST_MEASURED = 0.5
 
+#: A slice that is further off than any before, so many times, is unlike them.
+UNLIKE = 1.5
+
 T = TypeVar("T")
 
 #: Of a component's tasks, by number: of its tuples. Tasks never change while a topology lives.
@@ -160,6 +163,27 @@ class DriftWatch:
         """Return the largest change since `begin_anew`, None if none counts."""
         found = (c for c in self._changes() if c.size > LEAST and c.now.parts_from(c.before))
         return max(found, key=lambda change: change.size, default=None)
+
+    def is_in_doubt(self) -> bool:
+        """Return whether the last slice is unlike what was: what follows decides if that lasts.
+
+        It is unlike if a component's rate, or where its tuples go, differs by more than `LEAST` and
+        by more than any slice before has.
+        """
+        for (_, quantity), run in self._values.items():
+            before = run.before(1)[-KEPT:]
+            if quantity is Quantity.RATE and len(before) >= RECENT[0]:
+                mean = math.fsum(before) / len(before)
+                off = abs(run.last(1)[0] - mean)
+                if off > max(LEAST * mean, UNLIKE * max(abs(each - mean) for each in before)):
+                    return True
+        for shares in self._shares.values():
+            usual = shares.before(1)
+            if len(usual) >= RECENT[0]:
+                chance, (off,) = _distances(usual, shares.last(1))
+                if off > max(LEAST, UNLIKE * max(chance)):
+                    return True
+        return False
 
     def _changes(self) -> Iterator[Drift]:
         for count in RECENT:

@@ -122,7 +122,19 @@ def test_a_topology_is_told_of_once_measured_whole_and_again_when_it_changes():
     # of what is so now alone, none of what was before
     assert stage.press.profiles[3].traffic[0].tuples_per_second == pytest.approx(300, rel=0.02)
     stage.run(1200, 300)
-    assert [p.seconds for p in stage.press.profiles[3:]] == [30, 120, 480]
+    assert [p.seconds for p in stage.press.profiles[3:]] == [20, 80, 320]
+
+
+def test_no_profile_mixes_what_was_before_a_change_and_after():
+    """At 320 s it is known four times as long as before, and the load has just changed."""
+    stage = Stage()
+    stage.run(310, 100)
+    told = len(stage.press.profiles)
+    for _ in range(12):
+        stage.run(10, 250)
+        for profile in stage.press.profiles[told:]:
+            assert profile.traffic[0].tuples_per_second == pytest.approx(250, rel=0.03)
+    assert len(stage.press.profiles) > told
 
 
 def test_a_change_is_told_of_within_a_minute():

@@ -7,13 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stormcut.application.control.decide.adviser import ENOUGH
 from stormcut.application.control.decide.decision import (
     LessHeadroom,
+    LittleGained,
     LittleSaved,
     MoreHeadroom,
     Worth,
 )
-from stormcut.application.control.decide.worth import verdict
+from stormcut.application.control.decide.worth import NOISE, verdict
 from stormcut.objective.headroom import Bottleneck
 
 NODE = Bottleneck("cpu", "n1")
@@ -54,8 +56,22 @@ def test_a_little_less_traffic_is_no_reason():
     little = replace(NOW, travels=96.0)
     found = verdict(NOW, little, 0.05, 1.25)
     assert not found.moves
-    assert found.reason == LittleSaved(NOW, little, 0.05)
+    assert found.reason == LittleSaved(NOW, little, NOISE)
     assert found.reason.share == 0.04
+
+
+def test_a_gain_that_noise_may_seem_to_make_is_none():
+    now, then = replace(NOW, noise=0.1), replace(NOW, headroom=1.15, noise=0.05)
+    found = verdict(now, then, 0.05, 1.5)
+    assert not found.moves
+    assert isinstance(found.reason, LittleGained)
+    assert found.reason.chance == pytest.approx(1.64 * math.hypot(0.1, 0.05))
+    assert verdict(now, replace(then, headroom=1.4), 0.05, 1.5).moves
+
+
+def test_more_than_enough_head_room_is_worth_nothing():
+    now, then = replace(NOW, headroom=2.3), replace(NOW, headroom=3.2)
+    assert not verdict(now, then, 0.05, ENOUGH).moves
 
 
 def test_what_chance_may_have_counted_is_no_reason():

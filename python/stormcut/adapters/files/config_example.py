@@ -18,7 +18,7 @@ def example() -> str:
         if hasattr(section, "model_fields"):
             lines += _section(name, section)
         else:
-            lines += [f"# {field.description}", f"{name}: {_yaml(field.default)}", ""]
+            lines += [f"# {field.description}", f"{name}: {_yaml(name, field.default)}", ""]
     return "\n".join(lines)
 
 
@@ -27,9 +27,9 @@ def shown(values: Mapping[str, Any]) -> str:
     lines = []
     for name, value in values.items():
         if isinstance(value, dict):
-            lines += [f"{name}:", *(f"  {key}: {_yaml(each)}" for key, each in value.items())]
+            lines += [f"{name}:", *(f"  {key}: {_yaml(key, each)}" for key, each in value.items())]
         else:
-            lines.append(f"{name}: {_yaml(value)}")
+            lines.append(f"{name}: {_yaml(name, value)}")
     return "\n".join(lines)
 
 
@@ -40,11 +40,15 @@ def _section(name: str, section: Any) -> list[str]:
     lines = [f"{name}:"]
     for key, field in section.model_fields.items():
         value = _EXAMPLES[key] if field.is_required() else field.default
-        lines += [f"  # {field.description}", f"  {key}: {_yaml(value)}"]
+        lines += [f"  # {field.description}", f"  {key}: {_yaml(key, value)}"]
     return [*lines, ""]
 
 
-def _yaml(value: object) -> str:
-    if isinstance(value, float) and value >= 1:
+#: Numbers that are no times.
+_FACTORS = frozenset({"enough"})
+
+
+def _yaml(key: str, value: object) -> str:
+    if isinstance(value, float) and value >= 1 and key not in _FACTORS:
         return f"{value:g} s"
     return yaml.safe_dump(value, default_flow_style=True).removesuffix("\n").removesuffix("\n...")

@@ -23,7 +23,7 @@ from stormcut.adapters.zookeeper.nodes import (
     check_servers,
     read_auth_file,
 )
-from stormcut.application.control.decide.adviser import Settings
+from stormcut.application.control.decide.adviser import ENOUGH, Settings
 from stormcut.application.control.observe.observer import Watching
 from stormcut.application.control.policy import Mode, Policy, QuietTime, Rule, TopologyRule
 from stormcut.application.place import DEFAULT_ALGORITHM
@@ -119,6 +119,9 @@ class _Placement(_Section):
     options: Options = Field({}, description="of the algorithm")
     min_gain: float = Field(
         0.05, ge=0, le=1, description="least gain in head-room, or traffic saved, as a share"
+    )
+    enough: float = Field(
+        ENOUGH, gt=1, description="head-room beyond which more of it is worth no move"
     )
     costs: str | None = Field(None, description="file of `stormcut calibrate`")
 
@@ -393,7 +396,9 @@ def _config(document: Document, folder: Path, faults: list[str]) -> Config:
         zookeeper.root,
         document.listen.address,
         document.listen.port,
-        Settings(placement.algorithm, options, placement.min_gain, costs=costs),
+        Settings(
+            placement.algorithm, options, placement.min_gain, costs=costs, enough=placement.enough
+        ),
         _policy(document, period),
         Watching(
             observe.half_life,

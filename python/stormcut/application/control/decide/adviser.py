@@ -25,6 +25,9 @@ WORKERS = "workers"
 #: The option of an algorithm that says how long to search.
 EFFORT = "effort"
 
+#: What is told is the load that is to be expected; half as much again is a margin for it.
+ENOUGH = 1.5
+
 #: An algorithm is asked at most so often for one problem.
 MAX_ATTEMPTS = 8
 
@@ -68,8 +71,14 @@ class Recorder(Protocol):
 class Settings:
     """How the brain decides.
 
-    ``min_gain`` is a share of the present traffic between nodes; ``costs`` are of transfer, None:
-    those that are shipped.
+    Parameters
+    ----------
+    min_gain : float
+        Least gain in head-room, or traffic saved, as a share.
+    costs : Costs, optional
+        Of transfer; None: those that are shipped.
+    enough : float
+        Head-room beyond which more is worth no move: a margin for loads that grow.
     """
 
     algorithm: str = DEFAULT_ALGORITHM
@@ -77,6 +86,7 @@ class Settings:
     min_gain: float = 0.05
     seed: int = DEFAULT_SEED
     costs: Costs | None = None
+    enough: float = ENOUGH
 
 
 @dataclass(frozen=True)
@@ -108,9 +118,10 @@ class Adviser:
         self._algorithm = algorithm(settings.algorithm)
 
     def enough(self, now: Worth) -> float:
-        """Return the head-room beyond which more is not what the algorithm is after."""
+        """Return the head-room beyond which more is worth nothing."""
         options = parse_options(self._algorithm, self._settings.options)
-        return self._algorithm.enough(options, now.unit == BYTES)
+        after = self._algorithm.enough(options, now.unit == BYTES)
+        return min(after, self._settings.enough)
 
     def uses_traffic(self, topology: RunningTopology, running: bool) -> bool:
         """Return whether measured traffic can change a topology's placement."""

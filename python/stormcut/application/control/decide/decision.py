@@ -88,7 +88,8 @@ class Worth:
     """What a placement of one topology is worth on the nodes that the others leave to it.
 
     ``travels`` is what goes between nodes, in ``unit``: bytes where tuples' sizes were measured;
-    ``deviation`` is its standard deviation, as tuples come by chance while they are counted.
+    ``deviation`` is its standard deviation, as tuples come by chance while they are counted;
+    ``noise`` is that of the head-room, as a share of it, as loads are known no better.
     """
 
     headroom: float
@@ -96,6 +97,7 @@ class Worth:
     travels: float
     unit: str
     deviation: float = 0.0
+    noise: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,15 @@ class LessHeadroom:
 
     now: Worth
     then: Worth
+
+
+@dataclass(frozen=True)
+class LittleGained:
+    """A move would raise the head-room by no more than noise in the profile may seem to."""
+
+    now: Worth
+    then: Worth
+    chance: float
 
 
 @dataclass(frozen=True)
@@ -221,6 +232,7 @@ Reason = (
     | MoreHeadroom
     | LessTraffic
     | LessHeadroom
+    | LittleGained
     | LittleSaved
     | acceptance.Ground
     | Together

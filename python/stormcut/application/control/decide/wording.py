@@ -14,6 +14,7 @@ from stormcut.application.control.decide.decision import (
     InTheWay,
     LessHeadroom,
     LessTraffic,
+    LittleGained,
     LittleSaved,
     MoreHeadroom,
     NoPlacement,
@@ -104,6 +105,12 @@ def _kept(choice: Choice) -> str:
             return (
                 f"the best found would lower the head-room from {lost}: {then.bottleneck} would "
                 "be full first"
+            )
+        case LittleGained(now, then, noise):
+            rise = f"{now.headroom:.2f} to {then.headroom:.2f}"
+            return (
+                f"the best found raises the head-room from {rise}; noise in the profile may seem "
+                f"to raise it by {noise:.0%}"
             )
         case LittleSaved(now, _, least) as reason:
             saved = f"saves {reason.share:.1%} of {now.travels:.1f} {now.unit} between nodes"

@@ -41,6 +41,9 @@ BLAME_SECONDS = 600.0
 REVIEWED = frozenset({Initiator.GAIN, Initiator.APPROVE})
 #: What was measured so many times as long as what was told is told again: half the chance in it.
 SURER_FACTOR = 4
+#: After so many slices that seem to be another load, and no drift, what is measured is told all
+#: the same.
+MOST_DOUBTS = RECENT[1]
 #: A forecast is no more than so many times what is measured, and no less than one of so many.
 MOST_FACTOR = 4.0
 
@@ -161,6 +164,8 @@ class _Topology:
     told_per_s: float | None = None
     told_s: float = math.inf
     was_forecast: bool = False
+    #: How many slices in a row were unlike those before.
+    doubts: int = 0
     #: A drift that is thought to pass, as it was said.
     passing: Drift | None = None
     #: A change that the brain was not told of yet.
@@ -244,6 +249,7 @@ class Observer:
         known.recent.append(slice_)
         known.totals.add(slice_)
         known.drifts.add(slice_)
+        known.doubts = known.doubts + 1 if known.drifts.is_in_doubt() else 0
         self._look_for_drift(known)
         found = known.totals.summary()
         if found is not None:
@@ -305,7 +311,8 @@ class Observer:
             known.drifts.begin_anew()
             known.trial.begin_anew()
             known.totals = DecayedTotals(self._watching.half_life_s)
-            for slice_ in known.recent:
+            # The first of them may hold some of what was before.
+            for slice_ in list(known.recent)[1:]:
                 known.totals.add(slice_)
 
     def _forget(self) -> None:
@@ -337,6 +344,9 @@ class Observer:
         since = known.heard_s - known.published_s
         if since >= self._watching.period_s:
             return Occasion.PERIOD
+        # What seems to change is told of once that is known: a mixture of both says nothing.
+        if known.drift is None and 0 < known.doubts <= MOST_DOUBTS:
+            return None
         if not stored and since >= READ_SECONDS:
             return Occasion.LOST
         return self._news(known) if math.isinf(self._watching.period_s) else None
