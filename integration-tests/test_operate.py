@@ -91,7 +91,7 @@ def test_it_proposes_waits_acts_and_leaves_a_drained_node(stage: Stage, tmp_path
         wait_until(lambda: profiles(stage) == set(TOPOLOGIES), 120, "both are measured")
         assert everywhere(stage) == before
         shown = stage.command("plan")
-        assert "waits for: approval" in shown
+        assert "not now: waits for approval" in shown
         assert max(map(len, shown.splitlines())) <= 100
         wait_until(lambda: approved(stage), 60, "what is proposed stays the same for a moment")
         wait_until(lambda: outlook(stage)["proposal"] is None, 60, "it is done")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -49,17 +49,55 @@ def print_outlook(console: Console, outlook: Mapping[str, Any]) -> None:
     """Print what was decided and waits, and what approves it; one line if nothing does."""
     if outlook["paused"]:
         _say(console, "[bold yellow]paused[/]: nothing is done before `stormcut resume`")
-    if outlook["drained"]:
-        _say(console, f"drained: {escape(', '.join(outlook['drained']))}")
+    left = outlook.get("left_on_drained", {})
+    for text in drain_progress(left, len(left) == len(outlook.get("nodes", {}))):
+        _say(console, escape(text))
     if outlook["proposal"] is None:
-        _say(console, f"nothing waits: all runs as decided (mode {outlook['mode']})")
+        rest = "" if not any(left.values()) else ", drained nodes apart"
+        _say(console, f"nothing waits: all runs as decided{rest} (mode {outlook['mode']})")
         return
     _say(console, f"plan [bold]{outlook['proposal']}[/], mode {outlook['mode']}")
     for line in outlook["withheld"]:
         _print_line(console, line)
-        _say(console, f"waits for: {line['waits_for']}")
+        for text in destinations(line, outlook.get("nodes", {})):
+            _say(console, escape(text))
+        never = line.get("answer") == "never"
+        _say(console, f"{'never' if never else 'not now'}: {escape(line['guard'])}")
     if outlook["mode"] == "approve":
         _say(console, f"To do it: stormcut approve {outlook['proposal']}")
+
+
+def drain_progress(left: Mapping[str, int], is_all: bool) -> Iterator[str]:
+    """Yield how far each drained node is emptied.
+
+    Parameters
+    ----------
+    left : mapping of str to int
+        Executors that still run there, by host.
+    is_all : bool
+        There is no other node.
+    """
+    for host, count in left.items():
+        yield f"drained: {host}, {f'{count} executors left' if count else 'drain complete'}"
+    if left and is_all:
+        yield "all nodes are drained: nothing can move, and nothing new is placed"
+
+
+def destinations(line: Line, hosts: Mapping[str, str]) -> Iterator[str]:
+    """Yield where each worker is to run, and which executors (by their first tasks) it gets."""
+    for node, port, tasks in line.get("workers", ()):
+        yield f"  {hosts.get(node, node)}:{port}  executors {_spans(tasks)}"
+
+
+def _spans(tasks: Sequence[int]) -> str:
+    """Return ascending numbers with runs shortened, such as 1-4, 7."""
+    spans: list[list[int]] = []
+    for task in tasks:
+        if spans and task == spans[-1][1] + 1:
+            spans[-1][1] = task
+        else:
+            spans.append([task, task])
+    return ", ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in spans)
 
 
 def is_moved(line: Line) -> bool:

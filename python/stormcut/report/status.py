@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from stormcut.model.cluster import Described
+from stormcut.report.preview import drain_progress
 
 STATUS_VERSION = 1
 #: Nimbus asks every 10 s.
@@ -46,6 +47,7 @@ def document(
         "nimbus_asked_s": round((now_ms - described.moment_ms) / 1000),
         **{key: outlook[key] for key in ("mode", "paused", "plan", "proposal", "drained")},
         # Of brains that are older than this command there are none.
+        "left_on_drained": outlook.get("left_on_drained", {}),
         "parts": outlook.get("parts", {}),
         "reviews": outlook.get("reviews", []),
         "topologies": [
@@ -111,6 +113,9 @@ def print_status(console: Console, found: Mapping[str, Any]) -> None:
         _say(console, words if part["is_well"] else f"[red]{words}[/]")
     if found["proposal"]:
         _say(console, f"[bold]waits[/]: {found['proposal']}, see `stormcut plan`")
+    left = found["left_on_drained"]
+    for text in drain_progress(left, len(left) == len(found["nodes"])):
+        _say(console, escape(text))
     for line in found["topologies"]:
         if line["unassigned"]:
             lacks = f"{escape(line['topology'])}: {line['unassigned']} executors run nowhere"

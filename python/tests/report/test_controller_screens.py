@@ -34,7 +34,7 @@ def screen(show, *arguments):
     show(Console(file=file, width=100, highlight=False), *arguments)
     text = file.getvalue()
     assert max(map(len, text.splitlines())) <= 100
-    assert len(text.splitlines()) <= 50
+    assert len(text.splitlines()) <= 52
     return " ".join(text.split())
 
 
@@ -47,8 +47,23 @@ def test_the_plan_says_what_would_be_done_and_how_to_have_it_done(mode):
         return
     assert f"plan {outlook['proposal']}, mode {mode.value}" in text
     assert f"{NAME}: moves; workers end or start anew in 4 slots" in text
-    assert text.count("waits for:") == 3
+    assert text.count("not now: ") == 3
+    # Which executors go to which node and worker can be checked.
+    (line,) = (each for each in outlook["withheld"] if each["topology"] == "b")
+    for node, port, tasks in line["workers"]:
+        assert f"h{node[1:]}:{port} executors {tasks[0]}" in text
     assert (f"stormcut approve {outlook['proposal']}" in text) == (mode is Mode.APPROVE)
+
+
+def test_a_drain_says_what_is_left_and_when_it_is_complete():
+    found = stage(Mode.ADVISE, Orders(drained=frozenset({"h1"})))
+    text = screen(print_outlook, found.brain.outlook(settled=False))
+    assert "drained: h1, 2 executors left" in text
+    alone = Stage(*spread("a"), Policy(Mode.AUTOMATIC), Orders(drained=frozenset({"h1"})))
+    alone.round()
+    alone.round()
+    text = screen(print_outlook, alone.brain.outlook(settled=False))
+    assert "drained: h1, drain complete" in text
 
 
 def test_a_pause_and_drained_nodes_come_first():

@@ -348,6 +348,8 @@ class Brain:
             "mode": self._policy.mode.value,
             "paused": orders.is_paused,
             "drained": sorted(orders.drained),
+            "left_on_drained": self._governor.left_on_drained(described.state, orders),
+            "nodes": {s.id: s.host for s in described.state.supervisors},
             "on_probation": list(self._governor.probation.present(self._clock.elapsed())),
             "plan": self._last.id if self._last else None,
             "parts": {name: asdict(part()) for name, part in self.parts.items()},

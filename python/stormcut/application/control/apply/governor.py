@@ -153,6 +153,17 @@ class Governor:
         )
         return replace(state, supervisors=supervisors)
 
+    def left_on_drained(self, state: ClusterState, orders: Orders) -> dict[str, int]:
+        """Return how many executors still run on each node that shall run nothing, by host."""
+        barred = self._barred(state, orders)
+        left = {s.id: 0 for s in state.supervisors if s.id in barred}
+        for topology in state.topologies:
+            for worker in topology.assignment:
+                if worker.slot.node in left:
+                    left[worker.slot.node] += len(worker.executors)
+        hosts = {s.id: s.host for s in state.supervisors}
+        return {hosts[node]: count for node, count in sorted(left.items())}
+
     def _barred(self, state: ClusterState, orders: Orders) -> frozenset[str]:
         return frozenset(s.id for s in state.supervisors if self._has_no_room(s, orders))
 
