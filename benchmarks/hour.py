@@ -27,6 +27,8 @@ from stormcut.adapters.files.json_document import write_text
 from stormcut.cli.steps import Steps
 from stormcut.model.errors import StormcutError
 
+CHECKOUT = Path(__file__).resolve().parents[1]
+
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -63,7 +65,9 @@ def main() -> None:
             made = run(
                 Wanted(policy, LOADS[given.load], given.minutes), f"hour-{os.getpid()}", steps
             )
-            write_text(path, json.dumps(made, separators=(",", ":")) + "\n")
+            told = json.dumps(made, separators=(",", ":"))
+            # What is kept is for other machines, too.
+            write_text(path, told.replace(f"{CHECKOUT}/", "") + "\n")
             write_pages(given.output, stored(given.output))
     write_pages(given.output, stored(given.output))
 
