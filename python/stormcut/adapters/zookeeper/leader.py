@@ -15,6 +15,7 @@ from kazoo.recipe.election import Election
 from stormcut.adapters.thrift.brain import BrainClient
 from stormcut.adapters.tls.channel import Tls
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
+from stormcut.application.control.ports import Unavailable
 from stormcut.model.errors import InvalidInput
 
 log = logging.getLogger(__name__)
@@ -106,6 +107,8 @@ class Leadership:
             except KazooException as error:
                 if not self._closed.is_set():
                     self._warn(f"election: {type(error).__name__} {error}; trying again")
+            except Unavailable as error:
+                self._warn(f"election: {error}; standing again")
             except Exception:
                 log.exception("election: a bug in stormcut; trying again")
             finally:
