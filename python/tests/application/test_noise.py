@@ -30,12 +30,10 @@ def noisy(profile, second, random):
     )
 
 
-@pytest.mark.parametrize("seed", [1])
-@pytest.mark.parametrize("mbit", ["1000", "2"])
-@pytest.mark.parametrize("cpu", [10.0, 20.0, 38.0])
-def test_noise_moves_nothing_more_than_once(cpu, mbit, seed):
+@pytest.mark.parametrize(("cpu", "mbit"), [(10.0, "2"), (20.0, "2"), (38.0, "1000")])
+def test_noise_moves_nothing_back_and_forth(cpu, mbit):
     """Before: up to 8 moves and 24 restarts."""
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(1)
     slots = [Slot(f"n{n}", 6700) for n in range(4)]
     running = dealt(topology("a", (4, 6, 6), acker=False, workers=4), slots)
     nodes = supervisors(4, cpu=200.0, meta={"stormcut.link.mbit": mbit})
