@@ -130,12 +130,12 @@ class Gate:
             yield Verdict(wait, Guard.NEVER)
         if _uses_barred(change, moment):
             yield Verdict(wait, Guard.DRAINED)
+        if orders.is_paused:
+            yield Verdict(wait, Guard.PAUSED)
         if policy.mode is Mode.ADVISE:
             yield Verdict(wait, Guard.ADVICE)
         if policy.mode is Mode.APPROVE and not change.is_approved:
             yield Verdict(wait, Guard.APPROVAL)
-        if orders.is_paused:
-            yield Verdict(wait, Guard.PAUSED)
         if policy.is_quiet(moment.local):
             yield Verdict(wait, Guard.QUIET, QUIET_SECONDS)
         since = moment.pace.since_change((change.topology,))
