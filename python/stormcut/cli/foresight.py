@@ -117,6 +117,8 @@ def foresee_and_act(
         click.echo(json.dumps({"done": wanted, "preview": preview}, indent=2))
     elif wanted:
         click.echo(change.done)
+        if preview is not None and (held := _held(preview, change.topology)) is not None:
+            click.echo(f"Not now: {held['guard']}")
     if wanted:
         return
     if asks:
@@ -127,7 +129,7 @@ def foresee_and_act(
 
 def _check_goes_back(preview: Mapping[str, Any], topology: str) -> None:
     """Refuse an order that would never be carried out; one that waits will be."""
-    held = next((each for each in preview["withheld"] if each["topology"] == topology), None)
+    held = _held(preview, topology)
     if held is not None:
         if held["answer"] == "never":
             what = f"is not sent back: {held['guard']}"
@@ -138,6 +140,11 @@ def _check_goes_back(preview: Mapping[str, Any], topology: str) -> None:
     if line is None or line.get("evidence") != "undone":
         why = "it does not run now" if line is None else line["reason"]
         raise InvalidInput(f"cannot go back to where it ran before: {why}", topology)
+
+
+def _held(preview: Mapping[str, Any], topology: str) -> Mapping[str, Any] | None:
+    """Return the change of a topology that a guard withholds, None if none is."""
+    return next((each for each in preview["withheld"] if each["topology"] == topology), None)
 
 
 def check_fresh(preview: Mapping[str, Any]) -> None:

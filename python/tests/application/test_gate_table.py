@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -76,7 +76,7 @@ def scene(guard):
         Guard.PAUSED: {"orders": Orders(is_paused=True)},
         Guard.COOL_DOWN: {"pace": moved_s_ago(100.0)},
         Guard.DWELL: {"pace": moved_s_ago(10.0)},
-        Guard.STAGE: {"moving": {"b-2-1"}},
+        Guard.STAGE: {"is_staging": True},
         Guard.REST: {"has_rested": lambda change: False},
     }.get(guard, {})
     return policy, moment, LITTLE if guard is Guard.DEAR else GAIN
@@ -268,7 +268,6 @@ class History:
 
     def check(self, told, local, rolling):
         policy, in_round, nodes = self.policy, 0, Counter()
-        initiators = defaultdict(lambda: Initiator.GAIN)
         for each in self.state.topologies:
             home = tuple(sorted(each.assignment))
             if told[each.id] == home:
@@ -286,7 +285,7 @@ class History:
             goes_on = rolling is not None and each.id in rolling.decisions
             if rolling is not None and self.governor._rollout is rolling:
                 assert goes_on
-            if not is_person and not goes_on and initiators[each.id] is Initiator.GAIN:
+            if not is_person and not goes_on:
                 since = self.pace.since_change((each.id,))
                 assert since is None or since >= min(DWELL_SECONDS, policy.cool_down_s)
             self.restarts.append((self.now, each.id, told[each.id], len(slots)))

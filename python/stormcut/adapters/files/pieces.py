@@ -198,17 +198,17 @@ def _topology_of(path: Path) -> str:
 
 
 def _opened(path: Path) -> BinaryIO:
-    """Open a log: a regular file. Whoever may write there shall neither lead elsewhere nor block.
+    """Open a regular file: no link in its place is followed, no FIFO waited for.
 
     Raises
     ------
     OSError
-        It cannot be opened, or is no regular file.
+        It cannot be opened, or is not a regular file.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(errno.EINVAL, "is no regular file")
+        raise OSError(errno.EINVAL, "is not a regular file")
     return os.fdopen(descriptor, "rb")
 
 

@@ -312,7 +312,7 @@ class StormcutNodes:
         for path, data in sets.items():
             transaction.set_data(path, data)
         for parent, data in (appends or {}).items():
-            # Of a trailing slash kazoo would make none below the parent.
+            # kazoo drops a trailing slash here: the name needs a letter.
             transaction.create(f"{parent}/p", data, sequence=True)
         results = transaction.commit()
         if self.fence is not None and isinstance(results[0], NoNodeError):
@@ -321,7 +321,8 @@ class StormcutNodes:
             if isinstance(result, KazooException) and not isinstance(result, RolledBackError):
                 raise result
 
-    def _set(self, path: str, data: bytes) -> None:
+    def set_data(self, path: str, data: bytes) -> None:
+        """Set one node's data, as `commit` does."""
         self.commit({path: data})
 
     def write_plan(
@@ -440,7 +441,7 @@ class StormcutNodes:
         """Put a JSON document, marked by the secret, in the place of whatever is there."""
         path = self.path(name)
         self.client.ensure_path(path)
-        self._set(path, self._marked(name, document))
+        self.set_data(path, self._marked(name, document))
 
     def _marked(self, name: str, document: Mapping[str, Any]) -> bytes:
         mark = self.seal.mark(name, json.dumps(document, sort_keys=True))
@@ -478,7 +479,7 @@ class StormcutNodes:
     def write_profile(self, profile: Profile) -> None:
         """Publish a topology's profile in place of its last."""
         path = self.topology_path("profiles", profile.topology)
-        write_blob(self.client, path, format_profile(profile).encode(), self._set)
+        write_blob(self.client, path, format_profile(profile).encode(), self.set_data)
 
     def delete_profile(self, topology: str) -> bool:
         """Withdraw a topology's profile; return whether there was one."""

@@ -51,7 +51,7 @@ def acknowledge(nodes: StormcutNodes, revision: int) -> None:
     """Tell people that the orders of this revision are in force."""
     path = nodes.path(_SEEN)
     nodes.client.ensure_path(path)
-    nodes.commit({path: str(revision).encode()})
+    nodes.set_data(path, str(revision).encode())
 
 
 def await_acknowledged(nodes: StormcutNodes, revision: int, seconds: float) -> bool:

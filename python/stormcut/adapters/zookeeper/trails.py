@@ -9,8 +9,9 @@ from typing import Any
 
 from stormcut.adapters.zookeeper.blob import delete_blob, read_blob, write_blob
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
-from stormcut.adapters.zookeeper.undos import rows, workers_in
+from stormcut.adapters.zookeeper.undos import workers_in
 from stormcut.application.control.gate.change import Initiator
+from stormcut.application.control.history import rows
 from stormcut.application.control.review.trail import Step, appended
 from stormcut.model.errors import InvalidInput
 
@@ -30,7 +31,7 @@ def write_trail(nodes: StormcutNodes, topology: str, trail: Sequence[Step]) -> N
     document = {"version": TRAIL_VERSION, "steps": [_row(each) for each in trail]}
     path = nodes.topology_path(_KIND, topology)
     content = json.dumps(document).encode()
-    write_blob(nodes.client, path, content, lambda at, data: nodes.commit({at: data}))
+    write_blob(nodes.client, path, content, nodes.set_data)
 
 
 def read_trail(nodes: StormcutNodes, topology: str) -> tuple[Step, ...]:

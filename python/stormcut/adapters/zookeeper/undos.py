@@ -11,6 +11,7 @@ from typing import Any
 from kazoo.exceptions import NoNodeError
 
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
+from stormcut.application.control.history import rows
 from stormcut.application.control.orders import By, Undo
 from stormcut.model.cluster import Slot, Worker
 from stormcut.model.errors import InvalidInput
@@ -27,7 +28,7 @@ def write_undo(nodes: StormcutNodes, topology: str, undo: Undo) -> None:
     """Order a topology back."""
     path = nodes.topology_path(_KIND, topology)
     nodes.client.ensure_path(path)
-    nodes.commit({path: _content(nodes, topology, undo)})
+    nodes.set_data(path, _content(nodes, topology, undo))
 
 
 def delete_undo(nodes: StormcutNodes, topology: str, by: By | None = None) -> bool:
@@ -46,11 +47,6 @@ def read_undos(nodes: StormcutNodes) -> dict[str, Undo]:
     """Return all usable orders by topology id; one that is not usable is logged once."""
     orders = ((topology, _undo(nodes, topology)) for topology in nodes.children(_KIND))
     return {topology: order for topology, order in orders if order is not None}
-
-
-def rows(workers: Workers) -> list[list[Any]]:
-    """Return workers as JSON values; see `workers_in`."""
-    return [[w.slot.node, w.slot.port, list(w.executors)] for w in workers]
 
 
 def _content(nodes: StormcutNodes, topology: str, undo: Undo) -> bytes:

@@ -446,7 +446,7 @@ def _step(plan: Plan, change: Change, decision: Decision, state: ClusterState) -
         change.origin or change.initiator,
         change.home,
         change.target,
-        predicted if decision.evidence.measured else None,
+        predicted if change.evidence.measured else None,
         {node: hosts[node] for node in sorted(used) if node in hosts},
         change.continues,
     )

@@ -97,12 +97,12 @@ def _line(decision: Decision) -> dict[str, Any]:
         "workers_restarted": decision.after.metrics.workers_restarted,
         "workers_asked": decision.workers_asked,
         "workers_policy": decision.workers_policy,
-        "workers": _rows(decision.workers),
-        "former": _rows(decision.former),
+        "workers": rows(decision.workers),
+        "former": rows(decision.former),
     }
 
 
-def _rows(workers: Iterable[Worker]) -> list[list[Any]]:
+def rows(workers: Iterable[Worker]) -> list[list[Any]]:
     """Return workers as (node, port, first tasks of executors)."""
     return [[w.slot.node, w.slot.port, list(w.executors)] for w in workers]
 

@@ -24,7 +24,6 @@ from stormcut.application.control.decide.decision import (
     Decisions,
     Ground,
     Guard,
-    Together,
     Withheld,
 )
 from stormcut.application.control.decide.declared import MAX_EXECUTORS_KEY
@@ -187,7 +186,7 @@ class Governor:
         first = decisions = decide(base)
         wanted = [d for d in first.decided if _changes(d, running[d.topology])]
         proposal = name_of(wanted)
-        moment = self._moment(asked, () if rollout is None else rollout.decisions)
+        moment = self._moment(asked, rollout is not None)
         withheld: dict[str, Withheld] = {}
         decided = wanted
         passed: dict[str, Change] = {}
@@ -222,7 +221,7 @@ class Governor:
         held_back = tuple(hold.proposed for hold in withheld.values())
         return Governed(told, held_back, proposal, tuple(passed.values()))
 
-    def _moment(self, asked: Asked, moving: Iterable[str]) -> Moment:
+    def _moment(self, asked: Asked, is_staging: bool) -> Moment:
         return Moment(
             asked.now,
             asked.local,
@@ -232,7 +231,7 @@ class Governor:
             allowed(self.state(asked.state, asked.orders, asked.now), self._policy.rule_of),
             self._price,
             self._has_rested,
-            frozenset(moving),
+            is_staging,
             self._barred(asked.state, asked.orders),
         )
 
@@ -249,16 +248,14 @@ class Governor:
             override = asked.orders.overrides.get(proposal)
             if initiator in (Initiator.GAIN, Initiator.LIMIT, Initiator.DRAIN):
                 initiator = Initiator.APPROVE
-        reason = decision.choice.reason
         return Change(
             initiator,
             decision.topology,
             tuple(sorted(running.assignment)),
             decision.workers,
-            reason,
+            decision.choice.reason,
             decision.evidence,
             override,
-            reason.others if isinstance(reason, Together) else (),
             is_approved,
         )
 
@@ -308,7 +305,7 @@ class Governor:
         moves = {d.topology: d for d in decided if d.topology in passed and d.former}
         if most is None or sum(map(_restarts, moves.values())) <= most:
             return None
-        return Rollout(moves, {n: passed[n].initiator for n in moves}, most, now)
+        return Rollout(moves, {name: passed[name] for name in moves}, most, now)
 
     def _staged(
         self, rollout: Rollout, told: Decisions, asked: Asked
@@ -319,7 +316,7 @@ class Governor:
         """
         state, now = asked.state, asked.now
         others = dict(told_elsewhere(told.decided, state, rollout.decisions))
-        moment = self._moment(asked, ())
+        moment = self._moment(asked, False)
         passed: dict[str, Change] = {}
 
         def may(chosen: Sequence[Part]) -> Withheld | None:

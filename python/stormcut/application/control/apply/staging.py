@@ -73,8 +73,8 @@ class Rollout:
     ----------
     decisions : mapping of str to Decision
         Of the topologies that move, by id; they ran whole.
-    origins : mapping of str to Initiator
-        Who wants each to move.
+    wholes : mapping of str to Change
+        The same moves as they passed the gate: a stage keeps an override.
     most : int
         Workers that may restart in one stage; a part that needs more goes alone.
     began_s : float
@@ -82,7 +82,7 @@ class Rollout:
     """
 
     decisions: Mapping[str, Decision]
-    origins: Mapping[str, Initiator]
+    wholes: Mapping[str, Change]
     most: int
     began_s: float
     number: int = 0
@@ -173,19 +173,17 @@ class Rollout:
         present = self.present(state)
         found = []
         for name in sorted({part.topology for part in chosen}):
-            target, decision = present[name], self.decisions[name]
+            target, whole = present[name], self.wholes[name]
             for part in chosen:
                 target = _with(target, part) if part.topology == name else target
             found.append(
-                Change(
-                    Initiator.STAGE,
-                    name,
-                    present[name],
-                    target,
-                    decision.choice.reason,
-                    decision.evidence,
-                    origin=self.origins[name],
-                    continues=present[name] != decision.former,
+                replace(
+                    whole,
+                    initiator=Initiator.STAGE,
+                    home=present[name],
+                    target=target,
+                    origin=whole.initiator,
+                    continues=present[name] != whole.home,
                 )
             )
         return found

@@ -45,8 +45,6 @@ class Change:
         Where it runs, and where it shall run.
     override : str, optional
         The reason that a person gave for overriding guards; None: guards hold.
-    moves_with : tuple of str
-        Other topologies that move for the same reason.
     is_approved : bool
         A person approved the proposal that it is part of.
     origin : Initiator, optional
@@ -62,7 +60,6 @@ class Change:
     reason: Reason
     evidence: Evidence
     override: str | None = None
-    moves_with: tuple[str, ...] = ()
     is_approved: bool = False
     origin: Initiator | None = None
     continues: bool = False

@@ -58,8 +58,8 @@ class Moment:
         Seconds of a clock that never runs back.
     local : datetime
         The local time, for quiet hours.
-    moving : collection of str
-        Topologies that move in stages now.
+    is_staging : bool
+        Another move is made in stages now.
     barred : collection of str
         Ids of the nodes that shall run nothing.
     price : callable
@@ -77,7 +77,7 @@ class Moment:
     allowed: Allowed
     price: Callable[[str], float]
     has_rested: Callable[[Change], bool]
-    moving: Collection[str] = ()
+    is_staging: bool = False
     barred: Collection[str] = ()
 
 
@@ -150,7 +150,7 @@ class Gate:
         pay = self._pay(change, moment)
         if pay is not None and not pay.pays:
             yield Verdict(wait, Guard.DEAR, pay=pay)
-        if moment.moving:
+        if moment.is_staging:
             yield Verdict(wait, Guard.STAGE, ROUND_SECONDS)
 
     def _pay(self, change: Change, moment: Moment) -> Pay | None:
