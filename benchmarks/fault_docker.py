@@ -109,10 +109,11 @@ class DockerGround(Ground):
         """Return the JVM of a worker that has a source."""
         node = psutil.Process(self.pid(self.busy_node()))
         for process in node.children(recursive=True):
-            command = process.cmdline()
-            copies = "org.apache.storm.LogWriter" in command
-            if "org.apache.storm.daemon.worker" in command and not copies:
-                return process
+            with suppress(psutil.Error):
+                command = process.cmdline()
+                copies = "org.apache.storm.LogWriter" in command
+                if "org.apache.storm.daemon.worker" in command and not copies:
+                    return process
         raise LookupError("no worker")
 
     def start_second_nimbus(self) -> None:

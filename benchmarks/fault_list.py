@@ -40,8 +40,14 @@ _struck: list[psutil.Process] = []
 def _strike(find: Callable[[Ground], Iterable[psutil.Process]], number: int) -> Step:
     def strike(ground: Ground) -> None:
         _struck[:] = find(ground)
+        reached = 0
         for process in _struck:
-            process.send_signal(number)
+            # Spark's Python ends by itself as soon as its JVM has been killed.
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(number)
+                reached += 1
+        if not reached:
+            raise LookupError("the fault struck nothing")
 
     return strike
 

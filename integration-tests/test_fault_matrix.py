@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 from fault_ground import Fault, Ground, embedded, faults_in_logs, is_there, settled, suffer
-from fault_list import FAULTS
+from fault_list import FAULTS, killed
 
 pytestmark = pytest.mark.cluster
 
@@ -38,6 +40,17 @@ def hurts_nothing(ground: Ground, fault: Fault) -> None:
         pytest.skip(f"needs {fault.needs}")
     outcome = suffer(ground, fault)
     assert not outcome.wrong, str(outcome)
+
+
+def test_what_ends_by_itself_is_not_struck(ground: Ground) -> None:
+    sleepers = [subprocess.Popen(["sleep", "60"]) for _ in range(2)]
+    gone, alive = (psutil.Process(each.pid) for each in sleepers)
+    sleepers[0].kill()
+    sleepers[0].wait()
+    killed(lambda _ground: [gone, alive])(ground)
+    assert sleepers[1].wait(10) < 0
+    with pytest.raises(LookupError, match="struck nothing"):
+        killed(lambda _ground: [gone])(ground)
 
 
 @pytest.mark.parametrize("fault", named(short=True))
