@@ -48,6 +48,18 @@ def test_who_advises_touches_nothing(cluster):
 
 
 @given(cluster=clusters())
+def test_from_automatic_to_advice_what_plans_have_put_stays_planned(cluster):
+    state, profiles = cluster
+    stage = Stage(state, profiles, UNBOUND)
+    stage.round()
+    before = stage.brain.last_plan
+    stage.policy(Policy(Mode.ADVISE))
+    stage.round()
+    # What a plan leaves to Storm would be spread over as many workers as it may use.
+    assert stage.brain.last_plan.places_alike(before)
+
+
+@given(cluster=clusters())
 def test_what_is_approved_is_what_an_unbound_brain_does(cluster):
     state, profiles = cluster
     unbound = Stage(state, profiles, UNBOUND)

@@ -398,7 +398,8 @@ class Brain:
 
     def _asked_of(self, state: ClusterState, known: _Known, pace: Pace) -> Asked:
         local = datetime.fromtimestamp(self._clock.now())
-        return Asked(state, known.orders, pace, self._clock.elapsed(), local, known.undos)
+        now = self._clock.elapsed()
+        return Asked(state, known.orders, pace, now, local, known.undos, self._last)
 
     def _governed_by(self, state: ClusterState, known: _Known) -> Governed:
         question = self._question(state, known, self._governor, self._pace)

@@ -43,6 +43,7 @@ from stormcut.application.control.observe.probation import Probation
 from stormcut.application.control.orders import By, Orders, Undo
 from stormcut.application.control.policy import Mode, Policy
 from stormcut.model.cluster import ClusterState, RunningTopology, Supervisor, Worker
+from stormcut.model.plan import Plan
 
 #: What the restart of a topology's workers costs where it was not measured: seconds of its work.
 RESTART_SECONDS = 20.0
@@ -89,6 +90,8 @@ class Asked:
         The local time.
     undos : mapping of str to Undo
         Orders back, by topology id.
+    last_plan : Plan, optional
+        The plan that the cluster was told last.
     """
 
     state: ClusterState
@@ -97,6 +100,12 @@ class Asked:
     now: float
     local: datetime
     undos: Mapping[str, Undo] = field(default_factory=dict)
+    last_plan: Plan | None = None
+
+    def is_as_planned(self, topology: str, workers: tuple[Worker, ...]) -> bool:
+        """Return whether the last plan has a topology on these workers."""
+        part = self.last_plan.of(topology) if self.last_plan else None
+        return part is not None and part.workers == workers
 
 
 class Governor:
@@ -208,7 +217,7 @@ class Governor:
             # None that depends on another's answer is left to chance.
             withheld |= {d.topology: Withheld(Guard.OTHERS, d, ROUND_SECONDS) for d in decided}
             passed = {}
-        told = self._told(decisions, withheld, running)
+        told = self._told(decisions, withheld, asked)
         if rollout is None:
             rollout = self._begun(decided, passed, asked.now)
         staged = set() if rollout is None else set(rollout.decisions)
@@ -356,14 +365,15 @@ class Governor:
         self,
         decisions: Decisions,
         holds: Mapping[str, Withheld],
-        running: Mapping[str, RunningTopology],
+        asked: Asked,
     ) -> Decisions:
+        running = {topology.id: topology for topology in asked.state.topologies}
         every = [
             _as_it_runs(d, holds[d.topology], running[d.topology]) if d.topology in holds else d
             for d in (*decisions.decided, *decisions.declined)
         ]
         if self._policy.mode is Mode.ADVISE:
-            every = [_left_alone(decision) for decision in every]
+            every = [_left_alone(decision, asked) for decision in every]
         every.sort(key=lambda decision: decision.topology)
         return Decisions(
             tuple(d for d in every if d.choice.workers is not None),
@@ -403,9 +413,16 @@ def _as_it_runs(decision: Decision, hold: Withheld, topology: RunningTopology) -
     return replace(decision, choice=choice, before=value, after=value, former=())
 
 
-def _left_alone(decision: Decision) -> Decision:
-    """Return a decision that Storm decides, unless a person ordered what it says."""
-    if decision.choice.workers is None or decision.choice.action is Action.RETURN:
+def _left_alone(decision: Decision, asked: Asked) -> Decision:
+    """Return a decision that Storm decides, unless a person ordered what it says.
+
+    What runs as an earlier plan wanted is told to stay so: Storm's default scheduler would spread
+    it over as many workers as it may use.
+    """
+    action = decision.choice.action
+    if decision.choice.workers is None or action is Action.RETURN:
+        return decision
+    if action is Action.KEEP and asked.is_as_planned(decision.topology, decision.workers):
         return decision
     choice = replace(decision.choice, action=Action.DECLINE, workers=None)
     return replace(decision, choice=choice, before=None, after=None, former=())

@@ -61,25 +61,37 @@ final class Round {
    * rounds) and `remembered` plans permit.
    *
    * @return executors that it alone would have assigned but that found no place here; if there are
-   *     any, the whole round has been given to it
+   *     any, it has placed all that was to change, and if that was not enough, everything
    */
   Map<String, Set<ExecutorDetails>> finish(
       AppliedPlacements applied, Collection<Plan> remembered) {
-    Map<String, TopologyDetails> rest = new HashMap<>();
+    Set<String> placed = new HashSet<>(accepted.keySet());
+    Set<String> unchanged = new HashSet<>(placed);
+    unchanged.removeIf(id -> !changed(id).isEmpty());
     for (TopologyDetails topology : topologies.getTopologies()) {
       String id = topology.getId();
-      if (!accepted.containsKey(id)
-          && !runsAsWanted(topology, applied.get(id), remembered)
-          && !restartsLost(topology, applied.get(id))) {
-        rest.put(id, topology);
+      if (placed.contains(id)) {
+        continue;
+      }
+      if (runsAsWanted(topology, applied.get(id), remembered)) {
+        placed.add(id);
+        unchanged.add(id);
+      } else if (restartsLost(topology, applied.get(id))) {
+        placed.add(id);
       }
     }
-    if (rest.size() == topologies.getTopologies().size()) {
-      storm.schedule(topologies, cluster);
-      return Collections.emptyMap();
+    scheduleAllBut(placed);
+    return placed.isEmpty() ? Collections.emptyMap() : yieldIfWorse(unchanged);
+  }
+
+  private void scheduleAllBut(Set<String> placed) {
+    Map<String, TopologyDetails> rest = new HashMap<>();
+    for (TopologyDetails topology : topologies.getTopologies()) {
+      if (!placed.contains(topology.getId())) {
+        rest.put(topology.getId(), topology);
+      }
     }
-    storm.schedule(new Topologies(rest), cluster);
-    return yieldIfWorse();
+    storm.schedule(placed.isEmpty() ? topologies : new Topologies(rest), cluster);
   }
 
   private boolean restartsLost(TopologyDetails topology, Placement applied) {
@@ -93,7 +105,7 @@ final class Round {
   /** Undo everything and let Storm's default scheduler do the round. */
   void giveUp() {
     before.restore(cluster);
-    forget();
+    keepOnly(Collections.emptySet());
     storm.schedule(topologies, cluster);
   }
 
@@ -154,27 +166,51 @@ final class Round {
     return null;
   }
 
-  private Map<String, Set<ExecutorDetails>> yieldIfWorse() {
-    Map<String, Set<ExecutorDetails>> worse = Assignments.missing(topologies, cluster);
-    if (worse.isEmpty()) {
-      return worse;
+  /** `unchanged` are topologies that stay as they run, as some plan wanted. */
+  private Map<String, Set<ExecutorDetails>> yieldIfWorse(Set<String> unchanged) {
+    Map<String, Set<ExecutorDetails>> missing = Assignments.missing(topologies, cluster);
+    if (missing.isEmpty()) {
+      return missing;
     }
     Assignments ours = Assignments.of(cluster);
     before.restore(cluster);
     storm.schedule(topologies, cluster);
     Map<String, Set<ExecutorDetails>> anyway = Assignments.missing(topologies, cluster);
-    anyway.forEach((id, executors) -> worse.getOrDefault(id, new HashSet<>()).removeAll(executors));
-    worse.values().removeIf(Set::isEmpty);
+    Map<String, Set<ExecutorDetails>> worse = without(anyway, missing);
     if (worse.isEmpty()) {
       ours.restore(cluster);
+      return worse;
+    }
+    Assignments storms = Assignments.of(cluster);
+    before.restore(cluster);
+    scheduleAllBut(unchanged);
+    if (without(anyway, Assignments.missing(topologies, cluster)).isEmpty()) {
+      keepOnly(unchanged);
     } else {
-      forget();
+      storms.restore(cluster);
+      keepOnly(Collections.emptySet());
     }
     return worse;
   }
 
-  private void forget() {
-    accepted = Collections.emptyMap();
+  /** What is in `missing` beyond what is in `anyway`. */
+  private static Map<String, Set<ExecutorDetails>> without(
+      Map<String, Set<ExecutorDetails>> anyway, Map<String, Set<ExecutorDetails>> missing) {
+    Map<String, Set<ExecutorDetails>> beyond = new HashMap<>();
+    missing.forEach(
+        (id, executors) -> {
+          Set<ExecutorDetails> left = new HashSet<>(executors);
+          left.removeAll(anyway.getOrDefault(id, Collections.emptySet()));
+          if (!left.isEmpty()) {
+            beyond.put(id, left);
+          }
+        });
+    return beyond;
+  }
+
+  private void keepOnly(Set<String> unchanged) {
+    accepted = new HashMap<>(accepted);
+    accepted.keySet().retainAll(unchanged);
     changed = Collections.emptyMap();
     restarted.clear();
   }

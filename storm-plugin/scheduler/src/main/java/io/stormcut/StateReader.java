@@ -12,8 +12,10 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Supplier;
 import org.apache.storm.generated.Bolt;
 import org.apache.storm.generated.GlobalStreamId;
@@ -32,25 +34,35 @@ final class StateReader {
 
   private StateReader() {}
 
-  static ClusterState read(Topologies topologies, Cluster cluster) {
+  /** A topology that cannot be described is not the brain's, and neither are its slots. */
+  static ClusterState read(Topologies topologies, Cluster cluster, Warnings warnings) {
+    List<Topology> described = new ArrayList<>();
+    Set<WorkerSlot> others = new HashSet<>();
+    for (TopologyDetails topology : topologies.getTopologies()) {
+      try {
+        described.add(topology(topology, cluster));
+      } catch (RuntimeException | AssertionError trouble) {
+        others.addAll(Placement.running(topology.getId(), cluster).slots());
+        warnings.warn("topology " + topology.getId() + " cannot be described to the brain, so"
+            + " Storm's default scheduler decides on it: " + trouble);
+      }
+    }
     List<Supervisor> supervisors = new ArrayList<>();
     for (SupervisorDetails supervisor : cluster.getSupervisors().values()) {
-      supervisors.add(supervisor(supervisor, cluster));
+      supervisors.add(supervisor(supervisor, cluster, others));
     }
     supervisors.sort(Comparator.comparing(Supervisor::getId));
-    List<Topology> described = new ArrayList<>();
-    for (TopologyDetails topology : topologies.getTopologies()) {
-      described.add(topology(topology, cluster));
-    }
     described.sort(Comparator.comparing(Topology::getId));
     ClusterState state =
         new ClusterState(stormcutConstants.PROTOCOL_VERSION, "", supervisors, described);
     return state.setFingerprint(Fingerprint.of(state));
   }
 
-  private static Supervisor supervisor(SupervisorDetails details, Cluster cluster) {
+  private static Supervisor supervisor(
+      SupervisorDetails details, Cluster cluster, Set<WorkerSlot> others) {
     // Without the ports of a blacklisted supervisor.
     List<Integer> ports = new ArrayList<>(cluster.getAssignablePorts(details));
+    ports.removeIf(port -> others.contains(new WorkerSlot(details.getId(), port)));
     Collections.sort(ports);
     Supervisor supervisor =
         new Supervisor(details.getId(), details.getHost(), ports, meta(details));

@@ -39,8 +39,9 @@ public final class StormcutScheduler implements IScheduler {
   /** Null: Storm's DefaultScheduler and nothing else. */
   private PlanSource source;
   private AppliedPlacements applied = AppliedPlacements.in(null, warnings);
-  /** What was said last of each topology. */
+  /** Why each topology was left alone that a plan left alone last, by its id. */
   private final Map<String, String> announced = new HashMap<>();
+  private String lastPlan;
 
   @Override
   public void prepare(Map conf) {
@@ -89,7 +90,7 @@ public final class StormcutScheduler implements IScheduler {
 
   private void run(Round round, Topologies topologies, Cluster cluster) {
     announced.keySet().removeIf(id -> topologies.getById(id) == null);
-    ClusterState state = StateReader.read(topologies, cluster);
+    ClusterState state = StateReader.read(topologies, cluster, warnings);
     Plan plan = state.getTopologies().isEmpty() ? null : choose(state);
     if (plan != null) {
       round.apply(plan);
@@ -125,7 +126,8 @@ public final class StormcutScheduler implements IScheduler {
   private void report(Round round, Plan plan, Map<String, Set<ExecutorDetails>> worse) {
     if (!worse.isEmpty()) {
       warnings.warn("a plan or what it left in place would leave no slot for executors of "
-          + worse.keySet() + " that Storm's default scheduler places, so it does this round"
+          + worse.keySet() + " that Storm's default scheduler places, so it decides on all that"
+          + " was to change in this round"
           + (plan == null ? "" : " (plan " + plan.getId() + ")"));
     }
     if (plan == null) {
@@ -134,27 +136,39 @@ public final class StormcutScheduler implements IScheduler {
     round.refused().forEach((id, reason) ->
         warnings.warn("topology " + id + ": plan " + plan.getId() + " is refused: " + reason
             + DEFAULT_DECIDES));
+    int unchanged = 0;
     for (TopologyPlan part : plan.getTopologies()) {
-      if (round.accepted().containsKey(part.getTopology())) {
-        announce(plan.getId(), part, round);
+      if (round.accepted().containsKey(part.getTopology()) && !announce(plan.getId(), part, round)) {
+        unchanged++;
       }
     }
+    announceUnchanged(plan.getId(), unchanged);
     for (Declined part : plan.getDeclined()) {
       announce(plan.getId(), part, round);
     }
   }
 
-  /** Once per plan: in most rounds the plan is the one that already runs. */
-  private void announce(String plan, TopologyPlan part, Round round) {
+  /** Only what changes: in most rounds the plan is the one that already runs. */
+  private boolean announce(String plan, TopologyPlan part, Round round) {
     String id = part.getTopology();
+    announced.remove(id);
     int restarted = round.changed(id).size();
-    String before = announced.put(id, plan);
-    if (restarted > 0 || !plan.equals(before)) {
+    if (restarted > 0) {
       int kept = part.getWorkersSize() - restarted;
       LOG.info("stormcut: topology {}: plan {} by {} applied: {} workers kept, {} (re)started: {}",
           id, Warnings.oneLine(plan), Warnings.oneLine(part.getAlgorithm()), kept, restarted,
           Warnings.oneLine(part.getReason()));
     }
+    return restarted > 0;
+  }
+
+  /** Once per plan, be it of hundreds of topologies. */
+  private void announceUnchanged(String plan, int topologies) {
+    if (topologies > 0 && !plan.equals(lastPlan)) {
+      LOG.info("stormcut: plan {}: {} topologies stay as they run", Warnings.oneLine(plan),
+          topologies);
+    }
+    lastPlan = plan;
   }
 
   /** A warning only if something of the topology is to be placed. */
@@ -162,10 +176,10 @@ public final class StormcutScheduler implements IScheduler {
     String id = part.getTopology();
     String text = "topology " + id + ": plan " + plan + " leaves it alone: " + part.getReason()
         + DEFAULT_DECIDES;
-    String before = announced.put(id, text);
+    String before = announced.put(id, part.getReason());
     if (!round.wasWhole(id)) {
       warnings.warn(text);
-    } else if (!text.equals(before)) {
+    } else if (!part.getReason().equals(before)) {
       LOG.info("stormcut: {}", Warnings.oneLine(text));
     }
   }

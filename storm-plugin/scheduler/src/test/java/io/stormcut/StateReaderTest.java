@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
 import org.apache.storm.generated.GlobalStreamId;
+import org.apache.storm.generated.Grouping;
 import org.apache.storm.generated.StormTopology;
 import org.apache.storm.grouping.CustomStreamGrouping;
 import org.apache.storm.scheduler.Cluster;
@@ -27,12 +28,15 @@ import org.apache.storm.testing.TestWordSpout;
 import org.apache.storm.topology.TopologyBuilder;
 import org.apache.storm.tuple.Fields;
 import org.junit.jupiter.api.Test;
+import org.slf4j.LoggerFactory;
 
 class StateReaderTest {
   private final Clusters given = new Clusters();
+  private final Warnings warnings =
+      new Warnings(LoggerFactory.getLogger(StateReader.class), System::nanoTime);
 
   private ClusterState read(Cluster cluster) {
-    return StateReader.read(given.topologies(), cluster);
+    return StateReader.read(given.topologies(), cluster, warnings);
   }
 
   @Test
@@ -84,6 +88,21 @@ class StateReaderTest {
     Supervisor supervisor = read(given.cluster()).getSupervisors().get(0);
     assertFalse(supervisor.isSetCpu_percent() || supervisor.isSetMemory_mb());
     assertEquals(Collections.emptyMap(), supervisor.getMeta());
+  }
+
+  @Test
+  void oneThatCannotBeDescribedIsLeftOutWithItsSlots() {
+    given.supervisor("a", 6700, 6701).topology("good-1-1", 1, 2);
+    given.topology("bad-2-1", 1, 2).assigned("bad-2-1", "a", 6701, 1, 2, 3);
+    given.topologies.get("bad-2-1").getTopology().get_bolts().values().forEach(
+        bolt -> bolt.get_common().get_inputs().replaceAll((stream, grouping) -> new Grouping()));
+    try (LogLines lines = new LogLines()) {
+      ClusterState state = read(given.cluster());
+      assertEquals(1, state.getTopologiesSize());
+      assertEquals("good-1-1", state.getTopologies().get(0).getId());
+      assertEquals(Collections.singletonList(6700), state.getSupervisors().get(0).getPorts());
+      assertEquals(1, lines.count("WARN", "topology bad-2-1 cannot be described"));
+    }
   }
 
   @Test

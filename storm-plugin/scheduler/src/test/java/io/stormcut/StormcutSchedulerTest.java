@@ -33,6 +33,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.slf4j.LoggerFactory;
 
 /**
  * The shim with a real ZooKeeper server and a real Thrift brain.
@@ -85,6 +86,11 @@ class StormcutSchedulerTest {
     return cluster;
   }
 
+  private ClusterState described() {
+    Warnings warnings = new Warnings(LoggerFactory.getLogger(StateReader.class), System::nanoTime);
+    return StateReader.read(given.topologies(), given.cluster(), warnings);
+  }
+
   private static Map<ExecutorDetails, WorkerSlot> runs(Cluster cluster, String topology) {
     return cluster.getAssignmentById(topology).getExecutorToSlot();
   }
@@ -123,12 +129,24 @@ class StormcutSchedulerTest {
   }
 
   @Test
+  void onePlanThatChangesNothingIsOneLineInTheLog() {
+    given.topology("b", 1, 2).assigned("b", "m", 3, 1, 2, 3);
+    TopologyPlan kept = topology("a", worker("n", 1, 1, 2), worker("m", 1, 3, 4));
+    brain.think(state -> Plans.plan(state, kept, topology("b", worker("m", 3, 1, 2, 3))));
+    prepare(AMPLE_MS);
+    round();
+    round();
+    logged("INFO", "plan plan-1: 2 topologies stay as they run");
+    assertEquals(0, log.count("INFO", "applied"), log.toString());
+  }
+
+  @Test
   void theBrainSeesTheWholeState() throws Exception {
     ClusterState[] seen = new ClusterState[1];
     brain.think(state -> Plans.plan(seen[0] = state, A_ON_N));
     prepare(AMPLE_MS);
     round();
-    assertEquals(StateReader.read(given.topologies(), given.cluster()), seen[0]);
+    assertEquals(described(), seen[0]);
   }
 
   @Test
@@ -259,7 +277,7 @@ class StormcutSchedulerTest {
   @Test
   void anUnsignedPublishedPlanIsNotUsed() throws Exception {
     brain.close();
-    ClusterState state = StateReader.read(given.topologies(), given.cluster());
+    ClusterState state = described();
     zookeeper.publish(Plans.plan(state, A_ON_N), "aa", 500_000);
     zookeeper.unsignPlan();
     prepare(AMPLE_MS);
@@ -402,7 +420,7 @@ class StormcutSchedulerTest {
   @Test
   void aPublishedPlanLargerThanAnyForThisClusterIsNotUsed() throws Exception {
     brain.close();
-    ClusterState state = StateReader.read(given.topologies(), given.cluster());
+    ClusterState state = described();
     Plan plan = Plans.plan(state, A_ON_N);
     plan.addToDeclined(new Declined("b", String.join("", Collections.nCopies(1 << 20, "x"))));
     zookeeper.publish(plan, "aa", 500_000);
@@ -413,7 +431,7 @@ class StormcutSchedulerTest {
 
   @Test
   void aReplyForAnotherStateIsNotKept() {
-    ClusterState now = StateReader.read(given.topologies(), given.cluster());
+    ClusterState now = described();
     given.topology("b", 1, 1);
     brain.think(state -> Plans.plan(now, A_ON_N));
     prepare(AMPLE_MS);
@@ -432,7 +450,7 @@ class StormcutSchedulerTest {
   @Test
   void thePublishedPlanServesARestartedNimbusWithoutABrain() throws Exception {
     brain.close();
-    ClusterState state = StateReader.read(given.topologies(), given.cluster());
+    ClusterState state = described();
     zookeeper.publish(Plans.plan(state, A_ON_N), "aa", 50);
     prepare(AMPLE_MS);
     placedOnN(round());

@@ -1,0 +1,72 @@
+package io.stormcut;
+
+import static io.stormcut.Plans.topology;
+import static io.stormcut.Plans.worker;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.stormcut.protocol.Plan;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import org.apache.storm.scheduler.Cluster;
+import org.apache.storm.scheduler.DefaultScheduler;
+import org.apache.storm.scheduler.ExecutorDetails;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.slf4j.LoggerFactory;
+
+/** What a round takes back where a plan would leave others without a slot. */
+class RoundTest {
+  private static final Integer[] ALL = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+
+  private final Warnings warnings =
+      new Warnings(LoggerFactory.getLogger(Round.class), System::nanoTime);
+  private final DefaultScheduler storm = new DefaultScheduler();
+  private final Clusters given = new Clusters();
+
+  @BeforeEach
+  void prepare() {
+    storm.prepare(new HashMap<>());
+  }
+
+  /** Nine executors that may use four workers, in one. */
+  private void packed(String id, String node) {
+    given.topology(id, 4, 8).assigned(id, node, 6700, ALL);
+  }
+
+  private static Set<String> slots(Cluster cluster, String id) {
+    Set<String> slots = new TreeSet<>();
+    Placement.running(id, cluster).slots().forEach(s -> slots.add(s.getNodeId() + s.getPort()));
+    return slots;
+  }
+
+  @Test
+  void whatStaysAsAPlanWantedIsNotSpreadWithWhatIsTakenBack() {
+    given.supervisor("n", 6700, 6701, 6702).supervisor("m", 6700, 6701, 6702);
+    packed("p-1-1", "n");
+    packed("q-2-1", "m");
+    given.topology("x-3-1", 1, 2).topology("y-4-1", 2, 3);
+    Cluster cluster = given.cluster();
+    Plan plan = Plans.plan("",
+        topology("p-1-1", worker("n", 6700, ALL)),
+        topology("q-2-1", worker("m", 6700, ALL)),
+        topology("y-4-1", worker("n", 6701, 1), worker("n", 6702, 2),
+            worker("m", 6701, 3), worker("m", 6702, 4)));
+    Round round = new Round(given.topologies(), cluster, storm);
+    round.apply(plan);
+    Map<String, Set<ExecutorDetails>> worse =
+        round.finish(AppliedPlacements.in(null, warnings), Collections.singletonList(plan));
+    assertEquals(Collections.singleton("x-3-1"), worse.keySet());
+    assertEquals(Collections.singleton("n6700"), slots(cluster, "p-1-1"));
+    assertEquals(Collections.singleton("m6700"), slots(cluster, "q-2-1"));
+    assertEquals(1, slots(cluster, "x-3-1").size());
+    assertEquals(2, slots(cluster, "y-4-1").size());
+    assertEquals(new TreeSet<>(Arrays.asList("p-1-1", "q-2-1")),
+        new TreeSet<>(round.placed().keySet()));
+    assertTrue(Assignments.missing(given.topologies(), cluster).isEmpty());
+  }
+}
