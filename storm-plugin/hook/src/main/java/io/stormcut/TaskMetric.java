@@ -1,6 +1,9 @@
 package io.stormcut;
 
+import java.util.Collections;
+import java.util.HashSet;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import org.apache.storm.metric.api.IMetric;
@@ -13,7 +16,8 @@ final class TaskMetric implements IMetric {
   private final int sampleEvery;
   private final int busyPerSec;
   private final TupleSize size;
-  private final boolean[] local;
+  private final int tasks;
+  private final Set<Integer> local;
   private final ExecutorThreads threads = new ExecutorThreads();
   /** Prepares many tasks; the emit that Storm makes on it at start is nobody's work. */
   private final Thread loader = Thread.currentThread();
@@ -33,19 +37,11 @@ final class TaskMetric implements IMetric {
   TaskMetric(TopologyContext context, HookConfig config, Map<?, ?> conf) {
     task = context.getThisTaskId();
     component = context.getThisComponentId();
-    int tasks = 1;
-    for (int id : context.getTaskToComponent().keySet()) {
-      tasks = Math.max(tasks, id + 1);
-    }
-    local = new boolean[tasks];
-    for (int id : context.getThisWorkerTasks()) {
-      if (id >= 0 && id < tasks) {
-        local[id] = true;
-      }
-    }
+    tasks = 1 + Collections.max(context.getTaskToComponent().keySet());
+    local = new HashSet<>(context.getThisWorkerTasks());
     sampleEvery = config.byteSampleEvery;
     busyPerSec = config.busyPerSec;
-    size = sampleEvery == 0 ? null : new TupleSize(conf);
+    size = sampleEvery == 0 ? null : TupleSize.ofWorker(context.getStormId(), conf);
     latest = tallyOf(loader);
   }
 
@@ -92,7 +88,7 @@ final class TaskMetric implements IMetric {
     if (thread != loader) {
       ExecutorThreads.claimFound(task, thread);
     }
-    return new Tally(thread, local.length, sampleEvery, size);
+    return new Tally(thread, tasks, sampleEvery, size);
   }
 
   /** Storm calls this on the executor's main thread. */
@@ -127,13 +123,14 @@ final class TaskMetric implements IMetric {
     json.append(',');
     startNanos = now;
     offBefore = off;
-    long[] sums = sumsSince();
+    Tally.Sums sums = sumsSince();
     appendTraffic(json, sums);
-    json.append(",\"executed\":").append(sums[Tally.EXECUTED]);
-    json.append(",\"acked\":").append(sums[Tally.ACKED]);
-    json.append(",\"failed\":").append(sums[Tally.FAILED]);
-    json.append(",\"complete_ms\":[").append((double) sums[Tally.COMPLETE_MS]);
-    json.append(',').append(sums[Tally.COMPLETE_SAMPLES]).append(']');
+    long[] totals = sums.totals;
+    json.append(",\"executed\":").append(totals[Tally.EXECUTED]);
+    json.append(",\"acked\":").append(totals[Tally.ACKED]);
+    json.append(",\"failed\":").append(totals[Tally.FAILED]);
+    json.append(",\"complete_ms\":[").append((double) totals[Tally.COMPLETE_MS]);
+    json.append(',').append(totals[Tally.COMPLETE_SAMPLES]).append(']');
     if (task == first) {
       double cpuMs = threads.cpuMsSince(first, last);
       json.append(",\"cpu_ms\":").append(Math.round(cpuMs * 1000) / 1000.0);
@@ -146,8 +143,8 @@ final class TaskMetric implements IMetric {
   }
 
   /** What all threads counted since the last call; those that have ended are forgotten. */
-  private long[] sumsSince() {
-    long[] sums = new long[Tally.length(local.length)];
+  private Tally.Sums sumsSince() {
+    Tally.Sums sums = new Tally.Sums();
     for (Tally tally : tallies.values()) {
       boolean ended = !tally.thread.isAlive();
       tally.moveTo(sums);
@@ -158,25 +155,23 @@ final class TaskMetric implements IMetric {
     return sums;
   }
 
-  /** Write `"to":{...},"local":n`. */
-  private void appendTraffic(StringBuilder json, long[] sums) {
-    int tasks = local.length;
+  /** Write `"to":{...},"local":n`, and `,"beyond":n` if there are too many destinations. */
+  private void appendTraffic(StringBuilder json, Tally.Sums sums) {
     long localTuples = 0;
     json.append("\"to\":{");
     String separator = "";
-    for (int to = 0; to < tasks; to++) {
-      long tuples = sums[Tally.SENT + to];
-      long samples = sums[Tally.SENT + tasks + to];
-      if (tuples == 0 && samples == 0) {
-        continue;
-      }
-      localTuples += local[to] ? tuples : 0;
-      json.append(separator).append('"').append(to).append("\":[").append(tuples);
-      json.append(',').append(samples);
-      json.append(',').append(sums[Tally.SENT + 2 * tasks + to]).append(']');
+    for (Map.Entry<Integer, long[]> entry : sums.sent.entrySet()) {
+      long[] sent = entry.getValue();
+      localTuples += local.contains(entry.getKey()) ? sent[Destinations.TUPLES] : 0;
+      json.append(separator).append('"').append(entry.getKey()).append("\":[");
+      json.append(sent[Destinations.TUPLES]).append(',').append(sent[Destinations.SAMPLES]);
+      json.append(',').append(sent[Destinations.BYTES]).append(']');
       separator = ",";
     }
     json.append("},\"local\":").append(localTuples);
+    if (sums.totals[Tally.BEYOND] > 0) {
+      json.append(",\"beyond\":").append(sums.totals[Tally.BEYOND]);
+    }
   }
 
   private static void appendString(StringBuilder json, String text) {
