@@ -19,8 +19,9 @@ from pathlib import Path
 
 from stormcut.adapters.thrift import values
 from stormcut.adapters.thrift.brain import BrainServer
-from stormcut.adapters.thrift.seal import Seal, seal_of
-from stormcut.adapters.zookeeper.nodes import StormcutNodes, connected, read_auth_file
+from stormcut.adapters.thrift.seal import Seal
+from stormcut.adapters.zookeeper.client import connected, read_auth_file
+from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.model.cluster import ClusterState, RunningTopology, Slot, Worker
 from stormcut.model.plan import Plan, TopologyPlan
 
@@ -125,7 +126,7 @@ def serve(mode: str, seal: Seal) -> int:
 def main() -> None:
     credentials = read_auth_file(Path(os.environ["STORMCUT_AUTH_FILE"]))
     with connected(os.environ["STORMCUT_ZOOKEEPER"], credentials) as client:
-        port = serve(sys.argv[1], seal_of(client))
+        port = serve(sys.argv[1], client.seal)
         address = {"version": 1, "id": "liar", "host": "127.0.0.1", "port": port}
         path = StormcutNodes(client).path("leader")
         if client.exists(path):  # of the brain before, killed: its session has not run out yet

@@ -13,7 +13,8 @@ import pytest
 from conftest_zookeeper import is_deleted
 from stage import TOPOLOGIES, Stage, read_until
 
-from stormcut.adapters.zookeeper.nodes import StormcutNodes, connected, read_auth_file
+from stormcut.adapters.zookeeper.client import connected, read_auth_file
+from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.application.waiting import wait_until
 
 pytestmark = pytest.mark.cluster

@@ -9,8 +9,8 @@ import pytest
 from first_protocol import FirstBrain
 from stage import TOPOLOGIES, Stage
 
-from stormcut.adapters.thrift.seal import seal_of
-from stormcut.adapters.zookeeper.nodes import StormcutNodes, connected, read_auth_file
+from stormcut.adapters.zookeeper.client import connected, read_auth_file
+from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.application.waiting import wait_until
 
 pytestmark = pytest.mark.cluster
@@ -21,7 +21,7 @@ def test_its_plans_are_applied(stage: Stage) -> None:
     credentials = read_auth_file(stage.cluster.auth_file)
     with (
         connected(stage.cluster.zookeeper_address, credentials) as client,
-        closing(FirstBrain("first", seal_of(client))) as brain,
+        closing(FirstBrain("first", client.seal)) as brain,
     ):
         brain.start()
         address = {"version": 1, "id": "first", "host": "127.0.0.1", "port": brain.port}

@@ -13,9 +13,10 @@ from stage import TOPOLOGIES, Stage
 
 from stormcut.adapters.files.problem_file import read_problem
 from stormcut.adapters.files.profile_file import write_profile
-from stormcut.adapters.thrift.brain import BrainClient
+from stormcut.adapters.thrift.client import BrainClient
+from stormcut.adapters.zookeeper.client import connected, read_auth_file
 from stormcut.adapters.zookeeper.leader import leaders_client
-from stormcut.adapters.zookeeper.nodes import StormcutNodes, connected, read_auth_file
+from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.application.waiting import wait_until
 from stormcut.model.cluster import ClusterState, RunningTopology
 from stormcut.model.errors import InvalidInput

@@ -10,9 +10,11 @@ from typing import Any
 
 import click
 
-from stormcut.adapters.thrift.brain import ANY_BRAIN, VIEWERS, BrainClient
+from stormcut.adapters.thrift.brain import ANY_BRAIN, VIEWERS
+from stormcut.adapters.thrift.client import BrainClient
 from stormcut.adapters.tls.channel import Tls
-from stormcut.adapters.zookeeper.nodes import StormcutNodes, connected, read_auth_file
+from stormcut.adapters.zookeeper.client import connected, read_auth_file
+from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.cli.addresses import Address, given_address
 from stormcut.cli.foresight import PLAN_SECONDS, await_description, leading_brain
 from stormcut.cli.tls_option import tls_option

@@ -10,7 +10,7 @@ from stormcut.adapters.files.costs_file import read_costs
 from stormcut.adapters.files.decision_files import DecisionFiles
 from stormcut.adapters.machine.log_lines import FORMATS, TEXT, log_to_stderr
 from stormcut.adapters.tls.channel import Tls
-from stormcut.adapters.zookeeper.nodes import connected, read_auth_file
+from stormcut.adapters.zookeeper.client import connected, read_auth_file
 from stormcut.application.control.decide.adviser import Settings
 from stormcut.application.place import DEFAULT_ALGORITHM
 from stormcut.cli.addresses import Address, given_address

@@ -13,7 +13,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from stormcut.adapters.thrift.brain import BrainClient
+from stormcut.adapters.thrift.client import BrainClient
 from stormcut.adapters.tls.channel import Tls
 from stormcut.adapters.zookeeper.leader import leaders_client
 from stormcut.adapters.zookeeper.nodes import StormcutNodes

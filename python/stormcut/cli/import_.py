@@ -89,7 +89,8 @@ def cluster(
     from stormcut.adapters.files.costs_file import read_costs
     from stormcut.adapters.files.placement_file import write_placement
     from stormcut.adapters.files.profile_file import read_profile
-    from stormcut.adapters.zookeeper.nodes import StormcutNodes, connected, read_auth_file
+    from stormcut.adapters.zookeeper.client import connected, read_auth_file
+    from stormcut.adapters.zookeeper.nodes import StormcutNodes
     from stormcut.application.place import Solution
     from stormcut.cli.foresight import leading_brain
     from stormcut.objective.headroom import headroom

@@ -15,7 +15,7 @@ from stormcut.adapters.files.config_file import Config, read_config
 from stormcut.adapters.http.measured import MeasuredMetrics
 from stormcut.adapters.machine.clock import SystemClock
 from stormcut.adapters.machine.log_lines import TEXT, log_to_stderr
-from stormcut.adapters.zookeeper.nodes import connected, read_auth_file
+from stormcut.adapters.zookeeper.client import connected, read_auth_file
 from stormcut.adapters.zookeeper.publication import ZooKeeperPublication
 from stormcut.application.control.brain import Part
 from stormcut.application.control.observe.observer import Observer, Seen

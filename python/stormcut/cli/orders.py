@@ -11,7 +11,8 @@ import click
 from rich.console import Console
 
 from stormcut.adapters.tls.channel import Tls
-from stormcut.adapters.zookeeper.nodes import StormcutNodes, connected, read_auth_file
+from stormcut.adapters.zookeeper.client import connected, read_auth_file
+from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.adapters.zookeeper.orders import await_acknowledged, change_orders, read_orders
 from stormcut.application.control.orders import Orders
 from stormcut.cli.foresight import leading_brain

@@ -43,7 +43,7 @@ def install(storm_homes: tuple[Path, ...], auth_file: Path | None) -> None:
     """
     from stormcut.adapters.machine.home import plugin_jars
     from stormcut.adapters.storm import plugin
-    from stormcut.adapters.zookeeper.nodes import read_auth_file
+    from stormcut.adapters.zookeeper.client import read_auth_file
 
     secret = None
     if auth_file is not None:

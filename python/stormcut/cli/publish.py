@@ -8,7 +8,8 @@ import click
 
 from stormcut.adapters.files.profile_file import read_profile
 from stormcut.adapters.tls.channel import Tls
-from stormcut.adapters.zookeeper.nodes import StormcutNodes, connected, read_auth_file
+from stormcut.adapters.zookeeper.client import connected, read_auth_file
+from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.adapters.zookeeper.undos import delete_undo, read_undos
 from stormcut.application.control.operations import resolved
 from stormcut.cli.foresight import Change, foresee_and_act

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from stormcut.adapters.zookeeper.nodes import StormcutNodes, connected, hand_over, read_auth_file
+from stormcut.adapters.zookeeper.client import connected, hand_over, read_auth_file
+from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.adapters.zookeeper.orders import read_orders, write_orders
 from stormcut.adapters.zookeeper.trails import read_trail, topologies_with_trail, write_trail
 from stormcut.adapters.zookeeper.undos import read_undos, write_undo

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
-from kazoo.client import KazooClient
 from prometheus_client import CollectorRegistry
 
 from stormcut.adapters.http.counters import Counters
@@ -21,8 +20,10 @@ from stormcut.adapters.http.server import serving
 from stormcut.adapters.http.view import View
 from stormcut.adapters.machine.clock import SystemClock, new_id
 from stormcut.adapters.storm.valve import NimbusValve
-from stormcut.adapters.thrift.brain import BrainClient, BrainServer, Pulse
+from stormcut.adapters.thrift.brain import BrainServer
+from stormcut.adapters.thrift.client import BrainClient, Pulse
 from stormcut.adapters.tls.channel import Role, Tls
+from stormcut.adapters.zookeeper.client import Client
 from stormcut.adapters.zookeeper.leader import Leadership
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.adapters.zookeeper.publication import ZooKeeperPublication
@@ -79,7 +80,7 @@ def check_bind(bind: str, insecure: bool, tls: Tls | None) -> None:
 
 
 def serve(
-    client: KazooClient,
+    client: Client,
     root: str,
     settings: Settings,
     bind: str,

@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from stormcut.adapters.tls.channel import Tls
-from stormcut.adapters.zookeeper.nodes import StormcutNodes, connected, read_auth_file
+from stormcut.adapters.zookeeper.client import connected, read_auth_file
+from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.adapters.zookeeper.trails import read_trail, topologies_with_trail
 from stormcut.adapters.zookeeper.undos import delete_undo, read_undos, write_undo
 from stormcut.application.control.operations import resolved, undo_to

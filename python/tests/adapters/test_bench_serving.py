@@ -6,8 +6,9 @@ import pytest
 from brain_clusters import supervisors, topology
 
 from stormcut.adapters.bench.serving import serving
+from stormcut.adapters.zookeeper.client import connected, read_auth_file
 from stormcut.adapters.zookeeper.leader import leaders_client
-from stormcut.adapters.zookeeper.nodes import StormcutNodes, connected, read_auth_file
+from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.model.cluster import ClusterState
 from stormcut.model.plan import Declined, Plan
 

@@ -1,11 +1,14 @@
 import random
 import socket
 import struct
+import threading
 import tracemalloc
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
+import psutil
 import pytest
 from brain_clusters import clusters, profile_of, supervisors, topology
 from conftest_zookeeper import PATIENCE_S, await_true
@@ -15,19 +18,15 @@ from hypothesis import strategies as st
 from thriftpy2.protocol.exc import TProtocolException
 
 from stormcut.adapters.thrift import brain as thrift_brain
+from stormcut.adapters.thrift import client as thrift_client
 from stormcut.adapters.thrift import decode as thrift_decode
+from stormcut.adapters.thrift import frames as thrift_frames
 from stormcut.adapters.thrift import seal as seal_module
-from stormcut.adapters.thrift.brain import (
-    KINDS,
-    MAX_FRAME_BYTES,
-    OUTCOMES,
-    UNREAD,
-    BrainClient,
-    BrainServer,
-    Pulse,
-)
+from stormcut.adapters.thrift.brain import KINDS, OUTCOMES, UNREAD, BrainServer
+from stormcut.adapters.thrift.client import BrainClient, Pulse
 from stormcut.adapters.thrift.decode import Decoder, Malformed
-from stormcut.adapters.thrift.seal import Seal
+from stormcut.adapters.thrift.frames import MAX_FRAME_BYTES
+from stormcut.adapters.thrift.seal import HEADER_BYTES, BadSeal, Seal, zookeeper_password
 from stormcut.adapters.thrift.values import (
     BinaryProtocol,
     ReadBuffer,
@@ -186,7 +185,7 @@ def test_only_the_leader_plans(server, client):
 def test_a_false_fingerprint_is_refused(client, monkeypatch):
     struct = to_state_struct(STATE)
     struct.fingerprint = "0" * 64
-    monkeypatch.setattr(thrift_brain, "to_state_struct", lambda state: struct)
+    monkeypatch.setattr(thrift_client, "to_state_struct", lambda state: struct)
     with pytest.raises(InvalidInput, match="is not that of its content"):
         client.plan(STATE)
 
@@ -194,7 +193,7 @@ def test_a_false_fingerprint_is_refused(client, monkeypatch):
 def test_a_newer_state_is_refused(client, monkeypatch):
     struct = to_state_struct(STATE)
     struct.version = 2
-    monkeypatch.setattr(thrift_brain, "to_state_struct", lambda state: struct)
+    monkeypatch.setattr(thrift_client, "to_state_struct", lambda state: struct)
     with pytest.raises(InvalidInput, match=r"protocol version 2, this stormcut speaks up to 1"):
         client.plan(STATE)
 
@@ -266,8 +265,102 @@ def test_an_announced_length_takes_no_memory(server, client):
             connection.close()
 
 
+def resident_bytes():
+    return psutil.Process().memory_info().rss
+
+
+def test_who_does_not_know_the_secret_fills_no_memory(server, client, caplog):
+    """8 clients send 64 MiB each: a request is read on as its head is known to be sealed."""
+    size = MAX_FRAME_BYTES - HEADER_BYTES
+    foreign, _ = Seal("stormcut:falsch").request("brain-1", b"")
+    before = resident_bytes()
+    crowd = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(8)]
+    try:
+        for connection in crowd:
+            connection.settimeout(PATIENCE_S)
+            connection.sendall(struct.pack("!i", MAX_FRAME_BYTES) + foreign)
+            with suppress(OSError):
+                for _ in range(size >> 20):
+                    connection.sendall(bytes(1 << 20))
+                raise AssertionError("all of it was read")
+        assert resident_bytes() - before < 32 << 20
+        await_true(lambda: caplog.text.count("sealed by another secret") == len(crowd))
+        assert client.plan(STATE)
+    finally:
+        for connection in crowd:
+            connection.close()
+
+
+def test_a_sealed_head_goes_with_one_length_alone(server, caplog):
+    content, _ = SEAL.request("brain-1", b"message")
+    assert raw(server, struct.pack("!i", len(content) + 1) + content + b"x") == b""
+    await_true(lambda: "sealed by another secret, or for another brain" in caplog.text)
+
+
+def test_a_sealed_head_goes_with_one_message_alone(server, caplog):
+    content, _ = SEAL.request("brain-1", b"message")
+    assert raw(server, struct.pack("!i", len(content)) + content[:-1] + b"x") == b""
+    await_true(lambda: "not what its head has sealed" in caplog.text)
+
+
+def test_an_older_seal_is_named(server, caplog):
+    content = struct.pack("!i", 100) + b"SCT\x01" + bytes(96)
+    assert raw(server, content) == b""
+    await_true(lambda: "another version of stormcut" in caplog.text)
+
+
+def test_requests_together_have_a_budget(caplog, monkeypatch):
+    monkeypatch.setattr(thrift_brain, "MOST_BYTES", 300)
+    content, _ = SEAL.request("brain-1", bytes(200))
+    with serving(EchoPlanner()) as server:
+        with socket.create_connection(("127.0.0.1", server.port)) as first:
+            first.sendall(struct.pack("!i", len(content)) + content[:-1])
+            again = SEAL.request("brain-1", bytes(200))[0]
+
+            def is_refused():
+                raw(server, struct.pack("!i", len(again)) + again)
+                return "the requests under way leave 100" in caplog.text
+
+            await_true(is_refused)
+        # What it has taken is given back when it leaves.
+        await_true(lambda: suppressed(client_of(server).health))
+
+
+def test_previews_are_computed_one_at_a_time():
+    class Slow(Seer):
+        running, most, lock = 0, 0, threading.Lock()
+
+        def preview(self, *what):
+            with self.lock:
+                self.running += 1
+                self.most = max(self.most, self.running)
+            found = super().preview(*what)
+            threading.Event().wait(0.05)
+            with self.lock:
+                self.running -= 1
+            return found
+
+    seer = Slow()
+    with serving(EchoPlanner(), seer) as server, ThreadPoolExecutor(8) as pool:
+        client = client_of(server)
+        asked = [pool.submit(client.preview, "t", None, None) for _ in range(8)]
+        assert all(each.result() for each in asked)
+    assert seer.most == 1
+
+
+def test_zookeepers_password_opens_no_seal():
+    secret = "stormcut:geheim"
+    told = f"stormcut:{zookeeper_password(secret)}"
+    assert "geheim" not in told
+    content, nonce = Seal(told).request("brain-1", b"message")
+    with pytest.raises(BadSeal):
+        Seal(secret).open_head("brain-1", content[:HEADER_BYTES], len(b"message"))
+    with pytest.raises(BadSeal):
+        Seal(secret).open_reply(nonce, Seal(told).reply(nonce, b"message"))
+
+
 def test_a_state_above_the_limit_is_not_sent(client, monkeypatch):
-    monkeypatch.setattr(thrift_brain, "MAX_FRAME_BYTES", 100)
+    monkeypatch.setattr(thrift_frames, "MAX_FRAME_BYTES", 100)
     with pytest.raises(InvalidInput, match="allowed are 100"):
         client.plan(STATE)
 
@@ -277,7 +370,7 @@ def test_a_slow_client_is_cut_off(server, client, caplog, monkeypatch):
     with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S) as slow:
         slow.sendall(struct.pack("!i", 1000) + b"x")
         assert slow.recv(1) == b""
-    await_true(lambda: "only 1 of 1000 bytes came in time" in caplog.text)
+    await_true(lambda: "only 1 of 92 bytes came in time" in caplog.text)
 
 
 def test_more_clients_than_seats_are_turned_away(caplog, monkeypatch):
@@ -486,13 +579,13 @@ def is_read(content):
 
 class TestPulse:
     def test_a_server_that_answers_has_one(self, client, monkeypatch):
-        monkeypatch.setattr(thrift_brain, "PULSE_SECONDS", 0.0)
+        monkeypatch.setattr(thrift_client, "PULSE_SECONDS", 0.0)
         assert Pulse(client).beats()
 
     def test_one_whose_seats_are_taken_has_none_after_a_while(self, client, monkeypatch):
         monkeypatch.setattr(thrift_brain, "MAX_CLIENTS", 1)
-        monkeypatch.setattr(thrift_brain, "PULSE_SECONDS", 0.0)
-        monkeypatch.setattr(thrift_brain, "SILENCE_SECONDS", 0.5)
+        monkeypatch.setattr(thrift_client, "PULSE_SECONDS", 0.0)
+        monkeypatch.setattr(thrift_client, "SILENCE_SECONDS", 0.5)
         with serving(EchoPlanner()) as server:
             with socket.create_connection(("127.0.0.1", server.port)) as hog:
                 hog.sendall(b"\0")

@@ -18,12 +18,9 @@ from stormcut.adapters.files.profile_file import format_profile
 from stormcut.adapters.storm.valve import NimbusValve
 from stormcut.adapters.thrift.values import encode_plan
 from stormcut.adapters.zookeeper.blob import write_blob
+from stormcut.adapters.zookeeper.client import connected, read_auth_file
 from stormcut.adapters.zookeeper.leader import leaders_client
-from stormcut.adapters.zookeeper.nodes import (
-    StormcutNodes,
-    connected,
-    read_auth_file,
-)
+from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.adapters.zookeeper.orders import change_orders, read_orders
 from stormcut.adapters.zookeeper.reviews import read_reviews, write_reviews
 from stormcut.adapters.zookeeper.store import ZooKeeperStore

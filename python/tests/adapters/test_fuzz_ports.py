@@ -17,8 +17,9 @@ from conftest_zookeeper import PATIENCE_S, await_true
 from damage import damaged, little_memory, messages
 
 from stormcut.adapters.files.profile_file import format_profile
-from stormcut.adapters.thrift.brain import BrainClient, BrainServer
-from stormcut.adapters.thrift.seal import Seal
+from stormcut.adapters.thrift.brain import BrainServer
+from stormcut.adapters.thrift.client import BrainClient
+from stormcut.adapters.thrift.seal import HEADER_BYTES, Seal
 from stormcut.adapters.thrift.values import (
     BinaryProtocol,
     WriteBuffer,
@@ -185,7 +186,8 @@ def answering(whole: bytes, sealed: bool, chance: random.Random) -> Iterator[int
 
     def answer(connection: socket.socket) -> None:
         (length,) = struct.unpack("!i", connection.recv(4, socket.MSG_WAITALL))
-        request = SEAL.open_request(BRAIN, connection.recv(length, socket.MSG_WAITALL))
+        content = connection.recv(length, socket.MSG_WAITALL)
+        request = SEAL.open_head(BRAIN, content[:HEADER_BYTES], length - HEADER_BYTES)
         if sealed:
             content = framed(SEAL.reply(request.nonce, damaged(whole, chance)))
         else:

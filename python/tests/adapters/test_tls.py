@@ -17,14 +17,8 @@ from stormcut.adapters.http import server as http_server
 from stormcut.adapters.http.pages import json_page
 from stormcut.adapters.http.server import MAX_CLIENTS, serving
 from stormcut.adapters.thrift import brain as thrift_brain
-from stormcut.adapters.thrift.brain import (
-    ANY_BRAIN,
-    KINDS,
-    MAY_ASK,
-    VIEWERS,
-    BrainClient,
-    BrainServer,
-)
+from stormcut.adapters.thrift.brain import ANY_BRAIN, KINDS, MAY_ASK, VIEWERS, BrainServer
+from stormcut.adapters.thrift.client import BrainClient
 from stormcut.adapters.thrift.seal import Seal
 from stormcut.adapters.tls import channel
 from stormcut.adapters.tls.channel import Role, Tls

@@ -16,7 +16,8 @@ from tls_site import UNTRUSTED
 from stormcut.adapters.machine.home import plugin_jars, storm_java, storm_lib
 from stormcut.adapters.thrift.brain import BrainServer
 from stormcut.adapters.tls.channel import Role, Tls
-from stormcut.adapters.zookeeper.nodes import StormcutNodes, connected, read_auth_file
+from stormcut.adapters.zookeeper.client import connected, read_auth_file
+from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.model.cluster import Slot, Worker
 from stormcut.model.plan import Plan, TopologyPlan
 

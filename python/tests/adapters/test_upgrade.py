@@ -10,8 +10,10 @@ from conftest_zookeeper import PATIENCE_S
 from first_protocol import FIRST, FirstBrain
 from thriftpy2.thrift import TClient
 
-from stormcut.adapters.thrift.brain import BrainClient, BrainServer, receive_frame, send_frame
+from stormcut.adapters.thrift.brain import BrainServer
+from stormcut.adapters.thrift.client import BrainClient
 from stormcut.adapters.thrift.decode import Decoder
+from stormcut.adapters.thrift.frames import receive_frame, send_frame
 from stormcut.adapters.thrift.seal import Seal
 from stormcut.adapters.thrift.values import (
     PROTOCOL_VERSION,

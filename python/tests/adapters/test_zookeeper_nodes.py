@@ -24,13 +24,8 @@ from stormcut.adapters.zookeeper.blob import (
     read_blob,
     write_blob,
 )
-from stormcut.adapters.zookeeper.nodes import (
-    HISTORY_KEPT,
-    Credentials,
-    StormcutNodes,
-    connected,
-    read_auth_file,
-)
+from stormcut.adapters.zookeeper.client import Client, Credentials, connected, read_auth_file
+from stormcut.adapters.zookeeper.nodes import HISTORY_KEPT, StormcutNodes
 from stormcut.adapters.zookeeper.publication import ZooKeeperPublication
 from stormcut.adapters.zookeeper.store import ZooKeeperStore
 from stormcut.adapters.zookeeper.trails import read_trail
@@ -69,7 +64,7 @@ def nodes(zookeeper, auth_file):
 
 
 def test_a_plan_that_cannot_be_published_is_named():
-    client = KazooClient("127.0.0.1:1", auth_data=[("digest", "stormcut:geheim")])
+    client = Client(Seal("stormcut:geheim"), hosts="127.0.0.1:1")
     with pytest.raises(Unavailable, match="plan p1 was not published") as refusal:
         ZooKeeperStore(StormcutNodes(client)).publish(PLAN, Record())
     assert refusal.value.plan == PLAN.id
@@ -262,10 +257,11 @@ class TestNodes:
         assert entry["omitted"]["topologies"] == 2000
         assert [record.plan for record in caplog.records] == ["p"]
 
-    def test_strangers_can_do_nothing(self, nodes, zookeeper):
+    def test_strangers_can_do_nothing(self, nodes, zookeeper, auth_file):
         nodes.write_plan(PLAN)
         nodes.append_history({"version": 1})
-        stranger = KazooClient(zookeeper, auth_data=[("digest", "stormcut:wrong")])
+        # Not even the secret itself: what ZooKeeper is told is derived from it.
+        stranger = KazooClient(zookeeper, auth_data=[("digest", auth_file.read_text().strip())])
         stranger.start(timeout=PATIENCE_S)
         try:
             paths = [nodes.root]
@@ -343,11 +339,11 @@ class TestAuthFile:
 @pytest.mark.parametrize("root", ["stormcut", "/", "/a/", "/a//b", ""])
 def test_a_root_that_is_no_absolute_path_is_refused(root):
     with pytest.raises(InvalidInput, match="absolute path"):
-        StormcutNodes(KazooClient(), root)
+        StormcutNodes(Client(Seal("a:b")), root)
 
 
 def test_no_zookeeper_is_one_clear_error(monkeypatch):
-    monkeypatch.setattr("stormcut.adapters.zookeeper.nodes.CONNECT_SECONDS", 0.3)
+    monkeypatch.setattr("stormcut.adapters.zookeeper.client.CONNECT_SECONDS", 0.3)
     with (
         pytest.raises(InvalidInput, match="no ZooKeeper answers"),
         connected("127.0.0.1:1", Credentials("a", "b")),

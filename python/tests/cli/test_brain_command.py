@@ -21,11 +21,12 @@ from kazoo.exceptions import NoAuthError, NoNodeError
 from kazoo.security import make_digest_acl
 
 from stormcut.adapters.files.profile_file import write_profile
-from stormcut.adapters.thrift.brain import BrainClient
+from stormcut.adapters.thrift.client import BrainClient
 from stormcut.adapters.thrift.seal import Seal
 from stormcut.adapters.thrift.values import BinaryProtocol, WriteBuffer, to_state_struct
+from stormcut.adapters.zookeeper.client import Credentials, connected, read_auth_file
 from stormcut.adapters.zookeeper.leader import leader_address, leaders_client
-from stormcut.adapters.zookeeper.nodes import Credentials, StormcutNodes, connected, read_auth_file
+from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.adapters.zookeeper.orders import read_orders, write_orders
 from stormcut.adapters.zookeeper.undos import read_undos, write_undo
 from stormcut.application.control.orders import Orders, Undo

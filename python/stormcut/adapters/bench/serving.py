@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from stormcut.adapters.clusters.docker import DockerCluster
-from stormcut.adapters.thrift.brain import BrainClient, BrainServer, Planner, Pulse
+from stormcut.adapters.thrift.brain import BrainServer, Planner
+from stormcut.adapters.thrift.client import BrainClient, Pulse
+from stormcut.adapters.zookeeper.client import SESSION_SECONDS
 from stormcut.adapters.zookeeper.leader import Leadership, leader_address
-from stormcut.adapters.zookeeper.nodes import SESSION_SECONDS, StormcutNodes, nodes_at
+from stormcut.adapters.zookeeper.nodes import StormcutNodes, nodes_at
 from stormcut.application.waiting import Watch, wait_until
 
 #: Of served time; the session of a bench that was killed ends in one of these.

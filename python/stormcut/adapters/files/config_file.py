@@ -17,12 +17,8 @@ from stormcut.adapters.files.kafka_topic import KafkaTopic, check_topic, connect
 from stormcut.adapters.files.yaml_document import read_yaml
 from stormcut.adapters.storm.nimbus import Nimbus
 from stormcut.adapters.tls.channel import Tls
-from stormcut.adapters.zookeeper.nodes import (
-    DEFAULT_ROOT,
-    check_root,
-    check_servers,
-    read_auth_file,
-)
+from stormcut.adapters.zookeeper.client import check_servers, read_auth_file
+from stormcut.adapters.zookeeper.nodes import DEFAULT_ROOT, check_root
 from stormcut.application.control.decide.adviser import ENOUGH, Settings
 from stormcut.application.control.observe.observer import Watching
 from stormcut.application.control.policy import Mode, Policy, QuietTime, Rule, TopologyRule

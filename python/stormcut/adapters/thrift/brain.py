@@ -1,4 +1,4 @@
-"""The brain over Thrift: framed, sealed, binary, one request a connection; and its client.
+"""The brain over Thrift: framed, sealed, binary, one request a connection.
 
 The server is written here because thriftpy2's own trusts the length that a frame announces, waits
 for ever for a slow client, and shares its port with strangers (SO_REUSEPORT).
@@ -9,32 +9,37 @@ from __future__ import annotations
 import json
 import logging
 import socket
-import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
-from thriftpy2.thrift import TApplicationException, TClient, TProcessor
+from thriftpy2.thrift import TProcessor
 
-from stormcut.adapters.files.profile_file import format_profile, parse_profile
-from stormcut.adapters.thrift.decode import Decoder, Malformed
-from stormcut.adapters.thrift.seal import HEADER_BYTES, BadSeal, Freshness, Request, Seal
+from stormcut.adapters.files.profile_file import parse_profile
+from stormcut.adapters.thrift.client import CLIENT_SECONDS
+from stormcut.adapters.thrift.decode import Malformed
+from stormcut.adapters.thrift.frames import (
+    MAX_FRAME_BYTES,
+    BadFrame,
+    Budget,
+    receive,
+    receive_length,
+    send_frame,
+)
+from stormcut.adapters.thrift.seal import HEADER_BYTES, BadSeal, Freshness, Head, Request, Seal
 from stormcut.adapters.thrift.values import (
-    MAX_MESSAGE_BYTES,
     PROTOCOL_VERSION,
     BinaryProtocol,
     ReadBuffer,
     WriteBuffer,
     check_version,
-    from_plan_struct,
     from_state_struct,
     from_worker_structs,
     idl,
     to_plan_struct,
     to_state_struct,
-    to_worker_structs,
 )
 from stormcut.adapters.tls.channel import Distrusted, Role, Tls, accepted
 from stormcut.application.control.ports import Unavailable
@@ -45,15 +50,13 @@ from stormcut.model.profile import Profile
 
 log = logging.getLogger(__name__)
 
-#: Longest that a client may take to send its request, and to take the answer.
-CLIENT_SECONDS = 10.0
 MAX_CLIENTS = 64
-#: How often a brain asks itself, and how long it may fail to answer.
-PULSE_SECONDS = 5.0
-SILENCE_SECONDS = 30.0
-#: A message with the head of its seal.
-MAX_FRAME_BYTES = MAX_MESSAGE_BYTES + HEADER_BYTES
-_CHUNK = 1 << 16
+#: Longest that it may take to show by the head of its request that it knows the secret.
+HEAD_SECONDS = 3.0
+#: Of all requests under way together: two of the largest.
+MOST_BYTES = 2 * MAX_FRAME_BYTES
+#: Of a request by whoever has a certificate alone: they ask without evidence.
+MOST_VIEW_BYTES = 4096
 
 #: Questions, and those of which not even that is known.
 KINDS = ("plan", "last_state", "preview", "outlook", "health")
@@ -64,18 +67,11 @@ MAY_ASK = {
     Role.BRAIN: {"health"},
     Role.NIMBUS: {"plan", "health"},
     Role.OPERATE: READING,
-    Role.VIEW: READING,
+    Role.VIEW: READING - {"preview"},
 }
 #: Of those whose certificate alone lets them in: no secret, for whatever brain.
 VIEWERS, ANY_BRAIN = Seal(""), ""
 SERVED, REFUSED = OUTCOMES = ("served", "refused")
-_LENGTH = struct.Struct("!i")
-#: How a TLS handshake begins.
-_TLS_HANDSHAKE = 0x1603
-
-
-class BadFrame(Exception):
-    """What came is no frame: too long, too short, too slow, or cut off."""
 
 
 class Planner(Protocol):
@@ -119,75 +115,6 @@ class Tally(Protocol):
     def count(self, kind: str, outcome: str) -> None:
         """Count a question: one of `KINDS` or `UNREAD`, and one of `OUTCOMES`."""
         ...
-
-
-def receive_frame(connection: socket.socket, deadline: float) -> bytes:
-    """Return the next frame's content.
-
-    Memory grows with what arrives, never with what a length announces.
-
-    Parameters
-    ----------
-    deadline : float
-        Moment of `time.monotonic` by which the whole frame must have come.
-
-    Raises
-    ------
-    BadFrame
-        It is too long, cut off, or late.
-    """
-    (length,) = _LENGTH.unpack(_receive(connection, _LENGTH.size, deadline))
-    if length >> 16 == _TLS_HANDSHAKE:
-        raise BadFrame("the other side speaks TLS, but no certificates are named here")
-    if not 0 < length <= MAX_FRAME_BYTES:
-        raise BadFrame(f"a frame of {length} bytes; allowed are 1 to {MAX_FRAME_BYTES}")
-    return _receive(connection, length, deadline)
-
-
-def _receive(connection: socket.socket, size: int, deadline: float) -> bytes:
-    content = bytearray()
-    while len(content) < size:
-        left = deadline - time.monotonic()
-        if left <= 0:
-            raise BadFrame(f"only {len(content)} of {size} bytes came in time")
-        connection.settimeout(left)
-        try:
-            part = connection.recv(min(size - len(content), _CHUNK))
-        except TimeoutError:
-            continue
-        except OSError as error:
-            raise BadFrame(str(error)) from error
-        if not part:
-            raise BadFrame(f"the connection ended after {len(content)} of {size} bytes")
-        content += part
-    return bytes(content)
-
-
-def send_frame(connection: socket.socket, content: bytes, deadline: float) -> None:
-    """Send a frame.
-
-    Parameters
-    ----------
-    deadline : float
-        Moment of `time.monotonic` by which the other side must have taken it.
-
-    Raises
-    ------
-    BadFrame
-        The content is above the limit, or the other side does not take it in time.
-    """
-    if len(content) > MAX_FRAME_BYTES:
-        raise BadFrame(f"a frame of {len(content)} bytes; allowed are {MAX_FRAME_BYTES}")
-    left = memoryview(_LENGTH.pack(len(content)) + content)
-    try:
-        while left:
-            # Not sendall: over TLS it would grant every record the whole time anew.
-            if (seconds := deadline - time.monotonic()) <= 0:
-                raise TimeoutError("not taken in time")
-            connection.settimeout(seconds)
-            left = left[connection.send(left) :]
-    except OSError as error:
-        raise BadFrame(str(error)) from error
 
 
 class BrainServer:
@@ -237,6 +164,8 @@ class BrainServer:
         self._started_ms = int(time.time() * 1000)
         self._served = 0
         self._last_plan: str | None = None
+        self._budget = Budget(MOST_BYTES)
+        self._previewing = threading.Lock()
         self._seats = threading.BoundedSemaphore(MAX_CLIENTS)
         self._closed = threading.Event()
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -300,18 +229,24 @@ class BrainServer:
             self._converse(connection, deadline, role)
 
     def _converse(self, connection: socket.socket, deadline: float, role: Role | None) -> None:
-        seal, request = self._opened(receive_frame(connection, deadline), role)
-        reply = seal.reply(request.nonce, self._answer(request, role))
+        """Answer a request; nothing of it is read before its head is known to be sealed."""
+        soon = min(deadline, time.monotonic() + HEAD_SECONDS)
+        size = receive_length(connection, soon) - HEADER_BYTES
+        head = receive(connection, min(size, 0) + HEADER_BYTES, soon)
+        seal, reader, opened = self._opened(head, size, role)
+        with self._budget.taken(size):
+            request = seal.open_request(reader, opened, receive(connection, size, deadline))
+            reply = seal.reply(request.nonce, self._answer(request, role))
         send_frame(connection, reply, time.monotonic() + CLIENT_SECONDS)
 
-    def _opened(self, content: bytes, role: Role | None) -> tuple[Seal, Request]:
-        """Return a request, and the seal by which it is answered."""
+    def _opened(self, head: bytes, size: int, role: Role | None) -> tuple[Seal, str, Head]:
+        """Return by which seal a request is opened and answered, for whom it is, and its head."""
         try:
-            return self._seal, self._seal.open_request(self._identity, content)
+            return self._seal, self._identity, self._seal.open_head(self._identity, head, size)
         except BadSeal:
-            if role != Role.VIEW:
+            if role != Role.VIEW or size > MOST_VIEW_BYTES:
                 raise
-            return VIEWERS, VIEWERS.open_request(ANY_BRAIN, content)
+            return VIEWERS, ANY_BRAIN, VIEWERS.open_head(ANY_BRAIN, head, size)
 
     def _answer(self, request: Request, role: Role | None) -> bytes:
         out = WriteBuffer()
@@ -350,12 +285,20 @@ class BrainServer:
         with self._refusing("preview"):
             check_version(getattr(evidence, "version", None), "evidence")
             profile, former = evidence.profile, evidence.former
-            found = self._foreseen().preview(
-                evidence.topology,
-                None if profile is None else parse_profile(profile.encode(), "evidence.profile"),
-                None if former is None else from_worker_structs(former),
-                evidence.override_reason,
-            )
+            # One at a time: Nimbus's plans need the processor, too.
+            if not self._previewing.acquire(timeout=CLIENT_SECONDS / 2):
+                raise InvalidInput("other previews are being computed: ask again")
+            try:
+                found = self._foreseen().preview(
+                    evidence.topology,
+                    None
+                    if profile is None
+                    else parse_profile(profile.encode(), "evidence.profile"),
+                    None if former is None else from_worker_structs(former),
+                    evidence.override_reason,
+                )
+            finally:
+                self._previewing.release()
             return json.dumps(found)
 
     def outlook(self) -> str:
@@ -446,159 +389,3 @@ class _Limited:
         what = f"a certificate of the role {self._role} may not ask for {kind}"
         log.warning("request refused: %s", what)
         return getattr(_Refusing(BadSeal(what), self._count), kind)
-
-
-class BrainClient:
-    """Asks a brain; each call is a connection of its own.
-
-    Parameters
-    ----------
-    brain : str
-        The name that it leads by.
-    seal : Seal
-        Of the secret that it knows, too.
-    host, port : str, int
-        Where it listens.
-    seconds : float
-        Longest to wait for an answer.
-    tls : Tls, optional
-        Of this side; the brain must have a certificate, too.
-
-    Raises
-    ------
-    InvalidInput
-        From every method: the brain refuses, cannot be reached in ``seconds``, or answers what
-        this version does not understand.
-    """
-
-    def __init__(
-        self,
-        brain: str,
-        seal: Seal,
-        host: str,
-        port: int,
-        seconds: float = CLIENT_SECONDS,
-        tls: Tls | None = None,
-    ) -> None:
-        self._tls = tls
-        self._brain = brain
-        self._seal = seal
-        self._address = (host, port)
-        self._seconds = seconds
-
-    def plan(self, state: ClusterState) -> Plan:
-        """Return the brain's plan for a state."""
-        struct = to_state_struct(state)
-        return from_plan_struct(self._call(lambda client: client.plan(struct)))
-
-    def described(self) -> Described:
-        """Return the state that Nimbus described to the brain last."""
-        struct = self._call(lambda client: client.last_state())
-        check_version(getattr(struct, "version", None), "last state")
-        return Described(from_state_struct(struct.state), struct.described_ms)
-
-    def preview(
-        self,
-        topology: str,
-        profile: Profile | None,
-        former: tuple[Worker, ...] | None,
-        override: str | None = None,
-    ) -> dict[str, Any]:
-        """Return what the brain would plan if this were known of a topology: `Brain.preview`."""
-        evidence = idl.Evidence(
-            version=PROTOCOL_VERSION,
-            topology=topology,
-            profile=None if profile is None else format_profile(profile),
-            former=None if former is None else to_worker_structs(former),
-            override_reason=override,
-        )
-        return _document(self._call(lambda client: client.preview(evidence)), "preview")
-
-    def outlook(self) -> dict[str, Any]:
-        """Return what the brain does and withholds: `Brain.outlook`."""
-        return _document(self._call(lambda client: client.outlook()), "outlook")
-
-    def health(self) -> Any:
-        """Return the brain's `Health` struct."""
-        return self._call(lambda client: client.health())
-
-    def _call(self, ask: Callable[[Any], Any]) -> Any:
-        where = "brain {}:{}".format(*self._address)
-        protocol = BinaryProtocol(_OneExchange(self._exchanged))
-        try:
-            return ask(TClient(idl.Brain, protocol, protocol))
-        except idl.Refusal as refusal:
-            raise InvalidInput(f"refuses: {refusal.reason}", where) from refusal
-        except InvalidInput:
-            raise
-        except (BadFrame, OSError) as error:
-            how = "" if self._tls else " (asked without --tls; its log says more)"
-            raise InvalidInput(f"does not answer: {error}{how}", where) from error
-        except TApplicationException as error:
-            if error.type != TApplicationException.UNKNOWN_METHOD:
-                raise InvalidInput(f"answers nonsense: {error.message}", where) from error
-            what = "is older than this stormcut and does not know this question: upgrade the brain"
-            raise InvalidInput(what, where) from error
-        except Exception as error:
-            raise InvalidInput(f"answers nonsense: {error}", where) from error
-
-    def _exchanged(self, payload: bytes) -> bytes:
-        """Return the answer to a message."""
-        deadline = time.monotonic() + self._seconds
-        request, nonce = self._seal.request(self._brain, payload)
-        with self._connected(deadline) as connection:
-            send_frame(connection, request, deadline)
-            return self._seal.open_reply(nonce, receive_frame(connection, deadline))
-
-    def _connected(self, deadline: float) -> socket.socket:
-        connection = socket.create_connection(self._address, timeout=self._seconds)
-        try:
-            return connection if self._tls is None else self._tls.client_side(connection, deadline)
-        except BaseException:
-            connection.close()
-            raise
-
-
-def _document(answer: str, where: str) -> dict[str, Any]:
-    try:
-        found = json.loads(answer)
-    except (ValueError, TypeError, RecursionError) as error:
-        raise InvalidInput(f"answers nonsense: {error}", where) from error
-    if not isinstance(found, dict):
-        raise InvalidInput("answers nonsense: not an object", where)
-    return found
-
-
-class _OneExchange(ReadBuffer, WriteBuffer):
-    """A client's transport: what is written goes out on flush, what is read is the answer."""
-
-    def __init__(self, exchanged: Callable[[bytes], bytes]) -> None:
-        ReadBuffer.__init__(self, b"")
-        WriteBuffer.__init__(self)
-        self._exchanged = exchanged
-
-    def flush(self) -> None:
-        self.decoder = Decoder(self._exchanged(self.content))
-
-
-class Pulse:
-    """Whether a brain still answers, asked as others ask it.
-
-    Parameters
-    ----------
-    client : BrainClient
-        Of that brain.
-    """
-
-    def __init__(self, client: BrainClient) -> None:
-        self._client = client
-        self._heard = self._asked = time.monotonic()
-
-    def beats(self) -> bool:
-        """Return whether it has answered within `SILENCE_SECONDS`; ask every `PULSE_SECONDS`."""
-        if time.monotonic() - self._asked >= PULSE_SECONDS:
-            with suppress(InvalidInput):
-                self._client.health()
-                self._heard = time.monotonic()
-            self._asked = time.monotonic()
-        return self._asked - self._heard < SILENCE_SECONDS

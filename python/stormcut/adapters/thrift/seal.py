@@ -1,7 +1,9 @@
 """Seals: who knows the secret of the auth file has made this message (docs/protocol.md).
 
 Requests to a brain, its replies and what is published in ZooKeeper carry an HMAC, which is checked
-before anything of them is decoded.
+before anything of them is decoded; the head of a request has one of its own, checked before the
+rest is read. Their key is derived from the secret, and so is ZooKeeper's password, which travels in
+the clear: who hears that knows nothing of the other.
 """
 
 from __future__ import annotations
@@ -15,24 +17,31 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from secrets import token_bytes
 
-from kazoo.client import KazooClient
-
 from stormcut.model.errors import InvalidInput
 
-MAGIC = b"SCT\x01"
+MAGIC = b"SCT\x02"
 NONCE_BYTES = 16
 MAC_BYTES = 32
 #: Clocks may differ by so much; so long a nonce is remembered at least.
 SKEW_SECONDS = 300
-_HEADER = struct.Struct(f"!4sq{NONCE_BYTES}s{MAC_BYTES}s")
+_HEADER = struct.Struct(f"!4sq{NONCE_BYTES}s{MAC_BYTES}s{MAC_BYTES}s")
 _REPLY_HEADER = struct.Struct(f"!4s{MAC_BYTES}s")
 
-#: Longest head before a message.
+#: Before a request, and at least as much as before a reply.
 HEADER_BYTES = _HEADER.size
 
 
 class BadSeal(Exception):
     """Who sent this does not know the secret, or has sent it before, or to somebody else."""
+
+
+@dataclass(frozen=True)
+class Head:
+    """The opened head of a request; ``mac`` is that of the message, which is not checked yet."""
+
+    nonce: bytes
+    time_ms: int
+    mac: bytes
 
 
 @dataclass(frozen=True)
@@ -54,7 +63,7 @@ class Seal:
     """
 
     def __init__(self, secret: str) -> None:
-        self._key = secret.encode()
+        self._key = _derived(secret, b"seal")
 
     def __repr__(self) -> str:
         return "Seal()"
@@ -62,24 +71,48 @@ class Seal:
     def request(self, reader: str, payload: bytes) -> tuple[bytes, bytes]:
         """Return a sealed request that only the brain named ``reader`` takes, and its nonce."""
         nonce, time_ms = token_bytes(NONCE_BYTES), int(time.time() * 1000)
-        mac = self._request_mac(reader, time_ms, nonce, payload)
-        return _HEADER.pack(MAGIC, time_ms, nonce, mac) + payload, nonce
+        head = self._request_mac(b"head", reader, time_ms, nonce, struct.pack("!i", len(payload)))
+        mac = self._request_mac(b"request", reader, time_ms, nonce, payload)
+        return _HEADER.pack(MAGIC, time_ms, nonce, head, mac) + payload, nonce
 
-    def open_request(self, reader: str, content: bytes) -> Request:
-        """Return a request if it is sealed, and for ``reader``.
+    def open_head(self, reader: str, content: bytes, message_bytes: int) -> Head:
+        """Return the head of a request if it is sealed, and for ``reader``.
+
+        Parameters
+        ----------
+        content : bytes
+            The first `HEADER_BYTES` of the request.
+        message_bytes : int
+            How many bytes follow.
 
         Raises
         ------
         BadSeal
             It is not.
         """
-        if len(content) < _HEADER.size or not content.startswith(MAGIC):
+        if len(content) != _HEADER.size or not content.startswith(MAGIC[:-1]):
             raise BadSeal("it is not sealed by the secret of the auth file")
-        _, time_ms, nonce, mac = _HEADER.unpack_from(content)
-        payload = content[_HEADER.size :]
-        if not hmac.compare_digest(mac, self._request_mac(reader, time_ms, nonce, payload)):
+        magic, time_ms, nonce, head, mac = _HEADER.unpack(content)
+        if magic != MAGIC:
+            raise BadSeal("it is sealed as another version of stormcut does: upgrade the older")
+        length = struct.pack("!i", message_bytes)
+        wanted = self._request_mac(b"head", reader, time_ms, nonce, length)
+        if not hmac.compare_digest(head, wanted):
             raise BadSeal("it is sealed by another secret, or for another brain")
-        return Request(payload, nonce, time_ms)
+        return Head(nonce, time_ms, mac)
+
+    def open_request(self, reader: str, head: Head, payload: bytes) -> Request:
+        """Return a request if its message is sealed as its head says.
+
+        Raises
+        ------
+        BadSeal
+            It is not.
+        """
+        wanted = self._request_mac(b"request", reader, head.time_ms, head.nonce, payload)
+        if not hmac.compare_digest(head.mac, wanted):
+            raise BadSeal("its message is not what its head has sealed")
+        return Request(payload, head.nonce, head.time_ms)
 
     def reply(self, nonce: bytes, payload: bytes) -> bytes:
         """Return a sealed answer to the request with this nonce."""
@@ -117,10 +150,10 @@ class Seal:
         if not hmac.compare_digest(given, self.mark(*parts).encode()):
             raise InvalidInput("is not signed by the secret of the auth file", where)
 
-    def _request_mac(self, reader: str, time_ms: int, nonce: bytes, payload: bytes) -> bytes:
-        return self._mac(
-            b"request", reader.encode() + b"\n", struct.pack("!q", time_ms), nonce, payload
-        )
+    def _request_mac(
+        self, kind: bytes, reader: str, time_ms: int, nonce: bytes, payload: bytes
+    ) -> bytes:
+        return self._mac(kind, reader.encode() + b"\n", struct.pack("!q", time_ms), nonce, payload)
 
     def _mac(self, kind: bytes, *parts: bytes) -> bytes:
         mac = hmac.new(self._key, b"stormcut " + kind + b"\n", hashlib.sha256)
@@ -134,10 +167,13 @@ def _encoded(text: str) -> bytes:
     return text.encode(errors="surrogatepass")
 
 
-def seal_of(client: KazooClient) -> Seal:
-    """Return the seal of the secret by which ZooKeeper knows a client."""
-    ((_, secret),) = client.auth_data
-    return Seal(secret)
+def zookeeper_password(secret: str) -> str:
+    """Return the password by which ZooKeeper knows who has the secret ``user:password``."""
+    return _derived(secret, b"zookeeper").hex()
+
+
+def _derived(secret: str, purpose: bytes) -> bytes:
+    return hmac.digest(secret.encode(), b"stormcut " + purpose, hashlib.sha256)
 
 
 class Freshness:

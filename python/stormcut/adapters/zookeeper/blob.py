@@ -12,10 +12,9 @@ import zlib
 from collections.abc import Callable
 from contextlib import suppress
 
-from kazoo.client import KazooClient
 from kazoo.exceptions import NoAuthError, NoNodeError, NotEmptyError
 
-from stormcut.adapters.thrift.seal import seal_of
+from stormcut.adapters.zookeeper.client import Client
 from stormcut.model.errors import InvalidInput
 
 BLOB_VERSION = 2
@@ -34,7 +33,7 @@ class TornBlob(Exception):
     """The parts do not make up what the node announces: a writer is at work, or died."""
 
 
-def write_blob(client: KazooClient, path: str, content: bytes, commit: Commit | None = None) -> str:
+def write_blob(client: Client, path: str, content: bytes, commit: Commit | None = None) -> str:
     """Write content under ``path`` and return the blob's new id.
 
     A reader sees the old content or the new one: parts first, then the node, then old parts go.
@@ -59,7 +58,7 @@ def write_blob(client: KazooClient, path: str, content: bytes, commit: Commit | 
         "parts": len(parts),
         "bytes": len(packed),
         "sha256": sha256,
-        "hmac": seal_of(client).mark("blob", _name(path), identity, sha256),
+        "hmac": client.seal.mark("blob", _name(path), identity, sha256),
     }
     (commit or client.set)(path, json.dumps(meta).encode())
     for child in client.get_children(path):
@@ -69,13 +68,13 @@ def write_blob(client: KazooClient, path: str, content: bytes, commit: Commit | 
     return identity
 
 
-def blob_id(client: KazooClient, path: str) -> str | None:
+def blob_id(client: Client, path: str) -> str | None:
     """Return the id of a blob's content, None if there is none: it changes with every write."""
     meta = _meta(client, path)
     return None if meta is None else str(meta["id"])
 
 
-def read_blob(client: KazooClient, path: str) -> bytes | None:
+def read_blob(client: Client, path: str) -> bytes | None:
     """Return a blob's content, None if there is none.
 
     Raises
@@ -93,7 +92,7 @@ def read_blob(client: KazooClient, path: str) -> bytes | None:
         raise InvalidInput(f"damaged: {error}", f"ZooKeeper node {path}") from error
 
 
-def delete_blob(client: KazooClient, path: str) -> bool:
+def delete_blob(client: Client, path: str) -> bool:
     """Delete a blob; return whether there was one."""
     try:
         client.set(path, b"")
@@ -108,7 +107,7 @@ def delete_blob(client: KazooClient, path: str) -> bool:
     return True
 
 
-def node_data(client: KazooClient, path: str) -> bytes | None:
+def node_data(client: Client, path: str) -> bytes | None:
     """Return what a node holds, None if there is no such node.
 
     Raises
@@ -126,7 +125,7 @@ def node_data(client: KazooClient, path: str) -> bytes | None:
     return data
 
 
-def _meta(client: KazooClient, path: str) -> dict[str, object] | None:
+def _meta(client: Client, path: str) -> dict[str, object] | None:
     data = node_data(client, path)
     if not data:  # none, or made by a writer that has not come to the data yet
         return None
@@ -148,7 +147,7 @@ def _meta(client: KazooClient, path: str) -> dict[str, object] | None:
         raise InvalidInput("does not describe a blob", where)
     # Before anything is unpacked or decoded.
     marked = ("blob", _name(path), str(meta["id"]), str(meta.get("sha256")))
-    seal_of(client).check_mark(meta.get("hmac"), where, *marked)
+    client.seal.check_mark(meta.get("hmac"), where, *marked)
     result: dict[str, object] = meta
     return result
 
@@ -158,7 +157,7 @@ def _name(path: str) -> str:
     return path.rsplit("/", 1)[-1]
 
 
-def _read(client: KazooClient, path: str) -> bytes | None:
+def _read(client: Client, path: str) -> bytes | None:
     meta = _meta(client, path)
     if meta is None:
         return None

@@ -12,7 +12,7 @@ from kazoo.exceptions import KazooException, NoAuthError, NodeExistsError, NoNod
 from kazoo.protocol.states import KazooState
 from kazoo.recipe.election import Election
 
-from stormcut.adapters.thrift.brain import BrainClient
+from stormcut.adapters.thrift.client import BrainClient
 from stormcut.adapters.tls.channel import Tls
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.application.control.ports import Unavailable

@@ -12,18 +12,28 @@ import javax.crypto.spec.SecretKeySpec;
 /** Shows by HMACs that brain and shim know the auth file's secret: docs/protocol.md. */
 final class Seal {
   static final int NONCE_BYTES = 16;
-  private static final byte[] MAGIC = {'S', 'C', 'T', 1};
+  private static final byte[] MAGIC = {'S', 'C', 'T', 2};
   private static final int MAC_BYTES = 32;
   /** Before an answer. */
   static final int REPLY_HEADER_BYTES = MAGIC.length + MAC_BYTES;
 
   private static final SecureRandom RANDOM = new SecureRandom();
 
-  private final byte[] secret;
+  private final byte[] key;
 
   /** `secret` is the line `user:password`. */
   Seal(String secret) {
-    this.secret = secret.getBytes(StandardCharsets.UTF_8);
+    this.key = derived(secret, "seal");
+  }
+
+  /** The line `user:password` by which ZooKeeper knows who has the secret; it tells nothing of it. */
+  static String zookeeperUser(String secret) {
+    String user = secret.substring(0, secret.indexOf(':'));
+    return user + ":" + Fingerprint.hexadecimal(derived(secret, "zookeeper"));
+  }
+
+  private static byte[] derived(String secret, String purpose) {
+    return hmac(utf8(secret), utf8("stormcut " + purpose));
   }
 
   static byte[] nonce() {
@@ -35,8 +45,11 @@ final class Seal {
   /** A request that only the brain of this name takes, at this time. */
   byte[] request(String reader, long timeMs, byte[] nonce, byte[] payload) {
     byte[] time = ByteBuffer.allocate(Long.BYTES).putLong(timeMs).array();
-    byte[] mac = mac("request", utf8(reader + "\n"), time, nonce, payload);
-    return joined(MAGIC, time, nonce, mac, payload);
+    byte[] to = utf8(reader + "\n");
+    byte[] length = ByteBuffer.allocate(Integer.BYTES).putInt(payload.length).array();
+    byte[] head = mac("head", to, time, nonce, length);
+    byte[] mac = mac("request", to, time, nonce, payload);
+    return joined(MAGIC, time, nonce, head, mac, payload);
   }
 
   /**
@@ -70,10 +83,16 @@ final class Seal {
 
   /** HMAC-SHA256 of what kind of message it is, and its parts. */
   byte[] mac(String kind, byte[]... parts) {
+    byte[][] all = new byte[parts.length + 1][];
+    all[0] = utf8("stormcut " + kind + "\n");
+    System.arraycopy(parts, 0, all, 1, parts.length);
+    return hmac(key, all);
+  }
+
+  private static byte[] hmac(byte[] key, byte[]... parts) {
     try {
       Mac mac = Mac.getInstance("HmacSHA256");
-      mac.init(new SecretKeySpec(secret, "HmacSHA256"));
-      mac.update(utf8("stormcut " + kind + "\n"));
+      mac.init(new SecretKeySpec(key, "HmacSHA256"));
       for (byte[] part : parts) {
         mac.update(part);
       }

@@ -126,7 +126,7 @@ final class ZooKeeperReader implements AutoCloseable {
     close();
     credentials = now;
     try {
-      owner = digest(credentials);
+      owner = digest(Seal.zookeeperUser(credentials));
       ZKClientConfig settings = new ZKClientConfig();
       // Storm's own JAAS login, if any, is not for this client.
       settings.setProperty(ZKClientConfig.ENABLE_CLIENT_SASL_KEY, "false");
@@ -138,7 +138,7 @@ final class ZooKeeperReader implements AutoCloseable {
     } catch (IOException | IllegalArgumentException trouble) {
       throw new BrainTrouble("ZooKeeper cannot be used: " + trouble.getMessage());
     }
-    client.addAuthInfo("digest", credentials.getBytes(StandardCharsets.UTF_8));
+    client.addAuthInfo("digest", Seal.zookeeperUser(credentials).getBytes(StandardCharsets.UTF_8));
     return client;
   }
 

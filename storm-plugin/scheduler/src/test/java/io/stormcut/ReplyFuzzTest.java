@@ -79,7 +79,7 @@ class ReplyFuzzTest {
         byte[] reply = Damage.of(whole, random);
         DataOutputStream out = new DataOutputStream(client.getOutputStream());
         out.writeInt(Seal.REPLY_HEADER_BYTES + reply.length);
-        out.write(new byte[] {'S', 'C', 'T', 1});
+        out.write(new byte[] {'S', 'C', 'T', 2});
         out.write(seal.mac("reply", Arrays.copyOfRange(request, 12, 28), reply));
         out.write(reply);
       } catch (java.io.IOException closed) {

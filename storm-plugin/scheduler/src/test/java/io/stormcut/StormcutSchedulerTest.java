@@ -268,7 +268,7 @@ class StormcutSchedulerTest {
     byte[] answer = {1, 2, 3};
     byte[] mac = seal.mac("reply", new byte[Seal.NONCE_BYTES], answer);
     ByteBuffer frame = ByteBuffer.allocate(4 + Seal.REPLY_HEADER_BYTES + answer.length);
-    frame.putInt(Seal.REPLY_HEADER_BYTES + answer.length).put(new byte[] {'S', 'C', 'T', 1});
+    frame.putInt(Seal.REPLY_HEADER_BYTES + answer.length).put(new byte[] {'S', 'C', 'T', 2});
     frame.put(mac).put(answer);
     prepare(AMPLE_MS);
     withAnswer(frame.array(), "signed by another secret, or for another question");

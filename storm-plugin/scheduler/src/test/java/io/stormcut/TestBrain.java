@@ -28,7 +28,7 @@ final class TestBrain implements AutoCloseable {
   }
 
   private static final int MAC_AT = 4 + 8 + 16;
-  private static final int PAYLOAD_AT = MAC_AT + 32;
+  private static final int PAYLOAD_AT = MAC_AT + 2 * 32;
 
   private final ServerSocket socket;
   private final Seal seal;
@@ -100,7 +100,7 @@ final class TestBrain implements AutoCloseable {
       byte[] mac = seal.mac("reply", nonce, answer);
       DataOutputStream out = new DataOutputStream(connection.getOutputStream());
       out.writeInt(Seal.REPLY_HEADER_BYTES + answer.length);
-      out.write(new byte[] {'S', 'C', 'T', 1});
+      out.write(new byte[] {'S', 'C', 'T', 2});
       out.write(mac);
       out.write(answer);
     } catch (IOException | TException hungUp) {

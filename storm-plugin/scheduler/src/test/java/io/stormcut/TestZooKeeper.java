@@ -41,7 +41,7 @@ final class TestZooKeeper implements AutoCloseable {
     factory.configure(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 100);
     factory.startup(server);
     brain = new ZooKeeper("127.0.0.1:" + port(), 20_000, event -> {});
-    brain.addAuthInfo("digest", CREDENTIALS.getBytes(StandardCharsets.UTF_8));
+    identify(CREDENTIALS);
     authFile = authFile(folder, CREDENTIALS);
     localDir = folder.resolve("local");
     brain.create("/stormcut", null, ZooDefs.Ids.CREATOR_ALL_ACL, CreateMode.PERSISTENT);
@@ -120,9 +120,14 @@ final class TestZooKeeper implements AutoCloseable {
     delete("/stormcut");
     brain.close();
     brain = new ZooKeeper("127.0.0.1:" + port(), 20_000, event -> {});
-    brain.addAuthInfo("digest", credentials.getBytes(StandardCharsets.UTF_8));
+    identify(credentials);
     brain.create("/stormcut", null, ZooDefs.Ids.CREATOR_ALL_ACL, CreateMode.PERSISTENT);
     Files.write(authFile, (credentials + "\n").getBytes(StandardCharsets.UTF_8));
+  }
+
+  private void identify(String credentials) {
+    String user = Seal.zookeeperUser(credentials);
+    brain.addAuthInfo("digest", user.getBytes(StandardCharsets.UTF_8));
   }
 
   void put(String path, byte[] data, List<ACL> acl) throws Exception {
