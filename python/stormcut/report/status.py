@@ -71,6 +71,7 @@ def document(
                 "workers": workers[node.id],
                 "executors": executors[node.id],
                 "drained": bool({node.id, node.host} & set(outlook["drained"])),
+                "silent": node.id in outlook.get("silent", ()),
                 "on_probation": node.id in outlook.get("on_probation", ()),
             }
             for node in sorted(described.state.supervisors, key=lambda node: node.host)
@@ -189,6 +190,8 @@ def _nodes(found: Mapping[str, Any]) -> Table:
 def _note(line: Mapping[str, Any]) -> str:
     if line["drained"]:
         return "drained"
+    if line["silent"]:
+        return "silent: nothing is measured there any more"
     if line["on_probation"]:
         return "on probation: was lost twice in a short time"
     return "" if line["slots"] else "offers no slots now"

@@ -73,6 +73,7 @@ def scene(guard):
     }.get(guard, replace(AUTOMATIC, **budget.get(guard, {})))
     moment = {
         Guard.DRAINED: {"barred": {"n2"}},
+        Guard.SILENT: {"is_silence": True},
         Guard.PAUSED: {"orders": Orders(is_paused=True)},
         Guard.COOL_DOWN: {"pace": moved_s_ago(100.0)},
         Guard.DWELL: {"pace": moved_s_ago(10.0)},
@@ -118,9 +119,10 @@ def answer(guard, initiator, override=None):
 NAMES = {
     Guard.PINNED: "`pin`",
     Guard.NEVER: "`policy: {name: never}`",
-    Guard.DRAINED: "drained or excluded node",
+    Guard.DRAINED: "drained, excluded or silent node",
     Guard.ADVICE: "`mode: advise`",
     Guard.APPROVAL: "`mode: approve`",
+    Guard.SILENT: "workers are silent",
     Guard.PAUSED: "`pause`",
     Guard.QUIET: "`quiet_hours`",
     Guard.COOL_DOWN: "`cool_down`",

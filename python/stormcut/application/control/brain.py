@@ -26,6 +26,7 @@ from stormcut.application.control.history import (
     plan_parts,
     review_line,
 )
+from stormcut.application.control.observe.hearing import Heard
 from stormcut.application.control.orders import Orders, Undo
 from stormcut.application.control.policy import Mode, Policy
 from stormcut.application.control.ports import (
@@ -172,6 +173,8 @@ class Brain:
         self._moves = False
         self._missing: dict[str, float] = {}
         self._asked = threading.Condition()
+        #: Whose workers are heard of; nobody's, where nobody listens.
+        self.heard: Callable[[], Heard] = dict
         #: How those are that work beside it, for an outlook; by name.
         self.parts: dict[str, Callable[[], Part]] = {}
 
@@ -350,6 +353,7 @@ class Brain:
             "drained": sorted(orders.drained),
             "left_on_drained": self._governor.left_on_drained(described.state, orders),
             "nodes": {s.id: s.host for s in described.state.supervisors},
+            "silent": sorted(self._governor.silence.nodes),
             "on_probation": list(self._governor.probation.present(self._clock.elapsed())),
             "plan": self._last.id if self._last else None,
             "parts": {name: asdict(part()) for name, part in self.parts.items()},
@@ -402,6 +406,7 @@ class Brain:
         return Asked(state, known.orders, pace, now, local, known.undos, self._last)
 
     def _governed_by(self, state: ClusterState, known: _Known) -> Governed:
+        self._governor.silence.observe(state, self.heard(), self._clock.elapsed())
         question = self._question(state, known, self._governor, self._pace)
         question = replace(question, recorder=self._recorder)
 

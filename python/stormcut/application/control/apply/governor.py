@@ -39,6 +39,7 @@ from stormcut.application.control.gate.gate import (
 )
 from stormcut.application.control.gate.guards import Answer
 from stormcut.application.control.gate.ledger import Ledger
+from stormcut.application.control.observe.hearing import Silence
 from stormcut.application.control.observe.probation import Probation
 from stormcut.application.control.orders import By, Orders, Undo
 from stormcut.application.control.policy import Mode, Policy
@@ -134,6 +135,7 @@ class Governor:
         self._is_drained = is_drained
         self._measured_price = measured_price
         self.probation = Probation()
+        self.silence = Silence()
         self.ledger = Ledger()
         self._rollout: Rollout | None = None
 
@@ -142,16 +144,18 @@ class Governor:
         other = Governor(self._policy, self._measured_price)
         other.ledger = self.ledger.copy()
         other.probation = self.probation.copy()
+        other.silence = self.silence.copy()
         other._rollout = copy(self._rollout)
         return other
 
     def state(self, state: ClusterState, orders: Orders, now: float) -> ClusterState:
         """Return a state in which nodes have the room that they may have, at a moment.
 
-        Those that shall run nothing have none, and those on probation for what runs there alone.
+        Those that shall run nothing have none; those on probation, and silent ones, for what runs
+        there alone.
         """
         self.probation.observe(state, now)
-        state = self.probation.limited(state, now)
+        state = self.silence.limited(self.probation.limited(state, now))
         barred = self._barred(state, orders)
         if not barred:
             return state
@@ -241,7 +245,8 @@ class Governor:
             self._price,
             self._has_rested,
             is_staging,
-            self._barred(asked.state, asked.orders),
+            self._barred(asked.state, asked.orders) | self.silence.nodes,
+            self.silence.is_partial,
         )
 
     def _change(

@@ -181,9 +181,10 @@ class Guard(Enum):
 
     PINNED = "pinned: its rule says never to move it"
     NEVER = "the policy never moves what runs"
-    DRAINED = "it would use a node that is drained or excluded"
+    DRAINED = "it would use a node that is drained, excluded or silent"
     ADVICE = "advise mode: will not act"
     APPROVAL = "waits for approval"
+    SILENT = "workers have fallen silent"
     PAUSED = "paused"
     QUIET = "quiet hours"
     COOL_DOWN = "cool-down: it moved a short while ago"

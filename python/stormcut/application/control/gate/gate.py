@@ -61,7 +61,9 @@ class Moment:
     is_staging : bool
         Another move is made in stages now.
     barred : collection of str
-        Ids of the nodes that shall run nothing.
+        Ids of the nodes that shall run nothing, or nothing new.
+    is_silence : bool
+        Workers that Nimbus says run are not heard of any more.
     price : callable
         By topology id: seconds of its work that a restart of all its workers costs.
     has_rested : callable
@@ -79,6 +81,7 @@ class Moment:
     has_rested: Callable[[Change], bool]
     is_staging: bool = False
     barred: Collection[str] = ()
+    is_silence: bool = False
 
 
 class Gate:
@@ -130,6 +133,8 @@ class Gate:
             yield Verdict(wait, Guard.NEVER)
         if _uses_barred(change, moment):
             yield Verdict(wait, Guard.DRAINED)
+        if moment.is_silence:
+            yield Verdict(wait, Guard.SILENT, ROUND_SECONDS)
         if orders.is_paused:
             yield Verdict(wait, Guard.PAUSED)
         if policy.mode is Mode.ADVISE:

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Protocol
 
 from stormcut.application.control.gate.change import Initiator
+from stormcut.application.control.observe.hearing import Hearing
 from stormcut.application.control.orders import Undo
 from stormcut.application.control.ports import Clock, Unavailable
 from stormcut.application.control.review.reviews import (
@@ -215,6 +216,7 @@ class Observer:
         self._watching = watching
         self._topologies: dict[str, _Topology] = {}
         self._lock = threading.Lock()
+        self._hearing = Hearing()
         self._told: set[str] = set()
         #: What became of moves; None: not read since this one leads.
         self._reviews: tuple[Review, ...] | None = None
@@ -227,9 +229,13 @@ class Observer:
         leads, resting = self._remembers(), self._resting()
         slices = {name: slice_ for name, slice_ in slices.items() if name not in resting}
         with self._lock:
+            self._hearing.take(slices, self._clock.now())
+            silent = {name for (name, _), is_heard in self._hearing.heard().items() if not is_heard}
             findings = [(name, self._add(name, slice_)) for name, slice_ in slices.items()]
             self._forget()
-            due = self._due(slices) if self._watching.is_on and leads else []
+            # Silence is no drift, and what others do meanwhile says nothing.
+            heard = slices.keys() - silent
+            due = self._due(heard) if self._watching.is_on and leads else []
         for name, finding in findings:
             if finding is not None:
                 log.info("%s has moved, and turned out %s", name, finding)
@@ -406,6 +412,11 @@ class Observer:
             if problem not in self._told:
                 log.warning("%d lines of metrics not used: %s", count, problem)
         self._told.update(problems)
+
+    def heard(self) -> dict[tuple[str, str], bool]:
+        """Return whose workers are heard of, by topology and host."""
+        with self._lock:
+            return self._hearing.heard()
 
     def seen(self) -> dict[str, Seen]:
         """Return what is known now, by topology id."""

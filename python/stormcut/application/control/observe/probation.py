@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from stormcut.application.control.decide.declared import MAX_EXECUTORS_KEY, max_executors
@@ -59,19 +59,23 @@ class Probation:
 
     def limited(self, state: ClusterState, now: float) -> ClusterState:
         """Return a state in which who is on probation has room for what runs there alone."""
-        names = self.present(now)
-        if not names:
-            return state
-        running: dict[str, int] = defaultdict(int)
-        for topology in state.topologies:
-            for worker in topology.assignment:
-                running[worker.slot.node] += len(worker.executors)
-        return replace(
-            state,
-            supervisors=tuple(
-                _limited(s, running[s.id]) if s.id in names else s for s in state.supervisors
-            ),
-        )
+        return with_room_for_what_runs(state, self.present(now))
+
+
+def with_room_for_what_runs(state: ClusterState, nodes: Collection[str]) -> ClusterState:
+    """Return a state in which these nodes have room for what runs there alone."""
+    if not nodes:
+        return state
+    running: dict[str, int] = defaultdict(int)
+    for topology in state.topologies:
+        for worker in topology.assignment:
+            running[worker.slot.node] += len(worker.executors)
+    return replace(
+        state,
+        supervisors=tuple(
+            _limited(s, running[s.id]) if s.id in nodes else s for s in state.supervisors
+        ),
+    )
 
 
 def _limited(supervisor: Supervisor, running: int) -> Supervisor:
