@@ -92,7 +92,7 @@ def _observing(
     settings = StreamSettings(config.every_s, config.warm_up_s, since)
     with observing(sources, settings, observer.take) as streams:
         registry.register(MeasuredMetrics(streams, observer.seen))
-        standing.brain.heard = observer.heard
+        standing.brain.heard, standing.brain.accounts = observer.heard, observer.accounts
         standing.brain.parts["metrics"] = lambda: _part(streams(), observer.seen())
         yield
 

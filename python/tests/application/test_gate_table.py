@@ -28,6 +28,7 @@ from stormcut.application.control.decide.decision import (
     Worth,
 )
 from stormcut.application.control.decide.pace import Pace
+from stormcut.application.control.gate.account import Account
 from stormcut.application.control.gate.change import Change, Initiator, restarted
 from stormcut.application.control.gate.gate import DWELL_SECONDS, Gate, Moment
 from stormcut.application.control.gate.guards import FIRM, TABLE
@@ -74,6 +75,7 @@ def scene(guard):
     moment = {
         Guard.DRAINED: {"barred": {"n2"}},
         Guard.SILENT: {"is_silence": True},
+        Guard.CONTRADICTED: {"accounts": {"a-1-1": Account(factor=0.5)}},
         Guard.PAUSED: {"orders": Orders(is_paused=True)},
         Guard.COOL_DOWN: {"pace": moved_s_ago(100.0)},
         Guard.DWELL: {"pace": moved_s_ago(10.0)},
@@ -123,6 +125,7 @@ NAMES = {
     Guard.ADVICE: "`mode: advise`",
     Guard.APPROVAL: "`mode: approve`",
     Guard.SILENT: "workers are silent",
+    Guard.CONTRADICTED: "measured contradicts model",
     Guard.PAUSED: "`pause`",
     Guard.QUIET: "`quiet_hours`",
     Guard.COOL_DOWN: "`cool_down`",

@@ -18,6 +18,7 @@ from stormcut.application.control.decide.decision import Decision, Decisions
 from stormcut.application.control.decide.memory import Memory
 from stormcut.application.control.decide.pace import Pace
 from stormcut.application.control.decide.question import Question
+from stormcut.application.control.gate.account import Account
 from stormcut.application.control.gate.change import Change, Initiator
 from stormcut.application.control.gate.ledger import Ledger, Restarts
 from stormcut.application.control.history import (
@@ -175,6 +176,8 @@ class Brain:
         self._asked = threading.Condition()
         #: Whose workers are heard of; nobody's, where nobody listens.
         self.heard: Callable[[], Heard] = dict
+        #: How topologies fare, by id.
+        self.accounts: Callable[[], Mapping[str, Account]] = dict
         #: How those are that work beside it, for an outlook; by name.
         self.parts: dict[str, Callable[[], Part]] = {}
 
@@ -403,7 +406,8 @@ class Brain:
     def _asked_of(self, state: ClusterState, known: _Known, pace: Pace) -> Asked:
         local = datetime.fromtimestamp(self._clock.now())
         now = self._clock.elapsed()
-        return Asked(state, known.orders, pace, now, local, known.undos, self._last)
+        accounts = self.accounts()
+        return Asked(state, known.orders, pace, now, local, known.undos, self._last, accounts)
 
     def _governed_by(self, state: ClusterState, known: _Known) -> Governed:
         self._governor.silence.observe(state, self.heard(), self._clock.elapsed())

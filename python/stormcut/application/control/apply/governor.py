@@ -28,6 +28,7 @@ from stormcut.application.control.decide.decision import (
 )
 from stormcut.application.control.decide.declared import MAX_EXECUTORS_KEY
 from stormcut.application.control.decide.pace import Pace
+from stormcut.application.control.gate.account import Account
 from stormcut.application.control.gate.change import Change, Initiator
 from stormcut.application.control.gate.gate import (
     ROUND_SECONDS,
@@ -93,6 +94,8 @@ class Asked:
         Orders back, by topology id.
     last_plan : Plan, optional
         The plan that the cluster was told last.
+    accounts : mapping of str to Account
+        How topologies fare, by id.
     """
 
     state: ClusterState
@@ -102,6 +105,7 @@ class Asked:
     local: datetime
     undos: Mapping[str, Undo] = field(default_factory=dict)
     last_plan: Plan | None = None
+    accounts: Mapping[str, Account] = field(default_factory=dict)
 
     def is_as_planned(self, topology: str, workers: tuple[Worker, ...]) -> bool:
         """Return whether the last plan has a topology on these workers."""
@@ -247,6 +251,7 @@ class Governor:
             is_staging,
             self._barred(asked.state, asked.orders) | self.silence.nodes,
             self.silence.is_partial,
+            asked.accounts,
         )
 
     def _change(

@@ -185,6 +185,7 @@ class Guard(Enum):
     ADVICE = "advise mode: will not act"
     APPROVAL = "waits for approval"
     SILENT = "workers have fallen silent"
+    CONTRADICTED = "what is measured contradicts the model"
     PAUSED = "paused"
     QUIET = "quiet hours"
     COOL_DOWN = "cool-down: it moved a short while ago"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from stormcut.application.control.decide.allowed import Allowed
@@ -18,6 +18,7 @@ from stormcut.application.control.decide.decision import (
     Together,
 )
 from stormcut.application.control.decide.pace import Pace
+from stormcut.application.control.gate.account import Account
 from stormcut.application.control.gate.change import Change, Initiator
 from stormcut.application.control.gate.guards import Answer, answer
 from stormcut.application.control.gate.ledger import Ledger
@@ -64,6 +65,8 @@ class Moment:
         Ids of the nodes that shall run nothing, or nothing new.
     is_silence : bool
         Workers that Nimbus says run are not heard of any more.
+    accounts : mapping of str to Account
+        How topologies fare, by id.
     price : callable
         By topology id: seconds of its work that a restart of all its workers costs.
     has_rested : callable
@@ -82,6 +85,7 @@ class Moment:
     is_staging: bool = False
     barred: Collection[str] = ()
     is_silence: bool = False
+    accounts: Mapping[str, Account] = field(default_factory=dict)
 
 
 class Gate:
@@ -135,6 +139,8 @@ class Gate:
             yield Verdict(wait, Guard.DRAINED)
         if moment.is_silence:
             yield Verdict(wait, Guard.SILENT, ROUND_SECONDS)
+        if _is_contradicted(change, moment):
+            yield Verdict(wait, Guard.CONTRADICTED, ROUND_SECONDS)
         if orders.is_paused:
             yield Verdict(wait, Guard.PAUSED)
         if policy.mode is Mode.ADVISE:
@@ -241,6 +247,14 @@ def _uses_barred(change: Change, moment: Moment) -> bool:
     return any(w.slot.node in moment.barred for w in begun) or not moment.allowed.has(
         change.topology, begun
     )
+
+
+def _is_contradicted(change: Change, moment: Moment) -> bool:
+    """Return whether what is measured is not what the model says of where a topology runs now."""
+    cause, account = cause_of(change.reason), moment.accounts.get(change.topology)
+    if account is None or not isinstance(cause, MoreHeadroom | LessTraffic):
+        return False
+    return account.contradicts(cause.now.headroom)
 
 
 def gain_of(reason: Reason) -> float | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Protocol
 
+from stormcut.application.control.gate.account import Account
 from stormcut.application.control.gate.change import Initiator
 from stormcut.application.control.observe.hearing import Hearing
 from stormcut.application.control.orders import Undo
@@ -164,7 +165,7 @@ class _Topology:
     #: Tuples/s sent, by the profile that was published, and for how long it was measured.
     told_per_s: float | None = None
     told_s: float = math.inf
-    was_forecast: bool = False
+    told_factor: float = 1.0
     #: How many slices in a row were unlike those before.
     doubts: int = 0
     #: A drift that is thought to pass, as it was said.
@@ -368,7 +369,7 @@ class Observer:
         drift = known.drift
         if drift is not None and drift.quantity is not Quantity.RATE:
             return drift
-        if drift is None and not known.was_forecast:
+        if drift is None and known.told_factor == 1.0:
             return Occasion.SURER if self._is_surer(known) else None
         expected = known.forecast.expected()
         if expected is None or known.told_per_s is None:
@@ -395,7 +396,7 @@ class Observer:
             return
         known.published_s, known.drift = known.heard_s, None
         known.told_s = known.profile.seconds
-        known.told_per_s, known.was_forecast = factor * known.seen.emitted_per_s, factor != 1.0
+        known.told_per_s, known.told_factor = factor * known.seen.emitted_per_s, factor
         forecast = f" (forecast: {factor:.2f} times what is measured)" if factor != 1.0 else ""
         log.info("profile of %s published: %s%s", name, _words(reason), forecast)
 
@@ -412,6 +413,14 @@ class Observer:
             if problem not in self._told:
                 log.warning("%d lines of metrics not used: %s", count, problem)
         self._told.update(problems)
+
+    def accounts(self) -> dict[str, Account]:
+        """Return how topologies fare, by id."""
+        with self._lock:
+            return {
+                name: Account(known.trial.is_stalled, known.told_factor)
+                for name, known in self._topologies.items()
+            }
 
     def heard(self) -> dict[tuple[str, str], bool]:
         """Return whose workers are heard of, by topology and host."""

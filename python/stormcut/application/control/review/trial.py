@@ -21,6 +21,8 @@ LESS_ACKED, MORE_LATENCY = 0.1, 0.25
 IN_FLIGHT = 0.1
 #: Of all tuples, more fail than before: then no fewer are offered.
 MORE_FAIL = 0.01
+#: A topology of whose tuples so many fail stalls; so does one that acks none.
+STALLED_FAIL = 0.1
 #: Slices of which work is kept: where tasks are missing for longer, no price is known.
 MOST_WORK = 100
 
@@ -128,6 +130,14 @@ class Trial:
         after = tuple(self._pulses)
         found = finding(move.before, after, self._restart_seconds(move, after))
         return replace(found, places=dict(self._places))
+
+    @property
+    def is_stalled(self) -> bool:
+        """Whether tuples that were acked before are not acked any more, or many fail."""
+        if not self._spouts or not self._pulses:
+            return False
+        last = self._pulses[-1]
+        return last.failed_per_s >= STALLED_FAIL * (last.acked_per_s + last.failed_per_s)
 
     def begin_anew(self) -> None:
         """Forget all but the last slices: before those the load was another."""
