@@ -28,6 +28,8 @@ DEFAULT_SIGNAL = ["env", "--default-signal=INT"]
 
 
 C = TypeVar("C", LocalCluster, DockerCluster)
+#: Without a profile a brain would leave everything as Storm does.
+PACKING = ("--unmeasured", "pack")
 
 
 class Stage(Generic[C]):
@@ -145,7 +147,7 @@ class Stage(Generic[C]):
         return self.process(sys.executable, script, mode, ready="ready")
 
     def brain(self, *options: str) -> AbstractContextManager[subprocess.Popen[str]]:
-        command = (sys.executable, "-m", "stormcut.cli.main", "brain", *options)
+        command = (sys.executable, "-m", "stormcut.cli.main", "brain", *PACKING, *options)
         return self.process(*command, ready="leader:")
 
     def command(self, *arguments: str) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 from small_clusters import SLOW_BUT_SMALL
-from stage import TOPOLOGIES, Stage
+from stage import PACKING, TOPOLOGIES, Stage
 
 from stormcut.adapters.clusters.local import LocalCluster
 from stormcut.application.waiting import wait_until
@@ -42,7 +42,7 @@ class Brain:
     def _started(self) -> subprocess.Popen[bytes]:
         with self._log.open("ab") as log:
             return subprocess.Popen(
-                [sys.executable, "-m", "stormcut.cli.main", "brain"],
+                [sys.executable, "-m", "stormcut.cli.main", "brain", *PACKING],
                 env=self._stage.environment,
                 stderr=log,
             )

@@ -59,6 +59,14 @@ from stormcut.placement.registry import algorithm, parse_options
     "traffic between nodes goes.",
 )
 @click.option(
+    "--unmeasured",
+    type=click.Choice(("spread", "pack")),
+    default="spread",
+    show_default=True,
+    help="Place a topology that was never measured on as many workers as it asks for, as Storm"
+    " would, or pack it by its structure.",
+)
+@click.option(
     "--record",
     type=OutputFolder(),
     help="Folder for the problem and the answer behind every decision, for `stormcut place`.",
@@ -95,6 +103,7 @@ def brain(
     algorithm_name: str,
     options: tuple[str, ...],
     min_gain: float,
+    unmeasured: str,
     record: Path | None,
     costs: Path | None,
     http: Address | None,
@@ -110,7 +119,13 @@ def brain(
       stormcut brain --tls /etc/stormcut-tls --bind 10.0.0.7 --http 10.0.0.7:9464
     """
     fitted = None if costs is None else read_costs(costs)
-    settings = Settings(algorithm_name, parse_pairs(options), min_gain, costs=fitted)
+    settings = Settings(
+        algorithm_name,
+        parse_pairs(options),
+        min_gain,
+        costs=fitted,
+        packs_unmeasured=unmeasured == "pack",
+    )
     parse_options(algorithm(algorithm_name), settings.options)
     check_bind(bind, insecure_bind, tls)
     check_http(http, tls)

@@ -304,6 +304,9 @@ _ALGORITHMS = (
     ),
 )
 
+#: What Storm itself does with topologies that declare no resources, and with those that do.
+OF_STORM, OF_STORM_BY_DECLARATION = "even", "r-storm"
+
 ALGORITHMS = {each.name: each for each in _ALGORITHMS}
 
 #: What the others are compared with.

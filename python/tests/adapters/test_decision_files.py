@@ -56,7 +56,7 @@ def test_what_cannot_be_written_is_logged_and_the_plan_is_made(tmp_path, caplog)
                 ClusterState(supervisors(2), (topology("t"),)),
                 {},
                 None,
-                Settings(),
+                Settings(packs_unmeasured=True),
                 recorder=recorder,
             )
         )

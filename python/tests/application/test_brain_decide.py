@@ -1,4 +1,5 @@
 import logging
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -23,6 +24,7 @@ from stormcut.model.cluster import ClusterState, Slot, Supervisor
 from stormcut.model.plan import Plan
 
 DEFAULT = Settings()
+PACKING = Settings(packs_unmeasured=True)
 FAST = Settings(options={"effort": "0"})
 
 
@@ -67,9 +69,46 @@ def test_an_applied_plan_changes_nothing_more(cluster):
     assert again == plan
 
 
-def test_a_new_topology_is_placed_by_its_structure():
-    state = ClusterState(supervisors(3), (topology("t"),))
+def test_a_new_topology_keeps_its_number_of_workers_spread_as_storm_would():
+    """28 executors that ask for 8 workers once got one JVM."""
+    state = ClusterState(supervisors(4, meta={}), (topology("t", (7, 10, 10), workers=8),))
     (decision,) = decide(Question(state, {}, None, DEFAULT)).decided
+    assert len(decision.workers) == 8
+    assert {len(w.executors) for w in decision.workers} == {3, 4}
+    assert Counter(w.slot.node for w in decision.workers) == {"n0": 2, "n1": 2, "n2": 2, "n3": 2}
+    assert sentence(decision).startswith("placed as Storm would (even), until it is measured")
+
+
+def test_what_declares_resources_is_spread_as_r_storm_would():
+    new = topology("t", (4, 4), workers=3)
+    declared = replace(new, executors=tuple(replace(e, cpu_percent=60.0) for e in new.executors))
+    state = ClusterState(supervisors(4), (declared,))
+    (decision,) = decide(Question(state, {}, None, DEFAULT)).decided
+    assert sentence(decision).startswith("placed as Storm would (r-storm)")
+
+
+def test_what_is_new_is_not_spread_onto_drained_nodes():
+    first, *others = supervisors(4)
+    drained = replace(first, meta={"stormcut.max.executors": "0"})
+    state = ClusterState((drained, *others), (topology("t", (4, 4), workers=4),))
+    (decision,) = decide(Question(state, {}, None, DEFAULT)).decided
+    assert {w.slot.node for w in decision.workers} == {"n1", "n2", "n3"}
+
+
+def test_where_storms_way_breaks_a_limit_the_algorithm_is_asked():
+    limits = ("2", "9")
+    nodes = tuple(
+        replace(s, meta={"stormcut.max.executors": most})
+        for s, most in zip(supervisors(2), limits, strict=True)
+    )
+    state = ClusterState(nodes, (topology("t", (4, 4), acker=False, workers=2),))
+    (decision,) = decide(Question(state, {}, None, DEFAULT)).decided
+    assert sentence(decision).startswith("placed by declared structure")
+
+
+def test_a_new_topology_is_packed_by_its_structure_where_that_is_asked_for():
+    state = ClusterState(supervisors(3), (topology("t"),))
+    (decision,) = decide(Question(state, {}, None, PACKING)).decided
     assert decision.evidence.ground.value == "declared"
     assert decision.before is None
     assert sentence(decision).startswith("placed by declared structure")
@@ -317,7 +356,7 @@ def test_another_algorithm_gets_no_options_that_it_does_not_have():
 
 def placed_with(state, profiles=None, **how):
     (decision,) = decide(
-        Question(state, profiles or {}, None, **{"settings": DEFAULT, **how})
+        Question(state, profiles or {}, None, **{"settings": PACKING, **how})
     ).decided
     return decision
 
@@ -336,7 +375,7 @@ def test_the_number_of_workers_is_kept_by_the_brains_option_or_the_topologys_wor
 ):
     new = replace(topology("t", (4, 4), workers=3), workers_policy=policy)
     state = ClusterState(supervisors(3), (new,))
-    decision = placed_with(state, settings=Settings(options=option))
+    decision = placed_with(state, settings=replace(PACKING, options=option))
     assert decision.after.metrics.workers_used == workers
     assert decision.workers_asked == 3
     assert decision.workers_policy == ("any" if workers == 1 else "keep")
@@ -347,7 +386,7 @@ def test_algorithms_that_cannot_keep_workers_get_no_word_of_it(name):
     """METIS's own option of that name is a number."""
     new = replace(topology("t", (4, 4), workers=3), workers_policy="keep")
     state = ClusterState(supervisors(3), (new,))
-    assert placed_with(state, settings=Settings(name)).workers_policy is None
+    assert placed_with(state, settings=replace(PACKING, algorithm=name)).workers_policy is None
 
 
 def test_a_word_on_workers_that_is_none_is_logged_once_and_ignored(caplog):
@@ -363,7 +402,10 @@ def test_a_word_on_workers_that_is_none_is_logged_once_and_ignored(caplog):
 def test_another_algorithm_chooses_the_number_of_workers_itself():
     new = replace(topology("t"), workers_policy="keep")
     state = ClusterState(supervisors(3), (new,))
-    assert placed_with(state, settings=Settings("p-scheduler")).choice.algorithm == "p-scheduler"
+    assert (
+        placed_with(state, settings=replace(PACKING, algorithm="p-scheduler")).choice.algorithm
+        == "p-scheduler"
+    )
 
 
 def test_an_undone_topology_goes_back_and_stays_there():

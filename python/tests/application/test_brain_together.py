@@ -28,6 +28,7 @@ from stormcut.objective.verify import violations
 from stormcut.placement.registry import FILLED
 
 FAST = Settings(options={"effort": "0.1"})
+PACKING = replace(FAST, packs_unmeasured=True)
 IN_TURN = Settings("r-storm-distance")
 
 
@@ -114,13 +115,14 @@ def test_who_need_not_move_stays():
 def test_a_new_one_moves_others_only_for_what_they_gain():
     new = topology("c", (2, 2), acker=False)
     tight = ClusterState(ROOM_FOR_FOUR, (halves("a", 6700), new))
-    found = of(decide(Question(tight, measured(tight.topologies[0]), None, Settings())))
+    packing = Settings(packs_unmeasured=True)
+    found = of(decide(Question(tight, measured(tight.topologies[0]), None, packing)))
     assert {len(nodes_of(d)) for d in found.values()} == {1}
     assert sentence(found["a"]).startswith("moved ")
     assert sentence(found["c"]).startswith("placed by declared structure: 0.0 ")
     settled = dealt(topology("a", (2, 2), acker=False), [Slot("n0", 6700)])
     roomy = ClusterState(supervisors(2, cpu=None), (settled, new))
-    found = of(decide(Question(roomy, measured(settled), None, Settings())))
+    found = of(decide(Question(roomy, measured(settled), None, packing)))
     assert found["a"].choice.action is Action.KEEP
 
 
@@ -160,7 +162,7 @@ def test_what_asks_for_other_options_is_a_problem_of_its_own(monkeypatch):
     sought = noted(monkeypatch)
     keeps = replace(topology("c", (2, 2)), workers_policy="keep")
     state = ClusterState(supervisors(4), (topology("a"), topology("b"), keeps))
-    assert len(decide(Question(state, {}, None, FAST)).decided) == 3
+    assert len(decide(Question(state, {}, None, PACKING)).decided) == 3
     assert sought == [("a", "b"), ("c",)]
 
 
@@ -235,7 +237,8 @@ def test_a_record_of_many_topologies_has_a_name_that_can_be_one(tmp_path):
     many = tuple(topology(f"a-topology-of-the-company-{i}", (1,), acker=False) for i in range(12))
     state = ClusterState(supervisors(3), many)
     assert (
-        len(decide(Question(state, {}, None, FAST, recorder=DecisionFiles(tmp_path))).decided) == 12
+        len(decide(Question(state, {}, None, PACKING, recorder=DecisionFiles(tmp_path))).decided)
+        == 12
     )
     (path,) = tmp_path.glob("*.placement.json")
     assert "a-topology-of-the-company-0+" in path.name and "-more.placement.json" in path.name

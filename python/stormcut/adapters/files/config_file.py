@@ -119,6 +119,10 @@ class _Placement(_Section):
     enough: float = Field(
         ENOUGH, gt=1, description="head-room beyond which more of it is worth no move"
     )
+    unmeasured: Literal["spread", "pack"] = Field(
+        "spread",
+        description="what is new: spread over its workers, as Storm would; pack: by its structure",
+    )
     costs: str | None = Field(None, description="file of `stormcut calibrate`")
 
 
@@ -393,7 +397,12 @@ def _config(document: Document, folder: Path, faults: list[str]) -> Config:
         document.listen.address,
         document.listen.port,
         Settings(
-            placement.algorithm, options, placement.min_gain, costs=costs, enough=placement.enough
+            placement.algorithm,
+            options,
+            placement.min_gain,
+            costs=costs,
+            enough=placement.enough,
+            packs_unmeasured=placement.unmeasured == "pack",
         ),
         _policy(document, period),
         Watching(

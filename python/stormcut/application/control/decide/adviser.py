@@ -17,8 +17,15 @@ from stormcut.application.place import DEFAULT_ALGORITHM, DEFAULT_SEED, Solution
 from stormcut.model.cluster import RunningTopology, Worker
 from stormcut.model.errors import Infeasible
 from stormcut.model.network import Costs
-from stormcut.model.problem import Problem
-from stormcut.placement.registry import algorithm, has_option, parse_options
+from stormcut.model.problem import DEFAULT_CPU_PERCENT, DEFAULT_MEMORY_MB, Problem
+from stormcut.objective.verify import violations
+from stormcut.placement.registry import (
+    OF_STORM,
+    OF_STORM_BY_DECLARATION,
+    algorithm,
+    has_option,
+    parse_options,
+)
 
 #: The option of an algorithm that can keep `topology.workers`.
 WORKERS = "workers"
@@ -79,6 +86,9 @@ class Settings:
         Of transfer; None: those that are shipped.
     enough : float
         Head-room beyond which more is worth no move: a margin for loads that grow.
+    packs_unmeasured : bool
+        Place a new topology by its declared structure before anything of it is measured; False:
+        on as many workers as it asks for, as Storm would.
     """
 
     algorithm: str = DEFAULT_ALGORITHM
@@ -87,6 +97,7 @@ class Settings:
     seed: int = DEFAULT_SEED
     costs: Costs | None = None
     enough: float = ENOUGH
+    packs_unmeasured: bool = False
 
 
 @dataclass(frozen=True)
@@ -154,6 +165,30 @@ class Adviser:
             groups.setdefault(key, []).append(each)
         return [tuple(group) for group in groups.values()]
 
+    def spreads(self, topology: RunningTopology) -> bool:
+        """Return whether a topology is placed as Storm would as long as it is not measured."""
+        asks_to_pack = keeps_workers(topology) is False
+        packs = self._settings.packs_unmeasured or asks_to_pack
+        return not packs and self.uses_traffic(topology, running=False)
+
+    def spread(self, topology: RunningTopology, at: Situation) -> tuple[str, tuple[Worker, ...]]:
+        """Return where Storm would put a topology, and by which of its schedulers.
+
+        Nodes that shall run nothing are left out.
+
+        Raises
+        ------
+        Infeasible
+            There it would break a limit of a node, or has no slot.
+        """
+        name = OF_STORM_BY_DECLARATION if _declares(topology) else OF_STORM
+        usable = tuple(node for node in at.problem.nodes if node.ports and node.max_executors != 0)
+        narrowed = at.narrowed(usable)
+        found = solve(narrowed.problem, name, self._settings.seed, {})
+        if broken := violations(narrowed.problem, found.placement):
+            raise Infeasible(broken[0].message, broken[0].constraint)
+        return name, narrowed.workers(found.placement)[0]
+
     def advice(self, topologies: Sequence[RunningTopology], at: Situation) -> Advice:
         """Return the answer of the first attempt that succeeds.
 
@@ -195,3 +230,12 @@ class Adviser:
         if effort is not None and has_option(name, EFFORT):
             options.setdefault(EFFORT, effort)
         return options
+
+
+def _declares(topology: RunningTopology) -> bool:
+    """Return whether somebody has declared what its executors need: other than Storm's defaults."""
+    return any(
+        (e.cpu_percent or DEFAULT_CPU_PERCENT, e.memory_mb or DEFAULT_MEMORY_MB)
+        != (DEFAULT_CPU_PERCENT, DEFAULT_MEMORY_MB)
+        for e in topology.executors
+    )

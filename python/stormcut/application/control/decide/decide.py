@@ -17,6 +17,7 @@ from dataclasses import replace
 from stormcut.application.control.decide.adviser import Adviser, effort_for
 from stormcut.application.control.decide.allowed import allowed, in_order
 from stormcut.application.control.decide.choices import Choices
+from stormcut.application.control.decide.completing import completed
 from stormcut.application.control.decide.decision import (
     Action,
     Choice,
@@ -89,6 +90,9 @@ class _Round:
         self._adviser.effort = self._effort()
         #: Where the last move together has put its topologies: nothing better was found for all.
         self._agreed: View = ()
+        #: What was lost and is completed stays so in this decision: a better place is another one,
+        #: which the gate is asked for.
+        self._completions: dict[str, Choice] = {}
         self._effects = Effects(state, self._loads, profiles, self._adviser, settings.costs)
         self._rules = Rules(settings, self._adviser, question.pace, profiles)
         self._improving = Improving(self._intended, self._adviser, self._rules)
@@ -151,7 +155,8 @@ class _Round:
     def _search(self, asked: Sequence[RunningTopology]) -> None:
         """Place what runs nowhere, and find better places for what runs."""
         new = {topology.id for topology in asked if not self._runs_whole(topology)}
-        for group in self._groups(topology for topology in asked if topology.id in new):
+        waiting = [topology for topology in asked if topology.id in new]
+        for group in self._groups(t for t in waiting if not self._spread(t)):
             self._place(group)
         for group in self._groups(topology for topology in asked if self._runs_whole(topology)):
             self._improve(group, new)
@@ -173,17 +178,48 @@ class _Round:
             return stays
         if (undone := self._earlier.undone(topology, present)) and self._may(undone, topology):
             return undone
+        if topology.id in self._completions:
+            return self._completions[topology.id]
         if not self._runs_whole(topology):
             restored = self._earlier.restored(topology, present)
-            return restored if restored and self._may(restored, topology) else None
+            if restored and self._may(restored, topology):
+                return restored
+            return self._completed(topology, present)
         if not {worker.slot for worker in present} <= self._state.slots:
             return self._earlier.outlived(topology.id, present)
         if self._loads[topology.id].measured:
             return None
         return self._choices.as_planned(topology, present)
 
+    def _completed(self, topology: RunningTopology, present: Workers) -> Choice | None:
+        """Place what was lost beside what lives, None if nothing lives or there is no room."""
+        if not present or not {worker.slot for worker in present} <= self._state.slots:
+            return None
+        at = self._intended.on_all_nodes([topology.id])
+        workers = completed(at, present, self._earlier.planned(topology.id))
+        if workers is None:
+            return None
+        measured = self._loads[topology.id].measured
+        ground = Ground.MEASURED if measured else Ground.DECLARED
+        choice = Choice(Action.PLACE, Circumstance.LOST, ground, workers)
+        self._completions[topology.id] = choice
+        return choice
+
     def _may(self, choice: Choice, topology: RunningTopology) -> bool:
         return self._allowed.has(topology.id, choice.workers or ())
+
+    def _spread(self, topology: RunningTopology) -> bool:
+        """Place a topology that was never measured as Storm would; return whether that is done."""
+        if self._loads[topology.id].measured or not self._adviser.spreads(topology):
+            return False
+        at = self._intended.on_all_nodes([topology.id])
+        try:
+            name, workers = self._adviser.spread(topology, at)
+        except Infeasible:
+            return False
+        choice = Choice(Action.PLACE, Circumstance.SPREAD, Ground.DECLARED, workers, name)
+        self._choices.place(topology, choice)
+        return True
 
     def _place(self, group: Topologies) -> None:
         """Place topologies on what the others leave; those that do not fit together, in turn."""

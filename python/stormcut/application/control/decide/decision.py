@@ -65,6 +65,10 @@ class Circumstance(Enum):
 
     #: Some of its executors run nowhere.
     INCOMPLETE = "incomplete"
+    #: Some of its workers were lost; those that live stay as they are.
+    LOST = "lost"
+    #: Not measured yet: spread over as many workers as it asks for, as Storm would.
+    SPREAD = "spread"
     AS_PLANNED = "as planned"
     UNMEASURED = "unmeasured"
     #: A supervisor is away, its workers run on.

@@ -67,13 +67,23 @@ def _why(decision: Decision) -> str:
         case Action.KEEP:
             return f"kept: {_kept(decision.choice)}"
         case Action.PLACE:
-            return f"placed by {_basis(decision)}"
+            return _placed(decision)
         case Action.MOVE:
             return _moved(decision)
         case Action.RETURN:
             return _plain(decision.choice)
         case Action.DECLINE:
             return _declined(decision.choice)
+
+
+def _placed(decision: Decision) -> str:
+    match decision.choice.reason:
+        case Circumstance.LOST:
+            return "completed: lost workers start anew, the others stay"
+        case Circumstance.SPREAD:
+            return f"placed as Storm would ({decision.choice.algorithm}), until it is measured"
+        case _:
+            return f"placed by {_basis(decision)}"
 
 
 def _plain(choice: Choice) -> str:
