@@ -11,6 +11,7 @@ import click
 from stormcut.adapters.files.config_example import example, shown
 from stormcut.adapters.files.config_file import Config, effective, read_config
 from stormcut.cli.outputs import OutputFile
+from stormcut.cli.surroundings import faults_around
 from stormcut.model.errors import InvalidInput
 
 
@@ -47,14 +48,22 @@ def init(file: Path) -> None:
 @config.command()
 @click.argument("config", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON; faults are words as ever.")
-def check(config: Path, as_json: bool) -> None:
+@click.option("--offline", is_flag=True, help="Read the file alone: ask neither disk nor cluster.")
+def check(config: Path, as_json: bool, offline: bool) -> None:
     """Read CONFIG as `stormcut operate` would, and say what it would do, or every fault.
+
+    Looks, too, whether the folders of logs are there, ZooKeeper answers and takes the secret,
+    Nimbus answers where it is named, and Nimbus, or the brain that leads, knows the drained nodes.
 
     \b
     Example:
       stormcut config check stormcut.yaml
+      stormcut config check --offline stormcut.yaml   # before anything runs
     """
-    words = described(read_config(config))
+    chosen = read_config(config)
+    if not offline and (faults := list(faults_around(chosen))):
+        raise InvalidInput("; ".join(faults), str(config))
+    words = described(chosen)
     click.echo(
         json.dumps({"fine": True, "does": words}) if as_json else f"{config} is fine: {words}"
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from stormcut.cli.invocation import command
+from stormcut.model.errors import InvalidInput
 
 _HOME = click.Path(exists=True, file_okay=False, path_type=Path)
 
@@ -70,12 +71,18 @@ def install(storm_homes: tuple[Path, ...], auth_file: Path | None) -> None:
     is_flag=True,
     help="Also the hook's jar. Topologies that were submitted with it do not start without.",
 )
-def remove(storm_homes: tuple[Path, ...], hook: bool) -> None:
+@click.option(
+    "--force",
+    is_flag=True,
+    help="With --hook: without asking Nimbus which topologies carry the hook.",
+)
+def remove(storm_homes: tuple[Path, ...], hook: bool, force: bool) -> None:
     """Take the scheduler and the keys out of STORM_HOMES; then restart Nimbus.
 
     The hook's jar stays unless --hook is given: topologies submitted while the keys were there
-    carry the hook, and their workers do not start without its jar. All folders are checked before
-    the first is written to.
+    carry the hook, and their workers do not start without its jar. With --hook, Nimbus is asked
+    which do, and nothing is removed if there is one. All folders are checked before the first is
+    written to.
 
     \b
     Example:
@@ -86,6 +93,8 @@ def remove(storm_homes: tuple[Path, ...], hook: bool) -> None:
 
     for home in storm_homes:
         plugin.check_removal(home, hook)
+    if hook and not force:
+        _refuse_if_carried(storm_homes)
     removed = {}
     for home in storm_homes:
         each = removed[home] = plugin.remove(home, hook)
@@ -105,6 +114,37 @@ def remove(storm_homes: tuple[Path, ...], hook: bool) -> None:
             "When all of those are killed or submitted anew:"
             f" {command()} plugin remove --hook {homes}"
         )
+
+
+def _refuse_if_carried(storm_homes: tuple[Path, ...]) -> None:
+    """Refuse to take the hook's jar from topologies that do not start without it."""
+    from stormcut.adapters.storm import plugin
+    from stormcut.adapters.storm.nimbus import Nimbus, NimbusUnavailable
+
+    for storm_home in storm_homes:
+        seeds = plugin.nimbuses(storm_home)
+        for host, port in seeds:
+            nimbus = Nimbus(host, port)
+            try:
+                names = [each.name for each in nimbus.cluster().topologies]
+                confs = {name: nimbus.topology_conf(name) for name in names}
+            except NimbusUnavailable:
+                continue
+            if carriers := [name for name in names if plugin.carries_hook(confs[name])]:
+                raise InvalidInput(
+                    f"{', '.join(carriers)} carry the hook, and their workers would not start "
+                    "again: kill them, or submit them anew without it, first (--force: remove it "
+                    "all the same)",
+                    str(storm_home),
+                )
+            break
+        else:
+            told = " and ".join(f"{host}:{port}" for host, port in seeds)
+            raise InvalidInput(
+                f"Nimbus at {told} does not tell which topologies carry the hook; start it, or "
+                "remove it all the same with --force",
+                str(storm_home),
+            )
 
 
 def _restart(storm_homes: tuple[Path, ...]) -> str:

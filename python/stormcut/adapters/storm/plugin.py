@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +30,8 @@ _BEGIN = "# begin stormcut: `stormcut plugin remove` takes these lines out\n"
 _END = "# end stormcut\n"
 _BLOCK = re.compile(f"{re.escape(_BEGIN)}.*?{re.escape(_END)}", re.DOTALL)
 
+#: In the name of every class of the plugin.
+OURS = "io.stormcut."
 #: Keys by which Storm does not start without the jar of the scheduler, or of the hook.
 _NEEDS_SCHEDULER = ("storm.scheduler",)
 _NEEDS_HOOK = (
@@ -115,11 +117,26 @@ def check_removal(storm_home: Path, hook: bool) -> None:
     config = _storm_yaml(storm_home)
     present = _keys(_BLOCK.sub("", _read(config)), config)
     needed = [*_NEEDS_SCHEDULER, *(_NEEDS_HOOK if hook else ())]
-    if still := [key for key in needed if "io.stormcut." in str(present.get(key))]:
+    if still := [key for key in needed if OURS in str(present.get(key))]:
         raise InvalidInput(
             f"still sets {', '.join(still)} outside the marked block: take that out first",
             str(config),
         )
+
+
+def nimbuses(storm_home: Path) -> tuple[tuple[str, int], ...]:
+    """Return host and port of each Nimbus that a Storm home's storm.yaml names."""
+    config = _storm_yaml(storm_home)
+    keys = _keys(_read(config), config)
+    seeds, port = keys.get("nimbus.seeds", ["localhost"]), keys.get("nimbus.thrift.port", 6627)
+    if not isinstance(seeds, list) or not isinstance(port, int):
+        raise InvalidInput("nimbus.seeds is no list, or nimbus.thrift.port no number", str(config))
+    return tuple((str(seed), port) for seed in seeds)
+
+
+def carries_hook(conf: Mapping[str, object]) -> bool:
+    """Return whether a topology of this configuration does not start without the hook's jar."""
+    return any(OURS in str(conf.get(key)) for key in _NEEDS_HOOK)
 
 
 def remove(storm_home: Path, hook: bool) -> Removed:
