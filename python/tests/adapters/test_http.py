@@ -27,7 +27,7 @@ from stormcut.adapters.http.view import View
 from stormcut.adapters.machine.home import checkout
 from stormcut.application.control.decide.adviser import Settings
 from stormcut.application.control.observe.observer import Seen
-from stormcut.application.control.orders import NO_ORDERS
+from stormcut.application.control.orders import NO_ORDERS, Orders
 from stormcut.application.control.ports import Unavailable
 from stormcut.application.control.standing import Standing
 from stormcut.model.cluster import ClusterState, Slot
@@ -52,6 +52,7 @@ class Site:
 
     def __init__(self):
         self.clock, self.known, self.plan = SimulatedClock(), {}, None
+        self.ordered = NO_ORDERS
         self.leads = self.in_session = self.is_published = True
         self.counters = Counters(self.clock)
         self.standing = Standing(Settings(), self, self, self.clock, ids(), listener=self.counters)
@@ -78,7 +79,7 @@ class Site:
         return ()
 
     def orders(self):
-        return NO_ORDERS
+        return self.ordered
 
     def acknowledge(self, revision):
         self.obeyed = revision
@@ -247,6 +248,33 @@ def test_a_topology_that_is_gone_has_no_series_and_a_standby_none_at_all(site):
     assert not any(re.search("decided|profile|asked", key[0]) for key in found)
     site.in_session = False
     assert site.metrics()["stormcut_zookeeper_connected",] == 0
+
+
+def test_it_tells_who_may_act_and_what_waits(site):
+    node = STATE.supervisors[0]
+    site.known = {TAXI.id: PROFILE}
+    site.ordered = Orders(is_paused=True, drained=frozenset({node.host}))
+    site.begin()
+    site.ask()
+    found = site.metrics()
+    assert found["stormcut_paused",] == 1
+    assert found["stormcut_mode", "automatic"] == 1
+    assert found["stormcut_mode", "advise"] == 0
+    left = sum(len(w.executors) for w in TAXI.assignment if w.slot.node == node.id)
+    assert found["stormcut_drained_executors", node.host] == left > 0
+    assert found["stormcut_waiting_changes", "paused"] == 2
+    assert found["stormcut_waiting_changes", "quiet"] == 0
+    assert found["stormcut_silent_nodes",] == 0
+    assert found["stormcut_reviewed_moves", "worse"] == 0
+    site.ordered = NO_ORDERS
+    site.begin()
+    site.standing.brain.heard = lambda: {
+        (TAXI.id, s.host): s is not node for s in STATE.supervisors
+    }
+    site.clock.seconds += 60
+    site.ask()
+    found = site.metrics()
+    assert (found["stormcut_paused",], found["stormcut_silent_nodes",]) == (0, 1)
 
 
 def test_silence_of_nimbus_counts_from_the_election(site):

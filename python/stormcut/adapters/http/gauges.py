@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import Enum
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from stormcut import __version__
 from stormcut.adapters.http.view import View
-from stormcut.application.control.decide.decision import Decision, Value
+from stormcut.application.control.decide.decision import Decision, Guard, Value
+from stormcut.application.control.policy import Mode
+from stormcut.application.control.review.trial import Outcome
 
 #: Of a decided topology: name, meaning, and its figure, None if that is not known.
 DECIDED: tuple[tuple[str, str, Callable[[Value], float | None]], ...] = (
@@ -55,6 +58,7 @@ class Gauges(Collector):
         )
         if leads:
             yield from self._known()
+            yield from self._control()
             yield from self._decided()
 
     def _known(self) -> Iterator[Metric]:
@@ -74,6 +78,31 @@ class Gauges(Collector):
             family.add_metric([topology], age)
         yield family
 
+    def _control(self) -> Iterator[Metric]:
+        control = self._view.control()
+        modes = {mode.value: float(mode is control.mode) for mode in Mode}
+        yield _gauges("mode", "1 for the mode in which it acts.", "mode", modes)
+        yield _gauge("paused", "Whether people have paused it.", float(control.is_paused))
+        yield _gauges(
+            "drained_executors",
+            "Executors that still run on a drained node.",
+            "node",
+            control.left_on_drained,
+        )
+        yield _gauge("silent_nodes", "Nodes that nothing is heard of.", len(control.silent))
+        yield _gauges(
+            "waiting_changes",
+            "Topologies whose change is withheld, by the guard that holds it.",
+            "guard",
+            {_word(guard): control.waiting.get(guard, 0) for guard in Guard},
+        )
+        yield _gauges(
+            "reviewed_moves",
+            "What became of the last moves.",
+            "outcome",
+            {_word(each): control.outcomes.get(each, 0) for each in Outcome},
+        )
+
     def _decided(self) -> Iterator[Metric]:
         decisions = {n: d for n, d in self._view.decisions().items() if d.evidence.measured}
         for name, meaning, figure in DECIDED:
@@ -92,6 +121,17 @@ class Gauges(Collector):
 
 def _values(decision: Decision) -> tuple[tuple[str, Value | None], ...]:
     return ("before", decision.before), ("after", decision.after)
+
+
+def _word(one: Enum) -> str:
+    return one.name.lower()
+
+
+def _gauges(name: str, meaning: str, label: str, values: Mapping[str, float]) -> Metric:
+    family = GaugeMetricFamily(f"stormcut_{name}", meaning, labels=[label])
+    for each, value in values.items():
+        family.add_metric([each], value)
+    return family
 
 
 def _gauge(name: str, meaning: str, value: float) -> Metric:

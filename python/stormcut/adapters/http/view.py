@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from stormcut.adapters.http.counters import Counters
+from stormcut.application.control.brain import Control
 from stormcut.application.control.decide.decision import Decision
 from stormcut.application.control.decide.wording import sentence
 from stormcut.application.control.ports import Clock, Decided
@@ -81,6 +82,10 @@ class View:
         names = _names(latest)
         every = (*latest.decisions.decided, *latest.decisions.declined)
         return dict(sorted((names[each.topology], each) for each in every))
+
+    def control(self) -> Control:
+        """Return who may act now, and what waits for what."""
+        return self._standing.brain.control()
 
     def status(self) -> dict[str, Any]:
         """Return the brain as JSON values: docs/monitoring.md."""

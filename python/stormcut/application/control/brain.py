@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
@@ -14,7 +15,12 @@ from stormcut.application.control.apply.draining import IsDrained, at_once
 from stormcut.application.control.apply.governor import Asked, Governed, Governor
 from stormcut.application.control.decide.adviser import Recorder, Settings
 from stormcut.application.control.decide.decide import decide
-from stormcut.application.control.decide.decision import Decision, Decisions
+from stormcut.application.control.decide.decision import (
+    Decision,
+    Decisions,
+    Guard,
+    Withheld,
+)
 from stormcut.application.control.decide.memory import Memory
 from stormcut.application.control.decide.pace import Pace
 from stormcut.application.control.decide.question import Question
@@ -41,6 +47,7 @@ from stormcut.application.control.ports import (
 )
 from stormcut.application.control.review.reviews import restart_seconds
 from stormcut.application.control.review.trail import Step
+from stormcut.application.control.review.trial import Outcome
 from stormcut.model.cluster import ClusterState, Described, Worker
 from stormcut.model.errors import InvalidInput
 from stormcut.model.plan import Plan
@@ -83,6 +90,22 @@ class Part:
 
     is_well: bool
     words: str
+
+
+@dataclass(frozen=True)
+class Control:
+    """Who may act now, and what waits for what.
+
+    ``left_on_drained`` are executors that still run on each drained node, by host; ``waiting``
+    changes that are withheld, by guard; ``outcomes`` what became of the last moves.
+    """
+
+    mode: Mode
+    is_paused: bool
+    left_on_drained: Mapping[str, int]
+    silent: frozenset[str]
+    waiting: Mapping[Guard, int]
+    outcomes: Mapping[Outcome, int]
 
 
 @dataclass(frozen=True)
@@ -363,6 +386,21 @@ class Brain:
             "reviews": [review_line(each) for each in self._source.reviews()[-SHOWN_REVIEWS:]],
             **outlook_lines(governed),
         }
+
+    def control(self) -> Control:
+        """Return who may act now, and what waits for what."""
+        orders, described, governed = self._source.orders(), self._described, self._governed
+        left = {} if described is None else self._governor.left_on_drained(described.state, orders)
+        told = () if governed is None else (*governed.told.decided, *governed.told.declined)
+        reasons = (decision.choice.reason for decision in told)
+        return Control(
+            self._policy.mode,
+            orders.is_paused,
+            left,
+            self._governor.silence.nodes,
+            Counter(each.guard for each in reasons if isinstance(each, Withheld)),
+            Counter(review.outcome for review in self._source.reviews()),
+        )
 
     def _record(self, plan: Plan, state: ClusterState, known: _Known) -> Record:
         """Return what is kept with a plan."""
