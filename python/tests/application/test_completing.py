@@ -80,6 +80,32 @@ def test_lost_executors_share_workers_as_they_did():
     assert {frozenset(w.executors) for w in workers} == before
 
 
+def lost_node_still_listed(nodes):
+    """Nimbus lists a dead node's other slots until its supervisor's time is over."""
+    whole = dealt(topology("t", (4, 4)), [Slot(f"n{node}", 6700) for node in range(2)])
+    policy = Policy(Mode.AUTOMATIC)
+    stage = Stage(ClusterState(nodes, (whole,)), {"t": profile_of(whole)}, policy)
+    stage.store.ordered = Orders(is_paused=True)
+    stage.round()
+    listed = tuple(
+        replace(s, ports=tuple(p for p in s.ports if p != 6700)) if s.id == "n1" else s
+        for s in nodes
+    )
+    stage.state = ClusterState(listed, (loses(whole, "n1"),))
+    stage.store.ordered = Orders()
+    return {w.slot.node for w in stage.brain.plan(stage.state).of("t").workers}
+
+
+def test_nothing_lost_is_put_back_on_the_node_that_lost_it():
+    """A dead node once got its executors back, and lost them again 45 s later."""
+    assert "n1" not in lost_node_still_listed(supervisors(3))
+
+
+def test_but_for_want_of_another():
+    first, second = supervisors(2)
+    assert "n1" in lost_node_still_listed((replace(first, ports=(6700,)), second))
+
+
 @given(clusters(), st.data())
 def test_whatever_is_lost_no_living_worker_is_restarted_and_no_slot_shared(cluster, data):
     state, profiles = cluster

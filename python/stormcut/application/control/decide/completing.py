@@ -26,7 +26,9 @@ def completed(at: Situation, present: Workers, planned: Workers | None) -> Worke
     """Return the workers of one topology with those that it has lost, each on one free slot.
 
     Executors that shared a worker by the plan share one again; of others, all are in one. The
-    largest come first, each to where the head-room is best, then the traffic. Takes
+    largest come first, each to where the head-room is best, then the traffic. A node where all of
+    its workers were lost is taken last: its supervisor would have started them again, and Nimbus
+    lists it for a while after its death. Takes
     O(lost workers x nodes) evaluations of a placement, of `MOST_NODES` nodes at most.
 
     Parameters
@@ -45,9 +47,11 @@ def completed(at: Situation, present: Workers, planned: Workers | None) -> Worke
     position = {task: index for index, task in enumerate(load.tasks)}
     lost = [task for task, index in position.items() if slots[index] == UNASSIGNED]
     broken = _broken(at, placement)
+    suspects = _suspects(lost, present, planned)
     for group in sorted(_groups(lost, planned), key=lambda tasks: (-len(tasks), tasks)):
         rows = [position[task] for task in group]
-        best = min(_tried(at, slots, rows, broken), key=lambda found: found[0], default=None)
+        tried = _tried(at, slots, rows, broken, suspects)
+        best = min(tried, key=lambda found: found[0], default=None)
         if best is None:
             return None
         slots = best[1]
@@ -63,9 +67,16 @@ def _groups(lost: Iterable[int], planned: Workers | None) -> list[tuple[int, ...
     return [tuple(tasks) for tasks in groups.values()]
 
 
+def _suspects(lost: Iterable[int], present: Workers, planned: Workers | None) -> set[str]:
+    """Return the nodes that have lost all of a topology's workers."""
+    tasks = set(lost)
+    gone = {w.slot.node for w in planned or () if tasks.intersection(w.executors)}
+    return gone - {worker.slot.node for worker in present}
+
+
 def _tried(
-    at: Situation, slots: Ints, rows: list[int], broken: Counter[str]
-) -> Iterator[tuple[tuple[float, float, int], Ints]]:
+    at: Situation, slots: Ints, rows: list[int], broken: Counter[str], suspects: set[str]
+) -> Iterator[tuple[tuple[bool, float, float, int], Ints]]:
     """Yield placements with these executors on a free slot of each node, with what each costs."""
     for slot in _free(at, slots):
         tried = slots.copy()
@@ -74,7 +85,8 @@ def _tried(
         # What was broken before is no reason against it.
         if _broken(at, placement) <= broken:
             value = worth(at, placement)
-            yield (-value.headroom, value.travels, slot), tried
+            is_suspect = at.problem.slot_ids[slot][0] in suspects
+            yield (is_suspect, -value.headroom, value.travels, slot), tried
 
 
 def _broken(at: Situation, placement: Placement) -> Counter[str]:
