@@ -25,6 +25,7 @@ _KINDS = {
     Kind.LOAD: _OFFERED,
     Kind.ORDER: "#4a5a68",
     Kind.MOVE: "#009e73",
+    Kind.PLACED: "#009e73",
     Kind.VERDICT: "#009e73",
     Kind.DRIFT: "#0072b2",
     Kind.CHANGE: "#b8860b",

@@ -1,4 +1,4 @@
-"""The controller as a process of a cluster's own, and what its log tells."""
+"""The controller as a process of a cluster's own, and what it has noticed and done."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from stormcut.adapters.clusters.running import RunningCluster
 from stormcut.adapters.processes.last_words import of_process
+from stormcut.adapters.zookeeper.nodes import HISTORY_KEPT, StormcutNodes, nodes_at
+from stormcut.adapters.zookeeper.reviews import read_reviews
+from stormcut.application.control.decide.decision import Action
 from stormcut.application.experiment.timeline import Kind
 from stormcut.application.waiting import Watch, wait_until
 from stormcut.model.errors import StormcutError
@@ -25,18 +29,24 @@ END_S = 20.0
 
 #: The moment, then the level, then what is said.
 _LINE = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) [A-Z]+ +(.*)")
-_PLAN = re.compile(r"plan (\w+) in [\d.]+ s: (.*)")
-_KEPT = re.compile(r"\S+ (?:kept|declined): ")
 _DRIFT = re.compile(r"profile of (\S+) published: (.*: .* was .*)")
-_VERDICT = re.compile(r"\S+ has moved, and turned out .*")
+#: By the action that a plan's history tells of a topology.
+_KINDS = {
+    Action.MOVE.value: Kind.MOVE,
+    Action.RETURN.value: Kind.MOVE,
+    Action.PLACE.value: Kind.PLACED,
+}
+#: What has been noticed or done: epoch seconds, kind, words.
+News = list[tuple[float, Kind, str]]
 
 
 @dataclass(frozen=True)
 class ControllerProcess:
-    """A controller of one cluster alone; ``log`` is what it says."""
+    """A controller of one cluster alone; ``log`` is what it says, ``nodes`` what it publishes."""
 
     process: subprocess.Popen[bytes]
     log: Path
+    nodes: StormcutNodes
 
     def check(self) -> None:
         """Raise StormcutError with its last words if it has ended."""
@@ -48,9 +58,18 @@ class ControllerProcess:
         """Return the last line of its log."""
         return of_process("the controller", self.log)
 
-    def news(self) -> list[tuple[float, Kind, str]]:
-        """Return what it has noticed and done so far: epoch seconds, kind, words."""
-        return events(self.log.read_text(encoding="utf-8", errors="replace"))
+    def news(self) -> News:
+        """Return what it has noticed and done so far, by time.
+
+        Plans are of the history, outcomes of the reviews; drifts only the log tells.
+        """
+        plans = plan_news(self.nodes.read_history(HISTORY_KEPT))
+        outcomes = [
+            (each.at_s, Kind.VERDICT, f"{each.topology} turned out {each}")
+            for each in read_reviews(self.nodes)
+        ]
+        noticed = drift_news(self.log.read_text(encoding="utf-8", errors="replace"))
+        return sorted((*plans, *outcomes, *noticed), key=lambda event: event[0])
 
     def _watches(self) -> bool:
         self.check()
@@ -58,25 +77,30 @@ class ControllerProcess:
         return "leader:" in said and "Spark reads" in said
 
 
-def events(text: str) -> list[tuple[float, Kind, str]]:
-    """Return what a controller's log tells of changes, moves and what became of them."""
-    found = []
-    for line in filter(None, map(_LINE.match, text.splitlines())):
-        moment = datetime.strptime(line[1], "%Y-%m-%d %H:%M:%S,%f").timestamp()
-        event = _event(line[2])
-        if event is not None:
-            found.append((moment, *event))
+def plan_news(history: Iterable[Mapping[str, Any]]) -> News:
+    """Return what plans have moved and placed, from entries of the history."""
+    return [
+        (entry["created_ms"] / 1000, kind, f"plan {entry['plan'][:8]}: {'; '.join(told)}")
+        for entry in history
+        for kind in (Kind.MOVE, Kind.PLACED)
+        if (told := list(_told(entry, kind)))
+    ]
+
+
+def _told(entry: Mapping[str, Any], kind: Kind) -> Iterator[str]:
+    for line in entry["topologies"]:
+        if _KINDS.get(line["action"]) is kind:
+            yield f"{line['topology']} {line['reason']}"
+
+
+def drift_news(log: str) -> News:
+    """Return the changes of load that a controller's log tells of."""
+    found: News = []
+    for line in filter(None, map(_LINE.match, log.splitlines())):
+        if drift := _DRIFT.match(line[2]):
+            moment = datetime.strptime(line[1], "%Y-%m-%d %H:%M:%S,%f").timestamp()
+            found.append((moment, Kind.DRIFT, f"{drift[1]} {drift[2]}"))
     return found
-
-
-def _event(said: str) -> tuple[Kind, str] | None:
-    if (plan := _PLAN.match(said)) and plan[2] and not _KEPT.match(plan[2]):
-        return Kind.MOVE, f"plan {plan[1][:8]}: {plan[2]}"
-    if drift := _DRIFT.match(said):
-        return Kind.DRIFT, f"{drift[1]} {drift[2]}"
-    if verdict := _VERDICT.match(said):
-        return Kind.VERDICT, verdict[0]
-    return None
 
 
 @contextmanager
@@ -97,11 +121,12 @@ def controller_process(cluster: RunningCluster, config: Path) -> Iterator[Contro
             env=os.environ | cluster.environment() | own,
             start_new_session=True,
         )
-    controller = ControllerProcess(process, log)
     try:
-        watch = Watch(processes=lambda: [process.pid], last_words=controller.last_words)
-        wait_until(controller._watches, START_S, "the controller measures", watch=watch)
-        yield controller
+        with nodes_at(cluster.zookeeper_address, cluster.auth_file) as nodes:
+            controller = ControllerProcess(process, log, nodes)
+            watch = Watch(processes=lambda: [process.pid], last_words=controller.last_words)
+            wait_until(controller._watches, START_S, "the controller measures", watch=watch)
+            yield controller
     finally:
         _end(process)
 

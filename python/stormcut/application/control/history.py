@@ -88,6 +88,7 @@ def _line(decision: Decision) -> dict[str, Any]:
     assert decision.after is not None
     return {
         "topology": decision.topology,
+        "action": decision.choice.action.value,
         "algorithm": decision.choice.algorithm,
         "reason": sentence(decision),
         "evidence": decision.evidence.ground.value,

@@ -11,6 +11,7 @@ class Kind(Enum):
 
     LOAD = "load"
     MOVE = "move"
+    PLACED = "placed"
     DRIFT = "drift"
     CHANGE = "change"
     LOSS = "loss"
