@@ -173,6 +173,8 @@ class Problem:
     lost_slots: tuple[tuple[str, int], ...] = field(default=())
     uplinks: tuple[tuple[str, Link], ...] = ()
     costs: Costs | None = None
+    #: What `with_traffic` was given: no copy keeps it, as it may have other topologies.
+    _traffic: Traffic | None = field(default=None, init=False, compare=False, repr=False)
 
     @cached_property
     def executor_count(self) -> int:
@@ -286,11 +288,19 @@ class Problem:
     @cached_property
     def traffic(self) -> Traffic:
         """All traffic in executor ordinals, declared streams kept folded."""
+        if self._traffic is not None:
+            return self._traffic
         parts = [
             fold_streams(topology, int(offset))
             for topology, offset in zip(self.topologies, self.topology_offsets, strict=False)
         ]
         return Traffic.join(parts, self.executor_count)
+
+    def with_traffic(self, traffic: Traffic) -> Problem:
+        """Return the same problem with this traffic: to fold that of many streams takes long."""
+        other = replace(self)
+        object.__setattr__(other, "_traffic", traffic)
+        return other
 
     def current_slots(self) -> Ints:
         """Slot ordinal of each executor now, `UNASSIGNED` where it runs nowhere, (executors,)."""

@@ -75,9 +75,7 @@ class Situation:
         return math.sqrt(self._crossing(self._variance, placement))
 
     def _crossing(self, parts: Traffic, placement: Placement) -> float:
-        counted = replace(self.problem)
-        vars(counted)["traffic"] = parts
-        return inter_node_tuples_per_second(counted, placement)
+        return inter_node_tuples_per_second(self.problem.with_traffic(parts), placement)
 
     @cached_property
     def _units(self) -> Traffic:
@@ -122,8 +120,8 @@ def situation(
     """
     problem = _problem(loads, nodes, presents, costs)
     # The same whatever the nodes are; to fold it anew for every set of nodes takes most of a round.
-    vars(problem)["traffic"] = _traffic([load.traffic for load in loads])
-    return Situation(tuple(loads), problem)
+    known = problem.with_traffic(_traffic([load.traffic for load in loads]))
+    return Situation(tuple(loads), known)
 
 
 def _traffic(parts: Sequence[Traffic]) -> Traffic:
@@ -218,9 +216,7 @@ def _problem(
     lost = sorted(slot for slot in used if slot.port not in offered.get(slot.node, ()))
     lost_slots = tuple((slot.node, slot.port) for slot in lost)
     problem = Problem(nodes, topologies, lost_slots=lost_slots, costs=costs)
-    placed = replace(problem, current=_joined(loads, presents, problem.slot_ordinals))
-    vars(placed)["slot_ordinals"] = problem.slot_ordinals
-    return placed
+    return replace(problem, current=_joined(loads, presents, problem.slot_ordinals))
 
 
 def _joined(

@@ -133,8 +133,7 @@ def _mbit(
     for worker in workers:
         ports[worker.slot.node].append(worker.slot.port)
     nodes = tuple(Node(name, tuple(its)) for name, its in sorted(ports.items()))
-    problem = Problem(nodes, (load.topology,), costs=costs)
-    vars(problem)["traffic"] = load.traffic  # folded once
+    problem = Problem(nodes, (load.topology,), costs=costs).with_traffic(load.traffic)
     used = {
         use.kind: use.load.tolist()
         for use in uses(problem, load.placement(workers, problem.slot_ordinals))
