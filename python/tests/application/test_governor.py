@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from dataclasses import replace
 from datetime import datetime
@@ -45,6 +46,18 @@ def test_who_advises_touches_nothing(cluster):
         stage.round()
         assert stage.homes() == homes(state)
         assert stage.brain.outlook()["paused"] == orders.is_paused
+
+
+def test_which_guard_holds_a_change_is_logged_once(caplog):
+    state, profiles = spread("a")
+    stage = Stage(state, profiles, AUTOMATIC, Orders(is_paused=True))
+    with caplog.at_level(logging.INFO):
+        for _ in range(3):
+            stage.round()
+        assert caplog.text.count("a kept: paused; it would be moved") == 1
+        stage.store.ordered = NO_ORDERS
+        stage.round()
+    assert caplog.text.count("a: nothing is withheld any more") == 1
 
 
 @given(cluster=clusters())

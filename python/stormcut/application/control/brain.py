@@ -24,6 +24,7 @@ from stormcut.application.control.decide.decision import (
 from stormcut.application.control.decide.memory import Memory
 from stormcut.application.control.decide.pace import Pace
 from stormcut.application.control.decide.question import Question
+from stormcut.application.control.decide.wording import sentence
 from stormcut.application.control.gate.account import Account
 from stormcut.application.control.gate.change import Change, Initiator
 from stormcut.application.control.gate.ledger import Ledger, Restarts
@@ -196,6 +197,8 @@ class Brain:
         self._described_s = -math.inf
         self._moves = False
         self._missing: dict[str, float] = {}
+        #: Which guard held a topology's change in the last decision.
+        self._held: dict[str, Guard] = {}
         self._asked = threading.Condition()
         #: Whose workers are heard of; nobody's, where nobody listens.
         self.heard: Callable[[], Heard] = dict
@@ -402,6 +405,21 @@ class Brain:
             Counter(review.outcome for review in self._source.reviews()),
         )
 
+    def _tell_of_guards(self, told: Decisions, is_told: bool) -> None:
+        """Log which guard holds a change, once, unless a plan has just told it."""
+        held = {
+            decision.topology: decision.choice.reason.guard
+            for decision in (*told.decided, *told.declined)
+            if isinstance(decision.choice.reason, Withheld)
+        }
+        for decision in (*told.decided, *told.declined):
+            name = decision.topology
+            if not is_told and name in held and held[name] is not self._held.get(name):
+                log.info("%s %s", name, sentence(decision))
+        for name in self._held.keys() - held.keys():
+            log.info("%s: nothing is withheld any more", name)
+        self._held = held
+
     def _record(self, plan: Plan, state: ClusterState, known: _Known) -> Record:
         """Return what is kept with a plan."""
         assert self._governed is not None
@@ -476,6 +494,7 @@ class Brain:
             self._store.publish(plan, self._record(plan, state, known))
             self._last, self._published_s = plan, self._clock.elapsed()
             _report(plan, self._clock.elapsed() - began)
+        self._tell_of_guards(decisions, is_new)
         assert self._last is not None
         if self._listener is not None:
             self._listener.decided(Decided(state, decisions, self._last, is_new, took))
