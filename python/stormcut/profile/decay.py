@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stormcut.model.profile import Profile
 from stormcut.profile.measured import Measured, measure
@@ -52,6 +53,9 @@ class DecayedTotals:
         self._pairs: dict[tuple[int, int], PairTotals] = {}
         self._from: float | None = None
         self._to: int | None = None
+        #: Where each task was measured last, by host and port.
+        self._places: dict[int, tuple[str, int]] = {}
+        self._has_moved = False
 
     def add(self, slice_: Slice) -> None:
         """Add a slice; all before it counts less by the time between."""
@@ -59,6 +63,7 @@ class DecayedTotals:
         self._decay(0.5 ** (passed / self._half_life))
         self._to = max(slice_.to_epoch_s, self._to or 0)
         self._from = slice_.from_epoch_s if self._from is None else self._from
+        self._note_places(slice_)
         for task in slice_.tasks:
             known = self._tasks.get(task.task)
             self._tasks[task.task] = task if known is None else known.plus(task)
@@ -68,6 +73,13 @@ class DecayedTotals:
             key = (pair.source_task, pair.target_task)
             self._pairs[key] = self._pairs[key].plus(pair) if key in self._pairs else pair
         self._forget()
+
+    def _note_places(self, slice_: Slice) -> None:
+        for task in slice_.tasks:
+            if task.ms > 0 and task.workers:
+                place = task.workers[-1]
+                self._has_moved |= self._places.get(task.task, place) != place
+                self._places[task.task] = place
 
     def _decay(self, factor: float) -> None:
         if factor < 1:
@@ -80,6 +92,7 @@ class DecayedTotals:
         gone = {name for name, heard in self._heard.items() if heard < oldest}
         for name in gone:
             del self._tasks[name], self._heard[name]
+            self._places.pop(name, None)
         least = 0.5**FORGOTTEN
         self._pairs = {
             key: pair
@@ -100,7 +113,34 @@ class DecayedTotals:
         if self._to is None or self._from is None or not any(t.ms > 0 for t in self.tasks):
             return None
         profile, missing = profile_of("", self._window(), self.tasks, self._pairs.values())
-        return profile, measure(profile, missing, self.tasks)
+        return profile, measure(profile, missing, self._where_they_are())
+
+    def _where_they_are(self) -> Sequence[TaskTotals]:
+        """Return the tasks with what travels from where they are now to where others are now.
+
+        What was counted before a move would for minutes be taken for what travels since.
+        """
+        if not self._has_moved:
+            return self.tasks
+        sent: dict[int, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
+        for (source, target), pair in self._pairs.items():
+            here, there = self._places.get(source), self._places.get(target)
+            nodes, workers, unplaced = sent[source]
+            if here is None or there is None:
+                unplaced += pair.tuples
+            else:
+                nodes += pair.tuples * (here[0] != there[0])
+                workers += pair.tuples * (here != there)
+            sent[source] = [nodes, workers, unplaced]
+        return tuple(
+            replace(
+                task,
+                between_nodes=sent[task.task][0],
+                between_workers=sent[task.task][1],
+                unplaced=sent[task.task][2],
+            )
+            for task in self.tasks
+        )
 
     def _window(self) -> Window:
         """Return the span of what still counts for something."""

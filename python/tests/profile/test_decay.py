@@ -102,3 +102,36 @@ def test_nothing_measured_is_no_summary():
     assert totals.summary() is None
     totals.add(Slice(0, 10, (TaskTotals(1, "c"),), ()))
     assert totals.summary() is None
+
+
+def placed_at(end, hosts, rate=100.0):
+    """Return a slice in which task 1 sends to task 2, and each runs on its host."""
+    apart = hosts[0] != hosts[1]
+    source = TaskTotals(
+        1,
+        "c",
+        (1, 1),
+        ms=10_000,
+        sent=10 * rate,
+        between_nodes=10 * rate * apart,
+        between_workers=10 * rate * apart,
+        thread_ms=10_000,
+        workers=((hosts[0], 6700),),
+    )
+    target = TaskTotals(2, "d", (2, 2), ms=10_000, thread_ms=10_000, workers=((hosts[1], 6700),))
+    return Slice(end - 10, end, (source, target), (PairTotals(1, 2, 10 * rate, 0, 0),))
+
+
+@pytest.mark.parametrize(("before", "after"), [("ab", "aa"), ("aa", "ab")])
+def test_what_travels_is_of_where_tasks_are_now(before, after):
+    """For three minutes after a move 923 tuples/s between nodes were shown, and none travelled."""
+    totals = DecayedTotals(HALF_LIFE)
+    for number in range(20):
+        totals.add(placed_at(1000 + 10 * number, before))
+    then = totals.summary()[1].between_nodes_per_s
+    assert then == pytest.approx(100.0 if before[0] != before[1] else 0.0)
+    totals.add(placed_at(1200, after))
+    measured = totals.summary()[1]
+    assert measured.between_nodes_per_s == pytest.approx(100.0 - then)
+    assert measured.between_workers_per_s == pytest.approx(100.0 - then)
+    assert measured.unplaced_per_s == 0.0
