@@ -1,6 +1,8 @@
 """When Spark is started again, and when it is ended."""
 
 import logging
+import subprocess
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -98,3 +100,16 @@ def test_py4j_is_not_in_the_log(caplog):
         with suppress(Exception):
             spark.range(1).count()
     assert not [r for r in caplog.records if "py4j" in r.pathname]
+
+
+def test_two_controllers_do_not_share_a_spool(tmp_path):
+    with observing.sole_user(tmp_path):
+        other = (
+            "import sys, pathlib; from stormcut.adapters.spark.observing import sole_user\n"
+            "with sole_user(pathlib.Path(sys.argv[1])): print('mine')"
+        )
+        command = [sys.executable, "-c", other, str(tmp_path)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert "another controller uses the spool" in done.stderr
+    # As after a kill, too: the kernel knows who lives.
+    assert subprocess.run(command, capture_output=True, text=True).stdout == "mine\n"

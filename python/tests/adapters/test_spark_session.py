@@ -6,14 +6,16 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import psutil
 import pytest
 
 from stormcut.adapters.machine import java
+from stormcut.adapters.machine.sole_use import MARK, taken
 from stormcut.adapters.spark import session as spark_session_module
-from stormcut.adapters.spark.session import java_home, spark_session
+from stormcut.adapters.spark.session import _remove_orphans, java_home, spark_session
 from stormcut.model.errors import InvalidInput
 
 
@@ -111,6 +113,7 @@ def test_a_session_whose_jvm_has_died_is_followed_by_another() -> None:
     """In a process of its own: no other test may lose its session."""
     script = """
 import psutil
+from stormcut.adapters.machine.sole_use import MARK, taken
 from stormcut.adapters.spark.session import spark_session
 with spark_session("local[1]") as session:
     assert session.range(3).count() == 3
@@ -125,3 +128,14 @@ print("both")
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "both" in done.stdout
+
+
+def test_folders_of_killed_sessions_go_and_those_of_living_ones_stay(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for name in ("killed", "living", "begun"):
+        (tmp_path / f"stormcut-spark-{name}").mkdir()
+    (tmp_path / "stormcut-spark-killed" / MARK).touch()
+    with taken(tmp_path / "stormcut-spark-living"):
+        _remove_orphans()
+        left = {path.name for path in tmp_path.iterdir()}
+    assert left == {"stormcut-spark-living", "stormcut-spark-begun"}

@@ -6,12 +6,13 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 from stormcut.adapters.files.kafka_topic import KafkaTopic
 from stormcut.adapters.files.pieces import Cutter
+from stormcut.adapters.machine.sole_use import taken
 from stormcut.adapters.spark.session import kill, spark_session
 from stormcut.adapters.spark.streaming import Consumer, StreamSettings, metrics_stream
 from stormcut.model.errors import StormcutError
@@ -134,6 +135,24 @@ def _clock_ahead_s() -> float:
     return time.time() - time.monotonic()
 
 
+@contextmanager
+def sole_user(spool: Path) -> Iterator[None]:
+    """Keep a spool from other controllers of this machine; the kernel ends that with the process.
+
+    Raises
+    ------
+    StormcutError
+        Another one uses it: each would delete what the other has yet to read.
+    """
+    mark = taken(spool)
+    if mark is None:
+        raise StormcutError(
+            f"another controller uses the spool {spool}: name another one (observe.spool)"
+        )
+    with mark:
+        yield
+
+
 class _Loop:
     def __init__(
         self, sources: Sources, settings: StreamSettings, consumer: Consumer, stop: threading.Event
@@ -179,6 +198,7 @@ class _Loop:
             kill(spark)
 
         with (
+            nullcontext() if cutter is None else sole_user(Path(spool)),
             spark_session(self._sources.master, jars=() if topic is None else topic.jars) as spark,
             stall.watched(end),
             metrics_stream(spark, spool, self._settings, take, topic) as ended,

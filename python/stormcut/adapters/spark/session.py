@@ -23,6 +23,7 @@ from pyspark.sql import SparkSession
 
 from stormcut.adapters.machine import java
 from stormcut.adapters.machine.home import home
+from stormcut.adapters.machine.sole_use import MARK, taken
 from stormcut.adapters.spark import tuning
 from stormcut.model.errors import InvalidInput
 
@@ -45,6 +46,10 @@ appender.stderr.target = SYSTEM_ERR
 appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = %d %p %c: %m%n%ex
 """
+
+
+#: Scratch folders of sessions, in the folder for temporary files.
+_FOLDERS = "stormcut-spark-"
 
 
 @contextmanager
@@ -81,7 +86,9 @@ def spark_session(
     # py4j tells of every call from Java, and of each error that it raises, in part as the root.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(_is_not_py4js)
-    folder = Path(tempfile.mkdtemp(prefix="stormcut-spark-"))
+    _remove_orphans()
+    folder = Path(tempfile.mkdtemp(prefix=_FOLDERS))
+    mark = taken(folder)
     before = set(os.environ)
     try:
         with (folder / "spark.log").open("w+b") as log, warnings.catch_warnings():
@@ -97,6 +104,18 @@ def spark_session(
         for added in set(os.environ) - before:  # by pyspark, of a JVM that has ended
             del os.environ[added]
         shutil.rmtree(folder, ignore_errors=True)
+        if mark is not None:
+            mark.close()
+
+
+def _remove_orphans() -> None:
+    """Remove the folders of sessions whose process was killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDERS}*"):
+        # Without a mark it is being made.
+        with suppress(OSError):
+            if (folder / MARK).exists() and (mark := taken(folder)) is not None:
+                shutil.rmtree(folder, ignore_errors=True)
+                mark.close()
 
 
 def kill(spark: SparkSession) -> None:

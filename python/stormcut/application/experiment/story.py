@@ -361,7 +361,8 @@ class _Teller:
         return self._planned(since) and self._workers != before and self._is_whole()
 
     def _planned(self, since: float) -> bool:
-        return any(at >= since and kind is Kind.MOVE for at, kind, _ in self._controller.news())
+        done = (Kind.MOVE, Kind.PLACED)
+        return any(at >= since and kind in done for at, kind, _ in self._controller.news())
 
     def _whole_without(self, host: str) -> bool:
         return self._is_whole() and all(host != each for each, _ in self._workers)
