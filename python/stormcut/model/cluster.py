@@ -72,7 +72,7 @@ class RunningTopology:
     """A topology that Nimbus wants to run, and which of its executors run where now.
 
     ``workers`` is its ``topology.workers``; ``workers_policy`` its ``stormcut.workers``, None where
-    it has none.
+    it has none. ``worker_heap_mb`` is the heap of each of its workers, None where that is not told.
     """
 
     id: str
@@ -82,6 +82,7 @@ class RunningTopology:
     streams: tuple[Subscription, ...] = ()
     assignment: tuple[Worker, ...] = ()
     workers_policy: str | None = None
+    worker_heap_mb: float | None = None
 
     @cached_property
     def unassigned(self) -> tuple[int, ...]:

@@ -53,6 +53,8 @@ struct Topology {
   6: required list<Worker> assignment
   /* stormcut.workers of its configuration, where that is set: keep or any. */
   7: optional string workers_policy
+  /* The less of topology.worker.max.heap.size.mb and worker.heap.memory.mb of its configuration. */
+  8: optional double worker_heap_mb
 }
 
 struct Supervisor {

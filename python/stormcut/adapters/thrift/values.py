@@ -151,6 +151,7 @@ def _to_topology_struct(topology: RunningTopology) -> Any:
         streams=streams,
         assignment=to_worker_structs(topology.assignment),
         workers_policy=topology.workers_policy,
+        worker_heap_mb=topology.worker_heap_mb,
     )
 
 
@@ -225,6 +226,7 @@ def _from_topology_struct(struct: Any) -> RunningTopology:
         tuple(Subscription(s.source, s.target, s.stream, s.grouping) for s in struct.streams),
         from_worker_structs(struct.assignment),
         struct.workers_policy,
+        struct.worker_heap_mb,
     )
 
 

@@ -11,6 +11,7 @@ from stormcut.application.control.decide.attempts import attempts
 from stormcut.application.control.decide.decision import Worth
 from stormcut.application.control.decide.declared import keeps_workers
 from stormcut.application.control.decide.gathering import gathered
+from stormcut.application.control.decide.heap import within_heap
 from stormcut.application.control.decide.situation import Situation
 from stormcut.application.control.decide.worth import BYTES
 from stormcut.application.place import DEFAULT_ALGORITHM, DEFAULT_SEED, Solution, solve
@@ -218,6 +219,11 @@ class Adviser:
                 self._recorder.record(narrowed.problem, solution)
             keep = options.get(WORKERS) == "keep"
             placement = gathered(narrowed, solution.placement, keep)
+            try:
+                placement = within_heap(topologies, narrowed, placement)
+            except Infeasible as error:
+                refused = error
+                continue
             return Advice(narrowed.workers(placement), solution.notes)
         raise refused or Infeasible("no node has a free slot", "slots")
 

@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Supplier;
+import org.apache.storm.Config;
 import org.apache.storm.generated.Bolt;
 import org.apache.storm.generated.GlobalStreamId;
 import org.apache.storm.generated.Grouping;
@@ -31,6 +32,10 @@ import org.apache.storm.scheduler.WorkerSlot;
 final class StateReader {
   /** In a topology's configuration, or in storm.yaml for all. */
   private static final String WORKERS = "stormcut.workers";
+  /** What a worker's executors may take together, and what Storm starts it with. */
+  private static final String[] HEAP = {
+    Config.TOPOLOGY_WORKER_MAX_HEAP_SIZE_MB, Config.WORKER_HEAP_MEMORY_MB
+  };
 
   private StateReader() {}
 
@@ -106,7 +111,17 @@ final class StateReader {
             streams(details),
             workers(Placement.current(details, cluster)));
     Object policy = details.getConf().get(WORKERS);
-    return policy == null ? topology : topology.setWorkers_policy(String.valueOf(policy));
+    if (policy != null) {
+      topology.setWorkers_policy(String.valueOf(policy));
+    }
+    double heap = Double.POSITIVE_INFINITY;
+    for (String key : HEAP) {
+      Object mb = details.getConf().get(key);
+      if (mb instanceof Number && ((Number) mb).doubleValue() > 0) {
+        heap = Math.min(heap, ((Number) mb).doubleValue());
+      }
+    }
+    return Double.isInfinite(heap) ? topology : topology.setWorker_heap_mb(heap);
   }
 
   private static List<Executor> executors(TopologyDetails details) {

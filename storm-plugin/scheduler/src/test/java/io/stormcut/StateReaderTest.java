@@ -73,6 +73,20 @@ class StateReaderTest {
   }
 
   @Test
+  @SuppressWarnings("unchecked")
+  void theLessOfTwoHeapsIsAWorkers() {
+    given.topology("t-1-1", 2, 2);
+    Map<String, Object> conf = given.topologies.get("t-1-1").getConf();
+    assertEquals(768.0, read(given.cluster()).getTopologies().get(0).getWorker_heap_mb());
+    conf.put("topology.worker.max.heap.size.mb", 2048.0);
+    conf.put("worker.heap.memory.mb", 1024);
+    assertEquals(1024.0, read(given.cluster()).getTopologies().get(0).getWorker_heap_mb());
+    conf.put("topology.worker.max.heap.size.mb", "many");
+    conf.remove("worker.heap.memory.mb");
+    assertFalse(read(given.cluster()).getTopologies().get(0).isSetWorker_heap_mb());
+  }
+
+  @Test
   void blacklistedNodesOfferNothing() {
     given.supervisor("a", 6700);
     Cluster cluster = given.cluster();
