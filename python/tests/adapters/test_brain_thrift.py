@@ -291,6 +291,14 @@ def test_who_does_not_know_the_secret_fills_no_memory(server, client, caplog):
             connection.close()
 
 
+def test_who_is_refused_sees_the_end_and_no_reset(server):
+    """A close with bytes unread would reset the connection."""
+    content = b"SCT\x02" + bytes(100_000)
+    with socket.create_connection(("127.0.0.1", server.port), PATIENCE_S) as connection:
+        connection.sendall(struct.pack("!i", len(content)) + content)
+        assert connection.recv(1) == b""
+
+
 def test_a_sealed_head_goes_with_one_length_alone(server, caplog):
     content, _ = SEAL.request("brain-1", b"message")
     assert raw(server, struct.pack("!i", len(content) + 1) + content + b"x") == b""

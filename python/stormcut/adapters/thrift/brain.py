@@ -24,6 +24,7 @@ from stormcut.adapters.thrift.frames import (
     MAX_FRAME_BYTES,
     BadFrame,
     Budget,
+    part,
     receive,
     receive_length,
     send_frame,
@@ -226,7 +227,11 @@ class BrainServer:
                 role = accepted(secured, deadline)
                 self._converse(secured, deadline, role)
         else:
-            self._converse(connection, deadline, role)
+            try:
+                self._converse(connection, deadline, role)
+            except (BadFrame, BadSeal):
+                part(connection)
+                raise
 
     def _converse(self, connection: socket.socket, deadline: float, role: Role | None) -> None:
         """Answer a request; nothing of it is read before its head is known to be sealed."""

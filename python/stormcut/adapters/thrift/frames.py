@@ -7,13 +7,15 @@ import struct
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from stormcut.adapters.thrift.seal import HEADER_BYTES
 from stormcut.adapters.thrift.values import MAX_MESSAGE_BYTES
 
 #: A message with the head of its seal.
 MAX_FRAME_BYTES = MAX_MESSAGE_BYTES + HEADER_BYTES
+#: Of what comes after a refusal, so much is passed over, and for so long.
+PARTING_SECONDS, PARTING_BYTES = 0.5, 1 << 20
 _CHUNK = 1 << 16
 _LENGTH = struct.Struct("!i")
 #: How a TLS handshake begins.
@@ -97,6 +99,23 @@ def send_frame(connection: socket.socket, content: bytes, deadline: float) -> No
             left = left[connection.send(left) :]
     except OSError as error:
         raise BadFrame(str(error)) from error
+
+
+def part(connection: socket.socket) -> None:
+    """Say that no answer comes, and pass over some of what is still sent, for a short time.
+
+    To close before that is read would reset the connection: the other side would see a fault of
+    the network.
+    """
+    until, left = time.monotonic() + PARTING_SECONDS, PARTING_BYTES
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_WR)
+        while left > 0 and (seconds := until - time.monotonic()) > 0:
+            connection.settimeout(seconds)
+            passed = len(connection.recv(_CHUNK))
+            if not passed:
+                return
+            left -= passed
 
 
 class Budget:
