@@ -84,7 +84,8 @@ def test_piece_by_piece_it_is_the_same_as_at_once(stream, tmp_path, seed):
     assert profile.executors == whole.executors
     assert (profile.from_epoch_s, profile.to_epoch_s) == (whole.from_epoch_s, whole.to_epoch_s)
     assert measured.emitted_per_s == pytest.approx(expected.emitted_per_s)
-    assert measured.between_nodes_per_s == pytest.approx(expected.between_nodes_per_s)
+    # At once it is the mean of before and after the move; in a stream, what travels now.
+    assert expected.between_nodes_per_s > measured.between_nodes_per_s == 0
     assert measured.between_workers_per_s == pytest.approx(expected.between_workers_per_s)
     assert measured.unplaced_per_s == expected.unplaced_per_s == 0
     assert measured.failed == expected.failed

@@ -43,7 +43,8 @@ def written(tmp_path, auth_file):
     return write
 
 
-def test_all_that_is_not_there_is_named_in_one_line(stormcut, written, tmp_path):
+def test_all_that_is_not_there_is_named_in_one_line(stormcut, written, tmp_path, monkeypatch):
+    monkeypatch.setattr("stormcut.adapters.zookeeper.client.CONNECT_SECONDS", 0.3)
     gone = str(tmp_path / "gone")
     path = written("127.0.0.1:1", observe={"logs": [gone]}, nimbus="127.0.0.1:1")
     code, out, err = stormcut("config", "check", path)
