@@ -135,7 +135,7 @@ def test_folders_of_killed_sessions_go_and_those_of_living_ones_stay(tmp_path, m
     for name in ("killed", "living", "begun"):
         (tmp_path / f"stormcut-spark-{name}").mkdir()
     (tmp_path / "stormcut-spark-killed" / MARK).touch()
-    with taken(tmp_path / "stormcut-spark-living"):
+    with taken(tmp_path / "stormcut-spark-living" / MARK):
         _remove_orphans()
         left = {path.name for path in tmp_path.iterdir()}
     assert left == {"stormcut-spark-living", "stormcut-spark-begun"}

@@ -80,6 +80,19 @@ def test_lost_executors_share_workers_as_they_did():
     assert {frozenset(w.executors) for w in workers} == before
 
 
+def test_what_the_last_plan_restores_restarts_nothing_that_lives():
+    """A better place is another decision, which passes the gate."""
+    whole = four_nodes()
+    stage = Stage(
+        ClusterState(supervisors(4), (whole,)), {"t": profile_of(whole)}, Policy(Mode.AUTOMATIC)
+    )
+    stage.store.ordered = Orders(is_paused=True)
+    stage.round()
+    stage.store.ordered = Orders()
+    stage.state = ClusterState(supervisors(4), (loses(whole, "n3"),))
+    assert set(stage.brain.plan(stage.state).of("t").workers) == set(whole.assignment)
+
+
 def lost_node_still_listed(nodes):
     """Nimbus lists a dead node's other slots until its supervisor's time is over."""
     whole = dealt(topology("t", (4, 4)), [Slot(f"n{node}", 6700) for node in range(2)])

@@ -1,4 +1,4 @@
-"""One process of this machine at a time uses a folder."""
+"""One process of this machine at a time holds a mark."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import fcntl
 from pathlib import Path
 from typing import IO
 
-#: Spark and the cutter pass over names that begin with a dot.
+#: In a folder: Spark and the cutter ignore names that begin with a dot.
 MARK = ".in-use"
 
 
-def taken(folder: Path) -> IO[str] | None:
-    """Return a mark by which a folder is this process's, None if it is another's.
+def taken(mark: Path) -> IO[str] | None:
+    """Return an open file that this process alone holds, None if another process holds it.
 
-    The kernel takes it back when the mark is closed, or the process ends, however that happens.
+    The kernel releases it when it is closed, or when the process ends, however that happens.
     """
-    mark = (folder / MARK).open("w")
+    file = mark.open("w")
     try:
-        fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        mark.close()
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
         return None
-    return mark
+    return file

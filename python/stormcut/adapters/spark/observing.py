@@ -12,7 +12,7 @@ from pathlib import Path
 
 from stormcut.adapters.files.kafka_topic import KafkaTopic
 from stormcut.adapters.files.pieces import Cutter
-from stormcut.adapters.machine.sole_use import taken
+from stormcut.adapters.machine.sole_use import MARK, taken
 from stormcut.adapters.spark.session import kill, spark_session
 from stormcut.adapters.spark.streaming import Consumer, StreamSettings, metrics_stream
 from stormcut.model.errors import StormcutError
@@ -144,7 +144,7 @@ def sole_user(spool: Path) -> Iterator[None]:
     StormcutError
         Another one uses it: each would delete what the other has yet to read.
     """
-    mark = taken(spool)
+    mark = taken(spool / MARK)
     if mark is None:
         raise StormcutError(
             f"another controller uses the spool {spool}: name another one (observe.spool)"

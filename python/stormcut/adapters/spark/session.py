@@ -88,7 +88,7 @@ def spark_session(
     logging.getLogger().addFilter(_is_not_py4js)
     _remove_orphans()
     folder = Path(tempfile.mkdtemp(prefix=_FOLDERS))
-    mark = taken(folder)
+    mark = taken(folder / MARK)
     before = set(os.environ)
     try:
         with (folder / "spark.log").open("w+b") as log, warnings.catch_warnings():
@@ -113,7 +113,7 @@ def _remove_orphans() -> None:
     for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDERS}*"):
         # Without a mark it is being made.
         with suppress(OSError):
-            if (folder / MARK).exists() and (mark := taken(folder)) is not None:
+            if (folder / MARK).exists() and (mark := taken(folder / MARK)) is not None:
                 shutil.rmtree(folder, ignore_errors=True)
                 mark.close()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import signal
 import threading
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
+from stormcut.adapters.machine.sole_use import taken
 from stormcut.model.errors import InvalidInput
 
 
@@ -31,14 +31,13 @@ def exclusive(layout: Lockable) -> Iterator[None]:
         Another process holds it.
     """
     layout.clusters.mkdir(parents=True, exist_ok=True)
-    with layout.lock_file.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InvalidInput(
-                "another process is starting or ending it: wait for that, then try again",
-                f"cluster {layout.name}",
-            ) from None
+    held = taken(layout.lock_file)
+    if held is None:
+        raise InvalidInput(
+            "another process is starting or ending it: wait for that, then try again",
+            f"cluster {layout.name}",
+        )
+    with held:
         yield
 
 

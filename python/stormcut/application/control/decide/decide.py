@@ -183,6 +183,7 @@ class _Round:
         if not self._runs_whole(topology):
             restored = self._earlier.restored(topology, present)
             if restored and self._may(restored, topology):
+                self._completions[topology.id] = restored
                 return restored
             return self._completed(topology, present)
         if not {worker.slot for worker in present} <= self._state.slots:
