@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -83,6 +84,15 @@ def test_the_headline_says_what_changed_or_what_did_not_happen() -> None:
     assert "600 were acknowledged" in headline(story())
     assert "+133 %" in headline(story())
     assert headline(story("the load never stalled")).endswith("not happen: the load never stalled.")
+
+
+def test_nothing_acknowledged_before_the_move_has_no_gain_in_percent() -> None:
+    found = story()
+    before, after = found.phases
+    nothing = replace(before, acked_per_s=0.0, mean_ms=None)
+    said = headline(replace(found, phases=(nothing, after)))
+    assert "none were acknowledged" in said
+    assert "%" not in said
 
 
 def test_a_story_that_ended_early_is_shown_all_the_same() -> None:
