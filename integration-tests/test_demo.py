@@ -84,7 +84,7 @@ def test_the_controller_moves_what_stalls(tmp_path: Path) -> None:
     found = told(tmp_path, "--until", "move")
     before, after = found["phases"]
     assert before["offered_per_s"] == after["offered_per_s"]
-    assert after["acked_per_s"] > max(0, 1.2 * before["acked_per_s"])
+    assert after["acked_per_s"] > 1.2 * before["acked_per_s"]
     # A topology that acknowledges nothing while it stalls has no latency to compare.
     assert after["mean_ms"] < (before["mean_ms"] or float("inf"))
     assert after["crossing"] < before["crossing"]

@@ -44,18 +44,15 @@ def headline(story: Story) -> str:
     if story.why:
         return f"The story did not happen: {story.why}."
     before, after = story.phases[:2]
-    offered = f"Of {after.offered_per_s:,.0f} tuples/s offered"
-    if not before.acked_per_s:
-        return (
-            f"{offered}, none were acknowledged under Storm's own scheduler and "
-            f"{after.acked_per_s:,.0f} after the controller's move; a tuple took "
-            f"{_ms(after.mean_ms)} ms."
-        )
-    gain = 100 * (after.acked_per_s / before.acked_per_s - 1)
+    gain = instead = ""
+    if round(before.acked_per_s):
+        gain = f" ({100 * (after.acked_per_s / before.acked_per_s - 1):+.0f} %)"
+    if before.mean_ms is not None:
+        instead = f" instead of {_ms(before.mean_ms)} ms"
     return (
-        f"{offered}, {before.acked_per_s:,.0f} were acknowledged under Storm's own scheduler and "
-        f"{after.acked_per_s:,.0f} after the controller's move ({gain:+.0f} %); a tuple took "
-        f"{_ms(after.mean_ms)} ms instead of {_ms(before.mean_ms)} ms."
+        f"Of {after.offered_per_s:,.0f} tuples/s offered, {before.acked_per_s:,.0f} were "
+        f"acknowledged under Storm's own scheduler and {after.acked_per_s:,.0f} after the "
+        f"controller's move{gain}; a tuple took {_ms(after.mean_ms)} ms{instead}."
     )
 
 

@@ -76,7 +76,7 @@ def test_a_stream_that_stands_still_is_begun_anew(tmp_path, monkeypatch):
     monkeypatch.setattr(observing, "STALL_S", 1.0)
     monkeypatch.setattr(observing, "STALL_BATCHES", 1)
     monkeypatch.setattr(observing, "FIRST_PAUSE_S", 0.1)
-    # From 1 s on, patience must be able to grow to what a first batch takes on a busy machine.
+    # Patience starts at 1 s: it must double often enough for a first batch on a busy machine.
     monkeypatch.setattr(observing, "MOST_DOUBLINGS", 6)
     log = tmp_path / "logs" / "workers-artifacts" / "t-1-1700000000" / "6700" / METRICS_LOG
     log.parent.mkdir(parents=True)
