@@ -16,7 +16,7 @@ from rich.text import Text
 from stormcut.adapters.zookeeper.client import connected, read_auth_file
 from stormcut.adapters.zookeeper.nodes import HISTORY_KEPT, StormcutNodes
 from stormcut.adapters.zookeeper.reviews import read_reviews
-from stormcut.application.control.history import review_line
+from stormcut.application.control.outlook import review_line
 from stormcut.application.control.review.reviews import Review
 from stormcut.cli.zookeeper_options import zookeeper_options
 

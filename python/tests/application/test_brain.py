@@ -9,9 +9,9 @@ from brain_clusters import applied, dealt, profile_of, supervisors, topology
 from simulated import SimulatedClock, ids
 
 from stormcut.adapters.machine.clock import SystemClock
-from stormcut.application.control import brain as module
 from stormcut.application.control.brain import Brain
 from stormcut.application.control.decide.adviser import Settings
+from stormcut.application.control.observe import descriptions as module
 from stormcut.application.control.orders import NO_ORDERS
 from stormcut.application.control.ports import Unavailable
 from stormcut.model.cluster import ClusterState, Slot

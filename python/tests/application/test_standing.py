@@ -7,8 +7,8 @@ from governed import Valve, spread
 from simulated import SimulatedClock, ids
 
 from stormcut.application.control import brain as module
-from stormcut.application.control.brain import GONE_SECONDS
 from stormcut.application.control.decide.adviser import Settings
+from stormcut.application.control.observe.descriptions import GONE_SECONDS
 from stormcut.application.control.orders import NO_ORDERS, Orders
 from stormcut.application.control.policy import Mode, Policy
 from stormcut.application.control.standing import MOST_OF_A_CORE, Standing

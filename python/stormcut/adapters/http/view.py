@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from stormcut.adapters.http.counters import Counters
-from stormcut.application.control.brain import Control
 from stormcut.application.control.decide.decision import Decision
 from stormcut.application.control.decide.wording import sentence
+from stormcut.application.control.outlook import Control
 from stormcut.application.control.ports import Clock, Decided
 from stormcut.application.control.standing import Standing
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 import math
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -16,26 +15,26 @@ from stormcut.application.control.apply.governor import Asked, Governed, Governo
 from stormcut.application.control.decide.adviser import Recorder, Settings
 from stormcut.application.control.decide.decide import decide
 from stormcut.application.control.decide.decision import (
-    Decision,
     Decisions,
-    Guard,
-    Withheld,
 )
 from stormcut.application.control.decide.memory import Memory
 from stormcut.application.control.decide.pace import Pace
 from stormcut.application.control.decide.question import Question
-from stormcut.application.control.decide.wording import sentence
 from stormcut.application.control.gate.account import Account
-from stormcut.application.control.gate.change import Change, Initiator
 from stormcut.application.control.gate.ledger import Ledger, Restarts
-from stormcut.application.control.history import (
-    history_entry,
-    outlook_lines,
-    plan_parts,
-    review_line,
-)
+from stormcut.application.control.history import history_entry, plan_parts, steps
+from stormcut.application.control.observe.descriptions import Descriptions
 from stormcut.application.control.observe.hearing import Heard
 from stormcut.application.control.orders import Orders, Undo
+from stormcut.application.control.outlook import (
+    Control,
+    GuardLog,
+    Part,
+    Snapshot,
+    control,
+    outlook_document,
+    preview_document,
+)
 from stormcut.application.control.policy import Mode, Policy
 from stormcut.application.control.ports import (
     Clock,
@@ -47,10 +46,7 @@ from stormcut.application.control.ports import (
     Record,
 )
 from stormcut.application.control.review.reviews import restart_seconds
-from stormcut.application.control.review.trail import Step
-from stormcut.application.control.review.trial import Outcome
 from stormcut.model.cluster import ClusterState, Described, Worker
-from stormcut.model.errors import InvalidInput
 from stormcut.model.plan import Plan
 from stormcut.model.profile import Profile
 
@@ -58,55 +54,18 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-PREVIEW_VERSION = OUTLOOK_VERSION = 1
-
-#: Nimbus describes the cluster every 10 s (``nimbus.monitor.freq.secs``).
-SETTLE_SECONDS = 15.0
-
 #: For so long a plan that Nimbus has not made so is offered again: what runs instead has just begun
 #: and is cheap to restart.
 LATE_SECONDS = 60.0
 
-#: After so long a topology that Nimbus does not describe any more is gone, if it describes others:
-#: it was heard within the other.
-GONE_SECONDS = 600.0
-SILENT_SECONDS = 60.0
-
 #: So often a decision is made anew as people order otherwise meanwhile.
 MOST_REVISIONS = 3
-
-#: Of what became of moves, in an outlook.
-SHOWN_REVIEWS = 5
 
 #: Workers that topologies keep, by id.
 Staying = Mapping[str, tuple[Worker, ...]]
 
 #: Of a brain that does what it decides, at once.
 UNBOUND = Policy(Mode.AUTOMATIC, horizon_s=math.inf, cool_down_s=0.0, restarts_per_hour=None)
-
-
-@dataclass(frozen=True)
-class Part:
-    """How somebody is that works beside the brain: whether that is well, and in words."""
-
-    is_well: bool
-    words: str
-
-
-@dataclass(frozen=True)
-class Control:
-    """Who may act now, and what waits for what.
-
-    ``left_on_drained`` are executors that still run on each drained node, by host; ``waiting``
-    changes that are withheld, by guard; ``outcomes`` what became of the last moves.
-    """
-
-    mode: Mode
-    is_paused: bool
-    left_on_drained: Mapping[str, int]
-    silent: frozenset[str]
-    waiting: Mapping[Guard, int]
-    outcomes: Mapping[Outcome, int]
 
 
 @dataclass(frozen=True)
@@ -193,13 +152,8 @@ class Brain:
         self._last: Plan | None = None
         #: When that was, by the clock that never runs back.
         self._published_s = -math.inf
-        self._described: Described | None = None
-        self._described_s = -math.inf
-        self._moves = False
-        self._missing: dict[str, float] = {}
-        #: Which guard held a topology's change in the last decision.
-        self._held: dict[str, Guard] = {}
-        self._asked = threading.Condition()
+        self._descriptions = Descriptions(clock)
+        self._guard_log = GuardLog()
         #: Whose workers are heard of; nobody's, where nobody listens.
         self.heard: Callable[[], Heard] = dict
         #: How topologies fare, by id.
@@ -220,7 +174,21 @@ class Brain:
     @property
     def last_described(self) -> Described | None:
         """The state that Nimbus described last, None before it has asked; see `described`."""
-        return self._described
+        return self._descriptions.last
+
+    def described(self) -> Described:
+        """Return the state that Nimbus described last, or what becomes of a plan just made.
+
+        Raises
+        ------
+        InvalidInput
+            It has described none since this brain began.
+        """
+        return self._descriptions.settled()
+
+    def gone(self, known: Iterable[str]) -> set[str]:
+        """Return which of these topologies Nimbus does not describe any more."""
+        return self._descriptions.gone(known)
 
     def take_over(self) -> None:
         """Go on from the published plan: another brain may have led meanwhile.
@@ -235,9 +203,7 @@ class Brain:
             self._published_s = self._clock.elapsed() - _age_s(self._last, self._clock.now())
             self._pace = Pace()
             self._governor.ledger = Ledger(_aged(self._store.restarts(), self._clock))
-        with self._asked:
-            # Of the time when this brain led before.
-            self._described, self._moves = None, False
+        self._descriptions.forget()
         if self._last is not None:
             plan = self._last.id
             log.info("this brain goes on from plan %s", plan, extra={"plan": plan})
@@ -261,10 +227,7 @@ class Brain:
                 self._told = known
             assert self._answer is not None
             plan = self._answer.plan
-        with self._asked:
-            self._described, self._described_s = Described(state, moment), self._clock.elapsed()
-            self._moves = _moves(plan, state)
-            self._asked.notify_all()
+        self._descriptions.note(Described(state, moment), _moves(plan, state))
         return plan
 
     def _known(self) -> _Known:
@@ -280,42 +243,6 @@ class Brain:
         last = self._answer
         asked_before = last is not None and (last.state, self._told) == (state, known)
         return asked_before and last is not None and self._clock.elapsed() < last.until
-
-    def described(self) -> Described:
-        """Return the state that Nimbus described last.
-
-        Where it was told to move something since, waits for what it describes next: that is what
-        became of the plan.
-
-        Raises
-        ------
-        InvalidInput
-            It has described none since this brain began.
-        """
-        with self._asked:
-            last = self._described
-            if last is not None and self._moves:
-                self._clock.wait(self._asked, lambda: self._described is not last, SETTLE_SECONDS)
-            if self._described is None:
-                raise InvalidInput(
-                    "Nimbus has not asked this brain yet; it asks every 10 s as soon as a topology "
-                    "runs, if it has the plugin (its log says why not)"
-                )
-            return self._described
-
-    def gone(self, known: Iterable[str]) -> set[str]:
-        """Return which of these topologies Nimbus has not described for `GONE_SECONDS`.
-
-        Nothing is gone while Nimbus describes nothing: it may be starting.
-        """
-        described, now = self._described, self._clock.elapsed()
-        if described is None or now - self._described_s > SILENT_SECONDS:
-            self._missing = {}
-            return set()
-        living = {topology.id for topology in described.state.topologies}
-        began = self._missing
-        self._missing = {name: began.get(name, now) for name in known if name not in living}
-        return {name for name, since in self._missing.items() if now - since >= GONE_SECONDS}
 
     def preview(
         self,
@@ -350,12 +277,7 @@ class Brain:
             return decide(replace(question, staying=staying), memory)
 
         governed = governor.govern(decided, self._asked_of(described.state, known, pace))
-        return {
-            "version": PREVIEW_VERSION,
-            "described_ms": described.moment_ms,
-            "fingerprint": described.state.fingerprint(),
-            **outlook_lines(governed),
-        }
+        return preview_document(described, governed)
 
     def outlook(self, settled: bool = True) -> dict[str, Any]:
         """Return as JSON values what was decided last: what is done, and what waits for what.
@@ -370,72 +292,36 @@ class Brain:
         InvalidInput
             Nimbus has not described any state.
         """
-        described = self.described() if settled else self._described
-        governed, orders = self._governed, self._source.orders()
-        if described is None or governed is None:
-            raise InvalidInput("Nimbus has not asked this brain yet")
-        return {
-            "version": OUTLOOK_VERSION,
-            "described_ms": described.moment_ms,
-            "mode": self._policy.mode.value,
-            "paused": orders.is_paused,
-            "drained": sorted(orders.drained),
-            "left_on_drained": self._governor.left_on_drained(described.state, orders),
-            "nodes": {s.id: s.host for s in described.state.supervisors},
-            "silent": sorted(self._governor.silence.nodes),
-            "on_probation": list(self._governor.probation.present(self._clock.elapsed())),
-            "plan": self._last.id if self._last else None,
-            "parts": {name: asdict(part()) for name, part in self.parts.items()},
-            "reviews": [review_line(each) for each in self._source.reviews()[-SHOWN_REVIEWS:]],
-            **outlook_lines(governed),
-        }
+        described = self.described() if settled else self.last_described
+        parts = {name: part() for name, part in self.parts.items()}
+        return outlook_document(self._snapshot(described), parts)
 
     def control(self) -> Control:
         """Return who may act now, and what waits for what."""
-        orders, described, governed = self._source.orders(), self._described, self._governed
-        left = {} if described is None else self._governor.left_on_drained(described.state, orders)
-        told = () if governed is None else (*governed.told.decided, *governed.told.declined)
-        reasons = (decision.choice.reason for decision in told)
-        return Control(
-            self._policy.mode,
-            orders.is_paused,
-            left,
-            self._governor.silence.nodes,
-            Counter(each.guard for each in reasons if isinstance(each, Withheld)),
-            Counter(review.outcome for review in self._source.reviews()),
-        )
+        return control(self._snapshot(self.last_described))
 
-    def _tell_of_guards(self, told: Decisions, is_told: bool) -> None:
-        """Log which guard holds a change, once, unless a plan has just told it."""
-        held = {
-            decision.topology: decision.choice.reason.guard
-            for decision in (*told.decided, *told.declined)
-            if isinstance(decision.choice.reason, Withheld)
-        }
-        for decision in (*told.decided, *told.declined):
-            name = decision.topology
-            if not is_told and name in held and held[name] is not self._held.get(name):
-                log.info("%s %s", name, sentence(decision))
-        for name in self._held.keys() - held.keys():
-            log.info("%s: nothing is withheld any more", name)
-        self._held = held
+    def _snapshot(self, described: Described | None) -> Snapshot:
+        return Snapshot(
+            described,
+            self._governed,
+            self._governor,
+            self._source.orders(),
+            self._policy.mode,
+            self._source.reviews(),
+            self._last.id if self._last else None,
+            self._clock.elapsed(),
+        )
 
     def _record(self, plan: Plan, state: ClusterState, known: _Known) -> Record:
         """Return what is kept with a plan."""
         assert self._governed is not None
-        decisions = {d.topology: d for d in self._governed.told.decided}
-        steps = {
-            change.topology: _step(plan, change, decisions[change.topology], state)
-            for change in self._governed.changes
-            if change.initiator is not Initiator.PLACEMENT
-        }
         ahead_s = self._clock.now() - self._clock.elapsed()
         restarts = tuple(
             replace(each, at_s=each.at_s + ahead_s) for each in self._governor.ledger.spent
         )
         is_told = self._last is None or not plan.places_alike(self._last)
         entry = history_entry(plan, self._governed, known.profiles) if is_told else None
-        return Record(entry, steps, restarts)
+        return Record(entry, steps(plan, self._governed, state), restarts)
 
     def _plan_age_s(self) -> float:
         return self._clock.elapsed() - self._published_s
@@ -494,29 +380,12 @@ class Brain:
             self._store.publish(plan, self._record(plan, state, known))
             self._last, self._published_s = plan, self._clock.elapsed()
             _report(plan, self._clock.elapsed() - began)
-        self._tell_of_guards(decisions, is_new)
+        self._guard_log.note(decisions, is_new)
         assert self._last is not None
         if self._listener is not None:
             self._listener.decided(Decided(state, decisions, self._last, is_new, took))
         again_in = min(decisions.again_in, self._governor.probation.ends_in(began))
         return _Answer(state, self._last, began + again_in), known
-
-
-def _step(plan: Plan, change: Change, decision: Decision, state: ClusterState) -> Step:
-    """Return a change as a step of its topology's trail."""
-    hosts = {s.id: s.host for s in state.supervisors}
-    used = {worker.slot.node for worker in change.target}
-    predicted = decision.after.metrics.inter_node_tuples_per_second if decision.after else None
-    return Step(
-        plan.id,
-        plan.created_ms / 1000,
-        change.origin or change.initiator,
-        change.home,
-        change.target,
-        predicted if change.evidence.measured else None,
-        {node: hosts[node] for node in sorted(used) if node in hosts},
-        change.continues,
-    )
 
 
 def _plan(name: str, state: ClusterState, decisions: Decisions, now: float) -> Plan:

@@ -8,11 +8,11 @@ from dataclasses import asdict
 from typing import Any
 
 from stormcut.application.control.apply.governor import Governed
-from stormcut.application.control.decide.decision import Decision, Decisions, Value, Withheld
+from stormcut.application.control.decide.decision import Decision, Decisions, Value
 from stormcut.application.control.decide.wording import sentence
-from stormcut.application.control.gate.change import Change
-from stormcut.application.control.review.reviews import Review
-from stormcut.model.cluster import Worker
+from stormcut.application.control.gate.change import Change, Initiator
+from stormcut.application.control.review.trail import Step
+from stormcut.model.cluster import ClusterState, Worker
 from stormcut.model.plan import Declined, Plan, TopologyPlan
 from stormcut.model.profile import Profile
 
@@ -43,11 +43,22 @@ def history_entry(
     }
 
 
+def steps(plan: Plan, governed: Governed, state: ClusterState) -> dict[str, Step]:
+    """Return a plan's changes as steps of their topologies' trails, by topology id."""
+    decisions = {d.topology: d for d in governed.told.decided}
+    hosts = {s.id: s.host for s in state.supervisors}
+    return {
+        change.topology: _step(plan, change, decisions[change.topology], hosts)
+        for change in governed.changes
+        if change.initiator is not Initiator.PLACEMENT
+    }
+
+
 def lines(decisions: Decisions, changes: Mapping[str, Change]) -> dict[str, Any]:
     """Return decisions as JSON values, with who initiated changes, by topology id."""
     return {
         "topologies": [
-            {**_line(decision), **_initiated(changes.get(decision.topology))}
+            {**line(decision), **_initiated(changes.get(decision.topology))}
             for decision in decisions.decided
         ],
         "declined": [
@@ -57,34 +68,8 @@ def lines(decisions: Decisions, changes: Mapping[str, Change]) -> dict[str, Any]
     }
 
 
-def outlook_lines(governed: Governed) -> dict[str, Any]:
-    """Return what is done and what is withheld, and under which name it can be approved."""
-    waits = {
-        d.topology: d.choice.reason
-        for d in (*governed.told.decided, *governed.told.declined)
-        if isinstance(d.choice.reason, Withheld)
-    }
-    return {
-        "proposal": governed.proposal if governed.withheld else None,
-        "withheld": [
-            {
-                **_line(d),
-                "waits_for": waits[d.topology].guard.name.lower().replace("_", " "),
-                "answer": "never" if waits[d.topology].is_final else "wait",
-                "guard": waits[d.topology].guard.value,
-            }
-            for d in governed.withheld
-        ],
-        **lines(governed.told, {change.topology: change for change in governed.changes}),
-    }
-
-
-def review_line(review: Review) -> dict[str, Any]:
-    """Return what became of a move as JSON values."""
-    return {**asdict(review), "outcome": review.outcome.value, "words": str(review)}
-
-
-def _line(decision: Decision) -> dict[str, Any]:
+def line(decision: Decision) -> dict[str, Any]:
+    """Return a decision as JSON values."""
     assert decision.after is not None
     return {
         "topology": decision.topology,
@@ -123,3 +108,18 @@ def _value(value: Value) -> dict[str, Any]:
         "headroom": None if worth is None or math.isinf(worth.headroom) else worth.headroom,
         "fullest": None if worth is None or worth.bottleneck is None else str(worth.bottleneck),
     }
+
+
+def _step(plan: Plan, change: Change, decision: Decision, hosts: Mapping[str, str]) -> Step:
+    used = {worker.slot.node for worker in change.target}
+    predicted = decision.after.metrics.inter_node_tuples_per_second if decision.after else None
+    return Step(
+        plan.id,
+        plan.created_ms / 1000,
+        change.origin or change.initiator,
+        change.home,
+        change.target,
+        predicted if change.evidence.measured else None,
+        {node: hosts[node] for node in sorted(used) if node in hosts},
+        change.continues,
+    )

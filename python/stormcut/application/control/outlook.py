@@ -1,0 +1,171 @@
+"""What is done, what waits for what, and how the parts fare: for `stormcut plan` and gauges."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from stormcut.application.control.apply.governor import Governed, Governor
+from stormcut.application.control.decide.decision import Decision, Decisions, Guard, Withheld
+from stormcut.application.control.decide.wording import sentence
+from stormcut.application.control.history import line, lines
+from stormcut.application.control.orders import Orders
+from stormcut.application.control.policy import Mode
+from stormcut.application.control.review.reviews import Review
+from stormcut.application.control.review.trial import Outcome
+from stormcut.model.cluster import Described
+from stormcut.model.errors import InvalidInput
+
+log = logging.getLogger(__name__)
+
+PREVIEW_VERSION = OUTLOOK_VERSION = 1
+
+#: Of what became of moves, in an outlook.
+SHOWN_REVIEWS = 5
+
+
+@dataclass(frozen=True)
+class Part:
+    """How somebody is that works beside the brain: whether that is well, and in words."""
+
+    is_well: bool
+    words: str
+
+
+@dataclass(frozen=True)
+class Control:
+    """Who may act now, and what waits for what.
+
+    ``left_on_drained`` are executors that still run on each drained node, by host; ``waiting``
+    changes that are withheld, by guard; ``outcomes`` what became of the last moves.
+    """
+
+    mode: Mode
+    is_paused: bool
+    left_on_drained: Mapping[str, int]
+    silent: frozenset[str]
+    waiting: Mapping[Guard, int]
+    outcomes: Mapping[Outcome, int]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A brain at one moment: what Nimbus described, what was decided, and who may act.
+
+    ``described`` and ``governed`` are None before Nimbus has asked; ``now_s`` is by the clock that
+    never runs back, ``plan`` the id of the last one.
+    """
+
+    described: Described | None
+    governed: Governed | None
+    governor: Governor
+    orders: Orders
+    mode: Mode
+    reviews: Sequence[Review]
+    plan: str | None
+    now_s: float
+
+    def left_on_drained(self) -> dict[str, int]:
+        """Return how many executors still run on each drained node, by host."""
+        if self.described is None:
+            return {}
+        return self.governor.left_on_drained(self.described.state, self.orders)
+
+
+def preview_document(described: Described, governed: Governed) -> dict[str, Any]:
+    """Return as JSON values what would be planned for a state."""
+    return {
+        "version": PREVIEW_VERSION,
+        "described_ms": described.moment_ms,
+        "fingerprint": described.state.fingerprint(),
+        **_lines(governed),
+    }
+
+
+def outlook_document(at: Snapshot, parts: Mapping[str, Part]) -> dict[str, Any]:
+    """Return as JSON values what was decided last, and how the parts beside the brain fare.
+
+    Raises
+    ------
+    InvalidInput
+        Nimbus has not asked yet.
+    """
+    if at.described is None or at.governed is None:
+        raise InvalidInput("Nimbus has not asked this brain yet")
+    return {
+        "version": OUTLOOK_VERSION,
+        "described_ms": at.described.moment_ms,
+        "mode": at.mode.value,
+        "paused": at.orders.is_paused,
+        "drained": sorted(at.orders.drained),
+        "left_on_drained": at.left_on_drained(),
+        "nodes": {s.id: s.host for s in at.described.state.supervisors},
+        "silent": sorted(at.governor.silence.nodes),
+        "on_probation": list(at.governor.probation.present(at.now_s)),
+        "plan": at.plan,
+        "parts": {name: asdict(part) for name, part in parts.items()},
+        "reviews": [review_line(each) for each in at.reviews[-SHOWN_REVIEWS:]],
+        **_lines(at.governed),
+    }
+
+
+def control(at: Snapshot) -> Control:
+    """Return who may act now, and what waits for what."""
+    held = () if at.governed is None else withheld(at.governed.told)
+    return Control(
+        at.mode,
+        at.orders.is_paused,
+        at.left_on_drained(),
+        at.governor.silence.nodes,
+        Counter(reason.guard for _, reason in held),
+        Counter(review.outcome for review in at.reviews),
+    )
+
+
+class GuardLog:
+    """Logs which guard holds a topology's change, once, and when nothing does any more."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, Guard] = {}
+
+    def note(self, told: Decisions, is_told: bool) -> None:
+        """Take note of decisions; ``is_told``: a plan has just said what is new of them."""
+        held = {decision.topology: reason.guard for decision, reason in withheld(told)}
+        for decision, reason in withheld(told):
+            if not is_told and reason.guard is not self._held.get(decision.topology):
+                log.info("%s %s", decision.topology, sentence(decision))
+        for name in self._held.keys() - held.keys():
+            log.info("%s: nothing is withheld any more", name)
+        self._held = held
+
+
+def withheld(told: Decisions) -> list[tuple[Decision, Withheld]]:
+    """Return which decisions a guard holds, with the guard."""
+    both = ((d, d.choice.reason) for d in (*told.decided, *told.declined))
+    return [(decision, reason) for decision, reason in both if isinstance(reason, Withheld)]
+
+
+def _lines(governed: Governed) -> dict[str, Any]:
+    """Return what is done and what is withheld, and under which name it can be approved."""
+    waits = {decision.topology: reason for decision, reason in withheld(governed.told)}
+    return {
+        "proposal": governed.proposal if governed.withheld else None,
+        "withheld": [
+            {
+                **line(d),
+                "waits_for": waits[d.topology].guard.name.lower().replace("_", " "),
+                "answer": "never" if waits[d.topology].is_final else "wait",
+                "guard": waits[d.topology].guard.value,
+            }
+            for d in governed.withheld
+        ],
+        **lines(governed.told, {change.topology: change for change in governed.changes}),
+    }
+
+
+def review_line(review: Review) -> dict[str, Any]:
+    """Return what became of a move as JSON values."""
+    return {**asdict(review), "outcome": review.outcome.value, "words": str(review)}
