@@ -15,6 +15,7 @@ import sys
 import zipfile
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -195,16 +196,8 @@ def emptied(folder: str) -> Step:
 def _remount(mode: str) -> Step:
     def remount(ground: Ground) -> None:
         for path in _mounted(ground, "spool"):
-            command = ["mount", "-o", f"remount,{mode}", str(path)]
             # As long as a file is being written it is refused.
-            wait_until(
-                lambda command=command: (
-                    subprocess.run(command, capture_output=True).returncode == 0
-                ),
-                30,
-                f"{path} is {mode}",
-                poll_s=0.02,
-            )
+            wait_until(partial(_remounted, path, mode), 30, f"{path} is {mode}", poll_s=0.02)
 
     return remount
 

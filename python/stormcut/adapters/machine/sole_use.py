@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 from pathlib import Path
 from typing import IO
 
@@ -15,7 +16,8 @@ def taken(mark: Path) -> IO[str] | None:
 
     The kernel releases it when it is closed, or when the process ends, however that happens.
     """
-    file = mark.open("w")
+    # For reading: a file open for writing would keep its disk from being made read-only.
+    file = os.fdopen(os.open(mark, os.O_RDONLY | os.O_CREAT, 0o644))
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
