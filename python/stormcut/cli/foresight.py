@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +17,7 @@ from stormcut.adapters.thrift.client import BrainClient
 from stormcut.adapters.tls.channel import Tls
 from stormcut.adapters.zookeeper.leader import leaders_client
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
+from stormcut.application.control.operations import check_fresh, check_goes_back, held
 from stormcut.application.waiting import TimedOut, wait_until
 from stormcut.cli.steps import waiting
 from stormcut.model.cluster import Worker
@@ -31,9 +32,6 @@ PLAN_SECONDS = 300.0
 
 #: Nimbus asks every 10 s, as soon as a topology runs.
 ROUND_SECONDS = 12.0
-
-#: What is older is not the present.
-STALE_SECONDS = 60.0
 
 EXIT_NOT_WANTED = 1
 
@@ -104,7 +102,7 @@ def foresee_and_act(
     """
     preview = _preview(nodes, tls, change, yes)
     if change.former is not None and preview is not None:
-        _check_goes_back(preview, change.topology)
+        check_goes_back(preview, change.topology)
     asks = not as_json and sys.stdin.isatty() and sys.stdout.isatty()
     if not as_json and preview is not None:
         terminal = Console(highlight=False)
@@ -117,45 +115,14 @@ def foresee_and_act(
         click.echo(json.dumps({"done": wanted, "preview": preview}, indent=2))
     elif wanted:
         click.echo(change.done)
-        if preview is not None and (held := _held(preview, change.topology)) is not None:
-            click.echo(f"Not now: {held['guard']}")
+        if preview is not None and (withheld := held(preview, change.topology)) is not None:
+            click.echo(f"Not now: {withheld['guard']}")
     if wanted:
         return
     if asks:
         click.echo("nothing was changed")
         raise click.exceptions.Exit(EXIT_NOT_WANTED)
     raise InvalidInput(f"nothing was changed; add --yes to {change.deed}", change.topology)
-
-
-def _check_goes_back(preview: Mapping[str, Any], topology: str) -> None:
-    """Refuse an order that would never be carried out; one that waits will be."""
-    held = _held(preview, topology)
-    if held is not None:
-        if held["answer"] == "never":
-            what = f"is not sent back: {held['guard']}"
-            raise InvalidInput(f"{what}; to do it all the same: --override REASON", topology)
-        return
-    lines = (*preview["topologies"], *preview["declined"])
-    line = next((each for each in lines if each["topology"] == topology), None)
-    if line is None or line.get("evidence") != "undone":
-        why = "it does not run now" if line is None else line["reason"]
-        raise InvalidInput(f"cannot go back to where it ran before: {why}", topology)
-
-
-def _held(preview: Mapping[str, Any], topology: str) -> Mapping[str, Any] | None:
-    """Return the change of a topology that a guard withholds, None if none is."""
-    return next((each for each in preview["withheld"] if each["topology"] == topology), None)
-
-
-def check_fresh(preview: Mapping[str, Any]) -> None:
-    """Refuse what rests on a description that Nimbus has not renewed: it is of the past."""
-    age_s = time.time() - preview["described_ms"] / 1000
-    if age_s > STALE_SECONDS:
-        raise InvalidInput(
-            f"Nimbus described the cluster {age_s:.0f} s ago, and since then no topology runs, or"
-            " it does not ask the brain (its log says why not)",
-            "brain",
-        )
 
 
 def _preview(
@@ -168,7 +135,7 @@ def _preview(
             preview = client.preview(
                 change.topology, change.profile, change.former, change.override
             )
-        check_fresh(preview)
+        check_fresh(preview, time.time())
         return preview
     except InvalidInput as error:
         if not yes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -14,6 +13,14 @@ from stormcut.adapters.tls.channel import Tls
 from stormcut.adapters.zookeeper.client import connected, read_auth_file
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.adapters.zookeeper.orders import await_acknowledged, change_orders, read_orders
+from stormcut.application.control.operations import (
+    all_drained,
+    approving,
+    draining,
+    held_when_approved,
+    pausing,
+    undraining,
+)
 from stormcut.application.control.orders import Orders
 from stormcut.cli.foresight import leading_brain
 from stormcut.cli.preview_options import override_option
@@ -76,30 +83,12 @@ def approve(
     """
     with _nodes(zookeeper, auth_file, root) as nodes:
         outlook = leading_brain(nodes, tls).outlook()
-        proposal = outlook["proposal"]
-        if outlook["mode"] == "advise":
-            raise InvalidInput(
-                "the controller only advises: set `mode: approve` or `automatic` in its file, and "
-                "start it again",
-                plan,
-            )
-        if proposal is None:
-            raise InvalidInput("nothing waits for approval", plan)
-        if proposal != plan:
-            what = f"is not what would be done now: that is {proposal}; see `stormcut plan`"
-            raise InvalidInput(what, plan)
-        overrides = {} if override is None else {plan: override}
-        done = f"approved {plan}: Nimbus carries it out in its next round (10 s)"
-        _order(
-            nodes,
-            lambda orders: replace(orders, approved=frozenset({plan}), overrides=overrides),
-            done,
-        )
+        change = approving(plan, override, outlook)
+        _order(nodes, change, f"approved {plan}: Nimbus carries it out in its next round (10 s)")
     if override is None:
-        for line in outlook["withheld"]:
-            if line["waits_for"] != "approval":
-                answer = "waits" if line["answer"] == "wait" else "does not move"
-                click.echo(f"{line['topology']} {answer} all the same: {line['guard']}")
+        for line in held_when_approved(outlook):
+            answer = "waits" if line["answer"] == "wait" else "does not move"
+            click.echo(f"{line['topology']} {answer} all the same: {line['guard']}")
 
 
 @click.command()
@@ -115,7 +104,7 @@ def pause(zookeeper: str, auth_file: Path, root: str) -> None:
     """
     with _nodes(zookeeper, auth_file, root) as nodes:
         done = "paused: nothing is moved or placed until `stormcut resume`"
-        _order(nodes, lambda orders: replace(orders, is_paused=True), done)
+        _order(nodes, pausing(True), done)
 
 
 @click.command()
@@ -128,7 +117,7 @@ def resume(zookeeper: str, auth_file: Path, root: str) -> None:
       stormcut resume
     """
     with _nodes(zookeeper, auth_file, root) as nodes:
-        _order(nodes, lambda orders: replace(orders, is_paused=False), "resumed")
+        _order(nodes, pausing(False), "resumed")
 
 
 @click.command()
@@ -144,14 +133,10 @@ def drain(node: str, zookeeper: str, auth_file: Path, root: str, tls: Tls | None
     """
     with _nodes(zookeeper, auth_file, root) as nodes:
         known = leading_brain(nodes, tls).described().state.supervisors
-        if node not in {name for each in known for name in (each.id, each.host)}:
-            there = ", ".join(sorted({each.host for each in known})) or "none"
-            raise InvalidInput(f"no supervisor has this id or host (there are: {there})", node)
         done = f"{node} is drained: what runs there moves, see `stormcut plan`"
-        orders = read_orders(nodes)
-        is_used = [s for s in known if not {s.id, s.host} & (orders.drained | {node})]
-        _order(nodes, _drained(lambda drained: drained | {node}), done)
-    if not is_used:
+        _order(nodes, draining(node, known), done)
+        is_last = all_drained(read_orders(nodes), known)
+    if is_last:
         click.echo("all nodes are drained now: nothing can move, and nothing new is placed")
 
 
@@ -165,16 +150,5 @@ def undrain(node: str, zookeeper: str, auth_file: Path, root: str) -> None:
     Example:
       stormcut undrain worker7.example
     """
-
-    def change(drained: frozenset[str]) -> frozenset[str]:
-        if node not in drained:
-            there = ", ".join(sorted(drained)) or "none"
-            raise InvalidInput(f"is not drained by an order (drained: {there})", node)
-        return drained - {node}
-
     with _nodes(zookeeper, auth_file, root) as nodes:
-        _order(nodes, _drained(change), f"{node} is used again")
-
-
-def _drained(change: Callable[[frozenset[str]], frozenset[str]]) -> Callable[[Orders], Orders]:
-    return lambda orders: replace(orders, drained=change(orders.drained))
+        _order(nodes, undraining(node), f"{node} is used again")

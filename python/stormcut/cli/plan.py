@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 
 import click
 from rich.console import Console
 
+from stormcut.application.control.operations import check_fresh
 from stormcut.cli.asking import Asking, asking_options
-from stormcut.cli.foresight import WIDTH, check_fresh
+from stormcut.cli.foresight import WIDTH
 from stormcut.report.preview import print_outlook
 
 
@@ -27,7 +29,7 @@ def plan(ask: Asking, as_json: bool) -> None:
     """
     with ask() as brain:
         outlook = brain.outlook()
-    check_fresh(outlook)
+    check_fresh(outlook, time.time())
     if as_json:
         click.echo(json.dumps(outlook, indent=2))
     else:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from stormcut.application.control.gate.gate import name_in
+from stormcut.application.control.orders import Orders
 from stormcut.application.control.review.trail import Step, way_back
+from stormcut.model.cluster import Supervisor
 from stormcut.model.errors import InvalidInput
+
+#: Nimbus describes the cluster every 10 s: what is older is not the present.
+STALE_SECONDS = 60.0
 
 
 def resolved(topology: str, known: Iterable[str]) -> str:
@@ -47,3 +54,113 @@ def undo_to(topology: str, trail: Sequence[Step]) -> Step:
     if step is None:
         raise InvalidInput("runs where it ran first: there is nothing further back", topology)
     return step
+
+
+def approving(
+    plan: str, override: str | None, outlook: Mapping[str, Any]
+) -> Callable[[Orders], Orders]:
+    """Return the order that approves a plan, given what the brain foresees.
+
+    Raises
+    ------
+    InvalidInput
+        The controller only advises, or would do something else.
+    """
+    if outlook["mode"] == "advise":
+        raise InvalidInput(
+            "the controller only advises: set `mode: approve` or `automatic` in its file, and "
+            "start it again",
+            plan,
+        )
+    proposal = outlook["proposal"]
+    if proposal is None:
+        raise InvalidInput("nothing waits for approval", plan)
+    if proposal != plan:
+        what = f"is not what would be done now: that is {proposal}; see `stormcut plan`"
+        raise InvalidInput(what, plan)
+    overrides = {} if override is None else {plan: override}
+    return lambda orders: replace(orders, approved=frozenset({plan}), overrides=overrides)
+
+
+def held_when_approved(outlook: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the withheld changes that an approval alone does not let go."""
+    return [line for line in outlook["withheld"] if line["waits_for"] != "approval"]
+
+
+def pausing(is_paused: bool) -> Callable[[Orders], Orders]:
+    """Return the order that pauses the controller, or ends the pause."""
+    return lambda orders: replace(orders, is_paused=is_paused)
+
+
+def draining(node: str, known: Sequence[Supervisor]) -> Callable[[Orders], Orders]:
+    """Return the order that lets nothing run on a node.
+
+    Raises
+    ------
+    InvalidInput
+        No supervisor has this id or host.
+    """
+    if not any(node in (each.id, each.host) for each in known):
+        there = ", ".join(sorted({each.host for each in known})) or "none"
+        raise InvalidInput(f"no supervisor has this id or host (there are: {there})", node)
+    return lambda orders: replace(orders, drained=orders.drained | {node})
+
+
+def undraining(node: str) -> Callable[[Orders], Orders]:
+    """Return the order that lets a drained node be used again; it refuses any other node."""
+
+    def change(orders: Orders) -> Orders:
+        if node not in orders.drained:
+            there = ", ".join(sorted(orders.drained)) or "none"
+            raise InvalidInput(f"is not drained by an order (drained: {there})", node)
+        return replace(orders, drained=orders.drained - {node})
+
+    return change
+
+
+def all_drained(orders: Orders, known: Iterable[Supervisor]) -> bool:
+    """Return whether orders leave no node to run anything on."""
+    return all({each.id, each.host} & orders.drained for each in known)
+
+
+def held(preview: Mapping[str, Any], topology: str) -> Mapping[str, Any] | None:
+    """Return the change of a topology that a guard withholds, None if none is."""
+    return next((each for each in preview["withheld"] if each["topology"] == topology), None)
+
+
+def check_goes_back(preview: Mapping[str, Any], topology: str) -> None:
+    """Refuse an undo that would never be carried out; one that waits will be.
+
+    Raises
+    ------
+    InvalidInput
+        A guard forbids it, or the topology cannot run there.
+    """
+    withheld = held(preview, topology)
+    if withheld is not None:
+        if withheld["answer"] == "never":
+            what = f"is not sent back: {withheld['guard']}"
+            raise InvalidInput(f"{what}; to do it all the same: --override REASON", topology)
+        return
+    lines = (*preview["topologies"], *preview["declined"])
+    line = next((each for each in lines if each["topology"] == topology), None)
+    if line is None or line.get("evidence") != "undone":
+        why = "it does not run now" if line is None else line["reason"]
+        raise InvalidInput(f"cannot go back to where it ran before: {why}", topology)
+
+
+def check_fresh(document: Mapping[str, Any], now_s: float) -> None:
+    """Refuse what rests on a description that Nimbus has not renewed: it is of the past.
+
+    Raises
+    ------
+    InvalidInput
+        It is older than `STALE_SECONDS`.
+    """
+    age_s = now_s - document["described_ms"] / 1000
+    if age_s > STALE_SECONDS:
+        raise InvalidInput(
+            f"Nimbus described the cluster {age_s:.0f} s ago, and since then no topology runs, or"
+            " it does not ask the brain (its log says why not)",
+            "brain",
+        )

@@ -1,0 +1,98 @@
+"""The rules behind what people order: each refuses in one line, or gives the order."""
+
+import pytest
+
+from stormcut.application.control.operations import (
+    STALE_SECONDS,
+    all_drained,
+    approving,
+    check_fresh,
+    check_goes_back,
+    draining,
+    held_when_approved,
+    pausing,
+    undraining,
+)
+from stormcut.application.control.orders import NO_ORDERS
+from stormcut.model.cluster import Supervisor
+from stormcut.model.errors import InvalidInput
+
+NODES = (Supervisor("id-1", "host1", (6700,)), Supervisor("id-2", "host2", (6700,)))
+NOW_S = 1_700_000_000.0
+
+
+def test_what_nimbus_describes_no_more_is_not_taken_for_the_present():
+    check_fresh({"described_ms": int(NOW_S * 1000)}, NOW_S)
+    old_ms = int((NOW_S - STALE_SECONDS - 5) * 1000)
+    with pytest.raises(InvalidInput, match=r"65 s ago, .* no topology runs"):
+        check_fresh({"described_ms": old_ms}, NOW_S)
+
+
+def test_a_plan_is_approved_by_its_name_alone():
+    outlook = {"mode": "approve", "proposal": "3f2a", "withheld": []}
+    orders = approving("3f2a", None, outlook)(NO_ORDERS)
+    assert (orders.approved, orders.overrides) == (frozenset({"3f2a"}), {})
+    assert approving("3f2a", "fire", outlook)(NO_ORDERS).overrides == {"3f2a": "fire"}
+
+
+@pytest.mark.parametrize(
+    ("outlook", "words"),
+    [
+        ({"mode": "advise", "proposal": "3f2a"}, "only advises"),
+        ({"mode": "approve", "proposal": None}, "nothing waits"),
+        ({"mode": "approve", "proposal": "77aa"}, "that is 77aa"),
+    ],
+)
+def test_an_approval_of_anything_else_is_refused(outlook, words):
+    with pytest.raises(InvalidInput, match=words):
+        approving("3f2a", None, outlook)
+
+
+def test_what_a_guard_holds_beside_the_approval_is_told():
+    lines = [{"topology": "a", "waits_for": "approval"}, {"topology": "b", "waits_for": "pin"}]
+    assert [line["topology"] for line in held_when_approved({"withheld": lines})] == ["b"]
+
+
+def test_orders_change_only_what_they_name():
+    orders = draining("host1", NODES)(pausing(True)(NO_ORDERS))
+    assert orders.is_paused and orders.drained == {"host1"}
+    assert undraining("host1")(pausing(False)(orders)) == NO_ORDERS
+
+
+def test_only_nodes_that_are_there_are_drained_and_only_drained_ones_used_again():
+    with pytest.raises(InvalidInput, match="there are: host1, host2"):
+        draining("host3", NODES)
+    with pytest.raises(InvalidInput, match=r"drained: none"):
+        undraining("host1")(NO_ORDERS)
+
+
+def test_all_nodes_are_drained_by_ids_and_hosts_alike():
+    orders = draining("host1", NODES)(NO_ORDERS)
+    assert not all_drained(orders, NODES)
+    assert all_drained(draining("id-2", NODES)(orders), NODES)
+
+
+@pytest.mark.parametrize(
+    ("preview", "words"),
+    [
+        ({"withheld": [{"topology": "a", "answer": "never", "guard": "is pinned"}]}, "--override"),
+        ({"withheld": [], "topologies": [], "declined": []}, "does not run now"),
+        (
+            {
+                "withheld": [],
+                "topologies": [{"topology": "a", "evidence": "measured", "reason": "n1 is full"}],
+                "declined": [],
+            },
+            "n1 is full",
+        ),
+    ],
+)
+def test_an_undo_that_would_never_be_carried_out_is_refused(preview, words):
+    with pytest.raises(InvalidInput, match=words):
+        check_goes_back(preview, "a")
+
+
+def test_an_undo_that_waits_or_goes_back_is_taken():
+    check_goes_back({"withheld": [{"topology": "a", "answer": "wait", "guard": "paused"}]}, "a")
+    back = {"topology": "a", "evidence": "undone", "reason": "undone"}
+    check_goes_back({"withheld": [], "topologies": [back], "declined": []}, "a")
