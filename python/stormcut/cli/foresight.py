@@ -18,9 +18,9 @@ from stormcut.adapters.tls.channel import Tls
 from stormcut.adapters.zookeeper.leader import leaders_client
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.application.control.operations import check_fresh, check_goes_back, held
+from stormcut.application.control.orders import Undo
 from stormcut.application.waiting import TimedOut, wait_until
 from stormcut.cli.steps import waiting
-from stormcut.model.cluster import Worker
 from stormcut.model.errors import InvalidInput
 from stormcut.model.profile import Profile
 from stormcut.report.preview import print_preview
@@ -71,16 +71,15 @@ class Change:
     """What an operator is about to tell the brain of a topology.
 
     ``deed`` completes "add --yes to ...", such as "publish the profile"; ``done`` says that it is
-    done. ``profile`` and ``former`` are all that the brain will know of the topology then. With
-    ``former`` the change is refused where the topology would not go back there.
+    done. ``profile`` and ``undo`` are all that the brain will know of the topology then. With
+    ``undo`` the change is refused where the topology would not go back there.
     """
 
     topology: str
     deed: str
     done: str
     profile: Profile | None
-    former: tuple[Worker, ...] | None
-    override: str | None = None
+    undo: Undo | None
 
 
 def foresee_and_act(
@@ -101,7 +100,7 @@ def foresee_and_act(
         Nothing was done for want of ``yes``, or nothing can be foreseen and ``yes`` is not given.
     """
     preview = _preview(nodes, tls, change, yes)
-    if change.former is not None and preview is not None:
+    if change.undo is not None and preview is not None:
         check_goes_back(preview, change.topology)
     asks = not as_json and sys.stdin.isatty() and sys.stdout.isatty()
     if not as_json and preview is not None:
@@ -132,9 +131,7 @@ def _preview(
     try:
         client = leading_brain(nodes, tls)
         with waiting(Console(stderr=True), "the brain computes what would follow"):
-            preview = client.preview(
-                change.topology, change.profile, change.former, change.override
-            )
+            preview = client.preview(change.topology, change.profile, change.undo)
         check_fresh(preview, time.time())
         return preview
     except InvalidInput as error:

@@ -56,8 +56,9 @@ def undo(
             f" and stays there until: stormcut release {name}"
         )
         profile = nodes.read_profiles().get(name)
-        change = Change(name, "go back", done, profile, step.before, override)
-        act = partial(write_undo, nodes, name, Undo(step.before, override=override))
+        order = Undo(step.before, override=override)
+        change = Change(name, "go back", done, profile, order)
+        act = partial(write_undo, nodes, name, order)
         foresee_and_act(nodes, tls, change, act, yes, as_json)
 
 

@@ -38,6 +38,7 @@ from stormcut.adapters.thrift.values import (
     idl,
     to_state_struct,
 )
+from stormcut.application.control.orders import Undo
 from stormcut.application.control.ports import Unavailable
 from stormcut.model.cluster import ClusterState, Described, Slot, Worker
 from stormcut.model.errors import InvalidInput
@@ -127,8 +128,8 @@ class Seer:
     def described(self):
         return Described(STATE, 1_700_000_000_123)
 
-    def preview(self, topology, profile, former, override=None):
-        return {"topology": topology, "profile": repr(profile), "former": repr(former)}
+    def preview(self, topology, profile, undo):
+        return {"topology": topology, "profile": repr(profile), "undo": repr(undo)}
 
     def outlook(self):
         return {"proposal": "3f2a91c0", "reason": "weil ü"}
@@ -138,12 +139,12 @@ WORKERS = (Worker(Slot("n", 1), (1, 2)), Worker(Slot("n", 2), (3,)))
 
 
 @pytest.mark.parametrize("profile", [None, profile_of(STATE.topologies[0])])
-@pytest.mark.parametrize("former", [None, WORKERS])
-def test_what_people_ask_arrives_and_is_answered(profile, former):
+@pytest.mark.parametrize("undo", [None, Undo(WORKERS), Undo(WORKERS, override="fire")])
+def test_what_people_ask_arrives_and_is_answered(profile, undo):
     with serving(EchoPlanner(), Seer()) as server:
         client = client_of(server)
         assert client.described() == Seer().described()
-        assert client.preview("t", profile, former) == Seer().preview("t", profile, former)
+        assert client.preview("t", profile, undo) == Seer().preview("t", profile, undo)
         assert client.outlook() == Seer().outlook()
 
 

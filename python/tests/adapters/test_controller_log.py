@@ -26,14 +26,14 @@ def entry(plan, *actions):
 def test_plans_that_move_or_place_something_are_events() -> None:
     found = plan_news(
         [
-            entry("0123456789", "keep", "move", "return"),
+            entry("0123456789", "keep", "move", "undo"),
             entry("abcdefghij", "place", "keep"),
             entry("none"),
             entry("kept", "keep"),
         ]
     )
     assert found == [
-        (1.5, Kind.MOVE, "plan 01234567: t-2-1 because of move; t-3-1 because of return"),
+        (1.5, Kind.MOVE, "plan 01234567: t-2-1 because of move; t-3-1 because of undo"),
         (1.5, Kind.PLACED, "plan abcdefgh: t-1-1 because of place"),
     ]
 

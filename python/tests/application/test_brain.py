@@ -12,7 +12,7 @@ from stormcut.adapters.machine.clock import SystemClock
 from stormcut.application.control.brain import Brain
 from stormcut.application.control.decide.adviser import Settings
 from stormcut.application.control.observe import descriptions as module
-from stormcut.application.control.orders import NO_ORDERS
+from stormcut.application.control.orders import NO_ORDERS, Undo
 from stormcut.application.control.ports import Unavailable
 from stormcut.model.cluster import ClusterState, Slot
 from stormcut.model.errors import InvalidInput
@@ -75,7 +75,7 @@ def test_what_is_foreseen_waits_for_what_became_of_the_last_plan():
     moved = applied(RUNNING, brain.plan(RUNNING).topologies)
     asks = threading.Timer(0.3, brain.plan, (moved,))
     asks.start()
-    (line,) = brain.preview("t", PROFILE, RUNNING.topologies[0].assignment)["topologies"]
+    (line,) = brain.preview("t", PROFILE, Undo(RUNNING.topologies[0].assignment))["topologies"]
     asks.join()
     assert line["workers_restarted"] > 0
     assert brain.described().state == moved

@@ -215,7 +215,7 @@ class History:
             target, reason, action = self.wanted[each.id]
             undo = self.undos.get(each.id)
             if undo is not None:
-                action, target = Action.RETURN, undo.workers
+                action, target = Action.UNDO, undo.workers
                 reason = Circumstance.UNDONE
             if each.id in staying or target == home:
                 choice = Choice(Action.KEEP, Circumstance.STAYS, Ground.KEPT, home)

@@ -52,7 +52,7 @@ class Press:
             raise Unavailable("ZooKeeper: ConnectionLoss")
         self.kept = reviews
 
-    def let_go(self, topology):
+    def release(self, topology):
         self.freed = topology
         del self.orders[topology]
 

@@ -158,7 +158,7 @@ def said(action, reason, evidence=MEASURED, before=BEFORE, **more):
             "moved, as node n1 holds 240 % CPU" + EFFECT,
         ),
         (Action.MOVE, Circumstance.TOO_LATE, "as planned, too late at first" + EFFECT),
-        (Action.RETURN, Circumstance.UNDONE, "undone: back to where it ran before" + EFFECT),
+        (Action.UNDO, Circumstance.UNDONE, "undone: back to where it ran before" + EFFECT),
         (Action.DECLINE, Circumstance.UNMEASURED, "runs already, nothing measured"),
         (
             Action.DECLINE,

@@ -33,7 +33,7 @@ _DRIFT = re.compile(r"profile of (\S+) published: (.*: .* was .*)")
 #: By the action that a plan's history tells of a topology.
 _KINDS = {
     Action.MOVE.value: Kind.MOVE,
-    Action.RETURN.value: Kind.MOVE,
+    Action.UNDO.value: Kind.MOVE,
     Action.PLACE.value: Kind.PLACED,
 }
 #: What has been noticed or done: epoch seconds, kind, words.

@@ -43,8 +43,9 @@ from stormcut.adapters.thrift.values import (
     to_state_struct,
 )
 from stormcut.adapters.tls.channel import Distrusted, Role, Tls, accepted
+from stormcut.application.control.orders import Undo
 from stormcut.application.control.ports import Unavailable
-from stormcut.model.cluster import ClusterState, Described, Worker
+from stormcut.model.cluster import ClusterState, Described
 from stormcut.model.errors import InvalidInput, StormcutError
 from stormcut.model.plan import Plan
 from stormcut.model.profile import Profile
@@ -99,8 +100,7 @@ class Foreseer(Protocol):
         self,
         topology: str,
         profile: Profile | None,
-        former: tuple[Worker, ...] | None,
-        override: str | None = None,
+        undo: Undo | None,
     ) -> dict[str, Any]:
         """Return as JSON values what would be planned if this were known of a topology."""
         ...
@@ -289,7 +289,7 @@ class BrainServer:
         """Answer `Brain.preview`."""
         with self._refusing("preview"):
             check_version(getattr(evidence, "version", None), "evidence")
-            profile, former = evidence.profile, evidence.former
+            profile, undo_to = evidence.profile, evidence.undo_to
             # One at a time: Nimbus's plans need the processor, too.
             if not self._previewing.acquire(timeout=CLIENT_SECONDS / 2):
                 raise InvalidInput("other previews are being computed: ask again")
@@ -299,8 +299,9 @@ class BrainServer:
                     None
                     if profile is None
                     else parse_profile(profile.encode(), "evidence.profile"),
-                    None if former is None else from_worker_structs(former),
-                    evidence.override_reason,
+                    None
+                    if undo_to is None
+                    else Undo(from_worker_structs(undo_to), override=evidence.override_reason),
                 )
             finally:
                 self._previewing.release()

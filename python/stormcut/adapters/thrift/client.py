@@ -28,7 +28,8 @@ from stormcut.adapters.thrift.values import (
     to_worker_structs,
 )
 from stormcut.adapters.tls.channel import Tls
-from stormcut.model.cluster import ClusterState, Described, Worker
+from stormcut.application.control.orders import Undo
+from stormcut.model.cluster import ClusterState, Described
 from stormcut.model.errors import InvalidInput
 from stormcut.model.plan import Plan
 from stormcut.model.profile import Profile
@@ -93,16 +94,15 @@ class BrainClient:
         self,
         topology: str,
         profile: Profile | None,
-        former: tuple[Worker, ...] | None,
-        override: str | None = None,
+        undo: Undo | None,
     ) -> dict[str, Any]:
         """Return what the brain would plan if this were known of a topology: `Brain.preview`."""
         evidence = idl.Evidence(
             version=PROTOCOL_VERSION,
             topology=topology,
             profile=None if profile is None else format_profile(profile),
-            former=None if former is None else to_worker_structs(former),
-            override_reason=override,
+            undo_to=None if undo is None else to_worker_structs(undo.workers),
+            override_reason=None if undo is None else undo.override,
         )
         return _document(self._call(lambda client: client.preview(evidence)), "preview")
 

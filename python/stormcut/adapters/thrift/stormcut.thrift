@@ -124,8 +124,8 @@ struct Evidence {
   2: required string topology
   /* stormcut-profile/1; absent: none. */
   3: optional string profile
-  /* Where it ran before and shall run again; absent: wherever is best. */
-  4: optional list<Worker> former
+  /* Where an undo sends it; absent: wherever is best. */
+  4: optional list<Worker> undo_to
   /* Why a person overrides guards to have it there; absent: guards hold. */
   5: optional string override_reason
 }

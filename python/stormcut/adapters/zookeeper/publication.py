@@ -77,7 +77,7 @@ class ZooKeeperPublication:
         with available():
             write_reviews(self._nodes, reviews)
 
-    def let_go(self, topology: str) -> None:
+    def release(self, topology: str) -> None:
         """End an order of `take_back`."""
         with available():
             delete_undo(self._nodes, topology, By.CONTROLLER)

@@ -248,8 +248,7 @@ class Brain:
         self,
         topology: str,
         profile: Profile | None,
-        former: tuple[Worker, ...] | None,
-        override: str | None = None,
+        undo: Undo | None,
     ) -> dict[str, Any]:
         """Return as JSON values what would be planned if this were known of a topology.
 
@@ -265,7 +264,6 @@ class Brain:
         pace = self._pace.copy()
         pace.observe(described.state, last, now, self._least_age_s())
         governor, memory, known = self._governor.copy(), self._memory.copy(), self._known()
-        undo = None if former is None else Undo(former, override=override)
         known = _Known(
             _with(known.profiles, topology, profile),
             _with(known.undos, topology, undo),

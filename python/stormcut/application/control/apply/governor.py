@@ -280,7 +280,7 @@ class Governor:
 
     def _initiator(self, decision: Decision, running: RunningTopology, asked: Asked) -> Initiator:
         action = decision.choice.action
-        if action is Action.RETURN:
+        if action is Action.UNDO:
             is_person = asked.undos[decision.topology].by is By.PERSON
             return Initiator.UNDO if is_person else Initiator.TAKE_BACK
         if action is not Action.MOVE:
@@ -430,7 +430,7 @@ def _left_alone(decision: Decision, asked: Asked) -> Decision:
     it over as many workers as it may use.
     """
     action = decision.choice.action
-    if decision.choice.workers is None or action is Action.RETURN:
+    if decision.choice.workers is None or action is Action.UNDO:
         return decision
     if action is Action.KEEP and asked.is_as_planned(decision.topology, decision.workers):
         return decision

@@ -26,7 +26,7 @@ class Action(Enum):
     MOVE = "move"
     PLACE = "place"
     #: Back to where it ran before a plan.
-    RETURN = "return"
+    UNDO = "undo"
     #: Storm's default scheduler decides.
     DECLINE = "decline"
 

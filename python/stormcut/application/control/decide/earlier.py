@@ -77,7 +77,7 @@ class Earlier:
         if undo is None or self.no_way_back(topology):
             return None
         workers = tuple(sorted(undo.workers))
-        action = Action.KEEP if workers == present else Action.RETURN
+        action = Action.KEEP if workers == present else Action.UNDO
         is_person = undo.by is By.PERSON
         reason = Circumstance.UNDONE if is_person else Circumstance.TAKEN_BACK
         return Choice(action, reason, Ground.UNDONE, workers)

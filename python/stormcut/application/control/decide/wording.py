@@ -47,8 +47,8 @@ _PLAIN = {
     (Action.KEEP, Circumstance.NOTHING_TRAVELS): "nothing travels between nodes",
     (Action.KEEP, Circumstance.NOTHING_BETTER): "nothing better was found for this profile",
     (Action.MOVE, Circumstance.TOO_LATE): "as planned, too late at first",
-    (Action.RETURN, Circumstance.UNDONE): "undone: back to where it ran before",
-    (Action.RETURN, Circumstance.TAKEN_BACK): "taken back, as its last move turned out worse",
+    (Action.UNDO, Circumstance.UNDONE): "undone: back to where it ran before",
+    (Action.UNDO, Circumstance.TAKEN_BACK): "taken back, as its last move turned out worse",
     (Action.DECLINE, Circumstance.UNMEASURED): "runs already, nothing measured",
     (Action.DECLINE, Circumstance.AWAY): f"{_AWAY}; left alone",
     (Action.DECLINE, Circumstance.NO_EXECUTORS): "it has no executors",
@@ -70,7 +70,7 @@ def _why(decision: Decision) -> str:
             return _placed(decision)
         case Action.MOVE:
             return _moved(decision)
-        case Action.RETURN:
+        case Action.UNDO:
             return _plain(decision.choice)
         case Action.DECLINE:
             return _declined(decision.choice)

@@ -113,7 +113,7 @@ class Press(Protocol):
         """
         ...
 
-    def let_go(self, topology: str) -> None:
+    def release(self, topology: str) -> None:
         """End an order of `take_back`, none of a person.
 
         Raises
@@ -387,7 +387,7 @@ class Observer:
         factor = self._factor(known)
         try:
             if self._held_until(name):
-                self._press.let_go(name)
+                self._press.release(name)
                 del self._holds[name]
             self._press.publish(known.profile.scaled(factor))
         except Unavailable as error:
