@@ -84,6 +84,7 @@ def _observing(
         SystemClock(),
         lambda: standing.leads,
         standing.profiles,
+        standing.undos,
         config.watching,
         standing.resting,
     )

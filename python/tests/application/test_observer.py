@@ -35,9 +35,6 @@ class Press:
     def trail(self, topology):
         return self.steps
 
-    def undos(self):
-        return self.orders
-
     def take_back(self, topology, workers, until_s):
         self.taken_back.append(topology)
         self.orders[topology] = Undo(workers, By.CONTROLLER, until_s=until_s)
@@ -71,7 +68,12 @@ class Stage:
         self.press, self.clock, self.leads = Press(), Clock(), leads
         self.stored = {T}
         self.observer = Observer(
-            self.press, self.clock, lambda: self.leads, lambda: self.stored, Watching(**watching)
+            self.press,
+            self.clock,
+            lambda: self.leads,
+            lambda: self.stored,
+            lambda: self.press.orders,
+            Watching(**watching),
         )
 
     def plans(self, target, initiator=Initiator.GAIN):
@@ -294,6 +296,23 @@ def test_a_hold_outlives_any_number_of_reviews_of_others():
     assert stage.press.freed == T
 
 
+@pytest.mark.parametrize("withdraws", [False, True])
+def test_what_a_person_releases_is_measured_again_at_once(withdraws):
+    """`stormcut release`, or `publish --withdraw`, before the hold is over."""
+    stage = Stage(takes_back=True, taken_back_s=1800.0)
+    stage.run(300, 100)
+    stage.plans("b")
+    stage.run(120, 60, host="b", slow=3.0)
+    stage.run(120, 100, host="a")
+    told = len(stage.press.profiles)
+    stage.press.orders.clear()
+    if withdraws:
+        stage.stored.clear()
+    stage.run(60, 100, host="a")
+    assert len(stage.press.profiles) > told
+    assert stage.press.freed is None
+
+
 def test_who_leads_next_does_not_try_again_either():
     stage = Stage(takes_back=True, taken_back_s=600.0)
     stage.run(300, 100)
@@ -307,6 +326,7 @@ def test_who_leads_next_does_not_try_again_either():
         stage.clock,
         lambda: True,
         lambda: {T},
+        lambda: stage.press.orders,
         Watching(takes_back=True, taken_back_s=600.0),
     )
     told = len(stage.press.profiles)

@@ -157,6 +157,10 @@ class Standing:
         """Return the published profiles as read last, by topology id."""
         return self._evidence.profiles()
 
+    def undos(self) -> Mapping[str, Undo]:
+        """Return the orders to go back as read last, by topology id."""
+        return self._evidence.undos()
+
     def resting(self) -> set[str]:
         """Return the topologies whose spouts rest as they are about to move."""
         return set() if self._draining is None else self._draining.resting()

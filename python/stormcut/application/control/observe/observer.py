@@ -73,16 +73,6 @@ class Press(Protocol):
         """
         ...
 
-    def undos(self) -> Mapping[str, Undo]:
-        """Return the orders to run as before, by topology id.
-
-        Raises
-        ------
-        Unavailable
-            They cannot be told now.
-        """
-        ...
-
     def take_back(self, topology: str, workers: tuple[Worker, ...], until_s: float) -> None:
         """Order a topology back to where it ran, and to stay there so long.
 
@@ -196,6 +186,8 @@ class Observer:
         Whether this process may publish; several may observe.
     stored : callable
         Returns the topologies of which a usable profile was found when it was read last.
+    undos : callable
+        Returns the orders to go back, by topology id, as they were read last.
     resting : callable, optional
         Returns the topologies whose spouts rest before a move: what they do says nothing.
     """
@@ -206,6 +198,7 @@ class Observer:
         clock: Clock,
         leads: Callable[[], bool],
         stored: Callable[[], Container[str]],
+        undos: Callable[[], Mapping[str, Undo]],
         watching: Watching,
         resting: Callable[[], Container[str]] = frozenset,
     ) -> None:
@@ -214,6 +207,7 @@ class Observer:
         self._clock = clock
         self._leads = leads
         self._stored = stored
+        self._undos = undos
         self._watching = watching
         self._topologies: dict[str, _Topology] = {}
         self._lock = threading.Lock()
@@ -221,8 +215,6 @@ class Observer:
         self._told: set[str] = set()
         #: What became of moves; None: not read since this one leads.
         self._reviews: tuple[Review, ...] | None = None
-        #: Until when what was taken back stays there, by topology id.
-        self._holds: dict[str, float] = {}
 
     def take(self, slices: Mapping[str, Slice], problems: Mapping[str, int]) -> None:
         """Take what is new in each topology; publish what the brain shall know."""
@@ -274,9 +266,7 @@ class Observer:
             return False
         if self._reviews is None:
             try:
-                undos = self._press.undos()
                 self._reviews = self._press.reviews()
-                self._holds = {n: u.until_s for n, u in undos.items() if u.until_s is not None}
             except Unavailable as error:
                 log.warning("what became of earlier moves is not known yet: %s", error)
                 return False
@@ -301,7 +291,6 @@ class Observer:
             if worse and self._watching.takes_back and step.initiator is Initiator.GAIN:
                 held_s = self._watching.taken_back_s * 2 ** min(taken_back(self._reviews, name), 6)
                 self._press.take_back(name, step.before, now + held_s)
-                self._holds[name] = now + held_s
             found = review(name, step, finding, now, held_s)
             self._reviews = (*self._reviews, found)[-REVIEWS_KEPT:]
             self._press.keep(self._reviews)
@@ -340,7 +329,9 @@ class Observer:
         return [(name, reason) for name, reason in found if reason is not None]
 
     def _held_until(self, name: str) -> float:
-        return self._holds.get(name, 0.0)
+        """Return until when what was taken back stays there; 0.0: nothing was, or it is over."""
+        undo = self._undos().get(name)
+        return 0.0 if undo is None or undo.until_s is None else undo.until_s
 
     def _reason(self, known: _Topology, stored: bool) -> Occasion | Drift | None:
         if known.seen is None or known.seen.missing_executors:
@@ -388,7 +379,6 @@ class Observer:
         try:
             if self._held_until(name):
                 self._press.release(name)
-                del self._holds[name]
             self._press.publish(known.profile.scaled(factor))
         except Unavailable as error:
             # It is due again with the next intervals.
