@@ -185,3 +185,8 @@ def _refuse_repeats(names: list[str], where: str, what: str) -> None:
         return
     repeated = next(name for name in names if names.count(name) > 1)
     raise InvalidInput(f"{what} {repeated} occurs twice", where)
+
+
+def name_in(topology_id: str) -> str:
+    """Return a topology's name: its id without the two numbers that Storm appends."""
+    return topology_id.rsplit("-", 2)[0]

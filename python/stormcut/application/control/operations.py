@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from stormcut.application.control.gate.gate import name_in
 from stormcut.application.control.orders import Orders
 from stormcut.application.control.review.trail import Step, way_back
-from stormcut.model.cluster import Supervisor
+from stormcut.model.cluster import Supervisor, name_in
 from stormcut.model.errors import InvalidInput
 
 #: Nimbus describes the cluster every 10 s: what is older is not the present.

@@ -36,7 +36,6 @@ from stormcut.application.control.gate.gate import (
     Moment,
     Verdict,
     cause_of,
-    name_in,
 )
 from stormcut.application.control.gate.guards import Answer
 from stormcut.application.control.gate.ledger import Ledger
@@ -44,7 +43,7 @@ from stormcut.application.control.observe.hearing import Silence
 from stormcut.application.control.observe.probation import Probation
 from stormcut.application.control.orders import By, Orders, Undo
 from stormcut.application.control.policy import Mode, Policy
-from stormcut.model.cluster import ClusterState, RunningTopology, Supervisor, Worker
+from stormcut.model.cluster import ClusterState, RunningTopology, Supervisor, Worker, name_in
 from stormcut.model.plan import Plan
 
 #: What the restart of a topology's workers costs where it was not measured: seconds of its work.

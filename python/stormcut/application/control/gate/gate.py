@@ -24,6 +24,7 @@ from stormcut.application.control.gate.guards import Answer, answer
 from stormcut.application.control.gate.ledger import Ledger
 from stormcut.application.control.orders import Orders
 from stormcut.application.control.policy import Mode, Policy, Rule
+from stormcut.model.cluster import name_in
 
 #: A topology stays so long where it has moved, whoever wants otherwise but a person.
 DWELL_SECONDS = 60.0
@@ -275,11 +276,6 @@ def gain_of(reason: Reason) -> float | None:
 def cause_of(reason: Reason) -> Reason:
     """Return why a topology moves, be it alone or with others."""
     return reason.whole if isinstance(reason, Together) else reason
-
-
-def name_in(topology_id: str) -> str:
-    """Return a topology's name: its id without the two numbers that Storm appends."""
-    return topology_id.rsplit("-", 2)[0]
 
 
 def _use(headroom: float) -> float:
