@@ -22,7 +22,7 @@ WIDTH = 100
 @click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def algorithms(name: str | None, as_json: bool) -> None:
-    """List the placement algorithms, or the options of the one called NAME.
+    """List the placement algorithms, or the options of NAME.
 
     \b
     Example:

@@ -65,7 +65,7 @@ def bench(
     name: str,
     report_only: bool,
 ) -> None:
-    """Measure schedulers side by side on a Docker cluster of their own.
+    """Measure schedulers side by side on a Docker cluster.
 
     Each topology runs under each scheduler's placement, on the same nodes with the same limits, in
     alternating order, until all repetitions are measured. Results go to a folder (default:

@@ -109,7 +109,9 @@ def brain(
     http: Address | None,
     log_format: str,
 ) -> None:
-    """Serve plans to the scheduler in Nimbus, as leader or standby of several brains.
+    """Serve plans to Nimbus, without measuring.
+
+    One of several brains leads; the others stand by.
 
     \b
     Example:

@@ -47,7 +47,7 @@ def calibrate(
     page: Path | None,
     as_json: bool,
 ) -> None:
-    """Fit what transfer costs to the windows of benches, and predict the benches by it.
+    """Fit transfer costs to bench results, and test the fit.
 
     BENCHES are folders that `stormcut bench` wrote. At least two windows are needed, under
     placements of which some cross nodes. Predicted and measured are throughputs over even's.

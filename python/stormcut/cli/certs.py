@@ -19,7 +19,7 @@ _MOST_DAYS = 36500
 
 @click.group()
 def certs() -> None:
-    """Make and revoke the certificates by which Nimbus, brains and people know each other.
+    """Make and revoke certificates of Nimbus, brains and people.
 
     FOLDER is the authority: keep it on no machine that strangers reach, and a copy elsewhere.
 

@@ -21,7 +21,9 @@ EXIT_VIOLATED = 1
 @click.option("--json", "as_json", is_flag=True, help="Print the violations as a JSON list.")
 @click.pass_context
 def check(ctx: click.Context, problem: Path, placement: Path, as_json: bool) -> None:
-    """Check a placement: exit 0 if it is feasible, else 1 and one line per violation.
+    """Check whether PLACEMENT is feasible.
+
+    Ends with exit code 0 if it is; else with 1, and prints a line per violation.
 
     \b
     Example:

@@ -17,7 +17,7 @@ from stormcut.model.errors import InvalidInput
 
 @click.group()
 def config() -> None:
-    """Make, check and show the file of `stormcut operate`.
+    """Make, check or show the file of `stormcut operate`.
 
     \b
     Example:

@@ -94,7 +94,7 @@ class _Links:
 def demo(
     until: str, no_limits: bool, name: str, report: Path, markdown: Path | None, as_json: bool
 ) -> None:
-    """Watch the controller keep a topology fast on a real Storm cluster.
+    """Watch the controller answer new traffic and a lost node.
 
     Starts ZooKeeper, Nimbus and four supervisors on this machine, joined by limited links (as root;
     else unlimited), and submits a topology under Storm's own scheduler. Its load rises until it

@@ -94,7 +94,9 @@ def _shape(
 
 @click.group()
 def docker() -> None:
-    """Run a Storm cluster in Docker containers with limited CPU, memory and bandwidth.
+    """Run a Storm cluster in Docker containers with limits.
+
+    CPU, memory and bandwidth of each node are limited.
 
     \b
     Example:

@@ -14,7 +14,7 @@ from stormcut.adapters.machine.needs import examine
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print findings as JSON.")
 def doctor(as_json: bool) -> None:
-    """Say what this machine has, what is missing, and what to do.
+    """Check what this machine has and lacks, and say what to do.
 
     Ends with exit code 1 if anything is missing.
 

@@ -29,7 +29,7 @@ SHOWN = 10
 @click.argument("executor", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 def explain(problem: Path, placement: Path, executor: str | None, as_json: bool) -> None:
-    """Say why executors of PLACEMENT are where they are.
+    """Explain why executors of PLACEMENT are where they are.
 
     EXECUTOR is component[i], or topology/component[i]. Without it, the executors that send and
     receive most over the network are listed.

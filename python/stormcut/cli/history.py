@@ -30,7 +30,7 @@ WIDTH = 100
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the entries as JSON, newest first.")
 def history(zookeeper: str, auth_file: Path, root: str, limit: int, as_json: bool) -> None:
-    """Show the last plans, newest first: what was placed, moved or kept, and why.
+    """Show the last plans and their reasons, newest first.
 
     \b
     Example:

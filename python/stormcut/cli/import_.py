@@ -25,7 +25,7 @@ OLD_SECONDS = 60.0
 
 @click.group("import")
 def import_() -> None:
-    """Make a problem file from what other programs store.
+    """Convert files of other programs to a problem file.
 
     \b
     Example:

@@ -18,42 +18,53 @@ EXIT_INVALID_INPUT = 2
 EXIT_INFEASIBLE = 3
 EXIT_INTERRUPTED = 130
 
-#: Subcommand -> module that holds a click command of the module's own name, or module:command.
-#: Loaded only when asked for: `stormcut score` must not wait for Spark to be imported.
-COMMANDS = {
-    "algorithms": "stormcut.cli.algorithms",
-    "approve": "stormcut.cli.orders:approve",
-    "bench": "stormcut.cli.bench",
-    "brain": "stormcut.cli.brain",
-    "calibrate": "stormcut.cli.calibrate",
-    "certs": "stormcut.cli.certs",
-    "check": "stormcut.cli.check",
-    "cluster": "stormcut.cli.cluster",
-    "compare": "stormcut.cli.compare",
-    "config": "stormcut.cli.config",
-    "demo": "stormcut.cli.demo",
-    "docker": "stormcut.cli.docker",
-    "doctor": "stormcut.cli.doctor",
-    "drain": "stormcut.cli.orders:drain",
-    "explain": "stormcut.cli.explain",
-    "history": "stormcut.cli.history",
-    "import": "stormcut.cli.import_",
-    "operate": "stormcut.cli.operate",
-    "pause": "stormcut.cli.orders:pause",
-    "place": "stormcut.cli.place",
-    "plan": "stormcut.cli.plan",
-    "plugin": "stormcut.cli.plugin",
-    "profile": "stormcut.cli.profile",
-    "publish": "stormcut.cli.publish",
-    "release": "stormcut.cli.undo:release",
-    "resume": "stormcut.cli.orders:resume",
-    "rotate": "stormcut.cli.rotate",
-    "score": "stormcut.cli.score",
-    "status": "stormcut.cli.status",
-    "topologies": "stormcut.cli.topologies",
-    "undo": "stormcut.cli.undo",
-    "undrain": "stormcut.cli.orders:undrain",
+#: Heading -> subcommand -> module that holds a click command of the module's own name, or
+#: module:command. Loaded only when asked for: `stormcut score` must not wait for Spark to load.
+GROUPS = {
+    "Control a cluster": {
+        "operate": "stormcut.cli.operate",
+        "brain": "stormcut.cli.brain",
+        "status": "stormcut.cli.status",
+        "plan": "stormcut.cli.plan",
+        "approve": "stormcut.cli.orders:approve",
+        "undo": "stormcut.cli.undo",
+        "release": "stormcut.cli.undo:release",
+        "publish": "stormcut.cli.publish",
+        "pause": "stormcut.cli.orders:pause",
+        "resume": "stormcut.cli.orders:resume",
+        "drain": "stormcut.cli.orders:drain",
+        "undrain": "stormcut.cli.orders:undrain",
+        "history": "stormcut.cli.history",
+        "config": "stormcut.cli.config",
+    },
+    "What if": {
+        "import": "stormcut.cli.import_",
+        "place": "stormcut.cli.place",
+        "compare": "stormcut.cli.compare",
+        "score": "stormcut.cli.score",
+        "explain": "stormcut.cli.explain",
+        "check": "stormcut.cli.check",
+        "algorithms": "stormcut.cli.algorithms",
+    },
+    "Measure": {
+        "profile": "stormcut.cli.profile",
+        "calibrate": "stormcut.cli.calibrate",
+    },
+    "Set up": {
+        "plugin": "stormcut.cli.plugin",
+        "certs": "stormcut.cli.certs",
+        "rotate": "stormcut.cli.rotate",
+        "doctor": "stormcut.cli.doctor",
+    },
+    "Try and compare": {
+        "cluster": "stormcut.cli.cluster",
+        "docker": "stormcut.cli.docker",
+        "demo": "stormcut.cli.demo",
+        "topologies": "stormcut.cli.topologies",
+        "bench": "stormcut.cli.bench",
+    },
 }
+COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
 
 #: What people call them elsewhere.
 OTHER_NAMES = {"apply": "approve", "rollback": "undo"}
@@ -78,15 +89,29 @@ class LazyGroup(click.Group):
         found: click.Command = getattr(module, function or name.rpartition(".")[2])
         return found
 
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands under their headings: all of them fit one screen of 80 x 50."""
+        for heading, names in GROUPS.items():
+            commands = ((name, self.get_command(ctx, name)) for name in names)
+            with formatter.section(heading):
+                formatter.write_dl(
+                    [(name, _summary(found)) for name, found in commands if found is not None]
+                )
+
+
+def _summary(found: click.Command) -> str:
+    """Return the first sentence of a command's help: it fits a line."""
+    return found.get_short_help_str(limit=80)
+
 
 @click.command(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Other names: " + ", ".join(f"{name} is {own}" for name, own in OTHER_NAMES.items()),
+    epilog="Each COMMAND has its own --help; --version tells the version.",
 )
 @click.version_option(__version__, prog_name="stormcut")
 def cli() -> None:
-    """Place the executors of Apache Storm topologies so that tuples travel little.
+    """Co-locate the executors of Apache Storm that exchange the most tuples.
 
     \b
     Example:

@@ -35,7 +35,7 @@ SILENT_SECONDS = 120.0
 @click.command()
 @click.argument("config", type=click.Path(path_type=Path))
 def operate(config: Path) -> None:
-    """Run the controller as CONFIG says, in the foreground, until a signal ends it.
+    """Run the controller as CONFIG says, until a signal ends it.
 
     It reads the metrics of running topologies as they are written, decides as the brain does, and
     acts as its mode allows. Several may run: one leads. `stormcut config init` makes the file.

@@ -72,7 +72,9 @@ def _order(nodes: StormcutNodes, change: Callable[[Orders], Orders], done: str) 
 def approve(
     plan: str, override: str | None, zookeeper: str, auth_file: Path, root: str, tls: Tls | None
 ) -> None:
-    """Let the controller carry out PLAN, as `stormcut plan` names it.
+    """Let the controller carry out PLAN.
+
+    `stormcut plan` shows the name of PLAN (other name of this command: apply).
 
     If the controller would do something else by then, nothing is done, and the new plan has
     another name. What a guard holds, such as a pin or quiet hours, is not done either.
@@ -94,7 +96,9 @@ def approve(
 @click.command()
 @zookeeper_options
 def pause(zookeeper: str, auth_file: Path, root: str) -> None:
-    """Let nothing be moved or placed until `stormcut resume`; Storm's own scheduler decides.
+    """Stop all moves and placements until `stormcut resume`.
+
+    Storm's own scheduler decides meanwhile.
 
     What runs goes on where it is. An undo waits, too, unless it overrides the pause.
 
@@ -125,7 +129,9 @@ def resume(zookeeper: str, auth_file: Path, root: str) -> None:
 @zookeeper_options
 @tls_option
 def drain(node: str, zookeeper: str, auth_file: Path, root: str, tls: Tls | None) -> None:
-    """Let nothing run on NODE, a supervisor's id or host: what runs there moves, if it may.
+    """Move what runs on NODE elsewhere, and keep NODE empty.
+
+    NODE is a supervisor's id or host. Guards such as a pin may hold a topology there.
 
     \b
     Example:

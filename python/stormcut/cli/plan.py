@@ -18,7 +18,7 @@ from stormcut.report.preview import print_outlook
 @asking_options
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 def plan(ask: Asking, as_json: bool) -> None:
-    """Show what the controller has decided but not done: what would move, why, for which gain.
+    """Show what the controller has decided but not done, and why.
 
     It is what the leading brain computed from the cluster as Nimbus described it last.
 

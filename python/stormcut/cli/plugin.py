@@ -15,7 +15,7 @@ _HOME = click.Path(exists=True, file_okay=False, path_type=Path)
 
 @click.group()
 def plugin() -> None:
-    """Install stormcut's plugin into Storm's own folders, or remove it without a trace.
+    """Install the plugin into Storm's folders, or remove it.
 
     \b
     Example:

@@ -36,7 +36,7 @@ def publish(
     root: str,
     tls: Tls | None,
 ) -> None:
-    """Show what the brain will do with PROFILE, then publish it: it places its topology by it.
+    """Preview what PROFILE changes, then place its topology by it.
 
     The leading brain computes the preview from the cluster as Nimbus described it last. Exit code
     2, and nothing published, without --yes where nobody can be asked.

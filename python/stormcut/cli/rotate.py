@@ -25,7 +25,9 @@ from stormcut.model.errors import InvalidInput
 )
 @zookeeper_options
 def rotate(new_auth_file: Path, zookeeper: str, auth_file: Path, root: str) -> None:
-    """Give stormcut's nodes, and what is signed in them, to another user:password.
+    """Replace the secret that protects what stormcut stores.
+
+    The nodes in ZooKeeper, and what is signed in them, get another user:password.
 
     Stop the brains first. Afterwards put the new file in the place of the old one on Nimbus's
     machine, which needs no restart, and start the brains with it. Topologies stay where they are.

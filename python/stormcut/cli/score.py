@@ -22,7 +22,7 @@ from stormcut.objective.metrics import Metrics, measure
 @click.argument("placement", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def score(problem: Path, placement: Path, as_json: bool) -> None:
-    """Measure a placement, feasible or not, from the placement alone.
+    """Measure a placement, feasible or not.
 
     \b
     Example:

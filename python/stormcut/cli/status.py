@@ -16,7 +16,7 @@ from stormcut.report.status import document, print_status
 @asking_options
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 def status(ask: Asking, as_json: bool) -> None:
-    """Show who leads, what runs where, and what was decided last and why.
+    """Show who leads, what runs where, and the last decisions.
 
     \b
     Example:

@@ -35,7 +35,7 @@ WIDTH = 100
 
 @click.group()
 def topologies() -> None:
-    """List the benchmark topologies, or run one on a Storm cluster here.
+    """List the benchmark topologies, or run one.
 
     \b
     Example:

@@ -37,7 +37,9 @@ def undo(
     root: str,
     tls: Tls | None,
 ) -> None:
-    """Send TOPOLOGY (its id or name) back to where it ran before its last move.
+    """Send TOPOLOGY back to where it ran before its last move.
+
+    TOPOLOGY is an id or a name (other name of this command: rollback).
 
     Each undo goes one move further back, to Storm's own placement at last. The topology stays
     there until `stormcut release` or `stormcut publish`. Undoing restarts workers: the command
@@ -66,7 +68,9 @@ def undo(
 @click.argument("topology")
 @zookeeper_options
 def release(topology: str, zookeeper: str, auth_file: Path, root: str) -> None:
-    """Let the controller move TOPOLOGY (its id or name) again after an undo or a take-back.
+    """Let the controller move TOPOLOGY again after an undo.
+
+    TOPOLOGY is an id or a name. A move that the controller took back is released, too.
 
     \b
     Example:

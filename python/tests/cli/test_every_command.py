@@ -1,5 +1,6 @@
 """What holds for every command: bounds of numbers, outputs checked first, help with examples."""
 
+import os
 import re
 import shlex
 import subprocess
@@ -105,6 +106,33 @@ def test_what_a_command_writes_is_checked_before_its_work(stormcut, tmp_path, pa
 def test_a_device_is_not_replaced_by_a_file(stormcut):
     assert_refused(stormcut("place", "--output=/dev/null"), "/dev/null", "no regular file")
     assert Path("/dev/null").is_char_device()
+
+
+def test_all_commands_fit_one_screen_in_whole_sentences():
+    text = cli.get_help(click.Context(cli, info_name="stormcut", terminal_width=80))
+    lines = text.splitlines()
+    assert len(lines) <= 50
+    assert max(map(len, lines)) <= 80
+    for name in cli.list_commands(click.Context(cli)):
+        (line,) = (each for each in lines if re.match(f"  {name}  ", each))
+        assert re.search(r"[^.]\.$", line), line
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"), [("stormcut app", "approve"), ("stormcut config ch", "check")]
+)
+def test_bash_completes_commands(words, completed):
+    asks = {"_STORMCUT_COMPLETE": "bash_complete", "COMP_WORDS": words}
+    asks["COMP_CWORD"] = str(len(words.split()) - 1)
+    script = "import sys; sys.argv[0] = 'stormcut'; from stormcut.cli.main import main; main()"
+    found = subprocess.run(
+        [sys.executable, "-c", script],
+        env=os.environ | asks,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert found.stdout.split() == [f"plain,{completed}"]
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
