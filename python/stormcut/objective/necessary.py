@@ -49,7 +49,7 @@ def _require_slots(problem: Problem) -> None:
     )
     if topologies > slots:
         raise Infeasible(
-            f"no feasible placement exists: {topologies} topologies need a slot each, "
-            f"{slots} can be used",
+            f"no feasible placement exists: slots needed: {topologies} (one per topology), "
+            f"free: {slots}",
             "slots",
         )

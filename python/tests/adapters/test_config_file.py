@@ -173,8 +173,8 @@ def test_a_fault_is_named_with_its_place(folder, changes, fault):
         ("mode: advise\nmode: automatic\n", "key mode occurs twice"),
         ("- a\n", "must be a mapping"),
         ("policy: {horizon: 1:30}\nzookeeper: {servers: a, auth_file: b}\n", "policy.horizon: "),
-        ("a: [\n", "is no YAML"),
-        ("a: !!python/object:os.system {}\n", "is no YAML"),
+        ("a: [\n", "is not valid YAML"),
+        ("a: !!python/object:os.system {}\n", "is not valid YAML"),
         ("#" * (MOST_BYTES + 1), "is larger than"),
     ],
 )

@@ -74,11 +74,11 @@ def test_an_empty_file_is_an_empty_mapping(path, text):
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
-        ("a: 1\nb: 2\na: 3\n", ":3: is no YAML: key a occurs twice"),
-        ("a: {b: 1, b: 1}\n", ":1: is no YAML: key b occurs twice"),
-        ("a: &x [1]\nb: *x\n", ":1: is no YAML: no aliases here"),
+        ("a: 1\nb: 2\na: 3\n", ":3: is not valid YAML: key a occurs twice"),
+        ("a: {b: 1, b: 1}\n", ":1: is not valid YAML: key b occurs twice"),
+        ("a: &x [1]\nb: *x\n", ":1: is not valid YAML: no aliases here"),
         ("a: &x [*x]\n", "no aliases here"),
-        ("a: 1\n1: 2\n", ":2: is no YAML: a key must be printable text"),
+        ("a: 1\n1: 2\n", ":2: is not valid YAML: a key must be printable text"),
         ("[a]: 1\n", "a key must be printable text"),
         ('"a\\nb": 1\n', "a key must be printable text"),
         ('"\\e[31m": 1\n', "a key must be printable text"),
@@ -89,14 +89,14 @@ def test_an_empty_file_is_an_empty_mapping(path, text):
         ("a: !!map [1]\n", "cannot be used"),
         ("a: !!binary aGk=\n", "cannot be used"),
         ("a: !!python/object/apply:os.getpid []\n", "cannot be used"),
-        ('a: "\\UFFFFFFFF"\n', "is no YAML"),
-        (f"a: {'9' * 5000}\n", "is no YAML: Exceeds the limit"),
+        ('a: "\\UFFFFFFFF"\n', "is not valid YAML"),
+        (f"a: {'9' * 5000}\n", "is not valid YAML: Exceeds the limit"),
         (f"a: {'[' * 5000}\n", "nested too deeply"),
-        ("a: 1\n--- \nb: 1\n", "is no YAML: but found another document"),
+        ("a: 1\n--- \nb: 1\n", "is not valid YAML: but found another document"),
         ("- a\n", "must be a mapping"),
-        ("a: [\n", "is no YAML"),
+        ("a: [\n", "is not valid YAML"),
         ("a: 1\n".encode("utf-16"), "is not UTF-8 at byte 0"),
-        (b"a: \0\n", "is no YAML"),
+        (b"a: \0\n", "is not valid YAML"),
         (b"#" * (MOST_BYTES + 1), "is larger than 1,048,576 bytes"),
     ],
     ids=lambda each: str(each)[:20],
@@ -119,7 +119,7 @@ def test_what_is_no_file_is_told(path, name):
         read_yaml(path.parent / name)
 
 
-#: Most bytes are no text, and most text is no YAML: the second kind gets further.
+#: Most bytes are no text, and most text is not valid YAML: the second kind gets further.
 ALPHABETS = {"bytes": bytes(range(256)), "marks": b"[]{}:,-&*!|>'\"%@`#? \n\tabc019.~<=\\U"}
 
 

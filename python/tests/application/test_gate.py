@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -272,6 +273,8 @@ def test_an_order_to_drain_outranks_what_keeps_a_place():
     stage.round()
     stage.round(DWELL_SECONDS)
     assert "n0" not in nodes_of(stage)
+    reason = stage.brain.outlook(settled=False)["topologies"][0]["reason"]
+    assert re.match(r"moved, as \S+ is drained; executors to move: \d+", reason), reason
 
 
 def test_a_clock_that_is_set_neither_frees_restarts_nor_makes_a_plan_recent():

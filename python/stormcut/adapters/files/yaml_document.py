@@ -60,9 +60,10 @@ def read_yaml(path: Path) -> dict[str, object]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f":{mark.line + 1}" if mark else ""
-        raise InvalidInput(f"is no YAML: {_shown(error.problem)}", f"{where}{line}") from None
+        what = f"is not valid YAML: {_shown(error.problem)}"
+        raise InvalidInput(what, f"{where}{line}") from None
     except (yaml.YAMLError, OverflowError, ValueError) as error:
-        raise InvalidInput(f"is no YAML: {_shown(error)}", where) from None
+        raise InvalidInput(f"is not valid YAML: {_shown(error)}", where) from None
     except RecursionError:
         raise InvalidInput("is nested too deeply", where) from None
     if found is None:

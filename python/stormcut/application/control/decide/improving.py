@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from stormcut.application.control.decide.adviser import Adviser
 from stormcut.application.control.decide.decision import (
-    BreaksLimit,
     Circumstance,
     LessHeadroom,
     NoPlacement,
@@ -65,7 +64,7 @@ class Improving:
         names = [topology.id for topology in topologies]
         at = self._intended.on_all_nodes(names)
         now = Placement(at.problem.current_slots())
-        broken = violations(at.problem, now)
+        broken = self._intended.broken_limit(names, at, now)
         if settled and not broken:
             return settled
         if not broken and self._rules.is_enough(worth(at, now)):
@@ -82,7 +81,7 @@ class Improving:
         if not before:
             return Circumstance.NOTHING_BETTER
         self._put(then)
-        reason = BreaksLimit(broken[0]) if broken else judged.reason
+        reason = broken or judged.reason
         return {
             name: Move(then[name], _with(before, name, reason), found.notes, its, self._worth(name))
             for name, its in before.items()
@@ -103,7 +102,7 @@ class Improving:
         name = topology.id
         here = self._intended.where_it_runs(name)
         now = Placement(here.problem.current_slots())
-        broken = violations(here.problem, now)
+        broken = self._intended.broken_limit((name,), here, now)
         if settled and not broken:
             return settled
         before = worth(here, now)
@@ -123,7 +122,7 @@ class Improving:
         if not broken and (lost := self._lost((name, *others), {name: workers})):
             return lost
         self._intended.put(name, workers)
-        reason = BreaksLimit(broken[0]) if broken else judged.reason
+        reason = broken or judged.reason
         return Move(workers, reason, found.notes, before, after)
 
     def together(
@@ -142,7 +141,7 @@ class Improving:
         names = [topology.id for topology in topologies]
         at = self._intended.on_all_nodes(names)
         now = Placement(at.problem.current_slots())
-        broken = violations(at.problem, now)
+        broken = self._intended.broken_limit(names, at, now)
         if is_settled and not broken:
             return {}
         before = worth(at, now)
@@ -166,7 +165,7 @@ class Improving:
             judged = spared
         elif not broken:
             self._put(then)
-        whole = BreaksLimit(broken[0]) if broken else judged.reason
+        whole = broken or judged.reason
         return self._moves(
             [n for n in own if self._intended.workers[n] != was[n]], own, whole, found.notes
         )

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from stormcut.application.control.decide.allowed import Allowed
+from stormcut.application.control.decide.decision import BreaksLimit
+from stormcut.application.control.decide.declared import max_executors
 from stormcut.application.control.decide.memory import View
 from stormcut.application.control.decide.situation import Situation, situation
 from stormcut.application.control.decide.usage import Usage
 from stormcut.application.control.decide.workload import Workload
 from stormcut.model.cluster import ClusterState, Worker
 from stormcut.model.network import Costs
+from stormcut.model.placement import Placement
+from stormcut.objective.verify import Violation, violations
 
 Workers = tuple[Worker, ...]
 
@@ -39,6 +43,8 @@ class Intended:
         self.usage = Usage(state, costs)
         self._loads = loads
         self._costs = costs
+        #: Hosts of the nodes that shall run nothing, by id.
+        self._drained = {s.id: s.host for s in state.supervisors if max_executors(s) == 0}
         self.workers: dict[str, Workers] = {}
         for topology in state.topologies:
             if topology.id in loads:
@@ -65,6 +71,28 @@ class Intended:
             [self.workers[name] for name in topologies],
             self._costs,
         )
+
+    def broken_limit(
+        self, topologies: Sequence[str], at: Situation, now: Placement
+    ) -> BreaksLimit | None:
+        """Return a limit that topologies break where they run, None if they break none.
+
+        A drained node comes first, and is called so: its limit is an order, not its size.
+        """
+        leaving = [
+            worker
+            for name in topologies
+            for worker in self.workers[name]
+            if worker.slot.node in self._drained
+        ]
+        if leaving:
+            hosts = sorted({self._drained[worker.slot.node] for worker in leaving})
+            are = "is" if len(hosts) == 1 else "are"
+            count = sum(len(worker.executors) for worker in leaving)
+            what = f"{' and '.join(hosts)} {are} drained; executors to move: {count}"
+            return BreaksLimit(Violation("max_executors", what))
+        broken = violations(at.problem, now)
+        return BreaksLimit(broken[0]) if broken else None
 
     def view(self, topologies: Sequence[str]) -> View:
         """Return what a verdict of these topologies rests on."""

@@ -135,7 +135,7 @@ def worker_counts(problem: Problem, able: Hosts, name: str) -> Iterator[list[int
     slots = int(np.minimum(able.slots, able.limits[:, EXECUTORS]).sum())
     if slots < len(sizes):
         raise Infeasible(
-            f"{name} found none: {len(sizes)} topologies need a slot each, {slots} can be used",
+            f"{name} found none: slots needed: {len(sizes)} (one per topology), free: {slots}",
             "slots",
         )
     last = None
