@@ -101,10 +101,10 @@ def _observing(
 def _part(is_read: bool, seen: Mapping[str, Seen]) -> Part:
     """Return how the metrics are."""
     if not is_read:
-        return Part(False, "Spark does not read them now: see the log")
+        return Part(False, "Spark does not read them: see the log")
     if not seen:
-        return Part(True, "Spark reads; nothing has come yet")
+        return Part(True, "no topology has reported yet")
     age = time.time() - max(each.heard_s for each in seen.values())
     return Part(
-        age < SILENT_SECONDS, f"Spark reads {len(seen)} topologies, the last {age:.0f} s ago"
+        age < SILENT_SECONDS, f"topologies measured: {len(seen)}, last report {age:.0f} s ago"
     )
