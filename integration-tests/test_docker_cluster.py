@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from stage import DockerStage
 
+from stormcut import __version__
 from stormcut.adapters.clusters.docker.plan import LINK_KEY
 from stormcut.adapters.spark import profile_logs
 from stormcut.adapters.zookeeper.client import connected, read_auth_file
@@ -126,7 +127,9 @@ def test_the_plugin_is_removed_without_a_trace(docker_stage: DockerStage) -> Non
     wait_until(lambda: stage.is_whole(TOPOLOGY), 60, "the topology is known to Nimbus again")
     assert stage.workers(TOPOLOGY) == before, "a topology moved for the removal"
     homes = stage.cluster.storm_homes.values()
-    assert traces(homes) == {"stormcut-hook-0.1.0.jar"}, "its topology still needs the hook"
+    assert traces(homes) == {f"stormcut-hook-{__version__}.jar"}, (
+        "its topology still needs the hook"
+    )
 
     stage.nimbus.kill_topology(TOPOLOGY)
     wait_until(lambda: not stage.nimbus.cluster().topologies, 60, f"{TOPOLOGY} is gone")

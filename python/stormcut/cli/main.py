@@ -99,6 +99,16 @@ class LazyGroup(click.Group):
                 )
 
 
+def _tell_version(context: click.Context, _: click.Parameter, is_asked: bool) -> None:
+    """Print the version, and that of the protocol which brain and plugin must share."""
+    if is_asked and not context.resilient_parsing:
+        # Thrift takes a moment to import: only for this.
+        from stormcut.adapters.thrift.values import PROTOCOL_VERSION
+
+        click.echo(f"stormcut {__version__} (plugin protocol {PROTOCOL_VERSION})")
+        context.exit()
+
+
 def _summary(found: click.Command) -> str:
     """Return the first sentence of a command's help: it fits a line."""
     return found.get_short_help_str(limit=80)
@@ -109,7 +119,14 @@ def _summary(found: click.Command) -> str:
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Each COMMAND has its own --help; --version tells the version.",
 )
-@click.version_option(__version__, prog_name="stormcut")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_tell_version,
+    help="Show the version and the protocol version of the plugin, and exit.",
+)
 def cli() -> None:
     """Co-locate the executors of Apache Storm that exchange the most tuples.
 
