@@ -75,7 +75,7 @@ EVIDENCE = idl.Evidence(
     version=1,
     topology=TAXI.id,
     profile=format_profile(profile_of(TAXI)),
-    former=to_worker_structs(TAXI.assignment),
+    undo_to=to_worker_structs(TAXI.assignment),
 )
 QUESTIONS = {
     "plan": called("plan", "args", state=to_state_struct(STATE)),
