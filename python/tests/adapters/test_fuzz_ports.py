@@ -55,7 +55,7 @@ class Planner:
     def described(self):
         return Described(STATE, 5)
 
-    def preview(self, topology, profile, former, override=None):
+    def preview(self, topology, profile, undo):
         return {"topology": topology}
 
     def outlook(self):
