@@ -74,7 +74,7 @@ def approve(
 ) -> None:
     """Let the controller carry out PLAN.
 
-    `stormcut plan` shows the name of PLAN (other name of this command: apply).
+    PLAN is a name that `stormcut plan` shows. `stormcut apply` is the same command.
 
     If the controller would do something else by then, nothing is done, and the new plan has
     another name. What a guard holds, such as a pin or quiet hours, is not done either.

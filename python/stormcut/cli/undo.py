@@ -39,7 +39,7 @@ def undo(
 ) -> None:
     """Send TOPOLOGY back to where it ran before its last move.
 
-    TOPOLOGY is an id or a name (other name of this command: rollback).
+    TOPOLOGY is an id or a name. `stormcut rollback` is the same command.
 
     Each undo goes one move further back, to Storm's own placement at last. The topology stays
     there until `stormcut release` or `stormcut publish`. Undoing restarts workers: the command

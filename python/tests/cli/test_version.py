@@ -1,7 +1,6 @@
 """One source for the version, `stormcut.__version__`; Maven and pages repeat it."""
 
 import re
-import tomllib
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -27,12 +26,6 @@ def test_pages_name_the_jars_of_this_version():
         r"stormcut-(?:hook|scheduler)-([\d.]+)\.jar", (PLUGIN / "README.md").read_text()
     )
     assert named and set(named) == {__version__}
-
-
-def test_the_package_takes_its_version_from_there():
-    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())
-    assert "version" in project["project"]["dynamic"]
-    assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "stormcut.__version__"}
 
 
 def test_it_is_told_with_the_protocol_of_the_plugin(stormcut):
