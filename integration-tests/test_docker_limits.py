@@ -17,7 +17,7 @@ from stormcut.adapters.clusters.bandwidth import FREE, Bandwidth
 from stormcut.adapters.clusters.docker.engine import run_in
 from stormcut.adapters.clusters.docker.limits import (
     PERIOD_US,
-    Limits,
+    NodeLimits,
     shortfalls,
 )
 from stormcut.adapters.clusters.docker.plan import Container as Planned
@@ -72,7 +72,7 @@ def started(
     cleanup: ExitStack, image: str, network: Network, link: Bandwidth = FREE, may: bool = True
 ) -> Container:
     """Start a node with such a link, if it ``may`` limit that."""
-    limits = Limits(None, link, None)
+    limits = NodeLimits(None, link, None)
     node = Planned("node-1", "supervisor", "", limits)
     container = DockerContainer(image, command="zookeeper").with_network(network)
     for name, value in node.environment.items():
@@ -123,7 +123,7 @@ def test_receiving_is_limited_again_after_a_restart(cleanup: ExitStack, storm_im
     node = started(cleanup, storm_image, network, Bandwidth(OUT, IN))
     node.kill()
     node.start()
-    wanted = Limits(None, Bandwidth(OUT, IN), None)
+    wanted = NodeLimits(None, Bandwidth(OUT, IN), None)
     wait_until(lambda: not shortfalls(wanted, effective(node)), 30, "both ways are limited")
     assert (effective(node).rate_out, effective(node).rate_in) == ("8Mbit", "4Mbit")
 
@@ -153,6 +153,6 @@ def test_without_permission_it_runs_without_and_says_so(
     assert "what this node receives is not limited: " in said()[1]
     node.reload()
     assert node.status == "running"
-    missing = shortfalls(Limits(None, link, None), effective(node))
+    missing = shortfalls(NodeLimits(None, link, None), effective(node))
     assert set(missing) == {"bandwidth out", "bandwidth in"}
     assert all("not permitted" in why for why in missing.values()), missing

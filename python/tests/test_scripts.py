@@ -26,7 +26,9 @@ def script(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["setup", "lock", "demo", "with-docker", "audit"])
+@pytest.mark.parametrize(
+    "name", ["setup", "lock", "demo", "with-docker", "audit", "build-wheel", "try-wheel", "release"]
+)
 @pytest.mark.parametrize("option", ["-h", "--help"])
 def test_help_is_there_before_set_up(script, name, option):
     done = script(name, option)
@@ -43,6 +45,9 @@ def test_help_is_there_before_set_up(script, name, option):
         ("with-docker", ["--halp"]),
         ("with-docker", []),
         ("audit", ["--halp"]),
+        ("build-wheel", []),
+        ("try-wheel", ["a.whl"]),
+        ("release", ["now"]),
     ],
 )
 def test_what_a_script_does_not_know_is_refused(script, name, arguments):

@@ -21,7 +21,7 @@ from stormcut.model.errors import InvalidInput
 
 if TYPE_CHECKING:
     from stormcut.application.experiment.bench.cells import Run
-    from stormcut.application.experiment.bench.plan import Plan, Setting
+    from stormcut.application.experiment.bench.plan import BenchPlan, Setting
 
 #: The papers' and ours; a setting adds variants.
 PAPERS = ("even", "r-storm", "ols", "p-scheduler", "t3-scheduler", "i-scheduler", "stromax")
@@ -69,8 +69,8 @@ def bench(
 
     Each topology runs under each scheduler's placement, on the same nodes with the same limits, in
     alternating order, until all repetitions are measured. Results go to a folder (default:
-    bench-SETTING): bench.html, bench.md, cells.parquet, and a journal. Interrupted, the same
-    command goes on where it was.
+    bench-SETTING): bench.html, bench.md, cells.parquet, and a journal. After an
+    interruption, rerun the command to resume.
 
     \b
     Examples:
@@ -79,10 +79,10 @@ def bench(
       stormcut bench --setting network --heterogeneous 1x3,2x2,2x1
     """
     from stormcut.adapters.bench.setting import read_setting
-    from stormcut.application.experiment.bench.plan import Plan, Timing
+    from stormcut.application.experiment.bench.plan import BenchPlan, Timing
 
     chosen = _changed(read_setting(setting), nodes, cpus, bandwidth, heterogeneous)
-    plan = Plan(
+    plan = BenchPlan(
         chosen,
         _listed(schedulers) if schedulers is not None else (*SCHEDULERS, *chosen.variants),
         _listed(topologies) if topologies else tuple(chosen.topologies),
@@ -118,7 +118,7 @@ def _changed(
     )
 
 
-def _check(plan: Plan, folder: Path) -> None:
+def _check(plan: BenchPlan, folder: Path) -> None:
     """Refuse what would only fail once the cluster is up."""
     from stormcut.adapters.bench.setting import shape_of
     from stormcut.adapters.storm.topology_project import check_options
@@ -134,7 +134,7 @@ def _check(plan: Plan, folder: Path) -> None:
         raise InvalidInput("names no scheduler", "--schedulers")
 
 
-def _measure(plan: Plan, folder: Path, name: str, steps: Steps) -> None:
+def _measure(plan: BenchPlan, folder: Path, name: str, steps: Steps) -> None:
     from stormcut.adapters.bench.journal import Journal
     from stormcut.adapters.bench.rig import Rig
     from stormcut.adapters.bench.serving import serving
@@ -169,7 +169,7 @@ def _measure(plan: Plan, folder: Path, name: str, steps: Steps) -> None:
             bench.run()
 
 
-def _run(plan: Plan, refused: dict[str, str]) -> Run:
+def _run(plan: BenchPlan, refused: dict[str, str]) -> Run:
     from stormcut.adapters.bench.setting import shape_of
     from stormcut.adapters.machine.home import commit
     from stormcut.adapters.machine.needs import describe

@@ -1,4 +1,4 @@
-"""`stormcut demo`: the controller's loop closes by itself on a real cluster, before one's eyes."""
+"""`stormcut demo`: the controller runs unattended on a real cluster, shown as it happens."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ import re
 import sys
 import warnings
 from difflib import get_close_matches
+from importlib import metadata
 
 import click
 
@@ -158,8 +159,21 @@ def main() -> None:
         _fail(str(error), EXIT_INFEASIBLE)
     except StormcutError as error:
         _fail(str(error), EXIT_INVALID_INPUT)
+    except ModuleNotFoundError as error:
+        module = (error.name or "").partition(".")[0]
+        extra = _extra_with(module)
+        if extra is None:
+            raise
+        _fail(f"this needs {module}: pip install 'stormcut[{extra}]'", EXIT_INVALID_INPUT)
     except (click.Abort, KeyboardInterrupt):
         _fail("interrupted", EXIT_INTERRUPTED)
+
+
+def _extra_with(module: str) -> str | None:
+    """Return the extra of stormcut that brings a module, as the installed package declares."""
+    named = re.compile(rf"{re.escape(module)}\b.*extra == \W(\w+)")
+    found = (named.match(line) for line in metadata.requires("stormcut") or ())
+    return next((match[1] for match in found if match), None)
 
 
 def _fail(message: str, code: int) -> None:

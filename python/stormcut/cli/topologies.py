@@ -28,7 +28,7 @@ from stormcut.model.errors import InvalidInput
 if TYPE_CHECKING:
     from stormcut.adapters.storm.topology_site import Site
     from stormcut.application.experiment.definition import Definition
-    from stormcut.application.experiment.outcome import Outcome
+    from stormcut.application.experiment.outcome import RunOutcome
 
 WIDTH = 100
 
@@ -196,7 +196,7 @@ def picture(definition: Definition) -> str:
     return draw_topology(tasks, edges)
 
 
-def _text(outcome: Outcome) -> str:
+def _text(outcome: RunOutcome) -> str:
     totals = outcome.totals
     lines = [
         f"{outcome.topology}: {outcome.tasks} tasks, acks over {outcome.seconds:.0f} s",

@@ -1,4 +1,4 @@
-"""`stormcut undo` and `stormcut release`: a topology goes back, and is let go again."""
+"""`stormcut undo` and `stormcut release`: takes a topology back, and frees it again."""
 
 from __future__ import annotations
 

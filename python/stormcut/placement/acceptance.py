@@ -34,7 +34,7 @@ class Skew:
 
 
 @dataclass(frozen=True)
-class Usage:
+class Overuse:
     """The share in use of the node that is most above what is right (``most``)."""
 
     node: str
@@ -93,7 +93,7 @@ class Unconfirmed:
 
 
 #: What calls for another placement.
-Condition = Skew | Usage | Imbalance | Saving
+Condition = Skew | Overuse | Imbalance | Saving
 #: Reasons that pass: the same question is to be asked again.
 Passing = Pause | Unconfirmed
 Ground = Condition | Passing | NoMove

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from stormcut.model.profile import Profile
 from stormcut.profile.measured import Measured, measure
-from stormcut.profile.totals import PairTotals, TaskTotals, Window, profile_of, window_of
+from stormcut.profile.totals import PairTotals, ProfileSpan, TaskTotals, profile_of, window_of
 
 #: After so many half-lives without an interval a task's load is not known any more, and after so
 #: many without a tuple a pair of tasks does not talk.
@@ -142,7 +142,7 @@ class DecayedTotals:
             for task in self.tasks
         )
 
-    def _window(self) -> Window:
+    def _window(self) -> ProfileSpan:
         """Return the span of what still counts for something."""
         assert self._to is not None and self._from is not None
         return window_of(max(self._from, self._to - FORGOTTEN * self._half_life), self._to)

@@ -15,7 +15,7 @@ MS_PER_S = 1000.0
 
 
 @dataclass(frozen=True)
-class Window:
+class ProfileSpan:
     """Epoch seconds from the start of the first interval used to the end of the last."""
 
     from_epoch_s: int
@@ -155,13 +155,13 @@ class PairTotals:
         )
 
 
-def window_of(begin_s: float, end_s: int) -> Window:
+def window_of(begin_s: float, end_s: int) -> ProfileSpan:
     """Return the whole seconds that contain the time from ``begin_s`` to ``end_s``."""
-    return Window(math.floor(begin_s), end_s)
+    return ProfileSpan(math.floor(begin_s), end_s)
 
 
 def profile_of(
-    topology: str, window: Window, tasks: Sequence[TaskTotals], pairs: Iterable[PairTotals]
+    topology: str, window: ProfileSpan, tasks: Sequence[TaskTotals], pairs: Iterable[PairTotals]
 ) -> tuple[Profile, tuple[str, ...]]:
     """Return the mean loads and rates of a window, and the executors that it lacks.
 

@@ -11,7 +11,7 @@ from stormcut.report.bench_figures import OURS, Bench, spread_out
 
 
 @dataclass(frozen=True)
-class Outcome:
+class GoalOutcome:
     """A goal on one topology."""
 
     goal: Goal
@@ -24,7 +24,7 @@ class Outcome:
         return self.goal.verdict(self.ratio)
 
 
-def outcomes(bench: Bench) -> list[tuple[Goal, Sequence[Outcome]]]:
+def outcomes(bench: Bench) -> list[tuple[Goal, Sequence[GoalOutcome]]]:
     """Return each goal of the bench's setting with how it went on each topology of the run.
 
     Goals of schedulers or topologies that are none of the run's are left out.
@@ -42,18 +42,18 @@ def _of_ours(bench: Bench, goal: Goal) -> tuple[Goal, ...]:
     return tuple(replace(goal, scheduler=ours) for ours in bench.ours)
 
 
-def _results(bench: Bench, goal: Goal) -> list[Outcome]:
+def _results(bench: Bench, goal: Goal) -> list[GoalOutcome]:
     if not {goal.scheduler, goal.baseline} <= set(bench.run.schedulers):
         return []
     asked = goal.topologies or bench.run.topologies
     topologies = [each for each in bench.run.topologies if each in asked]
     return [
-        Outcome(goal, each, bench.ratio(each, goal.scheduler, goal.baseline, goal.metric))
+        GoalOutcome(goal, each, bench.ratio(each, goal.scheduler, goal.baseline, goal.metric))
         for each in topologies
     ]
 
 
-def overall(results: Sequence[Outcome]) -> str:
+def overall(results: Sequence[GoalOutcome]) -> str:
     """Return the verdict over all topologies: one word if it is the same on all."""
     verdicts = [outcome.verdict for outcome in results]
     counts = {each: verdicts.count(each) for each in (REACHED, MISSED, TOO_FEW, UNKNOWN)}
@@ -63,7 +63,7 @@ def overall(results: Sequence[Outcome]) -> str:
     return ", ".join(f"{each} on {count}" for each, count in found.items())
 
 
-def details(results: Sequence[Outcome]) -> str:
+def details(results: Sequence[GoalOutcome]) -> str:
     """Return the ratio and verdict of each topology, those without a ratio last."""
     parts = [
         f"{each.topology} {spread_out(each.ratio.spread)} {each.verdict}"

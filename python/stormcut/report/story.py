@@ -19,8 +19,8 @@ TOLD = (
     "A topology was submitted under Storm's own scheduler, and its load rose in steps until it "
     "stalled. The controller (stormcut operate, mode automatic) ran and measured from the start, "
     "but was paused (stormcut pause): left alone it would have moved the topology at its first "
-    "measurement, as less traffic pays at any load. When the load had stalled it was let go "
-    "(stormcut resume), and nobody told it anything after that.",
+    "measurement, as less traffic pays at any load. Once the load had stalled it was resumed "
+    "(stormcut resume), and got no input after that.",
 )
 CAVEAT = (
     "All nodes are processes on one machine and share its cores; a hop between them has no delay "

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from stormcut.adapters.clusters.bandwidth import Bandwidth, parse_bandwidth
 from stormcut.adapters.clusters.docker.compose import compose_file
 from stormcut.adapters.clusters.docker.engine import engine
-from stormcut.adapters.clusters.docker.folder import Folder, State
+from stormcut.adapters.clusters.docker.folder import DockerState, Folder
 from stormcut.adapters.clusters.docker.image import docker_folder
 from stormcut.adapters.clusters.docker.plan import (
-    Plan,
+    ClusterPlan,
     Shape,
     free_subnet,
     parse_sizes,
@@ -32,7 +32,7 @@ LINK = Bandwidth(20_000_000, 10_000_000)
 SUBNET = ipaddress.IPv4Network("10.213.7.0/24")
 
 
-def planned(shape: Shape) -> Plan:
+def planned(shape: Shape) -> ClusterPlan:
     return plan("x", shape, SUBNET)
 
 
@@ -150,7 +150,7 @@ def test_the_state_reads_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("STORMCUT_HOME", str(tmp_path))
     folder = Folder("x")
     assert folder.read_state() is None
-    state = State(planned(Shape(3, 0.3, LINK, 512, (1, 2, 3), 4)), {"cpu": "no permission"})
+    state = DockerState(planned(Shape(3, 0.3, LINK, 512, (1, 2, 3), 4)), {"cpu": "no permission"})
     folder.path.mkdir(parents=True)
     folder.write_state(state)
     assert folder.read_state() == state

@@ -7,7 +7,7 @@ from stormcut.adapters.clusters.bandwidth import FREE, Bandwidth, parse_bandwidt
 from stormcut.adapters.clusters.docker import startup
 from stormcut.adapters.clusters.docker.limits import (
     Effective,
-    Limits,
+    NodeLimits,
     parse_effective,
     shortfalls,
 )
@@ -85,17 +85,17 @@ def test_what_the_kernel_says(
 
 
 def test_each_limit_that_is_not_there_is_named() -> None:
-    wanted = Limits(0.3, LINK, 768)
+    wanted = NodeLimits(0.3, LINK, 768)
     assert shortfalls(wanted, Effective(0.3, 100_000, 768, TBF, TBF)) == {}
     nothing = Effective(None, None, None, "Operation not permitted", NO_DEVICE)
-    assert shortfalls(Limits(None, FREE, None), nothing) == {}
+    assert shortfalls(NodeLimits(None, FREE, None), nothing) == {}
     missing = shortfalls(wanted, nothing)
     assert set(missing) == {"cpu", "memory", "bandwidth out", "bandwidth in"}
     assert "not permitted" in missing["bandwidth out"]
     assert "Unknown device type" in missing["bandwidth in"]
     one_way = Effective(0.3, 100_000, 768, TBF, NO_DEVICE)
     assert set(shortfalls(wanted, one_way)) == {"bandwidth in"}
-    assert shortfalls(Limits(0.3, Bandwidth(LINK.out_bits, None), 768), one_way) == {}
+    assert shortfalls(NodeLimits(0.3, Bandwidth(LINK.out_bits, None), 768), one_way) == {}
 
 
 class Refusing:

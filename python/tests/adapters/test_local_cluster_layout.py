@@ -5,7 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stormcut.adapters.clusters.local.layout import Daemon, Layout, State
+from stormcut.adapters.clusters.local.layout import Daemon, Layout, LocalState
 from stormcut.model.errors import InvalidInput
 
 daemons = st.builds(
@@ -16,7 +16,9 @@ daemons = st.builds(
     pid=st.none() | st.integers(1, 2**22),
     started=st.none() | st.floats(0, 2e9),
 )
-states = st.builds(State, daemons=st.lists(daemons, min_size=3).map(tuple), ready=st.booleans())
+states = st.builds(
+    LocalState, daemons=st.lists(daemons, min_size=3).map(tuple), ready=st.booleans()
+)
 one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -30,14 +32,14 @@ def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
 
 @one_folder
 @given(state=states)
-def test_a_state_is_read_as_it_was_written(layout: Layout, state: State) -> None:
+def test_a_state_is_read_as_it_was_written(layout: Layout, state: LocalState) -> None:
     layout.write_state(state)
     assert layout.read_state() == state
 
 
 @one_folder
 @given(state=states, data=st.data())
-def test_half_a_state_is_no_state(layout: Layout, state: State, data: st.DataObject) -> None:
+def test_half_a_state_is_no_state(layout: Layout, state: LocalState, data: st.DataObject) -> None:
     layout.write_state(state)
     whole = layout.state_file.read_bytes()
     layout.state_file.write_bytes(whole[: data.draw(st.integers(0, len(whole) - 1))])

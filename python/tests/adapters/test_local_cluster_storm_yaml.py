@@ -3,10 +3,10 @@ from pathlib import Path
 import pytest
 
 from stormcut.adapters.clusters.local import storm_yaml
-from stormcut.adapters.clusters.local.layout import Daemon, Layout, State
+from stormcut.adapters.clusters.local.layout import Daemon, Layout, LocalState
 from stormcut.adapters.storm import plugin
 
-STATE = State(
+STATE = LocalState(
     (
         Daemon("zookeeper", "127.0.0.1", (20000,)),
         Daemon("nimbus", "127.0.0.1", (20001,)),

@@ -17,7 +17,7 @@ from stormcut.application.experiment.bench.contest import Host
 from stormcut.application.experiment.bench.counters import Counters
 from stormcut.application.experiment.bench.entrants import Entrants
 from stormcut.application.experiment.bench.pace import Pace
-from stormcut.application.experiment.bench.plan import Plan, Timing
+from stormcut.application.experiment.bench.plan import BenchPlan, Timing
 from stormcut.application.experiment.bench.planner import BenchPlanner
 from stormcut.application.experiment.bench.ports import Entrant, Equipment
 from stormcut.application.experiment.bench.run import Bench
@@ -95,7 +95,7 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
 def run(folder: Path, *silent: str) -> tuple[Rig, Journal]:
     """Run a bench of two topologies and two schedulers, or what is left of it."""
     rig = Rig(silent)
-    plan = Plan(read_setting("network"), SCHEDULERS, TOPOLOGIES, 2, Timing())
+    plan = BenchPlan(read_setting("network"), SCHEDULERS, TOPOLOGIES, 2, Timing())
     journal = Journal.open(folder, Run("network", "", SCHEDULERS, TOPOLOGIES, 2, {}, {}, {}))
     steps = Steps("bench")
     bench = Bench(plan, Equipment(rig, journal, nothing_measured, topology_project, steps))

@@ -18,7 +18,7 @@ from stormcut.application.control.decide.question import Question
 from stormcut.application.control.decide.wording import sentence
 from stormcut.model.cluster import ClusterState, Slot, Worker
 from stormcut.model.plan import Plan, TopologyPlan
-from stormcut.placement.acceptance import Pause, Saving, Skew, Unconfirmed, Usage
+from stormcut.placement.acceptance import Overuse, Pause, Saving, Skew, Unconfirmed
 
 RUNNING, PROFILE = busy()
 TASKS = tuple(e.start_task for e in RUNNING.executors)
@@ -157,7 +157,7 @@ def now(state):
 def test_bframework_acts_on_an_overload_at_once():
     state = cluster(("n0", TASKS[:3]), ("n0", TASKS[3:6]), ("n1", TASKS[6:7]), ("n2", TASKS[7:]))
     decision = asked(state, Settings("bframework"))
-    assert decision.choice.reason == Usage("n0", pytest.approx(0.825), 0.8)
+    assert decision.choice.reason == Overuse("n0", pytest.approx(0.825), 0.8)
     assert cpu_by_node(decision, PROFILE)[0] < 330.0
     assert sentence(decision).startswith("moved, as 82% of node n0 is in use, above 80%: ")
 

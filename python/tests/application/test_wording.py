@@ -32,11 +32,11 @@ from stormcut.objective.verify import Violation
 from stormcut.placement.acceptance import (
     Imbalance,
     NoMove,
+    Overuse,
     Pause,
     Saving,
     Skew,
     Unconfirmed,
-    Usage,
 )
 
 NODE = Bottleneck("cpu", "n1")
@@ -118,7 +118,7 @@ def said(action, reason, evidence=MEASURED, before=BEFORE, **more):
         ),
         (
             Action.MOVE,
-            Usage("n1", 0.9, 0.8),
+            Overuse("n1", 0.9, 0.8),
             "moved, as 90% of node n1 is in use, above 80%" + EFFECT,
         ),
         (

@@ -19,11 +19,11 @@ from stormcut.placement.acceptance import (
     Imbalance,
     Moment,
     NoMove,
+    Overuse,
     Pause,
     Saving,
     Skew,
     Unconfirmed,
-    Usage,
 )
 from stormcut.placement.registry import ALGORITHMS, algorithm, parse_options
 
@@ -174,7 +174,7 @@ def test_the_monitor_sees_an_overload():
     lighter = Placement(np.where(placed.slots == placed.slots[0], 11, placed.slots))
     now = judged("bframework", w1(local=True, scale=1.45), placed, lighter, Moment(None, 1))
     assert (now[1].accepts, now[1].reason) == (True, found)
-    assert found == Usage("n1", pytest.approx(0.8247, abs=5e-5), 0.8)
+    assert found == Overuse("n1", pytest.approx(0.8247, abs=5e-5), 0.8)
 
 
 def test_the_monitor_sees_an_idle_node():

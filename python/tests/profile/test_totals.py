@@ -12,13 +12,13 @@ from stormcut.profile.measured import measure
 from stormcut.profile.totals import (
     ChildTotals,
     PairTotals,
+    ProfileSpan,
     TaskTotals,
-    Window,
     profile_of,
     window_of,
 )
 
-WINDOW = Window(1_700_000_000, 1_700_000_060)
+WINDOW = ProfileSpan(1_700_000_000, 1_700_000_060)
 counts = st.integers(0, 10**6)
 
 

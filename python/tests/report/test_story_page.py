@@ -17,7 +17,7 @@ from stormcut.application.experiment.story import (
     Load,
     Phase,
     Story,
-    Window,
+    StorySpan,
     measured,
 )
 from stormcut.application.experiment.timeline import Event, Kind, Point, Series, Timeline
@@ -120,10 +120,10 @@ def test_offered_load_climbs_and_its_last_step_lasts() -> None:
 def test_what_moves_while_it_is_measured_recovers_before_it_is_measured_again(moves: int) -> None:
     done: list[str] = []
 
-    def window() -> Window:
+    def window() -> StorySpan:
         done.append("window")
         number = done.count("window")
-        return Window(number, number + 1, number <= moves)
+        return StorySpan(number, number + 1, number <= moves)
 
     found = measured(window, lambda: done.append("recover"))
     windows = min(moves + 1, MEASUREMENTS)

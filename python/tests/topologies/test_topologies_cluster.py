@@ -17,7 +17,7 @@ from stormcut.adapters.storm import topology_project
 from stormcut.adapters.storm.topology_project import names
 from stormcut.adapters.storm.topology_site import local_site
 from stormcut.application.experiment import topology_run
-from stormcut.application.experiment.outcome import Outcome
+from stormcut.application.experiment.outcome import RunOutcome
 from stormcut.application.experiment.ports import Catalogue
 from stormcut.application.waiting import wait_until
 from stormcut.cli.steps import Steps
@@ -39,7 +39,7 @@ def session(spark: object) -> object:
     return spark
 
 
-def run(cluster: LocalCluster, name: str, **given: str) -> Outcome:
+def run(cluster: LocalCluster, name: str, **given: str) -> RunOutcome:
     settings = topology_run.Settings(name, {})
     # Not through the settings, which refuse a Redis that is down.
     options = {**topology_run.options_of(settings, CATALOGUE), **given}

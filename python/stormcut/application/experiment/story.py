@@ -150,7 +150,7 @@ class Story:
 
 
 @dataclass(frozen=True)
-class Window:
+class StorySpan:
     """A time that was measured, in epoch seconds, and whether the topology has moved in it."""
 
     begin: float
@@ -158,7 +158,7 @@ class Window:
     moved: bool
 
 
-def measured(window: Callable[[], Window], recover: Callable[[], None]) -> Window:
+def measured(window: Callable[[], StorySpan], recover: Callable[[], None]) -> StorySpan:
     """Return the first window in which nothing moved, else the last of all attempts.
 
     After a move workers start: until they have recovered they are no measure of where they are.
@@ -300,13 +300,13 @@ class _Teller:
             )
 
     def _measure(self, name: str) -> None:
-        def window() -> Window:
+        def window() -> StorySpan:
             with self._step(f"measuring: {name}"):
                 before, begin = self._workers, time.time()
                 end = begin + WINDOW_S
                 self._until(lambda: time.time() > end + REPORTED_S, "the window ends")
                 self._shown = self._info()
-            return Window(begin, end, self._shown.workers != before)
+            return StorySpan(begin, end, self._shown.workers != before)
 
         found = measured(window, self._recover)
         self._add(name, found.begin, found.end, self._shown)

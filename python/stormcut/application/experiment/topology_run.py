@@ -13,7 +13,7 @@ from typing import Any
 
 from stormcut.application.experiment.definition import Definition
 from stormcut.application.experiment.loss import Report, restarted, source_totals
-from stormcut.application.experiment.outcome import Outcome, outcome_of
+from stormcut.application.experiment.outcome import RunOutcome, outcome_of
 from stormcut.application.experiment.ports import Answer, Catalogue, Progress, Site, TaskReports
 from stormcut.application.experiment.store import with_store
 from stormcut.application.waiting import NotYet, Watch, wait_until
@@ -47,7 +47,7 @@ def run(
     given: Mapping[str, Any],
     catalogue: Catalogue,
     progress: Progress,
-) -> Outcome:
+) -> RunOutcome:
     """Run a topology on a cluster that is up; afterwards it is gone from there.
 
     ``given`` are its options: see `options_of`.

@@ -17,11 +17,11 @@ from stormcut.adapters.clusters.docker.engine import (
     networks_of,
     taken_subnets,
 )
-from stormcut.adapters.clusters.docker.folder import Folder, State
+from stormcut.adapters.clusters.docker.folder import DockerState, Folder
 from stormcut.adapters.clusters.docker.plan import (
     FOLDER_LABEL,
     ZOOKEEPER_PORT,
-    Plan,
+    ClusterPlan,
     Shape,
     free_subnet,
     plan,
@@ -46,7 +46,7 @@ class DockerCluster(RunningCluster):
     `start_node`.
     """
 
-    def __init__(self, folder: Folder, state: State) -> None:
+    def __init__(self, folder: Folder, state: DockerState) -> None:
         self._folder = folder
         self._state = state
 
@@ -88,7 +88,7 @@ class DockerCluster(RunningCluster):
                 image.ensure(client, progress)
                 planned = plan(name, shape, free_subnet(taken_subnets(client)))
                 start = startup.Startup(client, folder, planned, progress, jars, config or {})
-                state = State(planned, start.run())
+                state = DockerState(planned, start.run())
                 folder.write_state(state)
             except StormcutError as error:
                 _, kept = _clear(client, folder, keep_logs=True)
@@ -143,7 +143,7 @@ class DockerCluster(RunningCluster):
         return self._folder.name
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> ClusterPlan:
         """What the cluster consists of."""
         return self._state.plan
 
@@ -209,7 +209,7 @@ class DockerCluster(RunningCluster):
     def limit(self) -> None:
         """Set the CPU quotas again after `lift`; what is refused is in `refused`."""
         with self._running() as running:
-            self._state = State(self.plan, startup.limit(self.plan, running))
+            self._state = DockerState(self.plan, startup.limit(self.plan, running))
         self._folder.write_state(self._state)
 
     def lift(self) -> None:

@@ -10,7 +10,7 @@ from stormcut.adapters.clusters.docker.image import IMAGE
 from stormcut.adapters.clusters.docker.limits import (
     PERIOD_US,
 )
-from stormcut.adapters.clusters.docker.plan import Container, Plan, Shape, plan
+from stormcut.adapters.clusters.docker.plan import ClusterPlan, Container, Shape, plan
 
 NAME = "compose"
 
@@ -42,7 +42,7 @@ def compose_file(shape: Shape) -> str:
     return _HEADER + yaml.dump(document, Dumper=_Plain, sort_keys=False, width=100)
 
 
-def _service(planned: Plan, container: Container) -> dict[str, object]:
+def _service(planned: ClusterPlan, container: Container) -> dict[str, object]:
     limits = container.limits
     service: dict[str, object] = {
         "image": IMAGE,

@@ -16,7 +16,7 @@ from pathlib import Path
 import yaml
 
 from stormcut.adapters.clusters.bandwidth import Bandwidth
-from stormcut.adapters.clusters.docker.plan import Container, Plan, Shape, plan
+from stormcut.adapters.clusters.docker.plan import ClusterPlan, Container, Shape, plan
 from stormcut.adapters.files.json_document import write_text
 from stormcut.adapters.machine.home import home, move_logs
 from stormcut.model.errors import InvalidInput
@@ -28,14 +28,14 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,40}")
 
 
 @dataclass(frozen=True)
-class State:
+class DockerState:
     """A cluster that is up.
 
     ``refused`` tells by kind (cpu, memory, bandwidth out, bandwidth in) why a limit that was
     asked for is not there; what is measured without it must be marked so.
     """
 
-    plan: Plan
+    plan: ClusterPlan
     refused: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -82,7 +82,7 @@ class Folder:
         with os.fdopen(descriptor, "w", encoding="utf-8") as secret:
             secret.write(f"stormcut:{secrets.token_hex(16)}\n")
 
-    def write_state(self, state: State) -> None:
+    def write_state(self, state: DockerState) -> None:
         """Record the state."""
         document = {
             "version": _VERSION,
@@ -92,7 +92,7 @@ class Folder:
         }
         write_text(self.path / "state.json", json.dumps(document, indent=1))
 
-    def read_state(self) -> State | None:
+    def read_state(self) -> DockerState | None:
         """Return the recorded state, None if there is none that can be used."""
         try:
             content = json.loads((self.path / "state.json").read_text(encoding="utf-8"))
@@ -102,7 +102,7 @@ class Folder:
             shape["sizes"] = tuple(shape["sizes"])
             shape["bandwidth"] = Bandwidth(**shape["bandwidth"])
             subnet = ipaddress.IPv4Network(content["subnet"])
-            return State(plan(self.name, Shape(**shape), subnet), content["refused"])
+            return DockerState(plan(self.name, Shape(**shape), subnet), content["refused"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
 

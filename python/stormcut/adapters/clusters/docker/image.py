@@ -20,7 +20,8 @@ from docker.errors import APIError, BuildError, ImageNotFound
 from packaging.requirements import Requirement
 
 from stormcut.adapters.clusters.docker.engine import Engine, reason
-from stormcut.adapters.machine.home import in_checkout, storm_java, storm_lib
+from stormcut.adapters.machine import storm_jars
+from stormcut.adapters.machine.home import shipped, storm_java, storm_lib
 from stormcut.model.errors import InvalidInput, StormcutError
 
 IMAGE = "stormcut-storm:1.2.4"
@@ -54,8 +55,8 @@ class _Part:
 
 
 def docker_folder() -> Path:
-    """Return the checkout's folder of what the image is made from (`in_checkout`)."""
-    return in_checkout("docker")
+    """Return the folder of what the image is made from."""
+    return shipped("docker")
 
 
 def ensure(client: Engine, progress: Callable[[str], None]) -> None:
@@ -64,10 +65,11 @@ def ensure(client: Engine, progress: Callable[[str], None]) -> None:
     Raises
     ------
     InvalidInput
-        Java, Storm or the checkout is missing, or there is no way to a base image.
+        Java or Storm is missing, or there is no way to a base image.
     StormcutError
         The build fails; the text says why.
     """
+    storm_jars.ensure(progress)
     parts = tuple(_parts())
     content = _hash(parts)
     old = next(iter(client.images.list(IMAGE)), None)
@@ -114,7 +116,7 @@ def _ensure_base(client: Engine, progress: Callable[[str], None]) -> None:
 
 
 def _debootstrap(refused: StormcutError) -> None:
-    command = [str(docker_folder() / "base-image"), BASE]
+    command = ["bash", str(docker_folder() / "base-image"), BASE]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         raise InvalidInput(

@@ -19,7 +19,7 @@ MIN_MEMORY_MB = 384
 
 
 @dataclass(frozen=True)
-class Limits:
+class NodeLimits:
     """Upper limits of one node; None: not limited.
 
     Attributes
@@ -89,7 +89,7 @@ def parse_effective(text: str) -> Effective:
     )
 
 
-def shortfalls(wanted: Limits, effective: Effective) -> dict[str, str]:
+def shortfalls(wanted: NodeLimits, effective: Effective) -> dict[str, str]:
     """Return which limits a container does not have though they were asked for, and why."""
     found = {}
     if wanted.cpus is not None and not _near(wanted.cpus, effective.cpus):

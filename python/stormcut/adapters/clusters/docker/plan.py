@@ -12,7 +12,7 @@ from stormcut.adapters.clusters.docker.limits import (
     MIN_MEMORY_MB,
     MIN_QUOTA_US,
     PERIOD_US,
-    Limits,
+    NodeLimits,
 )
 from stormcut.model.errors import InvalidInput
 
@@ -80,12 +80,12 @@ class Shape:
             )
 
     @property
-    def limits(self) -> tuple[Limits, ...]:
+    def limits(self) -> tuple[NodeLimits, ...]:
         """Each node's limits."""
         sizes = self.sizes or (1,) * self.nodes
         mean = sum(sizes) / len(sizes)
         return tuple(
-            Limits(
+            NodeLimits(
                 None if self.cpus is None else self.cpus * size / mean,
                 self.bandwidth,
                 self.memory_mb,
@@ -101,7 +101,7 @@ class Container:
     name: str
     daemon: str
     address: str
-    limits: Limits
+    limits: NodeLimits
 
     @property
     def is_node(self) -> bool:
@@ -117,7 +117,7 @@ class Container:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ClusterPlan:
     """A cluster's containers in one network."""
 
     name: str
@@ -150,12 +150,12 @@ class Plan:
         return f"stormcut-{self.name}"
 
 
-def plan(name: str, shape: Shape, subnet: ipaddress.IPv4Network) -> Plan:
+def plan(name: str, shape: Shape, subnet: ipaddress.IPv4Network) -> ClusterPlan:
     """Return the containers of a cluster with their fixed addresses.
 
     ZooKeeper and Nimbus are not limited: they are no part of what is measured.
     """
-    free = Limits(None, FREE, None)
+    free = NodeLimits(None, FREE, None)
     masters = (
         Container("zookeeper", "zookeeper", str(subnet[2]), free),
         Container("nimbus", "nimbus", str(subnet[3]), free),
@@ -164,7 +164,7 @@ def plan(name: str, shape: Shape, subnet: ipaddress.IPv4Network) -> Plan:
         Container(f"node-{i}", "supervisor", str(subnet[_FIRST_NODE + i]), limits)
         for i, limits in enumerate(shape.limits, start=1)
     )
-    return Plan(name, subnet, shape, (*masters, *nodes))
+    return ClusterPlan(name, subnet, shape, (*masters, *nodes))
 
 
 def parse_sizes(text: str) -> tuple[int, ...]:
@@ -193,7 +193,10 @@ def parse_sizes(text: str) -> tuple[int, ...]:
 
 
 def storm_yaml(
-    plan: Plan, container: Container, common: Mapping[str, object], overrides: Mapping[str, object]
+    plan: ClusterPlan,
+    container: Container,
+    common: Mapping[str, object],
+    overrides: Mapping[str, object],
 ) -> dict[str, object]:
     """Return a daemon's storm.yaml: what all have, what it is and may use, what the user set.
 

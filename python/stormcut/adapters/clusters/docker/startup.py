@@ -19,7 +19,7 @@ from stormcut.adapters.clusters.docker.engine import Engine, last_lines, reason
 from stormcut.adapters.clusters.docker.folder import Folder
 from stormcut.adapters.clusters.docker.limits import (
     PERIOD_US,
-    Limits,
+    NodeLimits,
     shortfalls,
 )
 from stormcut.adapters.clusters.docker.plan import (
@@ -27,8 +27,8 @@ from stormcut.adapters.clusters.docker.plan import (
     FOLDER_LABEL,
     NIMBUS_PORT,
     ZOOKEEPER_PORT,
+    ClusterPlan,
     Container,
-    Plan,
     storm_yaml,
 )
 from stormcut.adapters.clusters.docker.status import effective
@@ -52,7 +52,7 @@ class Startup:
 
     client: Engine
     folder: Folder
-    plan: Plan
+    plan: ClusterPlan
     progress: Progress
     jars: PluginJars | None
     config: Mapping[str, object]
@@ -171,7 +171,7 @@ def pids(containers: Iterable[Running]) -> list[int]:
     return sorted(found)
 
 
-def nimbus_of(plan: Plan) -> Nimbus:
+def nimbus_of(plan: ClusterPlan) -> Nimbus:
     """Return a client of the cluster's Nimbus."""
     return Nimbus(next(c.address for c in plan.containers if c.daemon == "nimbus"), NIMBUS_PORT)
 
@@ -196,7 +196,7 @@ def _end_of_logs(logs: Path) -> str:
     return "\n".join(lines)
 
 
-def limit(plan: Plan, running: Mapping[str, Running]) -> dict[str, str]:
+def limit(plan: ClusterPlan, running: Mapping[str, Running]) -> dict[str, str]:
     """Set the limits of all nodes; return by kind the first that was refused, and why."""
     refused: dict[str, str] = {}
     for node in plan.nodes:
@@ -206,7 +206,7 @@ def limit(plan: Plan, running: Mapping[str, Running]) -> dict[str, str]:
     return refused
 
 
-def lift(plan: Plan, running: Mapping[str, Running]) -> None:
+def lift(plan: ClusterPlan, running: Mapping[str, Running]) -> None:
     """Take the CPU quotas off, for the time of a new placement's start.
 
     An engine that may set none is not at fault: where there is none, there is nothing to lift.
@@ -215,13 +215,13 @@ def lift(plan: Plan, running: Mapping[str, Running]) -> None:
         if node.limits.cpus is None:
             continue
         try:
-            _set_quota(running[node.name], Limits(None, FREE, None))
+            _set_quota(running[node.name], NodeLimits(None, FREE, None))
         except APIError:
             if effective(running[node.name]).cpus is not None:
                 raise
 
 
-def _limit(container: Running, limits: Limits) -> dict[str, str]:
+def _limit(container: Running, limits: NodeLimits) -> dict[str, str]:
     refused = {}
     if limits.cpus is not None:
         try:
@@ -231,11 +231,11 @@ def _limit(container: Running, limits: Limits) -> dict[str, str]:
     return shortfalls(limits, effective(container)) | refused
 
 
-def _set_quota(container: Running, limits: Limits) -> None:
+def _set_quota(container: Running, limits: NodeLimits) -> None:
     container.update(cpu_period=PERIOD_US, cpu_quota=limits.quota_us)
 
 
-def install_plugin(folder: Folder, plan: Plan, jars: PluginJars) -> None:
+def install_plugin(folder: Folder, plan: ClusterPlan, jars: PluginJars) -> None:
     """Install the plugin in every Storm home, as on machines of their own."""
     plugin.install(folder.storm_home("nimbus"), jars, _AUTH_FILE)
     for node in plan.nodes:

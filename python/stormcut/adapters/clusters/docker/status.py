@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from docker.models.containers import Container as Running
 
 from stormcut.adapters.clusters.docker.engine import Engine, containers_of, run_in
-from stormcut.adapters.clusters.docker.folder import State
+from stormcut.adapters.clusters.docker.folder import DockerState
 from stormcut.adapters.clusters.docker.limits import (
     Effective,
-    Limits,
+    NodeLimits,
     is_whole,
     parse_effective,
 )
@@ -29,7 +29,7 @@ class ContainerStatus:
     name: str
     address: str
     state: str
-    wanted: Limits
+    wanted: NodeLimits
     effective: Effective | None
 
 
@@ -46,7 +46,7 @@ class DockerStatus:
     storm: ClusterSummary | None
 
 
-def status(client: Engine, state: State) -> DockerStatus:
+def status(client: Engine, state: DockerState) -> DockerStatus:
     """Return what runs; Nimbus is asked with a short timeout."""
     plan = state.plan
     running = {each.name: each for each in containers_of(client, plan.name)}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from stormcut.adapters.clusters.bandwidth import Bandwidth
 from stormcut.adapters.clusters.local import ports, processes
-from stormcut.adapters.clusters.local.layout import Daemon, Layout, State
+from stormcut.adapters.clusters.local.layout import Daemon, Layout, LocalState
 from stormcut.adapters.clusters.local.lock import exclusive, signals_ignored
 from stormcut.adapters.clusters.local.network import Network
 from stormcut.adapters.clusters.local.startup import (
@@ -23,6 +23,7 @@ from stormcut.adapters.clusters.local.startup import (
 )
 from stormcut.adapters.clusters.local.status import ClusterStatus, status
 from stormcut.adapters.clusters.running import RunningCluster
+from stormcut.adapters.machine import storm_jars
 from stormcut.adapters.machine.home import plugin_jars, storm_java, storm_lib
 from stormcut.adapters.storm import plugin as storm_plugin
 from stormcut.adapters.storm.nimbus import leads_anew
@@ -45,7 +46,7 @@ class LocalCluster(RunningCluster):
     and ports over `kill_supervisor` and `start_supervisor`.
     """
 
-    def __init__(self, layout: Layout, state: State, children: Children) -> None:
+    def __init__(self, layout: Layout, state: LocalState, children: Children) -> None:
         self._layout = layout
         self._state = state
         # Only daemons that this process started: it has to reap them.
@@ -107,6 +108,7 @@ class LocalCluster(RunningCluster):
                     f"runs already: `stormcut cluster down --name {name}` ends it",
                     f"cluster {name}",
                 )
+            storm_jars.ensure(progress)
             blueprint = Blueprint(
                 supervisors,
                 slots,
@@ -315,7 +317,7 @@ class LocalCluster(RunningCluster):
             raise InvalidInput(f"is no daemon of cluster {self.name}; there are {names}", name)
         return found[name]
 
-    def _newest(self) -> State:
+    def _newest(self) -> LocalState:
         # Another process may have restarted daemons since this object was made.
         self._state = self._layout.read_state() or self._state
         return self._state
@@ -380,7 +382,7 @@ def _per_supervisor(config: SupervisorConfig) -> Callable[[int], Mapping[str, ob
     return config if callable(config) else lambda _: config
 
 
-def _is_running(state: State | None) -> bool:
+def _is_running(state: LocalState | None) -> bool:
     if state is None or not state.ready:
         return False
     return processes.is_running(state.zookeeper) and processes.is_running(state.nimbus)

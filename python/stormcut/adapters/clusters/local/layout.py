@@ -36,7 +36,7 @@ class Daemon:
 
 
 @dataclass(frozen=True)
-class State:
+class LocalState:
     """What a cluster's folder tells: its daemons, ZooKeeper first, Nimbus second.
 
     Before ``ready`` the cluster is being started, or whoever started it died over it.
@@ -60,7 +60,7 @@ class State:
         """The supervisors, whose ports are their slots."""
         return self.daemons[2:]
 
-    def with_daemon(self, changed: Daemon) -> State:
+    def with_daemon(self, changed: Daemon) -> LocalState:
         """Return a copy with the daemon of this name replaced."""
         return replace(
             self,
@@ -124,14 +124,14 @@ class Layout:
             (storm_home / folder).mkdir(parents=True)
         (storm_home / "lib").symlink_to(lib)
 
-    def write_state(self, state: State) -> None:
+    def write_state(self, state: LocalState) -> None:
         """Record the state; a reader sees the old or the new one, never half of it."""
         text = json.dumps({"version": STATE_VERSION, **asdict(state)}, indent=1)
         temporary = self.state_file.with_suffix(".tmp")
         temporary.write_text(text, encoding="utf-8")
         temporary.replace(self.state_file)
 
-    def read_state(self) -> State | None:
+    def read_state(self) -> LocalState | None:
         """Return the recorded state, None if there is none that can be used."""
         try:
             content = json.loads(self.state_file.read_text(encoding="utf-8"))
@@ -140,7 +140,7 @@ class Layout:
             daemons = tuple(Daemon(**{**d, "ports": tuple(d["ports"])}) for d in content["daemons"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
-        return State(daemons, bool(content["ready"])) if len(daemons) > 2 else None
+        return LocalState(daemons, bool(content["ready"])) if len(daemons) > 2 else None
 
     def remove(self) -> None:
         """Remove the folder and all in it; what another user owns is at least out of the way."""

@@ -13,7 +13,7 @@ import psutil
 
 from stormcut.adapters.clusters.bandwidth import Bandwidth
 from stormcut.adapters.clusters.local import ports, processes, storm_yaml
-from stormcut.adapters.clusters.local.layout import Daemon, Layout, State
+from stormcut.adapters.clusters.local.layout import Daemon, Layout, LocalState
 from stormcut.adapters.clusters.local.network import Network
 from stormcut.adapters.machine.home import PluginJars
 from stormcut.adapters.processes.last_words import of_nimbus
@@ -62,7 +62,7 @@ class Startup:
     progress: Progress
     children: Children = field(default_factory=dict)
 
-    def run(self) -> State:
+    def run(self) -> LocalState:
         """Start all daemons and return once Nimbus leads and every supervisor has registered.
 
         Raises
@@ -95,14 +95,14 @@ class Startup:
         self.layout.write_state(state)
         return state
 
-    def _choose(self, claim: ports.Claim) -> State:
+    def _choose(self, claim: ports.Claim) -> LocalState:
         zookeeper, nimbus, *slots = claim.ports
         per_node = self.blueprint.slots
         supervisors = (
             Daemon(f"supervisor-{i}", host, tuple(slots[i * per_node : (i + 1) * per_node]))
             for i, host in enumerate(claim.hosts(self.blueprint.supervisors))
         )
-        return State(
+        return LocalState(
             (
                 Daemon("zookeeper", "127.0.0.1", (zookeeper,)),
                 Daemon("nimbus", "127.0.0.1", (nimbus,)),
@@ -110,7 +110,7 @@ class Startup:
             )
         )
 
-    def _prepare(self, state: State) -> None:
+    def _prepare(self, state: LocalState) -> None:
         layout, blueprint = self.layout, self.blueprint
         layout.create()
         layout.write_state(state)
@@ -133,7 +133,7 @@ class Startup:
         if blueprint.plugin:
             self._install(state, blueprint.plugin)
 
-    def _install(self, state: State, jars: PluginJars) -> None:
+    def _install(self, state: LocalState, jars: PluginJars) -> None:
         """Install the plugin as on machines of their own, so that it can be taken out so too."""
         auth_file = str(self.layout.auth_file)
         plugin.install(self.layout.storm_home(state.nimbus.name), jars, auth_file)
@@ -141,8 +141,8 @@ class Startup:
             plugin.install(self.layout.storm_home(daemon.name), jars, None)
 
     def _start(
-        self, state: State, daemon: Daemon, inherited: Sequence[socket.socket] = ()
-    ) -> State:
+        self, state: LocalState, daemon: Daemon, inherited: Sequence[socket.socket] = ()
+    ) -> LocalState:
         child = processes.start(self.layout, daemon, self.blueprint.java, inherited)
         self.children[daemon.name] = child
         state = state.with_daemon(identified(daemon, child))
@@ -167,7 +167,7 @@ class Startup:
     def _pids(self) -> list[int]:
         return [child.pid for child in self.children.values()]
 
-    def _await_registrations(self, state: State) -> None:
+    def _await_registrations(self, state: LocalState) -> None:
         nimbus = Nimbus(state.nimbus.host, state.nimbus.ports[0])
         self._await(lambda: nimbus.cluster().has_leader, "Nimbus leads")
         hosts = {daemon.host for daemon in state.supervisors}
@@ -185,7 +185,7 @@ class Startup:
         self._await(all_registered, what, lambda: (seen,))
 
 
-def _on(network: Network, state: State) -> State:
+def _on(network: Network, state: LocalState) -> LocalState:
     """Return a state whose supervisors have nodes of their own."""
     services = (replace(each, host=network.gateway) for each in state.daemons[:2])
     supervisors = (

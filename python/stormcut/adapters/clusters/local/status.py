@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import psutil
 
 from stormcut.adapters.clusters.local import processes
-from stormcut.adapters.clusters.local.layout import Layout, State
+from stormcut.adapters.clusters.local.layout import Layout, LocalState
 from stormcut.adapters.storm.nimbus import Nimbus, NimbusUnavailable
 from stormcut.model.summaries import ClusterSummary
 
@@ -39,7 +39,7 @@ class ClusterStatus:
     storm: ClusterSummary | None
 
 
-def status(layout: Layout, state: State) -> ClusterStatus:
+def status(layout: Layout, state: LocalState) -> ClusterStatus:
     """Return what runs; Nimbus is asked with a short timeout."""
     storm = None
     with suppress(NimbusUnavailable):

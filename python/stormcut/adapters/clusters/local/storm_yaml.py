@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from stormcut.adapters.clusters.local.layout import Daemon, Layout, State
+from stormcut.adapters.clusters.local.layout import Daemon, Layout, LocalState
 
 Config = dict[str, object]
 
@@ -49,20 +49,20 @@ PATIENT: Config = {
 }
 
 
-def nimbus_config(layout: Layout, state: State, overrides: Mapping[str, object]) -> Config:
+def nimbus_config(layout: Layout, state: LocalState, overrides: Mapping[str, object]) -> Config:
     """Return Nimbus's storm.yaml; ``overrides`` win."""
     return {**_shared(layout, state, state.nimbus), **overrides}
 
 
 def supervisor_config(
-    layout: Layout, state: State, daemon: Daemon, overrides: Mapping[str, object]
+    layout: Layout, state: LocalState, daemon: Daemon, overrides: Mapping[str, object]
 ) -> Config:
     """Return one supervisor's storm.yaml; ``overrides`` win."""
     slots: Config = {"supervisor.slots.ports": list(daemon.ports)}
     return {**_shared(layout, state, daemon), **slots, **overrides}
 
 
-def _shared(layout: Layout, state: State, daemon: Daemon) -> Config:
+def _shared(layout: Layout, state: LocalState, daemon: Daemon) -> Config:
     return {
         **_COMMON,
         "storm.zookeeper.servers": [state.zookeeper.host],

@@ -28,11 +28,11 @@ from stormcut.application.control.decide.worth import BYTES
 from stormcut.placement.acceptance import (
     Imbalance,
     NoMove,
+    Overuse,
     Pause,
     Saving,
     Skew,
     Unconfirmed,
-    Usage,
 )
 
 _SAVES_NOTHING = "the best found saves nothing between nodes"
@@ -149,7 +149,7 @@ def _moved(decision: Decision) -> str:
             return f"{moved} by {_basis(decision)}"
         case Skew(node, means, most):
             return f"{moved}, as node {node} has {means:.2f} times the mean load, above {most:.2f}"
-        case Usage(node, share, most):
+        case Overuse(node, share, most):
             return f"{moved}, as {share:.0%} of node {node} is in use, above {most:.0%}"
         case Imbalance(busiest, idlest, difference, most):
             return (

@@ -126,11 +126,11 @@ class Occasion(Enum):
 
 @dataclass(frozen=True)
 class Watching:
-    """When what is measured is told to the brain.
+    """When what is measured is published.
 
     ``period_s`` is the time from one profile to the next, whatever is measured; infinite: only
     when a topology is first measured whole, and when it drifts. ``is_on`` False: never.
-    ``takes_back``: what does worse since a plan has moved it goes back, and is not told of for
+    ``takes_back``: what does worse since a plan has moved it goes back, and is not published for
     ``taken_back_s`` seconds, each time twice as long.
     """
 
@@ -160,7 +160,7 @@ class _Topology:
     doubts: int = 0
     #: A drift that is thought to pass, as it was said.
     passing: Drift | None = None
-    #: A change that the brain was not told of yet.
+    #: A change that is not published yet.
     drift: Drift | None = None
     seen: Measured | None = None
     profile: Profile | None = None
@@ -342,7 +342,7 @@ class Observer:
         since = known.heard_s - known.published_s
         if since >= self._watching.period_s:
             return Occasion.PERIOD
-        # What seems to change is told of once that is known: a mixture of both says nothing.
+        # What seems to change is published once it has: a mixture of both says nothing.
         if known.drift is None and 0 < known.doubts <= MOST_DOUBTS:
             return None
         if not stored and since >= READ_SECONDS:
@@ -368,7 +368,7 @@ class Observer:
         if not expected.is_about(known.told_per_s):
             return drift or Occasion.EXPECTED
         if drift is not None and known.passing is not drift:
-            log.info("%s; as it goes, that passes: not told of", _words(drift))
+            log.info("%s; such changes usually pass: not published", _words(drift))
             known.passing = drift
         return None
 

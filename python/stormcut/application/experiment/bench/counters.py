@@ -21,7 +21,7 @@ class Counters:
 
 
 @dataclass(frozen=True)
-class Usage:
+class NodeUsage:
     """Means between two moments: Mbit/s that each node sent and received, and cores used."""
 
     node_sent_mbit_s: tuple[float, ...]
@@ -35,14 +35,14 @@ class Usage:
         return sum(self.node_sent_mbit_s)
 
 
-def usage(before: Counters, after: Counters) -> Usage:
+def usage(before: Counters, after: Counters) -> NodeUsage:
     """Return what was used between two readings."""
     seconds = after.at - before.at
     sent = _mbit_s(before.sent_bytes, after.sent_bytes, seconds)
     received = _mbit_s(before.received_bytes, after.received_bytes, seconds)
     cores = tuple((b - a) / seconds for a, b in zip(before.cpu_s, after.cpu_s, strict=True))
     busy = (after.busy_s - before.busy_s) / seconds
-    return Usage(sent, received, cores, max(0.0, busy - sum(cores)))
+    return NodeUsage(sent, received, cores, max(0.0, busy - sum(cores)))
 
 
 def _mbit_s(before: Sequence[int], after: Sequence[int], seconds: float) -> tuple[float, ...]:

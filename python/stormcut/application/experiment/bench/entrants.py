@@ -11,7 +11,7 @@ from functools import partial
 from stormcut.application.compare import Contender
 from stormcut.application.experiment.bench.cells import Placed, Start
 from stormcut.application.experiment.bench.contest import WINDOW, Seat, place
-from stormcut.application.experiment.bench.plan import REFERENCE, Plan
+from stormcut.application.experiment.bench.plan import REFERENCE, BenchPlan
 from stormcut.application.experiment.bench.planner import BenchPlanner, Wanted
 from stormcut.application.experiment.bench.ports import Entrant, Equipment
 from stormcut.application.experiment.ports import HOOK_INTERVAL_S
@@ -33,7 +33,7 @@ class Entrants:
         self,
         topology: str,
         options: Mapping[str, object],
-        plan: Plan,
+        plan: BenchPlan,
         equipment: Equipment,
         planner: BenchPlanner,
     ) -> None:

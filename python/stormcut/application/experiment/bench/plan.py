@@ -61,7 +61,7 @@ class Timing:
 
 
 @dataclass(frozen=True)
-class Plan:
+class BenchPlan:
     """What is to be done."""
 
     setting: Setting

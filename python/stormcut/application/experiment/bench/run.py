@@ -12,7 +12,7 @@ from stormcut.application.experiment.bench.cells import Cell
 from stormcut.application.experiment.bench.entrants import Entrants
 from stormcut.application.experiment.bench.order import order
 from stormcut.application.experiment.bench.pace import Pace
-from stormcut.application.experiment.bench.plan import Plan
+from stormcut.application.experiment.bench.plan import BenchPlan
 from stormcut.application.experiment.bench.planner import BenchPlanner
 from stormcut.application.experiment.bench.ports import Entrant, Equipment
 from stormcut.application.experiment.store import with_store
@@ -27,7 +27,7 @@ class Bench:
         What Nimbus must ask while the bench runs.
     """
 
-    def __init__(self, plan: Plan, equipment: Equipment) -> None:
+    def __init__(self, plan: BenchPlan, equipment: Equipment) -> None:
         self.planner = BenchPlanner()
         self._plan = plan
         self._equipment = equipment

@@ -29,9 +29,9 @@ from stormcut.placement.acceptance import (
     Imbalance,
     Moment,
     NoMove,
+    Overuse,
     Saving,
     Unconfirmed,
-    Usage,
     Verdict,
     moves,
     nodes_of,
@@ -56,7 +56,7 @@ def condition(
     used, most = deployment.utilisation(), high(deployment, options.overload)
     worst = int(np.argmax(used - most))
     if used[worst] > most[worst] + SLIGHT:
-        return Usage(deployment.names[worst], float(used[worst]), float(most[worst]))
+        return Overuse(deployment.names[worst], float(used[worst]), float(most[worst]))
     busiest, idlest = int(np.argmax(used)), int(np.argmin(used))
     difference = float(used[busiest] - used[idlest])
     if difference > options.imbalance:

@@ -45,7 +45,7 @@ Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Limits:
+class Triggers:
     """When the scheduler acts, and how much it may do (names as in the specification)."""
 
     overload: float
@@ -130,7 +130,7 @@ class Period:
         What people should know.
     """
 
-    def __init__(self, deployment: Deployment, limits: Limits) -> None:
+    def __init__(self, deployment: Deployment, limits: Triggers) -> None:
         self.deployment, self.limits = deployment, limits
         self.moves = 0
         self.notes: list[str] = []

@@ -229,7 +229,7 @@ def _online(problem: Problem, options: Options) -> Placement:
             _start(deployment, query, now, idle, options)
     for topology in range(len(problem.topologies)):
         schedule(deployment, [process for process in lost if process.topology == topology])
-    limits = online.Limits(options.overload, options.imbalance, options.gain, options.moves_max)
+    limits = online.Triggers(options.overload, options.imbalance, options.gain, options.moves_max)
     period = online.Period(deployment, limits)
     period.run(changed)
     return _result(problem, deployment, labels, period.notes)

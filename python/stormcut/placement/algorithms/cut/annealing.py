@@ -8,7 +8,7 @@ S. Kirkpatrick, C. D. Gelatt and M. P. Vecchi, "Optimization by simulated anneal
 
 from __future__ import annotations
 
-from stormcut.placement.algorithms.cut.model import MODEL, STATE, Ints, Model, Seed, State
+from stormcut.placement.algorithms.cut.model import MODEL, STATE, Ints, Model, SearchState, Seed
 from stormcut.placement.native.library import FLOAT, INT, INTS, SEED, function
 
 _anneal = function("anneal", MODEL, STATE, INTS, INTS, INT, FLOAT, SEED)
@@ -16,7 +16,7 @@ _anneal = function("anneal", MODEL, STATE, INTS, INTS, INT, FLOAT, SEED)
 
 def anneal(
     model: Model,
-    state: State,
+    state: SearchState,
     group: Ints,
     node: Ints,
     steps: int,

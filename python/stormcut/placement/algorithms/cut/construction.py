@@ -31,8 +31,8 @@ from stormcut.placement.algorithms.cut.model import (
     Floats,
     Ints,
     Model,
+    SearchState,
     Seed,
-    State,
     model_of,
     seed_from,
     state_at,
@@ -106,7 +106,7 @@ def _densely(
     order: list[Topology],
     steps: Ints,
     seed: Seed,
-) -> State | None:
+) -> SearchState | None:
     """Place all, each improved before the next comes; return None if some find no room so."""
     state = state_at(model, np.zeros(instance.shape, dtype=np.int64))
     for topology, share in zip(order, steps.tolist(), strict=True):
@@ -116,7 +116,7 @@ def _densely(
     return state
 
 
-def _exchange_for_larger(instance: Instance, state: State, home: Ints) -> None:
+def _exchange_for_larger(instance: Instance, state: SearchState, home: Ints) -> None:
     """Exchange all that nodes hold with larger nodes of their racks that hold no more than fits."""
     if instance.allowed is not None:
         return
@@ -133,7 +133,7 @@ def _exchange_for_larger(instance: Instance, state: State, home: Ints) -> None:
 
 
 def _with_spare(
-    instance: Instance, state: State, topology: Topology, home: Ints, spare: int
+    instance: Instance, state: SearchState, topology: Topology, home: Ints, spare: int
 ) -> Ints:
     """Return a topology's nodes and some of their racks that have room, most room first."""
     room = np.maximum(instance.bounds - state.used, 0.0)
@@ -150,7 +150,7 @@ def _with_spare(
 
 def _improve(
     instance: Instance,
-    state: State,
+    state: SearchState,
     topology: Topology,
     steps: int,
     seed: Seed,
@@ -191,7 +191,7 @@ def _needs(instance: Instance, topologies: list[Topology]) -> Floats:
 
 
 def _allocate(
-    instance: Instance, model: Model, state: State, topologies: list[Topology]
+    instance: Instance, model: Model, state: SearchState, topologies: list[Topology]
 ) -> list[Topology] | None:
     """Deal all executors; return the order of topologies that worked, None if none did."""
     waiting = _in_order(instance, topologies)
@@ -209,7 +209,7 @@ def _allocate(
 
 
 def _first_without_room(
-    instance: Instance, model: Model, state: State, waiting: list[Topology]
+    instance: Instance, model: Model, state: SearchState, waiting: list[Topology]
 ) -> int | None:
     """Place topologies in order; return the position of the first that finds no room."""
     for at, topology in enumerate(waiting):
@@ -227,7 +227,7 @@ def _in_order(instance: Instance, topologies: list[Topology]) -> list[Topology]:
     return [topologies[at] for at in np.argsort(-gains, kind="stable")]
 
 
-def _place(instance: Instance, model: Model, state: State, topology: Topology) -> Ints | None:
+def _place(instance: Instance, model: Model, state: SearchState, topology: Topology) -> Ints | None:
     """Deal one topology's executors to nodes and return these, None if they do not fit."""
     missing = instance.groups.size.copy()
     for nodes, share in choices(instance, state, topology):

@@ -23,8 +23,8 @@ from stormcut.placement.algorithms.cut.model import (
     STATE,
     Ints,
     Model,
+    SearchState,
     Seed,
-    State,
     state_at,
     weights,
 )
@@ -53,7 +53,7 @@ def ejected(model: Model, counts: Ints, seed: Seed) -> Ints:
     return state.counts
 
 
-def repair(model: Model, state: State, looks: float, seed: Seed) -> bool:
+def repair(model: Model, state: SearchState, looks: float, seed: Seed) -> bool:
     """Bring a state within all limits and place what is missing; move nothing without need.
 
     Parameters

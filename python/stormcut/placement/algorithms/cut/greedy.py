@@ -10,8 +10,8 @@ from stormcut.placement.algorithms.cut.model import (
     Floats,
     Ints,
     Model,
+    SearchState,
     Seed,
-    State,
     blank,
 )
 from stormcut.placement.native.library import BOOL, FLOATS, INT, INTS, SEED, function
@@ -40,7 +40,7 @@ def inserted(model: Model, counts: Ints, order: Ints, otherwise: int, seed: Seed
 
 
 def deal_evenly(
-    model: Model, state: State, members: Ints, missing: Ints, nodes: Ints, shares: Floats
+    model: Model, state: SearchState, members: Ints, missing: Ints, nodes: Ints, shares: Floats
 ) -> bool:
     """Deal each group to nodes in proportion to their shares; O(executors x nodes).
 
@@ -61,7 +61,7 @@ def deal_evenly(
 
 
 def grow_clusters(
-    model: Model, state: State, members: Ints, missing: Ints, nodes: Ints, weight: Floats
+    model: Model, state: SearchState, members: Ints, missing: Ints, nodes: Ints, weight: Floats
 ) -> None:
     """Fill node after node with executors that exchange most for the room that they take.
 
@@ -76,6 +76,6 @@ def grow_clusters(
     _grow_clusters(model, state, members, missing, nodes, weight)
 
 
-def take_out(model: Model, state: State, members: Ints, nodes: Ints) -> None:
+def take_out(model: Model, state: SearchState, members: Ints, nodes: Ints) -> None:
     """Remove all executors of some groups from some nodes."""
     _take_out(model, state, members, nodes)

@@ -71,7 +71,7 @@ class Model(NamedTuple):
     prices: Floats
 
 
-class State(NamedTuple):
+class SearchState(NamedTuple):
     """A placement and what follows from it.
 
     ``counts``, ``traffic`` (of one executor of a group with a node, itself included if it is
@@ -160,12 +160,12 @@ def interchangeable(model: Model) -> Ints:
     return np.asarray(labels.reshape(-1), dtype=np.int64)
 
 
-def blank(model: Model, counts: Ints) -> State:
+def blank(model: Model, counts: Ints) -> SearchState:
     """Return a state with a copy of these counts and nothing worked out yet."""
     groups, nodes = counts.shape
     topologies = int(model.topology.max(initial=-1)) + 1
     racks = int(model.rack.max(initial=0)) + 1 if model.prices[1] > 0 else 1
-    return State(
+    return SearchState(
         np.array(counts, dtype=np.int64, order="C"),
         np.zeros((groups, nodes)),
         np.zeros((groups, racks)),
@@ -176,7 +176,7 @@ def blank(model: Model, counts: Ints) -> State:
     )
 
 
-def state_at(model: Model, counts: Ints) -> State:
+def state_at(model: Model, counts: Ints) -> SearchState:
     """Return the state of a placement given by its counts, which are copied."""
     state = blank(model, counts)
     _state_at(model, state)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stormcut.placement.algorithms.cut.instance import Instance
-from stormcut.placement.algorithms.cut.model import Floats, Ints, Model, State, weights
+from stormcut.placement.algorithms.cut.model import Floats, Ints, Model, SearchState, weights
 
 #: Share of a topology's load that its nodes have room for beyond it, so that executors can move.
 SLACK = 0.02
@@ -58,7 +58,9 @@ def room_shares(room: Floats, total: Floats) -> Floats:
     return np.asarray(shares.min(axis=1, initial=np.inf))
 
 
-def choices(instance: Instance, state: State, topology: Topology) -> Iterator[tuple[Ints, Floats]]:
+def choices(
+    instance: Instance, state: SearchState, topology: Topology
+) -> Iterator[tuple[Ints, Floats]]:
     """Yield nodes that might carry a topology, better ones first, and what share each node has.
 
     The first have just enough room if loads were liquid, each further ones are an eighth more.

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stormcut.placement.algorithms.exact.cp_sat import Limits, cp_sat_solver
+from stormcut.placement.algorithms.exact.cp_sat import SolverLimits, cp_sat_solver
 from stormcut.placement.algorithms.exact.folded import Folded
 
 Floats = npt.NDArray[np.float64]
@@ -47,7 +47,7 @@ class Target:
     bound: int
 
 
-def solve_whole(folded: Folded, target: Target | None, seed: int, limits: Limits) -> Answer:
+def solve_whole(folded: Folded, target: Target | None, seed: int, limits: SolverLimits) -> Answer:
     """Solve with CP-SAT; without a target any feasible placement will do."""
     from ortools.sat.python import cp_model
 

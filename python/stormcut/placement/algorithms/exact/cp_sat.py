@@ -9,14 +9,14 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class Limits:
+class SolverLimits:
     """When to stop: after so many seconds, or so many of CP-SAT's deterministic seconds."""
 
     seconds: float
     effort: float = np.inf
 
 
-def cp_sat_solver(seed: int, limits: Limits) -> Any:
+def cp_sat_solver(seed: int, limits: SolverLimits) -> Any:
     """Return a solver; only ``seconds`` make its answer depend on the machine."""
     from ortools.sat.python import cp_model
 

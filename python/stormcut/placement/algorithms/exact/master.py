@@ -24,7 +24,7 @@ import numpy.typing as npt
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
-from stormcut.placement.algorithms.exact.cp_sat import Limits, cp_sat_solver
+from stormcut.placement.algorithms.exact.cp_sat import SolverLimits, cp_sat_solver
 from stormcut.placement.algorithms.exact.folded import Folded
 from stormcut.placement.algorithms.exact.patterns import ROUNDING, Search
 
@@ -189,7 +189,7 @@ class Integral:
 
 
 def choose(
-    folded: Folded, columns: Columns, units: Ints, within: range, seed: int, limits: Limits
+    folded: Folded, columns: Columns, units: Ints, within: range, seed: int, limits: SolverLimits
 ) -> Integral:
     """Choose columns that use every executor once and keep most local.
 

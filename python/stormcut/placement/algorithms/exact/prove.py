@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stormcut.placement.algorithms.exact.compact import Target, solve_whole
-from stormcut.placement.algorithms.exact.cp_sat import Limits
+from stormcut.placement.algorithms.exact.cp_sat import SolverLimits
 from stormcut.placement.algorithms.exact.folded import Folded
 from stormcut.placement.algorithms.exact.master import Columns, candidates, choose, relax
 from stormcut.placement.algorithms.exact.patterns import ROUNDING, Search
@@ -88,7 +88,7 @@ def prove(folded: Folded, start: Ints | None, seed: int, seconds: float) -> Proo
     """
     deadline = time.monotonic() + seconds
     if start is None:
-        answer = solve_whole(folded, None, seed, Limits(seconds))
+        answer = solve_whole(folded, None, seed, SolverLimits(seconds))
         if answer.counts is None:
             return Proof(None, 0.0, answer.proven, "CP-SAT")
         start = improved(folded, answer.counts, deadline)
@@ -157,7 +157,9 @@ class _Hunt:
         units = np.rint(columns.value / unit).astype(np.int64)
         slack = 0 if self.unit else len(self.counts)
         within = range(round(self.goal / unit), math.floor(self.bound / unit + 1e-6) + slack + 1)
-        answer = choose(self.folded, columns, units, within, self.seed, Limits(self.left, effort))
+        answer = choose(
+            self.folded, columns, units, within, self.seed, SolverLimits(self.left, effort)
+        )
         if answer.counts is not None:
             self.counts = improved(self.folded, answer.counts, self.deadline)
         if complete and answer.proven:
@@ -172,7 +174,7 @@ class _Hunt:
         unit = self.unit or RATE_UNIT * self.folded.total
         slack = 0.0 if self.unit else self.least_gain / 4
         target = Target(unit, self.counts, math.ceil((self.bound + slack) / unit))
-        answer = solve_whole(self.folded, target, self.seed, Limits(self.left, effort))
+        answer = solve_whole(self.folded, target, self.seed, SolverLimits(self.left, effort))
         if answer.counts is not None and self._value(answer.counts) >= self.goal:
             self.counts = answer.counts
         self._lower(answer.bound * unit + slack, "CP-SAT on executors per group and node")

