@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,9 @@ from stormcut.application.waiting import wait_until
 # Two minutes, most of them for making the image.
 pytestmark = [pytest.mark.docker, pytest.mark.full]
 
+METRICS = (
+    Path(__file__).parents[1] / "python" / "tests" / "data" / "metrics" / "taxi-10-seconds.metrics"
+)
 #: Of the user in the image.
 USER = 10001
 
@@ -27,7 +31,7 @@ def docker(*arguments: str) -> str:
     return done.stdout.strip()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def image() -> Iterator[str]:
     name = f"stormcut-operate:test-{os.getpid()}"
     subprocess.run([docker_folder() / "operate-image", name], check=True)
@@ -78,6 +82,29 @@ def test_it_leads_and_is_healthy_and_ends(image: str, folder: Path, tmp_path: Pa
             assert docker("inspect", "--format", "{{.State.ExitCode}}", container) != "137"
         finally:
             docker("rm", "--force", container)
+
+
+def test_it_is_small_and_its_spark_reads_metrics(image: str, folder: Path) -> None:
+    """No part of Spark was left out that reading metrics needs."""
+    assert int(docker("image", "inspect", "--format", "{{.Size}}", image)) < 800e6
+    log = (
+        folder / "logs" / "workers-artifacts" / "taxi-1-1795353000" / "6700" / "worker.log.metrics"
+    )
+    log.parent.mkdir(parents=True)
+    shutil.copy(METRICS, log)
+    given = ("--volume", f"{folder}:/given:ro")
+    docker(
+        "run",
+        "--rm",
+        *given,
+        image,
+        "profile",
+        "/given/logs",
+        "--warm-up",
+        "0",
+        "--output",
+        "/tmp/p",
+    )
 
 
 def health(container: str) -> str:

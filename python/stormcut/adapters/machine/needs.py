@@ -102,7 +102,8 @@ def _storm_jars() -> Finding:
     try:
         lib = home.storm_lib()
     except StormcutError as error:
-        return Finding(name, False, str(error), advice)
+        # Without a checkout it is fetched when it is first needed.
+        return Finding(name, home.checkout() is None, str(error), advice)
     if os.environ.get("STORMCUT_STORM_LIB"):
         return Finding(name, True, f"{lib}, by STORMCUT_STORM_LIB")
     if damaged := storm_jars.mismatch(lib):
