@@ -39,7 +39,9 @@ def ensure(progress: Callable[[str], None]) -> None:
         fetched = Path(scratch) / "lib"
         _copy_dependencies(maven, fetched)
         if damaged := mismatch(fetched):
-            raise StormcutError(f"{damaged}, which Maven fetched; fetch it anew, {_OR_ELSE}")
+            raise StormcutError(
+                f"{damaged}: remove it from Maven's local repository and repeat, {_OR_ELSE}"
+            )
         shutil.rmtree(lib, ignore_errors=True)
         fetched.rename(lib)
 
