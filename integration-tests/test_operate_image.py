@@ -86,7 +86,7 @@ def test_it_leads_and_is_healthy_and_ends(image: str, folder: Path, tmp_path: Pa
 
 def test_it_is_small_and_its_spark_reads_metrics(image: str, folder: Path) -> None:
     """No part of Spark was left out that reading metrics needs."""
-    assert int(docker("image", "inspect", "--format", "{{.Size}}", image)) < 800e6
+    assert int(docker("image", "inspect", "--format", "{{.Size}}", image)) < 700e6
     log = (
         folder / "logs" / "workers-artifacts" / "taxi-1-1795353000" / "6700" / "worker.log.metrics"
     )

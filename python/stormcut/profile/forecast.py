@@ -1,4 +1,4 @@
-"""What a rate will be in the next minutes, by exponential smoothing (statsmodels).
+"""What a rate will be in the next minutes, by exponential smoothing.
 
 Who follows each change at once is right where changes last, and chases every peak where they pass.
 Which of them a topology is, its last hour tells: each of a few smoothings is judged by how far its
@@ -97,16 +97,26 @@ def _error(forecasts: Values, came: Values) -> float:
 
 def _candidates(values: Values, ahead: int) -> Iterator[Values]:
     """Yield forecasts made at each value by each smoothing, of the mean of what follows it."""
-    # Half a second to import: not before somebody forecasts.
-    from statsmodels.tsa.api import Holt, SimpleExpSmoothing
+    for level in LEVELS:
+        yield _smoothed(values, level)[0]
+    for level, slope, lasting in TRENDS:
+        levels, slopes = _smoothed(values, level, slope, lasting)
+        yield levels + np.mean(np.cumsum(lasting ** np.arange(1, ahead + 1))) * slopes
 
-    begin = {"initialization_method": "known", "initial_level": values[0]}
-    with np.errstate(divide="ignore"):  # of criteria that nobody asks for
-        for level in LEVELS:
-            smooth = SimpleExpSmoothing(values, **begin)
-            yield np.asarray(smooth.fit(smoothing_level=level, optimized=False).level)
-        for level, slope, lasting in TRENDS:
-            damped = Holt(values, damped_trend=True, initial_trend=0.0, **begin)
-            found = damped.fit(level, slope, damping_trend=lasting, optimized=False)
-            rise = np.mean(np.cumsum(lasting ** np.arange(1, ahead + 1)))
-            yield np.asarray(found.level) + rise * np.asarray(found.trend)
+
+def _smoothed(
+    values: Values, level_weight: float, slope_weight: float = 0.0, lasting: float = 0.0
+) -> tuple[Values, Values]:
+    """Return level and slope after each value, by Holt's method with a damped trend.
+
+    It begins at the first value with no slope.
+    """
+    level, slope = float(values[0]), 0.0
+    found = []
+    for value in values.tolist():
+        before, rise = level, lasting * slope
+        level = level_weight * value + (1 - level_weight) * (before + rise)
+        slope = slope_weight * (level - before) + (1 - slope_weight) * rise
+        found.append((level, slope))
+    levels, slopes = np.array(found).T
+    return levels, slopes

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormcut.profile.forecast import MOST_VALUES, Forecast
+from stormcut.profile.forecast import LEVELS, MOST_VALUES, TRENDS, Forecast, _smoothed
 
 #: Seconds from one value to the next.
 EVERY_S = 10.0
@@ -50,6 +50,21 @@ def test_peaks_that_have_passed_are_expected_to_pass(length):
 def test_any_rates_give_a_number_or_none(values, repeated):
     found = mean_after(values * (1 + repeated))
     assert found is None or (np.isfinite(found) and found >= 0)
+
+
+@pytest.mark.parametrize("weights", [*((level, 0.0, 0.0) for level in LEVELS), *TRENDS])
+def test_smoothing_is_that_of_statsmodels(weights):
+    from statsmodels.tsa.api import Holt
+
+    level, slope, lasting = weights
+    values = np.random.default_rng(0).uniform(10, 100, 200)
+    begin = {"initialization_method": "known", "initial_level": values[0], "initial_trend": 0.0}
+    theirs = Holt(values, damped_trend=True, **begin).fit(
+        level, slope, damping_trend=lasting or 1e-12, optimized=False
+    )
+    levels, slopes = _smoothed(values, *weights)
+    np.testing.assert_allclose(levels, theirs.level, rtol=1e-9)
+    np.testing.assert_allclose(slopes, theirs.trend, rtol=1e-9, atol=1e-9)
 
 
 def test_memory_is_bounded():
