@@ -53,7 +53,7 @@ CAVEAT = (
 DISTURBED = 0.01
 PICTURE = "![Throughput and latency over time under two policies](hour.png)"
 PICTURE_MADE = """
-Every sample and event of each run, and the controller's words, are in [runs](runs). `--report-only`
+Every sample and event of each run, and the controller's words, are in `runs`. `--report-only`
 makes this page and `hour.html`, with the pictures of all runs, of what is there; the picture is the
 upper part of that page, by `chromium --headless --screenshot`."""
 Run = Mapping[str, Any]

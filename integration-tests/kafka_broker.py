@@ -18,7 +18,7 @@ _JARS = Path(__file__).parents[1] / "python" / "tests" / "data" / "kafka-broker"
 
 
 def connector(folder: Path) -> Path:
-    """Fetch the jars by which Spark reads Kafka, as docs/operate.md says."""
+    """Fetch the jars by which Spark reads Kafka, as docs/kafka.md says."""
     _maven(_pom("scripts/kafka-jars"), "copy-dependencies", f"-DoutputDirectory={folder}")
     return folder
 

@@ -1,4 +1,4 @@
-"""Whoever acts, every guard answers as docs/operate.md says; in no history is one ever broken."""
+"""Whoever acts, every guard answers as docs/policy.md says; in no history is one ever broken."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from stormcut.model.plan import Plan, TopologyPlan
 from stormcut.objective.metrics import Metrics
 from stormcut.objective.verify import Violation
 
-PAGE = Path(__file__).parents[3] / "docs" / "operate.md"
+PAGE = Path(__file__).parents[3] / "docs" / "policy.md"
 NOON = datetime(2026, 1, 1, 12)
 AUTOMATIC = Policy(Mode.AUTOMATIC)
 HOME, TARGET = (

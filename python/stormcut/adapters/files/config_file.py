@@ -140,7 +140,7 @@ class _Observe(_Section):
     kafka: _Kafka | None = Field(
         None,
         description="{servers: host:9092, topic: stormcut, jars: folder}: lines that workers write"
-        " there; jars: of Spark's connector (docs/operate.md); options: {}: of Kafka's consumer",
+        " there; jars: of Spark's connector (docs/kafka.md); options: {}: of Kafka's consumer",
     )
     spool: str = Field(
         "spool", description="folder, or address that Spark reads, where closed pieces appear"

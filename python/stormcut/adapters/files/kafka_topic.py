@@ -71,6 +71,6 @@ def connector_jars(folder: Path) -> tuple[Path, ...]:
         raise InvalidInput(f"cannot be read: {error.strerror}", str(folder)) from error
     missing = [name for name in NEEDED_JARS if not any(jar.name.startswith(name) for jar in jars)]
     if missing:
-        what = f"holds no {missing[0]}*.jar, without which Spark reads no Kafka; docs/operate.md"
+        what = f"holds no {missing[0]}*.jar, without which Spark reads no Kafka; docs/kafka.md"
         raise InvalidInput(f"{what} tells how to get it", str(folder))
     return jars

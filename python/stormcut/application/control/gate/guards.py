@@ -1,4 +1,4 @@
-"""Which guard holds up whom: the table that `docs/operate.md` shows, and no other rule."""
+"""Which guard holds up whom: the table that `docs/policy.md` shows, and no other rule."""
 
 from __future__ import annotations
 
