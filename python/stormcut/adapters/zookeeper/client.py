@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import shlex
 import stat
@@ -190,7 +191,8 @@ def check_servers(servers: str) -> None:
 def close_client(client: Client) -> None:
     """End the session at once: its ephemeral nodes go with it.
 
-    kazoo waits for a server that is not there for 10 s or more, and there is nothing to tell it.
+    kazoo waits for a server that is not there for 10 s or more, and there is nothing to tell it; for
+    a callback that does not return it waits for ever, also when the program ends.
     """
 
     def end() -> None:
@@ -201,6 +203,7 @@ def close_client(client: Client) -> None:
     ending = threading.Thread(target=end, name="zookeeper-close", daemon=True)
     ending.start()
     ending.join(CLOSE_SECONDS)
+    atexit.unregister(client.handler.stop)
 
 
 def hand_over(client: Client, path: str, to: Credentials) -> int:
