@@ -191,8 +191,8 @@ def check_servers(servers: str) -> None:
 def close_client(client: Client) -> None:
     """End the session at once: its ephemeral nodes go with it.
 
-    kazoo waits for a server that is not there for 10 s or more, and there is nothing to tell it; for
-    a callback that does not return it waits for ever, also when the program ends.
+    kazoo waits for a server that is not there for 10 s or more, and there is nothing to tell it.
+    For a callback that does not return it waits for ever, also when the program ends.
     """
 
     def end() -> None:
