@@ -34,9 +34,8 @@ myst_heading_anchors = 4
 html_theme = "furo"
 html_title = f"stormcut {release}"
 html_show_sourcelink = html_copy_source = False
-# No other machine is asked: only links within the site are checked, by the build itself.
 # Pages of single results and of data are reached by links, not by the menu.
-suppress_warnings = ["myst.header", "toc.not_included"]
+suppress_warnings = ["toc.not_included"]
 
 
 class ConfigKeys(Directive):
@@ -52,7 +51,7 @@ class CommandHelp(Directive):
     """The help of every command, a section each."""
 
     def run(self) -> list[nodes.Node]:
-        """Return the sections, in the order of `stormcut --help`."""
+        """Return the sections, sorted by name."""
         found: list[nodes.Node] = []
         for name, text in _helps(cli, click.Context(cli, info_name="stormcut", terminal_width=80)):
             section = nodes.section(ids=[nodes.make_id(name)], names=[name])

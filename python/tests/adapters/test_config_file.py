@@ -91,7 +91,7 @@ def test_a_topic_is_read_by_the_jars_of_its_folder(folder):
     (folder / "jars").mkdir()
     for name in NEEDED_JARS:
         with pytest.raises(
-            InvalidInput, match=rf"observe\.kafka\.jars: .*holds no {name}.*docs.kafka"
+            InvalidInput, match=rf"observe\.kafka\.jars: .*holds no {name}.*docs/kafka"
         ):
             read(folder, observe={"kafka": kafka})
         (folder / "jars" / f"{name}1.2.3.jar").touch()
