@@ -20,6 +20,8 @@ from stormcut.profile.totals import MS_PER_S, TaskTotals
 #: How many of the last slices are compared with what was: few tell of large changes soon, many of
 #: small ones surely.
 RECENT = (3, 6, 12)
+#: Of the fewest of them so many hold nothing of what was before: the first may be a mixture.
+WHOLE = RECENT[0] - 1
 #: Most slices of what was.
 KEPT = 12
 #: Of every interval.
@@ -82,12 +84,39 @@ class Drift:
 def interval(values: Sequence[float]) -> Interval:
     """Return the mean of at least two values with its interval at `CONFIDENCE`, by Student's t."""
     count = len(values)
-    mean = math.fsum(values) / count
-    variance = math.fsum((value - mean) ** 2 for value in values) / (count - 1)
-    return Interval(mean, _quantile(count - 1) * math.sqrt(variance / count))
+    variance = _squares(values) / (count - 1)
+    return Interval(math.fsum(values) / count, _quantile(count - 1) * math.sqrt(variance / count))
 
 
-@lru_cache(maxsize=KEPT)
+def _lately(before: Sequence[float], last: Sequence[float]) -> Interval:
+    """Return what the last slices say, with its interval.
+
+    A load that changes within a slice makes it a mixture, far from those that follow. Where all of
+    them are unlike what was, on the same side, the first is left out, and the spread is pooled with
+    that of before (the two-sample t interval): two whole slices tell of a plain change.
+    """
+    if len(before) < RECENT[1] or not _are_unlike(before, last):
+        return interval(last)
+    whole = last[1:]
+    freedom = len(before) + len(whole) - 2
+    spread = math.sqrt((_squares(before) + _squares(whole)) / freedom)
+    mean = math.fsum(whole) / len(whole)
+    return Interval(mean, _quantile(freedom) * spread / math.sqrt(len(whole)))
+
+
+def _are_unlike(before: Sequence[float], last: Sequence[float]) -> bool:
+    """Return whether each of the last is further off, on one side, than any before has been."""
+    mean = math.fsum(before) / len(before)
+    usual = max(LEAST * mean, UNLIKE * max(abs(value - mean) for value in before))
+    return min(last) > mean + usual or max(last) < mean - usual
+
+
+def _squares(values: Sequence[float]) -> float:
+    mean = math.fsum(values) / len(values)
+    return math.fsum((value - mean) ** 2 for value in values)
+
+
+@lru_cache(maxsize=2 * KEPT)
 def _quantile(freedom: int) -> float:
     return float(student.ppf((1 + CONFIDENCE) / 2, freedom))
 
@@ -115,7 +144,7 @@ class _Run(Generic[T]):
 
     def begun_anew(self) -> _Run[T]:
         other = _Run[T]()
-        for value in self.last(RECENT[0]):
+        for value in self.last(WHOLE):
             other.add(value)
         return other
 
@@ -190,14 +219,15 @@ class DriftWatch:
             for (component, quantity), run in self._values.items():
                 before = run.before(count)
                 if len(before) >= RECENT[0]:
-                    found = Drift(component, quantity, interval(before), interval(run.last(count)))
+                    now = _lately(before, run.last(count))
+                    found = Drift(component, quantity, interval(before), now)
                     if quantity is not Quantity.CPU or self._points(found) >= LEAST_POINTS:
                         yield found
             for component, shares in self._shares.items():
                 usual = shares.before(count)
                 if len(usual) >= RECENT[0]:
-                    chance, lately = _distances(usual, shares.last(count))
-                    yield Drift(component, Quantity.SKEW, interval(chance), interval(lately))
+                    chance, off = _distances(usual, shares.last(count))
+                    yield Drift(component, Quantity.SKEW, interval(chance), _lately(chance, off))
 
     def _points(self, found: Drift) -> float:
         """Return by how many points of CPU a change of CPU a tuple differs, at the present rate."""
@@ -205,7 +235,7 @@ class DriftWatch:
         return abs(found.now.mean - found.before.mean) * rate * 100 / MS_PER_S
 
     def begin_anew(self) -> None:
-        """Compare from now on with what the last `RECENT` slices say, and those that follow."""
+        """Compare from now on with what the last `WHOLE` slices say, and those that follow."""
         self._values = {key: run.begun_anew() for key, run in self._values.items()}
         self._shares = {key: run.begun_anew() for key, run in self._shares.items()}
 

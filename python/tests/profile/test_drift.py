@@ -64,6 +64,32 @@ def test_another_rate_is_seen_within_a_minute(seed, factor):
         watch.add(slice_of(number, noisy(random, factor * 1000.0)))
 
 
+@pytest.mark.parametrize("share_of_before", [0.0, 0.3, 0.6])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_plain_change_is_seen_after_two_whole_slices_however_the_first_is_mixed(
+    share_of_before, seed
+):
+    """The slices after the change differ among themselves more than those before: a backlog."""
+    random = np.random.default_rng(seed)
+    watch = settled(random)
+    mixture = share_of_before * 1000.0 + (1 - share_of_before) * 560.0
+    watch.add(slice_of(12, noisy(random, mixture)))
+    watch.add(slice_of(13, noisy(random, 520.0)))
+    assert watch.drift() is None, "one slice after a mixture is no evidence"
+    watch.add(slice_of(14, noisy(random, 600.0)))
+    found = watch.drift()
+    assert found is not None
+    assert found.now.mean == pytest.approx(4 * 560.0 / SECONDS, rel=0.1), "the mixture is left out"
+
+
+def test_two_slices_on_different_sides_are_no_change():
+    random = np.random.default_rng(0)
+    watch = settled(random)
+    for number, rate in enumerate((500.0, 1500.0, 500.0), 12):
+        watch.add(slice_of(number, noisy(random, rate)))
+    assert watch.drift() is None
+
+
 @pytest.mark.parametrize(
     ("change", "quantity"),
     [({"selectivity": 2.0}, Quantity.SELECTIVITY), ({"cpu_ms": 3.0}, Quantity.CPU)],

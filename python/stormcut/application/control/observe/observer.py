@@ -27,7 +27,7 @@ from stormcut.application.control.review.trial import Finding, Outcome, Trial
 from stormcut.model.cluster import Worker
 from stormcut.model.profile import Profile
 from stormcut.profile.decay import FORGOTTEN, DecayedTotals, Slice
-from stormcut.profile.drift import RECENT, Drift, DriftWatch, Quantity
+from stormcut.profile.drift import RECENT, WHOLE, Drift, DriftWatch, Quantity
 from stormcut.profile.forecast import Forecast
 from stormcut.profile.measured import Measured
 
@@ -149,7 +149,7 @@ class _Topology:
     heard_s: float = 0.0
     published_s: float | None = None
     #: Of which a profile is made after a change: what was before says nothing of it.
-    recent: deque[Slice] = field(default_factory=lambda: deque(maxlen=RECENT[0]))
+    recent: deque[Slice] = field(default_factory=lambda: deque(maxlen=WHOLE))
     trial: Trial = field(default_factory=Trial)
     forecast: Forecast = field(default_factory=Forecast)
     #: Tuples/s sent, by the profile that was published, and for how long it was measured.
@@ -307,8 +307,7 @@ class Observer:
             known.drifts.begin_anew()
             known.trial.begin_anew()
             known.totals = DecayedTotals(self._watching.half_life_s)
-            # The first of them may hold some of what was before.
-            for slice_ in list(known.recent)[1:]:
+            for slice_ in known.recent:
                 known.totals.add(slice_)
 
     def _forget(self) -> None:
