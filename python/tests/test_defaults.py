@@ -35,7 +35,7 @@ PAGES = sorted([ROOT / "README.md", ROOT / "topologies" / "README.md", *ROOT.glo
 
 #: Talk of defaults, but of none of stormcut's: Storm's scheduler, names of clusters and streams.
 OF_OTHERS = re.compile(
-    r"Storm's (own )?default|default scheduler|DefaultScheduler|`default`|--docker default"
+    r"Storm's (own )?default|default[ -]scheduler|DefaultScheduler|`default`|--docker default"
     r'|docker/default|words:default|"default"|/default\b|With the defaults \('
     r"|name (is|of the cluster).*default|[Ee]very key with its default|the default is taken"
     r"|^\| (key|option) \| default \||the default heap|as long as by default|none for the default$"
