@@ -7,8 +7,9 @@ from dataclasses import asdict
 
 import click
 from rich.console import Console
+from rich.markup import escape
 
-from stormcut.adapters.machine.needs import examine
+from stormcut.adapters.machine.needs import Examined, examine
 
 
 @click.command()
@@ -16,21 +17,35 @@ from stormcut.adapters.machine.needs import examine
 def doctor(as_json: bool) -> None:
     """Check what this machine has and lacks, and say what to do.
 
-    Ends with exit code 1 if anything is missing.
+    Ends with exit code 1 if something is missing that is wanted: in a checkout
+    all, else what controls a cluster, and what the installed extras need.
 
     \b
     Example:
       stormcut doctor
     """
-    findings = list(examine())
+    areas = list(examine())
     if as_json:
-        click.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
+        told = [
+            {"area": each.area.name.lower(), "wanted": each.is_wanted, **asdict(finding)}
+            for each in areas
+            for finding in each.findings
+        ]
+        click.echo(json.dumps(told, indent=2))
     else:
         console = Console(highlight=False)
-        for finding in findings:
-            mark = "[green]ok     [/green]" if finding.ok else "[red]missing[/red]"
-            console.print(f"{mark} {finding.name}: {finding.found}", soft_wrap=True)
-            if not finding.ok:
-                console.print(f"        -> {finding.advice}", soft_wrap=True, markup=False)
-    if not all(finding.ok for finding in findings):
+        for each in areas:
+            _show(console, each)
+    if not all(each.ok for each in areas):
         raise click.exceptions.Exit(1)
+
+
+def _show(console: Console, examined: Examined) -> None:
+    """Print what was found for an area, below its name."""
+    console.print(f"[bold]{examined.area.value}[/bold]", soft_wrap=True)
+    missing = "[red]missing[/red]" if examined.is_wanted else "[dim]absent [/dim]"
+    for finding in examined.findings:
+        mark = "[green]ok     [/green]" if finding.ok else missing
+        console.print(f"  {mark} {escape(finding.name)}: {escape(finding.found)}", soft_wrap=True)
+        if not finding.ok:
+            console.print(f"          -> {finding.advice}", soft_wrap=True, markup=False)

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from stormcut.adapters.files.config_file import Document
+from stormcut.adapters.files.config_keys import Document
 
 
 def example() -> str:

