@@ -17,8 +17,8 @@ from stormcut.adapters.machine.needs import Examined, examine
 def doctor(as_json: bool) -> None:
     """Check what this machine has and lacks, and say what to do.
 
-    Ends with exit code 1 if something is missing that is wanted: in a checkout
-    all, else what controls a cluster, and what the installed extras need.
+    Exits with code 1 if anything needed is missing: everything, in a checkout;
+    elsewhere, what controls a cluster and what the installed extras need.
 
     \b
     Example:

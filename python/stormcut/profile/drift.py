@@ -20,7 +20,7 @@ from stormcut.profile.totals import MS_PER_S, TaskTotals
 #: How many of the last slices are compared with what was: few tell of large changes soon, many of
 #: small ones surely.
 RECENT = (3, 6, 12)
-#: Of the fewest of them so many hold nothing of what was before: the first may be a mixture.
+#: Of the fewest of them, so many lie wholly after a change: the first may mix both loads.
 WHOLE = RECENT[0] - 1
 #: Most slices of what was.
 KEPT = 12
@@ -201,11 +201,9 @@ class DriftWatch:
         """
         for (_, quantity), run in self._values.items():
             before = run.before(1)[-KEPT:]
-            if quantity is Quantity.RATE and len(before) >= RECENT[0]:
-                mean = math.fsum(before) / len(before)
-                off = abs(run.last(1)[0] - mean)
-                if off > max(LEAST * mean, UNLIKE * max(abs(each - mean) for each in before)):
-                    return True
+            is_known = quantity is Quantity.RATE and len(before) >= RECENT[0]
+            if is_known and _are_unlike(before, run.last(1)):
+                return True
         for shares in self._shares.values():
             usual = shares.before(1)
             if len(usual) >= RECENT[0]:
