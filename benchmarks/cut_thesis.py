@@ -22,8 +22,8 @@ from microbenchmarks import LAYOUTS, SIZES, microbenchmark
 from thesis_micro import CLUSTERS
 
 from stormcut.adapters.files.problem_file import write_problem
-from stormcut.application.place import solve
 from stormcut.model.problem import Problem
+from stormcut.placement.solve import solve
 
 #: Each call is to take less.
 MOST_SECONDS = 1.0

@@ -27,8 +27,8 @@ from microbenchmarks import LAYOUTS, SIZES, microbenchmark
 from thesis_micro import CLUSTERS, PUBLISHED
 
 from stormcut.adapters.files.problem_file import write_problem
-from stormcut.application.place import solve
 from stormcut.model.problem import Problem
+from stormcut.placement.solve import solve
 
 #: Each must be proven in so many seconds.
 MOST_SECONDS = 60

@@ -23,7 +23,6 @@ import numpy as np
 import numpy.typing as npt
 from machine import made_by
 
-from stormcut.application.place import solve
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Topology
 from stormcut.objective.metrics import measure
@@ -32,6 +31,7 @@ from stormcut.placement.graph.partition import traffic_graph
 from stormcut.placement.graph.partitioners import kahip, metis, mt_kahypar
 from stormcut.placement.graph.partitioners.task import PartitionTask
 from stormcut.placement.native.process import NativeFailure, call
+from stormcut.placement.solve import solve
 
 GRAPH = Path(__file__).parent / "data" / "fischer-traffic" / "graph.json"
 TASKS = 268

@@ -23,9 +23,9 @@ import numpy as np
 import psutil
 from machine import made_by
 
-from stormcut.application.place import solve
 from stormcut.model.errors import Infeasible
 from stormcut.model.problem import Component, Node, Problem, Stream, Topology
+from stormcut.placement.solve import solve
 
 ALGORITHMS = ("cut", "r-storm", "p-scheduler", "i-scheduler")
 OPTIONS = {

@@ -18,11 +18,11 @@ from machine import made_by
 from microbenchmarks import LAYOUTS, microbenchmark
 from thesis_micro import CLUSTERS
 
-from stormcut.application.place import solve
 from stormcut.model.problem import Problem
 from stormcut.placement.algorithms.i_scheduler.assignment_model import AssignmentProblem, assign
 from stormcut.placement.graph.partition import traffic_graph
 from stormcut.placement.packing.capacity import hosts, loads
+from stormcut.placement.solve import solve
 
 THETAS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 SIZES = range(8, 34, 2)

@@ -17,9 +17,9 @@ from pathlib import Path
 from machine import made_by
 from microbenchmarks import LAYOUTS, SIZES, microbenchmark
 
-from stormcut.application.place import DEFAULT_SEED, solve
 from stormcut.model.errors import StormcutError
 from stormcut.placement.registry import ALGORITHMS
+from stormcut.placement.solve import DEFAULT_SEED, solve
 
 CLUSTERS = {"homogeneous": (4,) * 10, "heterogeneous": (6,) * 3 + (4,) * 3 + (2,) * 4}
 

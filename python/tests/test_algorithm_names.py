@@ -11,7 +11,6 @@ PACKAGE = Path(stormcut.__file__).parent
 WORDS = {"default", "exact"}
 #: Defaults and looks, by module; nothing is decided there.
 ALLOWED = {
-    "application/place.py": {"cut"},
     "cli/bench.py": {"even", "r-storm", "ols", "p-scheduler", "t3-scheduler", "i-scheduler"}
     | {"stromax", "cut"},
 }

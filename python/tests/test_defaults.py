@@ -20,7 +20,6 @@ from stormcut.adapters.machine.home import checkout
 from stormcut.adapters.storm.topology_project import load
 from stormcut.adapters.zookeeper.nodes import DEFAULT_ROOT
 from stormcut.application.control.decide.adviser import Settings
-from stormcut.application.place import DEFAULT_ALGORITHM
 from stormcut.cli.bench import SCHEDULERS
 from stormcut.cli.main import COMMANDS, cli
 from stormcut.model.problem import DEFAULT_CPU_PERCENT, DEFAULT_MEMORY_MB
@@ -29,6 +28,7 @@ from stormcut.placement.algorithms import p_scheduler
 from stormcut.placement.algorithms.cut.balance import TRAVEL
 from stormcut.placement.algorithms.cut.options import Options as Cut
 from stormcut.placement.registry import ALGORITHMS
+from stormcut.placement.solve import DEFAULT_ALGORITHM
 
 ROOT = checkout() or Path()
 PAGES = sorted([ROOT / "README.md", ROOT / "topologies" / "README.md", *ROOT.glob("docs/*.md")])

@@ -6,10 +6,10 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from stormcut.application.place import Certificate, Solution, solve
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.problem import Problem
 from stormcut.placement.registry import algorithm, parse_options
+from stormcut.placement.solve import Certificate, Solution, solve
 
 #: Settings of `cut` from least traffic to most head-room.
 TRADE_OFF: tuple[Mapping[str, str], ...] = (

@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from stormcut.cli.invocation import command
+from stormcut.placement.options import Interval
 from stormcut.placement.registry import ALGORITHMS, Algorithm, algorithm
 
 WIDTH = 100
@@ -69,7 +70,7 @@ def _options(chosen: Algorithm) -> Table | str:
         table.add_row(
             field.name,
             escape(_text(field.default)),
-            _values(types[field.name]),
+            _values(types[field.name], field.metadata.get("bounds")),
             escape(field.metadata.get("help", "")),
         )
     return table
@@ -82,16 +83,16 @@ def _text(default: Any) -> str:
     return ",".join(map(str, default)) if isinstance(default, tuple) else str(default)
 
 
-def _values(kind: Any) -> str:
+def _values(kind: Any, bounds: Interval | None) -> str:
     if get_origin(kind) is Literal:
         return ", ".join(get_args(kind))
     if get_origin(kind) is tuple:
         return "a list: a,b,..."
     plain = {int: "whole number", float: "number", bool: "true, false", str: "text"}
     if kind in plain:
-        return plain[kind]
+        return f"{plain[kind]} {bounds}" if bounds else plain[kind]
     inner = [each for each in get_args(kind) if each is not type(None)]
-    return f"{_values(inner[0])}, none"
+    return f"{_values(inner[0], bounds)}, none"
 
 
 def _document(algorithm: Algorithm) -> dict[str, object]:

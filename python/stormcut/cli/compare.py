@@ -16,13 +16,13 @@ from stormcut.adapters.files.json_document import write_bytes
 from stormcut.adapters.files.problem_file import read_problem
 from stormcut.application.compare import TRADE_OFF, Contender, Trial, best_bound, gap
 from stormcut.application.compare import compare as run
-from stormcut.application.place import DEFAULT_ALGORITHM, DEFAULT_SEED
 from stormcut.cli.outputs import OutputFile
 from stormcut.cli.score import headroom_document
 from stormcut.cli.steps import waiting
 from stormcut.model.errors import InvalidInput
 from stormcut.model.problem import Problem
 from stormcut.placement.registry import ALGORITHMS
+from stormcut.placement.solve import DEFAULT_ALGORITHM, DEFAULT_SEED
 from stormcut.report.comparison import draw_comparison
 
 WIDTH = 100

@@ -91,10 +91,10 @@ def cluster(
     from stormcut.adapters.files.profile_file import read_profile
     from stormcut.adapters.zookeeper.client import connected, read_auth_file
     from stormcut.adapters.zookeeper.nodes import StormcutNodes
-    from stormcut.application.place import Solution
     from stormcut.cli.foresight import leading_brain
     from stormcut.objective.headroom import headroom
     from stormcut.objective.metrics import measure
+    from stormcut.placement.solve import Solution
 
     given = {profile.topology: profile for profile in map(read_profile, profiles)}
     fitted = None if costs is None else read_costs(costs)

@@ -9,13 +9,13 @@ from rich.console import Console
 
 from stormcut.adapters.files.placement_file import write_placement
 from stormcut.adapters.files.problem_file import read_problem
-from stormcut.application.place import DEFAULT_ALGORITHM, DEFAULT_SEED, Solution, solve
 from stormcut.cli.key_values import parse_pairs
 from stormcut.cli.outputs import OutputFile
 from stormcut.cli.score import metrics_table
 from stormcut.cli.steps import waiting
 from stormcut.placement.registry import algorithm as registered
 from stormcut.placement.registry import parse_options
+from stormcut.placement.solve import DEFAULT_ALGORITHM, DEFAULT_SEED, Solution, solve
 
 
 @click.command()

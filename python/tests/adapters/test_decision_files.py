@@ -14,10 +14,10 @@ from stormcut.adapters.files.problem_file import read_problem
 from stormcut.application.control.decide.adviser import Settings
 from stormcut.application.control.decide.decide import decide
 from stormcut.application.control.decide.question import Question
-from stormcut.application.place import solve
 from stormcut.model.cluster import ClusterState
 from stormcut.model.errors import InvalidInput
 from stormcut.placement.registry import algorithm
+from stormcut.placement.solve import solve
 
 
 def as_text(value):

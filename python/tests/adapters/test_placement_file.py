@@ -7,10 +7,10 @@ from problem_strategies import problems
 
 from stormcut.adapters.files.placement_file import read_placement, write_placement
 from stormcut.adapters.files.problem_file import read_problem
-from stormcut.application.place import solve
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.objective.metrics import measure
 from stormcut.objective.verify import violations
+from stormcut.placement.solve import solve
 
 GOLDEN = sorted((Path(__file__).parents[1] / "golden").iterdir())
 EXAMPLE = Path(__file__).parents[1] / "golden" / "measured-word-count"

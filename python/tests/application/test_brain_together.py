@@ -19,13 +19,13 @@ from stormcut.application.control.decide.question import Question
 from stormcut.application.control.decide.situation import running_problem
 from stormcut.application.control.decide.wording import sentence
 from stormcut.application.control.history import plan_parts
-from stormcut.application.place import solve
 from stormcut.model.cluster import ClusterState, Slot, Supervisor, Worker
 from stormcut.model.network import Costs
 from stormcut.model.plan import Plan
 from stormcut.objective.headroom import headroom
 from stormcut.objective.verify import violations
 from stormcut.placement.registry import FILLED
+from stormcut.placement.solve import solve
 
 FAST = Settings(options={"effort": "0.1"})
 PACKING = replace(FAST, packs_unmeasured=True)

@@ -14,7 +14,7 @@ from brain_clusters import dealt, profile_of, supervisors, topology
 from stormcut.application.control.decide.adviser import Settings
 from stormcut.application.control.decide.decide import decide
 from stormcut.application.control.decide.question import Question
-from stormcut.application.place import DEFAULT_ALGORITHM
+from stormcut.placement.solve import DEFAULT_ALGORITHM
 from stormcut.model.cluster import ClusterState, Slot
 
 running = topology("t", (2, 4, 6))

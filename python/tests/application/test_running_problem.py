@@ -19,10 +19,10 @@ from stormcut.application.control.decide.situation import (
     unmeasured,
 )
 from stormcut.application.control.decide.workload import workload
-from stormcut.application.place import solve
 from stormcut.model.cluster import ClusterState, Slot
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.objective.metrics import measure
+from stormcut.placement.solve import solve
 
 #: Hardly any search: what is compared is the question, not the answer's quality.
 FAST = Settings(options={"effort": "0"})

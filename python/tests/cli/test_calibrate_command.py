@@ -10,11 +10,11 @@ from measured_windows import observed, problem
 
 from stormcut.adapters.bench.journal import Journal
 from stormcut.adapters.files.costs_file import read_costs
-from stormcut.application.place import Solution
 from stormcut.model.errors import InvalidInput
 from stormcut.model.network import Costs
 from stormcut.objective.headroom import headroom
 from stormcut.objective.metrics import measure
+from stormcut.placement.solve import Solution
 
 COSTS = Costs(31.0, 7.0, 12.0, 3.0, 40.0)
 

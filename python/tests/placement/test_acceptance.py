@@ -11,7 +11,6 @@ from microbenchmarks import nodes
 from test_bframework import w1
 from test_stromax import reassignment_problem
 
-from stormcut.application.place import solve
 from stormcut.model.errors import InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, MeasuredPair, Problem, Topology
@@ -26,6 +25,7 @@ from stormcut.placement.acceptance import (
     Unconfirmed,
 )
 from stormcut.placement.registry import ALGORITHMS, algorithm, parse_options
+from stormcut.placement.solve import solve
 
 OWN = sorted(name for name, each in ALGORITHMS.items() if each.acceptance)
 #: The least seconds between two changes, and the option that says so.

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from microbenchmarks import chain, microbenchmark, nodes
 from problem_strategies import problems
 
-from stormcut.application.place import solve
 from stormcut.model.errors import InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Stream, Topology
@@ -33,6 +32,7 @@ from stormcut.placement.algorithms.bframework.partitioner import (
 from stormcut.placement.algorithms.bframework.place import Options, bounds
 from stormcut.placement.algorithms.bframework.query import queries
 from stormcut.placement.packing.groups import fold
+from stormcut.placement.solve import solve
 
 VOLUMES = (2e6, 1e6, 250_000.0, 40_000.0, None, 40_000.0)
 LOADS = {"s": 12.5, "f": 25.0, "p": 25.0, "a": 50.0, "u": 6.25, "k": 2.5}

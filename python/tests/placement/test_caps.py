@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from microbenchmarks import chain, microbenchmark, nodes
 
-from stormcut.application.place import solve
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, Node, Problem, Stream, Topology
 from stormcut.objective.cut import executor_nodes
 from stormcut.objective.verify import violations
 from stormcut.placement.algorithms.caps.place import Options
+from stormcut.placement.solve import solve
 
 NAME = "caps"
 

@@ -10,13 +10,13 @@ from hypothesis import given
 from microbenchmarks import chain, nodes
 from problem_strategies import problems
 
-from stormcut.application.place import solve
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import MeasuredPair, Node, Problem, Topology
 from stormcut.objective.metrics import measure
 from stormcut.objective.verify import violations
 from stormcut.placement.registry import ALGORITHMS, algorithm, parse_options
+from stormcut.placement.solve import solve
 
 pytestmark = pytest.mark.parametrize("name", ALGORITHMS)
 

@@ -9,7 +9,6 @@ from hypothesis import HealthCheck, assume, given, settings
 from microbenchmarks import microbenchmark
 from problem_strategies import problems, with_resources
 
-from stormcut.application.place import solve
 from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Stream, Topology
@@ -18,6 +17,7 @@ from stormcut.objective.resources import EXECUTOR, LINK_OUT, uses
 from stormcut.objective.verify import violations
 from stormcut.placement.graph.weighing import weighed
 from stormcut.placement.slots.seating import seat
+from stormcut.placement.solve import solve
 
 #: Placements that are tried one by one.
 MOST = 300

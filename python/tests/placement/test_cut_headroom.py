@@ -9,7 +9,6 @@ from hypothesis import HealthCheck, given, settings
 from microbenchmarks import chain, nodes
 from problem_strategies import problems, with_resources
 
-from stormcut.application.place import HeadroomCertificate, solve
 from stormcut.model.errors import Infeasible
 from stormcut.model.network import Link
 from stormcut.model.placement import Placement
@@ -18,6 +17,7 @@ from stormcut.objective.headroom import headroom
 from stormcut.objective.verify import violations
 from stormcut.placement.bounds.headroom_bound import headroom_bound
 from stormcut.placement.slots.seating import seat
+from stormcut.placement.solve import HeadroomCertificate, solve
 
 #: Placements that are tried one by one.
 MOST = 300

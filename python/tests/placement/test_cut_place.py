@@ -8,11 +8,11 @@ from hypothesis import assume, given
 from microbenchmarks import chain, microbenchmark, nodes
 from problem_strategies import problems
 
-from stormcut.application.place import solve
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.objective.cut import executor_nodes
+from stormcut.placement.solve import solve
 
 
 def solved(problem, **options):

@@ -10,9 +10,9 @@ from test_cut_construct import cluster, line
 from stormcut.model.problem import Component, Node, Problem, Stream, Topology
 from stormcut.placement.algorithms.cut.construction import constructed
 from stormcut.placement.algorithms.cut.instance import instance
+from stormcut.placement.algorithms.cut.least_traffic import replan
 from stormcut.placement.algorithms.cut.model import cost_at, model_of
 from stormcut.placement.algorithms.cut.options import Options
-from stormcut.placement.algorithms.cut.replan import replan
 
 PRICES = (1.0, 0.01, 5.0)
 

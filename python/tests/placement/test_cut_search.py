@@ -9,9 +9,14 @@ from microbenchmarks import microbenchmark
 
 from stormcut.model.problem import Component, Node, Problem, Stream, Topology
 from stormcut.placement.algorithms.cut.coarsening import coarsen, expand, of_nodes, part
-from stormcut.placement.algorithms.cut.ejection import ejected
-from stormcut.placement.algorithms.cut.greedy import EMPTIEST, inserted
 from stormcut.placement.algorithms.cut.instance import instance
+from stormcut.placement.algorithms.cut.loops import (
+    EMPTIEST,
+    _tabu_search,
+    ejected,
+    inserted,
+    tabu_search,
+)
 from stormcut.placement.algorithms.cut.model import (
     blank,
     cost_at,
@@ -21,7 +26,6 @@ from stormcut.placement.algorithms.cut.model import (
 )
 from stormcut.placement.algorithms.cut.options import Options
 from stormcut.placement.algorithms.cut.search import search
-from stormcut.placement.algorithms.cut.tabu import _improved, improved
 
 PRICES = (1.0, 0.25, 0.0)
 RACKS = ("r0", "r1")
@@ -125,7 +129,7 @@ def test_the_tabu_search_keeps_its_books(problem, seed):
     _, model, start = random_start(problem, seed)
     state, best = blank(model, start), np.empty_like(start)
     random = np.array([seed + 1], dtype=np.uint64)
-    _improved(model, state, 1e3, 1e-9, random, best)
+    _tabu_search(model, state, 1e3, 1e-9, random, best)
     assert cost_at(model, best) <= cost_at(model, start) + 1e-9
     afresh = state_at(model, state.counts)
     for name, running, recomputed in zip(state._fields, state, afresh, strict=True):
@@ -135,7 +139,7 @@ def test_the_tabu_search_keeps_its_books(problem, seed):
 @given(tiny(most=12), st.integers(0, 99))
 def test_the_tabu_search_stays_within_limits(problem, seed):
     asked, model, start = random_start(problem, seed)
-    better = improved(model, start, 1e4, 1e-9, np.array([seed + 1], dtype=np.uint64))
+    better = tabu_search(model, start, 1e4, 1e-9, np.array([seed + 1], dtype=np.uint64))
     assert (better.sum(axis=1) == start.sum(axis=1)).all()
     used = better.T @ asked.load
     assert (used <= asked.bounds).all()
@@ -167,7 +171,7 @@ def test_a_part_costs_what_it_costs_in_the_whole(problem, seed):
     model = model._replace(prices=np.array([1.0, 0.0, 0.0]))
     model_inside, groups, inside = part(model, start, nodes)
     assert (start[np.ix_(groups, nodes)] == inside).all()
-    changed = improved(model_inside, inside, 1e3, 1e-9, np.array([seed + 1], dtype=np.uint64))
+    changed = tabu_search(model_inside, inside, 1e3, 1e-9, np.array([seed + 1], dtype=np.uint64))
     whole = start.copy()
     whole[np.ix_(groups, nodes)] = changed
     difference = cost_at(model_inside, changed) - cost_at(model_inside, inside)

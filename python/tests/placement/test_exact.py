@@ -6,12 +6,12 @@ from hypothesis import assume, given
 from microbenchmarks import chain, microbenchmark, nodes
 from problem_strategies import problems
 
-from stormcut.application.place import solve
 from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, Problem, Topology
 from stormcut.objective.cut import inter_node_tuples_per_second
 from stormcut.objective.verify import violations
+from stormcut.placement.solve import solve
 
 HOMOGENEOUS = (4,) * 10
 HETEROGENEOUS = (6,) * 3 + (4,) * 3 + (2,) * 4

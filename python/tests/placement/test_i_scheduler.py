@@ -8,7 +8,6 @@ from microbenchmarks import SIZES, chain, microbenchmark, nodes
 from problem_strategies import problems
 from scipy.sparse import csr_array
 
-from stormcut.application.place import solve
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Stream, Topology
@@ -18,6 +17,7 @@ from stormcut.placement.algorithms.i_scheduler.place import contract
 from stormcut.placement.algorithms.i_scheduler.threshold import THRESHOLDS, find_threshold
 from stormcut.placement.graph.partition import traffic_graph
 from stormcut.placement.packing.capacity import hosts, loads
+from stormcut.placement.solve import solve
 
 HOMOGENEOUS = (4,) * 10
 HETEROGENEOUS = (6,) * 3 + (4,) * 3 + (2,) * 4

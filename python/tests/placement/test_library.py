@@ -26,12 +26,12 @@ from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Stream, Topology
 from stormcut.placement.algorithms.caps import place as caps
 from stormcut.placement.algorithms.cut.construction import constructed
-from stormcut.placement.algorithms.cut.ejection import ejected
+from stormcut.placement.algorithms.cut.loops import ejected
 from stormcut.placement.algorithms.cut.instance import instance
 from stormcut.placement.algorithms.cut.model import model_of
 from stormcut.placement.algorithms.cut.options import Options
 from stormcut.placement.algorithms.cut.place import place
-from stormcut.placement.algorithms.cut.replan import replan
+from stormcut.placement.algorithms.cut.least_traffic import replan
 
 def problem(racks, sized):
     parts = (Component.uniform("a", 6, "spout"), Component.uniform("b", 7, cpu_percent=30.0))
@@ -82,7 +82,7 @@ def test_nothing_is_compiled_once_set_up(tmp_path):
     modules = _run({"PATH": str(tmp_path / "bin"), "CC": "/nonexistent"})
     assert before
     assert {path: path.stat().st_mtime_ns for path in PACKAGE.glob("_library*")} == before
-    assert "stormcut.placement.algorithms.cut.tabu" in modules
+    assert "stormcut.placement.algorithms.cut.loops" in modules
     assert not {"numba", "llvmlite", "cffi", "setuptools", "distutils"} & set(modules)
 
 

@@ -8,11 +8,11 @@ from hypothesis import given
 from microbenchmarks import chain, nodes
 from problem_strategies import problems
 
-from stormcut.application.place import solve
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Topology
 from stormcut.objective.cut import executor_nodes
 from stormcut.placement.algorithms.metis_tasks import Options
+from stormcut.placement.solve import solve
 
 NAME = "metis-tasks"
 

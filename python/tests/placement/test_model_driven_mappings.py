@@ -9,7 +9,6 @@ from microbenchmarks import chain, microbenchmark, nodes
 from model_driven_dataflows import DIAMOND, FINANCE, GRID, LINEAR, MICRO, STAR, TRAFFIC
 from problem_strategies import problems
 
-from stormcut.application.place import solve
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, Node, Problem, Stream, Topology
@@ -26,6 +25,7 @@ from stormcut.placement.algorithms.model_driven.allocation import (
 )
 from stormcut.placement.algorithms.model_driven.azure_tasks import AZURE_TASKS, SINK, SOURCE
 from stormcut.placement.algorithms.model_driven.prediction import input_shares, predicted_rate
+from stormcut.placement.solve import solve
 
 #: The sample of figure 4: threads of blue, orange, yellow and green.
 SAMPLE = {"B": 5, "O": 4, "Y": 3, "G": 5}

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from microbenchmarks import microbenchmark
 
-from stormcut.application.place import solve
 from stormcut.model.errors import Infeasible
 from stormcut.placement.graph import partition
 from stormcut.placement.native import process as native
 from stormcut.placement.native.process import NativeFailure, call
+from stormcut.placement.solve import solve
 
 
 def test_results_and_errors_pass_through():

@@ -6,13 +6,13 @@ from hypothesis import given
 from microbenchmarks import chain, microbenchmark, nodes
 from problem_strategies import problems
 
-from stormcut.application.place import solve
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Topology
 from stormcut.objective.cut import executor_nodes
 from stormcut.placement.algorithms.ols.offline import most_executors, node_count
 from stormcut.placement.algorithms.ols.place import Options
+from stormcut.placement.solve import solve
 
 NAME = "ols"
 

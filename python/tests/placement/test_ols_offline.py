@@ -6,10 +6,10 @@ from hypothesis import given
 from microbenchmarks import chain, nodes
 from problem_strategies import problems
 
-from stormcut.application.place import solve
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.problem import Component, Node, Problem, Stream, Topology
 from stormcut.placement.algorithms.ols.offline import Options, most_executors
+from stormcut.placement.solve import solve
 
 NAME = "ols-offline"
 

@@ -5,11 +5,11 @@ from hypothesis import assume, given
 from microbenchmarks import SIZES, chain, microbenchmark, nodes
 from problem_strategies import problems
 
-from stormcut.application.place import solve
 from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, Node, Problem, Stream, Topology
 from stormcut.objective.cut import executor_nodes
+from stormcut.placement.solve import solve
 
 #: Cuts after repair, section 2.2 of the reading of the thesis.
 CUTS = {

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from microbenchmarks import chain, microbenchmark, nodes
 
-from stormcut.application.place import solve
 from stormcut.model.problem import Component, Node, Problem, Stream, Topology
 from stormcut.objective.cut import executor_nodes
 from stormcut.placement.algorithms.pipeline_linear.allocation import allocate
@@ -21,6 +20,7 @@ from stormcut.placement.algorithms.pipeline_linear.distribution import (
 )
 from stormcut.placement.algorithms.pipeline_linear.refinement import strangers
 from stormcut.placement.algorithms.pipeline_linear.schedule import bubbles, schedule, stages_of
+from stormcut.placement.solve import solve
 
 #: Tasks per component, edges, nodes (sections IV and V.E).
 RANDOM = ((6, 5, 4, 4, 5), ((0, 1), (1, 2), (1, 3), (2, 4), (3, 4)), 9)

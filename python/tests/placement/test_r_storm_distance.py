@@ -3,10 +3,10 @@
 import pytest
 from microbenchmarks import chain, nodes
 
-from stormcut.application.place import solve
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.problem import Component, Node, Problem, Stream, Topology
 from stormcut.placement.algorithms.r_storm_distance import Options, breadth_first, task_order
+from stormcut.placement.solve import solve
 
 NAME = "r-storm-distance"
 

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from microbenchmarks import chain, microbenchmark, nodes
 from problem_strategies import problems
 
-from stormcut.application.place import solve
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, MeasuredPair, Problem, Stream, Topology
@@ -22,6 +21,7 @@ from stormcut.placement.packing.capacity import hosts, loads
 from stormcut.placement.packing.fit import TrafficPlaces
 from stormcut.placement.packing.groups import fold
 from stormcut.placement.packing.room import Room
+from stormcut.placement.solve import solve
 
 #: Components and edges of the paper's topologies (Fig. 4).
 EDGES = {

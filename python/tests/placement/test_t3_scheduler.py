@@ -7,7 +7,6 @@ from microbenchmarks import SIZES, chain, microbenchmark, nodes
 from problem_strategies import problems
 from scipy.sparse import csr_array
 
-from stormcut.application.place import solve
 from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, Node, Problem, Stream, Topology
@@ -15,6 +14,7 @@ from stormcut.objective.cut import executor_nodes
 from stormcut.placement.algorithms.t3_scheduler.operators import SimplifiedGraph, operators
 from stormcut.placement.algorithms.t3_scheduler.splitting import split_group, split_pair
 from stormcut.placement.graph.partition import traffic_graph
+from stormcut.placement.solve import solve
 
 HOMOGENEOUS = (4,) * 10
 HETEROGENEOUS = (6,) * 3 + (4,) * 3 + (2,) * 4

@@ -14,10 +14,10 @@ from stormcut.adapters.files.json_document import Value, optional, parse_json, r
 from stormcut.adapters.files.placement_file import read_placement, write_placement
 from stormcut.adapters.files.problem_file import read_problem, write_problem
 from stormcut.application.experiment.bench.cells import Cell, Measurement, Placed, Run, Start
-from stormcut.application.place import Solution
 from stormcut.model.errors import InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
+from stormcut.placement.solve import Solution
 
 VERSION = 1
 #: Facts that may be others when a bench is resumed; the first ones are kept.

@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from stormcut.adapters.zookeeper.nodes import DEFAULT_ROOT
 from stormcut.application.control.decide.adviser import ENOUGH
 from stormcut.application.control.policy import QuietTime
-from stormcut.application.place import DEFAULT_ALGORITHM
+from stormcut.placement.solve import DEFAULT_ALGORITHM
 
 _UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]+)?)\s*(s|min|h)?")

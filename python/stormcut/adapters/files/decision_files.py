@@ -10,9 +10,9 @@ from urllib.parse import quote
 
 from stormcut.adapters.files.placement_file import write_placement
 from stormcut.adapters.files.problem_file import write_problem
-from stormcut.application.place import Solution
 from stormcut.model.errors import InvalidInput
 from stormcut.model.problem import Problem
+from stormcut.placement.solve import Solution
 
 #: Of the topologies in a file's name: file systems take 255 in all.
 MOST_LETTERS = 120

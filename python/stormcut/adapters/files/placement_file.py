@@ -10,11 +10,11 @@ from typing import Any
 
 from stormcut.adapters.files.json_document import Value, read_json, write_text
 from stormcut.adapters.files.problem_file import check_format, read_slots, slot_lists, within
-from stormcut.application.place import Certificate, HeadroomCertificate, Solution
 from stormcut.model.errors import InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.objective.metrics import Metrics
+from stormcut.placement.solve import Certificate, HeadroomCertificate, Solution
 
 FORMAT = "stormcut-placement/1"
 

@@ -37,6 +37,7 @@ from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.placement.graph.partition import PRESETS, Partitioner, divide, traffic_graph
+from stormcut.placement.options import FRACTION, ONE_OR_MORE, Bounded
 from stormcut.placement.packing.alignment import aligned, running
 from stormcut.placement.packing.capacity import EXECUTORS, Hosts, hosts, scarcest
 from stormcut.placement.packing.capacity import loads as executor_loads
@@ -51,11 +52,15 @@ _COLUMN = {"cpu": 0, "max_executors": 1, "memory": 2, "slots": EXECUTORS}
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Bounded):
     """What can be set."""
 
     workers: int | None = field(
-        default=None, metadata={"help": "number of parts, none for the topologies' or one a node"}
+        default=None,
+        metadata={
+            "help": "number of parts, none for the topologies' or one a node",
+            "bounds": ONE_OR_MORE,
+        },
     )
     partitioner: Partitioner = field(
         default="metis", metadata={"help": "metis, kahip or mt-kahypar"}
@@ -66,20 +71,20 @@ class Options:
     )
     imbalance: float | None = field(
         default=None,
-        metadata={"help": "part by which a worker may exceed its share, none for the default"},
+        metadata={
+            "help": "part by which a worker may exceed its share, none for the default",
+            "bounds": FRACTION,
+        },
     )
 
     def __post_init__(self) -> None:
-        if self.workers is not None and self.workers < 1:
-            raise InvalidInput(f"must be at least 1, not {self.workers}", "option workers")
+        super().__post_init__()
         presets = PRESETS[self.partitioner]
         if self.preset is not None and self.preset not in presets:
             raise InvalidInput(
                 f"{self.partitioner} has no preset {self.preset!r}; it has {', '.join(presets)}",
                 "option preset",
             )
-        if self.imbalance is not None and not 0 <= self.imbalance <= 1:
-            raise InvalidInput(f"must be from 0 to 1, not {self.imbalance:g}", "option imbalance")
 
 
 def place(problem: Problem, rng: np.random.Generator, options: Options) -> Placement:

@@ -48,10 +48,11 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from stormcut.model.errors import Infeasible, InvalidInput
+from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem, Topology
 from stormcut.objective.verify import exceeds
+from stormcut.placement.options import NOT_NEGATIVE, Bounded
 from stormcut.placement.packing.capacity import CPU, EXECUTORS, MEMORY, node_limits, node_racks
 from stormcut.placement.packing.capacity import loads as executor_loads
 from stormcut.placement.packing.fit import fit
@@ -62,24 +63,28 @@ Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Bounded):
     """The paper's weights and constraints, and the size of workers."""
 
-    cpu_weight: float = field(default=1.0, metadata={"help": "weight of CPU in the distance"})
-    memory_weight: float = field(default=1.0, metadata={"help": "weight of memory"})
-    network_weight: float = field(default=1.0, metadata={"help": "weight of the network distance"})
+    cpu_weight: float = field(
+        default=1.0, metadata={"help": "weight of CPU in the distance", "bounds": NOT_NEGATIVE}
+    )
+    memory_weight: float = field(
+        default=1.0, metadata={"help": "weight of memory", "bounds": NOT_NEGATIVE}
+    )
+    network_weight: float = field(
+        default=1.0, metadata={"help": "weight of the network distance", "bounds": NOT_NEGATIVE}
+    )
     worker_memory_mb: float = field(
-        default=768.0, metadata={"help": "memory up to which a worker is filled while slots last"}
+        default=768.0,
+        metadata={
+            "help": "memory up to which a worker is filled while slots last",
+            "bounds": NOT_NEGATIVE,
+        },
     )
     cpu: Literal["hard", "soft"] = field(
         default="hard", metadata={"help": "whether a node is only chosen if its CPU suffices"}
     )
-
-    def __post_init__(self) -> None:
-        for name in ("cpu_weight", "memory_weight", "network_weight", "worker_memory_mb"):
-            value = getattr(self, name)
-            if not value >= 0:
-                raise InvalidInput(f"must be at least 0, not {value:g}", f"option {name}")
 
 
 def place(problem: Problem, rng: np.random.Generator, options: Options) -> Placement:

@@ -1,6 +1,7 @@
 // Random numbers from one state that the caller keeps (G. Marsaglia, "Xorshift RNGs", 2003).
 #pragma once
 
+#include <cmath>
 #include "arrays.h"
 
 using Seed = Row<std::uint64_t>;
@@ -21,3 +22,9 @@ inline Int random_below(Seed seed, Int limit) {
 
 // A number from 0 to below 1.
 inline double uniform(Seed seed) { return static_cast<double>(next_random(seed)) * 0x1p-53; }
+
+// Whether to make a change that gains so much: always if that is no loss, else with probability
+// exp(gained / temperature).
+inline bool accepted(double gained, double temperature, Seed seed) {
+  return gained >= 0.0 || uniform(seed) < std::exp(gained / temperature);
+}

@@ -21,9 +21,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from stormcut.model.errors import Infeasible, InvalidInput
+from stormcut.model.errors import Infeasible
 from stormcut.model.problem import Problem
 from stormcut.objective.verify import exceeds
+from stormcut.placement.options import ONE_OR_MORE, POSITIVE_FRACTION, Bounded
 from stormcut.placement.packing.capacity import CPU, EXECUTORS, Hosts
 
 Floats = npt.NDArray[np.float64]
@@ -34,26 +35,23 @@ SHARE_STEPS = 8
 
 
 @dataclass(frozen=True)
-class ThesisOptions:
+class ThesisOptions(Bounded):
     """What can be set for all three; names as in the thesis's formulas where it has any."""
 
     cpu_share: float = field(
-        default=0.8, metadata={"help": "share of a node's CPU that may be used (Eq. 7.2)"}
+        default=0.8,
+        metadata={
+            "help": "share of a node's CPU that may be used (Eq. 7.2)",
+            "bounds": POSITIVE_FRACTION,
+        },
     )
     max_tasks_per_worker: int = field(
-        default=5, metadata={"help": "most executors of a worker while slots last (Eq. 7.3)"}
+        default=5,
+        metadata={
+            "help": "most executors of a worker while slots last (Eq. 7.3)",
+            "bounds": ONE_OR_MORE,
+        },
     )
-
-    def __post_init__(self) -> None:
-        if not 0 < self.cpu_share <= 1:
-            raise InvalidInput(
-                f"must be above 0 and at most 1, not {self.cpu_share:g}", "option cpu_share"
-            )
-        if self.max_tasks_per_worker < 1:
-            raise InvalidInput(
-                f"must be at least 1, not {self.max_tasks_per_worker}",
-                "option max_tasks_per_worker",
-            )
 
 
 def require_profile(name: str, problem: Problem, hosts: Hosts) -> None:

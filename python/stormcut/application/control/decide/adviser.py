@@ -14,7 +14,6 @@ from stormcut.application.control.decide.gathering import gathered
 from stormcut.application.control.decide.heap import within_heap
 from stormcut.application.control.decide.situation import Situation
 from stormcut.application.control.decide.worth import BYTES
-from stormcut.application.place import DEFAULT_ALGORITHM, DEFAULT_SEED, Solution, solve
 from stormcut.model.cluster import RunningTopology, Worker
 from stormcut.model.errors import Infeasible
 from stormcut.model.network import Costs
@@ -27,6 +26,7 @@ from stormcut.placement.registry import (
     has_option,
     parse_options,
 )
+from stormcut.placement.solve import DEFAULT_ALGORITHM, DEFAULT_SEED, Solution, solve
 
 #: The option of an algorithm that can keep `topology.workers`.
 WORKERS = "workers"

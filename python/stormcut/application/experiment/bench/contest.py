@@ -20,7 +20,6 @@ import numpy.typing as npt
 
 from stormcut.application.compare import Contender
 from stormcut.application.control.decide.workload import Workload, workload
-from stormcut.application.place import Solution, solve
 from stormcut.model.cluster import RunningTopology
 from stormcut.model.network import UNKNOWN, Link
 from stormcut.model.placement import Placement
@@ -30,6 +29,7 @@ from stormcut.objective.headroom import headroom
 from stormcut.objective.metrics import measure
 from stormcut.objective.throughput import throughput
 from stormcut.placement.registry import algorithm
+from stormcut.placement.solve import Solution, solve
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -13,8 +13,8 @@ from stormcut.application.experiment.bench.contest import Host
 from stormcut.application.experiment.bench.counters import Counters
 from stormcut.application.experiment.bench.windows import Sample
 from stormcut.application.experiment.ports import Profiler, Progress, Topologies
-from stormcut.application.place import Solution
 from stormcut.model.problem import Problem
+from stormcut.placement.solve import Solution
 from stormcut.profile.result import ProfileResult
 
 

@@ -52,6 +52,7 @@ from stormcut.placement.algorithms.bframework.partitioner import (
     pull_boundary,
 )
 from stormcut.placement.algorithms.bframework.query import Query, queries
+from stormcut.placement.options import NOT_NEGATIVE, POSITIVE, POSITIVE_FRACTION, Bounded
 from stormcut.placement.packing.capacity import CPU, scarcest
 from stormcut.placement.packing.fit import fit
 from stormcut.placement.packing.groups import fold
@@ -65,7 +66,7 @@ MERGED = {LIGHT: 0, UNKNOWN: 1, HEAVY: 2}
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Bounded):
     """What can be set; the paper's own values are lost, all defaults are ours."""
 
     mode: Literal["auto", "offline", "online"] = field(
@@ -73,10 +74,15 @@ class Options:
         metadata={"help": "auto: online if executors run and their traffic was measured"},
     )
     theta: float = field(
-        default=1.0, metadata={"help": "output in means from which an operator is heavy"}
+        default=1.0,
+        metadata={"help": "output in means from which an operator is heavy", "bounds": POSITIVE},
     )
     ratio_min: float = field(
-        default=1.5, metadata={"help": "largest over smallest output below which all are heavy"}
+        default=1.5,
+        metadata={
+            "help": "largest over smallest output below which all are heavy",
+            "bounds": POSITIVE,
+        },
     )
     threshold: Threshold = field(
         default="mean", metadata={"help": "cut outputs at theta means, or at their largest gap"}
@@ -85,48 +91,58 @@ class Options:
         default=False, metadata={"help": "receivers of heavy edges become heavy too"}
     )
     utilisation: float = field(
-        default=0.8, metadata={"help": "share of a thread's core and of a node's CPU to use"}
+        default=0.8,
+        metadata={
+            "help": "share of a thread's core and of a node's CPU to use",
+            "bounds": POSITIVE_FRACTION,
+        },
     )
     process_cores: float = field(
-        default=1.6, metadata={"help": "cores that a first-partition process may use"}
+        default=1.6,
+        metadata={"help": "cores that a first-partition process may use", "bounds": POSITIVE},
     )
     overload: float = field(
-        default=0.8, metadata={"help": "online: share of CPU above which a node is overloaded"}
+        default=0.8,
+        metadata={
+            "help": "online: share of CPU above which a node is overloaded",
+            "bounds": POSITIVE_FRACTION,
+        },
     )
     imbalance: float = field(
-        default=0.3, metadata={"help": "online: difference of utilisation that is levelled"}
+        default=0.3,
+        metadata={
+            "help": "online: difference of utilisation that is levelled",
+            "bounds": NOT_NEGATIVE,
+        },
     )
     hysteresis: float = field(
-        default=0.1, metadata={"help": "online: share beyond theta means before a change"}
+        default=0.1,
+        metadata={
+            "help": "online: share beyond theta means before a change",
+            "bounds": NOT_NEGATIVE,
+        },
     )
     gain: float = field(
-        default=0.05, metadata={"help": "online: share of its crossing traffic a move must save"}
+        default=0.05,
+        metadata={
+            "help": "online: share of its crossing traffic a move must save",
+            "bounds": NOT_NEGATIVE,
+        },
     )
-    moves_max: int = field(default=2, metadata={"help": "online: most processes to move"})
+    moves_max: int = field(
+        default=2, metadata={"help": "online: most processes to move", "bounds": NOT_NEGATIVE}
+    )
     k_stable: int = field(
         default=3,
-        metadata={"help": "brain: measurements in a row in which a move must save traffic"},
+        metadata={
+            "help": "brain: measurements in a row in which a move must save traffic",
+            "bounds": NOT_NEGATIVE,
+        },
     )
     t_cool: float = field(
-        default=120.0, metadata={"help": "brain: seconds after a change without another"}
+        default=120.0,
+        metadata={"help": "brain: seconds after a change without another", "bounds": NOT_NEGATIVE},
     )
-
-    def __post_init__(self) -> None:
-        for name in ("theta", "ratio_min", "utilisation", "process_cores", "overload"):
-            if not 0 < getattr(self, name) < np.inf:
-                raise InvalidInput(
-                    f"must be above 0, not {getattr(self, name):g}", f"option {name}"
-                )
-        for name in ("utilisation", "overload"):
-            if getattr(self, name) > 1:
-                raise InvalidInput(
-                    f"must be at most 1, not {getattr(self, name):g}", f"option {name}"
-                )
-        for name in ("imbalance", "hysteresis", "gain", "moves_max", "k_stable", "t_cool"):
-            if not 0 <= getattr(self, name) < np.inf:
-                raise InvalidInput(
-                    f"must be 0 or more, not {getattr(self, name):g}", f"option {name}"
-                )
 
 
 def place(problem: Problem, rng: np.random.Generator, options: Options) -> Placement:

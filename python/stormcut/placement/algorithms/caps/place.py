@@ -50,11 +50,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from stormcut.model.errors import Infeasible, InvalidInput
+from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.objective.verify import TOLERANCE
 from stormcut.placement.algorithms.caps.search import Tree, search
+from stormcut.placement.options import ONE_OR_MORE, POSITIVE_FRACTION, Bounded
 from stormcut.placement.packing.capacity import CPU, EXECUTORS, Hosts, hosts, scarcest
 from stormcut.placement.packing.fit import fit
 from stormcut.placement.packing.groups import Groups, fold, sent_between
@@ -69,28 +70,27 @@ COMPUTE, NETWORK = range(2)
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Bounded):
     """Effort of the search; the authors' values where they have any."""
 
     max_steps: int = field(
-        default=50_000, metadata={"help": "numbers of executors on a node tried in one search"}
+        default=50_000,
+        metadata={
+            "help": "numbers of executors on a node tried in one search",
+            "bounds": ONE_OR_MORE,
+        },
     )
     granularity: float = field(
-        default=0.01, metadata={"help": "where the binary search for a ratio ends"}
+        default=0.01,
+        metadata={"help": "where the binary search for a ratio ends", "bounds": POSITIVE_FRACTION},
     )
     relax_rate: float = field(
-        default=0.2, metadata={"help": "part by which ratios grow until there is a plan"}
+        default=0.2,
+        metadata={
+            "help": "part by which ratios grow until there is a plan",
+            "bounds": POSITIVE_FRACTION,
+        },
     )
-
-    def __post_init__(self) -> None:
-        if self.max_steps < 1:
-            raise InvalidInput(f"must be at least 1, not {self.max_steps}", "option max_steps")
-        for name in ("granularity", "relax_rate"):
-            value = getattr(self, name)
-            if not 0 < value <= 1:
-                raise InvalidInput(
-                    f"must be above 0 and at most 1, not {value:g}", f"option {name}"
-                )
 
 
 def place(problem: Problem, rng: np.random.Generator, options: Options) -> Placement:

@@ -1,5 +1,4 @@
-// Simulated annealing of one topology on the nodes that it has; see annealing.py.
-#include "annealing.h"
+// Simulated annealing of one topology on the nodes that it has; see loops.py.
 #include "model.h"
 
 // Steps between changes of temperature.

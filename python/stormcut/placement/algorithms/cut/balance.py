@@ -12,7 +12,7 @@ fullest resource - a node's CPU with what sending and receiving costs it, its li
 rack's uplink each way - smoothed by a norm of high power so that the second fullest counts too.
 Then it is the traffic between nodes, with a price on every resource that is fuller than the fullest
 was. For congestion the energy is what counts itself. A move changes the loads of two nodes and of
-two racks only. balancing.cpp has the loops.
+two racks only. resource_annealing.cpp has the loops.
 
 References
 ----------
@@ -41,8 +41,11 @@ from stormcut.objective.resources import (
     rack_ordinals,
     uses,
 )
-from stormcut.placement.algorithms.cut.alignment import like_before, on_nodes
-from stormcut.placement.algorithms.cut.balancing import (
+from stormcut.placement.algorithms.cut.instance import Instance
+from stormcut.placement.algorithms.cut.model import Floats, Ints
+from stormcut.placement.algorithms.cut.prepare import Task, running
+from stormcut.placement.algorithms.cut.realise import like_before, on_nodes
+from stormcut.placement.algorithms.cut.resource_annealing import (
     Capacities,
     Pairs,
     Resources,
@@ -51,9 +54,6 @@ from stormcut.placement.algorithms.cut.balancing import (
     pairs,
     resources,
 )
-from stormcut.placement.algorithms.cut.instance import Instance
-from stormcut.placement.algorithms.cut.model import Floats, Ints
-from stormcut.placement.algorithms.cut.prepare import Task, running
 from stormcut.placement.packing.capacity import CPU
 
 #: Fair shares of CPU a node from which the search begins, beside none; in haste.

@@ -9,7 +9,7 @@
 4. In both placements, every topology is then offered nodes of its racks that have room left, and
    whatever others hold on a larger node that does not need it. The better placement is returned.
 
-Improvement is annealing (see `annealing`) from two starts: what is there, and dense clusters.
+Improvement is annealing (see `anneal`) from two starts: what is there, and dense clusters.
 
 If a topology finds no room in 2, it moves forward in the order, and everything begins anew: large
 executors need nodes that nothing else has broken into.
@@ -24,9 +24,8 @@ import math
 
 import numpy as np
 
-from stormcut.placement.algorithms.cut.annealing import anneal
-from stormcut.placement.algorithms.cut.greedy import deal_evenly, grow_clusters, take_out
 from stormcut.placement.algorithms.cut.instance import Instance
+from stormcut.placement.algorithms.cut.loops import anneal, deal_evenly, grow_clusters, take_out
 from stormcut.placement.algorithms.cut.model import (
     Floats,
     Ints,

@@ -1,4 +1,4 @@
-// Makes room for executors that fit nowhere: others are ejected; see ejection.py.
+// Makes room for executors that fit nowhere: others are ejected; see loops.py.
 #include <vector>
 
 #include "model.h"

@@ -1,4 +1,4 @@
-// Greedy insertion of executors that are nowhere yet; see greedy.py.
+// Greedy insertion of executors that are nowhere yet; see loops.py.
 #include "model.h"
 
 // The largest share of a resource of `n` in use.

@@ -162,5 +162,5 @@ void complete(const Model& model, const State& state);
 // Which of the nodes that are equally good.
 enum Otherwise { EMPTIEST, FULLEST, ANYWHERE };
 
-// Where one more executor of `g` saves most and fits, -1 if it fits nowhere; see greedy.py.
+// Where one more executor of `g` saves most and fits, -1 if it fits nowhere; see loops.py.
 Int best_node(const Model& model, const State& state, Int g, Int otherwise, Seed seed);

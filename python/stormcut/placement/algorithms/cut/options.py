@@ -9,10 +9,17 @@ from typing import Literal
 
 from stormcut.model.errors import InvalidInput
 from stormcut.model.problem import Problem
+from stormcut.placement.options import (
+    NOT_NEGATIVE,
+    ONE_OR_MORE,
+    POSITIVE_FRACTION,
+    Bounded,
+    Interval,
+)
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Bounded):
     """What can be set; every limit of the problem is hard whatever is set here."""
 
     objective: Literal["auto", "cut", "headroom", "congestion"] = field(
@@ -29,10 +36,18 @@ class Options:
         metadata={"help": "what counts as traffic; auto: bytes if sizes are measured, else tuples"},
     )
     cpu_share: float = field(
-        default=1.0, metadata={"help": "share of a node's CPU that may be used (thesis: 0.8)"}
+        default=1.0,
+        metadata={
+            "help": "share of a node's CPU that may be used (thesis: 0.8)",
+            "bounds": POSITIVE_FRACTION,
+        },
     )
     reserve: float = field(
-        default=0.0, metadata={"help": "share of every limit of every node to leave free"}
+        default=0.0,
+        metadata={
+            "help": "share of every limit of every node to leave free",
+            "bounds": Interval(0, 1, open_above=True),
+        },
     )
     exclude: tuple[str, ...] = field(default=(), metadata={"help": "nodes to leave empty"})
     pin: tuple[str, ...] = field(
@@ -46,7 +61,10 @@ class Options:
     )
     restart_price: float = field(
         default=0.0,
-        metadata={"help": "tuples/s that a change must save for each worker that it restarts"},
+        metadata={
+            "help": "tuples/s that a change must save for each worker that it restarts",
+            "bounds": NOT_NEGATIVE,
+        },
     )
     distances: tuple[float, ...] = field(
         default=(0.1, 1.0, 1.01),
@@ -54,7 +72,10 @@ class Options:
     )
     balance: float | None = field(
         default=None,
-        metadata={"help": "most CPU on a node, in its fair shares, 1 or more; none: any"},
+        metadata={
+            "help": "most CPU on a node, in its fair shares, 1 or more; none: any",
+            "bounds": ONE_OR_MORE,
+        },
     )
     workers: Literal["any", "keep"] = field(
         default="any",
@@ -64,20 +85,15 @@ class Options:
         },
     )
     effort: float = field(
-        default=1.0, metadata={"help": "search this many times as long as by default; 0: hardly"}
+        default=1.0,
+        metadata={
+            "help": "search this many times as long as by default; 0: hardly",
+            "bounds": Interval(0, 1000),
+        },
     )
 
     def __post_init__(self) -> None:
-        if not 0 < self.cpu_share <= 1:
-            raise _refused("above 0 and at most 1", self.cpu_share, "cpu_share")
-        if not 0 <= self.reserve < 1:
-            raise _refused("at least 0 and below 1", self.reserve, "reserve")
-        if not 0 <= self.restart_price < float("inf"):
-            raise _refused("at least 0", self.restart_price, "restart_price")
-        if not 0 <= self.effort <= 1000:
-            raise _refused("from 0 to 1000", self.effort, "effort")
-        if self.balance is not None and not 1 <= self.balance < float("inf"):
-            raise _refused("at least 1", self.balance, "balance")
+        super().__post_init__()
         ordered = (0.0, *self.distances, float("inf"))
         if len(self.distances) != 3 or self.distances[1] <= 0 or list(ordered) != sorted(ordered):
             raise InvalidInput(
@@ -85,10 +101,6 @@ class Options:
                 f"node of the rack, rack), not {','.join(f'{d:g}' for d in self.distances)}",
                 "option distances",
             )
-
-
-def _refused(wanted: str, value: float, name: str) -> InvalidInput:
-    return InvalidInput(f"must be {wanted}, not {value:g}", f"option {name}")
 
 
 def excluded_nodes(problem: Problem, options: Options) -> list[int]:

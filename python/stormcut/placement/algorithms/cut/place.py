@@ -2,14 +2,14 @@
 
 Executors that can stand for one another are folded into groups, so that a placement is a matrix of
 counts (groups, nodes); what it costs is the traffic that leaves nodes and racks, and a price for
-each worker that restarts. The phases, each a module with one function, each ending in a check:
+each worker that restarts. The phases, each one function, each ending in a check:
 
 1. `prepare`: limits and options as an instance, traffic in the unit that counts.
 2. `build`: what runs now, made whole if restarts have a price (`replan`); of a large problem, a
    construction topology by topology (`construction`).
-3. `improve`: a small problem is searched (`search`); the cheapest is chosen.
+3. `cheapest`: a small problem is searched (`search`); the cheapest is chosen.
 4. `balance`: where the objective is more than traffic, several placements are annealed until no
-   node or link is needlessly full (`balancing`).
+   node or link is needlessly full (`resource_annealing`).
 5. `seat`: executors to workers, workers to slots.
 6. `bound`: beside all this, a proof of how good any placement can be.
 
@@ -30,28 +30,38 @@ C-6. Where they are, and restarts have no price, how full nodes and links are co
 
 References
 ----------
-Folding and objective: as `exact`. Search: see `search`, `construction`, `replan`. One worker per
+Folding and objective: as `exact`. Search: see `search`, `construction`, `loops`. One worker per
 topology and node: J. Xu et al., "T-Storm", ICDCS 2014; L. Eskandari's thesis, section 7.3.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
 import numpy as np
 
-from stormcut.model.placement import Placement
+from stormcut.model.placement import LowerBound, Placement, UpperBound
 from stormcut.model.problem import Problem
-from stormcut.placement.algorithms.cut.alignment import on_nodes
-from stormcut.placement.algorithms.cut.balance import balance, instances
-from stormcut.placement.algorithms.cut.bound import bounding
-from stormcut.placement.algorithms.cut.build import build
-from stormcut.placement.algorithms.cut.improve import improve
+from stormcut.placement.algorithms.cut.balance import MostHeadroom, balance, instances
+from stormcut.placement.algorithms.cut.least_traffic import build, cheapest, refusal
 from stormcut.placement.algorithms.cut.model import Ints
 from stormcut.placement.algorithms.cut.options import Options
 from stormcut.placement.algorithms.cut.prepare import Task, prepare
-from stormcut.placement.algorithms.cut.refusal import refusal
-from stormcut.placement.algorithms.cut.seat import seat
+from stormcut.placement.algorithms.cut.realise import on_nodes, seat
+from stormcut.placement.bounds.headroom_bound import headroom_bound
+from stormcut.placement.bounds.lower_bound import lower_bound
 
 __all__ = ["Options", "place"]
+
+#: Share of the bound's effort where only what runs nowhere is placed, which takes no time itself.
+HASTY = 0.3
+
+#: What sums may differ by.
+ROUNDING = 1e-6
+
+Bound = LowerBound | UpperBound | None
 
 
 def place(problem: Problem, rng: np.random.Generator, options: Options) -> Placement:
@@ -83,7 +93,7 @@ def _least_traffic(task: Task, rng: np.random.Generator) -> Ints | None:
     """Return executors' nodes, None if no placement was found."""
     asked, effort = task.instance, task.options.effort
     starts = build(task, asked, effort, rng)
-    counts = improve(task, asked, starts, effort, rng)
+    counts = cheapest(task, asked, starts, effort, rng)
     return None if counts is None else on_nodes(task.problem, asked, counts)
 
 
@@ -94,8 +104,47 @@ def _balanced(task: Task, rng: np.random.Generator) -> Ints | None:
     found: list[Ints] = []
     for asked in asked_all:
         starts = build(task, asked, effort, rng)
-        counts = improve(task, asked, starts, effort, rng)
+        counts = cheapest(task, asked, starts, effort, rng)
         found += [] if counts is None else [counts]
         if found and task.is_hasty:
             break
     return balance(task, found, effort, rng) if found else None
+
+
+@contextmanager
+def bounding(task: Task) -> Iterator[Callable[[Ints], Bound]]:
+    """Prove a bound meanwhile; what is yielded waits for it, given the nodes that were found.
+
+    A lower bound on traffic in tuples, an upper one on head-room; none in bytes, which say nothing
+    of tuples.
+    """
+
+    def proven(nodes: Ints) -> Bound:
+        bound = running.result()
+        assert _holds(task, nodes, bound)
+        return bound
+
+    # Its linear programs run in another process.
+    with ThreadPoolExecutor(1) as beside:
+        running = beside.submit(_bound, task)
+        yield proven
+
+
+def _bound(task: Task) -> Bound:
+    effort = task.options.effort
+    if task.objective == "headroom":
+        return headroom_bound(task.problem, effort)
+    if task.by_size:
+        return None
+    return lower_bound(task.problem, effort * (HASTY if task.stays else 1.0))
+
+
+def _holds(task: Task, nodes: Ints, bound: Bound) -> bool:
+    """Return whether a placement is no better than what is proven possible."""
+    if isinstance(bound, UpperBound):
+        return MostHeadroom(task.problem).worth(nodes)[0] <= bound.headroom * (1 + ROUNDING)
+    if isinstance(bound, LowerBound):
+        groups = task.instance.groups
+        crossing = groups.total - groups.local(task.instance.counted(nodes))
+        return bound.tuples_per_second <= crossing + ROUNDING * max(1.0, groups.total)
+    return True

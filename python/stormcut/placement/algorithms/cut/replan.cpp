@@ -1,4 +1,4 @@
-// Moves and exchanges that pay for their restarts; see replan.py.
+// Moves and exchanges that pay for their restarts; see loops.py.
 #include <vector>
 
 #include "model.h"
@@ -53,7 +53,7 @@ Int partner(
 
 }  // namespace
 
-extern "C" void improve(const Model& model, const State& state, double slack, double candidates) {
+extern "C" void descend(const Model& model, const State& state, double slack, double candidates) {
   const Int nodes = state.counts.columns;
   std::vector<double> gained(nodes);
   std::vector<Int> starts, present;

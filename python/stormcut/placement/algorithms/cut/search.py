@@ -32,9 +32,15 @@ from stormcut.placement.algorithms.cut.coarsening import (
     overlap,
     part,
 )
-from stormcut.placement.algorithms.cut.ejection import ejected
-from stormcut.placement.algorithms.cut.greedy import ANYWHERE, EMPTIEST, FULLEST, inserted
 from stormcut.placement.algorithms.cut.instance import Instance
+from stormcut.placement.algorithms.cut.loops import (
+    ANYWHERE,
+    EMPTIEST,
+    FULLEST,
+    ejected,
+    inserted,
+    tabu_search,
+)
 from stormcut.placement.algorithms.cut.model import (
     Ints,
     Model,
@@ -48,7 +54,6 @@ from stormcut.placement.algorithms.cut.model import (
     traffic_with,
     weights,
 )
-from stormcut.placement.algorithms.cut.tabu import improved
 from stormcut.placement.packing.alignment import aligned
 
 #: A coarser model is worth a level if it has at most this share of the executors.
@@ -185,7 +190,7 @@ class Search:
 
     def tabu(self, model: Model, counts: Ints) -> Ints:
         """Return the best placement that a tabu search from this one meets."""
-        return improved(model, counts, self.effort.operations, self.slack, self.seed)
+        return tabu_search(model, counts, self.effort.operations, self.slack, self.seed)
 
     def create(self) -> Ints | None:
         """Return a new placement, None if executors were left over."""

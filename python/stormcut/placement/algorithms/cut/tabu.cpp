@@ -1,4 +1,4 @@
-// Tabu search over single moves and exchanges of executors; see tabu.py.
+// Tabu search over single moves and exchanges of executors; see loops.py.
 #include <vector>
 
 #include "model.h"
@@ -188,7 +188,7 @@ class Tabu {
 
 }  // namespace
 
-extern "C" void improved(
+extern "C" void tabu_search(
     const Model& model, const State& state, double operations, double slack, Seed seed,
     Matrix<Int> best) {
   complete(model, state);

@@ -34,7 +34,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from stormcut.model.errors import Infeasible, InvalidInput
+from stormcut.model.errors import Infeasible
 from stormcut.model.placement import LowerBound, Placement
 from stormcut.model.problem import Problem
 from stormcut.objective.cut import inter_node_tuples_per_second
@@ -44,6 +44,7 @@ from stormcut.placement.algorithms.exact.realise import current_counts, realise
 from stormcut.placement.algorithms.exact.start import best_fit, fill_nodes, improved
 from stormcut.placement.bounds.lower_bound import lower_bound
 from stormcut.placement.native.process import NativeFailure, call
+from stormcut.placement.options import POSITIVE, Bounded
 from stormcut.placement.packing.capacity import scarcest
 
 Ints = npt.NDArray[np.int64]
@@ -56,16 +57,13 @@ START_SHARE = 0.2
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Bounded):
     """When to stop without a proof."""
 
     time_limit: float = field(
-        default=60.0, metadata={"help": "seconds after which the best so far is returned"}
+        default=60.0,
+        metadata={"help": "seconds after which the best so far is returned", "bounds": POSITIVE},
     )
-
-    def __post_init__(self) -> None:
-        if not self.time_limit > 0:
-            raise InvalidInput(f"must be above 0, not {self.time_limit:g}", "option time_limit")
 
 
 def place(problem: Problem, rng: np.random.Generator, options: Options) -> Placement:

@@ -51,13 +51,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import coo_array, csr_array
 
-from stormcut.model.errors import Infeasible, InvalidInput
+from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.placement.algorithms.i_scheduler.assignment_model import AssignmentProblem, assign
 from stormcut.placement.algorithms.i_scheduler.fusion import Fusion, node_classes
 from stormcut.placement.algorithms.i_scheduler.threshold import find_threshold
 from stormcut.placement.graph.partition import traffic_graph
+from stormcut.placement.options import NOT_NEGATIVE, ONE_OR_MORE
 from stormcut.placement.packing.alignment import among_equals
 from stormcut.placement.packing.capacity import Hosts, hosts, scarcest
 from stormcut.placement.packing.capacity import loads as executor_loads
@@ -82,22 +83,22 @@ class Options(ThesisOptions):
     """What can be set; names as in the thesis's formulas where it has any."""
 
     theta: float = field(
-        default=1.0, metadata={"help": "seconds for the optimiser, 0 for none (section 9.2.3)"}
+        default=1.0,
+        metadata={
+            "help": "seconds for the optimiser, 0 for none (section 9.2.3)",
+            "bounds": NOT_NEGATIVE,
+        },
     )
     phi: int | None = field(
         default=None,
-        metadata={"help": "most vertices that the optimiser gets; none: as theta determines"},
+        metadata={
+            "help": "most vertices that the optimiser gets; none: as theta determines",
+            "bounds": ONE_OR_MORE,
+        },
     )
     parts: Literal["repaired", "raw"] = field(
         default="repaired", metadata={"help": "METIS's parts: repaired, or as they come"}
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 <= self.theta < np.inf:
-            raise InvalidInput(f"must be at least 0, not {self.theta:g}", "option theta")
-        if self.phi is not None and self.phi < 1:
-            raise InvalidInput(f"must be at least 1, not {self.phi}", "option phi")
 
 
 def place(problem: Problem, rng: np.random.Generator, options: Options) -> Placement:

@@ -19,12 +19,12 @@ J. Parallel Distrib. Comput. 117 (2018), section 7.3, Alg. 5.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from stormcut.model.errors import Infeasible, InvalidInput
+from stormcut.model.errors import Infeasible
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import Problem
 from stormcut.placement.algorithms.model_driven.allocation import Allocation
@@ -38,6 +38,7 @@ from stormcut.placement.algorithms.model_driven.slot_room import (
     tasks_of_problem,
     thread_counts,
 )
+from stormcut.placement.options import NOT_NEGATIVE, Bounded
 from stormcut.placement.packing.capacity import CPU, EXECUTORS, MEMORY
 
 Floats = npt.NDArray[np.float64]
@@ -51,20 +52,22 @@ SAME_RACK, OTHER_RACK = 0.5, 1.0
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Bounded):
     """Weights of the distance function."""
 
-    weight_cpu: float = field(default=1.0, metadata={"help": "weight of CPU left, in slots"})
-    weight_memory: float = field(default=1.0, metadata={"help": "weight of memory left, in slots"})
-    weight_network: float = field(
-        default=1.0, metadata={"help": "weight of the network: 0.5 same rack, 1 another"}
+    weight_cpu: float = field(
+        default=1.0, metadata={"help": "weight of CPU left, in slots", "bounds": NOT_NEGATIVE}
     )
-
-    def __post_init__(self) -> None:
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if not 0 <= value < np.inf:
-                raise InvalidInput(f"must be 0 or more, not {value:g}", f"option {each.name}")
+    weight_memory: float = field(
+        default=1.0, metadata={"help": "weight of memory left, in slots", "bounds": NOT_NEGATIVE}
+    )
+    weight_network: float = field(
+        default=1.0,
+        metadata={
+            "help": "weight of the network: 0.5 same rack, 1 another",
+            "bounds": NOT_NEGATIVE,
+        },
+    )
 
 
 def place(problem: Problem, rng: np.random.Generator, options: Options) -> Placement:

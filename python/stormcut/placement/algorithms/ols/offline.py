@@ -36,16 +36,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from stormcut.model.errors import Infeasible, InvalidInput
+from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.objective.verify import exceeds
 from stormcut.placement.graph.component_graph import ComponentGraph, component_graph, linear_order
+from stormcut.placement.options import FRACTION, Bounded
 from stormcut.placement.packing.capacity import EXECUTORS, Hosts, hosts
 from stormcut.placement.packing.capacity import loads as executor_loads
 from stormcut.placement.slots.seating import seat
@@ -55,24 +56,27 @@ Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Bounded):
     """The paper's parameters."""
 
     alpha: float = field(
-        default=0.0, metadata={"help": "from workers of equal size (0) to any size (1)"}
+        default=0.0,
+        metadata={"help": "from workers of equal size (0) to any size (1)", "bounds": FRACTION},
     )
     beta: float = field(
-        default=1.0, metadata={"help": "from as few nodes as have the slots (0) to most (1)"}
+        default=1.0,
+        metadata={
+            "help": "from as few nodes as have the slots (0) to most (1)",
+            "bounds": FRACTION,
+        },
     )
     gamma: float = field(
-        default=0.5, metadata={"help": "part of the components after which no worker stays empty"}
+        default=0.5,
+        metadata={
+            "help": "part of the components after which no worker stays empty",
+            "bounds": FRACTION,
+        },
     )
-
-    def __post_init__(self) -> None:
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if not 0 <= value <= 1:
-                raise InvalidInput(f"must be from 0 to 1, not {value:g}", f"option {each.name}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,13 +55,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import coo_array, csr_array, triu
 
-from stormcut.model.errors import Infeasible, InvalidInput
+from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.objective.cut import inter_node_tuples_per_second
 from stormcut.objective.verify import exceeds, violations
 from stormcut.placement.algorithms.ols.offline import most_executors, node_count, worker_counts
 from stormcut.placement.graph.partition import traffic_graph
+from stormcut.placement.options import FRACTION, NOT_NEGATIVE, ONE_OR_MORE, Bounded
 from stormcut.placement.packing.capacity import CPU, EXECUTORS, Hosts, hosts, scarcest
 from stormcut.placement.packing.capacity import loads as executor_loads
 from stormcut.placement.slots.seating import seat
@@ -72,40 +73,48 @@ Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Bounded):
     """The parameters of the authors' code."""
 
     alpha: float = field(
-        default=0.0, metadata={"help": "from workers of equal size (0) to any size (1)"}
+        default=0.0,
+        metadata={"help": "from workers of equal size (0) to any size (1)", "bounds": FRACTION},
     )
     beta: float = field(
-        default=1.0, metadata={"help": "from as few nodes as have the slots (0) to most (1)"}
+        default=1.0,
+        metadata={
+            "help": "from as few nodes as have the slots (0) to most (1)",
+            "bounds": FRACTION,
+        },
     )
     gamma: float | None = field(
-        default=None, metadata={"help": "most CPU of a worker in times the mean, none: no limit"}
+        default=None,
+        metadata={
+            "help": "most CPU of a worker in times the mean, none: no limit",
+            "bounds": ONE_OR_MORE,
+        },
     )
     delta: float = field(
-        default=0.0, metadata={"help": "from nodes with equally many workers (0) to any number (1)"}
+        default=0.0,
+        metadata={
+            "help": "from nodes with equally many workers (0) to any number (1)",
+            "bounds": FRACTION,
+        },
     )
     improvement: float | None = field(
         default=None,
-        metadata={"help": "share of traffic that must go, or the current one stays; none: any"},
+        metadata={
+            "help": "share of traffic that must go, or the current one stays; none: any",
+            "bounds": FRACTION,
+        },
     )
     reschedule_timeout: float = field(
-        default=180.0, metadata={"help": "brain: least seconds from one change to the next"}
+        default=180.0,
+        metadata={
+            "help": "brain: least seconds from one change to the next",
+            "bounds": NOT_NEGATIVE,
+        },
     )
-
-    def __post_init__(self) -> None:
-        for name in ("alpha", "beta", "delta", "improvement"):
-            value = getattr(self, name)
-            if value is not None and not 0 <= value <= 1:
-                raise InvalidInput(f"must be from 0 to 1, not {value:g}", f"option {name}")
-        if not self.reschedule_timeout >= 0:
-            raise InvalidInput(
-                f"must be at least 0, not {self.reschedule_timeout:g}", "option reschedule_timeout"
-            )
-        if self.gamma is not None and not self.gamma >= 1:
-            raise InvalidInput(f"must be at least 1, not {self.gamma:g}", "option gamma")
 
 
 def place(problem: Problem, rng: np.random.Generator, options: Options) -> Placement:

@@ -44,7 +44,6 @@ from itertools import islice
 import numpy as np
 import numpy.typing as npt
 
-from stormcut.model.errors import InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem, Topology
 from stormcut.placement.algorithms.storm.even import (
@@ -64,6 +63,7 @@ from stormcut.placement.algorithms.storm.java_order import (
     string_hash,
     string_map_order,
 )
+from stormcut.placement.options import POSITIVE, Bounded
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -79,20 +79,17 @@ _ROUNDING = "by Storm's rounding, a node that is full to the last digit has less
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Bounded):
     """Options of Storm's ResourceAwareScheduler."""
 
     max_heap_mb: float = field(
         default=768.0,
         metadata={
             "help": "memory of all executors of a worker at most, in MB "
-            "(Storm's topology.worker.max.heap.size.mb)"
+            "(Storm's topology.worker.max.heap.size.mb)",
+            "bounds": POSITIVE,
         },
     )
-
-    def __post_init__(self) -> None:
-        if not self.max_heap_mb > 0:
-            raise InvalidInput(f"must be above 0, not {self.max_heap_mb}", "option max_heap_mb")
 
 
 def place(problem: Problem, rng: np.random.Generator, options: Options) -> Placement:

@@ -45,7 +45,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from stormcut.model.errors import Infeasible, InvalidInput
+from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.placement.algorithms.stromax.reassignment import (
@@ -58,6 +58,7 @@ from stormcut.placement.algorithms.stromax.reassignment import (
 from stormcut.placement.algorithms.stromax.streaming import NeighbourCosts, Ties, Weights, stream
 from stormcut.placement.graph.component_graph import ComponentGraph, component_graph, linear_order
 from stormcut.placement.graph.partition import partition, traffic_graph
+from stormcut.placement.options import NOT_NEGATIVE, ONE_OR_MORE, POSITIVE_FRACTION, Bounded
 from stormcut.placement.packing.alignment import among_equals
 from stormcut.placement.packing.capacity import CPU, EXECUTORS, Hosts, hosts, loads
 from stormcut.placement.packing.fit import NOWHERE, TrafficPlaces
@@ -73,7 +74,7 @@ SLACK = 1.2
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Bounded):
     """What can be set; the variants that the paper leaves open."""
 
     mode: Literal["auto", "bootstrap", "rebalance"] = field(
@@ -94,13 +95,25 @@ class Options:
         default="least_load", metadata={"help": "equal scores: the least loaded node, or the first"}
     )
     tasks_per_node: int = field(
-        default=10, metadata={"help": "bootstrap: capacity of a node without max_executors"}
+        default=10,
+        metadata={
+            "help": "bootstrap: capacity of a node without max_executors",
+            "bounds": ONE_OR_MORE,
+        },
     )
     cpu_share: float = field(
-        default=0.8, metadata={"help": "rebalance: share of a node's CPU that is its capacity"}
+        default=0.8,
+        metadata={
+            "help": "rebalance: share of a node's CPU that is its capacity",
+            "bounds": POSITIVE_FRACTION,
+        },
     )
     skew: float = field(
-        default=0.12, metadata={"help": "reassign: part above average that is too much (Eq. 11)"}
+        default=0.12,
+        metadata={
+            "help": "reassign: part above average that is too much (Eq. 11)",
+            "bounds": NOT_NEGATIVE,
+        },
     )
     guard: Guard = field(
         default="average",
@@ -115,23 +128,9 @@ class Options:
         metadata={"help": "traffic between nodes: taken anew after each move, or frozen"},
     )
     rest: float = field(
-        default=60.0, metadata={"help": "brain: seconds after a change without another"}
+        default=60.0,
+        metadata={"help": "brain: seconds after a change without another", "bounds": NOT_NEGATIVE},
     )
-
-    def __post_init__(self) -> None:
-        if self.tasks_per_node < 1:
-            raise InvalidInput(
-                f"must be at least 1, not {self.tasks_per_node}", "option tasks_per_node"
-            )
-        if not 0 < self.cpu_share <= 1:
-            raise InvalidInput(
-                f"must be above 0 and at most 1, not {self.cpu_share:g}", "option cpu_share"
-            )
-        for name in ("skew", "rest"):
-            if not getattr(self, name) >= 0:
-                raise InvalidInput(
-                    f"must be at least 0, not {getattr(self, name):g}", f"option {name}"
-                )
 
 
 def place(problem: Problem, rng: np.random.Generator, options: Options) -> Placement:

@@ -1,10 +1,10 @@
-// Annealing of executors over nodes by how full every resource is; see balancing.py.
+// Annealing of executors over nodes by how full every resource is; see resource_annealing.py.
 #include <algorithm>
 #include <limits>
 #include <vector>
 
 #include "../../native/arrays.h"
-#include "annealing.h"
+#include "../../native/random.h"
 
 namespace {
 

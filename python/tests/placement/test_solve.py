@@ -1,10 +1,10 @@
 import pytest
 from microbenchmarks import chain, nodes
 
-from stormcut.application.place import solve
 from stormcut.model.errors import Infeasible
 from stormcut.model.problem import Problem
 from stormcut.objective.metrics import measure
+from stormcut.placement.solve import solve
 
 
 def test_a_solution_says_how_it_was_found():

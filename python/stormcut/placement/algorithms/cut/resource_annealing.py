@@ -1,6 +1,6 @@
 """Simulated annealing over moves and exchanges of executors, by how full every resource is.
 
-A move changes the loads of two nodes and of two racks only. balancing.cpp has the loops.
+A move changes the loads of two nodes and of two racks only. resource_annealing.cpp has the loops.
 
 References
 ----------

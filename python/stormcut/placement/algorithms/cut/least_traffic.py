@@ -1,0 +1,151 @@
+"""Least traffic: placements to begin with, the cheapest found from them, and why there is none.
+
+What runs now is one to begin with; if restarts have a price, it is made whole first (`replan`). Of
+a large problem another is made from nothing (`construction`); a small one is searched (`search`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from stormcut.model.errors import Infeasible
+from stormcut.model.problem import Problem
+from stormcut.placement.algorithms.cut.construction import constructed
+from stormcut.placement.algorithms.cut.instance import Instance
+from stormcut.placement.algorithms.cut.loops import LOOKS, descend, make_whole
+from stormcut.placement.algorithms.cut.model import (
+    Ints,
+    Prices,
+    cost_at,
+    model_of,
+    noise,
+    seed_from,
+    state_at,
+)
+from stormcut.placement.algorithms.cut.prepare import Task, running
+from stormcut.placement.algorithms.cut.realise import like_before
+from stormcut.placement.algorithms.cut.search import search
+from stormcut.placement.packing.capacity import MEMORY, hosts
+from stormcut.placement.packing.fit import fit
+
+#: Candidates that the improvement looks at, at effort 1; a few tenths of a second.
+CANDIDATES = 3e6
+
+#: Times that ejection may look as long as for one placement of a search, at effort 1.
+PATIENCE = 10
+
+
+def replan(
+    instance: Instance, prices: Prices, rng: np.random.Generator, effort: float = 1.0
+) -> Ints | None:
+    """Return what runs now with everything placed and what is worth its restarts moved.
+
+    Parameters
+    ----------
+    instance : Instance
+        With a ``start``, which need neither be complete nor keep within the limits.
+    effort : float
+        Multiplies the candidates looked at.
+
+    Returns
+    -------
+    array of shape (groups, nodes), optional
+        Executors of each group on each node; None if some fit nowhere.
+    """
+    start = instance.start
+    assert start is not None
+    model = model_of(instance, prices)
+    state = state_at(model, start)
+    if not make_whole(model, state, PATIENCE * LOOKS * max(effort, 0.1), seed_from(rng)):
+        return None
+    descend(model, state, noise(instance.groups.total), effort * CANDIDATES)
+    return state.counts
+
+
+def build(task: Task, asked: Instance, effort: float, rng: np.random.Generator) -> list[Ints]:
+    """Return feasible counts to begin with, what runs now first; there may be none.
+
+    With a price for restarts, what runs now is made whole and improved; without one it is taken
+    only as it is.
+
+    Parameters
+    ----------
+    asked : Instance
+        The task's, or one with tighter limits.
+    """
+    pays = task.options.restart_price > 0 and asked.start is not None and asked.start.any()
+    first = replan(asked, task.prices, rng, effort) if pays else running(asked)
+    starts = [] if first is None else [first]
+    if task.is_large and not (pays and starts):
+        made = constructed(asked, rng, effort)
+        made = packed(task.problem, asked) if made is None else made
+        starts += [] if made is None else [made]
+    assert all(asked.is_whole(start) for start in starts)
+    return starts
+
+
+def packed(problem: Problem, asked: Instance) -> Ints | None:
+    """Return counts of a placement that merely fits, packed with ejection where needed."""
+    able = hosts(problem)
+    use = asked.slots[able.ordinals] > 0
+    limits = asked.limits[able.ordinals][use, : MEMORY + 1]
+    able = replace(able, ordinals=able.ordinals[use], slots=able.slots[use], limits=limits)
+    nodes = fit(problem, np.full(problem.executor_count, -1, dtype=np.int64), able)
+    if nodes is None:
+        return None
+    counts = asked.counted(nodes)
+    return counts if asked.admits(counts) else None
+
+
+def cheapest(
+    task: Task, asked: Instance, starts: list[Ints], effort: float, rng: np.random.Generator
+) -> Ints | None:
+    """Return the cheapest counts found, None if none keep within all limits.
+
+    What runs now is returned if nothing is cheaper; without a price for restarts, nodes that are
+    alike change names so that most executors stay.
+
+    Parameters
+    ----------
+    asked : Instance
+        The task's, or one with tighter limits.
+    starts : list of arrays of shape (groups, nodes)
+        Those of `build`.
+    """
+    found = list(starts)
+    if not task.is_large:
+        best = search(asked, task.prices, effort, rng, starts)
+        best = packed(task.problem, asked) if best is None else best
+        found += [] if best is None else [best]
+    if not found:
+        return None
+    model = model_of(asked, task.prices)
+    costs = [cost_at(model, counts) for counts in found]
+    best = found[int(np.argmin(costs))]
+    assert asked.is_whole(best)
+    if task.options.restart_price > 0:
+        return best
+    # From scratch as good as what runs is no reason to move anything.
+    if running(asked) is not None and costs[0] <= min(costs) + noise(asked.groups.total):
+        return found[0]
+    return like_before(asked, best)
+
+
+#: Limits that may bind, in the order in which a refusal names them.
+BINDING = ("pin", "apart", "cpu", "memory", "max_executors", "slots")
+
+
+def refusal(task: Task, rng: np.random.Generator) -> Infeasible:
+    """Return an error that names the limit without which a placement is found."""
+    asked = task.instance
+    if not (asked.slots > 0).any():
+        return Infeasible("cut found none: no node may be used", "slots")
+    hasty = replace(task, options=replace(task.options, restart_price=0.0))
+    given = {"pin": asked.allowed is not None, "apart": asked.load.shape[1] > MEMORY + 1}
+    for limit in (each for each in BINDING if given.get(each, True)):
+        relaxed = asked.without(limit)
+        if cheapest(hasty, relaxed, build(hasty, relaxed, 0.0, rng), 0.0, rng) is not None:
+            return Infeasible(f"cut found none; without the limit of {limit} there is one", limit)
+    return Infeasible("cut found none, nor one with any single limit lifted", "cpu")
