@@ -100,7 +100,7 @@ def pause(zookeeper: str, auth_file: Path, root: str) -> None:
 
     Storm's own scheduler decides meanwhile.
 
-    What runs goes on where it is. An undo waits, too, unless it overrides the pause.
+    What runs stays where it is. An undo waits, too, unless it overrides the pause.
 
     \b
     Example:

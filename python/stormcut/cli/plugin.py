@@ -103,7 +103,7 @@ def remove(storm_homes: tuple[Path, ...], hook: bool, force: bool) -> None:
             click.echo(f"{home}: {jar} stays for topologies that were submitted with the hook")
     if any(each.nimbus for each in removed.values()):
         click.echo(
-            f"Now {_restart(storm_homes)}: until then stormcut's scheduler goes on."
+            f"Now {_restart(storm_homes)}: until then, stormcut's scheduler keeps running."
             " Running topologies stay where they are, but for those packed into fewer workers than"
             " they asked for: Storm spreads them."
         )
