@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.problem import Problem
+from stormcut.objective.throughput import Throughput, foretold
 from stormcut.placement.registry import algorithm, parse_options
 from stormcut.placement.solve import Certificate, Solution, solve
 
@@ -59,13 +60,15 @@ class Trial:
 
     ``algorithm`` is its name, with options if it had any. Either ``solution``
     is there, or ``refusal`` says why it has none.
-    ``seconds`` is wall time, the algorithm's own first-time preparations included.
+    ``seconds`` is wall time, the algorithm's own first-time preparations included. ``throughput``
+    is what sources would reach, None where that cannot be told.
     """
 
     algorithm: str
     seconds: float
     solution: Solution | None = None
     refusal: str | None = None
+    throughput: Throughput | None = None
 
 
 def compare(problem: Problem, contenders: Sequence[Contender], seed: int) -> Iterator[Trial]:
@@ -85,7 +88,7 @@ def compare(problem: Problem, contenders: Sequence[Contender], seed: int) -> Ite
             yield Trial(name, time.perf_counter() - start, refusal=str(refusal))
             continue
         took = time.perf_counter() - start
-        yield Trial(name, took, solution)
+        yield Trial(name, took, solution, throughput=foretold(problem, solution.placement))
 
 
 def best_bound(trials: Sequence[Trial]) -> float | None:

@@ -17,7 +17,7 @@ from stormcut.adapters.files.problem_file import read_problem
 from stormcut.application.compare import TRADE_OFF, Contender, Trial, best_bound, gap
 from stormcut.application.compare import compare as run
 from stormcut.cli.outputs import OutputFile
-from stormcut.cli.score import headroom_document
+from stormcut.cli.score import headroom_document, throughput_document
 from stormcut.cli.steps import waiting
 from stormcut.model.errors import InvalidInput
 from stormcut.model.problem import Problem
@@ -61,7 +61,9 @@ def compare(
     """Run algorithms side by side on PROBLEM.
 
     The gap is how much of the tuples/s between nodes an optimum could save at most, by the best
-    bound that any of the algorithms has proven.
+    bound that any of the algorithms has proven. Acked: tuples/s that sources
+    reach within their windows (topology.max.spout.pending), by the cost model.
+    Sustained: the part at which unanchored tuples do not pile up either.
 
     \b
     Example:
@@ -123,6 +125,8 @@ def _table(problem: Problem, trials: Sequence[Trial]) -> Table:
         "between\nworkers\nt/s",
         "head-\nroom",
         "full\nfirst",
+        "acked\nt/s",
+        "sus-\ntained",
         "nodes",
         "work-\ners",
         "re-\nstarts",
@@ -150,13 +154,16 @@ def _cut(trial: Trial) -> float:
 def _cells(trial: Trial, bound: float | None) -> list[str]:
     seconds = f"{trial.seconds:.2f}"
     if trial.solution is None:
-        return ["none", *[""] * 7, seconds]
+        return ["none", *[""] * 9, seconds]
+    reached = trial.throughput
     metrics, room = trial.solution.metrics, trial.solution.headroom
     return [
         f"{metrics.inter_node_tuples_per_second:,.1f}",
         f"{metrics.inter_worker_tuples_per_second:,.1f}",
         "no limit" if room.value is None else f"{room.value:,.2f}",
         "" if room.bottleneck is None else room.bottleneck.kind.replace("_", " "),
+        "" if reached is None else f"{reached.total:,.0f}",
+        "" if reached is None else f"{reached.sustained:,.0f}",
         f"{metrics.nodes_used:,}",
         f"{metrics.workers_used:,}",
         f"{metrics.workers_restarted:,}",
@@ -174,6 +181,7 @@ def _document(trial: Trial, trials: Sequence[Trial]) -> dict[str, object]:
         **document,
         "metrics": asdict(trial.solution.metrics),
         "headroom": headroom_document(trial.solution.headroom),
+        "throughput": throughput_document(trial.throughput),
         "gap": None if bound is None else gap(_cut(trial), bound),
         "certificate": None if certificate is None else asdict(certificate),
         "notes": list(trial.solution.notes),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ from rich.table import Table
 
 from stormcut.adapters.files.placement_file import read_placement
 from stormcut.adapters.files.problem_file import read_problem
-from stormcut.objective.headroom import Headroom, headroom
+from stormcut.objective.headroom import Bottleneck, Headroom, headroom
 from stormcut.objective.metrics import Metrics, measure
+from stormcut.objective.throughput import Throughput, foretold
 
 
 @click.command()
@@ -31,22 +33,54 @@ def score(problem: Path, placement: Path, as_json: bool) -> None:
     document = read_placement(placement, read_problem(problem))
     metrics = measure(document.problem, document.placement)
     room = headroom(document.problem, document.placement)
+    reached = foretold(document.problem, document.placement)
     if as_json:
-        click.echo(json.dumps({**asdict(metrics), "headroom": headroom_document(room)}, indent=2))
+        told = {
+            **asdict(metrics),
+            "headroom": headroom_document(room),
+            "throughput": throughput_document(reached),
+        }
+        click.echo(json.dumps(told, indent=2))
     else:
-        Console().print(metrics_table(metrics, room, document.problem.traffic.total))
+        table = metrics_table(metrics, room, document.problem.traffic.total)
+        for row in _throughput_rows(reached):
+            table.add_row(*row)
+        Console().print(table)
 
 
 def headroom_document(room: Headroom) -> dict[str, Any]:
     """Return a head-room as JSON says it: what binds is named by the key of its sort."""
-    bottleneck = None
-    if room.bottleneck is not None:
-        kind, name = room.bottleneck.kind, room.bottleneck.name
-        key = {"executor": "executor", "uplink_out": "rack", "uplink_in": "rack"}.get(kind, "node")
-        bottleneck = {"kind": kind, key: name}
-        if room.bottleneck.topology is not None:
-            bottleneck["topology"] = room.bottleneck.topology
+    bottleneck = _bottleneck_document(room.bottleneck)
     return {"value": room.value, "bottleneck": bottleneck, "costs": room.costs}
+
+
+def throughput_document(reached: Throughput | None) -> dict[str, Any] | None:
+    """Return what sources reach as JSON says it, in tuples/s; None where that cannot be told."""
+    if reached is None:
+        return None
+    return {
+        "acked": reached.total,
+        "sustained": reached.sustained,
+        "bottleneck": _bottleneck_document(reached.bottleneck),
+    }
+
+
+def _bottleneck_document(bottleneck: Bottleneck | None) -> dict[str, str] | None:
+    if bottleneck is None:
+        return None
+    kind = bottleneck.kind
+    key = {"executor": "executor", "uplink_out": "rack", "uplink_in": "rack"}.get(kind, "node")
+    topology = {} if bottleneck.topology is None else {"topology": bottleneck.topology}
+    return {"kind": kind, key: bottleneck.name, **topology}
+
+
+def _throughput_rows(reached: Throughput | None) -> Iterator[tuple[str, str, str]]:
+    if reached is not None:
+        limit = f"{reached.bottleneck} is used most"
+        yield "tuples/s acked, at full speed", f"{reached.total:,.1f}", limit
+        if reached.carried < 1:
+            why = "beyond it unanchored tuples pile up"
+            yield "tuples/s sustained", f"{reached.sustained:,.1f}", why
 
 
 def _headroom_row(room: Headroom) -> tuple[str, str, str]:

@@ -34,7 +34,7 @@ def test_place_check_and_score(stormcut, problem, tmp_path):
     code, out, _ = stormcut("score", problem, output, "--json")
     assert code == 0
     found = json.loads(out)
-    headroom = found.pop("headroom")
+    headroom, throughput = found.pop("headroom"), found.pop("throughput")
     assert found == document["metrics"]
     # count[1], of 30 points, has a core.
     assert headroom["value"] == pytest.approx(100 / 30)
@@ -43,9 +43,13 @@ def test_place_check_and_score(stormcut, problem, tmp_path):
         "executor": "count[1]",
         "topology": "wordcount-1",
     }
+    # The file states no windows, and all is anchored.
+    assert throughput["acked"] == pytest.approx(500 * headroom["value"])
+    assert throughput["sustained"] == pytest.approx(throughput["acked"])
+    assert throughput["bottleneck"] == headroom["bottleneck"]
     code, out, _ = stormcut("score", problem, output)
     assert code == 0
-    assert "workers restarted" in out and "head-room" in out
+    assert "workers restarted" in out and "head-room" in out and "tuples/s acked" in out
     assert max(map(len, out.splitlines())) <= 100
     code, out, _ = stormcut("check", problem, output)
     assert (code, out) == (0, "feasible: 5 executors\n")

@@ -27,7 +27,7 @@ from stormcut.model.problem import DEFAULT_CPU_PERCENT, Component, Node, Problem
 from stormcut.model.profile import Profile
 from stormcut.objective.headroom import headroom
 from stormcut.objective.metrics import measure
-from stormcut.objective.throughput import throughput
+from stormcut.objective.throughput import foretold
 from stormcut.placement.registry import algorithm
 from stormcut.placement.solve import Solution, solve
 
@@ -138,11 +138,8 @@ def windowed(problem: Problem, window: object) -> Problem:
 
 def reachable(problem: Problem, placement: Placement) -> float | None:
     """Return the tuples/s that sources reach in closed loop, None if the model cannot tell."""
-    try:
-        found = throughput(problem, placement).total
-    except ValueError:
-        return None
-    return found if math.isfinite(found) else None
+    found = foretold(problem, placement)
+    return None if found is None else found.total
 
 
 def _scale(load: Workload, hosts: Sequence[Host]) -> float:

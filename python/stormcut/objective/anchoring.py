@@ -1,0 +1,52 @@
+"""Which tuples a source's window holds back: those that are anchored in a tuple tree.
+
+A bolt that emits on a tick, or anchors to nothing, sends whatever `max.spout.pending` says. What of
+a component's input is anchored shows in what it tells the ackers: one ack for each anchored tuple
+that it takes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from stormcut.model.problem import Problem
+
+Floats = npt.NDArray[np.float64]
+
+#: Storm's own component that counts what is acknowledged; others of its own begin like it.
+ACKER, SYSTEM = "__acker", "__"
+#: A share this near to 0 or 1 is what sampling makes of 0 or 1.
+CHANCE = 0.1
+
+
+def anchored_share(problem: Problem) -> Floats:
+    """Return which share of what each executor takes is anchored, shape (executors,).
+
+    It is one of the component; of a topology that tells ackers nothing, 1: nothing is known.
+    Ackers take what is in a tree; what metrics consumers take is not. Takes O(pairs).
+    """
+    names = [(topology, component) for topology, component, _ in problem.executor_names()]
+    number = {name: at for at, name in enumerate(dict.fromkeys(names))}
+    component = np.array([number[name] for name in names], dtype=np.int64)
+    is_acker = np.array([name == ACKER for _, name in number])
+    is_system = np.array([name.startswith(SYSTEM) for _, name in number])
+    source, target, rate, _ = problem.traffic.unfolded_sizes()
+    source, target = component[source], component[target]
+    own = ~is_system[source]
+    acks = np.bincount(source, rate * is_acker[target], len(number))
+    taken = np.bincount(target, rate * own, len(number))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(taken > 0, np.minimum(acks / taken, 1.0), 1.0)
+    share[share < CHANCE], share[share > 1 - CHANCE] = 0.0, 1.0
+    share[is_system] = is_acker[is_system]
+    tells = {topology for (topology, _), count in zip(number, acks.tolist(), strict=True) if count}
+    silent = np.array([topology not in tells for topology, _ in number])
+    share[silent & ~is_system] = 1.0
+    result: Floats = share[component]
+    return result
+
+
+def is_acker(problem: Problem) -> npt.NDArray[np.bool_]:
+    """Return which executors are ackers, shape (executors,)."""
+    return np.array([component == ACKER for _, component, _ in problem.executor_names()])
