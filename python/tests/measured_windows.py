@@ -11,7 +11,6 @@ from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Topol
 from stormcut.objective.resources import CPU, LINK_IN, LINK_OUT, uses
 
 NODES = 3
-WORKER_PERCENT = 7.5
 
 
 def problem(link=None):
@@ -38,15 +37,28 @@ def problem(link=None):
 
 def observed(costs, slots, growth):
     """What nodes would use if the costs were true."""
-    at = replace(problem(), costs=costs)
+    at = grown(replace(problem(), costs=costs), growth)
     placement = Placement(np.array(slots))
     used = {use.kind: use.load for use in uses(at, placement)}
     workers = np.bincount(np.unique(slots), minlength=NODES)
     return Observed(
         problem(),
         placement,
-        growth * trees_per_s(at),
-        WORKER_PERCENT * workers + growth * used[CPU],
-        growth * used[LINK_OUT],
-        growth * used[LINK_IN],
+        trees_per_s(at),
+        costs.worker_percent * workers + used[CPU],
+        used[LINK_OUT],
+        used[LINK_IN],
     )
+
+
+def grown(at, growth):
+    """The problem with all rates, and what executors need for them, so many times as high."""
+    (topology,) = at.topologies
+    pairs = tuple(
+        replace(pair, tuples_per_second=pair.tuples_per_second * growth)
+        for pair in topology.measured
+    )
+    parts = tuple(
+        replace(part, cpu_percent=part.cpu_percent * growth) for part in topology.components
+    )
+    return replace(at, topologies=(replace(topology, measured=pairs, components=parts),))

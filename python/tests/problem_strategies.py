@@ -1,5 +1,6 @@
 """Random scheduling problems and placements for hypothesis."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -152,6 +153,8 @@ def with_resources(draw, problem):
                     amounts,
                     amounts,
                     amounts,
+                    st.sampled_from((math.inf, 25.0, 1.0)),
+                    st.sampled_from((0.0, 7.5)),
                     source=st.just("the problem"),
                 ),
             )

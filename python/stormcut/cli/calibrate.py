@@ -23,7 +23,7 @@ from stormcut.application.experiment.calibrate import calibrate as fit
 from stormcut.application.experiment.prediction import predictions
 from stormcut.cli.outputs import OutputFile
 from stormcut.model.errors import InvalidInput
-from stormcut.model.network import Costs
+from stormcut.model.network import SHIPPED, Costs
 from stormcut.model.problem import CORE_PERCENT
 from stormcut.placement.registry import BASELINE
 from stormcut.report.prediction import Told, sections
@@ -60,7 +60,7 @@ def calibrate(
     wanted = None if schedulers is None else [each.strip() for each in schedulers.split(",")]
     source = output.name if output else "this fit"
     found = fit(_observed(journals, wanted), source)
-    shipped, fitted = (_predictions(journals, costs) for costs in (Costs(), found.costs))
+    shipped, fitted = (_predictions(journals, costs) for costs in (SHIPPED, found.costs))
     facts = {
         "Machine": describe(),
         "Day": time.strftime("%Y-%m-%d"),

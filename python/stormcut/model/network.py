@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-
-#: Where costs come from that nobody stated.
-SHIPPED = "shipped"
 
 
 @dataclass(frozen=True)
@@ -21,16 +19,24 @@ UNKNOWN = Link()
 
 @dataclass(frozen=True)
 class Costs:
-    """What it costs to send a tuple to another worker: the constants of the cost model.
+    """What workers cost, and tuples that leave them: the constants of the cost model.
 
-    CPU is counted where a tuple leaves or enters a worker, in microseconds of one core for each
-    tuple and for each KiB of it; between nodes, links carry ``link_bytes_per_tuple`` beside it.
-    ``source`` names where the constants come from.
+    CPU is counted where tuples leave and enter a worker, in microseconds of one core for each KiB,
+    and for each tuple as long as few travel: of h tuples/s from one worker to another, h / (1 + h /
+    ``batches_per_s``) count. ``worker_percent`` are the points of CPU that a worker takes that does
+    nothing. Between nodes, links carry ``link_bytes_per_tuple`` beside each tuple. ``source`` names
+    where the constants come from.
     """
 
-    send_us_per_tuple: float = 1.0
-    send_us_per_kib: float = 30.0
-    receive_us_per_tuple: float = 1.0
-    receive_us_per_kib: float = 40.0
-    link_bytes_per_tuple: float = 26.0
-    source: str = SHIPPED
+    send_us_per_tuple: float
+    send_us_per_kib: float
+    receive_us_per_tuple: float
+    receive_us_per_kib: float
+    link_bytes_per_tuple: float
+    batches_per_s: float = math.inf
+    worker_percent: float = 0.0
+    source: str = "stated"
+
+
+#: Of problems that state none: fitted to the Docker cluster (docs/results/calibration.md).
+SHIPPED = Costs(96.0, 0.0, 155.0, 21.0, 26.0, 25.0, 7.5, "shipped")

@@ -29,8 +29,8 @@ STEPS, HALVINGS, STILL = 12, 3, 1e-9
 NUDGE = 1e-7
 #: Part of the largest window that is on its way where the path begins: nobody waits yet.
 FEW = 1e-3
-#: The path ends where so small a part of its length cannot be gone.
-LEAST_STRIDE = 1e-6
+#: The path ends after so many strides, those that fail included.
+MOST_STRIDES = 200
 #: Most of a station's time that other traffic takes. Of more, no tuple would ever come through: a
 #: share of the station that is left whatever happens keeps the rates of a filled one finite.
 MOST_TAKEN = 0.99
@@ -107,8 +107,10 @@ def settled(
 
     at = np.log(FEW / windows.max())
     logs = np.log(windows * np.exp(at) / np.maximum(stations.busy.sum(axis=0), 1e-300))
-    stride, length = -at, -at
-    while at < 0 and stride > LEAST_STRIDE * length:
+    stride = -at
+    for _ in range(MOST_STRIDES):
+        if at >= 0:
+            break
         ahead = min(0.0, at + stride)
         found = _newton(excess, logs, float(np.exp(ahead)))
         if found is None:

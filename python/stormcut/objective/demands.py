@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from stormcut.model.network import Costs
 from stormcut.model.placement import Placement
 from stormcut.model.problem import CORE_PERCENT, CORE_US, Problem
 from stormcut.model.traffic import Traffic
@@ -102,8 +103,16 @@ class Demands:
         return found
 
 
-def demands_of(problem: Problem, placement: Placement, sources: Ints) -> Demands:
-    """Return what tuples of each source ask of all resources."""
+def demands_of(
+    problem: Problem, placement: Placement, sources: Ints, rates: Floats | None = None
+) -> Demands:
+    """Return what tuples of each source ask of all resources.
+
+    Parameters
+    ----------
+    rates : array of shape (sources,), optional
+        At which they travel in batches; as measured without it.
+    """
     traffic = problem.traffic.sized(DEFAULT_BYTES)
     source, target, rate, size = traffic.unfolded_sizes()
     emitted = problem.executor_rate[sources]
@@ -119,8 +128,10 @@ def demands_of(problem: Problem, placement: Placement, sources: Ints) -> Demands
     placed = nodes >= 0
     both = placed[source] & placed[target]
     points = rate * CORE_PERCENT / CORE_US
-    sending = points * (costs.send_us_per_tuple + costs.send_us_per_kib / KIB * size)
-    taking = points * (costs.receive_us_per_tuple + costs.receive_us_per_kib / KIB * size)
+    growth = np.ones(len(rate)) if rates is None else due @ rates
+    each = _batched(placement.slots[source], placement.slots[target], rate * growth, costs)
+    sending = points * (costs.send_us_per_tuple * each + costs.send_us_per_kib / KIB * size)
+    taking = points * (costs.receive_us_per_tuple * each + costs.receive_us_per_kib / KIB * size)
     carried = rate * (size + costs.link_bytes_per_tuple) / MBIT_BYTES
     used = {use.kind: use for use in uses(problem, placement)}
     names = [(kind, at) for kind, use in used.items() for at in range(len(use.load))]
@@ -165,6 +176,15 @@ def demands_of(problem: Problem, placement: Placement, sources: Ints) -> Demands
     return Demands(
         anchored, loose, tuples, loose_tuples, hops, hop_loads, hop_tuples, capacity, names
     )
+
+
+def _batched(source: Ints, target: Ints, rate: Floats, costs: Costs) -> Floats:
+    """Return how many batches a tuple between two workers makes, shape (pairs,)."""
+    _, pair = np.unique(
+        source * (max(source.max(), target.max(), 0) + 1) + target, return_inverse=True
+    )
+    together = np.bincount(pair.ravel(), rate)
+    return (1.0 / (1.0 + together / costs.batches_per_s))[pair.ravel()]
 
 
 def _parts(problem: Problem, traffic: Traffic, sources: Ints) -> Floats:

@@ -7,14 +7,16 @@ and a resource is full when its load reaches its capacity. Streams stay folded, 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from stormcut.model.network import UNKNOWN, Costs
+from stormcut.model.network import SHIPPED, UNKNOWN, Costs
 from stormcut.model.placement import Placement
 from stormcut.model.problem import CORE_PERCENT, CORE_US, Problem
 from stormcut.model.traffic import Block, Traffic
+from stormcut.objective.batching import Connections, batches, connections
 from stormcut.objective.cut import executor_nodes, has_local_target
 
 Floats = npt.NDArray[np.float64]
@@ -22,6 +24,10 @@ Ints = npt.NDArray[np.int64]
 
 #: Bytes of a tuple where no tuple's size is known at all.
 DEFAULT_BYTES = 100.0
+
+#: Part of a node's CPU that counts as left however many workers it has: what idle workers take of
+#: small nodes is less certain than that something is left.
+LEAST_LEFT = 0.1
 
 KIB = 1024.0
 MBIT_BYTES = 1e6 / 8
@@ -65,8 +71,8 @@ class Flow:
 
 
 def costs_of(problem: Problem) -> Costs:
-    """Return the costs that a problem states, else the shipped ones."""
-    return problem.costs or Costs()
+    """Return the costs that a problem states, else `SHIPPED`."""
+    return problem.costs or SHIPPED
 
 
 def uses(problem: Problem, placement: Placement) -> tuple[Use, ...]:
@@ -80,6 +86,7 @@ def uses(problem: Problem, placement: Placement) -> tuple[Use, ...]:
     hosts = len(racks)
     load = executor_loads(problem, placement)
     placed = nodes >= 0
+    homes_of = problem.slot_hosts
     workers = flow(traffic, placement.slots, placement.slots, nodes, hosts)
     cpu = _sums(nodes[placed], load[placed], hosts)
     links = flow(traffic, placement.slots, nodes, nodes, hosts)
@@ -93,8 +100,12 @@ def uses(problem: Problem, placement: Placement) -> tuple[Use, ...]:
         Use(EXECUTOR, np.where(placed, load, 0.0), CORE_PERCENT * problem.executor_threads),
         Use(
             CPU,
-            cpu + transfer_percent(workers, costs),
-            _capacity([*(n.cpu_percent for n in problem.nodes), *missing]),
+            cpu + transfer_percent(workers, connections(traffic, placement.slots), homes_of, costs),
+            left_by_workers(
+                _capacity([*(n.cpu_percent for n in problem.nodes), *missing]),
+                np.bincount(homes_of[np.unique(placement.slots[placed])], minlength=hosts),
+                costs,
+            ),
         ),
         Use(
             LINK_OUT,
@@ -119,12 +130,31 @@ def uses(problem: Problem, placement: Placement) -> tuple[Use, ...]:
     )
 
 
-def transfer_percent(flow: Flow, costs: Costs) -> Floats:
-    """Return the CPU in points that tuples cost where they leave and enter workers."""
+def left_by_workers(
+    capacity: Floats | float, workers: npt.NDArray[np.integer[Any]] | int, costs: Costs
+) -> Floats:
+    """Return the CPU that idle workers leave, and never less than `LEAST_LEFT` of all."""
+    left: Floats = np.maximum(capacity - costs.worker_percent * workers, LEAST_LEFT * capacity)
+    return left
+
+
+def transfer_percent(flow: Flow, met: Connections, homes: Ints, costs: Costs) -> Floats:
+    """Return the CPU in points that tuples cost where they leave and enter workers.
+
+    Parameters
+    ----------
+    flow : Flow
+        Between workers, added up by node.
+    met : Connections
+        Between workers.
+    homes : array of shape (slots,)
+        Node ordinal of every slot.
+    """
+    many, count = batches(met.rate, costs), len(flow.out)
     us = (
-        costs.send_us_per_tuple * flow.out
+        costs.send_us_per_tuple * np.bincount(homes[met.source], many, count)
         + costs.send_us_per_kib / KIB * flow.bytes_out
-        + costs.receive_us_per_tuple * flow.into
+        + costs.receive_us_per_tuple * np.bincount(homes[met.target], many, count)
         + costs.receive_us_per_kib / KIB * flow.bytes_into
     )
     result: Floats = us * (CORE_PERCENT / CORE_US)

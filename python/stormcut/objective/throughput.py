@@ -35,6 +35,9 @@ Ints = npt.NDArray[np.int64]
 #: Steps of the shadow prices, and by which power of its use a resource's price changes in one.
 STEPS, PACE = 4000, 0.2
 
+#: Times that rates are found by the batches of the rates before.
+ROUNDS = 4
+
 #: Of more executors nothing is foretold: it takes memory for the square of their number.
 MOST_EXECUTORS = 2000
 
@@ -109,7 +112,11 @@ def throughput(problem: Problem, placement: Placement) -> Throughput:
         growth, weight = _fair(demands.busy[binding] * rate[sources])
         rates = rate[sources] * growth
     else:
-        rates = settled(demands.stations(binding), windows, demands.background(binding))
+        # The faster they are, the more tuples share a batch.
+        rates = rate[sources]
+        for _ in range(ROUNDS):
+            demands = demands_of(problem, placement, sources, rates)
+            rates = settled(demands.stations(binding), windows, demands.background(binding))
         weight = demands.busy[binding] @ rates
     fullest = int(np.flatnonzero(binding)[np.argmax(weight)])
     carried = min(1.0, 1.0 / max(float((demands.busy @ rates).max()), 1.0))

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stormcut.application.experiment.calibrate import WORKER, Calibration
+from stormcut.application.experiment.calibrate import Calibration
 from stormcut.application.experiment.prediction import Prediction, median_error
-from stormcut.model.network import Costs
+from stormcut.model.network import SHIPPED
 from stormcut.report.tables import Section, Table
 
 #: A prediction and the setting of its bench.
 Told = tuple[str, Prediction]
 
 _UNITS = {
-    WORKER: "points of CPU that a worker takes by itself (100 = a core)",
-    "send_us_per_tuple": "us of CPU for a tuple that leaves a worker",
+    "worker_percent": "points of CPU that a worker takes by itself (100 = a core)",
+    "send_us_per_tuple": "us of CPU for a batch of tuples that leaves a worker",
     "send_us_per_kib": "us of CPU for each KiB of it",
-    "receive_us_per_tuple": "us of CPU for a tuple that enters a worker",
+    "receive_us_per_tuple": "us of CPU for a batch of tuples that enters a worker",
     "receive_us_per_kib": "us of CPU for each KiB of it",
     "link_bytes_per_tuple": "bytes on a link beside a tuple's own",
+    "batches_per_s": "batches from one worker to another in a second, at most",
 }
 
 
@@ -67,13 +68,12 @@ def _fit_quality(found: Calibration) -> str:
 
 
 def _costs(found: Calibration) -> Table:
-    shipped = Costs()
     return Table(
         ("constant", "shipped", "fitted", "90 %"),
         tuple(
             (
                 name,
-                "-" if name == WORKER else f"{getattr(shipped, name):g}",
+                f"{getattr(SHIPPED, name):g}",
                 _short(each.value),
                 f"{_short(each.low)} to {_short(each.high)}",
             )

@@ -25,7 +25,7 @@ from stormcut.application.control.decide.decide import decide
 from stormcut.application.control.decide.question import Question
 from stormcut.model.cluster import ClusterState, Slot
 from stormcut.model.errors import InvalidInput
-from stormcut.model.network import Costs
+from stormcut.model.network import SHIPPED
 
 TAXI = dealt(topology("taxi-1-17", (2, 2)), [Slot("n0", 6700), Slot("n1", 6700)])
 PROFILE = profile_of(TAXI)
@@ -40,7 +40,7 @@ class Folder:
         auth = self.file("auth", b"stormcut:geheim\n")
         problem, placement = self.decision()
         read = read_problem(self.file("problem", problem))
-        costs = {name: getattr(Costs(), name) for name in COSTS}
+        costs = {name: getattr(SHIPPED, name) for name in COSTS}
         config = example().replace("/etc/stormcut.auth", auth.name)
         self.kinds: dict[str, tuple[bytes, Callable[[Path], object]]] = {
             "auth file": (auth.read_bytes(), read_auth_file),

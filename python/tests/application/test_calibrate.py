@@ -6,22 +6,22 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from measured_windows import NODES, WORKER_PERCENT, observed, problem
+from measured_windows import NODES, observed, problem
 
 from stormcut.application.experiment.bench.cells import Cell, Measurement, Run
 from stormcut.application.experiment.calibrate import (
+    BATCHES,
     NAMES,
-    WORKER,
     calibrate,
 )
 from stormcut.application.experiment.prediction import median_error, predictions
 from stormcut.model.errors import InvalidInput
-from stormcut.model.network import Costs, Link
+from stormcut.model.network import SHIPPED, Costs, Link
 from stormcut.model.placement import Placement
 
 
 @given(
-    st.tuples(*[st.floats(1, 80)] * 5),
+    st.tuples(*[st.floats(1, 80)] * 5, st.sampled_from(BATCHES), st.floats(0, 20)),
     st.lists(
         st.tuples(st.lists(st.integers(0, NODES - 1), min_size=7, max_size=7), st.floats(0.3, 3.0)),
         min_size=12,
@@ -42,14 +42,14 @@ def test_costs_that_made_the_measurements_explain_them(constants, windows):
 
 
 def test_with_enough_placements_every_constant_is_found_within_its_interval():
-    costs, rng = Costs(31.0, 7.0, 12.0, 3.0, 40.0), np.random.default_rng(3)
+    costs, rng = Costs(31.0, 7.0, 12.0, 3.0, 40.0, 40.0, 7.5), np.random.default_rng(3)
     cells = [
         observed(costs, rng.integers(0, NODES, 7).tolist(), rng.uniform(0.5, 2)) for _ in range(60)
     ]
     found = calibrate(cells, "made up")
     assert found.intervals.keys() == set(NAMES)
     for name in NAMES:
-        wanted = WORKER_PERCENT if name == WORKER else getattr(costs, name)
+        wanted = getattr(costs, name)
         interval = found.intervals[name]
         assert interval.value == pytest.approx(wanted, rel=1e-3)
         assert interval.low - 1e-3 <= interval.value <= interval.high + 1e-3
@@ -57,7 +57,7 @@ def test_with_enough_placements_every_constant_is_found_within_its_interval():
 
 
 def test_noise_widens_the_intervals():
-    costs, rng = Costs(), np.random.default_rng(3)
+    costs, rng = SHIPPED, np.random.default_rng(3)
     cells = [observed(costs, rng.integers(0, NODES, 7).tolist(), 1.0) for _ in range(40)]
     noisy = [replace(each, cpu=each.cpu + rng.normal(0, 1, NODES)) for each in cells]
     clean, wide = (
@@ -67,7 +67,7 @@ def test_noise_widens_the_intervals():
 
 
 def test_what_nothing_can_be_fitted_to_is_refused():
-    cell = observed(Costs(), [0] * 7, 1.0)
+    cell = observed(SHIPPED, [0] * 7, 1.0)
     with pytest.raises(InvalidInput, match="at least 2"):
         calibrate([cell], "made up")
     with pytest.raises(InvalidInput, match="nothing crosses nodes"):
@@ -92,7 +92,7 @@ def test_predictions_stand_beside_the_median_measured_ratio():
         for repetition, rate in enumerate(rates, start=1)
     ]
     solutions = {("t", name): (at, where) for name, where in placed.items()}
-    (found,) = predictions(run, cells, lambda *key: solutions.get(key), Costs(), "even")
+    (found,) = predictions(run, cells, lambda *key: solutions.get(key), SHIPPED, "even")
     assert (found.scheduler, found.measured) == ("cut", 4.0)
     assert (found.lowest, found.highest) == (3.0, 5.0)
     assert found.predicted > 1

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from problem_strategies import placed_problems_with_resources
 
-from stormcut.model.network import Costs, Link
+from stormcut.model.network import SHIPPED, Costs, Link
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Stream, Topology
 from stormcut.objective.headroom import headroom
@@ -70,10 +70,11 @@ def nominal_mean(problem):
 
 def loads_of(problem, placement):
     """The same resources as `uses`, by definition: {(kind, ordinal): load}."""
-    costs, slots = problem.costs or Costs(), placement.slots
+    costs, slots = problem.costs or SHIPPED, placement.slots
     default, racks = nominal_mean(problem), rack_ordinals(problem)[0]
     loads = defaultdict(float)
     taken = defaultdict(float)
+    together = defaultdict(float)
     for source, target, rate, content in pairs_of(problem, slots):
         taken[target] += rate
         content = default if content != content else content
@@ -81,10 +82,9 @@ def loads_of(problem, placement):
             continue
         here, there = problem.slot_hosts[slots[source]], problem.slot_hosts[slots[target]]
         kib = content / 1024
-        loads["cpu", here] += rate * (costs.send_us_per_tuple + costs.send_us_per_kib * kib) / 1e4
-        loads["cpu", there] += (
-            rate * (costs.receive_us_per_tuple + costs.receive_us_per_kib * kib) / 1e4
-        )
+        together[slots[source], slots[target]] += rate
+        loads["cpu", here] += rate * costs.send_us_per_kib * kib / 1e4
+        loads["cpu", there] += rate * costs.receive_us_per_kib * kib / 1e4
         carried = rate * (content + costs.link_bytes_per_tuple) * 8 / 1e6
         if here != there:
             loads["link_out", here] += carried
@@ -92,6 +92,10 @@ def loads_of(problem, placement):
         if racks[here] != racks[there]:
             loads["uplink_out", racks[here]] += carried
             loads["uplink_in", racks[there]] += carried
+    for (sender, taker), rate in together.items():
+        batches = rate / (1 + rate / costs.batches_per_s)
+        loads["cpu", problem.slot_hosts[sender]] += batches * costs.send_us_per_tuple / 1e4
+        loads["cpu", problem.slot_hosts[taker]] += batches * costs.receive_us_per_tuple / 1e4
     components = [c for t in problem.topologies for c in t.components for _ in range(c.executors)]
     for executor, component in enumerate(components):
         load = problem.executor_cpu[executor]
@@ -131,7 +135,7 @@ def cluster(**changes):
         replace(Component.uniform("b", 2), cpu_us_per_tuple=400.0),
     )
     stream = Stream("s", "b", 1000.0, bytes_per_tuple=92.0)
-    costs = Costs(50.0, 0.0, 30.0, 0.0, 8.0, "the problem")
+    costs = Costs(50.0, 0.0, 30.0, 0.0, 8.0, source="the problem")
     return replace(Problem(nodes, (Topology("t", components, (stream,)),), costs=costs), **changes)
 
 

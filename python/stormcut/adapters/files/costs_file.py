@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from stormcut.adapters.files.json_document import read_json, write_text
-from stormcut.adapters.files.problem_file import COSTS, check_format, costs_of, within
+from stormcut.adapters.files.problem_file import check_format, costs_document, costs_of, within
 from stormcut.application.experiment.calibrate import Calibration
 from stormcut.model.errors import InvalidInput
 from stormcut.model.network import Costs
@@ -25,7 +25,7 @@ def write_costs(path: Path, found: Calibration, facts: Mapping[str, str]) -> Non
     """
     document = {
         "format": FORMAT,
-        "costs": {name: getattr(found.costs, name) for name in COSTS},
+        "costs": costs_document(found.costs),
         "intervals": {key: [each.low, each.high] for key, each in found.intervals.items()},
         "facts": dict(facts),
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import gzip
 import json
+import math
 import re
 import zlib
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ import numpy as np
 
 from stormcut.adapters.files.json_document import Value, is_amount, optional, read_json, write_text
 from stormcut.model.errors import InvalidInput
-from stormcut.model.network import UNKNOWN, Costs, Link
+from stormcut.model.network import SHIPPED, UNKNOWN, Costs, Link
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import (
     ARRIVALS,
@@ -157,14 +158,25 @@ def _link(value: Value | None) -> Link:
     return Link(*(optional(ways.get(way), Value.amount) for way in ("out", "in")))
 
 
-#: Of `Costs`, with the constants; what is not given keeps its default.
+#: Of `Costs`, with the constants.
 COSTS = tuple(field.name for field in dataclasses.fields(Costs) if field.name != "source")
+TUPLE_COSTS = {"send_us_per_tuple", "receive_us_per_tuple"}
 
 
 def costs_of(value: Value, source: str = "the problem") -> Costs:
-    """Return the constants in a document; what it leaves out is as shipped."""
+    """Return the constants in a document; what it leaves out is as shipped.
+
+    Costs of a tuple are of every tuple, and workers cost nothing, unless it says otherwise.
+    """
     given = {key: member.amount() for key, member in value.keys((), COSTS).items()}
-    return Costs(**given, source=source)
+    plain = {"batches_per_s": math.inf, "worker_percent": 0.0} if TUPLE_COSTS & set(given) else {}
+    return dataclasses.replace(SHIPPED, **{**plain, **given}, source=source)
+
+
+def costs_document(costs: Costs) -> dict[str, float]:
+    """Return the constants as a document has them: without batches, every tuple counts."""
+    every = {name: getattr(costs, name) for name in COSTS}
+    return {name: value for name, value in every.items() if math.isfinite(value)}
 
 
 def _node(value: Value) -> Node:
@@ -399,7 +411,7 @@ def write_problem(path: Path, problem: Problem) -> None:
         racks = {name: {"uplink_mbit": _link_document(link)} for name, link in problem.uplinks}
         document["racks"] = racks
     if problem.costs is not None:
-        document["costs"] = {name: getattr(problem.costs, name) for name in COSTS}
+        document["costs"] = costs_document(problem.costs)
     if problem.current is not None:
         document["current"] = slot_lists(problem, problem.current)
     write_text(path, json.dumps(document, indent=1, allow_nan=False) + "\n")

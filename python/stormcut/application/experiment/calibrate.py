@@ -1,10 +1,11 @@
 """Fits what transfer costs to measured runs: the constants of the cost model, with intervals.
 
 At a measured rate, everything that a placement loads follows from the problem; what nodes really
-used is linear in the constants. CPU of a node is that of its executors, as profiled, what its
-workers take beside them, and what tuples cost that enter or leave its workers; what its link
-carries are the bytes of tuples and ``link_bytes_per_tuple`` for each. Both are fitted by non-
-negative least squares; the intervals are of a bootstrap over cells.
+used is linear in the constants but one. CPU of a node is that of its executors, as profiled, what
+its workers take beside them, and what tuples cost that enter or leave its workers, in at most so
+many batches/s; what its link carries are the bytes of tuples and ``link_bytes_per_tuple`` for each.
+Both are fitted by non-negative least squares, for each of `BATCHES`, of which the best is taken;
+the intervals are of a bootstrap over cells.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from stormcut.model.errors import InvalidInput
 from stormcut.model.network import Costs
 from stormcut.model.placement import Placement
 from stormcut.model.problem import CORE_PERCENT, CORE_US, Problem
+from stormcut.objective.batching import connections
 from stormcut.objective.cut import executor_nodes
 from stormcut.objective.resources import (
     DEFAULT_BYTES,
     KIB,
     MBIT_BYTES,
-    Flow,
     executor_loads,
     flow,
 )
@@ -33,6 +34,8 @@ from stormcut.objective.resources import (
 Floats = npt.NDArray[np.float64]
 
 RESAMPLES = 400
+#: Batches/s from worker to worker that are tried; the last are as good as one for each tuple.
+BATCHES = (10.0, 15.0, 25.0, 40.0, 60.0, 100.0, 160.0, 250.0, 1e6)
 #: Of the bootstrap's values, what lies in an interval.
 COVERAGE = 0.9
 #: Storm's own component that counts what is acknowledged.
@@ -79,8 +82,7 @@ class Calibration:
     costs : Costs
         ``source`` says what they were fitted to.
     intervals : mapping of str to Interval
-        By the names of `Costs`, and ``worker_percent``: points that a worker takes beside its
-        executors and its tuples.
+        By the names of `Costs`.
     cpu_r2, link_r2 : float
         Share of the variance between nodes and cells that the fit explains.
     cells : int
@@ -125,25 +127,28 @@ def calibrate(cells: Sequence[Observed], source: str) -> Calibration:
         name: Interval(float(value), float(at_least), float(at_most))
         for name, value, at_least, at_most in zip(NAMES, values, low, high, strict=True)
     }
-    constants = {name: found[name].value for name in NAMES if name != WORKER}
+    constants = {name: each.value for name, each in found.items()}
     return Calibration(Costs(**constants, source=source), found, cpu_r2, link_r2, len(rows))
 
 
-WORKER = "worker_percent"
 #: Of the vector that `_fit` returns.
 NAMES = (
-    WORKER,
+    "worker_percent",
     "send_us_per_tuple",
     "send_us_per_kib",
     "receive_us_per_tuple",
     "receive_us_per_kib",
     "link_bytes_per_tuple",
+    "batches_per_s",
 )
 
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """Equations of one window: ``cpu @ constants = cpu_left``, ``link * constant = link_left``."""
+    """Equations of one window: ``cpu @ constants = cpu_left``, ``link * constant = link_left``.
+
+    ``cpu`` has one matrix for each of `BATCHES`; shape (nodes, batches, constants).
+    """
 
     cpu: Floats
     cpu_left: Floats
@@ -163,16 +168,23 @@ def _rows(cell: Observed) -> _Rows:
     away = flow(traffic, placement.slots, nodes, nodes, count)
     own = np.bincount(nodes, executor_loads(problem, placement), count)
     workers = np.bincount(problem.slot_node[np.unique(placement.slots)], minlength=count)
-    points = CORE_PERCENT / CORE_US * growth
-    cpu = np.column_stack([workers, *(points * each for each in _terms(across))])
+    met = connections(traffic, placement.slots)
+    points = CORE_PERCENT / CORE_US
+    bytes_out, bytes_into = (growth / KIB * each for each in (across.bytes_out, across.bytes_into))
+
+    def columns(most: float) -> Floats:
+        many = growth * met.rate / (1.0 + growth * met.rate / most)
+        sent, taken = (
+            np.bincount(problem.slot_hosts[ends], many, count) for ends in (met.source, met.target)
+        )
+        transfer = points * np.column_stack([sent, bytes_out, taken, bytes_into])
+        return np.column_stack([workers, transfer])
+
+    cpu = np.stack([columns(most) for most in BATCHES], axis=1)
     link = np.concatenate([away.out, away.into]) * growth / MBIT_BYTES
     carried = np.concatenate([away.bytes_out, away.bytes_into]) * growth / MBIT_BYTES
     seen = np.concatenate([cell.sent, cell.received])
     return _Rows(cpu, cell.cpu - growth * own, cell.cpu, link, seen - carried, seen)
-
-
-def _terms(across: Flow) -> tuple[Floats, Floats, Floats, Floats]:
-    return across.out, across.bytes_out / KIB, across.into, across.bytes_into / KIB
 
 
 def trees_per_s(problem: Problem) -> float:
@@ -200,16 +212,23 @@ def _fit(rows: Sequence[_Rows]) -> tuple[Floats, float, float]:
     cpu, cpu_left, cpu_seen, link, link_left, link_seen = (
         np.concatenate([getattr(row, field.name) for row in rows]) for field in fields(_Rows)
     )
-    # Scaled, so that the solver's tolerance means the same for every constant.
-    scale = np.maximum(np.linalg.norm(cpu, axis=0), 1e-300)
-    constants = lsq_linear(cpu / scale, cpu_left, (0, np.inf)).x / scale
+    tried = [_least_squares(cpu[:, at], cpu_left) for at in range(len(BATCHES))]
+    left = [cpu_left - cpu[:, at] @ each for at, each in enumerate(tried)]
+    best = int(np.argmin([float(each @ each) for each in left]))
     framing = max(0.0, float(link @ link_left) / max(float(link @ link), 1e-300))
-    values = np.append(constants, framing)
+    values = np.array([*tried[best], framing, BATCHES[best]])
     return (
         values,
-        _r2(cpu_left - cpu @ constants, cpu_seen),
+        _r2(left[best], cpu_seen),
         _r2(link_left - link * framing, link_seen),
     )
+
+
+def _least_squares(terms: Floats, seen: Floats) -> Floats:
+    """Return constants of at least 0; scaled, the solver's tolerance means the same for all."""
+    scale = np.maximum(np.linalg.norm(terms, axis=0), 1e-300)
+    result: Floats = lsq_linear(terms / scale, seen, (0, np.inf)).x / scale
+    return result
 
 
 def _r2(left: Floats, seen: Floats) -> float:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from stormcut.model.placement import UpperBound
 from stormcut.model.problem import CORE_PERCENT, CORE_US, Component, Problem, Topology
 from stormcut.model.traffic import declared_sizes
-from stormcut.objective.resources import DEFAULT_BYTES, KIB, MBIT_BYTES, costs_of
+from stormcut.objective.resources import DEFAULT_BYTES, KIB, MBIT_BYTES, costs_of, left_by_workers
 from stormcut.objective.verify import TOLERANCE
 from stormcut.placement.bounds.lower_bound import lower_bound
 
@@ -45,6 +45,7 @@ def headroom_bound(problem: Problem, effort: float = 1.0) -> UpperBound | None:
     UpperBound or None
         None if nothing limits.
     """
+    problem = _with_workers(problem)
     loads, flexible = _least_loads(problem)
     most = min(_threads(problem, loads, flexible), _packed(problem, loads))
     cpu, out, into = _capacities(problem)
@@ -55,6 +56,18 @@ def headroom_bound(problem: Problem, effort: float = 1.0) -> UpperBound | None:
     if np.isfinite(min(cpu, links)):
         most = _by_transfer(problem, loads, most, cpu, links, effort / ROUNDS)
     return UpperBound(most, METHOD) if np.isfinite(most) else None
+
+
+def _with_workers(problem: Problem) -> Problem:
+    """Return the problem with the CPU that one worker leaves of each node: of use, it has one."""
+    costs = costs_of(problem)
+    nodes = tuple(
+        node
+        if node.cpu_percent is None
+        else replace(node, cpu_percent=float(left_by_workers(node.cpu_percent, 1, costs)))
+        for node in problem.nodes
+    )
+    return replace(problem, nodes=nodes)
 
 
 def _least_loads(problem: Problem) -> tuple[Floats, npt.NDArray[np.bool_]]:
@@ -110,7 +123,9 @@ def _by_transfer(
     problem: Problem, loads: Floats, most: float, cpu: float, links: float, effort: float
 ) -> float:
     costs, total = costs_of(problem), float(problem.executor_cpu.sum())
-    per_tuple = costs.send_us_per_tuple + costs.receive_us_per_tuple
+    # A batch may hold any number of tuples.
+    batched = np.isfinite(costs.batches_per_s)
+    per_tuple = 0.0 if batched else costs.send_us_per_tuple + costs.receive_us_per_tuple
     per_byte = (costs.send_us_per_kib + costs.receive_us_per_kib) / KIB
     sized = _with_sizes(_with_loads(problem, loads))
     mbit = _weighed(sized, lambda size: (size + costs.link_bytes_per_tuple) / MBIT_BYTES)

@@ -62,9 +62,9 @@ BALANCES, HASTY = (1.05, 1.2, 1.5, 2.0), 1.2
 #: What is gained by less is not worth a move: it is within what is known of loads.
 LITTLE = 0.01
 
-#: What all traffic weighs if it travels, beside congestion: to keep a tenth of it local is worth as
-#: much as 2 % of congestion, for what the model does not know of networks.
-TRAVEL = 0.2
+#: What all traffic weighs if it travels, beside congestion: of placements as good as the same, that
+#: with less traffic is the better one.
+TRAVEL = 0.02
 
 #: Pairs of executors that exchange traffic, written out; of more, placements are only compared.
 MOST_PAIRS = 2_000_000
@@ -223,7 +223,8 @@ def _resources(judge: Judge, asked: Instance) -> Resources:
     )
     threads = problem.executor_cpu / (CORE_PERCENT * problem.executor_threads)
     thread = float(threads.max(initial=0.0))
-    return resources(problem, asked, judge.pairs, problem.executor_cpu, capacities, thread)
+    costs = costs_of(problem)
+    return resources(problem, asked, judge.pairs, problem.executor_cpu, capacities, thread, costs)
 
 
 def _capacities(rows: list[tuple[float | None, ...]]) -> Floats:
@@ -235,7 +236,7 @@ def _pairs(problem: Problem) -> Pairs:
     traffic, costs = problem.traffic.sized(DEFAULT_BYTES), costs_of(problem)
     source, target, rate, size = traffic.unfolded_sizes()
     points = CORE_PERCENT / CORE_US * rate
-    sending = points * (costs.send_us_per_tuple + costs.send_us_per_kib / KIB * size)
-    taking = points * (costs.receive_us_per_tuple + costs.receive_us_per_kib / KIB * size)
+    sending = points * (costs.send_us_per_kib / KIB * size)
+    taking = points * (costs.receive_us_per_kib / KIB * size)
     carried = rate * (size + costs.link_bytes_per_tuple) / MBIT_BYTES
-    return pairs(traffic.executors, source, target, carried, sending, taking)
+    return pairs(traffic.executors, source, target, carried, sending, taking, rate)

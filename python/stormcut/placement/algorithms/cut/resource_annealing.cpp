@@ -14,8 +14,12 @@ constexpr double MAXIMUM = 12.0;
 // Power of the norm that is congestion (objective/congestion.py).
 constexpr double CONGESTION = 6.0;
 
-// Temperatures from first to last, as shares of the energy at the start.
-constexpr double HOT = 0.3, COLD = 0.001;
+// Temperatures from first to last, as shares of the energy at the start; of a second run, which
+// begins where the first has led, the first one.
+constexpr double HOT = 0.3, COLD = 0.001, WARM = 0.01;
+
+// Part of a node's CPU that counts as left, whatever its workers take (objective/resources.py).
+constexpr double LEAST_LEFT = 0.1;
 
 // Of the energy while the fullest resource is relieved: all traffic, as part of all there is.
 constexpr double LIGHT = 0.01;
@@ -37,7 +41,10 @@ double sixth(double share) {
 double twelfth(double share) { return sixth(share) * sixth(share); }
 
 // Columns of what a pair of executors loads when it is apart, of its first executor's view.
-enum { SENDS, GETS, OWN_CPU, OTHER_CPU };
+enum { SENDS, GETS, OWN_CPU, OTHER_CPU, TUPLES_OUT, TUPLES_IN };
+
+// What workers and batches of tuples cost, CPU in points.
+enum { SEND_BATCH, TAKE_BATCH, BATCHES_PER_S, WORKER };
 
 // Loads of a node, and of a rack.
 enum { BUSY, OUT, INTO, NODE_LOADS };
@@ -66,13 +73,16 @@ struct Resources {
   Matrix<bool> allowed;
   Row<Int> rack;
   Matrix<double> node_capacity, rack_capacity;
-  Row<double> thread;
+  Row<double> thread, costs;
 };
 
 class Balancing {
  public:
-  Balancing(const Resources& in, Int topologies, Row<Int> nodes, Seed seed)
+  // `tuples` are tuples/s from node to node of each topology, (topologies, nodes x nodes); without
+  // rows, what batches cost is not counted.
+  Balancing(const Resources& in, Int topologies, Matrix<double> tuples, Row<Int> nodes, Seed seed)
       : in(in),
+        tuples(tuples),
         nodes(nodes),
         seed(seed),
         executors(nodes.size),
@@ -84,6 +94,7 @@ class Balancing {
         used(count * columns),
         tenants_(count * topologies),
         taken(count),
+        mark(count),
         tenants{tenants_.data(), count, topologies} {
     Int at = 0;  // nodes' capacities lie as `at_node` and `at_rack` count loads
     for (const double capacity : in.node_capacity.all()) inverse[at++] = inverted(capacity);
@@ -105,7 +116,8 @@ class Balancing {
   // Leaves in `nodes` the placement with the least congestion, times what traffic between nodes
   // weighs; congestion below `idle` is as good as that.
   void least_congestion(Int steps, double idle, double weight) {
-    restore(relax(steps, idle, weight));
+    restore(relax(steps / 2, idle, weight, HOT));
+    restore(relax(steps - steps / 2, idle, weight, WARM));
   }
 
  private:
@@ -123,11 +135,43 @@ class Balancing {
     if (sign > 0 && its == 0) taken[n] += 1;
     its += sign;
     if (sign < 0 && its == 0) taken[n] -= 1;
+    if (its == 0 || its == 1) leave_to_executors(n);
+  }
+
+  // Sets what a node's CPU has left beside its workers.
+  void leave_to_executors(Int n) {
+    const double capacity = in.node_capacity(n, BUSY);
+    const double left = capacity - in.costs[WORKER] * double(taken[n]);
+    inverse[at_node(n, BUSY)] = inverted(std::max(left, LEAST_LEFT * capacity));
+  }
+
+  double batches(double rate) const { return rate / (1.0 + rate / in.costs[BATCHES_PER_S]); }
+
+  // Counts `more` tuples/s from node `n` to node `other`, and what their batches cost both.
+  void send(Int topology, Int n, Int other, double more) {
+    double& rate = tuples(topology, n * count + other);
+    const double before = batches(rate);
+    rate += more;
+    const double change = batches(rate) - before;
+    loads[at_node(n, BUSY)] += in.costs[SEND_BATCH] * change;
+    loads[at_node(other, BUSY)] += in.costs[TAKE_BATCH] * change;
+  }
+
+  // Counts what executor `e` exchanges as long as it is on node `n`, or no longer.
+  void connect(Int e, Int n, double sign) {
+    if (tuples.rows == 0) return;
+    for (Int k = in.starts[e]; k < in.starts[e + 1]; k++) {
+      const Int other = nodes[in.neighbours[k]];
+      if (other == n) continue;
+      send(in.topology[e], n, other, sign * in.pair(k, TUPLES_OUT));
+      send(in.topology[e], other, n, sign * in.pair(k, TUPLES_IN));
+    }
   }
 
   // Counts all loads anew, free of the rounding of many small changes.
   void count_loads() {
     std::fill(loads.begin(), loads.end(), 0.0);
+    for (double& rate : tuples.all()) rate = 0.0;
     traffic = 0.0;
     for (Int e = 0; e < executors; e++) {
       const Int n = nodes[e];
@@ -139,6 +183,7 @@ class Balancing {
         loads[at_node(n, OUT)] += in.pair(k, SENDS);
         loads[at_node(n, INTO)] += in.pair(k, GETS);
         traffic += in.pair(k, SENDS);
+        if (tuples.rows > 0) send(in.topology[e], n, other, in.pair(k, TUPLES_OUT));
         if (in.rack[n] == in.rack[other]) continue;
         loads[at_rack(in.rack[n], UP)] += in.pair(k, SENDS);
         loads[at_rack(in.rack[n], DOWN)] += in.pair(k, GETS);
@@ -176,7 +221,7 @@ class Balancing {
       const double smooth = std::pow(std::max(sum, 0.0) + twelfth(floor / scale), 1.0 / MAXIMUM);
       return smooth * (1.0 + LIGHT * travels / all);
     };
-    anneal(steps, part, energy, [&] {
+    anneal(steps, HOT, part, energy, [&] {
       const double found = worth(fullest());
       if (found < least * (1.0 - SAME)) {
         least = found;
@@ -188,7 +233,7 @@ class Balancing {
   }
 
   // Lowers congestion, the norm of the shares of all resources, and traffic between nodes.
-  std::vector<Int> relax(Int steps, double idle, double weight) {
+  std::vector<Int> relax(Int steps, double idle, double weight, double hot) {
     count_loads();
     scale = std::max(fullest(), idle);
     std::vector<Int> best = kept();
@@ -199,7 +244,7 @@ class Balancing {
       const double norm = std::max(std::pow(std::max(sum, 0.0), 1.0 / CONGESTION), idle / scale);
       return norm * (1.0 + weight * travels / all);
     };
-    anneal(steps, part, energy, [&] {
+    anneal(steps, hot, part, energy, [&] {
       double sum = 0.0;
       for (std::size_t r = 0; r < loads.size(); r++) sum += part(r);
       const double found = energy(sum, traffic);
@@ -222,7 +267,7 @@ class Balancing {
       return std::max(0.0, loads[r] * inverse[r] / scale - 1.0 - SAME);
     };
     const auto energy = [&](double sum, double travels) { return travels / all + PRICE * sum; };
-    anneal(steps, part, energy, [&] {
+    anneal(steps, HOT, part, energy, [&] {
       if (traffic < least - SAME * all && fullest() <= scale * (1.0 + 2 * SAME)) {
         least = traffic;
         best = kept();
@@ -235,11 +280,11 @@ class Balancing {
   // `part` is what a resource adds to the sum of which, with the traffic, `energy` is made. `seen`
   // is told of every state with less energy than all that it said yes to before.
   template <class Part, class Energy, class Seen>
-  void anneal(Int steps, Part part, Energy energy, Seen seen) {
+  void anneal(Int steps, double first, Part part, Energy energy, Seen seen) {
     double sum = 0.0;
     for (std::size_t r = 0; r < loads.size(); r++) sum += part(r);
     double now = energy(sum, traffic), lowest = now;
-    const double hot = HOT * now, cold = COLD * now;
+    const double hot = first * now, cold = COLD * now;
     if (now <= 0.0) return;
     for (Int step = 0; step < steps; step++) {
       if (step % FRESH == 0) {
@@ -251,20 +296,43 @@ class Balancing {
       const Change change = random_change();
       if (change.a == change.b || !fits(change)) continue;
       const Delta delta = delta_of(change);
+      find_touched(change);
       const double before = parts(change, part);
       add(change, delta, 1.0);
+      make(change);
       const double then_sum = sum + parts(change, part) - before;
       const double then = energy(then_sum, traffic);
       const double heat = hot * std::pow(cold / hot, double(step) / double(steps));
       if (accepted(now - then, heat, seed)) {
-        relocate(change);
         sum = then_sum;
         now = then;
         if (now < lowest && seen()) lowest = now;
       } else {
+        unmake(change);
         add(change, delta, -1.0);
       }
     }
+  }
+
+  // Finds the nodes whose loads a change may change: of batches, those of all neighbours, too.
+  void find_touched(const Change& change) {
+    touched.clear();
+    stamp++;
+    touch(change.a);
+    touch(change.b);
+    if (tuples.rows == 0) return;
+    touch_neighbours(change.e);
+    if (change.exchange) touch_neighbours(change.f);
+  }
+
+  void touch_neighbours(Int e) {
+    for (Int k = in.starts[e]; k < in.starts[e + 1]; k++) touch(nodes[in.neighbours[k]]);
+  }
+
+  void touch(Int n) {
+    if (mark[n] == stamp) return;
+    mark[n] = stamp;
+    touched.push_back(n);
   }
 
   Change random_change() {
@@ -276,7 +344,7 @@ class Balancing {
   template <class Part>
   double parts(const Change& change, Part part) const {
     double sum = 0.0;
-    for (const Int n : {change.a, change.b})
+    for (const Int n : touched)
       for (Int k = 0; k < NODE_LOADS; k++) sum += part(at_node(n, k));
     const Int r = in.rack[change.a], s = in.rack[change.b];
     if (r == s) return sum;
@@ -381,22 +449,32 @@ class Balancing {
     return taken[n] - Int(leaves) < in.slots[n];
   }
 
-  void relocate(const Change& change) {
-    settle(change.e, change.a, -1);
-    if (change.exchange) settle(change.f, change.b, -1);
-    settle(change.e, change.b, 1);
-    nodes[change.e] = change.b;
-    if (!change.exchange) return;
-    settle(change.f, change.a, 1);
-    nodes[change.f] = change.a;
+  void make(const Change& change) {
+    move(change.e, change.a, change.b);
+    if (change.exchange) move(change.f, change.b, change.a);
+  }
+
+  void unmake(const Change& change) {
+    if (change.exchange) move(change.f, change.a, change.b);
+    move(change.e, change.b, change.a);
+  }
+
+  void move(Int e, Int from, Int to) {
+    connect(e, from, -1.0);
+    settle(e, from, -1);
+    nodes[e] = to;
+    settle(e, to, 1);
+    connect(e, to, 1.0);
   }
 
   const Resources& in;
+  Matrix<double> tuples;
   Row<Int> nodes;
   Seed seed;
   Int executors, count, racks, columns;
   std::vector<double> loads, inverse, used;
-  std::vector<Int> tenants_, taken;
+  std::vector<Int> tenants_, taken, mark, touched;
+  Int stamp = 0;
   Matrix<Int> tenants;
   double traffic = 0.0, all = 0.0, floor = 0.0, scale = 0.0;
 };
@@ -404,11 +482,11 @@ class Balancing {
 }  // namespace
 
 extern "C" void most_headroom(
-    const Resources& in, Int topologies, Int steps, Row<Int> nodes, Seed seed) {
-  Balancing(in, topologies, nodes, seed).most_headroom(steps);
+    const Resources& in, Int topologies, Matrix<double> tuples, Int steps, Row<Int> nodes, Seed seed) {
+  Balancing(in, topologies, tuples, nodes, seed).most_headroom(steps);
 }
 
-extern "C" void least_congestion(const Resources& in, Int topologies, Int steps, double idle,
-                                 double weight, Row<Int> nodes, Seed seed) {
-  Balancing(in, topologies, nodes, seed).least_congestion(steps, idle, weight);
+extern "C" void least_congestion(const Resources& in, Int topologies, Matrix<double> tuples, Int steps,
+                                 double idle, double weight, Row<Int> nodes, Seed seed) {
+  Balancing(in, topologies, tuples, nodes, seed).least_congestion(steps, idle, weight);
 }

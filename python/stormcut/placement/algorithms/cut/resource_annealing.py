@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stormcut.model.problem import Problem
+from stormcut.model.network import Costs
+from stormcut.model.problem import CORE_PERCENT, CORE_US, Problem
 from stormcut.placement.algorithms.cut.instance import Instance
 from stormcut.placement.algorithms.cut.model import NOTHING, Bools, Floats, Ints, seed_from
 from stormcut.placement.native.library import (
@@ -33,12 +34,17 @@ from stormcut.placement.native.library import (
 STEPS = 4000
 MOST_STEPS = 400_000
 
+#: Pairs of nodes, for all topologies together, between which tuples are counted: 32 MB. Of more,
+#: what batches cost is counted where placements are compared, but not while they are annealed.
+MOST_BETWEEN = 4_000_000
+
 
 class Pairs(NamedTuple):
     """Rows of executors that exchange traffic.
 
     ``loads`` has, for each, what the row's executor sends and gets and the CPU that it and the
-    other spend on that when they are apart, shape (pairs, 4).
+    other spend on its bytes when they are apart, and tuples/s that it sends and gets, shape
+    (pairs, 6).
     """
 
     starts: Ints
@@ -62,7 +68,8 @@ class Resources(NamedTuple):
     """What does not change while a placement is annealed.
 
     ``cpu`` is what executors need without transfer, ``thread`` the share of the fullest thread,
-    which no placement changes.
+    which no placement changes; ``costs`` the CPU that sending and taking a batch of tuples costs,
+    batches/s from worker to worker at most, and the CPU that a worker takes.
     """
 
     starts: Ints
@@ -79,18 +86,27 @@ class Resources(NamedTuple):
     node_capacity: Floats
     rack_capacity: Floats
     thread: Floats
+    costs: Floats
 
 
 _RESOURCES = Record(
     *(INTS, INTS, FLOAT_ROWS, FLOATS, FLOAT_ROWS, INTS, FLOAT_ROWS, INTS, INTS),
-    *(BOOL_ROWS, INTS, FLOAT_ROWS, FLOAT_ROWS, FLOATS),
+    *(BOOL_ROWS, INTS, FLOAT_ROWS, FLOAT_ROWS, FLOATS, FLOATS),
 )
-_most_headroom = function("most_headroom", _RESOURCES, INT, INT, INTS, SEED)
-_least_congestion = function("least_congestion", _RESOURCES, INT, INT, FLOAT, FLOAT, INTS, SEED)
+_most_headroom = function("most_headroom", _RESOURCES, INT, FLOAT_ROWS, INT, INTS, SEED)
+_least_congestion = function(
+    "least_congestion", _RESOURCES, INT, FLOAT_ROWS, INT, FLOAT, FLOAT, INTS, SEED
+)
 
 
 def resources(
-    problem: Problem, asked: Instance, pairs: Pairs, cpu: Floats, most: Capacities, thread: float
+    problem: Problem,
+    asked: Instance,
+    pairs: Pairs,
+    cpu: Floats,
+    most: Capacities,
+    thread: float,
+    costs: Costs,
 ) -> Resources:
     """Return what annealing needs to know of an instance and its resources."""
     allowed = NOTHING.astype(np.bool_) if asked.allowed is None else asked.allowed
@@ -107,11 +123,25 @@ def resources(
         most.nodes,
         most.racks,
         np.array([thread]),
+        np.array(
+            [
+                costs.send_us_per_tuple * CORE_PERCENT / CORE_US,
+                costs.receive_us_per_tuple * CORE_PERCENT / CORE_US,
+                costs.batches_per_s,
+                costs.worker_percent,
+            ]
+        ),
     )
 
 
 def pairs(
-    executors: int, source: Ints, target: Ints, carried: Floats, sending: Floats, taking: Floats
+    executors: int,
+    source: Ints,
+    target: Ints,
+    carried: Floats,
+    sending: Floats,
+    taking: Floats,
+    rate: Floats,
 ) -> Pairs:
     """Return the pairs of executors of directed traffic, all arrays of shape (traffic,).
 
@@ -121,11 +151,16 @@ def pairs(
         What the link carries.
     sending, taking : arrays
         CPU that source and target spend.
+    rate : array
+        Tuples/s.
     """
     none = np.zeros(len(carried))
     # Seen from the one that sends, and from the one that takes.
     keys = np.concatenate((source, target)) * executors + np.concatenate((target, source))
-    columns = ((carried, none), (none, carried), (sending, taking), (taking, sending))
+    columns = (
+        *((carried, none), (none, carried), (sending, taking), (taking, sending)),
+        *((rate, none), (none, rate)),
+    )
     apart = np.concatenate((source != target, source != target))
     found, at = np.unique(keys[apart], return_inverse=True)
     loads = np.empty((len(found), len(columns)))
@@ -144,7 +179,8 @@ def most_headroom(
     Takes O(pairs of an executor) for each of O(executors x effort) steps.
     """
     found = nodes.copy()
-    _most_headroom(given, topologies, _steps(nodes, effort), found, seed_from(rng))
+    tuples = _tuples(given, topologies)
+    _most_headroom(given, topologies, tuples, _steps(nodes, effort), found, seed_from(rng))
     return found
 
 
@@ -170,8 +206,15 @@ def least_congestion(
     """
     found = nodes.copy()
     steps, seed = _steps(nodes, effort), seed_from(rng)
-    _least_congestion(given, topologies, steps, idle, travel, found, seed)
+    tuples = _tuples(given, topologies)
+    _least_congestion(given, topologies, tuples, steps, idle, travel, found, seed)
     return found
+
+
+def _tuples(given: Resources, topologies: int) -> Floats:
+    """Return room for tuples/s from node to node of each topology; none if that is too much."""
+    between = len(given.slots) ** 2
+    return np.zeros((topologies if topologies * between <= MOST_BETWEEN else 0, between))
 
 
 def _steps(nodes: Ints, effort: float) -> int:

@@ -1,0 +1,74 @@
+"""How many batches tuples travel in from worker to worker: what a worker's CPU pays for.
+
+Storm's transfer threads send what has gathered for another worker in one message. Of h tuples/s
+between two workers that are h while few come, and never more than ``batches_per_s``:
+m(h) = h / (1 + h / batches_per_s).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from stormcut.model.network import Costs
+from stormcut.model.traffic import Block, Traffic
+from stormcut.objective.cut import has_local_target
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+class Connections(NamedTuple):
+    """Ordered pairs of workers that exchange tuples: slots, and tuples/s; shape (pairs,)."""
+
+    source: Ints
+    target: Ints
+    rate: Floats
+
+
+def batches(rate: Floats, costs: Costs) -> Floats:
+    """Return the batches/s in which so many tuples/s travel from one worker to another."""
+    result: Floats = rate / (1.0 + rate / costs.batches_per_s)
+    return result
+
+
+def connections(traffic: Traffic, slots: Ints) -> Connections:
+    """Return all pairs of workers that exchange tuples.
+
+    Takes O(pairs), and for each folded block O(workers that send x workers that take).
+
+    Parameters
+    ----------
+    slots : array of shape (executors,)
+        Slot ordinals; executors at negative ones run nowhere.
+    """
+    count = int(slots.max(initial=-1)) + 1
+    source, target = slots[traffic.source], slots[traffic.target]
+    apart = (source != target) & (source >= 0) & (target >= 0)
+    keys, rates = [source[apart] * count + target[apart]], [traffic.rate[apart]]
+    for block in traffic.blocks:
+        key, rate = _of_block(block, slots, count)
+        keys.append(key)
+        rates.append(rate)
+    found, at = np.unique(np.concatenate(keys), return_inverse=True)
+    total: Floats = np.bincount(at.ravel(), np.concatenate(rates), len(found)).astype(np.float64)
+    return Connections(found // max(count, 1), found % max(count, 1), total)
+
+
+def _of_block(block: Block, slots: Ints, count: int) -> tuple[Ints, Floats]:
+    sources = np.arange(block.sources.start, block.sources.stop)
+    if block.local_first:
+        sources = sources[~has_local_target(block, slots)]
+    senders, sending = _counted(slots[sources])
+    takers, taking = _counted(slots[block.targets.start : block.targets.stop])
+    apart = senders[:, None] != takers
+    keys = (senders[:, None] * count + takers)[apart]
+    rates = (block.rate * sending[:, None] * taking)[apart]
+    return keys, rates
+
+
+def _counted(slots: Ints) -> tuple[Ints, Ints]:
+    found, counts = np.unique(slots[slots >= 0], return_counts=True)
+    return found, counts
