@@ -8,10 +8,14 @@ Takes seconds. Run by hand when benches are added:
 from __future__ import annotations
 
 import argparse
+import itertools
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from machine import made_by
 
 from stormcut.adapters.bench.journal import Journal
@@ -24,7 +28,15 @@ from stormcut.objective.headroom import fullest
 from stormcut.objective.resources import LINK_OUT, uses
 from stormcut.objective.throughput import throughput
 
+Floats = npt.NDArray[np.float64]
+
 BASELINE = "even"
+#: Placements whose throughput differs by less, in its logarithm, are not told apart.
+APART = 0.05
+HEADER = (
+    *("value", "median", "root mean square"),
+    *("ranked right, `network`", "lost", "ranked right, `cpu`", "lost"),
+)
 VALUES = ("head-room", "congestion", "throughput", "traffic")
 
 PAGE = """\
@@ -34,7 +46,9 @@ Every placement whose problem was kept, its values over `even`'s by the cost mod
 costs, and the throughput that was measured, over `even`'s (median of a bench's windows): head-room;
 1 over congestion; closed-loop throughput, with the topology's window; 1 over the bytes between
 nodes. {count} placements of {benches} benches. By all of them, the size of the error (a value over
-what was measured, as a logarithm):
+what was measured, as a logarithm). Ranked right: pairs of placements of one topology and bench,
+`even`'s included, whose throughput differs by more than {apart:.0f} %. Lost: what the placement that
+the value picks of them reached less than the best, mean and worst.
 
 {errors}
 
@@ -42,6 +56,21 @@ what was measured, as a logarithm):
 
 {made}
 """
+
+
+class Row(NamedTuple):
+    """A measured placement: its ratio to the baseline's, and ratios of `VALUES`."""
+
+    bench: str
+    topology: str
+    scheduler: str
+    measured: float
+    over: list[float]
+
+
+def percent(size: float) -> str:
+    """Return a difference of logarithms as a percentage."""
+    return f"{100 * np.expm1(size):.1f} %"
 
 
 def values(problem: Problem, placement: Placement) -> list[float]:
@@ -56,8 +85,9 @@ def values(problem: Problem, placement: Placement) -> list[float]:
     ]
 
 
-def rows(journal: Journal) -> Iterator[tuple[str, str, float, list[float]]]:
-    """Yield topology, scheduler, measured ratio, and ratios of `VALUES`."""
+def rows(bench: Path) -> Iterator[Row]:
+    """Yield every placement of a bench beside the baseline's."""
+    journal = Journal(bench)
     cells = list(journal.measurements())
     for topology in journal.run.topologies:
         window = journal.run.options.get(topology, {}).get(WINDOW)
@@ -68,7 +98,25 @@ def rows(journal: Journal) -> Iterator[tuple[str, str, float, list[float]]]:
             if scheduler != BASELINE and base and kept and measured:
                 mine, its = (values(windowed(each[0], window), each[1]) for each in (kept, base))
                 over = [a / b for a, b in zip(mine, its, strict=True)]
-                yield topology, scheduler, measured.spread.median, over
+                yield Row(bench.name, topology, scheduler, measured.spread.median, over)
+
+
+def ranking(found: list[Row]) -> Iterator[tuple[int, int, Floats]]:
+    """Yield, for each value, pairs that it ranks right, all pairs, and what its picks lost."""
+    contests: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in found:
+        contests[row.bench, row.topology].append(row)
+    for at in range(len(VALUES)):
+        right, lost = [], []
+        for rivals in contests.values():
+            measured = np.log([1.0, *(row.measured for row in rivals)])
+            value = np.log([1.0, *(row.over[at] for row in rivals)])
+            for one, other in itertools.combinations(range(len(measured)), 2):
+                if abs(measured[one] - measured[other]) > APART:
+                    more = measured[one] > measured[other]
+                    right.append((value[one] > value[other]) == more)
+            lost.append(measured.max() - measured[value.argmax()])
+        yield sum(right), len(right), np.array(lost)
 
 
 def table(header: tuple[str, ...], lines: list[list[str]]) -> str:
@@ -82,21 +130,31 @@ def main() -> None:
     parser.add_argument("benches", nargs="+", type=Path)
     parser.add_argument("--output", required=True, type=Path)
     given = parser.parse_args()
-    found = [row for bench in given.benches for row in rows(Journal(bench))]
-    off = np.log([row[3] for row in found]) - np.log([row[2] for row in found])[:, None]
-    errors = [
-        [name, *(f"{100 * np.expm1(each):.1f} %" for each in (np.median(size), rms))]
-        for name, column in zip(VALUES, off.T, strict=True)
-        for size, rms in [(np.abs(column), np.sqrt((column**2).mean()))]
-    ]
+    found = [row for bench in given.benches for row in rows(bench)]
+    off = np.log([row.over for row in found]) - np.log([row.measured for row in found])[:, None]
+    settings = {name: [row for row in found if (name in row.bench)] for name in ("network", "cpu")}
+    errors = []
+    for at, name in enumerate(VALUES):
+        size = np.abs(off[:, at])
+        line = [name, *(percent(each) for each in (np.median(size), np.sqrt((size**2).mean())))]
+        for of in settings.values():
+            right, pairs, lost = list(ranking(of))[at]
+            line += [f"{right} of {pairs}", f"{percent(lost.mean())}, {percent(lost.max())}"]
+        errors.append(line)
     lines = [
-        [topology, scheduler, f"{measured:.2f}", *(f"{value:.2f}" for value in over)]
-        for topology, scheduler, measured, over in found
+        [
+            row.topology,
+            row.scheduler,
+            f"{row.measured:.2f}",
+            *(f"{value:.2f}" for value in row.over),
+        ]
+        for row in found
     ]
     page = PAGE.format(
         count=len(found),
         benches=len(given.benches),
-        errors=table(("value", "median", "root mean square"), errors),
+        apart=100 * APART,
+        errors=table(HEADER, errors),
         rows=table(("topology", "scheduler", "measured", *VALUES), lines),
         made=made_by("numpy"),
     )
