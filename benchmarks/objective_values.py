@@ -47,8 +47,8 @@ costs, and the throughput that was measured, over `even`'s (median of a bench's 
 1 over congestion; closed-loop throughput, with the topology's window; 1 over the bytes between
 nodes. {count} placements of {benches} benches. By all of them, the size of the error (a value over
 what was measured, as a logarithm). Ranked right: pairs of placements of one topology and bench,
-`even`'s included, whose throughput differs by more than {apart:.0f} %. Lost: what the placement that
-the value picks of them reached less than the best, mean and worst.
+`even`'s included, whose throughput differs by more than {apart:.0f} %. Lost: by how much the best of
+them was above the one that the value picks, mean and worst.
 
 {errors}
 
@@ -59,9 +59,13 @@ the value picks of them reached less than the best, mean and worst.
 
 
 class Row(NamedTuple):
-    """A measured placement: its ratio to the baseline's, and ratios of `VALUES`."""
+    """A measured placement: its ratio to the baseline's, and ratios of `VALUES`.
+
+    ``of_cpu``: in a setting where CPU is short, else links are.
+    """
 
     bench: str
+    of_cpu: bool
     topology: str
     scheduler: str
     measured: float
@@ -88,7 +92,7 @@ def values(problem: Problem, placement: Placement) -> list[float]:
 def rows(bench: Path) -> Iterator[Row]:
     """Yield every placement of a bench beside the baseline's."""
     journal = Journal(bench)
-    cells = list(journal.measurements())
+    cells, of_cpu = list(journal.measurements()), "cpu" in journal.run.setting
     for topology in journal.run.topologies:
         window = journal.run.options.get(topology, {}).get(WINDOW)
         base = journal.solution(topology, BASELINE)
@@ -98,7 +102,7 @@ def rows(bench: Path) -> Iterator[Row]:
             if scheduler != BASELINE and base and kept and measured:
                 mine, its = (values(windowed(each[0], window), each[1]) for each in (kept, base))
                 over = [a / b for a, b in zip(mine, its, strict=True)]
-                yield Row(bench.name, topology, scheduler, measured.spread.median, over)
+                yield Row(bench.name, of_cpu, topology, scheduler, measured.spread.median, over)
 
 
 def ranking(found: list[Row]) -> Iterator[tuple[int, int, Floats]]:
@@ -132,22 +136,17 @@ def main() -> None:
     given = parser.parse_args()
     found = [row for bench in given.benches for row in rows(bench)]
     off = np.log([row.over for row in found]) - np.log([row.measured for row in found])[:, None]
-    settings = {name: [row for row in found if (name in row.bench)] for name in ("network", "cpu")}
+    settings = ([row for row in found if row.of_cpu == of_cpu] for of_cpu in (False, True))
+    ranked = [list(ranking(of)) for of in settings]
     errors = []
     for at, name in enumerate(VALUES):
         size = np.abs(off[:, at])
         line = [name, *(percent(each) for each in (np.median(size), np.sqrt((size**2).mean())))]
-        for of in settings.values():
-            right, pairs, lost = list(ranking(of))[at]
+        for right, pairs, lost in (of[at] for of in ranked):
             line += [f"{right} of {pairs}", f"{percent(lost.mean())}, {percent(lost.max())}"]
         errors.append(line)
     lines = [
-        [
-            row.topology,
-            row.scheduler,
-            f"{row.measured:.2f}",
-            *(f"{value:.2f}" for value in row.over),
-        ]
+        [row.topology, row.scheduler, *(f"{each:.2f}" for each in (row.measured, *row.over))]
         for row in found
     ]
     page = PAGE.format(

@@ -36,6 +36,9 @@ from stormcut.objective.resources import (
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
+#: So few tuples/s are none: what is left of sums that cancel.
+NONE = 1e-9
+
 
 @dataclass(frozen=True, eq=False)
 class Demands:
@@ -97,7 +100,7 @@ class Demands:
             load = np.bincount(out, lost * (self.hop_loads @ rates), count)
             share = share - load / self._positive
             tuples = tuples - np.bincount(out, lost * (self.hop_tuples @ rates), count)
-            service = np.where(tuples > 0, share / np.maximum(tuples, 1e-300), 0.0)
+            service = np.where(tuples > NONE, share / np.maximum(tuples, NONE), 0.0)
             return Background(share[binding], service[binding])
 
         return found
