@@ -47,8 +47,8 @@ costs, and the throughput that was measured, over `even`'s (median of a bench's 
 1 over congestion; closed-loop throughput, with the topology's window; 1 over the bytes between
 nodes. {count} placements of {benches} benches. By all of them, the size of the error (a value over
 what was measured, as a logarithm). Ranked right: pairs of placements of one topology and bench,
-`even`'s included, whose throughput differs by more than {apart:.0f} %. Lost: by how much the best of
-them was above the one that the value picks, mean and worst.
+`even`'s included, whose throughput differs by more than {apart:.0f} %. Lost: by how much the best
+of them was above the one that the value picks, mean and worst.
 
 {errors}
 
