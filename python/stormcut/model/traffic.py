@@ -94,6 +94,11 @@ class Traffic:
         blocks = sum(b.rate * len(b.sources) * len(b.targets) for b in self.blocks)
         return float(self.rate.sum() + blocks)
 
+    @property
+    def pair_count(self) -> int:
+        """Pairs of executors once every block is written out."""
+        return len(self.rate) + sum(len(b.sources) * len(b.targets) for b in self.blocks)
+
     @cached_property
     def taken(self) -> Floats:
         """Tuples/s that each executor takes if no target is preferred, shape (executors,)."""

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stormcut.model.network import Costs
 from stormcut.model.traffic import Block, Traffic
 from stormcut.objective.cut import has_local_target
 
@@ -28,9 +27,33 @@ class Connections(NamedTuple):
     rate: Floats
 
 
-def batches(rate: Floats, costs: Costs) -> Floats:
-    """Return the batches/s in which so many tuples/s travel from one worker to another."""
-    result: Floats = rate / (1.0 + rate / costs.batches_per_s)
+def batches(rate: Floats, most: float) -> Floats:
+    """Return the batches/s in which so many tuples/s travel from one worker to another.
+
+    Parameters
+    ----------
+    most : float
+        ``batches_per_s`` of `Costs`.
+    """
+    result: Floats = rate / (1.0 + rate / most)
+    return result
+
+
+def batches_per_tuple(source: Ints, target: Ints, rate: Floats, most: float) -> Floats:
+    """Return how many batches each tuple of a pair of executors makes, at most 1; shape (pairs,).
+
+    Parameters
+    ----------
+    source, target : array of shape (pairs,)
+        Slots of the executors; pairs with a negative one travel nowhere.
+    rate : array of shape (pairs,)
+    """
+    count = max(source.max(initial=-1), target.max(initial=-1)) + 1
+    travels = (source >= 0) & (target >= 0)
+    key = np.where(travels, source * count + target, -1)
+    _, worker_pair = np.unique(key, return_inverse=True)
+    together = np.bincount(worker_pair.ravel(), rate)
+    result: Floats = (1.0 / (1.0 + together / most))[worker_pair.ravel()]
     return result
 
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from stormcut.model.network import Costs
 from stormcut.model.placement import Placement
 from stormcut.model.problem import CORE_PERCENT, CORE_US, Problem
 from stormcut.model.traffic import Traffic
 from stormcut.objective.anchoring import anchored_share, is_acker
+from stormcut.objective.batching import batches_per_tuple
 from stormcut.objective.closed_loop import Background, Stations
 from stormcut.objective.cut import executor_nodes
 from stormcut.objective.resources import (
@@ -85,7 +85,7 @@ class Demands:
         return Stations(busy[binding], self.tuples[binding], in_order[binding])
 
     def background(self, binding: npt.NDArray[np.bool_]) -> Callable[[Floats], Background]:
-        """Return what tells of the traffic that those find there.
+        """Return a function from rates to the other traffic at these resources.
 
         A link in that no tuple in a tree takes may be offered more than it carries; the rest waits,
         and does not leave the link out either.
@@ -132,7 +132,8 @@ def demands_of(
     both = placed[source] & placed[target]
     points = rate * CORE_PERCENT / CORE_US
     growth = np.ones(len(rate)) if rates is None else due @ rates
-    each = _batched(placement.slots[source], placement.slots[target], rate * growth, costs)
+    slots, most = placement.slots, costs.batches_per_s
+    each = batches_per_tuple(slots[source], slots[target], rate * growth, most)
     sending = points * (costs.send_us_per_tuple * each + costs.send_us_per_kib / KIB * size)
     taking = points * (costs.receive_us_per_tuple * each + costs.receive_us_per_kib / KIB * size)
     carried = rate * (size + costs.link_bytes_per_tuple) / MBIT_BYTES
@@ -179,15 +180,6 @@ def demands_of(
     return Demands(
         anchored, loose, tuples, loose_tuples, hops, hop_loads, hop_tuples, capacity, names
     )
-
-
-def _batched(source: Ints, target: Ints, rate: Floats, costs: Costs) -> Floats:
-    """Return how many batches a tuple between two workers makes, shape (pairs,)."""
-    _, pair = np.unique(
-        source * (max(source.max(), target.max(), 0) + 1) + target, return_inverse=True
-    )
-    together = np.bincount(pair.ravel(), rate)
-    return (1.0 / (1.0 + together / costs.batches_per_s))[pair.ravel()]
 
 
 def _parts(problem: Problem, traffic: Traffic, sources: Ints) -> Floats:

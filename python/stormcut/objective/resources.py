@@ -46,7 +46,7 @@ class Use:
     kind : str
         ``executor`` and ``cpu`` are in points (100 = a core), links and uplinks in Mbit/s.
     load, capacity : array of shape (executors,), (nodes,) or (racks,)
-        Capacity is infinite where nothing is known of it.
+        Capacity is infinite where nothing is known of it; of CPU, it is what workers leave.
     """
 
     kind: str
@@ -150,7 +150,7 @@ def transfer_percent(flow: Flow, met: Connections, homes: Ints, costs: Costs) ->
     homes : array of shape (slots,)
         Node ordinal of every slot.
     """
-    many, count = batches(met.rate, costs), len(flow.out)
+    many, count = batches(met.rate, costs.batches_per_s), len(flow.out)
     us = (
         costs.send_us_per_tuple * np.bincount(homes[met.source], many, count)
         + costs.send_us_per_kib / KIB * flow.bytes_out

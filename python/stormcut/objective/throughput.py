@@ -38,8 +38,9 @@ STEPS, PACE = 4000, 0.2
 #: Times that rates are found by the batches of the rates before.
 ROUNDS = 4
 
-#: Of more executors nothing is foretold: it takes memory for the square of their number.
-MOST_EXECUTORS = 2000
+#: Of more, nothing is foretold: executors, of which it takes memory for the square, and pairs of
+#: executors times sources.
+MOST_EXECUTORS, MOST_SHARES = 1000, 2_000_000
 
 #: A price below this part of the largest is that of a resource that does not bind.
 NOTHING = 1e-12
@@ -127,10 +128,12 @@ def foretold(problem: Problem, placement: Placement) -> Throughput | None:
     """Return what sources reach, None where the model cannot tell.
 
     It cannot where no source emits, where nothing that is known limits them, and of more than
-    `MOST_EXECUTORS` executors.
+    `MOST_EXECUTORS` executors or `MOST_SHARES` pairs times sources.
     """
-    emits = (problem.executor_is_spout & (problem.executor_rate > 0) & (placement.slots >= 0)).any()
-    if not emits or problem.executor_count > MOST_EXECUTORS:
+    emits = problem.executor_is_spout & (problem.executor_rate > 0) & (placement.slots >= 0)
+    sources, pairs = int(emits.sum()), problem.traffic.pair_count
+    too_many = problem.executor_count > MOST_EXECUTORS or pairs * sources > MOST_SHARES
+    if not sources or too_many:
         return None
     found = throughput(problem, placement)
     return found if np.isfinite(found.total) else None

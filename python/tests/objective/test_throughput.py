@@ -13,7 +13,7 @@ from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Stream, Topology
 from stormcut.objective.demands import demands_of
 from stormcut.objective.headroom import headroom
-from stormcut.objective.throughput import throughput
+from stormcut.objective.throughput import foretold, throughput
 
 #: Of every rate, at worst: far below what is known of loads.
 ACCURACY = 0.005
@@ -167,3 +167,11 @@ def test_nothing_is_known_of_a_source_that_emits_nothing():
     problem = Problem((Node("n0", (1,)),), (Topology("t", parts, (Stream("s", "b", 0.0),)),))
     with pytest.raises(ValueError, match="emits"):
         throughput(problem, Placement(np.array([0, 0])))
+
+
+def test_of_more_than_memory_holds_nothing_is_foretold():
+    """900 executors, 202,500 pairs and 450 sources."""
+    parts = (Component.uniform("s", 450, "spout", 1.0), Component.uniform("b", 450))
+    topology = Topology("t", parts, (Stream("s", "b", 1000.0),))
+    problem = Problem((Node("n0", (1,)),), (topology,))
+    assert foretold(problem, Placement(np.zeros(900, dtype=np.int64))) is None

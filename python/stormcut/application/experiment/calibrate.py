@@ -21,7 +21,7 @@ from stormcut.model.errors import InvalidInput
 from stormcut.model.network import Costs
 from stormcut.model.placement import Placement
 from stormcut.model.problem import CORE_PERCENT, CORE_US, Problem
-from stormcut.objective.batching import connections
+from stormcut.objective.batching import batches, connections
 from stormcut.objective.cut import executor_nodes
 from stormcut.objective.resources import (
     DEFAULT_BYTES,
@@ -173,7 +173,7 @@ def _rows(cell: Observed) -> _Rows:
     bytes_out, bytes_into = (growth / KIB * each for each in (across.bytes_out, across.bytes_into))
 
     def columns(most: float) -> Floats:
-        many = growth * met.rate / (1.0 + growth * met.rate / most)
+        many = batches(growth * met.rate, most)
         sent, taken = (
             np.bincount(problem.slot_hosts[ends], many, count) for ends in (met.source, met.target)
         )

@@ -141,9 +141,7 @@ class Judge(ABC):
     @cached_property
     def is_searched(self) -> bool:
         """Whether its pairs are few enough to be written out."""
-        traffic = self.problem.traffic
-        folded = sum(len(block.sources) * len(block.targets) for block in traffic.blocks)
-        return self.problem.executor_count > 1 and len(traffic.rate) + folded <= MOST_PAIRS
+        return self.problem.executor_count > 1 and self.problem.traffic.pair_count <= MOST_PAIRS
 
     @cached_property
     def pairs(self) -> Pairs:
