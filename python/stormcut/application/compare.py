@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.problem import Problem
@@ -23,9 +24,33 @@ TRADE_OFF: tuple[Mapping[str, str], ...] = (
 )
 
 
+class Scheduler(Protocol):
+    """Whatever places the executors of a problem; its text names it for people."""
+
+    @property
+    def knows_capacity(self) -> bool:
+        """Whether what nodes can hold may change its placement."""
+        ...
+
+    @property
+    def by_declaration(self) -> bool:
+        """Whether it packs by the CPU that executors declare, whatever was measured."""
+        ...
+
+    def solve(self, problem: Problem, seed: int) -> Solution:
+        """Return its placement, verified.
+
+        Raises
+        ------
+        Infeasible
+            It finds none.
+        """
+        ...
+
+
 @dataclass(frozen=True)
 class Contender:
-    """An algorithm with options as texts."""
+    """An algorithm with options as texts: a `Scheduler`."""
 
     algorithm: str
     options: Mapping[str, str] = field(default_factory=dict)
@@ -49,6 +74,20 @@ class Contender:
         parse_options(algorithm(name), options)
         return cls(name, options)
 
+    @property
+    def knows_capacity(self) -> bool:
+        """Whether what nodes can hold may change its placement."""
+        return algorithm(self.algorithm).knows_capacity
+
+    @property
+    def by_declaration(self) -> bool:
+        """Whether it packs by the CPU that executors declare, whatever was measured."""
+        return algorithm(self.algorithm).by_declaration
+
+    def solve(self, problem: Problem, seed: int) -> Solution:
+        """Return its placement, verified; raises `Infeasible` without one."""
+        return solve(problem, self.algorithm, seed, self.options)
+
     def __str__(self) -> str:
         """Return its name with its options, for people."""
         return " ".join([self.algorithm, *(f"{key}={text}" for key, text in self.options.items())])
@@ -71,7 +110,7 @@ class Trial:
     throughput: Throughput | None = None
 
 
-def compare(problem: Problem, contenders: Sequence[Contender], seed: int) -> Iterator[Trial]:
+def compare(problem: Problem, contenders: Sequence[Scheduler], seed: int) -> Iterator[Trial]:
     """Yield a trial of each contender, in the order given, as soon as it ends.
 
     Raises
@@ -83,7 +122,7 @@ def compare(problem: Problem, contenders: Sequence[Contender], seed: int) -> Ite
         name = str(contender)
         start = time.perf_counter()
         try:
-            solution = solve(problem, contender.algorithm, seed, contender.options)
+            solution = contender.solve(problem, seed)
         except Infeasible as refusal:
             yield Trial(name, time.perf_counter() - start, refusal=str(refusal))
             continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from stormcut import __version__
+from stormcut.cli.contenders import Commands, commands, scheduler_of
 from stormcut.cli.interruption import interruptible
 from stormcut.cli.numbers import Finite
 from stormcut.cli.outputs import OutputFolder, check_folder
@@ -20,6 +22,7 @@ from stormcut.cli.steps import Steps
 from stormcut.model.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from stormcut.application.compare import Scheduler
     from stormcut.application.experiment.bench.cells import Run
     from stormcut.application.experiment.bench.plan import BenchPlan, Setting
 
@@ -32,6 +35,7 @@ SCHEDULERS = (*PAPERS, "cut")
 @click.option("--setting", default="network", show_default=True, help="Name, or a YAML file.")
 @click.option("--topologies", metavar="NAME,...", help="Default: all of the setting.")
 @click.option("--schedulers", metavar="NAME,...", help="Default: eight, and the setting's.")
+@commands
 @click.option("--nodes", type=click.IntRange(2), help="Number of nodes; default: the setting's.")
 @click.option(
     "--cpus", type=Finite(0, min_open=True), help="Cores of a node; default: the setting's."
@@ -55,6 +59,7 @@ def bench(
     setting: str,
     topologies: str | None,
     schedulers: str | None,
+    commands: Commands,
     nodes: int | None,
     cpus: float | None,
     bandwidth: str | None,
@@ -77,6 +82,7 @@ def bench(
       stormcut bench --topologies linear,word_count --schedulers even,cut --repetitions 3
       stormcut bench --setting cpu --output docs/results/bench-cpu
       stormcut bench --setting network --heterogeneous 1x3,2x2,2x1
+      stormcut bench --schedulers even,cut,mine --command 'mine=python3 my_scheduler.py'
     """
     from stormcut.adapters.bench.setting import read_setting
     from stormcut.application.experiment.bench.plan import BenchPlan, Timing
@@ -84,18 +90,23 @@ def bench(
     chosen = _changed(read_setting(setting), nodes, cpus, bandwidth, heterogeneous)
     plan = BenchPlan(
         chosen,
-        _listed(schedulers) if schedulers is not None else (*SCHEDULERS, *chosen.variants),
+        tuple(dict.fromkeys([*_schedulers(schedulers, chosen), *commands])),
         _listed(topologies) if topologies else tuple(chosen.topologies),
         repetitions,
         Timing(window_s=window),
     )
     folder = output or Path(f"bench-{chosen.name}")
-    _check(plan, folder)
+    find = partial(scheduler_of, commands=commands)
+    _check(plan, folder, find)
     steps = Steps("bench")
     with interruptible():
         if not report_only:
-            _measure(plan, folder, name, steps)
+            _measure(plan, folder, name, find, steps)
         _report(folder, steps)
+
+
+def _schedulers(names: str | None, setting: Setting) -> tuple[str, ...]:
+    return (*SCHEDULERS, *setting.variants) if names is None else _listed(names)
 
 
 def _listed(text: str) -> tuple[str, ...]:
@@ -118,23 +129,24 @@ def _changed(
     )
 
 
-def _check(plan: BenchPlan, folder: Path) -> None:
+def _check(plan: BenchPlan, folder: Path, find: Callable[[str], Scheduler]) -> None:
     """Refuse what would only fail once the cluster is up."""
     from stormcut.adapters.bench.setting import shape_of
     from stormcut.adapters.storm.topology_project import check_options
-    from stormcut.application.compare import Contender
 
     check_folder(folder)
     shape_of(plan)
     for name in plan.schedulers:
-        Contender.parse(name)
+        find(name)
     for topology in plan.topologies:
         check_options(topology, plan.setting.topologies.get(topology, {}))
     if not plan.schedulers:
         raise InvalidInput("names no scheduler", "--schedulers")
 
 
-def _measure(plan: BenchPlan, folder: Path, name: str, steps: Steps) -> None:
+def _measure(
+    plan: BenchPlan, folder: Path, name: str, find: Callable[[str], Scheduler], steps: Steps
+) -> None:
     from stormcut.adapters.bench.journal import Journal
     from stormcut.adapters.bench.rig import Rig
     from stormcut.adapters.bench.serving import serving
@@ -163,7 +175,8 @@ def _measure(plan: BenchPlan, folder: Path, name: str, steps: Steps) -> None:
         for note in journal.notes:
             steps.say(note)
         profiler = partial(profile_logs, cluster.log_folders, cluster.folder / "profile", warm_up=0)
-        bench = Bench(plan, Equipment(Rig(cluster), journal, profiler, topology_project, steps))
+        rig = Rig(cluster)
+        bench = Bench(plan, Equipment(find, rig, journal, profiler, topology_project, steps))
         steps.say(bench.left())
         with serving(bench.planner, cluster):
             bench.run()

@@ -14,8 +14,9 @@ from rich.table import Table
 
 from stormcut.adapters.files.json_document import write_bytes
 from stormcut.adapters.files.problem_file import read_problem
-from stormcut.application.compare import TRADE_OFF, Contender, Trial, best_bound, gap
+from stormcut.application.compare import TRADE_OFF, Contender, Scheduler, Trial, best_bound, gap
 from stormcut.application.compare import compare as run
+from stormcut.cli.contenders import Commands, commands, scheduler_of
 from stormcut.cli.outputs import OutputFile
 from stormcut.cli.score import headroom_document, throughput_document
 from stormcut.cli.steps import waiting
@@ -37,6 +38,7 @@ PICTURE_FORMS = ("svg", "png")
     metavar="NAME,...",
     help="Those to run, also as NAME:KEY=VALUE+KEY=VALUE; all of them without it.",
 )
+@commands
 @click.option(
     "--trade-off",
     is_flag=True,
@@ -53,6 +55,7 @@ PICTURE_FORMS = ("svg", "png")
 def compare(
     problem: Path,
     names: str | None,
+    commands: Commands,
     trade_off: bool,
     seed: int,
     picture: Path | None,
@@ -69,8 +72,9 @@ def compare(
     Example:
       stormcut compare problem.json --algorithms even,r-storm,cut --picture comparison.svg
       stormcut compare problem.json --algorithms even,caps --trade-off
+      stormcut compare problem.json --algorithms cut --command 'mine=python3 my_scheduler.py'
     """
-    chosen = _contenders(names, trade_off)
+    chosen = _contenders(names, commands, trade_off)
     form = _picture_form(picture)
     console = Console(stderr=True)
     with waiting(console, f"reading {problem}"):
@@ -90,12 +94,12 @@ def compare(
             click.echo(trial.refusal if named else f"{trial.algorithm}: {trial.refusal}")
 
 
-def _contenders(names: str | None, trade_off: bool) -> list[Contender]:
+def _contenders(names: str | None, commands: Commands, trade_off: bool) -> list[Scheduler]:
     """Return what to run: algorithms by name, without any all of them or the trade-off alone."""
     every = [] if trade_off else list(ALGORITHMS)
     chosen = names.split(",") if names is not None else every
     settings = [Contender(DEFAULT_ALGORITHM, options) for options in TRADE_OFF] if trade_off else []
-    named = [Contender.parse(name) for name in chosen]
+    named = [scheduler_of(name, commands) for name in dict.fromkeys([*chosen, *commands])]
     return [*(each for each in named if each not in settings), *settings]
 
 
@@ -107,7 +111,7 @@ def _picture_form(picture: Path | None) -> str:
 
 
 def _run(
-    console: Console, problem: Problem, contenders: Sequence[Contender], seed: int
+    console: Console, problem: Problem, contenders: Sequence[Scheduler], seed: int
 ) -> list[Trial]:
     trials: list[Trial] = []
     running = run(problem, contenders, seed)

@@ -88,13 +88,26 @@ def solve(
         placement = chosen.place(problem, np.random.default_rng(seed), values)
     except NativeFailure as error:
         raise Infeasible(f"{chosen.name} found none: {error}", "solver") from None
+    return judged(problem, chosen.name, {"seed": seed, **dataclasses.asdict(values)}, placement)
+
+
+def judged(
+    problem: Problem, name: str, options: Mapping[str, Any], placement: Placement
+) -> Solution:
+    """Return a placement, whoever found it, as a solution: verified and measured.
+
+    Raises
+    ------
+    Infeasible
+        It breaks a limit; names the first.
+    """
     broken = violations(problem, placement)
     if broken:
-        raise _infeasible(chosen.name, broken, placement.notes)
+        raise _infeasible(name, broken, placement.notes)
     metrics, room = measure(problem, placement), headroom(problem, placement)
     return Solution(
-        chosen.name,
-        {"seed": seed, **dataclasses.asdict(values)},
+        name,
+        options,
         placement,
         metrics,
         room,

@@ -37,6 +37,9 @@ class Measured:
         CPU of all measured executors together, in points (100 = one core).
     missing_executors : tuple of str
         Executors without a full sample: what they did is in none of the numbers.
+    carried : float or None
+        Of the tuples sent to bolts, the share that they executed; lower where queues grew. None if
+        no bolt executed any.
     """
 
     topology: str
@@ -55,6 +58,7 @@ class Measured:
     workers_used: int
     cpu_percent: float
     missing_executors: tuple[str, ...]
+    carried: float | None = None
 
 
 def measure(
@@ -93,4 +97,11 @@ def measure(
         workers_used=len(workers),
         cpu_percent=profile.cpu_percent,
         missing_executors=missing,
+        carried=_carried(profile, tasks),
     )
+
+
+def _carried(profile: Profile, tasks: Sequence[TaskTotals]) -> float | None:
+    executed = {task.task: task.per_second(task.executed) for task in tasks if task.executed}
+    sent = sum(p.tuples_per_second for p in profile.traffic if p.target_task in executed)
+    return sum(executed.values()) / sent if sent else None

@@ -9,6 +9,7 @@ import pytest
 from stormcut.adapters.bench.journal import Journal
 from stormcut.adapters.bench.setting import read_setting
 from stormcut.adapters.storm import topology_project
+from stormcut.application.compare import Contender
 from stormcut.application.experiment.bench import cell as bench_cell
 from stormcut.application.experiment.bench import run as bench_run
 from stormcut.application.experiment.bench.cell import measure_cell
@@ -98,7 +99,9 @@ def run(folder: Path, *silent: str) -> tuple[Rig, Journal]:
     plan = BenchPlan(read_setting("network"), SCHEDULERS, TOPOLOGIES, 2, Timing())
     journal = Journal.open(folder, Run("network", "", SCHEDULERS, TOPOLOGIES, 2, {}, {}, {}))
     steps = Steps("bench")
-    bench = Bench(plan, Equipment(rig, journal, nothing_measured, topology_project, steps))
+    bench = Bench(
+        plan, Equipment(Contender.parse, rig, journal, nothing_measured, topology_project, steps)
+    )
     steps.say(bench.left())
     bench.run()
     return rig, journal

@@ -151,3 +151,14 @@ def test_a_window_holds_its_first_interval(begin: float, length: int) -> None:
     window = window_of(begin, int(begin) + length)
     assert window.from_epoch_s <= begin < window.from_epoch_s + 1
     assert window.seconds == length
+
+
+def test_carried_is_what_bolts_executed_of_what_was_sent_to_them():
+    tasks = [
+        TaskTotals(1, "spout", (1, 1), ms=10_000, sent=1000, thread_ms=10_000, thread_cpu_ms=1),
+        TaskTotals(2, "bolt", (2, 2), ms=10_000, executed=600, thread_ms=10_000, thread_cpu_ms=1),
+    ]
+    # What is sent to task 3, of which nothing is known, counts neither way.
+    pairs = [PairTotals(1, 2, 800, 0, 0), PairTotals(1, 3, 200, 0, 0)]
+    assert measure(*profile_of("t-1", WINDOW, tasks, pairs), tasks).carried == pytest.approx(0.75)
+    assert measure(*profile_of("t-1", WINDOW, tasks[:1], pairs), tasks[:1]).carried is None

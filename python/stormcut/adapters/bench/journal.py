@@ -27,6 +27,8 @@ MOST_REPETITIONS = 10_000
 _RUN, _CELLS = "run.json", "cells.jsonl"
 _PLACEMENTS, _STARTS = "placements.jsonl", "starts.jsonl"
 _PROBLEMS = "problems"
+#: What a placement says that older journals do not.
+_LATER = ("reachable", "carried")
 
 T = TypeVar("T")
 
@@ -301,8 +303,7 @@ def _run(value: Value) -> Run:
 
 
 def _placed(value: Value) -> Placed:
-    # Older journals do not say what was predicted of the throughput.
-    keys = value.keys(tuple(n for n in _names(Placed) if n != "reachable"), ("reachable",))
+    keys = value.keys(tuple(n for n in _names(Placed) if n not in _LATER), _LATER)
     return Placed(
         topology=keys["topology"].name(),
         scheduler=keys["scheduler"].name(),
@@ -312,6 +313,7 @@ def _placed(value: Value) -> Placed:
         predicted_total=keys["predicted_total"].amount(),
         kept=optional(keys["kept"], Value.amount),
         reachable=optional(keys.get("reachable"), Value.amount),
+        carried=optional(keys.get("carried"), Value.amount),
     )
 
 

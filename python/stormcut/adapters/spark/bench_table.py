@@ -20,7 +20,7 @@ SCHEMA = """
     mean_ms double, p50_ms double, p95_ms double, p99_ms double,
     sent_mbit_s double, node_cores array<double>, other_cores double,
     replayed bigint, unsteady string,
-    predicted_between double, predicted_total double, kept double, reachable double
+    predicted_between double, predicted_total double, kept double, carried double, reachable double
 """
 
 
@@ -70,5 +70,6 @@ def _row(setting: str, measured: Measurement, placed: Placed | None) -> Mapping[
         "predicted_between": placed.predicted_between if placed else None,
         "predicted_total": placed.predicted_total if placed else None,
         "kept": placed.kept if placed else None,
+        "carried": placed.carried if placed else None,
         "reachable": placed.reachable if placed else None,
     }

@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import lsq_linear
+from scipy.optimize import nnls
 
 from stormcut.model.errors import InvalidInput
 from stormcut.model.network import Costs
@@ -227,7 +227,7 @@ def _fit(rows: Sequence[_Rows]) -> tuple[Floats, float, float]:
 def _least_squares(terms: Floats, seen: Floats) -> Floats:
     """Return constants of at least 0; scaled, the solver's tolerance means the same for all."""
     scale = np.maximum(np.linalg.norm(terms, axis=0), 1e-300)
-    result: Floats = lsq_linear(terms / scale, seen, (0, np.inf)).x / scale
+    result: Floats = nnls(terms / scale, seen)[0] / scale
     return result
 
 

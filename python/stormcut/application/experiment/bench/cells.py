@@ -69,7 +69,8 @@ class Placed:
     tuples/s that cross nodes by the profile, ``predicted_total`` all of them; ``kept`` the share of
     tuples that stayed on their node as the hook measured it, None before that was looked at;
     ``reachable`` the tuples/s that the cost model has sources send in closed loop, None where
-    that is not known.
+    that is not known; ``carried`` the share of the tuples sent to bolts that they executed in all
+    the time in which it ran, None before that was looked at.
     """
 
     topology: str
@@ -80,6 +81,7 @@ class Placed:
     predicted_total: float
     kept: float | None = None
     reachable: float | None = None
+    carried: float | None = None
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from stormcut.application.compare import Contender
+from stormcut.application.compare import Scheduler
 from stormcut.application.control.decide.workload import Workload, workload
 from stormcut.model.cluster import RunningTopology
 from stormcut.model.network import UNKNOWN, Link
@@ -28,8 +28,7 @@ from stormcut.model.profile import Profile
 from stormcut.objective.headroom import headroom
 from stormcut.objective.metrics import measure
 from stormcut.objective.throughput import foretold
-from stormcut.placement.registry import algorithm
-from stormcut.placement.solve import Solution, solve
+from stormcut.placement.solve import Solution
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -73,7 +72,7 @@ def place(
     profile: Profile | None,
     hosts: Sequence[Host],
     room: float,
-    scheduler: Contender,
+    scheduler: Scheduler,
     seed: int,
     window: object = None,
 ) -> Seat:
@@ -94,18 +93,17 @@ def place(
         The scheduler finds no placement.
     """
     load = workload(running, profile)
-    record = algorithm(scheduler.algorithm)
-    declared = profile is None or record.by_declaration
+    declared = profile is None or scheduler.by_declaration
     scale = 1.0 if declared else _scale(load, hosts)
     topology = _declared(load.topology) if declared else _scaled(load.topology, scale)
     topology = replace(topology, workers=len(hosts))
     limits = capacities([host.size for host in hosts], topology.executor_count, room)
     nodes = tuple(
-        _node(host, limit, declared) if record.knows_capacity else Node(host.address, (0,))
+        _node(host, limit, declared) if scheduler.knows_capacity else Node(host.address, (0,))
         for host, limit in zip(hosts, limits, strict=True)
     )
     problem = Problem(nodes, (topology,))
-    solution = solve(problem, scheduler.algorithm, seed, scheduler.options)
+    solution = scheduler.solve(problem, seed)
     chosen = problem.slot_node[solution.placement.slots]
     real = windowed(Problem(tuple(_real(host) for host in hosts), (load.topology,)), window)
     placement = Placement(chosen)

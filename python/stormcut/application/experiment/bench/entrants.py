@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 
-from stormcut.application.compare import Contender
 from stormcut.application.experiment.bench.cells import Placed, Start
 from stormcut.application.experiment.bench.contest import WINDOW, Seat, place
 from stormcut.application.experiment.bench.plan import REFERENCE, BenchPlan
@@ -113,8 +112,8 @@ class Entrants:
 
     def _seat(self, running: RunningTopology, profile: Profile | None, scheduler: str) -> Seat:
         hosts, room = list(self._rig.nodes.values()), self._plan.setting.room
-        contender, window = Contender.parse(scheduler), self._options.get(WINDOW)
-        return place(running, profile, hosts, room, contender, SEED, window)
+        chosen, window = self._equipment.scheduler(scheduler), self._options.get(WINDOW)
+        return place(running, profile, hosts, room, chosen, SEED, window)
 
     def _placements(self, reference: Entrant, running: RunningTopology) -> dict[str, Hosts]:
         """Return every scheduler's placement, by the journal or by a new profile."""

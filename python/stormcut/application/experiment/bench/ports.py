@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from stormcut.application.compare import Scheduler
 from stormcut.application.experiment.bench.cells import Measurement, Placed, Start
 from stormcut.application.experiment.bench.contest import Host
 from stormcut.application.experiment.bench.counters import Counters
@@ -105,8 +106,9 @@ class Journal(Protocol):
 
 @dataclass(frozen=True)
 class Equipment:
-    """Everything that a bench works with."""
+    """Everything that a bench works with; ``scheduler`` finds one by its name in the plan."""
 
+    scheduler: Callable[[str], Scheduler]
     rig: Rig
     journal: Journal
     profiler: Profiler

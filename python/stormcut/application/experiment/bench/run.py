@@ -99,7 +99,7 @@ class Bench:
         progress.say(f"{title}: {rate}{note} ({self.left()})")
 
     def _kept(self, topology: str, entrants: Mapping[str, Entrant], began: float) -> None:
-        """Note for each placement the share of tuples that stayed on their node."""
+        """Note for each placement the shares of tuples that stayed on their node, and arrived."""
         journal = self._equipment.journal
         measured = self._equipment.profiled(None, began, time.time()).measured
         for placed in journal.placements():
@@ -109,4 +109,4 @@ class Bench:
             found = measured[entrant.id]
             if found.emitted_per_s:
                 kept = 1 - found.between_nodes_per_s / found.emitted_per_s
-                journal.add_placement(replace(placed, kept=kept))
+                journal.add_placement(replace(placed, kept=kept, carried=found.carried))

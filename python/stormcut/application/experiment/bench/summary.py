@@ -53,6 +53,8 @@ class Summary:
         Share of tuples that cross nodes by the profile.
     kept : float or None
         Share of tuples that stayed on their node, as measured.
+    carried : float or None
+        Of the tuples sent to bolts, the share that they executed.
     reachable : float or None
         Tuples/s that the cost model has sources send.
     """
@@ -74,6 +76,7 @@ class Summary:
     replayed: int
     predicted_remote: float | None
     kept: float | None
+    carried: float | None
     reachable: float | None
 
 
@@ -187,6 +190,7 @@ def _summary(
         replayed=sum(each.replayed for each in used),
         predicted_remote=_remote(placed),
         kept=placed.kept if placed else None,
+        carried=placed.carried if placed else None,
         reachable=placed.reachable if placed else None,
     )
 
