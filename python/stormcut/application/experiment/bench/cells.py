@@ -66,11 +66,10 @@ class Placed:
 
     ``refusal`` says why there is no placement; then the cells do not exist. ``nodes`` is the node
     of each executor in the order of first tasks (system executors last); ``predicted_between`` the
-    tuples/s that cross nodes by the profile, ``predicted_total`` all of them; ``kept`` the share of
-    tuples that stayed on their node as the hook measured it, None before that was looked at;
-    ``reachable`` the tuples/s that the cost model has sources send in closed loop, None where
-    that is not known; ``carried`` the share of the tuples sent to bolts that they executed in all
-    the time in which it ran, None before that was looked at.
+    tuples/s that cross nodes by the profile, ``predicted_total`` all of them; ``reachable``
+    the tuples/s that the cost model has sources send in closed loop, None where that is not known.
+    By the hook in the last window, None before that was looked at: ``kept`` is the share of tuples
+    that stayed on their node, ``carried`` that of the tuples sent to bolts that they executed.
     """
 
     topology: str

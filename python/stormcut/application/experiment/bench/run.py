@@ -61,11 +61,10 @@ class Bench:
             entrants = self._prepare(topology, cells, stack)
             if not entrants:
                 return
-            began = time.time()
             for cell in cells:
                 if cell.scheduler in entrants:
                     self._cell(cell, entrants[cell.scheduler])
-            self._kept(topology, entrants, began)
+            self._shares(topology, entrants)
 
     def _prepare(
         self, topology: str, cells: Sequence[Cell], stack: ExitStack
@@ -98,15 +97,19 @@ class Bench:
         rate = f"{measurement.tuples_per_10s:,.0f} tuples/10 s"
         progress.say(f"{title}: {rate}{note} ({self.left()})")
 
-    def _kept(self, topology: str, entrants: Mapping[str, Entrant], began: float) -> None:
+    def _shares(self, topology: str, entrants: Mapping[str, Entrant]) -> None:
         """Note for each placement the shares of tuples that stayed on their node, and arrived."""
         journal = self._equipment.journal
-        measured = self._equipment.profiled(None, began, time.time()).measured
+        # The last window of each, without the draining after it, in which queues empty.
+        windows = {
+            m.cell.scheduler: m for m in journal.measurements() if m.cell.topology == topology
+        }
         for placed in journal.placements():
-            entrant = entrants.get(placed.scheduler)
-            if placed.topology != topology or entrant is None or entrant.id not in measured:
+            entrant, window = entrants.get(placed.scheduler), windows.get(placed.scheduler)
+            if placed.topology != topology or entrant is None or window is None:
                 continue
-            found = measured[entrant.id]
-            if found.emitted_per_s:
+            result = self._equipment.profiled(entrant.id, window.begin, window.end)
+            found = result.measured.get(entrant.id)
+            if found is not None and found.emitted_per_s:
                 kept = 1 - found.between_nodes_per_s / found.emitted_per_s
                 journal.add_placement(replace(placed, kept=kept, carried=found.carried))
