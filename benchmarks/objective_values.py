@@ -23,6 +23,7 @@ from stormcut.application.experiment.bench.contest import WINDOW, windowed
 from stormcut.application.experiment.bench.summary import ratio
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
+from stormcut.objective.anchoring import anchored_share
 from stormcut.objective.congestion import congestion
 from stormcut.objective.headroom import fullest
 from stormcut.objective.resources import LINK_OUT, uses
@@ -79,7 +80,7 @@ def percent(size: float) -> str:
 
 def values(problem: Problem, placement: Placement) -> list[float]:
     """Return the `VALUES` of a placement."""
-    used = uses(problem, placement)
+    used = uses(problem, placement, anchored_share(problem))
     sent = next(use for use in used if use.kind == LINK_OUT)
     return [
         fullest(problem, used).value or np.inf,

@@ -11,8 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from stormcut.model.problem import Problem
+from stormcut.model.traffic import Traffic
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 #: Storm's own component that counts what is acknowledged; others of its own begin like it.
 ACKER, SYSTEM = "__acker", "__"
@@ -23,16 +25,15 @@ CHANCE = 0.1
 def anchored_share(problem: Problem) -> Floats:
     """Return which share of what each executor takes is anchored, shape (executors,).
 
-    It is one of the component; of a topology that tells ackers nothing, 1: nothing is known.
-    Ackers take what is in a tree; what metrics consumers take is not. Takes O(pairs).
+    It is the same for all of a component; 1 for a topology that tells ackers nothing.
+    Ackers take what is in a tree; what metrics consumers take is not. Takes O(pairs + blocks).
     """
     names = [(topology, component) for topology, component, _ in problem.executor_names()]
     number = {name: at for at, name in enumerate(dict.fromkeys(names))}
     component = np.array([number[name] for name in names], dtype=np.int64)
     is_acker = np.array([name == ACKER for _, name in number])
     is_system = np.array([name.startswith(SYSTEM) for _, name in number])
-    source, target, rate, _ = problem.traffic.unfolded_sizes()
-    source, target = component[source], component[target]
+    source, target, rate = _between(problem.traffic, component)
     own = ~is_system[source]
     acks = np.bincount(source, rate * is_acker[target], len(number))
     taken = np.bincount(target, rate * own, len(number))
@@ -45,6 +46,19 @@ def anchored_share(problem: Problem) -> Floats:
     share[silent & ~is_system] = 1.0
     result: Floats = share[component]
     return result
+
+
+def _between(traffic: Traffic, component: Ints) -> tuple[Ints, Ints, Floats]:
+    """Return (source, target, tuples/s) between components; pairs of them may occur often."""
+    blocks = traffic.blocks
+    ends = ((block.sources.start, block.targets.start) for block in blocks)
+    first, last = np.array([*ends], dtype=np.int64).reshape(-1, 2).T
+    rates = [block.rate * len(block.sources) * len(block.targets) for block in blocks]
+    return (
+        component[np.concatenate((traffic.source, first))],
+        component[np.concatenate((traffic.target, last))],
+        np.concatenate((traffic.rate, np.array(rates, dtype=np.float64))),
+    )
 
 
 def is_acker(problem: Problem) -> npt.NDArray[np.bool_]:

@@ -6,7 +6,9 @@ and a resource is full when its load reaches its capacity. Streams stay folded, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -47,11 +49,14 @@ class Use:
         ``executor`` and ``cpu`` are in points (100 = a core), links and uplinks in Mbit/s.
     load, capacity : array of shape (executors,), (nodes,) or (racks,)
         Capacity is infinite where nothing is known of it; of CPU, it is what workers leave.
+    anchored : array of the same shape, optional
+        Of the tuples that pass each, the share that is in tuple trees. None: all.
     """
 
     kind: str
     load: Floats
     capacity: Floats
+    anchored: Floats | None = None
 
     @property
     def share(self) -> Floats:
@@ -75,10 +80,16 @@ def costs_of(problem: Problem) -> Costs:
     return problem.costs or SHIPPED
 
 
-def uses(problem: Problem, placement: Placement) -> tuple[Use, ...]:
+def uses(problem: Problem, placement: Placement, anchored: Floats | None = None) -> tuple[Use, ...]:
     """Return the use of every kind of resource under a placement, feasible or not.
 
     Executors that run nowhere count as absent. Takes O(executors + pairs + blocks x places).
+
+    Parameters
+    ----------
+    anchored : array of shape (executors,), optional
+        Which share of what each takes is anchored (`stormcut.objective.anchoring`): then links and
+        uplinks say which share of their tuples is. None: all.
     """
     costs, traffic = costs_of(problem), problem.traffic.sized(DEFAULT_BYTES)
     nodes = executor_nodes(problem, placement)
@@ -89,12 +100,11 @@ def uses(problem: Problem, placement: Placement) -> tuple[Use, ...]:
     homes_of = problem.slot_hosts
     workers = flow(traffic, placement.slots, placement.slots, nodes, hosts)
     cpu = _sums(nodes[placed], load[placed], hosts)
-    links = flow(traffic, placement.slots, nodes, nodes, hosts)
+    carried_by = partial(_links, traffic, placement.slots, costs, anchored)
     homes = np.full(len(nodes), -1, dtype=np.int64)
     homes[placed] = racks[nodes[placed]]
-    uplinks = flow(traffic, placement.slots, homes, homes, len(names))
     known = dict(problem.uplinks)
-    carried = [known.get(name, UNKNOWN) for name in names]
+    uplinks = [known.get(name, UNKNOWN) for name in names]
     missing = [None] * (hosts - len(problem.nodes))
     return (
         Use(EXECUTOR, np.where(placed, load, 0.0), CORE_PERCENT * problem.executor_threads),
@@ -107,26 +117,45 @@ def uses(problem: Problem, placement: Placement) -> tuple[Use, ...]:
                 costs,
             ),
         ),
-        Use(
-            LINK_OUT,
-            mbit(links.out, links.bytes_out, costs),
-            _capacity([*(n.link.out for n in problem.nodes), *missing]),
+        *carried_by(
+            nodes,
+            {
+                LINK_OUT: _capacity([*(n.link.out for n in problem.nodes), *missing]),
+                LINK_IN: _capacity([*(n.link.into for n in problem.nodes), *missing]),
+            },
         ),
-        Use(
-            LINK_IN,
-            mbit(links.into, links.bytes_into, costs),
-            _capacity([*(n.link.into for n in problem.nodes), *missing]),
+        *carried_by(
+            homes,
+            {
+                UPLINK_OUT: _capacity([link.out for link in uplinks]),
+                UPLINK_IN: _capacity([link.into for link in uplinks]),
+            },
         ),
-        Use(
-            UPLINK_OUT,
-            mbit(uplinks.out, uplinks.bytes_out, costs),
-            _capacity([link.out for link in carried]),
-        ),
-        Use(
-            UPLINK_IN,
-            mbit(uplinks.into, uplinks.bytes_into, costs),
-            _capacity([link.into for link in carried]),
-        ),
+    )
+
+
+def _links(
+    traffic: Traffic,
+    workers: Ints,
+    costs: Costs,
+    anchored: Floats | None,
+    places: Ints,
+    capacities: Mapping[str, Floats],
+) -> tuple[Use, Use]:
+    """Return the use of all places' links, out and in, given capacities in that order by kind."""
+    (out, most_out), (into, most_into) = capacities.items()
+    count = len(most_out)
+    every = flow(traffic, workers, places, places, count)
+    uses = (
+        Use(out, mbit(every.out, every.bytes_out, costs), most_out),
+        Use(into, mbit(every.into, every.bytes_into, costs), most_into),
+    )
+    if anchored is None:
+        return uses
+    held = flow(traffic, workers, places, places, count, anchored)
+    return (
+        replace(uses[0], anchored=held.out / np.maximum(every.out, 1e-300)),
+        replace(uses[1], anchored=held.into / np.maximum(every.into, 1e-300)),
     )
 
 
@@ -216,7 +245,14 @@ def _preferred(block: Block, workers: Ints) -> Floats:
     return more
 
 
-def flow(traffic: Traffic, workers: Ints, places: Ints, homes: Ints, count: int) -> Flow:
+def flow(
+    traffic: Traffic,
+    workers: Ints,
+    places: Ints,
+    homes: Ints,
+    count: int,
+    part: Floats | None = None,
+) -> Flow:
     """Return the traffic between executors in different places, added up by home.
 
     Parameters
@@ -227,10 +263,12 @@ def flow(traffic: Traffic, workers: Ints, places: Ints, homes: Ints, count: int)
         Slot, what must differ, and where it is counted, as ordinals; negative: nowhere.
     count : int
         Number of homes.
+    part : array of shape (executors,), optional
+        Which share of what each executor takes counts, alike for all targets of a block.
     """
     source, target = traffic.source, traffic.target
     apart = (places[source] != places[target]) & (places[source] >= 0) & (places[target] >= 0)
-    rate = traffic.rate[apart]
+    rate = traffic.rate[apart] if part is None else traffic.rate[apart] * part[target[apart]]
     content = rate * traffic.size[apart]
     out, bytes_out, into, bytes_into = (
         _sums(homes[ends[apart]], weights, count)
@@ -239,6 +277,8 @@ def flow(traffic: Traffic, workers: Ints, places: Ints, homes: Ints, count: int)
     )
     for block in traffic.blocks:
         left, came = _block_flow(block, workers, places, homes, count)
+        if part is not None:
+            left, came = left * part[block.targets.start], came * part[block.targets.start]
         out, into = out + left, into + came
         bytes_out, bytes_into = bytes_out + block.size * left, bytes_into + block.size * came
     return Flow(out, into, bytes_out, bytes_into)

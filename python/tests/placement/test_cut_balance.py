@@ -2,22 +2,39 @@
 
 import itertools
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
 from microbenchmarks import microbenchmark
 from problem_strategies import problems, with_resources
 
+from stormcut.adapters.files.problem_file import read_problem
 from stormcut.model.errors import Infeasible
+from stormcut.model.network import Link
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Stream, Topology
+from stormcut.objective.anchoring import anchored_share
 from stormcut.objective.cut import executor_nodes
-from stormcut.objective.resources import EXECUTOR, LINK_OUT, uses
+from stormcut.objective.resources import (
+    CPU,
+    EXECUTOR,
+    LINK_IN,
+    LINK_OUT,
+    UPLINK_OUT,
+    rack_ordinals,
+    uses,
+)
+from stormcut.objective.throughput import foretold
 from stormcut.objective.verify import violations
 from stormcut.placement.graph.weighing import weighed
 from stormcut.placement.slots.seating import seat
 from stormcut.placement.solve import solve
+
+#: Links limited both ways, under bolts that report on ticks.
+BENCH = Path(__file__).parents[3] / "docs" / "results" / "bench-unseen-network-5"
 
 #: Placements that are tried one by one.
 MOST = 300
@@ -93,8 +110,11 @@ def test_a_node_without_known_cpu_or_link_is_never_full():
 def cost(problem, placement):
     """What least congestion minimises, from its statement in the pages, none of its code."""
     used = uses(problem, placement)
-    shares = np.concatenate([use.share for use in used if use.kind != EXECUTOR])
-    norm = float((shares**6).sum() ** (1 / 6))
+    norm = sum(
+        float((weights(problem, placement, use.kind, len(use.load)) * use.share**6).sum())
+        for use in used
+        if use.kind != EXECUTOR
+    ) ** (1 / 6)
     apart = Problem(
         tuple(Node(f"{i}", (0,)) for i in range(problem.executor_count)), problem.topologies
     )
@@ -103,6 +123,22 @@ def cost(problem, placement):
         next(u for u in all_ if u.kind == LINK_OUT).load.sum() for all_ in (used, everywhere)
     )
     return max(norm, 0.5) * (1 + 0.02 * travels / (most or 1.0))
+
+
+def weights(problem, placement, kind, count):
+    """What each resource of a kind counts: half of it by which share of its tuples is in trees."""
+    all_of_them, held = np.zeros(count), np.zeros(count)
+    if kind != CPU:
+        nodes, (racks, _) = executor_nodes(problem, placement), rack_ordinals(problem)
+        homes = nodes if kind in (LINK_OUT, LINK_IN) else racks[nodes]
+        source, target, rate, _ = problem.traffic.unfolded_sizes()
+        anchored = anchored_share(problem)
+        for s, t, tuples in zip(source, target, rate, strict=True):
+            if homes[s] != homes[t]:
+                end = homes[s] if kind in (LINK_OUT, UPLINK_OUT) else homes[t]
+                all_of_them[end] += tuples
+                held[end] += tuples * anchored[t]
+    return 0.5 + 0.5 * np.where(all_of_them > 0, held / np.maximum(all_of_them, 1e-300), 1.0)
 
 
 def placements(problem):
@@ -121,12 +157,58 @@ def placements(problem):
 @settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(problem=problems().filter(is_small).flatmap(with_resources))
 def test_no_placement_has_less_congestion(problem):
+    none_has_less(problem)
+
+
+def none_has_less(problem):
     all_of_them = list(placements(problem))
     assume(all_of_them)
     found = solve(problem, "cut", 1, {"objective": "congestion", "effort": "0.1"}).placement
     assert violations(problem, found) == []
     least = min(cost(problem, each) for each in all_of_them)
     assert cost(problem, found) <= least * (1 + 1e-9) or np.isinf(least)
+
+
+@st.composite
+def reporting(draw):
+    """Return a source, two bolts, and an acker that hears of some that the second takes."""
+    names = ("s", "a", "b", "__acker")
+    parts = tuple(
+        Component.uniform(name, 1, "bolt" if at else "spout", cpu_percent=draw(st.floats(1, 60)))
+        for at, name in enumerate(names)
+    )
+    rate, heard = draw(st.floats(1, 200)), draw(st.sampled_from((0.0, 0.5, 1.0)))
+    size = st.floats(10, 5000)
+    rows = (
+        *(("s", "a", rate, draw(size)), ("a", "b", rate, draw(size))),
+        *(("s", "__acker", rate, 30.0), ("a", "__acker", rate, 30.0)),
+        *(("b", "__acker", heard * rate, 30.0), ("__acker", "s", rate, 30.0)),
+    )
+    pairs = tuple(MeasuredPair((s, 0), (t, 0), r, b) for s, t, r, b in rows if r > 0)
+    link = st.one_of(st.none(), st.floats(0.05, 5))
+    nodes = tuple(
+        Node(f"n{i}", (0,), draw(st.sampled_from(("r0", "r1"))), draw(st.floats(20, 200)),
+             max_executors=draw(st.integers(1, 3)), link=Link(draw(link), draw(link)))
+        for i in range(3)
+    )  # fmt: skip
+    uplinks = tuple((rack, Link(draw(link), draw(link))) for rack in ("r0", "r1"))
+    return Problem(nodes, (Topology("t", parts, (), pairs),), uplinks=uplinks)
+
+
+def test_sources_keep_off_the_link_that_reports_fill():
+    """As measured: all reports go to one task, and a source whose acks took that link starved."""
+    measured = read_problem(BENCH / "problems" / "bigbench_diamond.json")
+    nodes = tuple(replace(node, max_executors=6) for node in measured.nodes)
+    problem = replace(measured, nodes=nodes)
+    found, even = (foretold(problem, solve(problem, name, 1).placement) for name in ("cut", "even"))
+    assert found.rates.min() > 0.7 * found.rates.max()
+    assert found.total > 1.5 * even.total
+    assert found.sustained > 0.95 * even.sustained
+
+
+@given(problem=reporting())
+def test_what_no_source_waits_for_counts_half(problem):
+    none_has_less(problem)
 
 
 @given(problem=problems().flatmap(with_resources))

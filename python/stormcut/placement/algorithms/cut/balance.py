@@ -29,7 +29,8 @@ import numpy as np
 from stormcut.model.network import UNKNOWN
 from stormcut.model.placement import Placement
 from stormcut.model.problem import CORE_PERCENT, CORE_US, Problem
-from stormcut.objective.congestion import IDLE, congestion
+from stormcut.objective.anchoring import anchored_share
+from stormcut.objective.congestion import IDLE, LOOSE, congestion
 from stormcut.objective.headroom import fullest
 from stormcut.objective.resources import (
     DEFAULT_BYTES,
@@ -134,7 +135,7 @@ class Judge(ABC):
 
     def uses(self, nodes: Ints) -> tuple[tuple[Use, ...], float]:
         """Return the use of all resources, and the Mbit/s between nodes."""
-        used = uses(self.problem, Placement(self._slot[nodes]))
+        used = uses(self.problem, Placement(self._slot[nodes]), self.anchored)
         sent = next(use for use in used if use.kind == LINK_OUT)
         return used, float(sent.load.sum())
 
@@ -144,9 +145,15 @@ class Judge(ABC):
         return self.problem.executor_count > 1 and self.problem.traffic.pair_count <= MOST_PAIRS
 
     @cached_property
+    def anchored(self) -> Floats | None:
+        """Which share of what each executor takes is anchored; None: all."""
+        found = anchored_share(self.problem)
+        return found if (found < 1).any() else None
+
+    @cached_property
     def pairs(self) -> Pairs:
         """What pairs of executors load when they are apart."""
-        return _pairs(self.problem)
+        return _pairs(self.problem, self.anchored)
 
 
 class MostHeadroom(Judge):
@@ -180,7 +187,7 @@ class LeastCongestion(Judge):
         self, given: Resources, nodes: Ints, effort: float, rng: np.random.Generator
     ) -> Ints:
         topologies = len(self.problem.topologies)
-        return least_congestion(given, topologies, nodes, IDLE, TRAVEL, effort, rng)
+        return least_congestion(given, topologies, nodes, IDLE, TRAVEL, LOOSE, effort, rng)
 
 
 def annealed(
@@ -229,7 +236,7 @@ def _capacities(rows: list[tuple[float | None, ...]]) -> Floats:
     return np.array([[np.inf if value is None else value for value in row] for row in rows])
 
 
-def _pairs(problem: Problem) -> Pairs:
+def _pairs(problem: Problem, anchored: Floats | None) -> Pairs:
     """Return what pairs of executors load when they are apart: Mbit/s, points of CPU."""
     traffic, costs = problem.traffic.sized(DEFAULT_BYTES), costs_of(problem)
     source, target, rate, size = traffic.unfolded_sizes()
@@ -237,4 +244,5 @@ def _pairs(problem: Problem) -> Pairs:
     sending = points * (costs.send_us_per_kib / KIB * size)
     taking = points * (costs.receive_us_per_kib / KIB * size)
     carried = rate * (size + costs.link_bytes_per_tuple) / MBIT_BYTES
-    return pairs(traffic.executors, source, target, carried, sending, taking, rate)
+    held = rate if anchored is None else rate * anchored[target]
+    return pairs(traffic.executors, source, target, carried, sending, taking, rate, held)

@@ -12,7 +12,8 @@
 Improvement is annealing (see `anneal`) from two starts: what is there, and dense clusters.
 
 If a topology finds no room in 2, it moves forward in the order, and everything begins anew: large
-executors need nodes that nothing else has broken into.
+executors need nodes that nothing else has broken into. If no order helps, topologies get nodes that
+just hold them: where all nodes are full, room left on one is room that is missing elsewhere.
 
 Cost is O(topologies x nodes + executors x nodes of their topology) and the annealing's steps, a
 fixed number an executor.
@@ -37,6 +38,7 @@ from stormcut.placement.algorithms.cut.model import (
     state_at,
 )
 from stormcut.placement.algorithms.cut.node_choice import (
+    SLACK,
     Topology,
     choices,
     room_shares,
@@ -83,12 +85,13 @@ def constructed(instance: Instance, rng: np.random.Generator, effort: float = 1.
     """
     model = model_of(instance, (1.0, 0.0, 0.0))
     state = state_at(model, np.zeros(instance.shape, dtype=np.int64))
-    order = _allocate(instance, model, state, topologies_of(instance, model))
-    if order is None:
+    allocated = _allocate(instance, model, state, topologies_of(instance, model))
+    if allocated is None:
         return None
+    order, slack = allocated
     steps = (effort / 3 * _steps(instance, order)).astype(np.int64)
     seed = seed_from(rng)
-    dense = _densely(instance, model, order, steps, seed)
+    dense = _densely(instance, model, order, slack, steps, seed)
     ends = []
     for each in (state, dense) if dense is not None else (state,):
         for topology, share in zip(order, steps.tolist(), strict=True):
@@ -103,13 +106,14 @@ def _densely(
     instance: Instance,
     model: Model,
     order: list[Topology],
+    slack: float,
     steps: Ints,
     seed: Seed,
 ) -> SearchState | None:
     """Place all, each improved before the next comes; return None if some find no room so."""
     state = state_at(model, np.zeros(instance.shape, dtype=np.int64))
     for topology, share in zip(order, steps.tolist(), strict=True):
-        if _place(instance, model, state, topology) is None:
+        if _place(instance, model, state, topology, slack) is None:
             return None
         _improve(instance, state, topology, share, seed, 0.0)
     return state
@@ -191,28 +195,29 @@ def _needs(instance: Instance, topologies: list[Topology]) -> Floats:
 
 def _allocate(
     instance: Instance, model: Model, state: SearchState, topologies: list[Topology]
-) -> list[Topology] | None:
-    """Deal all executors; return the order of topologies that worked, None if none did."""
-    waiting = _in_order(instance, topologies)
-    for _ in range(ATTEMPTS):
-        at = _first_without_room(instance, model, state, waiting)
-        if at is None:
-            return waiting
-        if at == 0:
-            return None
-        # Halfway to the front: what gains most a node keeps the best nodes where it can.
-        waiting.insert(at // 2, waiting.pop(at))
-        for array in state:
-            array[...] = 0
+) -> tuple[list[Topology], float] | None:
+    """Deal all executors; return the order of topologies that worked and their slack, if any."""
+    for slack in (SLACK, 0.0):
+        waiting = _in_order(instance, topologies)
+        for _ in range(ATTEMPTS):
+            for array in state:
+                array[...] = 0
+            at = _first_without_room(instance, model, state, waiting, slack)
+            if at is None:
+                return waiting, slack
+            if at == 0:
+                break
+            # Halfway to the front: what gains most a node keeps the best nodes where it can.
+            waiting.insert(at // 2, waiting.pop(at))
     return None
 
 
 def _first_without_room(
-    instance: Instance, model: Model, state: SearchState, waiting: list[Topology]
+    instance: Instance, model: Model, state: SearchState, waiting: list[Topology], slack: float
 ) -> int | None:
     """Place topologies in order; return the position of the first that finds no room."""
     for at, topology in enumerate(waiting):
-        if _place(instance, model, state, topology) is None:
+        if _place(instance, model, state, topology, slack) is None:
             return at
     return None
 
@@ -226,10 +231,12 @@ def _in_order(instance: Instance, topologies: list[Topology]) -> list[Topology]:
     return [topologies[at] for at in np.argsort(-gains, kind="stable")]
 
 
-def _place(instance: Instance, model: Model, state: SearchState, topology: Topology) -> Ints | None:
+def _place(
+    instance: Instance, model: Model, state: SearchState, topology: Topology, slack: float
+) -> Ints | None:
     """Deal one topology's executors to nodes and return these, None if they do not fit."""
     missing = instance.groups.size.copy()
-    for nodes, share in choices(instance, state, topology):
+    for nodes, share in choices(instance, state, topology, slack):
         if deal_evenly(model, state, topology.members, missing, nodes, share):
             return nodes
         take_out(model, state, topology.members, nodes)

@@ -1,7 +1,8 @@
 """Least traffic: placements to begin with, the cheapest found from them, and why there is none.
 
 What runs now is one to begin with; if restarts have a price, it is made whole first (`replan`). Of
-a large problem another is made from nothing (`construction`); a small one is searched (`search`).
+a large problem another is made from nothing (`construction`); all but the largest are searched
+(`search`).
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ def cheapest(
         Those of `build`.
     """
     found = list(starts)
-    if not task.is_large:
+    if task.is_searched:
         best = search(asked, task.prices, effort, rng, starts)
         best = packed(task.problem, asked) if best is None else best
         found += [] if best is None else [best]

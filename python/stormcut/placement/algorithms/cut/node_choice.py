@@ -59,11 +59,16 @@ def room_shares(room: Floats, total: Floats) -> Floats:
 
 
 def choices(
-    instance: Instance, state: SearchState, topology: Topology
+    instance: Instance, state: SearchState, topology: Topology, slack: float = SLACK
 ) -> Iterator[tuple[Ints, Floats]]:
     """Yield nodes that might carry a topology, better ones first, and what share each node has.
 
     The first have just enough room if loads were liquid, each further ones are an eighth more.
+
+    Parameters
+    ----------
+    slack : float
+        Share of the topology's load that the first have room for beyond it.
     """
     room = np.maximum(instance.bounds - state.used, 0.0)
     loads = instance.load[topology.members]
@@ -77,7 +82,7 @@ def choices(
     )
     waste = np.floor((1.0 - part) / COARSE)
     # Room for one more executor than there are, so that they can change places.
-    wanted = 1.0 + SLACK + min(SLACK, _largest_part(instance, topology))
+    wanted = 1.0 + slack + min(slack, _largest_part(instance, topology))
     for nodes in _choices(instance.rack, found, waste, wanted):
         yield nodes, found
 

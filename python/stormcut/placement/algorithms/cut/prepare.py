@@ -10,8 +10,13 @@ from stormcut.placement.algorithms.cut.model import Ints, Prices
 from stormcut.placement.algorithms.cut.options import Options
 from stormcut.placement.graph.weighing import is_measured, weighed
 
-#: Problems of more groups times nodes are constructed and not searched.
+#: Of problems of more groups times nodes, a construction is one to begin with, and one start has to
+#: do: it costs a few tenths of a second, a search grows to seconds.
 MOST_COUNTS = 30_000
+
+#: Those of more are not searched at all: at so many, a search takes about seven seconds, and what
+#: was constructed is seldom improved by it.
+MOST_SEARCHED = 200_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,9 +60,15 @@ class Task:
 
     @property
     def is_large(self) -> bool:
-        """Whether its counts are too many to be searched."""
+        """Whether its counts are so many that a placement is constructed first."""
         groups, nodes = self.instance.shape
         return groups * nodes > MOST_COUNTS
+
+    @property
+    def is_searched(self) -> bool:
+        """Whether its counts are few enough; what runs and stays is searched only if not large."""
+        groups, nodes = self.instance.shape
+        return groups * nodes <= (MOST_COUNTS if self.stays else MOST_SEARCHED)
 
     @property
     def is_hasty(self) -> bool:

@@ -41,14 +41,14 @@ double sixth(double share) {
 double twelfth(double share) { return sixth(share) * sixth(share); }
 
 // Columns of what a pair of executors loads when it is apart, of its first executor's view.
-enum { SENDS, GETS, OWN_CPU, OTHER_CPU, TUPLES_OUT, TUPLES_IN };
+enum { SENDS, GETS, OWN_CPU, OTHER_CPU, TUPLES_OUT, TUPLES_IN, HELD_OUT, HELD_IN };
 
 // What workers and batches of tuples cost, CPU in points.
 enum { SEND_BATCH, TAKE_BATCH, BATCHES_PER_S, WORKER };
 
-// Loads of a node, and of a rack.
-enum { BUSY, OUT, INTO, NODE_LOADS };
-enum { UP, DOWN, RACK_LOADS };
+// Loads of a node, and of a rack's uplinks; then the tuples/s on each link, and those in trees.
+enum { BUSY, OUT, INTO, NODE_RESOURCES, NODE_LOADS = NODE_RESOURCES + 4 };
+enum { UP, DOWN, RACK_RESOURCES, RACK_LOADS = RACK_RESOURCES + 4 };
 
 struct Change {
   Int e, f, a, b;
@@ -92,13 +92,22 @@ class Balancing {
         loads(count * NODE_LOADS + racks * RACK_LOADS),
         inverse(loads.size()),
         used(count * columns),
+        tuples_at(loads.size(), -1),
         tenants_(count * topologies),
         taken(count),
         mark(count),
         tenants{tenants_.data(), count, topologies} {
-    Int at = 0;  // nodes' capacities lie as `at_node` and `at_rack` count loads
-    for (const double capacity : in.node_capacity.all()) inverse[at++] = inverted(capacity);
-    for (const double capacity : in.rack_capacity.all()) inverse[at++] = inverted(capacity);
+    // Counts of tuples are no resources: their inverse capacity stays 0.
+    for (Int n = 0; n < count; n++)
+      for (Int k = 0; k < NODE_RESOURCES; k++) {
+        inverse[at_node(n, k)] = inverted(in.node_capacity(n, k));
+        if (k != BUSY) tuples_at[at_node(n, k)] = at_node(n, NODE_RESOURCES + k - OUT);
+      }
+    for (Int r = 0; r < racks; r++)
+      for (Int k = 0; k < RACK_RESOURCES; k++) {
+        inverse[at_rack(r, k)] = inverted(in.rack_capacity(r, k));
+        tuples_at[at_rack(r, k)] = at_rack(r, RACK_RESOURCES + k);
+      }
     for (Int e = 0; e < executors; e++) settle(e, nodes[e], 1);
     for (Int e = 0; e < executors; e++)
       for (Int k = in.starts[e]; k < in.starts[e + 1]; k++) all += in.pair(k, SENDS);
@@ -114,10 +123,10 @@ class Balancing {
   }
 
   // Leaves in `nodes` the placement with the least congestion, times what traffic between nodes
-  // weighs; congestion below `idle` is as good as that.
-  void least_congestion(Int steps, double idle, double weight) {
-    restore(relax(steps / 2, idle, weight, HOT));
-    restore(relax(steps - steps / 2, idle, weight, WARM));
+  // weighs; congestion below `idle` is as good as that. A tuple in no tree counts `loose`.
+  void least_congestion(Int steps, double idle, double weight, double loose) {
+    restore(relax(steps / 2, idle, weight, loose, HOT));
+    restore(relax(steps - steps / 2, idle, weight, loose, WARM));
   }
 
  private:
@@ -180,13 +189,12 @@ class Balancing {
         const Int other = nodes[in.neighbours[k]];
         if (other == n) continue;
         loads[at_node(n, BUSY)] += in.pair(k, OWN_CPU);
-        loads[at_node(n, OUT)] += in.pair(k, SENDS);
-        loads[at_node(n, INTO)] += in.pair(k, GETS);
+        link(&loads[at_node(n, OUT)], &loads[at_node(n, NODE_RESOURCES)], k, 1.0, false);
         traffic += in.pair(k, SENDS);
         if (tuples.rows > 0) send(in.topology[e], n, other, in.pair(k, TUPLES_OUT));
         if (in.rack[n] == in.rack[other]) continue;
-        loads[at_rack(in.rack[n], UP)] += in.pair(k, SENDS);
-        loads[at_rack(in.rack[n], DOWN)] += in.pair(k, GETS);
+        const Int r = in.rack[n];
+        link(&loads[at_rack(r, UP)], &loads[at_rack(r, RACK_RESOURCES)], k, 1.0, false);
       }
     }
   }
@@ -233,13 +241,19 @@ class Balancing {
   }
 
   // Lowers congestion, the norm of the shares of all resources, and traffic between nodes.
-  std::vector<Int> relax(Int steps, double idle, double weight, double hot) {
+  std::vector<Int> relax(Int steps, double idle, double weight, double loose, double hot) {
     count_loads();
     scale = std::max(fullest(), idle);
     std::vector<Int> best = kept();
     if (scale <= 0.0) return best;
     double least = std::numeric_limits<double>::infinity();
-    const auto part = [&](Int r) { return sixth(loads[r] * inverse[r] / scale); };
+    const auto part = [&](Int r) {
+      const double power = sixth(loads[r] * inverse[r] / scale);
+      const Int at = tuples_at[r];
+      // A rounded nothing may be below 0.
+      if (at < 0 || power <= 0.0 || loads[at] <= 0.0) return power;
+      return power * (loose + (1.0 - loose) * std::clamp(loads[at + 2] / loads[at], 0.0, 1.0));
+    };
     const auto energy = [&](double sum, double travels) {
       const double norm = std::max(std::pow(std::max(sum, 0.0), 1.0 / CONGESTION), idle / scale);
       return norm * (1.0 + weight * travels / all);
@@ -345,11 +359,11 @@ class Balancing {
   double parts(const Change& change, Part part) const {
     double sum = 0.0;
     for (const Int n : touched)
-      for (Int k = 0; k < NODE_LOADS; k++) sum += part(at_node(n, k));
+      for (Int k = 0; k < NODE_RESOURCES; k++) sum += part(at_node(n, k));
     const Int r = in.rack[change.a], s = in.rack[change.b];
     if (r == s) return sum;
     for (const Int each : {r, s})
-      for (Int k = 0; k < RACK_LOADS; k++) sum += part(at_rack(each, k));
+      for (Int k = 0; k < RACK_RESOURCES; k++) sum += part(at_rack(each, k));
     return sum;
   }
 
@@ -395,34 +409,40 @@ class Balancing {
       }
       if (ra == rb) continue;
       if (ro != ra) {
-        delta.rack[i][UP] -= sends;
-        delta.rack[i][DOWN] -= gets;
-        if (ro == rb) {
-          delta.rack[j][UP] -= gets;
-          delta.rack[j][DOWN] -= sends;
-        }
+        uplink(delta.rack[i], k, -1.0, false);
+        if (ro == rb) uplink(delta.rack[j], k, -1.0, true);
       }
       if (ro != rb) {
-        delta.rack[j][UP] += sends;
-        delta.rack[j][DOWN] += gets;
-        if (ro == ra) {
-          delta.rack[i][UP] += gets;
-          delta.rack[i][DOWN] += sends;
-        }
+        uplink(delta.rack[j], k, 1.0, false);
+        if (ro == ra) uplink(delta.rack[i], k, 1.0, true);
       }
     }
   }
 
+  void uplink(double* rack, Int k, double sign, bool other) const {
+    link(rack + UP, rack + RACK_RESOURCES, k, sign, other);
+  }
+
+  // Adds what pair `k`'s own executor, or the other, sends and gets to links out and in: the loads,
+  // and the tuples.
+  void link(double* load, double* tuples, Int k, double sign, bool other) const {
+    const Int out = Int(other), into = 1 - out;
+    load[out] += sign * in.pair(k, SENDS);
+    load[into] += sign * in.pair(k, GETS);
+    tuples[out] += sign * in.pair(k, TUPLES_OUT);
+    tuples[into] += sign * in.pair(k, TUPLES_IN);
+    tuples[out + 2] += sign * in.pair(k, HELD_OUT);
+    tuples[into + 2] += sign * in.pair(k, HELD_IN);
+  }
+
   void part_of(Delta& delta, Int end, Int k, double sign) const {
     delta.node[end][BUSY] += sign * in.pair(k, OWN_CPU);
-    delta.node[end][OUT] += sign * in.pair(k, SENDS);
-    delta.node[end][INTO] += sign * in.pair(k, GETS);
+    link(delta.node[end] + OUT, delta.node[end] + NODE_RESOURCES, k, sign, false);
   }
 
   void other_of(Delta& delta, Int end, Int k, double sign) const {
     delta.node[end][BUSY] += sign * in.pair(k, OTHER_CPU);
-    delta.node[end][OUT] += sign * in.pair(k, GETS);
-    delta.node[end][INTO] += sign * in.pair(k, SENDS);
+    link(delta.node[end] + OUT, delta.node[end] + NODE_RESOURCES, k, sign, true);
   }
 
   bool fits(const Change& change) const {
@@ -473,7 +493,7 @@ class Balancing {
   Seed seed;
   Int executors, count, racks, columns;
   std::vector<double> loads, inverse, used;
-  std::vector<Int> tenants_, taken, mark, touched;
+  std::vector<Int> tuples_at, tenants_, taken, mark, touched;
   Int stamp = 0;
   Matrix<Int> tenants;
   double traffic = 0.0, all = 0.0, floor = 0.0, scale = 0.0;
@@ -487,6 +507,7 @@ extern "C" void most_headroom(
 }
 
 extern "C" void least_congestion(const Resources& in, Int topologies, Matrix<double> tuples, Int steps,
-                                 double idle, double weight, Row<Int> nodes, Seed seed) {
-  Balancing(in, topologies, tuples, nodes, seed).least_congestion(steps, idle, weight);
+                                 double idle, double weight, double loose, Row<Int> nodes,
+                                 Seed seed) {
+  Balancing(in, topologies, tuples, nodes, seed).least_congestion(steps, idle, weight, loose);
 }

@@ -43,8 +43,8 @@ class Pairs(NamedTuple):
     """Rows of executors that exchange traffic.
 
     ``loads`` has, for each, what the row's executor sends and gets and the CPU that it and the
-    other spend on its bytes when they are apart, and tuples/s that it sends and gets, shape
-    (pairs, 6).
+    other spend on its bytes when they are apart, tuples/s that it sends and gets, and those of them
+    that are in tuple trees, shape (pairs, 8).
     """
 
     starts: Ints
@@ -95,7 +95,7 @@ _RESOURCES = Record(
 )
 _most_headroom = function("most_headroom", _RESOURCES, INT, FLOAT_ROWS, INT, INTS, SEED)
 _least_congestion = function(
-    "least_congestion", _RESOURCES, INT, FLOAT_ROWS, INT, FLOAT, FLOAT, INTS, SEED
+    "least_congestion", _RESOURCES, INT, FLOAT_ROWS, INT, FLOAT, FLOAT, FLOAT, INTS, SEED
 )
 
 
@@ -142,6 +142,7 @@ def pairs(
     sending: Floats,
     taking: Floats,
     rate: Floats,
+    held: Floats,
 ) -> Pairs:
     """Return the pairs of executors of directed traffic, all arrays of shape (traffic,).
 
@@ -151,15 +152,15 @@ def pairs(
         What the link carries.
     sending, taking : arrays
         CPU that source and target spend.
-    rate : array
-        Tuples/s.
+    rate, held : arrays
+        Tuples/s, and those in tuple trees.
     """
     none = np.zeros(len(carried))
     # Seen from the one that sends, and from the one that takes.
     keys = np.concatenate((source, target)) * executors + np.concatenate((target, source))
     columns = (
         *((carried, none), (none, carried), (sending, taking), (taking, sending)),
-        *((rate, none), (none, rate)),
+        *((rate, none), (none, rate), (held, none), (none, held)),
     )
     apart = np.concatenate((source != target, source != target))
     found, at = np.unique(keys[apart], return_inverse=True)
@@ -190,6 +191,7 @@ def least_congestion(
     nodes: Ints,
     idle: float,
     travel: float,
+    loose: float,
     effort: float,
     rng: np.random.Generator,
 ) -> Ints:
@@ -203,11 +205,13 @@ def least_congestion(
         Congestion that is as good as none.
     travel : float
         What all traffic weighs if it travels.
+    loose : float
+        What a tuple counts that is in no tree.
     """
     found = nodes.copy()
     steps, seed = _steps(nodes, effort), seed_from(rng)
     tuples = _tuples(given, topologies)
-    _least_congestion(given, topologies, tuples, steps, idle, travel, found, seed)
+    _least_congestion(given, topologies, tuples, steps, idle, travel, loose, found, seed)
     return found
 
 
