@@ -14,8 +14,8 @@ from stormcut.placement.graph.weighing import is_measured, weighed
 #: do: it costs a few tenths of a second, a search grows to seconds.
 MOST_COUNTS = 30_000
 
-#: Those of more are not searched at all: at so many, a search takes about seven seconds, and what
-#: was constructed is seldom improved by it.
+#: Of more groups and of more executors times nodes, nothing is searched: that would take more than
+#: seven seconds, and hardly improves what was constructed.
 MOST_SEARCHED = 200_000
 
 
@@ -66,9 +66,11 @@ class Task:
 
     @property
     def is_searched(self) -> bool:
-        """Whether its counts are few enough; what runs and stays is searched only if not large."""
-        groups, nodes = self.instance.shape
-        return groups * nodes <= (MOST_COUNTS if self.stays else MOST_SEARCHED)
+        """Whether a search is short enough, where what runs stays not even for seconds."""
+        if not self.is_large:
+            return True
+        _, nodes = self.instance.shape
+        return not self.stays and self.problem.executor_count * nodes <= MOST_SEARCHED
 
     @property
     def is_hasty(self) -> bool:
