@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from stormcut.adapters.machine.home import commit
 from stormcut.adapters.machine.needs import describe
 from stormcut.application.experiment.calibrate import Calibration, Observed
 from stormcut.application.experiment.calibrate import calibrate as fit
-from stormcut.application.experiment.prediction import predictions
+from stormcut.application.experiment.prediction import predictions, quality
 from stormcut.cli.outputs import OutputFile
 from stormcut.model.errors import InvalidInput
 from stormcut.model.network import SHIPPED, Costs
@@ -60,7 +60,11 @@ def calibrate(
     wanted = None if schedulers is None else [each.strip() for each in schedulers.split(",")]
     source = output.name if output else "this fit"
     found = fit(_observed(journals, wanted), source)
-    shipped, fitted = (_predictions(journals, costs) for costs in (SHIPPED, found.costs))
+    told = {
+        "shipped": _predictions(journals, lambda _: SHIPPED),
+        "fitted": _predictions(journals, lambda _: found.costs),
+        "without": _predictions(journals, found.without.get),
+    }
     facts = {
         "Machine": describe(),
         "Day": time.strftime("%Y-%m-%d"),
@@ -70,12 +74,12 @@ def calibrate(
     if output:
         write_costs(output, found, facts)
     if as_json:
-        click.echo(json.dumps(_document(found, shipped, fitted), indent=2))
+        click.echo(json.dumps(_document(found, told), indent=2))
     else:
-        click.echo(markdown(sections(found, shipped, fitted)))
+        click.echo(markdown(sections(found, told)))
     if page:
         said = [f"{key}: {text}." for key, text in facts.items()]
-        write_text(page, markdown(sections(found, shipped, fitted, said)))
+        write_text(page, markdown(sections(found, told, said)))
 
 
 def _observed(journals: Sequence[Journal], schedulers: Sequence[str] | None) -> list[Observed]:
@@ -101,6 +105,7 @@ def _observed(journals: Sequence[Journal], schedulers: Sequence[str] | None) -> 
                         CORE_PERCENT * np.array(cell.node_cores),
                         np.array(cell.node_sent_mbit_s),
                         np.array(cell.node_received_mbit_s),
+                        where[0],
                     )
                 )
         if len(found) == before:
@@ -109,7 +114,7 @@ def _observed(journals: Sequence[Journal], schedulers: Sequence[str] | None) -> 
     return found
 
 
-def _predictions(journals: Sequence[Journal], costs: Costs) -> list[Told]:
+def _predictions(journals: Sequence[Journal], costs: Callable[[str], Costs | None]) -> list[Told]:
     return [
         (journal.run.setting, each)
         for journal in journals
@@ -119,17 +124,21 @@ def _predictions(journals: Sequence[Journal], costs: Costs) -> list[Told]:
     ]
 
 
-def _document(
-    found: Calibration,
-    shipped: Sequence[Told],
-    fitted: Sequence[Told],
-) -> dict[str, Any]:
+def _document(found: Calibration, told: Mapping[str, Sequence[Told]]) -> dict[str, Any]:
     return {
         "costs": {key: value for key, value in asdict(found.costs).items() if key != "source"},
         "intervals": {key: [each.low, each.high] for key, each in found.intervals.items()},
         "cpu_r2": found.cpu_r2,
         "link_r2": found.link_r2,
         "cells": found.cells,
+        "quality": {
+            setting: {
+                costs: asdict(each)
+                for costs, some in told.items()
+                if (each := quality([each for of, each in some if of == setting]))
+            }
+            for setting in dict.fromkeys(setting for setting, _ in told["fitted"])
+        },
         "predictions": [
             {
                 "setting": setting,
@@ -137,6 +146,6 @@ def _document(
                 "error": after.error,
                 "error_with_shipped_costs": before.error,
             }
-            for (setting, after), (_, before) in zip(fitted, shipped, strict=True)
+            for (setting, after), (_, before) in zip(told["fitted"], told["shipped"], strict=True)
         ],
     }

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from stormcut.application.experiment.calibrate import Calibration
-from stormcut.application.experiment.prediction import Prediction, median_error
+from stormcut.application.experiment.prediction import Prediction, median_error, quality
 from stormcut.model.network import SHIPPED
 from stormcut.report.tables import Section, Table
 
@@ -24,15 +24,18 @@ _UNITS = {
 
 
 def sections(
-    found: Calibration, shipped: Sequence[Told], fitted: Sequence[Told], facts: Sequence[str] = ()
+    found: Calibration, told: Mapping[str, Sequence[Told]], facts: Sequence[str] = ()
 ) -> list[Section]:
     """Return the page of a calibration; ``facts`` say how it was made.
 
     Parameters
     ----------
-    shipped, fitted : sequence of (setting, Prediction)
-        The same cells by the shipped and by the fitted costs, in the same order.
+    told : mapping of str to sequence of (setting, Prediction)
+        The same cells by the costs ``shipped`` and ``fitted``, in the same order, and those by
+        costs fitted ``without`` the topology.
     """
+    shipped, fitted = told["shipped"], told["fitted"]
+    settings = dict.fromkeys(where for where, _ in fitted)
     return [
         Section(
             "What transfer costs, fitted",
@@ -45,18 +48,46 @@ def sections(
             "Predicted and measured throughput",
             2,
             (_errors(shipped, fitted),),
-            tuple(
-                _cells(
-                    setting,
-                    *(
-                        [each for where, each in told if where == setting]
-                        for told in (shipped, fitted)
-                    ),
-                )
-                for setting in dict.fromkeys(where for where, _ in fitted)
+            (
+                *([_quality(settings, told)] if fitted else []),
+                *(_cells(each, _of(each, shipped), _of(each, fitted)) for each in settings),
             ),
         ),
     ]
+
+
+def _of(setting: str, told: Sequence[Told]) -> list[Prediction]:
+    return [each for where, each in told if where == setting]
+
+
+#: What costs are called in the table of their quality.
+_COSTS = {
+    "shipped": "shipped",
+    "fitted": "fitted",
+    "without": "fitted, the predicted topology left out",
+}
+
+
+def _quality(settings: Iterable[str], told: Mapping[str, Sequence[Told]]) -> Table:
+    rows = tuple(
+        (
+            setting,
+            name,
+            f"{100 * found.rms:.1f} %",
+            "-" if found.rank is None else f"{found.rank:.2f}",
+            f"{100 * found.bias:+.0f} %",
+        )
+        for setting in settings
+        for costs, name in _COSTS.items()
+        if (found := quality(_of(setting, told[costs])))
+    )
+    return Table(
+        ("setting", "costs", "rms error", "rank", "largest bias"),
+        rows,
+        "Errors are logarithms. Rank: mean of the topologies' rank correlations, the baseline "
+        "included. Largest bias: mean error of the topology where it is largest.",
+        words=2,
+    )
 
 
 def _fit_quality(found: Calibration) -> str:

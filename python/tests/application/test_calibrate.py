@@ -14,7 +14,13 @@ from stormcut.application.experiment.calibrate import (
     NAMES,
     calibrate,
 )
-from stormcut.application.experiment.prediction import median_error, predictions
+from stormcut.application.experiment.prediction import (
+    Prediction,
+    Quality,
+    median_error,
+    predictions,
+    quality,
+)
 from stormcut.model.errors import InvalidInput
 from stormcut.model.network import SHIPPED, Costs, Link
 from stormcut.model.placement import Placement
@@ -92,10 +98,40 @@ def test_predictions_stand_beside_the_median_measured_ratio():
         for repetition, rate in enumerate(rates, start=1)
     ]
     solutions = {("t", name): (at, where) for name, where in placed.items()}
-    (found,) = predictions(run, cells, lambda *key: solutions.get(key), SHIPPED, "even")
+    (found,) = predictions(run, cells, lambda *key: solutions.get(key), lambda _: SHIPPED, "even")
     assert (found.scheduler, found.measured) == ("cut", 4.0)
     assert (found.lowest, found.highest) == (3.0, 5.0)
     assert found.predicted > 1
     assert found.error == pytest.approx(found.predicted / 4.0 - 1)
     assert median_error([found]) == abs(found.error)
     assert median_error([]) is None
+
+
+def test_the_costs_without_a_topology_are_those_of_the_others():
+    rng, true = np.random.default_rng(3), {"a": SHIPPED, "b": replace(SHIPPED, worker_percent=20.0)}
+    cells = [
+        replace(observed(costs, rng.integers(0, NODES, 7).tolist(), 1.0), of=of)
+        for of, costs in true.items()
+        for _ in range(30)
+    ]
+    found = calibrate(cells, "made up").without
+    assert found["a"].worker_percent == pytest.approx(20.0, rel=1e-3)
+    assert found["b"].worker_percent == pytest.approx(SHIPPED.worker_percent, rel=1e-3)
+    assert calibrate(cells[:30], "made up").without == {}
+
+
+def prediction(topology, predicted, measured):
+    return Prediction(topology, "cut", predicted, measured, measured, measured)
+
+
+def test_quality_is_by_logarithms_and_ranks_within_topologies():
+    right = [prediction("a", each, each) for each in (0.5, 2.0, 3.0)]
+    assert quality(right) == Quality(0.0, 1.0, 0.0)
+    twice = [prediction("b", 2 * each, each) for each in (0.6, 0.7, 1.5)]
+    assert quality(twice).rms == pytest.approx(np.log(2))
+    assert quality(twice).bias == pytest.approx(np.log(2))
+    # The baseline's 1 is predicted below all, and was above two of them.
+    assert quality(twice).rank == pytest.approx(0.4)
+    assert quality([*right, *twice]).rank == pytest.approx(0.7)
+    assert quality([prediction("a", 1.0, 2.0)]).rank is None
+    assert quality([]) is None

@@ -54,6 +54,8 @@ class Observed:
         Points that each node took, 100 = a core.
     sent, received : array of shape (nodes,)
         Mbit/s of each node's link.
+    of : str
+        The topology, whatever the name under which it ran.
     """
 
     problem: Problem
@@ -62,6 +64,7 @@ class Observed:
     cpu: Floats
     sent: Floats
     received: Floats
+    of: str = ""
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,9 @@ class Calibration:
         Share of the variance between nodes and cells that the fit explains.
     cells : int
         Windows behind it.
+    without : mapping of str to Costs
+        What the windows of all other topologies say, by the topology that is left out; none where
+        those are too few.
     """
 
     costs: Costs
@@ -94,6 +100,7 @@ class Calibration:
     cpu_r2: float
     link_r2: float
     cells: int
+    without: dict[str, Costs]
 
 
 def calibrate(cells: Sequence[Observed], source: str) -> Calibration:
@@ -116,7 +123,7 @@ def calibrate(cells: Sequence[Observed], source: str) -> Calibration:
     if len(cells) < 2:
         raise InvalidInput(f"costs need at least 2 measured windows, not {len(cells)}", source)
     rows = [_rows(each) for each in cells]
-    if not any(each.link.any() for each in rows):
+    if not _crosses(rows):
         raise InvalidInput("nothing crosses nodes in them: what transfer costs is unseen", source)
     values, cpu_r2, link_r2 = _fit(rows)
     rng = np.random.default_rng(len(rows))
@@ -127,8 +134,25 @@ def calibrate(cells: Sequence[Observed], source: str) -> Calibration:
         name: Interval(float(value), float(at_least), float(at_most))
         for name, value, at_least, at_most in zip(NAMES, values, low, high, strict=True)
     }
-    constants = {name: each.value for name, each in found.items()}
-    return Calibration(Costs(**constants, source=source), found, cpu_r2, link_r2, len(rows))
+    without = _without([each.of for each in cells], rows, source)
+    return Calibration(_costs(values, source), found, cpu_r2, link_r2, len(rows), without)
+
+
+def _crosses(rows: Sequence[_Rows]) -> bool:
+    return any(each.link.any() for each in rows)
+
+
+def _without(topologies: Sequence[str], rows: Sequence[_Rows], source: str) -> dict[str, Costs]:
+    found = {}
+    for topology in dict.fromkeys(topologies):
+        others = [row for of, row in zip(topologies, rows, strict=True) if of != topology]
+        if len(others) > 1 and _crosses(others):
+            found[topology] = _costs(_fit(others)[0], f"{source} without {topology}")
+    return found
+
+
+def _costs(values: Floats, source: str) -> Costs:
+    return Costs(**dict(zip(NAMES, values.tolist(), strict=True)), source=source)
 
 
 #: Of the vector that `_fit` returns.

@@ -6,12 +6,18 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+from scipy.stats import spearmanr
+
 from stormcut.application.experiment.bench.cells import Measurement, Run
 from stormcut.application.experiment.bench.contest import WINDOW, reachable, windowed
 from stormcut.application.experiment.bench.summary import ratio
 from stormcut.model.network import Costs
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
+
+#: A topology is ranked if so many of its placements differ.
+LEAST_RANKED = 3
 
 #: What was to be placed and where, by topology and scheduler; None where that was not kept.
 Solutions = Callable[[str, str], tuple[Problem, Placement] | None]
@@ -41,19 +47,23 @@ def predictions(
     run: Run,
     measurements: Iterable[Measurement],
     solutions: Solutions,
-    costs: Costs,
+    costs: Callable[[str], Costs | None],
     baseline: str,
 ) -> list[Prediction]:
     """Return what closed-loop sources reach by the model, over the baseline, beside what they did.
 
-    Schedulers without a steady pair of windows, or without a placement that was kept, are left out.
+    ``costs`` are by topology; one without is left out. So are schedulers without a steady pair of
+    windows, or without a placement that was kept.
     """
     cells, found = list(measurements), []
     for topology in run.topologies:
         window = run.options.get(topology, {}).get(WINDOW)
-        base = _reached(solutions(topology, baseline), costs, window)
+        known = costs(topology)
+        if known is None:
+            continue
+        base = _reached(solutions(topology, baseline), known, window)
         for scheduler in run.schedulers:
-            reached = _reached(solutions(topology, scheduler), costs, window)
+            reached = _reached(solutions(topology, scheduler), known, window)
             here = ratio(cells, topology, scheduler, baseline)
             if scheduler != baseline and base and reached and here:
                 spread = here.spread
@@ -77,6 +87,50 @@ def _reached(
         return None
     problem, placement = solution
     return reachable(windowed(replace(problem, costs=costs), window), placement)
+
+
+@dataclass(frozen=True)
+class Quality:
+    """How well ratios are predicted.
+
+    Attributes
+    ----------
+    rms : float
+        Root mean square of the errors, each a logarithm.
+    rank : float or None
+        Mean over topologies of Spearman's rank correlation between predicted and measured, the
+        baseline included; None if no topology has `LEAST_RANKED` placements.
+    bias : float
+        Mean error of the topology of which it is largest, a logarithm.
+    """
+
+    rms: float
+    rank: float | None
+    bias: float
+
+
+def quality(found: Sequence[Prediction]) -> Quality | None:
+    """Return how well ratios are predicted, None without any."""
+    if not found:
+        return None
+    ratios = {
+        name: np.log(
+            [(p.predicted, p.measured) for p in found if p.topology == name] + [(1.0, 1.0)]
+        )
+        for name in dict.fromkeys(each.topology for each in found)
+    }
+    errors = {name: (each[:-1, 0] - each[:-1, 1]) for name, each in ratios.items()}
+    every = np.concatenate(list(errors.values()))
+    ranks = [
+        float(spearmanr(*each.T).statistic)
+        for each in ratios.values()
+        if len(each) >= LEAST_RANKED and not (each == each[0]).all(axis=0).any()
+    ]
+    return Quality(
+        float(np.sqrt((every**2).mean())),
+        statistics.mean(ranks) if ranks else None,
+        max((float(each.mean()) for each in errors.values()), key=abs),
+    )
 
 
 def median_error(found: Sequence[Prediction]) -> float | None:
