@@ -45,6 +45,7 @@ GROUPS = {
         "score": "stormcut.cli.score",
         "explain": "stormcut.cli.explain",
         "check": "stormcut.cli.check",
+        "capacity": "stormcut.cli.capacity",
         "algorithms": "stormcut.cli.algorithms",
     },
     "Measure": {
@@ -118,7 +119,6 @@ def _summary(found: click.Command) -> str:
 @click.command(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Each COMMAND has its own --help; --version tells the version.",
 )
 @click.option(
     "--version",
@@ -134,6 +134,7 @@ def cli() -> None:
     \b
     Example:
       stormcut place problem.json --output placement.json
+      stormcut place --help
     """
 
 

@@ -16,6 +16,8 @@ from stormcut.cli.outputs import OutputFile, OutputFolder
 
 #: Paths that are read. Any other is written, and must be checked before the work.
 READ = {
+    "dag",
+    "models",
     "benches",
     *(
         "auth_file",

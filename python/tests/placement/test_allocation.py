@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from model_driven_dataflows import DIAMOND, FINANCE, GRID, LINEAR, MICRO, STAR, TRAFFIC
+from model_driven_dataflows import AZURE_TASKS, DIAMOND, FINANCE, GRID, LINEAR, MICRO, STAR, TRAFFIC
 
 from stormcut.model.errors import InvalidInput
 from stormcut.placement.algorithms.model_driven.allocation import (
@@ -14,7 +14,6 @@ from stormcut.placement.algorithms.model_driven.allocation import (
     lsa,
     mba,
 )
-from stormcut.placement.algorithms.model_driven.azure_tasks import AZURE_TASKS
 
 TASKS = ("blob", "table", "parse", "pi", "file")
 

@@ -6,7 +6,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from microbenchmarks import chain, microbenchmark, nodes
-from model_driven_dataflows import DIAMOND, FINANCE, GRID, LINEAR, MICRO, STAR, TRAFFIC
+from model_driven_dataflows import (
+    AZURE_TASKS,
+    DIAMOND,
+    FINANCE,
+    GRID,
+    LINEAR,
+    MICRO,
+    SINK,
+    SOURCE,
+    STAR,
+    TRAFFIC,
+)
 from problem_strategies import problems
 
 from stormcut.model.errors import Infeasible, InvalidInput
@@ -23,7 +34,6 @@ from stormcut.placement.algorithms.model_driven.allocation import (
     lsa,
     mba,
 )
-from stormcut.placement.algorithms.model_driven.azure_tasks import AZURE_TASKS, SINK, SOURCE
 from stormcut.placement.algorithms.model_driven.prediction import input_shares, predicted_rate
 from stormcut.placement.solve import solve
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -20,14 +21,26 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-def predicted_rate(
+@dataclass(frozen=True)
+class Predicted:
+    """The highest input rate of a dataflow, tuples/s, and the task and slot that keep it down.
+
+    The rate is infinite, and nothing keeps it down, where no task has any input.
+    """
+
+    rate: float
+    task: str | None
+    slot: int | None
+
+
+def predict(
     models: Mapping[str, PerformanceModel],
     dag: Dag,
     threads: Ints,
     shuffle: bool = False,
     next_lower: bool = False,
-) -> float:
-    """Return the highest input rate of a dataflow that no task keeps down, tuples/s.
+) -> Predicted:
+    """Return the highest input rate of a dataflow that no task keeps down.
 
     A task's rate is what keeps none of its slots above what its threads there sustain alone; other
     tasks on the slot are ignored, as in the paper.
@@ -47,16 +60,30 @@ def predicted_rate(
 
     Notes
     -----
-    Takes O(tasks x slots).
+    Takes O(tasks x slots). Where all slots of a task are as full, the first of them is named.
     """
     per_tuple = dag.input_rates(1.0)
-    rate = math.inf
+    found = Predicted(math.inf, None, None)
     for task, row in zip(dag.order, threads, strict=True):
-        used = row[row > 0]
-        peaks = np.array([models[task].peak_rate(count, next_lower) for count in used.tolist()])
-        capacity = float((peaks / input_shares(peaks, used, shuffle)).min())
-        rate = min(rate, capacity / per_tuple[task] if per_tuple[task] else math.inf)
-    return rate
+        used = np.flatnonzero(row)
+        counts = row[used]
+        peaks = np.array([models[task].peak_rate(count, next_lower) for count in counts.tolist()])
+        reached = peaks / input_shares(peaks, counts, shuffle)
+        rate = float(reached.min()) / per_tuple[task] if per_tuple[task] else math.inf
+        if rate < found.rate:
+            found = Predicted(rate, task, int(used[np.argmin(np.round(reached, 9))]))
+    return found
+
+
+def predicted_rate(
+    models: Mapping[str, PerformanceModel],
+    dag: Dag,
+    threads: Ints,
+    shuffle: bool = False,
+    next_lower: bool = False,
+) -> float:
+    """Return the rate of `predict`, tuples/s."""
+    return predict(models, dag, threads, shuffle, next_lower).rate
 
 
 def input_shares(peaks: Floats, threads: Ints, shuffle: bool) -> Floats:

@@ -1,0 +1,229 @@
+"""`stormcut capacity`: threads, slots and machines for a rate, from what tasks can do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from stormcut.adapters.files.capacity_files import DagFile, read_dag, read_models
+from stormcut.capacity.mapping import MAPPINGS, Mapped, map_acquired, map_to, mapper
+from stormcut.cli.numbers import Finite
+from stormcut.model.errors import InvalidInput
+from stormcut.placement.algorithms.model_driven.allocation import (
+    Allocation,
+    PerformanceModel,
+    lsa,
+    mba,
+)
+from stormcut.placement.algorithms.model_driven.prediction import Predicted, predict
+from stormcut.placement.solve import DEFAULT_SEED
+
+ALLOCATIONS = {"lsa": lsa, "mba": mba}
+WIDTH = 100
+#: Slots that a machine can have at most; more is a slip of the keyboard.
+MOST_SLOTS = 10_000
+
+
+@click.group()
+def capacity() -> None:
+    """Plan threads, slots and machines for a rate.
+
+    \b
+    Example:
+      stormcut capacity allocate linear.json --models azure.json --rate 100
+    """
+
+
+def _asked(function: Callable[..., None]) -> Callable[..., None]:
+    """Add what both commands ask for."""
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table."),
+        click.option(
+            "--allocation",
+            type=click.Choice(list(ALLOCATIONS)),
+            default="mba",
+            show_default=True,
+            help="lsa scales one thread linearly, mba fills slots as measured.",
+        ),
+        click.option("--rate", type=Finite(0), required=True, help="Input, tuples/s."),
+        click.option(
+            "--models",
+            type=click.Path(path_type=Path),
+            required=True,
+            metavar="MODELS",
+            help="What threads of each task sustain and use.",
+        ),
+        click.argument("dag", type=click.Path(path_type=Path)),
+    ):
+        function = option(function)
+    return function
+
+
+@capacity.command()
+@_asked
+def allocate(dag: Path, models: Path, rate: float, allocation: str, as_json: bool) -> None:
+    """Tell how many threads and slots DAG needs.
+
+    DAG names the tasks of a dataflow, their models and who feeds whom; source and sink are not
+    part of it. CPU and memory are in percent of a slot.
+
+    \b
+    Example:
+      stormcut capacity allocate linear.json --models azure.json --rate 100 --allocation lsa
+    """
+    found = ALLOCATIONS[allocation](*_question(dag, models), rate)
+    if as_json:
+        click.echo(json.dumps(_allocation_document(found), indent=2))
+    else:
+        _print(_allocation_table(found))
+        click.echo(f"{found.threads:,} threads on {found.slots:,} slots")
+
+
+@capacity.command("map")
+@_asked
+@click.option(
+    "--mapping", type=click.Choice(MAPPINGS), required=True, help="How threads go to slots."
+)
+@click.option("--machines", metavar="SLOTS,...", help="Slots of each machine there is.")
+@click.option("--acquire", metavar="SLOTS,...", help="Slots of the machines on offer.")
+@click.option(
+    "--next-lower/--interpolate",
+    default=False,
+    show_default=True,
+    help="Between two measured numbers of threads: the lower one's rate, or interpolated.",
+)
+@click.option("--seed", type=click.IntRange(0), default=DEFAULT_SEED, show_default=True)
+def map_(
+    dag: Path,
+    models: Path,
+    rate: float,
+    allocation: str,
+    mapping: str,
+    machines: str | None,
+    acquire: str | None,
+    next_lower: bool,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Map the threads that DAG needs to slots, and predict the rate.
+
+    With --acquire, machines are acquired until all threads find room, the largest first. Exit
+    code 3: they find none on the --machines given.
+
+    \b
+    Example:
+      stormcut capacity map linear.json --models azure.json --rate 100 --mapping sam --acquire 4,2,1
+    """
+    known, question = _question(dag, models)
+    allocated = ALLOCATIONS[allocation](known, question, rate)
+    if (machines is None) == (acquire is None):
+        raise InvalidInput("give one of them", "--machines, --acquire")
+    chosen = mapper(mapping, question, rate, seed)
+    if machines is not None:
+        found = map_to(chosen, allocated, _slots(machines, "--machines"))
+    else:
+        found = map_acquired(chosen, allocated, _slots(acquire or "", "--acquire"))
+    predicted = predict(known, question, found.threads, next_lower=next_lower)
+    if as_json:
+        click.echo(json.dumps(_mapping_document(allocated, found, predicted), indent=2))
+        return
+    _print(_mapping_table(allocated, found))
+    binds = f", {predicted.task} binds first" if predicted.task else ""
+    click.echo(
+        f"{found.slots_used:,} slots used, {allocated.slots:,} planned; predicted "
+        f"{predicted.rate:,.6g} tuples/s{binds}"
+    )
+
+
+def _question(dag: Path, models: Path) -> tuple[dict[str, PerformanceModel], Any]:
+    file: DagFile = read_dag(dag)
+    return file.models(read_models(models)), file.dag
+
+
+def _slots(text: str, option: str) -> tuple[int, ...]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() and 0 < int(part) <= MOST_SLOTS for part in parts):
+        raise InvalidInput(f"must be numbers of slots such as 4,4,2, not {text!r}", option)
+    return tuple(map(int, parts))
+
+
+def _print(table: Table) -> None:
+    out = Console()
+    (out if out.is_terminal else Console(width=WIDTH)).print(table)
+
+
+def _allocation_document(found: Allocation) -> dict[str, Any]:
+    return {
+        "format": "stormcut-allocation/1",
+        "tasks": {
+            each.task: {
+                "threads": each.total.threads,
+                "cpu_percent": each.total.cpu_percent,
+                "memory_percent": each.total.memory_percent,
+            }
+            for each in found.tasks
+        },
+        "cpu_percent": found.cpu_percent,
+        "memory_percent": found.memory_percent,
+        "slots": found.slots,
+    }
+
+
+def _mapping_document(allocated: Allocation, found: Mapped, predicted: Predicted) -> dict[str, Any]:
+    names = [each.task for each in allocated.tasks]
+    return {
+        "format": "stormcut-mapping/1",
+        "machines": list(found.machines),
+        "slots_planned": allocated.slots,
+        "slots_used": found.slots_used,
+        "threads": [
+            {names[task]: int(slot[task]) for task in np.flatnonzero(slot)}
+            for slot in found.threads.T
+        ],
+        "predicted_rate": predicted.rate if np.isfinite(predicted.rate) else None,
+        "binds": None
+        if predicted.task is None
+        else {"task": predicted.task, "slot": predicted.slot},
+    }
+
+
+def _allocation_table(found: Allocation) -> Table:
+    table = Table(box=SIMPLE_HEAD, header_style="bold")
+    table.add_column("task")
+    for heading in ("threads", "CPU, %", "memory, %"):
+        table.add_column(heading, justify="right")
+    for each in found.tasks:
+        total = each.total
+        table.add_row(
+            each.task,
+            f"{total.threads:,}",
+            f"{total.cpu_percent:,.1f}",
+            f"{total.memory_percent:,.1f}",
+        )
+    table.add_section()
+    table.add_row(
+        "all", f"{found.threads:,}", f"{found.cpu_percent:,.1f}", f"{found.memory_percent:,.1f}"
+    )
+    return table
+
+
+def _mapping_table(allocated: Allocation, found: Mapped) -> Table:
+    table = Table(box=SIMPLE_HEAD, header_style="bold")
+    table.add_column("machine", justify="right")
+    table.add_column("slot", justify="right")
+    table.add_column("threads")
+    homes = np.repeat(np.arange(len(found.machines)), found.machines)
+    for slot, row in enumerate(found.threads.T):
+        held = [
+            f"{allocated.tasks[task].task} {row[task]}" for task in np.flatnonzero(row).tolist()
+        ]
+        table.add_row(f"{homes[slot]}", f"{slot}", ", ".join(held) or "-")
+    return table

@@ -1,0 +1,140 @@
+"""`stormcut capacity`: what a dataflow needs, and where its threads go."""
+
+import json
+
+import numpy as np
+import pytest
+from model_driven_dataflows import AZURE_TASKS, EXAMPLES, MICRO
+
+from stormcut.placement.algorithms.model_driven.prediction import predicted_rate
+
+MODELS = ("--models", EXAMPLES / "azure.json")
+
+
+def answer(stormcut, *arguments):
+    code, out, err = stormcut("capacity", *arguments, "--json")
+    assert code == 0, err
+    return json.loads(out)
+
+
+def test_allocate(stormcut):
+    dag = EXAMPLES / "linear.json"
+    found = answer(stormcut, "allocate", dag, *MODELS, "--rate", 100, "--allocation", "lsa")
+    assert found["format"] == "stormcut-allocation/1"
+    assert found["slots"] == 13
+    assert found["tasks"]["blob"] == {
+        "threads": 50,
+        "cpu_percent": pytest.approx(336.5),
+        "memory_percent": pytest.approx(1196.0),
+    }
+    assert sum(each["cpu_percent"] for each in found["tasks"].values()) == found["cpu_percent"]
+    code, out, _ = stormcut("capacity", "allocate", dag, *MODELS, "--rate", 100)
+    assert code == 0
+    assert "369" not in out and "333 threads on 7 slots" in out
+    assert max(map(len, out.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("name", MICRO)
+@pytest.mark.parametrize(
+    ("allocation", "mapping"),
+    [("lsa", "dsm"), ("lsa", "rsm"), ("lsa", "cut")]
+    + [("mba", mapping) for mapping in ("dsm", "rsm", "sam", "cut")],
+)
+def test_every_thread_is_mapped_once_and_the_rate_follows(stormcut, name, allocation, mapping):
+    asked = (EXAMPLES / f"{name}.json", *MODELS, "--rate", 50, "--allocation", allocation)
+    wanted = answer(stormcut, "allocate", *asked)
+    found = answer(stormcut, "map", *asked, "--mapping", mapping, "--acquire", "4,2,1")
+    assert found["format"] == "stormcut-mapping/1"
+    assert len(found["threads"]) == sum(found["machines"])
+    assert found["slots_planned"] == wanted["slots"] <= len(found["threads"])
+    assert found["slots_used"] == sum(1 for slot in found["threads"] if slot)
+    dag = MICRO[name]
+    counts = np.array([[slot.get(task, 0) for slot in found["threads"]] for task in dag.order])
+    assert dict(zip(dag.order, counts.sum(axis=1).tolist(), strict=True)) == {
+        task: each["threads"] for task, each in wanted["tasks"].items()
+    }
+    assert found["predicted_rate"] == pytest.approx(predicted_rate(AZURE_TASKS, dag, counts))
+    assert found["threads"][found["binds"]["slot"]][found["binds"]["task"]] > 0
+    # SAM keeps what the models promise.
+    if mapping == "sam":
+        assert found["predicted_rate"] >= 50 * (1 - 1e-9)
+
+
+def test_given_machines_are_used_as_they_are_or_refused(stormcut):
+    asked = ("map", EXAMPLES / "linear.json", *MODELS, "--rate", 50, "--mapping", "sam")
+    assert answer(stormcut, *asked, "--machines", "4,2")["machines"] == [4, 2]
+    code, _, err = stormcut("capacity", *asked, "--machines", "2")
+    assert code == 3
+    assert "insufficient resources for task" in err
+
+
+def test_counts_between_measured_ones_are_interpolated_or_not(stormcut):
+    """The paper's Linear at 280 tuples/s under MBA and DSM: 200, and 270 by interpolation."""
+    asked = ("map", EXAMPLES / "linear.json", *MODELS, "--rate", 280, "--mapping", "dsm")
+    machines = ("--machines", "4,4,4,4,4")
+    assert answer(stormcut, *asked, *machines)["predicted_rate"] == pytest.approx(270)
+    assert answer(stormcut, *asked, *machines, "--next-lower")["predicted_rate"] == 200
+    code, out, _ = stormcut("capacity", *asked, *machines)
+    assert code == 0 and "predicted 270 tuples/s" in out
+    assert max(map(len, out.splitlines())) <= 100
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"edges": [["pi", "parse"], ["parse", "pi"]]}, "edges: has a cycle: pi -> parse -> pi"),
+        ({"edges": [["pi", "nobody"]]}, "edges[0][1]: no task is named 'nobody'"),
+        ({"edges": [["pi", "parse", -1]]}, "edges[0][2]: must be a number of at least 0, not -1"),
+        ({"tasks": {}}, "tasks: names no task"),
+        ({"tasks": {"pi": "tau", "parse": "parse"}}, "has the model 'tau'"),
+        ({"format": "stormcut-problem/1"}, "format"),
+    ],
+)  # fmt: skip
+def test_a_dataflow_that_cannot_be_is_refused_in_one_line(stormcut, tmp_path, change, complaint):
+    dag = {
+        "format": "stormcut-dag/1",
+        "tasks": {"pi": "pi", "parse": "parse"},
+        "edges": [["pi", "parse", 1.0]],
+    }
+    path = tmp_path / "dag.json"
+    path.write_text(json.dumps({**dag, **change}))
+    code, out, err = stormcut("capacity", "allocate", path, *MODELS, "--rate", 1)
+    assert (code, out) == (2, "")
+    assert complaint in err and len(err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("model", "complaint"),
+    [
+        ({"threads": [2]}, "models.pi: thread counts must ascend from 1"),
+        ({"rate": [0.0]}, "models.pi: rates must be above 0"),
+        ({"cpu_percent": []}, "models.pi: needs one value for each thread count"),
+        ({"memory_percent": [101]}, "models.pi: CPU and memory must be 0 to 100 % of a slot"),
+    ],
+)
+def test_models_that_cannot_be_are_refused_in_one_line(stormcut, tmp_path, model, complaint):
+    whole = {"threads": [1], "rate": [100.0], "cpu_percent": [90.0], "memory_percent": [2.0]}
+    path = tmp_path / "models.json"
+    path.write_text(
+        json.dumps({"format": "stormcut-models/1", "models": {"pi": {**whole, **model}}})
+    )
+    dag = EXAMPLES / "linear.json"
+    code, _, err = stormcut("capacity", "allocate", dag, "--models", path, "--rate", 1)
+    assert code == 2
+    assert complaint in err and len(err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ((), "--machines, --acquire: give one of them"),
+        (("--machines", "4", "--acquire", "4"), "give one of them"),
+        (("--machines", "4,x"), "--machines: must be numbers of slots such as 4,4,2"),
+        (("--acquire", "0"), "--acquire: must be numbers of slots"),
+    ],
+)
+def test_machines_are_numbers_of_slots(stormcut, options, complaint):
+    asked = ("map", EXAMPLES / "linear.json", *MODELS, "--rate", 1, "--mapping", "dsm")
+    code, _, err = stormcut("capacity", *asked, *options)
+    assert code == 2
+    assert complaint in err
