@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,20 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from stormcut.adapters.files.capacity_files import DagFile, read_dag, read_models
+from stormcut.adapters.files.capacity_files import DagFile, read_dag, read_models, read_shapes
+from stormcut.adapters.files.placement_file import placement_document, write_placement
+from stormcut.adapters.files.problem_file import read_problem, write_problem
+from stormcut.capacity.demand import Demand, demand, source_rate
 from stormcut.capacity.mapping import MAPPINGS, Mapped, map_acquired, map_to, mapper
+from stormcut.capacity.plan import Plan
+from stormcut.capacity.plan import plan as cheapest
+from stormcut.cli.key_values import parse_pairs
 from stormcut.cli.numbers import Finite
+from stormcut.cli.outputs import OutputFolder
+from stormcut.cli.score import headroom_document
+from stormcut.cli.steps import waiting
 from stormcut.model.errors import InvalidInput
+from stormcut.model.problem import Problem
 from stormcut.placement.algorithms.model_driven.allocation import (
     Allocation,
     PerformanceModel,
@@ -28,6 +39,7 @@ from stormcut.placement.solve import DEFAULT_SEED
 
 ALLOCATIONS = {"lsa": lsa, "mba": mba}
 WIDTH = 100
+RATE = "--rate"
 #: Slots that a machine can have at most; more is a slip of the keyboard.
 MOST_SLOTS = 10_000
 
@@ -141,6 +153,135 @@ def map_(
         f"{found.slots_used:,} slots used, {allocated.slots:,} planned; predicted "
         f"{predicted.rate:,.6g} tuples/s{binds}"
     )
+
+
+@capacity.command()
+@click.argument("problem", type=click.Path(path_type=Path))
+@click.option(
+    RATE,
+    "rates",
+    multiple=True,
+    required=True,
+    metavar="TOPOLOGY=RATE",
+    help="Tuples/s of all its sources, or 2x of what they are in PROBLEM; may be repeated.",
+)
+@click.option(
+    "--nodes",
+    "shapes",
+    type=click.Path(path_type=Path),
+    metavar="SHAPES",
+    help="Nodes to be had; without it, those of PROBLEM.",
+)
+@click.option("--seed", type=click.IntRange(0), default=DEFAULT_SEED, show_default=True)
+@click.option(
+    "--output", type=OutputFolder(), help="Folder for the planned problem and its placement."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+def plan(
+    problem: Path,
+    rates: tuple[str, ...],
+    shapes: Path | None,
+    seed: int,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Plan the executors and the fewest nodes that PROBLEM needs at other rates.
+
+    Topologies of which no rate is given keep theirs. Exit code 3: the nodes there are do not carry
+    it.
+
+    \b
+    Examples:
+      stormcut capacity plan now.json --rate mine-1-1795466923=2x
+      stormcut capacity plan now.json --rate mine-1-1795466923=5000 --nodes shapes.json
+    """
+    console = Console(stderr=True)
+    with waiting(console, f"reading {problem}"):
+        question = read_problem(problem)
+    offered = read_shapes(shapes) if shapes else ()
+    wanted = demand(question, _growth(question, rates))
+    with waiting(console, f"planning {wanted.problem.executor_count:,} executors"):
+        found = cheapest(wanted, offered, seed)
+    if output is not None:
+        output.mkdir(parents=True, exist_ok=True)
+        write_problem(output / "problem.json", found.problem)
+        write_placement(output / "placement.json", found.problem, found.solution)
+    if as_json:
+        click.echo(json.dumps(_plan_document(wanted, found), indent=2))
+        return
+    _print(_plan_table(wanted))
+    for line in _plan_lines(found):
+        click.echo(line)
+
+
+def _growth(problem: Problem, rates: tuple[str, ...]) -> dict[str, float]:
+    """Return by which factor each topology's rate grows."""
+    known = [topology.id for topology in problem.topologies]
+    growth = {}
+    for name, text in parse_pairs(rates, RATE).items():
+        if name not in known:
+            raise InvalidInput(f"no topology {name!r}; there are {', '.join(known)}", RATE)
+        now = 1.0 if text.endswith("x") else source_rate(problem, name)
+        if now <= 0:
+            raise InvalidInput(f"the sources of {name} emit nothing: measure it first", RATE)
+        growth[name] = _number(text.removesuffix("x")) / now
+    return growth
+
+
+def _number(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise InvalidInput(f"must be tuples/s or a factor, such as 5000 or 2x, not {text!r}", RATE)
+    return number
+
+
+def _plan_document(wanted: Demand, found: Plan) -> dict[str, Any]:
+    room = headroom_document(found.solution.headroom)
+    return {
+        "format": "stormcut-capacity/1",
+        "nodes": found.nodes,
+        "cost_per_hour": found.cost_per_hour,
+        "topologies": {
+            topology: {
+                "components": {name: {"executors": need.planned} for name, need in needs.items()}
+            }
+            for topology, needs in wanted.needs.items()
+        },
+        "headroom": room["value"],
+        "bottleneck": room["bottleneck"],
+        "placement": placement_document(found.problem, found.solution),
+        "proven_least_nodes": found.least,
+    }
+
+
+def _plan_table(wanted: Demand) -> Table:
+    table = Table(box=SIMPLE_HEAD, header_style="bold")
+    for heading in ("topology", "component"):
+        table.add_column(heading)
+    for heading in ("executors\nnow", "by the\nmean", "by the\nfullest", "planned"):
+        table.add_column(heading, justify="right")
+    for topology, needs in wanted.needs.items():
+        for name, need in needs.items():
+            row = (need.now, need.low, need.high, need.planned)
+            table.add_row(topology, name, *(f"{each:,}" for each in row))
+    return table
+
+
+def _plan_lines(found: Plan) -> Iterator[str]:
+    of = f" of {found.shape.name}" if found.shape else ""
+    cost = found.cost_per_hour
+    proof = "no fewer can carry it" if found.least == found.nodes else f"at least {found.least:,}"
+    yield (
+        f"{found.nodes:,} nodes{of}"
+        + ("" if cost is None else f", {cost:,.2f} an hour")
+        + f" ({proof}, as proven)"
+    )
+    room = found.solution.headroom
+    if room.value is not None:
+        yield f"head-room {room.value:,.2f}: {room.bottleneck} is full first"
 
 
 def _question(dag: Path, models: Path) -> tuple[dict[str, PerformanceModel], Any]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from stormcut.model.errors import InvalidInput
 
 
-def parse_pairs(pairs: tuple[str, ...]) -> dict[str, str]:
-    """Return ``KEY=VALUE`` texts as a mapping.
+def parse_pairs(pairs: tuple[str, ...], option: str = "--option") -> dict[str, str]:
+    """Return ``KEY=VALUE`` texts of an option as a mapping.
 
     Raises
     ------
@@ -17,8 +17,8 @@ def parse_pairs(pairs: tuple[str, ...]) -> dict[str, str]:
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not key or not equals:
-            raise InvalidInput(f"must be KEY=VALUE, not {pair!r}", "--option")
+            raise InvalidInput(f"must be KEY=VALUE, not {pair!r}", option)
         if key in options:
-            raise InvalidInput("given twice", f"option {key}")
+            raise InvalidInput("given twice", f"{option.lstrip('-')} {key}")
         options[key] = value
     return options

@@ -138,3 +138,81 @@ def test_machines_are_numbers_of_slots(stormcut, options, complaint):
     code, _, err = stormcut("capacity", *asked, *options)
     assert code == 2
     assert complaint in err
+
+
+SHAPES = [
+    {"name": "small", "cpu_percent": 100.0, "memory_mb": 4096.0, "ports": 2, "price_per_hour": 0.1},
+    {
+        "name": "large",
+        "cpu_percent": 400.0,
+        "memory_mb": 16384.0,
+        "ports": 4,
+        "link_mbit": 100.0,
+        "price_per_hour": 0.5,
+        "at_most": 9,
+    },
+]
+
+
+@pytest.fixture
+def shapes(tmp_path):
+    path = tmp_path / "shapes.json"
+    path.write_text(json.dumps(SHAPES))
+    return path
+
+
+def test_a_plan_is_what_check_and_score_say_of_it(stormcut, shapes, tmp_path):
+    problem = EXAMPLES.parent / "star.json"
+    topology = json.loads(problem.read_text())["topologies"][0]["id"]
+    asked = ("plan", problem, "--rate", f"{topology}=2x", "--nodes", shapes)
+    found = answer(stormcut, *asked, "--output", tmp_path / "plan")
+    assert found["format"] == "stormcut-capacity/1"
+    assert 1 <= found["proven_least_nodes"] <= found["nodes"]
+    assert found["headroom"] >= 1 - 1e-9
+    written = tmp_path / "plan" / "problem.json", tmp_path / "plan" / "placement.json"
+    assert found["placement"] == json.loads(written[1].read_text())
+    code, _, err = stormcut("check", *written)
+    assert code == 0, err
+    code, out, _ = stormcut("score", *written, "--json")
+    assert json.loads(out)["headroom"]["value"] == pytest.approx(found["headroom"])
+    code, out, _ = stormcut("capacity", *asked)
+    assert code == 0
+    assert "nodes of" in out and "an hour" in out and "head-room" in out
+    assert max(map(len, out.splitlines())) <= 100
+
+
+def test_rates_are_in_tuples_or_factors(stormcut, shapes):
+    problem = EXAMPLES.parent / "star.json"
+    topology = json.loads(problem.read_text())["topologies"][0]["id"]
+    by_factor, same = (
+        answer(stormcut, "plan", problem, "--rate", f"{topology}={rate}", "--nodes", shapes)
+        for rate in ("1x", "1.0x")
+    )
+    assert by_factor["topologies"] == same["topologies"]
+    for rate, complaint in (
+        (f"{topology}=fast", "must be tuples/s or a factor"),
+        (f"{topology}=0", "must be tuples/s or a factor"),
+        ("nobody=1", "no topology 'nobody'"),
+        ("nobody", "must be KEY=VALUE"),
+    ):
+        code, _, err = stormcut("capacity", "plan", problem, "--rate", rate, "--nodes", shapes)
+        assert code == 2
+        assert complaint in err and len(err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"cpu_percent": 0}, "[0].cpu_percent: must be above 0"),
+        ({"ports": 0}, "[0].ports: must be a whole number from 1"),
+        ({"at_most": 0}, "[0].at_most: must be a whole number from 1"),
+        ({"name": "large"}, 'shape "large" occurs twice'),
+        ({"colour": "red"}, "[0].colour: unknown key"),
+    ],
+)
+def test_shapes_that_cannot_be_are_refused_in_one_line(stormcut, shapes, change, complaint):
+    shapes.write_text(json.dumps([{**SHAPES[0], **change}, SHAPES[1]]))
+    problem = EXAMPLES.parent / "star.json"
+    code, _, err = stormcut("capacity", "plan", problem, "--rate", "x=1x", "--nodes", shapes)
+    assert code == 2
+    assert complaint in err and len(err.strip().splitlines()) == 1

@@ -17,6 +17,7 @@ from stormcut.cli.outputs import OutputFile, OutputFolder
 #: Paths that are read. Any other is written, and must be checked before the work.
 READ = {
     "dag",
+    "shapes",
     "models",
     "benches",
     *(

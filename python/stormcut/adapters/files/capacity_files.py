@@ -1,4 +1,4 @@
-"""Reads ``stormcut-models/1`` and ``stormcut-dag/1``: what tasks need and who feeds whom."""
+"""Reads what capacity is planned by: tasks' models, dataflows, and shapes of nodes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from pathlib import Path
 
 import networkx as nx
 
-from stormcut.adapters.files.json_document import Value, read_json
-from stormcut.adapters.files.problem_file import check_format, within
+from stormcut.adapters.files.json_document import Value, optional, read_json
+from stormcut.adapters.files.problem_file import check_format, link_of, within
+from stormcut.capacity.plan import MOST_NODES, Shape
 from stormcut.model.errors import InvalidInput
 from stormcut.placement.algorithms.model_driven.allocation import Dag, Edge, PerformanceModel
 
 MODELS, DAG = "stormcut-models/1", "stormcut-dag/1"
+
+#: Slots of a node; more is a slip of the keyboard.
+MOST_PORTS = 1000
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,44 @@ def read_dag(path: Path) -> DagFile:
         return DagFile(dag, tasks)
     except InvalidInput as error:
         raise within(path, error) from None
+
+
+def read_shapes(path: Path) -> tuple[Shape, ...]:
+    """Read the shapes of nodes that can be had.
+
+    Raises
+    ------
+    InvalidInput
+        It cannot be read or is no list of shapes; names file and place.
+    """
+    root = read_json(path)
+    try:
+        shapes = tuple(_shape(each) for each in root.items())
+        if not shapes:
+            root.fail("names no shape")
+        root.distinct([each.name for each in shapes], "shape")
+        return shapes
+    except InvalidInput as error:
+        raise within(path, error) from None
+
+
+def _shape(value: Value) -> Shape:
+    required = ("name", "cpu_percent", "memory_mb", "ports")
+    keys = value.keys(required, ("link_mbit", "price_per_hour", "at_most"))
+    cpu, memory = keys["cpu_percent"].amount(), keys["memory_mb"].amount()
+    for name, size in (("cpu_percent", cpu), ("memory_mb", memory)):
+        if not size:
+            keys[name].fail("must be above 0: nothing runs on such a node")
+    most = optional(keys.get("at_most"), lambda each: each.integer(1, MOST_NODES))
+    return Shape(
+        keys["name"].name(),
+        cpu,
+        memory,
+        keys["ports"].integer(1, MOST_PORTS),
+        link_of(keys.get("link_mbit")),
+        optional(keys.get("price_per_hour"), Value.amount),
+        MOST_NODES if most is None else most,
+    )
 
 
 def _cycle(dag: Dag) -> list[str]:

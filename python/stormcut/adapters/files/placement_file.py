@@ -93,6 +93,12 @@ def write_placement(path: Path, problem: Problem, solution: Solution) -> None:
     InvalidInput
         It cannot be written there.
     """
+    document = placement_document(problem, solution)
+    write_text(path, json.dumps(document, indent=1, allow_nan=False) + "\n")
+
+
+def placement_document(problem: Problem, solution: Solution) -> dict[str, Any]:
+    """Return a solution as a placement file has it."""
     document: dict[str, Any] = {
         "format": FORMAT,
         "algorithm": solution.algorithm,
@@ -102,4 +108,4 @@ def write_placement(path: Path, problem: Problem, solution: Solution) -> None:
     }
     if solution.certificate is not None:
         document["certificate"] = dataclasses.asdict(solution.certificate)
-    write_text(path, json.dumps(document, indent=1, allow_nan=False) + "\n")
+    return document

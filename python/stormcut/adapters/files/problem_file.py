@@ -142,12 +142,19 @@ def _problem(root: Value) -> Problem:
 
 def _uplinks(value: Value) -> tuple[tuple[str, Link], ...]:
     return tuple(
-        (name, _link(rack.keys((), ("uplink_mbit",)).get("uplink_mbit")))
+        (name, link_of(rack.keys((), ("uplink_mbit",)).get("uplink_mbit")))
         for name, rack in value.members().items()
     )
 
 
-def _link(value: Value | None) -> Link:
+def link_of(value: Value | None) -> Link:
+    """Return a link of ``link_mbit``: one number for both ways, or one each; unknown without.
+
+    Raises
+    ------
+    InvalidInput
+        It is something else.
+    """
     if value is None or value.raw is None:
         return UNKNOWN
     if not isinstance(value.raw, dict):
@@ -192,7 +199,7 @@ def _node(value: Value) -> Node:
         optional(keys.get("cpu_percent"), Value.amount),
         optional(keys.get("memory_mb"), Value.amount),
         optional(keys.get("max_executors"), lambda v: v.integer(0, 2**53)),
-        _link(keys.get("link_mbit")),
+        link_of(keys.get("link_mbit")),
     )
 
 

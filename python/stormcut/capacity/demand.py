@@ -1,0 +1,165 @@
+"""What measured topologies need at other rates: executors of every component, and their loads.
+
+Loads and traffic grow with a topology's rate. A component gets as many executors more as keep its
+threads below a core each (`Component.threads`), by what its executors take on average, and by what
+the one takes that takes most: keys that are shared out unevenly stay so. None gets fewer than it
+has: a task that waits for something else needs threads that its CPU does not show.
+
+References
+----------
+V. Kalavri et al., "Three steps is all you need: fast, accurate, automatic scaling decisions for
+distributed streaming dataflows", OSDI 2018: the rate at which an operator would work if it never
+waited.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from stormcut.model.errors import InvalidInput
+from stormcut.model.problem import CORE_PERCENT, Component, Problem, Stream
+from stormcut.objective.resources import DEFAULT_BYTES
+
+Floats = npt.NDArray[np.float64]
+
+#: Sums that differ by less are the same.
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Need:
+    """Executors of one component.
+
+    ``now`` is how many it has, ``low`` how many by the mean of what they take, ``high`` by the most
+    that one takes; ``planned`` is the largest of ``now`` and ``high``.
+    """
+
+    now: int
+    low: int
+    high: int
+
+    @property
+    def planned(self) -> int:
+        """How many it gets."""
+        return max(self.now, self.high)
+
+
+@dataclass(frozen=True, eq=False)
+class Demand:
+    """A problem at the asked rates, and what every component needs, by topology and component."""
+
+    problem: Problem
+    needs: Mapping[str, Mapping[str, Need]]
+
+
+def source_rate(problem: Problem, topology: str) -> float:
+    """Return the tuples/s that a topology's sources emit in all, those sent twice counted once."""
+    at = [each.id for each in problem.topologies].index(topology)
+    own = problem.executor_is_spout & (problem.executor_topology == at)
+    return float(problem.executor_rate[own].sum())
+
+
+def demand(problem: Problem, growth: Mapping[str, float]) -> Demand:
+    """Return what topologies need whose rates grow by such factors; the others stay as they are.
+
+    Takes O(pairs).
+
+    Raises
+    ------
+    InvalidInput
+        A topology is not in the problem, or a factor is no number above 0.
+    """
+    known = [topology.id for topology in problem.topologies]
+    for name, factor in growth.items():
+        if name not in known:
+            raise InvalidInput(f"no topology {name!r}; there are {', '.join(known)}", "--rate")
+        if not 0 < factor < math.inf:
+            raise InvalidInput(f"{name} must grow by a number above 0, not {factor:g}", "--rate")
+    cpu, memory = problem.executor_cpu, problem.executor_memory
+    streams = _streams(problem)
+    needs: dict[str, dict[str, Need]] = {}
+    topologies, at = [], 0
+    for topology in problem.topologies:
+        factor, components = growth.get(topology.id, 1.0), []
+        needs[topology.id] = {}
+        for component in topology.components:
+            own = slice(at, at + component.executors)
+            need = _need(component, cpu[own] * factor)
+            needs[topology.id][component.name] = need
+            components.append(_grown(component, need, cpu[own] * factor, memory[own]))
+            at += component.executors
+        topologies.append(
+            replace(
+                topology,
+                components=tuple(components),
+                streams=tuple(
+                    replace(each, tuples_per_second=each.tuples_per_second * factor)
+                    for each in streams[topology.id]
+                ),
+                measured=(),
+            )
+        )
+    grown = replace(problem, topologies=tuple(topologies), current=None, lost_slots=())
+    return Demand(grown, needs)
+
+
+def _need(component: Component, cpu: Floats) -> Need:
+    most = CORE_PERCENT * component.threads
+    mean, largest = (float(each) * component.executors for each in (cpu.mean(), cpu.max()))
+    low, high = (max(1, math.ceil(total / most - ROUNDING)) for total in (mean, largest))
+    return Need(component.executors, low, high)
+
+
+def _grown(component: Component, need: Need, cpu: Floats, memory: Floats) -> Component:
+    """Return a component with its executors, each with the same part of the CPU of all."""
+    count = need.planned
+    return replace(
+        component,
+        executors=count,
+        cpu_percent=np.full(count, cpu.sum() / count),
+        memory_mb=np.full(count, memory.max(initial=0.0)),
+        cpu_us_per_tuple=None,
+    )
+
+
+def _streams(problem: Problem) -> dict[str, list[Stream]]:
+    """Return all traffic as streams between components, by topology."""
+    names = [(topology, component) for topology, component, _ in problem.executor_names()]
+    number = {name: at for at, name in enumerate(dict.fromkeys(names))}
+    component = np.array([number[name] for name in names], dtype=np.int64)
+    source, target, rate, size = problem.traffic.sized(DEFAULT_BYTES).unfolded_sizes()
+    keys = component[source] * len(number) + component[target]
+    found, at = np.unique(keys, return_inverse=True)
+    tuples = np.bincount(at.reshape(-1), rate, len(found))
+    content = np.bincount(at.reshape(-1), rate * size, len(found))
+    every = list(number)
+    sized = not np.isnan(problem.traffic.size).all() or any(
+        not math.isnan(block.size) for block in problem.traffic.blocks
+    )
+    streams: dict[str, list[Stream]] = {topology.id: [] for topology in problem.topologies}
+    for key, total, carried in zip(found.tolist(), tuples.tolist(), content.tolist(), strict=True):
+        (topology, sender), (_, taker) = every[key // len(every)], every[key % len(every)]
+        streams[topology].append(
+            Stream(
+                sender,
+                taker,
+                total,
+                _grouping(problem, topology, sender, taker),
+                # One of its own for each: what several subscribe to is emitted once.
+                f"to-{taker}",
+                carried / total if sized and total > 0 else None,
+            )
+        )
+    return streams
+
+
+def _grouping(problem: Problem, topology: str, source: str, target: str) -> str:
+    (its,) = (each for each in problem.topologies if each.id == topology)
+    declared = {s.grouping for s in its.streams if (s.source, s.target) == (source, target)}
+    local = declared == {"local_or_shuffle"}
+    return "local_or_shuffle" if local else "shuffle"

@@ -1,0 +1,115 @@
+"""Plans for measured topologies: enough, not more than enough, and proven where it can be."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from capacity_problems import measured_problems
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stormcut.capacity.demand import demand, source_rate
+from stormcut.capacity.plan import ENOUGH, Shape, plan
+from stormcut.model.errors import Infeasible, InvalidInput
+from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Topology
+from stormcut.objective.headroom import headroom
+from stormcut.objective.verify import violations
+
+SHAPE = Shape("small", cpu_percent=150.0, memory_mb=4096.0, ports=2, price_per_hour=0.1, at_most=40)
+
+
+def counts(wanted):
+    return {name: need.planned for name, need in wanted.needs["t"].items()}
+
+
+@given(measured_problems(), st.floats(0.5, 4.0), st.floats(1.0, 3.0))
+def test_more_rate_never_needs_fewer_executors(problem, growth, more):
+    few, many = (counts(demand(problem, {"t": each})) for each in (growth, growth * more))
+    assert all(few[name] <= many[name] for name in few)
+
+
+@given(measured_problems(), st.floats(0.5, 4.0))
+def test_loads_and_traffic_grow_with_the_rate(problem, growth):
+    grown = demand(problem, {"t": growth}).problem
+    assert grown.executor_cpu.sum() == pytest.approx(problem.executor_cpu.sum() * growth)
+    assert grown.traffic.total == pytest.approx(problem.traffic.total * growth)
+    assert source_rate(grown, "t") == pytest.approx(source_rate(problem, "t") * growth)
+    # No thread is asked for more than it has.
+    assert (grown.executor_cpu <= 100 * grown.executor_threads * (1 + 1e-9)).all()
+
+
+@given(measured_problems(), st.floats(0.5, 4.0))
+def test_a_plan_carries_the_rates_and_no_fewer_nodes_are_proven_to(problem, growth):
+    try:
+        found = plan(demand(problem, {"t": growth}), [SHAPE])
+    except Infeasible:
+        return
+    assert violations(found.problem, found.solution.placement) == []
+    room = headroom(found.problem, found.solution.placement).value
+    assert room == found.solution.headroom.value
+    assert room is None or room >= ENOUGH
+    assert found.least <= found.nodes
+    assert found.cost_per_hour == pytest.approx(0.1 * found.nodes)
+
+
+def one_by_one(rate, cpu, executors=1):
+    """Return a source and a bolt that takes so much CPU for its tuples."""
+    parts = (
+        Component.uniform("source", 1, "spout", 1.0, 10.0),
+        Component("work", "bolt", executors, np.full(executors, cpu), np.full(executors, 10.0)),
+    )
+    pairs = tuple(
+        MeasuredPair(("source", 0), ("work", i), rate / executors, 50.0) for i in range(executors)
+    )
+    return Problem((Node("n", (1, 2)),), (Topology("t", parts, (), pairs),))
+
+
+def test_executors_follow_the_true_rate_of_threads():
+    # A thread of 40 % at 100 tuples/s does 250 tuples/s.
+    wanted = demand(one_by_one(100.0, 40.0), {"t": 6.0})
+    assert counts(wanted) == {"source": 1, "work": 3}
+    uneven = one_by_one(100.0, 40.0, executors=2)
+    (topology,) = uneven.topologies
+    source, work = topology.components
+    work = replace(work, cpu_percent=np.array([20.0, 60.0]))
+    uneven = replace(uneven, topologies=(replace(topology, components=(source, work)),))
+    need = demand(uneven, {"t": 3.0}).needs["t"]["work"]
+    assert (need.now, need.low, need.high, need.planned) == (2, 3, 4, 4)
+
+
+def test_fewer_nodes_are_disproved_where_cpu_in_all_is_short():
+    # 12 threads of 75 % need 900 points; a node leaves 142.5 of 150 to them.
+    problem = one_by_one(100.0, 75.0, executors=12)
+    found = plan(demand(problem, {"t": 1.0}), [SHAPE])
+    assert found.least >= 7
+    assert found.least <= found.nodes <= found.least + 2
+
+
+def test_the_cheapest_shape_wins():
+    wanted = demand(one_by_one(100.0, 75.0, executors=4), {"t": 1.0})
+    large = replace(SHAPE, name="large", cpu_percent=800.0, price_per_hour=0.15)
+    dear = replace(large, name="dear", price_per_hour=9.0)
+    found = plan(wanted, [SHAPE, dear, large])
+    assert found.shape.name == "large"
+    assert (found.nodes, found.least, found.cost_per_hour) == (1, 1, 0.15)
+
+
+def test_nodes_that_cannot_carry_it_are_refused():
+    wanted = demand(one_by_one(100.0, 75.0, executors=12), {"t": 1.0})
+    with pytest.raises(Infeasible, match="no placement on 3 nodes of small carries these rates"):
+        plan(wanted, [replace(SHAPE, at_most=3)])
+
+
+def test_without_shapes_the_problem_s_own_nodes_are_used_largest_first():
+    problem = one_by_one(100.0, 75.0, executors=4)
+    nodes = (Node("a", (1,), cpu_percent=100.0), Node("b", (1,), cpu_percent=800.0))
+    found = plan(demand(replace(problem, nodes=nodes), {"t": 1.0}))
+    assert [node.id for node in found.problem.nodes] == ["b"]
+    assert found.cost_per_hour is None
+
+
+@pytest.mark.parametrize("growth", [{"u": 1.0}, {"t": 0.0}, {"t": math.inf}])
+def test_what_cannot_be_asked_is_refused(growth):
+    with pytest.raises(InvalidInput):
+        demand(one_by_one(1.0, 1.0), growth)
