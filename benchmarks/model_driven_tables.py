@@ -16,7 +16,7 @@ import numpy as np
 from machine import made_by
 
 from stormcut.adapters.files.capacity_files import read_dag, read_models
-from stormcut.capacity.mapping import Mapped, Mapper, map_acquired, map_to, mapper
+from stormcut.capacity.mapping import Mapped, map_acquired, map_to, mapper
 from stormcut.model.errors import Infeasible
 from stormcut.placement.algorithms.model_driven.allocation import (
     Allocation,
@@ -105,15 +105,17 @@ def slots_needed(name: str, allocation: str, mapping: str, rate: float) -> tuple
 
 
 def planned(name: str, allocation: str, mapping: str) -> tuple[int, Mapped] | None:
-    """Return the last planned rate on the fixed machines, and its mapping."""
+    """Return the highest planned rate on the fixed machines, and its mapping."""
     dag, _ = models_of(name)
-    best, rate = None, STEP
-    while (wanted := allocated(name, allocation, rate)).slots <= sum(FIXED):
-        chosen: Mapper = mapper(mapping, dag, rate)
-        with contextlib.suppress(Infeasible):
-            best = rate, map_to(chosen, wanted, FIXED)
+    rate = STEP
+    while allocated(name, allocation, rate + STEP).slots <= sum(FIXED):
         rate += STEP
-    return best
+    while rate > 0:
+        with contextlib.suppress(Infeasible):
+            chosen = mapper(mapping, dag, rate)
+            return rate, map_to(chosen, allocated(name, allocation, rate), FIXED)
+        rate -= STEP
+    return None
 
 
 def allocation_rows() -> Iterator[Row]:

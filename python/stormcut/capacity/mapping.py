@@ -1,7 +1,8 @@
 """Maps an allocation to slots: on given machines, or on as many as the mapping needs.
 
 DSM, RSM and SAM are the paper's. `cut` takes slots for nodes and machines for racks: it minimises
-the tuples/s between slots, and those between machines count more.
+the tuples/s between slots, and those between machines count more. Full bundles and residuals stay
+together, as in SAM.
 
 References
 ----------
@@ -18,9 +19,15 @@ import numpy as np
 import numpy.typing as npt
 
 from stormcut.model.errors import Infeasible, InvalidInput
-from stormcut.model.problem import Component, Node, Problem, Stream, Topology
+from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Stream, Topology
 from stormcut.placement.algorithms.model_driven import dsm, rsm, sam
-from stormcut.placement.algorithms.model_driven.allocation import Allocation, Dag, acquire
+from stormcut.placement.algorithms.model_driven.allocation import (
+    Allocation,
+    Dag,
+    Share,
+    TaskAllocation,
+    acquire,
+)
 from stormcut.placement.solve import DEFAULT_SEED, solve
 
 Ints = npt.NDArray[np.int64]
@@ -117,36 +124,69 @@ def map_acquired(
 
 
 def _cut(dag: Dag, rate: float, seed: int, allocation: Allocation, machines: Sequence[int]) -> Ints:
-    problem = _problem(dag, rate, allocation, machines)
+    units = [_units(each) for each in allocation.tasks]
+    problem = _problem(dag, rate, allocation, units, machines)
     placement = solve(problem, "cut", seed).placement
     slots = problem.slot_node[placement.slots]
-    task = np.repeat(np.arange(len(allocation.tasks)), [c.total.threads for c in allocation.tasks])
-    threads = np.zeros((len(allocation.tasks), len(problem.nodes)), dtype=np.int64)
-    np.add.at(threads, (task, slots), 1)
+    task = np.repeat(np.arange(len(units)), [len(each) for each in units])
+    threads = np.zeros((len(units), len(problem.nodes)), dtype=np.int64)
+    np.add.at(threads, (task, slots), [share.threads for each in units for share in each])
     return threads
 
 
-def _problem(dag: Dag, rate: float, allocation: Allocation, machines: Sequence[int]) -> Problem:
+def _units(task: TaskAllocation) -> list[Share]:
+    """Return what stays together: full bundles and the residual, or single threads without any."""
+    if task.full_bundle is None:
+        count = task.total.threads
+        return [Share(1, task.total.cpu_percent / count, task.total.memory_percent / count)] * count
+    bundles = [Share(task.full_bundle, 100.0, 100.0)] * task.bundles
+    return [*bundles, task.residual] if task.residual.threads else bundles
+
+
+def _problem(
+    dag: Dag,
+    rate: float,
+    allocation: Allocation,
+    units: Sequence[Sequence[Share]],
+    machines: Sequence[int],
+) -> Problem:
     """Return a problem whose nodes are slots of a core and their memory, and racks the machines."""
+    of = {task.task: its for task, its in zip(allocation.tasks, units, strict=True)}
     fed = {edge.target for edge in dag.edges}
     components = tuple(
-        Component.uniform(
-            each.task,
-            each.total.threads,
-            "bolt" if each.task in fed else "spout",
-            each.total.cpu_percent / each.total.threads,
-            each.total.memory_percent / each.total.threads,
+        Component(
+            name,
+            "bolt" if name in fed else "spout",
+            len(its),
+            np.array([each.cpu_percent for each in its]),
+            np.array([each.memory_percent for each in its]),
+            # A residual's threads may take more than a core at their highest rate.
+            threads=float(max(each.threads for each in its)),
         )
-        for each in allocation.tasks
+        for name, its in of.items()
     )
-    rates = dag.input_rates(rate)
-    streams = tuple(
-        Stream(edge.source, edge.target, rates[edge.source] * edge.selectivity, "shuffle", f"s{at}")
-        for at, edge in enumerate(dag.edges)
-    )
+    rates, streams, pairs = dag.input_rates(rate), [], []
+    for number, edge in enumerate(dag.edges):
+        sent = rates[edge.source] * edge.selectivity
+        sources, targets = of[edge.source], of[edge.target]
+        if len(set(sources)) == len(set(targets)) == 1:
+            # Kept folded: a search takes far less time.
+            streams.append(Stream(edge.source, edge.target, sent, "shuffle", f"s{number}"))
+        else:
+            pairs += [
+                MeasuredPair((edge.source, i), (edge.target, j), sent * here * there)
+                for i, here in enumerate(_parts(sources))
+                for j, there in enumerate(_parts(targets))
+            ]
     nodes = tuple(
         Node(f"{machine}-{slot}", (0,), f"{machine}", 100.0, 100.0)
         for machine, slots in enumerate(machines)
         for slot in range(slots)
     )
-    return Problem(nodes, (Topology("dataflow", components, streams),))
+    return Problem(nodes, (Topology("dataflow", components, tuple(streams), tuple(pairs)),))
+
+
+def _parts(units: Sequence[Share]) -> list[float]:
+    """Return the part of a task's tuples that each of its units gets: every thread the same."""
+    total = sum(each.threads for each in units)
+    return [each.threads / total for each in units]
