@@ -126,7 +126,7 @@ def _fewest(
     below, count, step = least - 1, least, 1
     while (found := _carried(on(count), seed)) is None:
         if count == most:
-            raise Infeasible(f"none found on {most} nodes{of} that carries these rates", "cpu")
+            raise Infeasible(f"no placement found on {most} nodes{of} for these rates", "cpu")
         below, count, step = count, min(most, count + step), step * 2
     while count - below > 1:
         middle = (below + count) // 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from rich.table import Table
 from stormcut.adapters.files.capacity_files import DagFile, read_dag, read_models, read_shapes
 from stormcut.adapters.files.placement_file import placement_document, write_placement
 from stormcut.adapters.files.problem_file import read_problem, write_problem
-from stormcut.capacity.demand import Demand, demand, source_rate
+from stormcut.capacity.demand import Demand, Need, demand, source_rate
 from stormcut.capacity.mapping import MAPPINGS, Mapped, map_acquired, map_to, mapper
 from stormcut.capacity.plan import Plan
 from stormcut.capacity.plan import plan as cheapest
@@ -209,7 +209,8 @@ def plan(
     if as_json:
         click.echo(json.dumps(_plan_document(wanted, found), indent=2))
         return
-    _print(_plan_table(wanted))
+    for topology, needs in wanted.needs.items():
+        _print(_plan_table(topology, needs))
     for line in _plan_lines(found):
         click.echo(line)
 
@@ -257,16 +258,14 @@ def _plan_document(wanted: Demand, found: Plan) -> dict[str, Any]:
     }
 
 
-def _plan_table(wanted: Demand) -> Table:
-    table = Table(box=SIMPLE_HEAD, header_style="bold")
-    for heading in ("topology", "component"):
-        table.add_column(heading)
+def _plan_table(topology: str, needs: Mapping[str, Need]) -> Table:
+    table = Table(box=SIMPLE_HEAD, header_style="bold", title=topology, title_justify="left")
+    table.add_column("component")
     for heading in ("executors\nnow", "by the\nmean", "by the\nfullest", "planned"):
         table.add_column(heading, justify="right")
-    for topology, needs in wanted.needs.items():
-        for name, need in needs.items():
-            row = (need.now, need.low, need.high, need.planned)
-            table.add_row(topology, name, *(f"{each:,}" for each in row))
+    for name, need in needs.items():
+        row = (need.now, need.low, need.high, need.planned)
+        table.add_row(name, *(f"{each:,}" for each in row))
     return table
 
 
@@ -275,7 +274,7 @@ def _plan_lines(found: Plan) -> Iterator[str]:
     cost = found.cost_per_hour
     proof = "no fewer can carry it" if found.least == found.nodes else f"at least {found.least:,}"
     yield (
-        f"{found.nodes:,} nodes{of}"
+        f"{found.nodes:,} node{'s' * (found.nodes != 1)}{of}"
         + ("" if cost is None else f", {cost:,.2f} an hour")
         + f" ({proof}, as proven)"
     )
