@@ -28,7 +28,7 @@ from stormcut.placement.algorithms.model_driven.allocation import (
     TaskAllocation,
     acquire,
 )
-from stormcut.placement.solve import DEFAULT_SEED, solve
+from stormcut.placement.solve import DEFAULT_ALGORITHM, DEFAULT_SEED, solve
 
 Ints = npt.NDArray[np.int64]
 
@@ -68,7 +68,7 @@ def mapper(name: str, dag: Dag, rate: float, seed: int = DEFAULT_SEED) -> Mapper
     InvalidInput
         There is none of that name.
     """
-    if name == "cut":
+    if name == DEFAULT_ALGORITHM:
         return lambda allocation, machines: _cut(dag, rate, seed, allocation, machines)
     known: dict[str, Mapper] = {
         "dsm": dsm.map_allocation,
@@ -80,7 +80,7 @@ def mapper(name: str, dag: Dag, rate: float, seed: int = DEFAULT_SEED) -> Mapper
     return known[name]
 
 
-MAPPINGS = ("dsm", "rsm", "sam", "cut")
+MAPPINGS = ("dsm", "rsm", "sam", DEFAULT_ALGORITHM)
 
 
 def map_to(map_: Mapper, allocation: Allocation, machines: Sequence[int]) -> Mapped:
@@ -126,7 +126,7 @@ def map_acquired(
 def _cut(dag: Dag, rate: float, seed: int, allocation: Allocation, machines: Sequence[int]) -> Ints:
     units = [_units(each) for each in allocation.tasks]
     problem = _problem(dag, rate, allocation, units, machines)
-    placement = solve(problem, "cut", seed).placement
+    placement = solve(problem, DEFAULT_ALGORITHM, seed).placement
     slots = problem.slot_node[placement.slots]
     task = np.repeat(np.arange(len(units)), [len(each) for each in units])
     threads = np.zeros((len(units), len(problem.nodes)), dtype=np.int64)

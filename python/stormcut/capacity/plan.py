@@ -15,7 +15,7 @@ from stormcut.model.errors import Infeasible
 from stormcut.model.network import UNKNOWN, Link
 from stormcut.model.problem import Node, Problem
 from stormcut.placement.bounds.headroom_bound import headroom_bound
-from stormcut.placement.solve import DEFAULT_SEED, Solution, solve
+from stormcut.placement.solve import DEFAULT_ALGORITHM, DEFAULT_SEED, Solution, solve
 
 #: Nodes that are tried at most, of shapes that say nothing of how many there are.
 MOST_NODES = 1000
@@ -167,7 +167,7 @@ def _is_too_small(problem: Problem) -> bool:
 def _carried(problem: Problem, seed: int) -> Solution | None:
     """Return a placement that carries the rates, None if none is found."""
     try:
-        found = solve(problem, "cut", seed, {"objective": "headroom"})
+        found = solve(problem, DEFAULT_ALGORITHM, seed, {"objective": "headroom"})
     except Infeasible:
         return None
     room = found.headroom.value
