@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import signal
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
@@ -79,3 +80,28 @@ def _kill_children() -> None:
     for child in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):
             child.kill()
+
+
+def stop_signals() -> Callable[[float], bool]:
+    """Take SIGTERM and SIGINT for an order to stop, in the main thread.
+
+    Returns
+    -------
+    callable
+        ``stopped(seconds)``: waits so long for the order, and tells whether it came.
+
+    Notes
+    -----
+    The handler takes no lock. An Event does: a handler that sets one waits for ever if the signal
+    comes at the moment in which the main thread, waiting for that event, holds its lock.
+    """
+    came: list[int] = []
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda number, frame: came.append(number))
+
+    def stopped(seconds: float) -> bool:
+        if not came:
+            time.sleep(seconds)
+        return bool(came)
+
+    return stopped

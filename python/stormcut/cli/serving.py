@@ -5,9 +5,7 @@ from __future__ import annotations
 import ipaddress
 import logging
 import os
-import signal
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -32,6 +30,7 @@ from stormcut.application.control.decide.adviser import Recorder, Settings
 from stormcut.application.control.policy import Policy
 from stormcut.application.control.standing import Standing, warm_up
 from stormcut.cli.addresses import Address, resolved
+from stormcut.cli.interruption import stop_signals
 from stormcut.model.errors import InvalidInput
 
 log = logging.getLogger("stormcut.brain")
@@ -107,9 +106,7 @@ def serve(
     nimbus : sequence of str
         Addresses of all Nimbuses, to drain topologies before they move.
     """
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    stopped = stop_signals()
     nodes = StormcutNodes(client, root)
     nodes.secure()
     if tls is not None:
@@ -141,7 +138,7 @@ def serve(
             root,
             settings.algorithm,
         )
-        standing.run(server, leadership, stop.wait)
+        standing.run(server, leadership, stopped)
 
 
 @contextmanager

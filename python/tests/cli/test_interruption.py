@@ -69,3 +69,32 @@ def test_what_the_work_has_started_ends_and_the_work_cleans_up(moment):
             raise
     assert out == "cleaned up\n" and errors.endswith("KeyboardInterrupt\n")
     assert not psutil.pid_exists(child)
+
+
+STOPPED = """
+import os, signal, threading, time
+from stormcut.cli.interruption import stop_signals
+
+stopped = stop_signals()
+assert not stopped(0.01)
+
+def order():
+    for _ in range(20_000):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+thread = threading.Thread(target=order, daemon=True)
+thread.start()
+while thread.is_alive():
+    # As often as can be: whatever the handler needs is held by the main thread now and then.
+    stopped(0)
+assert stopped(0)
+print("stopped")
+"""
+
+
+def test_no_moment_is_wrong_for_an_order_to_stop():
+    """An Event set in the handler blocked the brain for ever, once in many runs."""
+    done = subprocess.run(
+        [sys.executable, "-c", STOPPED], capture_output=True, text=True, timeout=60
+    )
+    assert (done.stdout, done.stderr) == ("stopped\n", "")
