@@ -27,7 +27,7 @@ from stormcut.placement.algorithms.model_driven.allocation import (
     lsa,
     mba,
 )
-from stormcut.placement.algorithms.model_driven.prediction import predicted_rate
+from stormcut.placement.algorithms.model_driven.prediction import predict
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "capacity"
 AZURE = read_models(EXAMPLES / "azure.json")
@@ -220,8 +220,7 @@ def rate_rows() -> Iterator[Row]:
                 continue
             rate, found = best
             between, lower = (
-                predicted_rate(models, dag, found.threads, next_lower=each)
-                for each in (False, True)
+                predict(models, dag, found.threads, next_lower=each).rate for each in (False, True)
             )
             ours = f"{rate}, {between:.1f} ({lower:.1f})"
             yield (

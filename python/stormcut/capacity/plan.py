@@ -122,11 +122,13 @@ def _fewest(
 
     least = _proven_least(on, most)
     if least is None:
-        raise Infeasible(f"no placement on {most} nodes{of} carries these rates, as proven", "cpu")
+        raise Infeasible(
+            f"no placement on {most} nodes{of} carries these rates, as proven", "head-room"
+        )
     below, count, step = least - 1, least, 1
     while (found := _carried(on(count), seed)) is None:
         if count == most:
-            raise Infeasible(f"no placement found on {most} nodes{of} for these rates", "cpu")
+            raise Infeasible(f"no placement found on {most} nodes{of} for these rates", "head-room")
         below, count, step = count, min(most, count + step), step * 2
     while count - below > 1:
         middle = (below + count) // 2

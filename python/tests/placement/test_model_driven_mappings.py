@@ -34,7 +34,7 @@ from stormcut.placement.algorithms.model_driven.allocation import (
     lsa,
     mba,
 )
-from stormcut.placement.algorithms.model_driven.prediction import input_shares, predicted_rate
+from stormcut.placement.algorithms.model_driven.prediction import input_shares, predict
 from stormcut.placement.solve import solve
 
 #: The sample of figure 4: threads of blue, orange, yellow and green.
@@ -168,7 +168,7 @@ def test_rates_on_twenty_slots(name, allocate, mapping, plan, predicted):
     rate, threads = planned(allocate, MICRO[name], MAPPINGS[mapping])
     assert rate == plan
     if predicted is not None:
-        prediction = predicted_rate(AZURE_TASKS, MICRO[name], threads)
+        prediction = predict(AZURE_TASKS, MICRO[name], threads).rate
         assert round(prediction, 1) == predicted
 
 
@@ -177,14 +177,14 @@ def test_rates_between_profiled_thread_counts():
     blob = Dag(("blob",), ())
     threads = np.array([[30] * 15 + [7, 7, 6]])
     assert threads.sum() == 470
-    assert predicted_rate(AZURE_TASKS, blob, threads) == pytest.approx(314.4, abs=0.05)
+    assert predict(AZURE_TASKS, blob, threads).rate == pytest.approx(314.4, abs=0.05)
 
 
 def test_the_next_lower_profiled_count_explains_what_is_predicted_for_dsm():
     rate, threads = planned(mba, LINEAR, dsm.map_allocation)
     assert rate == 280
-    assert predicted_rate(AZURE_TASKS, LINEAR, threads) == 270.0
-    assert predicted_rate(AZURE_TASKS, LINEAR, threads, next_lower=True) == 200.0
+    assert predict(AZURE_TASKS, LINEAR, threads).rate == 270.0
+    assert predict(AZURE_TASKS, LINEAR, threads, next_lower=True).rate == 200.0
     table = AZURE_TASKS["table"]
     lower = [table.peak_rate(q, next_lower=True) for q in (0, 1, 2, 9, 10, 59, 60, 100)]
     assert lower == [0.0, 3.0, 5.0, 5.0, 10.0, 30.0, 40.0, 40.0]
@@ -203,8 +203,8 @@ def test_shuffle_grouping_gives_slots_input_by_their_threads():
 def test_shuffle_grouping_keeps_a_task_to_its_slowest_threads():
     table = Dag(("table",), ())
     threads = np.array([[60, 60, 40]])
-    assert predicted_rate(AZURE_TASKS, table, threads) == 100.0
-    assert predicted_rate(AZURE_TASKS, table, threads, shuffle=True) == pytest.approx(80.0)
+    assert predict(AZURE_TASKS, table, threads).rate == 100.0
+    assert predict(AZURE_TASKS, table, threads, shuffle=True).rate == pytest.approx(80.0)
 
 
 def test_sam_refuses_an_allocation_without_bundles():

@@ -14,8 +14,8 @@ from stormcut.placement.graph.weighing import is_measured, weighed
 #: do: it costs a few tenths of a second, a search grows to seconds.
 MOST_COUNTS = 30_000
 
-#: Of more groups and of more executors times nodes, nothing is searched: that would take more than
-#: seven seconds, and hardly improves what was constructed.
+#: Of more groups and of more executors times nodes, nothing is searched: a search took 5 s at
+#: 115,000 of them, 15 s at 460,000, and there found no less traffic than was constructed.
 MOST_SEARCHED = 200_000
 
 

@@ -75,17 +75,6 @@ def predict(
     return found
 
 
-def predicted_rate(
-    models: Mapping[str, PerformanceModel],
-    dag: Dag,
-    threads: Ints,
-    shuffle: bool = False,
-    next_lower: bool = False,
-) -> float:
-    """Return the rate of `predict`, tuples/s."""
-    return predict(models, dag, threads, shuffle, next_lower).rate
-
-
 def input_shares(peaks: Floats, threads: Ints, shuffle: bool) -> Floats:
     """Return the share of a task's input that each of its slots receives, shape (slots,).
 
