@@ -34,8 +34,9 @@ from stormcut.adapters.thrift.values import (
 from stormcut.application.control.brain import Brain
 from stormcut.application.control.decide.adviser import Settings
 from stormcut.application.control.gate.ledger import Restarts
-from stormcut.application.control.orders import Undo
+from stormcut.application.control.orders import Orders, Undo
 from stormcut.application.control.ports import Record
+from stormcut.application.control.review.reviews import Review
 from stormcut.model.cluster import (
     ClusterState,
     RunningExecutor,
@@ -93,6 +94,14 @@ class Nowhere:
     def undos(self) -> Mapping[str, Undo]:
         """Return no orders to go back."""
         return {}
+
+    def orders(self) -> Orders:
+        """Return none."""
+        return Orders()
+
+    def reviews(self) -> tuple[Review, ...]:
+        """Return none."""
+        return ()
 
 
 def topology(name: str, executors: int) -> RunningTopology:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -18,12 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from machine import made_by
-from microbenchmarks import LAYOUTS, SIZES, microbenchmark
-from thesis_micro import CLUSTERS
+from thesis_instances import INSTANCES, Instance, by_command, problem
 
-from stormcut.adapters.files.problem_file import write_problem
-from stormcut.model.problem import Problem
-from stormcut.placement.solve import solve
+from stormcut.placement.solve import Certificate, solve
 
 #: Each call is to take less.
 MOST_SECONDS = 1.0
@@ -47,8 +43,6 @@ stream processing systems (section 6.2.1), default options, seeds 1 to {seeds}.
 {made}
 """
 
-Instance = tuple[str, str, int]
-
 
 @dataclass(frozen=True)
 class Row:
@@ -68,24 +62,6 @@ class Row:
         return self.proven and max(self.values) <= self.optimum * (1 + 1e-9)
 
 
-def problem(instance: Instance) -> Problem:
-    """Return an instance as a problem."""
-    layout, cluster, executors = instance
-    return microbenchmark(layout, executors, CLUSTERS[cluster])
-
-
-def by_command(instance: Instance) -> float:
-    """Return the seconds of a process of its own."""
-    with tempfile.TemporaryDirectory() as folder:
-        asked = Path(folder) / "problem.json"
-        write_problem(asked, problem(instance))
-        stormcut = Path(sys.executable).with_name("stormcut")
-        command = [stormcut, "place", asked, "--algorithm", "cut", "--output", asked.with_name("p")]
-        start = time.perf_counter()
-        subprocess.run(command, check=True, capture_output=True, timeout=600)
-        return time.perf_counter() - start
-
-
 def measure(instance: Instance, seeds: Sequence[int]) -> Row:
     """Solve one instance with every seed, and to the end."""
     proof = solve(problem(instance), "exact")
@@ -96,10 +72,11 @@ def measure(instance: Instance, seeds: Sequence[int]) -> Row:
         solution = solve(problem(instance), "cut", seed)
         seconds.append(time.perf_counter() - start)
         values.append(solution.metrics.inter_node_tuples_per_second)
-        if solution.certificate is not None:
+        if isinstance(solution.certificate, Certificate):
             bounds.append(solution.certificate.lower_bound)
     proven = proof.certificate is not None and proof.certificate.gap <= 1e-9
-    took = by_command(instance)
+    with tempfile.TemporaryDirectory() as folder:
+        took, _ = by_command(instance, "cut", Path(folder))
     return Row(instance, optimum, proven, tuple(values), max(bounds), tuple(seconds), took)
 
 
@@ -140,10 +117,9 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--seeds", type=int, default=5, help="number of seeds")
     options = parser.parse_args()
-    instances = [(each, cluster, n) for each in LAYOUTS for cluster in CLUSTERS for n in SIZES]
-    solve(problem(instances[0]), "cut")  # imports, and loads what is compiled
+    solve(problem(INSTANCES[0]), "cut")  # imports, and loads what is compiled
     rows = []
-    for instance in instances:
+    for instance in INSTANCES:
         rows.append(measure(instance, range(1, options.seeds + 1)))
         print(*instance, rows[-1].values, f"{max(rows[-1].seconds):.2f} s", file=sys.stderr)
     text = PAGE.format(

@@ -11,24 +11,20 @@ all is imported.
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from machine import made_by
-from microbenchmarks import LAYOUTS, SIZES, microbenchmark
-from thesis_micro import CLUSTERS, PUBLISHED
+from microbenchmarks import SIZES
+from thesis_instances import INSTANCES, Instance, by_command, problem
+from thesis_micro import PUBLISHED
 
-from stormcut.adapters.files.problem_file import write_problem
-from stormcut.model.problem import Problem
-from stormcut.placement.solve import solve
+from stormcut.placement.solve import Certificate, solve
 
 #: Each must be proven in so many seconds.
 MOST_SECONDS = 60
@@ -73,8 +69,6 @@ instances that took longest, and what `took` all in all:
 Load average of the machine when it began: {load:.1f}.
 """
 
-Instance = tuple[str, str, int]
-
 
 @dataclass(frozen=True)
 class Row:
@@ -93,30 +87,13 @@ class Row:
         return self.bound >= self.value * (1 - 1e-9)
 
 
-def problem(instance: Instance) -> Problem:
-    """Return an instance as a problem."""
-    layout, cluster, executors = instance
-    return microbenchmark(layout, executors, CLUSTERS[cluster])
-
-
-def by_command(instance: Instance, folder: Path) -> tuple[float, dict[str, Any]]:
-    """Return the seconds of a process of its own, and the placement file that it wrote."""
-    asked, answered = folder / "problem.json", folder / "placement.json"
-    write_problem(asked, problem(instance))
-    stormcut = Path(sys.executable).with_name("stormcut")
-    command = [stormcut, "place", asked, "--algorithm", "exact", "--output", answered]
-    start = time.perf_counter()
-    subprocess.run(command, check=True, capture_output=True, timeout=10 * MOST_SECONDS)
-    return time.perf_counter() - start, json.loads(answered.read_text(encoding="utf-8"))
-
-
 def measure(instances: Sequence[Instance]) -> list[Row]:
     """Solve each instance both ways."""
     solve(problem(instances[0]), "exact")  # imports
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for instance in instances:
-            command_seconds, found = by_command(instance, Path(folder))
+            command_seconds, found = by_command(instance, "exact", Path(folder), 10 * MOST_SECONDS)
             start = time.perf_counter()
             solution = solve(problem(instance), "exact")
             took = time.perf_counter() - start
@@ -176,7 +153,7 @@ def anytime(rows: Sequence[Row]) -> str:
             start = time.perf_counter()
             solution = solve(problem(row.instance), "exact", options={"time_limit": str(limit)})
             took = time.perf_counter() - start
-            assert solution.certificate is not None
+            assert isinstance(solution.certificate, Certificate)
             lines.append(
                 f"| {' '.join(map(str, row.instance))} | {limit:g} | {took:.2f} "
                 f"| {solution.metrics.inter_node_tuples_per_second:g} "
@@ -191,8 +168,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args()
     load = os.getloadavg()[0]
-    instances = [(each, cluster, n) for each in LAYOUTS for cluster in CLUSTERS for n in SIZES]
-    rows = measure(instances)
+    rows = measure(INSTANCES)
     text = PAGE.format(
         verdict=verdict(rows),
         table=table(rows),

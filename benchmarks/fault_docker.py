@@ -43,11 +43,13 @@ PATIENCE: dict[str, object] = {
 class DockerGround(Ground):
     """A cluster in containers; the controllers run beside them."""
 
-    cluster: DockerCluster
+    cluster: DockerCluster  # type: ignore[assignment] # faults in containers call its own methods
     patience_s = 300.0
 
     def __init__(self, cluster: DockerCluster, folder: Path) -> None:
-        super().__init__(cluster, folder, 2, 2)
+        super().__init__(cluster, folder, 2, 2)  # type: ignore[arg-type] # as above
+        #: The node that a fault has taken away.
+        self.lost_node = ""
 
     @property
     def bind(self) -> str:
@@ -185,24 +187,24 @@ def zookeeper_back(ground: DockerGround) -> None:
 
 
 def node_lost(ground: DockerGround) -> None:
-    ground.lost = ground.busy_node()
-    docker("kill", ground.container(ground.lost))
+    ground.lost_node = ground.busy_node()
+    docker("kill", ground.container(ground.lost_node))
 
 
 def node_back(ground: DockerGround) -> None:
-    docker("start", ground.container(ground.lost))
+    docker("start", ground.container(ground.lost_node))
 
 
 def node_cut_off(ground: DockerGround) -> None:
-    ground.lost = ground.busy_node()
+    ground.lost_node = ground.busy_node()
     for chain in ("INPUT", "OUTPUT"):
         others = ("!", "-i" if chain == "INPUT" else "-o", "lo")
-        ground.in_network_of(ground.lost, "iptables", "-I", chain, *others, "-j", "DROP")
+        ground.in_network_of(ground.lost_node, "iptables", "-I", chain, *others, "-j", "DROP")
 
 
 def node_joined(ground: DockerGround) -> None:
     for chain in ("INPUT", "OUTPUT"):
-        ground.in_network_of(ground.lost, "iptables", "-F", chain)
+        ground.in_network_of(ground.lost_node, "iptables", "-F", chain)
 
 
 def nimbus_cut_off(ground: DockerGround) -> None:

@@ -145,7 +145,16 @@ class Controller:
     def give_clock(self) -> None:
         """Give it a clock that can be set, also while it runs; before it starts."""
         library = self.clock.with_suffix(".so")
-        command = ["cc", "-shared", "-fPIC", "-O1", "-o", library, SHIFTED_CLOCK, "-ldl"]
+        command: list[str | Path] = [
+            "cc",
+            "-shared",
+            "-fPIC",
+            "-O1",
+            "-o",
+            library,
+            SHIFTED_CLOCK,
+            "-ldl",
+        ]
         subprocess.run(command, check=True)
         self.clock.write_bytes(_seconds(0))
 
@@ -402,9 +411,14 @@ class Ground:
         from thriftpy2.transport import TFramedTransportFactory
 
         host, port = self.cluster.nimbus_address.split(":")
-        patience = {"socket_timeout": 60_000, "connect_timeout": 60_000}
-        framed = TFramedTransportFactory()
-        with client_context(Service, host, int(port), trans_factory=framed, **patience) as client:
+        with client_context(
+            Service,
+            host,
+            int(port),
+            trans_factory=TFramedTransportFactory(),
+            socket_timeout=60_000,
+            connect_timeout=60_000,
+        ) as client:
             yield client
 
     def busy_supervisor(self) -> int:

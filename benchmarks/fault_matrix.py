@@ -20,9 +20,11 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-from fault_ground import Outcome, embedded, is_there, settled, suffer
+from fault_ground import Fault, Ground, Outcome, embedded, is_there, settled, suffer
 from fault_list import FAULTS
 from machine import made_by
 
@@ -77,7 +79,8 @@ def main() -> None:
     parser.add_argument("--docker", action="store_true", help="in containers")
     parser.add_argument("--only", default="", help="faults whose name contains this")
     arguments = parser.parse_args()
-    begun, faults = embedded, FAULTS
+    begun: Callable[[str, Path], AbstractContextManager[Ground]] = embedded
+    faults: Sequence[Fault] = FAULTS
     if arguments.docker:
         from fault_docker import FAULTS_IN_CONTAINERS, in_containers
 

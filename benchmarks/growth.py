@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
@@ -104,10 +105,12 @@ def cell(name: str, executors: int) -> dict[str, object]:
 def _peak(pid: int) -> int:
     """Return the most bytes that a process has held."""
     status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
-    return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) * 1024
+    found = re.search(r"VmHWM:\s+(\d+) kB", status)
+    assert found is not None, status
+    return int(found[1]) * 1024
 
 
-def run(name: str, executors: int) -> dict[str, object] | None:
+def run(name: str, executors: int) -> dict[str, Any] | None:
     """Return a cell computed in a process of its own, None if it took too much."""
     command = [sys.executable, __file__, "--cell", name, str(executors)]
     try:
@@ -123,11 +126,11 @@ def run(name: str, executors: int) -> dict[str, object] | None:
     if done.returncode:
         print(done.stderr[-300:], file=sys.stderr)
         return None
-    result: dict[str, object] = json.loads(done.stdout)
+    result: dict[str, Any] = json.loads(done.stdout)
     return result
 
 
-def shown(result: dict[str, object] | None) -> str:
+def shown(result: dict[str, Any] | None) -> str:
     if result is None:
         return "-"
     if "refusal" in result:
@@ -153,7 +156,8 @@ def main() -> None:
     if arguments.cell:
         print(json.dumps(cell(arguments.cell[0], int(arguments.cell[1]))))
         return
-    rows, times = [], {name: {} for name in ALGORITHMS}
+    rows = []
+    times: dict[str, dict[int, float]] = {name: {} for name in ALGORITHMS}
     given_up: set[str] = set()
     for size in arguments.sizes:
         cells = []

@@ -217,7 +217,7 @@ def order(kinds: int, turn: int) -> Sequence[int]:
 
 def ratios(rates: np.ndarray) -> np.ndarray:
     """Return each group's median ratio to its bare worker, by kind."""
-    return np.median(rates[..., :-1] / rates[..., -1:], axis=1)
+    return np.asarray(np.median(rates[..., :-1] / rates[..., -1:], axis=1))
 
 
 def interval(values: np.ndarray) -> tuple[float, float, float]:

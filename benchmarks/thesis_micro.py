@@ -19,7 +19,7 @@ from microbenchmarks import LAYOUTS, SIZES, microbenchmark
 
 from stormcut.model.errors import StormcutError
 from stormcut.placement.registry import ALGORITHMS
-from stormcut.placement.solve import DEFAULT_SEED, solve
+from stormcut.placement.solve import DEFAULT_SEED, Certificate, solve
 
 CLUSTERS = {"homogeneous": (4,) * 10, "heterogeneous": (6,) * 3 + (4,) * 3 + (2,) * 4}
 
@@ -182,7 +182,8 @@ def run(row: Row, layout: str, cluster: str, tasks: int, seeds: Sequence[int]) -
             return Cell(refusal=f"failed: {error!r}".replace("\n", " "))
         seconds = seconds or time.perf_counter() - start
         values.append(solution.metrics.inter_node_tuples_per_second)
-        bound = max(bound, solution.certificate.lower_bound if solution.certificate else 0.0)
+        if isinstance(solution.certificate, Certificate):
+            bound = max(bound, solution.certificate.lower_bound)
     return Cell(tuple(values), bound, seconds)
 
 

@@ -118,7 +118,14 @@ def unpacked(name: str, folder: Path) -> Path:
     with tarfile.open(DATA / f"{name}.tar.xz") as archive:
         archive.extractall(home, filter="data")
     path = folder / f"{name}.json"
-    command = [STORMCUT, "import", "storm", home, "--supervisors", home / "supervisors.json"]
+    command: list[str | Path] = [
+        STORMCUT,
+        "import",
+        "storm",
+        home,
+        "--supervisors",
+        home / "supervisors.json",
+    ]
     subprocess.run([*command, "--output", path], check=True, capture_output=True)
     return path
 
@@ -216,6 +223,7 @@ def replanned(problem: Problem, placement: Placement, seed: int) -> Loss:
     proof = time.perf_counter() - start
     if violations(rest, answer):
         raise SystemExit("infeasible after the loss")
+    assert rest.current is not None
     before, after = nodes_of(rest, rest.current), nodes_of(rest, answer)
     gone = before < 0
     moved = ~gone & (before != after)

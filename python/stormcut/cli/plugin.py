@@ -132,9 +132,9 @@ def _refuse_if_carried(storm_homes: tuple[Path, ...]) -> None:
                 continue
             if carriers := [name for name in names if plugin.carries_hook(confs[name])]:
                 raise InvalidInput(
-                    f"{', '.join(carriers)} carry the hook, and their workers would not start "
-                    "again: kill them, or submit them anew without it, first (--force: remove it "
-                    "all the same)",
+                    f"without the hook, workers of {', '.join(carriers)} would not start again: "
+                    "kill these topologies first, or submit them anew without it "
+                    "(--force: remove it anyway)",
                     str(storm_home),
                 )
             break

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from stormcut.adapters.files.config_file import Config
 from stormcut.adapters.storm.nimbus import Nimbus, NimbusUnavailable
@@ -18,7 +19,7 @@ SECONDS = 10.0
 
 def faults_around(config: Config) -> Iterator[str]:
     """Yield what is not there, or does not take, what the controller would use."""
-    missing = [each for each in config.logs if not each.is_dir()]
+    missing = [each for each in config.logs if not (each.is_dir() or _comes_with_workers(each))]
     yield from (f"observe.logs: {each}: no such folder" for each in missing)
     hosts: set[str] = set()
     for address in config.nimbus:
@@ -36,6 +37,11 @@ def faults_around(config: Config) -> Iterator[str]:
     if hosts:
         unknown = [each for each in config.policy.drained if not matches((each,), hosts)]
         yield from (f"drained: {each}: no supervisor has this id or host" for each in unknown)
+
+
+def _comes_with_workers(folder: Path) -> bool:
+    """Return whether a supervisor that has never run a worker is going to make this folder."""
+    return folder.name == "workers-artifacts" and folder.parent.is_dir()
 
 
 def _known_to_brain(nodes: StormcutNodes, config: Config) -> set[str]:

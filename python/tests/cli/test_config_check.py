@@ -55,6 +55,17 @@ def test_all_that_is_not_there_is_named_in_one_line(stormcut, written, tmp_path,
     assert code == 0 and json.loads(out)["fine"] is True
 
 
+def test_a_supervisor_that_never_ran_a_worker_has_no_folder_yet(
+    stormcut, written, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("stormcut.adapters.zookeeper.client.CONNECT_SECONDS", 0.3)
+    fresh = tmp_path / "logs" / "workers-artifacts"
+    path = written("127.0.0.1:1", observe={"logs": [str(fresh)]})
+    assert "observe.logs" not in stormcut("config", "check", path)[2]
+    (tmp_path / "logs").rmdir()
+    assert f"observe.logs: {fresh}: no such folder" in stormcut("config", "check", path)[2]
+
+
 @pytest.mark.cluster
 class TestWithZooKeeper:
     def test_a_wrong_secret(self, stormcut, written, zookeeper, auth_file):

@@ -56,8 +56,8 @@ Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Options(Bounded):
-    """The paper's parameters."""
+class Spread(Bounded):
+    """How executors spread over workers, and workers over nodes."""
 
     alpha: float = field(
         default=0.0,
@@ -70,6 +70,12 @@ class Options(Bounded):
             "bounds": FRACTION,
         },
     )
+
+
+@dataclass(frozen=True)
+class Options(Spread):
+    """The paper's parameters."""
+
     gamma: float = field(
         default=0.5,
         metadata={

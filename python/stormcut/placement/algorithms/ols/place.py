@@ -60,9 +60,14 @@ from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.objective.cut import inter_node_tuples_per_second
 from stormcut.objective.verify import exceeds, violations
-from stormcut.placement.algorithms.ols.offline import most_executors, node_count, worker_counts
+from stormcut.placement.algorithms.ols.offline import (
+    Spread,
+    most_executors,
+    node_count,
+    worker_counts,
+)
 from stormcut.placement.graph.partition import traffic_graph
-from stormcut.placement.options import FRACTION, NOT_NEGATIVE, ONE_OR_MORE, Bounded
+from stormcut.placement.options import FRACTION, NOT_NEGATIVE, ONE_OR_MORE
 from stormcut.placement.packing.capacity import CPU, EXECUTORS, Hosts, hosts, scarcest
 from stormcut.placement.packing.capacity import loads as executor_loads
 from stormcut.placement.slots.seating import seat
@@ -73,20 +78,9 @@ Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Options(Bounded):
+class Options(Spread):
     """The parameters of the authors' code."""
 
-    alpha: float = field(
-        default=0.0,
-        metadata={"help": "from workers of equal size (0) to any size (1)", "bounds": FRACTION},
-    )
-    beta: float = field(
-        default=1.0,
-        metadata={
-            "help": "from as few nodes as have the slots (0) to most (1)",
-            "bounds": FRACTION,
-        },
-    )
     gamma: float | None = field(
         default=None,
         metadata={
