@@ -43,6 +43,7 @@ GROUPS = {
         "place": "stormcut.cli.place",
         "compare": "stormcut.cli.compare",
         "score": "stormcut.cli.score",
+        "simulate": "stormcut.cli.simulate",
         "explain": "stormcut.cli.explain",
         "check": "stormcut.cli.check",
         "capacity": "stormcut.cli.capacity",
@@ -134,7 +135,6 @@ def cli() -> None:
     \b
     Example:
       stormcut place problem.json --output placement.json
-      stormcut place --help
     """
 
 

@@ -50,7 +50,7 @@ def score(problem: Path, placement: Path, as_json: bool) -> None:
 
 def headroom_document(room: Headroom) -> dict[str, Any]:
     """Return a head-room as JSON says it: what binds is named by the key of its sort."""
-    bottleneck = _bottleneck_document(room.bottleneck)
+    bottleneck = bottleneck_document(room.bottleneck)
     return {"value": room.value, "bottleneck": bottleneck, "costs": room.costs}
 
 
@@ -61,11 +61,12 @@ def throughput_document(reached: Throughput | None) -> dict[str, Any] | None:
     return {
         "acked": reached.total,
         "sustained": reached.sustained,
-        "bottleneck": _bottleneck_document(reached.bottleneck),
+        "bottleneck": bottleneck_document(reached.bottleneck),
     }
 
 
-def _bottleneck_document(bottleneck: Bottleneck | None) -> dict[str, str] | None:
+def bottleneck_document(bottleneck: Bottleneck | None) -> dict[str, str] | None:
+    """Return a resource as JSON says it, None for none."""
     if bottleneck is None:
         return None
     kind = bottleneck.kind

@@ -17,20 +17,21 @@ LONG_SECONDS = 2.0
 
 
 @contextmanager
-def waiting(console: Console, title: str) -> Iterator[None]:
+def waiting(console: Console, title: str) -> Iterator[Update]:
     """Show what takes time: live on a terminal, elsewhere as a line once it takes long.
 
-    Nothing else is printed, so that an error stays the only line on standard error.
+    The yielded function adds a detail to it on a terminal. Nothing else is printed, so that an
+    error stays the only line on standard error.
     """
     if console.is_terminal:
-        with console.status(title):
-            yield
+        with console.status(title) as status:
+            yield lambda detail: status.update(f"{title} [dim]{detail}[/dim]")
         return
     line = threading.Timer(LONG_SECONDS, click.echo, (f"stormcut: {title} ...",), {"err": True})
     line.daemon = True
     line.start()
     try:
-        yield
+        yield lambda detail: None
     finally:
         line.cancel()
 

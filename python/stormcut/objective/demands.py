@@ -182,6 +182,28 @@ def demands_of(
     )
 
 
+def growth(problem: Problem, sources: Ints, rates: Floats) -> Floats:
+    """Return by which factor each executor does more when sources emit at these rates.
+
+    Parameters
+    ----------
+    sources : array of shape (sources,)
+        Executor ordinals.
+    rates : array of shape (sources,)
+        Tuples/s of each.
+
+    Returns
+    -------
+    array of shape (executors,)
+        1 where nothing is due to any source.
+    """
+    part = _parts(problem, problem.traffic, sources)
+    known = part.sum(axis=1)
+    factor = part @ (rates / problem.executor_rate[sources])
+    result: Floats = np.where(known > NONE, factor / np.maximum(known, NONE), 1.0)
+    return result
+
+
 def _parts(problem: Problem, traffic: Traffic, sources: Ints) -> Floats:
     """Return which part of what each executor does is due to each source, (executors, sources).
 

@@ -62,12 +62,15 @@ class Throughput:
     carried : float
         Part of these rates at which no queue grows without bound, at most 1: sources do not notice
         where tuples pile up that no window holds back.
+    shares : tuple of (str, int, float)
+        Kind and ordinal of every resource, and which part of it is in use at these rates.
     """
 
     sources: Ints
     rates: Floats
     bottleneck: Bottleneck | None
     carried: float = 1.0
+    shares: tuple[tuple[str, int, float], ...] = ()
 
     @property
     def total(self) -> float:
@@ -120,8 +123,12 @@ def throughput(problem: Problem, placement: Placement) -> Throughput:
             rates = settled(demands.stations(binding), windows, demands.background(binding))
         weight = demands.busy[binding] @ rates
     fullest = int(np.flatnonzero(binding)[np.argmax(weight)])
-    carried = min(1.0, 1.0 / max(float((demands.busy @ rates).max()), 1.0))
-    return Throughput(sources, rates, named(problem, *demands.names[fullest]), carried)
+    used = demands.busy @ rates
+    carried = min(1.0, 1.0 / max(float(used.max()), 1.0))
+    shares = tuple(
+        (kind, at, share) for (kind, at), share in zip(demands.names, used.tolist(), strict=True)
+    )
+    return Throughput(sources, rates, named(problem, *demands.names[fullest]), carried, shares)
 
 
 def foretold(problem: Problem, placement: Placement) -> Throughput | None:

@@ -14,8 +14,8 @@ from stormcut.placement.algorithms.cut.model import shared
 from stormcut.placement.native import library
 
 PACKAGE = Path(library.__file__).parent
-SOURCES = PACKAGE.parent
-CHECKOUT = SOURCES.parents[2]
+SOURCES = PACKAGE.parents[1]
+CHECKOUT = SOURCES.parents[1]
 
 #: Places small problems in every way that reaches a loop; prints what was imported.
 EVERY_LOOP = """

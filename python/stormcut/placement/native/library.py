@@ -135,7 +135,7 @@ def stamp() -> None:
 
 
 def _sources_sha256() -> str:
-    folder, digest = Path(__file__).parents[1], hashlib.sha256()
+    folder, digest = Path(__file__).parents[2], hashlib.sha256()
     for source in sorted([*folder.rglob("*.cpp"), *folder.rglob("*.h")]):
         digest.update(source.read_bytes())
     return digest.hexdigest()

@@ -1,0 +1,1 @@
+"""What a placement would do over time: a discrete-event engine and its fluid twin."""

@@ -1,0 +1,741 @@
+// The discrete-event engine: tuples through threads, nodes' CPU and links; see engine.py.
+//
+// Everything that has a next event (a node, a link, a line of tuples that wait for a tick, a source)
+// has one entry in one heap, so that what is pending grows with the cluster, not with its tuples.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "../placement/native/arrays.h"
+
+namespace {
+
+using Time = std::int64_t;  // nanoseconds
+using Id = std::uint32_t;
+
+constexpr Time NEVER = std::numeric_limits<Time>::max();
+constexpr Id NONE = std::numeric_limits<Id>::max();
+constexpr double INFINITE = std::numeric_limits<double>::infinity();
+
+// Of virtual time in ns: what rounding leaves of a job that is done.
+constexpr double ROUNDING = 0.01;
+
+// Jobs that end on a node in one event, at most.
+constexpr Int AT_ONCE = 64;
+
+// Latencies are counted in buckets of 1/128 of a power of two.
+constexpr int FINE_BITS = 7;
+
+// What a group of pairs is to the tuple trees.
+enum Kind : Int { PLAIN = 0, TO_ACKER = 1, TO_SOURCE = 2 };
+
+struct Executors {
+  Row<Int> topology;
+  Row<Int> worker;
+  Row<double> service;    // mean CPU of a tuple, ns
+  Row<bool> exponential;  // else every tuple takes the mean
+  Row<Int> servers;
+  Row<bool> is_source;
+  Row<double> rate;  // of sources, tuples/s
+  Row<bool> poisson;
+  Row<Int> window;  // of sources in closed loop; 0: open
+  Row<Int> groups;  // first group of each, and the end
+};
+
+struct Routes {
+  Row<double> mean;  // tuples of each group for one that is executed
+  Row<Int> kind;
+  Row<Int> pairs;  // first pair of each group, and the end
+  Row<Int> target;
+  Row<double> weight;  // running sum of pairs' rates within their group
+  Row<double> send;    // CPU where a tuple leaves its worker, ns
+  Row<double> take;    // CPU where it enters another one, ns
+  Row<double> bytes;   // on links
+  Row<double> anchored;
+};
+
+struct Cluster {
+  Row<Int> node;          // of each worker
+  Row<double> cores;      // of each node, what workers leave
+  Row<double> quota;      // ns of each node's CPU period; 0: a constant speed
+  Row<double> parallel;   // cores that run at once within a quota
+  Row<Int> rack;          // of each node
+  Row<double> out, into;  // bytes/s of nodes' links
+  Row<double> up, down;   // bytes/s of racks' uplinks
+  Row<double> bucket;     // bytes that links of each node let pass at once
+  Row<double> tick;       // ns from flush to flush; 0: nothing waits
+};
+
+struct Counts {
+  Row<Int> executed;   // by executor; of sources, what they emitted
+  Row<double> work;    // CPU by executor, ns
+  Row<double> held;    // integral of tuples at each executor, ns
+  Row<double> cpu;     // CPU by node, ns
+  Row<double> carried;  // bytes: links out, links in, uplinks out, uplinks in
+  Matrix<Int> latency;  // by topology and bucket
+  Row<double> latency_sum;
+  Row<double> latency_squares;
+};
+
+// A random stream of its own for each executor and purpose (G. Steele et al., "Fast splittable
+// pseudorandom number generators", OOPSLA 2014).
+class Stream {
+ public:
+  Stream(std::uint64_t seed, std::uint64_t who, std::uint64_t purpose) {
+    state = mix(mix(mix(seed + STEP) ^ (who + 1) * STEP) ^ (purpose + 1) * STEP);
+  }
+
+  double uniform() {
+    state += STEP;
+    return static_cast<double>(mix(state) >> 11) * 0x1p-53;
+  }
+
+  // Of mean 1, from comparisons alone (J. von Neumann, 1951): no library's logarithm, so that every
+  // machine draws the same.
+  double exponential() {
+    for (double whole = 0.0;; whole += 1.0) {
+      const double first = uniform();
+      double last = first;
+      bool odd = true;
+      for (double next = uniform(); next < last; next = uniform()) {
+        last = next;
+        odd = !odd;
+      }
+      if (odd) return whole + first;
+    }
+  }
+
+ private:
+  static constexpr std::uint64_t STEP = 0x9e3779b97f4a7c15;
+
+  static std::uint64_t mix(std::uint64_t x) {
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+    return x ^ (x >> 31);
+  }
+
+  std::uint64_t state;
+};
+
+// First in, first out, in a ring that grows by powers of two.
+template <class T>
+class Queue {
+ public:
+  bool empty() const { return size == 0; }
+  std::size_t count() const { return size; }
+  const T& front() const { return ring[first]; }
+
+  void push(T value) {
+    if (size == ring.size()) grow();
+    ring[(first + size++) & (ring.size() - 1)] = value;
+  }
+
+  T pop() {
+    const T value = ring[first];
+    first = (first + 1) & (ring.size() - 1);
+    size--;
+    return value;
+  }
+
+ private:
+  void grow() {
+    std::vector<T> larger(std::max<std::size_t>(8, 2 * ring.size()));
+    for (std::size_t i = 0; i < size; i++) larger[i] = ring[(first + i) & (ring.size() - 1)];
+    ring.swap(larger);
+    first = 0;
+  }
+
+  std::vector<T> ring;
+  std::size_t first = 0, size = 0;
+};
+
+// A heap of four children with one entry for each station, by time, then by number.
+class Agenda {
+ public:
+  explicit Agenda(std::size_t stations) : at(stations, NEVER), place(stations), order(stations) {
+    for (std::size_t i = 0; i < stations; i++) place[i] = order[i] = static_cast<Id>(i);
+  }
+
+  Id first() const { return order[0]; }
+  Time time(Id station) const { return at[station]; }
+
+  void set(Id station, Time when) {
+    const Time before = at[station];
+    if (when == before) return;
+    at[station] = when;
+    when < before ? rise(place[station]) : sink(place[station]);
+  }
+
+ private:
+  bool earlier(Id a, Id b) const { return at[a] < at[b] || (at[a] == at[b] && a < b); }
+
+  void put(std::size_t where, Id station) {
+    order[where] = station;
+    place[station] = static_cast<Id>(where);
+  }
+
+  void rise(std::size_t where) {
+    const Id station = order[where];
+    while (where > 0) {
+      const std::size_t parent = (where - 1) / 4;
+      if (!earlier(station, order[parent])) break;
+      put(where, order[parent]);
+      where = parent;
+    }
+    put(where, station);
+  }
+
+  void sink(std::size_t where) {
+    const Id station = order[where];
+    for (;;) {
+      const std::size_t from = 4 * where + 1, to = std::min(from + 4, order.size());
+      if (from >= order.size()) break;
+      std::size_t least = from;
+      for (std::size_t child = from + 1; child < to; child++)
+        if (earlier(order[child], order[least])) least = child;
+      if (!earlier(order[least], station)) break;
+      put(where, order[least]);
+      where = least;
+    }
+    put(where, station);
+  }
+
+  std::vector<Time> at;
+  std::vector<Id> place, order;
+};
+
+struct Tuple {
+  Id pair;  // NONE: a source makes it
+  Id root;  // NONE: in no tree
+};
+
+struct Root {
+  Time born;
+  Id source;
+  Id outstanding;
+};
+
+template <class T>
+class Pool {
+ public:
+  Id add(T value) {
+    if (free.empty()) {
+      values.push_back(value);
+      return static_cast<Id>(values.size() - 1);
+    }
+    const Id id = free.back();
+    free.pop_back();
+    values[id] = value;
+    return id;
+  }
+  void remove(Id id) { free.push_back(id); }
+  T& operator[](Id id) { return values[id]; }
+  Int alive() const { return static_cast<Int>(values.size() - free.size()); }
+
+ private:
+  std::vector<T> values;
+  std::vector<Id> free;
+};
+
+// What runs on a node: a tuple at an executor, or one that a worker sends or takes.
+enum Work : Id { EXECUTE = 0, SEND = 1, TAKE = 2 };
+
+struct Job {
+  double done;  // in the node's virtual time
+  std::uint64_t number;
+  Work work;
+  Id who;  // executor or worker
+  Id tuple;
+
+  bool operator<(const Job& other) const {  // for a heap with the earliest on top
+    return done > other.done || (done == other.done && number > other.number);
+  }
+};
+
+// A node's CPU, shared alike by what runs on it, a core each at most. Within a quota all stop once
+// the period's CPU is used.
+struct Processor {
+  std::vector<Job> jobs;
+  double virtual_time = 0.0, speed = 0.0;
+  double left = 0.0;  // of the period's CPU, ns
+  Time since = 0, period_end = 0;
+};
+
+// What waits for one transfer after the other, or for ticks.
+struct Waiting {
+  Time due;
+  Id tuple;
+};
+
+struct Station {
+  Queue<Id> queue;
+  Int running = 0;
+  Int pending = 0;  // of sources: trees, and a tuple that is being made
+  Time since = 0;
+  Int held = 0;
+};
+
+class Simulation {
+ public:
+  Simulation(
+      const Executors& executors, const Routes& routes, const Cluster& cluster,
+      const Counts& counts, std::uint64_t seed, Int most_tuples)
+      : executors(executors),
+        routes(routes),
+        cluster(cluster),
+        counts(counts),
+        most_tuples(most_tuples),
+        nodes(cluster.cores.size),
+        racks(cluster.up.size),
+        workers(cluster.node.size),
+        links(2 * nodes + 2 * racks),
+        first_line(nodes + links),
+        first_source(first_line + 3 * workers),
+        agenda(static_cast<std::size_t>(first_source + executors.worker.size)),
+        processors(static_cast<std::size_t>(nodes)),
+        stations(static_cast<std::size_t>(executors.worker.size)),
+        lines(static_cast<std::size_t>(links + 3 * workers)),
+        link_ready(static_cast<std::size_t>(links), 0.0),
+        due_fraction(static_cast<std::size_t>(executors.worker.size), 0.0),
+        owner(static_cast<std::size_t>(routes.target.size)) {
+    for (Int i = 0; i < executors.worker.size; i++)
+      for (Int group = executors.groups[i]; group < executors.groups[i + 1]; group++)
+        for (Int pair = routes.pairs[group]; pair < routes.pairs[group + 1]; pair++)
+          owner[static_cast<std::size_t>(pair)] = static_cast<Id>(i);
+    for (Int i = 0; i < executors.worker.size; i++)
+      for (std::uint64_t purpose = 0; purpose < 3; purpose++)
+        streams.emplace_back(seed, static_cast<std::uint64_t>(i), purpose);
+    for (Int w = 0; w < workers; w++)
+      phase.push_back(Stream(seed, static_cast<std::uint64_t>(w), 3).uniform());
+    for (Int n = 0; n < nodes; n++) {
+      Stream own(seed, static_cast<std::uint64_t>(n), 4);
+      processors[n].period_end = static_cast<Time>(own.uniform() * cluster.quota[n]);
+      processors[n].left = budget(n);
+    }
+    for (Int i = 0; i < executors.worker.size; i++)
+      if (executors.is_source[i]) begin(i);
+  }
+
+  // Runs to that time, or for so many events at most; returns how many there were.
+  Int run(Time until, Int most_events) {
+    Int events = 0;
+    while (events < most_events && tuples.alive() <= most_tuples) {
+      const Id station = agenda.first();
+      const Time when = agenda.time(station);
+      if (when > until) {
+        now = until;
+        break;
+      }
+      now = when;
+      happen(station);
+      events++;
+    }
+    return events;
+  }
+
+  Time time() const { return now; }
+  Int alive() const { return tuples.alive(); }
+
+  // Brings integrals up to now.
+  void settle() {
+    for (Int i = 0; i < executors.worker.size; i++) account(static_cast<Id>(i), 0);
+  }
+
+  // What a node has, or a source sends, has changed: goes on from now with what the arrays say.
+  void node_changed(Int node) { pace(node); }
+  void source_changed(Int source) {
+    if (executors.is_source[source]) begin(source);
+  }
+
+ private:
+  Stream& service_stream(Id executor) { return streams[3 * executor]; }
+  Stream& route_stream(Id executor) { return streams[3 * executor + 1]; }
+  Stream& arrival_stream(Id executor) { return streams[3 * executor + 2]; }
+
+  void happen(Id station) {
+    if (station < nodes) return processor_event(station);
+    if (station < first_line + 3 * workers) return line_event(station - static_cast<Id>(nodes));
+    arrival(station - static_cast<Id>(first_source));
+  }
+
+  // ---- sources ----
+
+  void begin(Int source) {
+    const Id id = static_cast<Id>(source);
+    if (executors.window[source]) return refill(id);
+    const Id timer = static_cast<Id>(first_source + source);
+    const double rate = executors.rate[source];
+    if (rate <= 0.0) return agenda.set(timer, NEVER);
+    // Sources at a steady rate are not all in step.
+    const double gap = executors.poisson[source] ? arrival_stream(id).exponential()
+                                                 : arrival_stream(id).uniform();
+    agenda.set(timer, now + static_cast<Time>(gap * 1e9 / rate));
+  }
+
+  void arrival(Id source) {
+    const double rate = executors.rate[source];
+    double gap = 1e9 / rate;
+    if (executors.poisson[source]) gap *= arrival_stream(source).exponential();
+    // What rounding to nanoseconds takes is given back, or a steady rate would be too high.
+    gap += due_fraction[source];
+    const Time whole = static_cast<Time>(gap);
+    due_fraction[source] = gap - static_cast<double>(whole);
+    agenda.set(static_cast<Id>(first_source) + source, now + whole);
+    enqueue(source, tuples.add({NONE, NONE}));
+  }
+
+  // In closed loop a source makes the next tuple as soon as its window has room.
+  void refill(Id source) {
+    Station& own = stations[source];
+    while (own.running < executors.servers[source] && own.pending < executors.window[source]) {
+      own.pending++;
+      enqueue(source, tuples.add({NONE, NONE}));
+    }
+  }
+
+  // ---- executors ----
+
+  void account(Id executor, Int change) {
+    Station& own = stations[executor];
+    counts.held[executor] += static_cast<double>(own.held) * static_cast<double>(now - own.since);
+    own.since = now;
+    own.held += change;
+  }
+
+  void enqueue(Id executor, Id tuple) {
+    Station& own = stations[executor];
+    account(executor, 1);
+    if (own.running < executors.servers[executor])
+      start(executor, tuple);
+    else
+      own.queue.push(tuple);
+  }
+
+  void start(Id executor, Id tuple) {
+    stations[executor].running++;
+    double work = executors.service[executor];
+    if (executors.exponential[executor]) work *= service_stream(executor).exponential();
+    counts.work[executor] += work;
+    add_job(cluster.node[executors.worker[executor]], EXECUTE, executor, tuple, work);
+  }
+
+  void executed(Id executor, Id id) {
+    Station& own = stations[executor];
+    account(executor, -1);
+    own.running--;
+    if (!own.queue.empty()) start(executor, own.queue.pop());
+    counts.executed[executor]++;
+    Id root = tuples[id].root;
+    const bool made = tuples[id].pair == NONE;
+    tuples.remove(id);
+    if (made) root = roots.add({now, executor, 1});
+    emit(executor, root);
+    if (root != NONE) finish(root);
+    if (made && executors.window[executor]) refill(executor);
+  }
+
+  void finish(Id id) {
+    Root& root = roots[id];
+    if (--root.outstanding) return;
+    const Id source = root.source;
+    note_latency(executors.topology[source], now - root.born);
+    roots.remove(id);
+    if (!executors.window[source]) return;
+    stations[source].pending--;
+    refill(source);
+  }
+
+  void note_latency(Int topology, Time took) {
+    const std::uint64_t value = static_cast<std::uint64_t>(took);
+    int shift = 0;
+    while ((value >> shift) >= (2u << FINE_BITS)) shift++;
+    const Int bucket = (static_cast<Int>(shift) << FINE_BITS) + static_cast<Int>(value >> shift);
+    counts.latency(topology, bucket)++;
+    const double ns = static_cast<double>(took);
+    counts.latency_sum[topology] += ns;
+    counts.latency_squares[topology] += ns * ns;
+  }
+
+  // How many tuples go to each group: so many as their means add up to, give or take one in all,
+  // and so for the targets within a group (systematic sampling).
+  void emit(Id executor, Id root) {
+    Stream& random = route_stream(executor);
+    const Int from = executors.groups[executor], to = executors.groups[executor + 1];
+    if (from == to) return;
+    double sum = random.uniform();
+    for (Int group = from; group < to; group++) {
+      const Int kind = routes.kind[group];
+      if (kind != PLAIN && root == NONE) continue;
+      const double before = std::floor(sum);
+      sum += routes.mean[group];
+      const Int count = static_cast<Int>(std::floor(sum) - before);
+      if (count == 0) continue;
+      if (kind == TO_SOURCE) {
+        answer(executor, group, root);
+        continue;
+      }
+      const Int first = routes.pairs[group], last = routes.pairs[group + 1];
+      const double step = routes.weight[last - 1] / static_cast<double>(count);
+      double mark = random.uniform() * step;
+      const double* weights = routes.weight.data;
+      for (Int i = 0; i < count; i++, mark += step) {
+        const Int pair = last - first == 1
+            ? first
+            : std::min<Int>(std::upper_bound(weights + first, weights + last, mark) - weights, last - 1);
+        send(static_cast<Id>(pair), root, random);
+      }
+    }
+  }
+
+  // An acker answers the source that the tree comes of.
+  void answer(Id acker, Int group, Id root) {
+    const Int source = static_cast<Int>(roots[root].source);
+    for (Int pair = routes.pairs[group]; pair < routes.pairs[group + 1]; pair++) {
+      if (routes.target[pair] != source) continue;
+      roots[root].outstanding++;
+      return leave(tuples.add({static_cast<Id>(pair), root}), acker);
+    }
+  }
+
+  void send(Id pair, Id root, Stream& random) {
+    const double anchored = routes.anchored[pair];
+    const bool in_tree = root != NONE && (anchored >= 1.0 || random.uniform() < anchored);
+    if (in_tree) roots[root].outstanding++;
+    leave(tuples.add({pair, in_tree ? root : NONE}), owner[pair]);
+  }
+
+  // ---- from executor to executor ----
+
+  // The next flush of a worker's queues.
+  Time flush(Int worker) const {
+    const double tick = cluster.tick[worker];
+    const double start = phase[static_cast<std::size_t>(worker)] * tick;
+    const double number = std::floor((static_cast<double>(now) - start) / tick) + 1.0;
+    return std::max(now, static_cast<Time>(start + number * tick));
+  }
+
+  void leave(Id tuple, Id source) {
+    const Int from = executors.worker[source];
+    const bool local = from == target_worker(tuple);
+    const double tick = cluster.tick[from];
+    if (tick <= 0.0) return local ? arrive(tuple) : pass_on(from, tuple);
+    // One queue of the executor, and one of its worker or of the target.
+    wait(line(from, local ? 0 : 1), flush(from) + static_cast<Time>(tick), tuple);
+  }
+
+  Int target_worker(Id tuple) { return executors.worker[routes.target[tuples[tuple].pair]]; }
+
+  void pass_on(Int worker, Id tuple) {
+    const double ns = routes.send[tuples[tuple].pair];
+    if (ns <= 0.0) return sent(worker, tuple);
+    add_job(cluster.node[worker], SEND, static_cast<Id>(worker), tuple, ns);
+  }
+
+  void sent(Int worker, Id tuple) {
+    const Int from = cluster.node[worker], to = cluster.node[target_worker(tuple)];
+    from == to ? received(tuple) : onto_link(from, tuple);
+  }
+
+  void onto_link(Int link, Id tuple) {
+    const double bytes = routes.bytes[tuples[tuple].pair];
+    counts.carried[link] += bytes;
+    const double rate = link_rate(link);
+    if (rate == INFINITE) return off_link(link, tuple);
+    // As a bucket of tokens does: what it has gathered passes at once.
+    const double ns = 1e9 / rate, burst = link < 2 * nodes ? cluster.bucket[link % nodes] : 0.0;
+    const double earliest = static_cast<double>(now) - burst * ns;
+    double& ready = link_ready[link];
+    ready = std::max(ready, earliest) + bytes * ns;
+    const Time due = std::max(now, static_cast<Time>(std::ceil(ready)));
+    wait(static_cast<Id>(link), due, tuple);
+  }
+
+  double link_rate(Int link) const {
+    if (link < nodes) return cluster.out[link];
+    if (link < 2 * nodes) return cluster.into[link - nodes];
+    if (link < 2 * nodes + racks) return cluster.up[link - 2 * nodes];
+    return cluster.down[link - 2 * nodes - racks];
+  }
+
+  // Out of a node, out of its rack, into the other rack, into the other node.
+  void off_link(Int link, Id tuple) {
+    const Int to = cluster.node[target_worker(tuple)];
+    const Int rack = cluster.rack[to];
+    if (link < nodes && cluster.rack[link] != rack)
+      onto_link(2 * nodes + cluster.rack[link], tuple);
+    else if (2 * nodes <= link && link < 2 * nodes + racks)
+      onto_link(2 * nodes + racks + rack, tuple);
+    else if (link < nodes || link >= 2 * nodes)
+      onto_link(nodes + to, tuple);
+    else
+      received(tuple);
+  }
+
+  void received(Id tuple) {
+    const Int worker = target_worker(tuple);
+    const double ns = routes.take[tuples[tuple].pair];
+    if (ns <= 0.0) return taken(worker, tuple);
+    add_job(cluster.node[worker], TAKE, static_cast<Id>(worker), tuple, ns);
+  }
+
+  void taken(Int worker, Id tuple) {
+    if (cluster.tick[worker] <= 0.0) return arrive(tuple);
+    wait(line(worker, 2), flush(worker), tuple);
+  }
+
+  void arrive(Id tuple) {
+    const Id target = static_cast<Id>(routes.target[tuples[tuple].pair]);
+    if (!executors.is_source[target]) return enqueue(target, tuple);
+    // What tells a source of a tree costs it nothing beside what its tuples cost.
+    const Id root = tuples[tuple].root;
+    tuples.remove(tuple);
+    if (root != NONE) finish(root);
+  }
+
+  // ---- lines: in the order in which they are due ----
+
+  Id line(Int worker, Int which) const { return static_cast<Id>(links + 3 * worker + which); }
+
+  void wait(Id line, Time due, Id tuple) {
+    Queue<Waiting>& queue = lines[line];
+    queue.push({due, tuple});
+    if (queue.count() == 1) agenda.set(static_cast<Id>(nodes) + line, due);
+  }
+
+  void line_event(Id line) {
+    Queue<Waiting>& queue = lines[line];
+    const Id tuple = queue.pop().tuple;
+    agenda.set(static_cast<Id>(nodes) + line, queue.empty() ? NEVER : queue.front().due);
+    if (line < links) return off_link(line, tuple);
+    const Int worker = (line - links) / 3;
+    (line - links) % 3 == 1 ? pass_on(worker, tuple) : arrive(tuple);
+  }
+
+  // ---- nodes ----
+
+  double budget(Int node) const { return cluster.quota[node] * cluster.cores[node]; }
+
+  void add_job(Int node, Work work, Id who, Id tuple, double ns) {
+    Processor& cpu = processors[node];
+    progress(node);
+    counts.cpu[node] += ns;
+    cpu.jobs.push_back({cpu.virtual_time + ns, ++jobs_made, work, who, tuple});
+    std::push_heap(cpu.jobs.begin(), cpu.jobs.end());
+    if (node != settling) pace(node);
+  }
+
+  // Lets what runs go on to now.
+  void progress(Int node) {
+    Processor& cpu = processors[node];
+    const double passed = static_cast<double>(now - cpu.since) * cpu.speed;
+    cpu.virtual_time += passed;
+    cpu.left -= passed * static_cast<double>(cpu.jobs.size());
+    cpu.since = now;
+  }
+
+  // How fast it goes from now on, and what comes next.
+  void pace(Int node) {
+    Processor& cpu = processors[node];
+    progress(node);
+    const double count = static_cast<double>(cpu.jobs.size());
+    const Id station = static_cast<Id>(node);
+    if (cpu.jobs.empty()) {
+      cpu.speed = 0.0;
+      return agenda.set(station, NEVER);
+    }
+    const double quota = cluster.quota[node];
+    if (quota <= 0.0) {
+      cpu.speed = std::min(1.0, cluster.cores[node] / count);
+      return agenda.set(station, after((cpu.jobs.front().done - cpu.virtual_time) / cpu.speed));
+    }
+    if (now >= cpu.period_end) {
+      const double periods = std::floor(static_cast<double>(now - cpu.period_end) / quota) + 1.0;
+      cpu.period_end += static_cast<Time>(periods * quota);
+      cpu.left = budget(node);
+    }
+    cpu.speed = cpu.left > ROUNDING ? std::min(1.0, cluster.parallel[node] / count) : 0.0;
+    Time next = cpu.period_end;
+    if (cpu.speed > 0.0) {
+      next = std::min(next, after((cpu.jobs.front().done - cpu.virtual_time) / cpu.speed));
+      next = std::min(next, after(cpu.left / (count * cpu.speed)));
+    }
+    agenda.set(station, next);
+  }
+
+  Time after(double ns) const {
+    if (!(ns < 9e18 - static_cast<double>(now))) return NEVER;
+    return now + static_cast<Time>(std::ceil(std::max(ns, 0.0)));
+  }
+
+  void processor_event(Id node) {
+    Processor& cpu = processors[node];
+    progress(node);
+    settling = node;
+    // What begins in the same moment and takes no time is done in it, too, but not without end.
+    for (Int i = 0; i < AT_ONCE; i++) {
+      if (cpu.jobs.empty() || cpu.jobs.front().done > cpu.virtual_time + ROUNDING) break;
+      std::pop_heap(cpu.jobs.begin(), cpu.jobs.end());
+      const Job job = cpu.jobs.back();
+      cpu.jobs.pop_back();
+      finished(job);
+    }
+    settling = -1;
+    pace(node);
+  }
+
+  void finished(const Job& job) {
+    if (job.work == EXECUTE) return executed(job.who, job.tuple);
+    job.work == SEND ? sent(job.who, job.tuple) : taken(job.who, job.tuple);
+  }
+
+  Executors executors;
+  Routes routes;
+  Cluster cluster;
+  Counts counts;
+  Int most_tuples;
+  Int nodes, racks, workers, links, first_line, first_source;
+  Agenda agenda;
+  std::vector<Processor> processors;
+  std::vector<Station> stations;
+  std::vector<Queue<Waiting>> lines;
+  std::vector<double> link_ready;
+  std::vector<Stream> streams;
+  std::vector<double> due_fraction;
+  std::vector<Id> owner;  // who sends the tuples of a pair
+  std::vector<double> phase;
+  Pool<Tuple> tuples;
+  Pool<Root> roots;
+  Time now = 0;
+  Int settling = -1;
+  std::uint64_t jobs_made = 0;
+};
+
+}  // namespace
+
+extern "C" {
+
+void* simulation_new(
+    const Executors* executors, const Routes* routes, const Cluster* cluster, const Counts* counts,
+    std::uint64_t seed, Int most_tuples) {
+  return new Simulation(*executors, *routes, *cluster, *counts, seed, most_tuples);
+}
+
+Int simulation_run(void* simulation, Int until, Int most_events) {
+  return static_cast<Simulation*>(simulation)->run(until, most_events);
+}
+
+Int simulation_time(void* simulation) { return static_cast<Simulation*>(simulation)->time(); }
+Int simulation_alive(void* simulation) { return static_cast<Simulation*>(simulation)->alive(); }
+void simulation_settle(void* simulation) { static_cast<Simulation*>(simulation)->settle(); }
+void simulation_free(void* simulation) { delete static_cast<Simulation*>(simulation); }
+
+void simulation_node_changed(void* simulation, Int node) {
+  static_cast<Simulation*>(simulation)->node_changed(node);
+}
+
+void simulation_source_changed(void* simulation, Int source) {
+  static_cast<Simulation*>(simulation)->source_changed(source);
+}
+}

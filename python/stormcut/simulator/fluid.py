@@ -1,0 +1,82 @@
+"""The fluid twin: the steady state of the same system, from the cost model alone.
+
+In open loop executors' rates are the problem's, or as much less as the head-room says where that is
+below 1. In closed loop they follow from what sources reach (`stormcut.objective.throughput`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from stormcut.model.errors import InvalidInput
+from stormcut.model.placement import Placement
+from stormcut.model.problem import Problem
+from stormcut.objective.demands import growth
+from stormcut.objective.resources import uses
+from stormcut.objective.throughput import foretold
+from stormcut.simulator.simulation import FLUID, Simulation, Use, named_uses
+
+Floats = npt.NDArray[np.float64]
+
+#: In closed loop the cost model's queues come this near to full.
+NEARLY_FULL = 0.95
+
+
+def fluid(problem: Problem, placement: Placement, *, closed: bool = False) -> Simulation:
+    """Return what a placement does in the steady state.
+
+    In open loop takes as long as `uses`; in closed loop as `throughput`, and as few executors.
+
+    Raises
+    ------
+    InvalidInput
+        In closed loop, nothing that is known limits the sources, or there are too many executors.
+    """
+    if closed:
+        return _closed(problem, placement)
+    used = uses(problem, placement)
+    shares = named_uses(
+        problem,
+        (
+            (use.kind, at, float(use.share[at]))
+            for use in used
+            for at in np.flatnonzero(use.share > 0).tolist()
+            if np.isfinite(use.capacity[at])
+        ),
+    )
+    fullest = shares[0].value if shares else 0.0
+    passes = np.full(problem.executor_count, min(1.0, 1.0 / max(fullest, 1.0)))
+    return _told(problem, passes, np.ones(len(passes)), shares, fullest > 1.0)
+
+
+def _closed(problem: Problem, placement: Placement) -> Simulation:
+    reached = foretold(problem, placement)
+    if reached is None:
+        raise InvalidInput(
+            "the fluid engine cannot tell what sources reach in closed loop: no source emits, "
+            "nothing known limits them, or there are too many executors; use --engine events"
+        )
+    grown = growth(problem, reached.sources, reached.rates)
+    shares = named_uses(problem, (each for each in reached.shares if each[2] > 0))
+    full = bool(shares) and shares[0].value >= NEARLY_FULL
+    return _told(problem, grown, grown, shares, full)
+
+
+def _told(
+    problem: Problem, executing: Floats, emitting: Floats, shares: tuple[Use, ...], full: bool
+) -> Simulation:
+    """Return it of executors that run their rates times ``executing``, sources ``emitting``."""
+    emits = problem.executor_is_spout
+    rates = problem.executor_rate * np.where(emits, emitting, executing)
+    sources: dict[str, float] = {}
+    executed: dict[str, dict[str, float]] = {}
+    at = 0
+    for topology in problem.topologies:
+        executed[topology.id], sources[topology.id] = {}, 0.0
+        for component in topology.components:
+            rate = float(rates[at : at + component.executors].sum())
+            executed[topology.id][component.name] = rate
+            sources[topology.id] += rate if component.kind == "spout" else 0.0
+            at += component.executors
+    return Simulation(FLUID, 0.0, sources, executed, {}, shares, full, 0, {})

@@ -1,0 +1,86 @@
+"""What a simulation yields, whichever engine ran it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from stormcut.model.problem import Problem
+from stormcut.objective.headroom import Bottleneck, named
+from stormcut.objective.resources import EXECUTOR
+
+EVENTS, FLUID = "events", "fluid"
+
+
+@dataclass(frozen=True)
+class Latency:
+    """From a source's emission until the last of the tuple's descendants is done, in ms."""
+
+    mean: float
+    p50: float
+    p95: float
+    p99: float
+
+
+@dataclass(frozen=True)
+class Use:
+    """Which part of a resource is in use."""
+
+    resource: Bottleneck
+    value: float
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What a placement does.
+
+    Parameters
+    ----------
+    engine : str
+        ``events`` or ``fluid``.
+    seconds : float
+        Simulated, after the warm-up; 0 of the fluid engine, which has no time.
+    sources : mapping of str to float
+        Tuples/s that the sources of each topology emit.
+    executed : mapping of str to mapping of str to float
+        Tuples/s that each component of each topology executes; of a spout, that it emits.
+    latency : mapping of str to Latency
+        Of each topology in which a tuple tree ended; events only.
+    uses : tuple of Use
+        Of every resource that is used and has a capacity, fullest first.
+    saturated : bool
+        Whether something is full: in open loop, tuples pile up.
+    events : int
+        How many the engine handled.
+    held : mapping of str to mapping of str to float
+        Tuples at each component on average, those that are executed included; events only.
+    """
+
+    engine: str
+    seconds: float
+    sources: Mapping[str, float]
+    executed: Mapping[str, Mapping[str, float]]
+    latency: Mapping[str, Latency]
+    uses: tuple[Use, ...]
+    saturated: bool
+    events: int
+    held: Mapping[str, Mapping[str, float]]
+
+    @property
+    def bottleneck(self) -> Bottleneck | None:
+        """The resource that is used most, None where none has a capacity."""
+        return self.uses[0].resource if self.uses else None
+
+
+def named_uses(problem: Problem, shares: Iterable[tuple[str, int, float]]) -> tuple[Use, ...]:
+    """Return resources by kind and ordinal with the part that is in use, fullest first."""
+    executors = list(problem.executor_names())
+
+    def resource(kind: str, at: int) -> Bottleneck:
+        if kind != EXECUTOR:
+            return named(problem, kind, at)
+        topology, component, index = executors[at]
+        return Bottleneck(kind, f"{component}[{index}]", topology)
+
+    ranked = sorted(shares, key=lambda each: -each[2])
+    return tuple(Use(resource(kind, at), value) for kind, at, value in ranked)

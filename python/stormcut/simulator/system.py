@@ -1,0 +1,360 @@
+"""A problem under a placement as the event engine takes it: arrays of executors, routes, cluster.
+
+Capacities, and what tuples cost where they leave and enter workers, are the cost model's
+(`stormcut.objective`); nothing of it is written twice.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from stormcut.model.errors import InvalidInput
+from stormcut.model.placement import Placement
+from stormcut.model.problem import CORE_PERCENT, Problem
+from stormcut.objective.anchoring import SYSTEM, anchored_share, is_acker
+from stormcut.objective.batching import batches_per_tuple
+from stormcut.objective.cut import has_local_target
+from stormcut.objective.demands import growth
+from stormcut.objective.resources import (
+    CPU,
+    DEFAULT_BYTES,
+    KIB,
+    LEAST_LEFT,
+    LINK_IN,
+    LINK_OUT,
+    MBIT_BYTES,
+    UPLINK_IN,
+    UPLINK_OUT,
+    costs_of,
+    rack_ordinals,
+    uses,
+)
+from stormcut.objective.throughput import foretold
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+NS, US_NS, MS_NS = 1e9, 1e3, 1e6
+
+#: Pairs of executors that are written out; more are for the fluid engine.
+MOST_PAIRS = 5_000_000
+
+#: What a group of pairs is to the tuple trees, as in events.cpp.
+PLAIN, TO_ACKER, TO_SOURCE = 0, 1, 2
+
+#: Storm's flusher: `topology.disruptor.batch.timeout.millis`.
+STORMS_FLUSH_MS = 1.0
+
+#: `docker run --cpus`: the CPU of a period of 100 ms, on any of the machine's cores at once.
+QUOTA_MS = 100.0
+#: Of the token bucket that limits a container's link, bytes, and milliseconds of its rate.
+BUCKET_BYTES, BUCKET_MS = 32_768.0, 10.0
+
+
+class Executors(NamedTuple):
+    """Threads that run tuples; arrays of shape (executors,), ``groups`` with the end beside.
+
+    ``service`` is the mean CPU of a tuple in ns, ``rate`` in tuples/s, ``window`` the tuple trees
+    of a source that may be under way, 0 in open loop, ``groups`` the first group of routes of each.
+    """
+
+    topology: Ints
+    worker: Ints
+    service: Floats
+    exponential: Bools
+    servers: Ints
+    is_source: Bools
+    rate: Floats
+    poisson: Bools
+    window: Ints
+    groups: Ints
+
+
+class Routes(NamedTuple):
+    """Where tuples go: groups of an executor's pairs with one component, and their pairs.
+
+    ``mean`` are the tuples of a group for one that its executor runs, ``kind`` what it is to the
+    tuple trees, ``pairs`` the first pair of each, with the end beside. Of pairs: ``weight`` is the
+    running sum of rates within the group, ``send`` and ``take`` CPU in ns, ``bytes`` on links,
+    ``anchored`` the share of tuples that stay in their parent's tree.
+    """
+
+    mean: Floats
+    kind: Ints
+    pairs: Ints
+    target: Ints
+    weight: Floats
+    send: Floats
+    take: Floats
+    bytes: Floats
+    anchored: Floats
+
+
+class Cluster(NamedTuple):
+    """Workers' nodes, nodes' cores and CPU periods in ns, links and uplinks in bytes/s."""
+
+    node: Ints
+    cores: Floats
+    quota: Floats
+    parallel: Floats
+    rack: Ints
+    out: Floats
+    into: Floats
+    up: Floats
+    down: Floats
+    bucket: Floats
+    tick: Floats
+
+
+class System(NamedTuple):
+    """All of it, and what is wanted of it: executions/s of all executors, if nothing is full."""
+
+    executors: Executors
+    routes: Routes
+    cluster: Cluster
+    wanted: Floats
+
+
+def system_of(
+    problem: Problem,
+    placement: Placement,
+    closed: bool = False,
+    flush_ms: float | None = None,
+    containers: bool = False,
+) -> System:
+    """Return what the engine simulates.
+
+    Parameters
+    ----------
+    closed : bool
+        Sources send as fast as their windows allow.
+    flush_ms : float, optional
+        How often workers hand their queues on. None: as Storm does, of topologies that name
+        Storm's own executors (``__acker``); at once in others.
+    containers : bool
+        Nodes' CPU is a quota of `QUOTA_MS`, and links are token buckets, as `stormcut docker` has
+        them.
+
+    Raises
+    ------
+    InvalidInput
+        There are too many pairs, no source emits, or closed loop lacks a window.
+    """
+    if problem.traffic.pair_count > MOST_PAIRS:
+        raise InvalidInput(
+            f"{problem.traffic.pair_count:,} pairs of executors are more than the {MOST_PAIRS:,} "
+            "that events are simulated for: use --engine fluid"
+        )
+    emits = problem.executor_is_spout & (problem.executor_rate > 0)
+    if not emits.any():
+        raise InvalidInput("no source emits anything: a spout needs a stream with a rate")
+    grown = _growth(problem, placement, closed)
+    used, workers = np.unique(placement.slots, return_inverse=True)
+    groups, routes = _routes(problem, placement, grown)
+    return System(
+        _executors(problem, workers.ravel(), groups, closed),
+        routes,
+        _cluster(problem, placement, used, _ticks(problem, placement, flush_ms), containers),
+        problem.executor_rate * grown,
+    )
+
+
+def _growth(problem: Problem, placement: Placement, closed: bool) -> Floats:
+    """Return by which factor each executor's rate is above the file's, in closed loop."""
+    reached = foretold(problem, placement) if closed else None
+    if reached is None:
+        return np.ones(problem.executor_count)
+    return growth(problem, reached.sources, reached.rates)
+
+
+def _executors(problem: Problem, workers: Ints, groups: Ints, closed: bool) -> Executors:
+    components = [c for topology in problem.topologies for c in topology.components]
+    counts = [component.executors for component in components]
+    rate, threads = problem.executor_rate, problem.executor_threads
+    us = problem.executor_cpu_us
+    with np.errstate(divide="ignore", invalid="ignore"):
+        of_load = np.where(rate > 0, problem.executor_cpu / CORE_PERCENT / rate * NS, 0.0)
+    # Of less than a core, a tuple takes longer on one.
+    servers = np.maximum(np.floor(threads), 1.0)
+    service = np.where(np.isnan(us), of_load, us * US_NS) / np.minimum(threads / servers, 1.0)
+    return Executors(
+        problem.executor_topology.copy(),
+        workers.astype(np.int64),
+        service,
+        np.repeat([component.service == "exponential" for component in components], counts),
+        servers.astype(np.int64),
+        problem.executor_is_spout.copy(),
+        np.where(problem.executor_is_spout, rate, 0.0),
+        np.repeat([component.arrivals == "poisson" for component in components], counts),
+        _windows(problem) if closed else np.zeros(problem.executor_count, dtype=np.int64),
+        groups,
+    )
+
+
+def _windows(problem: Problem) -> Ints:
+    for topology in problem.topologies:
+        if topology.max_spout_pending is None:
+            raise InvalidInput(
+                f"topology {topology.id} has no max_spout_pending: in closed loop its sources "
+                "would send without limit"
+            )
+    counts = [topology.executor_count for topology in problem.topologies]
+    windows = np.repeat(
+        [topology.max_spout_pending or 0 for topology in problem.topologies], counts
+    )
+    emits = problem.executor_is_spout & (problem.executor_rate > 0)
+    return np.where(emits, windows, 0).astype(np.int64)
+
+
+class _Pairs(NamedTuple):
+    """Every pair of executors that exchanges tuples: tuples/s, bytes; shape (pairs,)."""
+
+    source: Ints
+    target: Ints
+    rate: Floats
+    size: Floats
+
+
+def _pairs(problem: Problem, placement: Placement) -> _Pairs:
+    """Return all pairs; where a stream prefers its own worker, those that are used."""
+    traffic = problem.traffic.sized(DEFAULT_BYTES)
+    parts = [(traffic.source, traffic.target, traffic.rate, traffic.size)]
+    for block in traffic.blocks:
+        sources = np.repeat(np.array(block.sources, dtype=np.int64), len(block.targets))
+        targets = np.tile(np.array(block.targets, dtype=np.int64), len(block.sources))
+        rate = np.full(len(sources), block.rate)
+        if block.local_first:
+            prefers = np.repeat(has_local_target(block, placement.slots), len(block.targets))
+            near = placement.slots[sources] == placement.slots[targets]
+            held = near.reshape(len(block.sources), -1).sum(axis=1).repeat(len(block.targets))
+            rate[prefers] *= (near * len(block.targets) / np.maximum(held, 1))[prefers]
+        parts.append((sources, targets, rate, np.full(len(sources), block.size)))
+    source, target, rate, size = (np.concatenate(each) for each in zip(*parts, strict=True))
+    keep = rate > 0
+    return _Pairs(source[keep], target[keep], rate[keep], size[keep])
+
+
+def _routes(problem: Problem, placement: Placement, grown: Floats) -> tuple[Ints, Routes]:
+    """Return the first group of every executor, with the end beside, and all routes."""
+    pairs = _pairs(problem, placement)
+    kind, component = _kinds(problem, pairs)
+    order = np.lexsort((pairs.target, component, pairs.source))
+    pairs = _Pairs(*(getattr(pairs, name)[order] for name in _Pairs._fields))
+    kind, component = kind[order], component[order]
+    fresh = np.ones(len(kind), dtype=np.bool_)
+    same = (pairs.source[1:] == pairs.source[:-1]) & (component[1:] == component[:-1])
+    fresh[1:] = ~same
+    first = np.flatnonzero(fresh)
+    group = np.cumsum(fresh) - 1
+    total = np.bincount(group, pairs.rate, len(first))
+    owners = pairs.source[first]
+    # Tuples in no tree tell ackers nothing: those that are in one tell so much more.
+    share = anchored_share(problem)
+    in_trees = np.where(kind[first] == TO_ACKER, np.maximum(share[owners], 1e-9), 1.0)
+    mean = total / problem.executor_rate[owners] / in_trees
+    running = np.cumsum(pairs.rate)
+    before = np.concatenate(([0.0], running))[first]
+    starts = np.searchsorted(owners, np.arange(problem.executor_count + 1)).astype(np.int64)
+    send, take, content = _transfer(problem, placement, pairs, grown)
+    stays = share[pairs.target] / np.maximum(share[pairs.source], 1e-9)
+    return starts, Routes(
+        mean,
+        kind[first],
+        np.append(first, len(kind)).astype(np.int64),
+        pairs.target,
+        running - before[group],
+        send,
+        take,
+        content,
+        np.where(kind == PLAIN, np.minimum(stays, 1.0), 1.0),
+    )
+
+
+def _kinds(problem: Problem, pairs: _Pairs) -> tuple[Ints, Ints]:
+    """Return what each pair is to the trees, and a number of the component that it leads to.
+
+    All sources that an acker answers count as one: a tree has the one that it comes of.
+    """
+    acker = is_acker(problem)
+    counts = [c.executors for topology in problem.topologies for c in topology.components]
+    component = np.repeat(np.arange(len(counts), dtype=np.int64), counts)[pairs.target]
+    kind = np.where(acker[pairs.target], TO_ACKER, PLAIN)
+    answers = acker[pairs.source] & problem.executor_is_spout[pairs.target]
+    kind[answers], component[answers] = TO_SOURCE, -1
+    return kind.astype(np.int64), component
+
+
+def _transfer(
+    problem: Problem, placement: Placement, pairs: _Pairs, grown: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Return CPU in ns where a tuple of each pair is sent and taken, and its bytes on links."""
+    costs, slots = costs_of(problem), placement.slots
+    source, target = slots[pairs.source], slots[pairs.target]
+    each = batches_per_tuple(source, target, pairs.rate * grown[pairs.source], costs.batches_per_s)
+    apart = source != target
+    kib = pairs.size / KIB
+    send = costs.send_us_per_tuple * each + costs.send_us_per_kib * kib
+    take = costs.receive_us_per_tuple * each + costs.receive_us_per_kib * kib
+    return (
+        np.where(apart, send * US_NS, 0.0),
+        np.where(apart, take * US_NS, 0.0),
+        pairs.size + costs.link_bytes_per_tuple,
+    )
+
+
+def _ticks(problem: Problem, placement: Placement, flush_ms: float | None) -> Floats:
+    """Return the ns from flush to flush of every worker in use."""
+    used, at = np.unique(placement.slots, return_index=True)
+    if flush_ms is not None:
+        return np.full(len(used), flush_ms * MS_NS)
+    storms = np.array(
+        [
+            any(component.name.startswith(SYSTEM) for component in topology.components)
+            for topology in problem.topologies
+        ]
+    )
+    ticks: Floats = np.where(storms[problem.executor_topology[at]], STORMS_FLUSH_MS * MS_NS, 0.0)
+    return ticks
+
+
+def _cluster(
+    problem: Problem, placement: Placement, used: Ints, ticks: Floats, containers: bool
+) -> Cluster:
+    by_kind = {use.kind: use for use in uses(problem, placement)}
+    nodes = len(by_kind[CPU].capacity)
+    workers = problem.slot_hosts[used]
+    cores = _beside(problem, placement, by_kind[CPU].capacity) / CORE_PERCENT
+    limited = np.isfinite(cores) if containers else np.zeros(nodes, dtype=np.bool_)
+    racks, _ = rack_ordinals(problem)
+    links = {
+        kind: by_kind[kind].capacity * MBIT_BYTES
+        for kind in (LINK_OUT, LINK_IN, UPLINK_OUT, UPLINK_IN)
+    }
+    rate = np.minimum(links[LINK_OUT], links[LINK_IN])
+    bucket = np.maximum(BUCKET_BYTES, np.where(np.isfinite(rate), rate, 0.0) * BUCKET_MS / 1e3)
+    return Cluster(
+        workers.astype(np.int64),
+        cores,
+        np.where(limited, QUOTA_MS * MS_NS, 0.0),
+        np.full(nodes, np.inf),
+        racks.astype(np.int64),
+        links[LINK_OUT],
+        links[LINK_IN],
+        links[UPLINK_OUT],
+        links[UPLINK_IN],
+        bucket if containers else np.zeros(nodes),
+        ticks,
+    )
+
+
+def _beside(problem: Problem, placement: Placement, capacity: Floats) -> Floats:
+    """Return what executors leave that load a node though they run no tuples, in points."""
+    idle = (problem.executor_rate <= 0) & (problem.executor_cpu > 0)
+    homes = problem.slot_hosts[placement.slots[idle]]
+    taken = np.bincount(homes, problem.executor_cpu[idle], len(capacity))
+    left: Floats = np.maximum(capacity - taken, LEAST_LEFT * capacity)
+    return left
