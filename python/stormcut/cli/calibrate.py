@@ -59,7 +59,7 @@ def calibrate(
     journals = [Journal(folder) for folder in benches]
     wanted = None if schedulers is None else [each.strip() for each in schedulers.split(",")]
     source = output.name if output else "this fit"
-    found = fit(_observed(journals, wanted), source)
+    found = fit(observed(journals, wanted), source)
     told = {
         "shipped": _predictions(journals, lambda _: SHIPPED),
         "fitted": _predictions(journals, lambda _: found.costs),
@@ -82,7 +82,7 @@ def calibrate(
         write_text(page, markdown(sections(found, told, said)))
 
 
-def _observed(journals: Sequence[Journal], schedulers: Sequence[str] | None) -> list[Observed]:
+def observed(journals: Sequence[Journal], schedulers: Sequence[str] | None) -> list[Observed]:
     """Return the steady windows whose problem and placement were kept.
 
     Raises
