@@ -17,17 +17,15 @@ from stormcut.adapters.files.problem_file import read_problem
 from stormcut.application.compare import TRADE_OFF, Contender, Scheduler, Trial, best_bound, gap
 from stormcut.application.compare import compare as run
 from stormcut.cli.contenders import Commands, commands, scheduler_of
-from stormcut.cli.outputs import OutputFile
+from stormcut.cli.outputs import OutputFile, picture_form
 from stormcut.cli.score import headroom_document, throughput_document
 from stormcut.cli.steps import waiting
-from stormcut.model.errors import InvalidInput
 from stormcut.model.problem import Problem
 from stormcut.placement.registry import ALGORITHMS
 from stormcut.placement.solve import DEFAULT_ALGORITHM, DEFAULT_SEED
 from stormcut.report.comparison import draw_comparison
 
 WIDTH = 100
-PICTURE_FORMS = ("svg", "png")
 
 
 @click.command()
@@ -75,7 +73,7 @@ def compare(
       stormcut compare problem.json --algorithms cut --command 'mine=python3 my_scheduler.py'
     """
     chosen = _contenders(names, commands, trade_off)
-    form = _picture_form(picture)
+    form = picture_form(picture, "--picture")
     console = Console(stderr=True)
     with waiting(console, f"reading {problem}"):
         question = read_problem(problem)
@@ -101,13 +99,6 @@ def _contenders(names: str | None, commands: Commands, trade_off: bool) -> list[
     settings = [Contender(DEFAULT_ALGORITHM, options) for options in TRADE_OFF] if trade_off else []
     named = [scheduler_of(name, commands) for name in dict.fromkeys([*chosen, *commands])]
     return [*(each for each in named if each not in settings), *settings]
-
-
-def _picture_form(picture: Path | None) -> str:
-    form = picture.suffix[1:].lower() if picture is not None else PICTURE_FORMS[0]
-    if form not in PICTURE_FORMS:
-        raise InvalidInput(f"must end in .svg or .png, not {picture}", "--picture")
-    return form
 
 
 def _run(

@@ -10,6 +10,8 @@ import click
 
 from stormcut.model.errors import InvalidInput
 
+PICTURE_FORMS = ("svg", "png")
+
 
 class OutputFile(click.Path):
     """A file that is written in the end, or a place where it can be made."""
@@ -79,3 +81,17 @@ def check_writable(folder: Path) -> None:
             pass
     except OSError as error:
         raise InvalidInput(f"cannot be written to: {error.strerror}", str(folder)) from error
+
+
+def picture_form(picture: Path | None, option: str) -> str:
+    """Return the form of a picture by its ending, of none the first.
+
+    Raises
+    ------
+    InvalidInput
+        It is none of `PICTURE_FORMS`; names the option.
+    """
+    form = picture.suffix[1:].lower() if picture is not None else PICTURE_FORMS[0]
+    if form not in PICTURE_FORMS:
+        raise InvalidInput(f"must end in .svg or .png, not {picture}", option)
+    return form

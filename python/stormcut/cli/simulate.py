@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,12 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from stormcut.adapters.files.changes_file import read_changes, read_load_trace
+from stormcut.adapters.files.json_document import write_bytes
 from stormcut.adapters.files.placement_file import read_placement
 from stormcut.adapters.files.problem_file import read_problem
 from stormcut.cli.numbers import Finite
+from stormcut.cli.outputs import OutputFile, picture_form
 from stormcut.cli.score import bottleneck_document
 from stormcut.cli.steps import waiting
 from stormcut.model.errors import InvalidInput
@@ -21,9 +25,13 @@ from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.objective.resources import costs_of
 from stormcut.objective.verify import violations
+from stormcut.report.simulation_picture import draw_simulation
+from stormcut.simulator.changes import Change, told
+from stormcut.simulator.events import LEAST_S, MOST_TUPLES
 from stormcut.simulator.events import simulate as simulate_events
 from stormcut.simulator.fluid import fluid
-from stormcut.simulator.simulation import EVENTS, FLUID, Simulation
+from stormcut.simulator.simulation import EVENTS, FLUID, Latency, Simulation
+from stormcut.simulator.timeline import RESTART_S, Interval, over_time
 
 FORMAT = "stormcut-simulation/1"
 
@@ -32,6 +40,11 @@ RUNS_ALL_THE_SAME = "cpu"
 
 #: Resources that a table shows.
 ROWS = 8
+
+WIDTH = 100
+
+#: What a table over time tells of the slowest topology.
+_SLOWEST = ("p50", "p99")
 
 
 @click.command()
@@ -69,6 +82,37 @@ ROWS = 8
     is_flag=True,
     help="Nodes' CPU is a quota of 100 ms, links are token buckets, as `stormcut docker` has them.",
 )
+@click.option(
+    "--events",
+    "events_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="What happens meanwhile: loads, slow and lost nodes, moves (stormcut-events/1).",
+)
+@click.option(
+    "--load-trace",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="How the rates change: lines of seconds,factor.",
+)
+@click.option(
+    "--every",
+    type=Finite(min=0, min_open=True),
+    help="Seconds of an interval over time; left out: a sixtieth of all.",
+)
+@click.option(
+    "--restart-s",
+    type=Finite(min=0),
+    default=RESTART_S,
+    show_default=True,
+    help="Seconds from the end of a worker until it runs again.",
+)
+@click.option(
+    "--plot",
+    type=OutputFile(),
+    metavar="FILE",
+    help="Draw rates, latencies and tuples under way over time, FILE.svg or FILE.png.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 def simulate(
     problem: Path,
@@ -80,19 +124,52 @@ def simulate(
     seed: int,
     flush_ms: float | None,
     containers: bool,
+    events_file: Path | None,
+    load_trace: Path | None,
+    every: float | None,
+    restart_s: float,
+    plot: Path | None,
     as_json: bool,
 ) -> None:
     """Simulate a placement: rates, latencies, what is full.
 
-    The same seed gives the same result on every machine.
+    The same seed gives the same result on every machine. With --events, --load-trace, --every or
+    --plot it tells what happens over time, from second 0 on, without a warm-up.
 
     \b
     Examples:
       stormcut simulate problem.json placement.json
       stormcut simulate problem.json placement.json --closed --seconds 60 --json
+      stormcut simulate problem.json placement.json --load-trace day.csv --plot day.svg
     """
+    form = picture_form(plot, "--plot")
     document = read_placement(placement, read_problem(problem))
     _check(document.problem, document.placement, str(placement))
+    changes = _changes(events_file, load_trace, document.problem)
+    if events_file or load_trace or every or plot:
+        if engine == FLUID:
+            raise InvalidInput("the fluid engine has no time: use --engine events", "--engine")
+        last = changes[-1].at if changes else 0.0
+        whole = seconds or max(2.0 * last, LEAST_S)
+        with waiting(Console(stderr=True), "simulating") as update:
+            intervals = over_time(
+                document.problem,
+                document.placement,
+                changes,
+                seconds=whole,
+                every=every,
+                closed=closed,
+                seed=seed,
+                flush_ms=flush_ms,
+                containers=containers,
+                restart_s=restart_s,
+                progress=lambda done, wanted: update(f"{done:,.1f} of {wanted:,.1f} s"),
+            )
+        if plot is not None:
+            title = f"{problem.name}, {placement.name}"
+            write_bytes(plot, draw_simulation(intervals, changes, title, form))
+        _print_timeline(intervals, changes, whole, as_json)
+        return
     if engine == FLUID:
         found = fluid(document.problem, document.placement, closed=closed)
     else:
@@ -116,6 +193,69 @@ def simulate(
         click.echo(verdict(found))
 
 
+def _changes(events: Path | None, trace: Path | None, problem: Problem) -> tuple[Change, ...]:
+    found = read_changes(events, problem) if events else ()
+    loads = read_load_trace(trace) if trace else ()
+    if not (events and trace):
+        return (*found, *loads)
+    return tuple(sorted((*found, *loads), key=lambda each: each.at))
+
+
+def _print_timeline(
+    intervals: Sequence[Interval], changes: Sequence[Change], wanted: float, as_json: bool
+) -> None:
+    if as_json:
+        click.echo(json.dumps(timeline_document(intervals), indent=2))
+        return
+    table = Table("seconds")
+    for head in ("emitted/s", "executed/s", "p50 ms", "p99 ms", "under way", "lost", "failed"):
+        table.add_column(head, justify="right")
+    table.add_column("what happened")
+    for each in intervals:
+        own = [*each.latency.values()]
+        quantiles = (max((getattr(one, name) for one in own), default=None) for name in _SLOWEST)
+        table.add_row(
+            f"{each.begin:,.1f}-{each.end:,.1f}",
+            f"{sum(each.sources.values()):,.1f}",
+            f"{sum(each.executed.values()):,.1f}",
+            *("" if value is None else f"{value:,.1f}" for value in quantiles),
+            f"{each.under_way:,}",
+            f"{each.lost:,}",
+            f"{each.failed:,}",
+            "; ".join(told(c) for c in changes if each.begin <= c.at < each.end),
+        )
+    console = Console()
+    (console if console.is_terminal else Console(width=WIDTH)).print(table)
+    if not intervals or intervals[-1].end < wanted:
+        at = intervals[-1].end if intervals else 0.0
+        click.echo(f"Ended after second {at:,.1f}: more than {MOST_TUPLES:,} tuples are under way.")
+
+
+def timeline_document(intervals: Sequence[Interval]) -> dict[str, Any]:
+    """Return what happened over time as JSON says it."""
+    return {
+        "format": FORMAT,
+        "engine": EVENTS,
+        "timeline": [
+            {
+                "begin": each.begin,
+                "end": each.end,
+                "sources_per_second": dict(each.sources),
+                "executed_per_second": dict(each.executed),
+                "latency_ms": _latencies(each.latency),
+                "under_way": each.under_way,
+                "lost": each.lost,
+                "failed": each.failed,
+            }
+            for each in intervals
+        ],
+    }
+
+
+def _latencies(found: Mapping[str, Latency]) -> dict[str, dict[str, float]]:
+    return {name: asdict(own) for name, own in found.items()}
+
+
 def _check(problem: Problem, placement: Placement, where: str) -> None:
     """Refuse what no cluster could run."""
     wrong = [
@@ -134,10 +274,7 @@ def simulation_document(found: Simulation) -> dict[str, Any]:
         "seconds": found.seconds,
         "sources_per_second": dict(found.sources),
         "executed_per_second": {name: dict(own) for name, own in found.executed.items()},
-        "latency_ms": {
-            name: {"mean": own.mean, "p50": own.p50, "p95": own.p95, "p99": own.p99}
-            for name, own in found.latency.items()
-        },
+        "latency_ms": _latencies(found.latency),
         "utilisation": [
             {**(bottleneck_document(use.resource) or {}), "value": use.value} for use in found.uses
         ],

@@ -41,6 +41,7 @@ struct Executors {
   Row<double> rate;  // of sources, tuples/s
   Row<bool> poisson;
   Row<Int> window;  // of sources in closed loop; 0: open
+  Row<double> timeout;  // of sources' trees, ns; 0: none
   Row<Int> groups;  // first group of each, and the end
 };
 
@@ -57,7 +58,8 @@ struct Routes {
 };
 
 struct Cluster {
-  Row<Int> node;          // of each worker
+  Row<Int> node;          // of each worker, which is a slot
+  Row<bool> running;      // whether a worker is up
   Row<double> cores;      // of each node, what workers leave
   Row<double> quota;      // ns of each node's CPU period; 0: a constant speed
   Row<double> parallel;   // cores that run at once within a quota
@@ -76,7 +78,8 @@ struct Counts {
   Row<double> carried;  // bytes: links out, links in, uplinks out, uplinks in
   Matrix<Int> latency;  // by topology and bucket
   Row<double> latency_sum;
-  Row<double> latency_squares;
+  Row<Int> lost;    // by topology: tuples that went nowhere
+  Row<Int> failed;  // by topology: trees that ran out of time
 };
 
 // A random stream of its own for each executor and purpose (G. Steele et al., "Fast splittable
@@ -206,15 +209,25 @@ class Agenda {
   std::vector<Id> place, order;
 };
 
+// A tree, and which one of those that had its number.
+struct Tree {
+  Id root;  // NONE: in no tree
+  Id serial;
+};
+
+constexpr Tree NO_TREE = {NONE, 0};
+
 struct Tuple {
   Id pair;  // NONE: a source makes it
-  Id root;  // NONE: in no tree
+  Tree tree;
 };
 
 struct Root {
   Time born;
   Id source;
   Id outstanding;
+  Id serial;
+  Id incarnation;  // of the source's worker: what it knew ends with it
 };
 
 template <class T>
@@ -228,6 +241,18 @@ class Pool {
     const Id id = free.back();
     free.pop_back();
     values[id] = value;
+    return id;
+  }
+  // Changes one in place: what it keeps tells it from those that had its number before.
+  template <class Change>
+  Id add_keeping(Change change) {
+    if (free.empty()) {
+      values.push_back(T{});
+      free.push_back(static_cast<Id>(values.size() - 1));
+    }
+    const Id id = free.back();
+    free.pop_back();
+    change(values[id]);
     return id;
   }
   void remove(Id id) { free.push_back(id); }
@@ -271,8 +296,10 @@ struct Waiting {
 
 struct Station {
   Queue<Id> queue;
+  Queue<Tree> open;  // of sources: trees in order of birth, and some that have ended
   Int running = 0;
   Int pending = 0;  // of sources: trees, and a tuple that is being made
+  Id incarnation = 0;
   Time since = 0;
   Int held = 0;
 };
@@ -293,7 +320,7 @@ class Simulation {
         links(2 * nodes + 2 * racks),
         first_line(nodes + links),
         first_source(first_line + 3 * workers),
-        agenda(static_cast<std::size_t>(first_source + executors.worker.size)),
+        agenda(static_cast<std::size_t>(first_source + 2 * executors.worker.size)),
         processors(static_cast<std::size_t>(nodes)),
         stations(static_cast<std::size_t>(executors.worker.size)),
         lines(static_cast<std::size_t>(links + 3 * workers)),
@@ -314,8 +341,13 @@ class Simulation {
       processors[n].period_end = static_cast<Time>(own.uniform() * cluster.quota[n]);
       processors[n].left = budget(n);
     }
-    for (Int i = 0; i < executors.worker.size; i++)
-      if (executors.is_source[i]) begin(i);
+    for (Int i = 0; i < executors.worker.size; i++) {
+      if (!executors.is_source[i]) continue;
+      begin(i);
+      if (executors.timeout[i] <= 0.0) continue;
+      const double first = arrival_stream(static_cast<Id>(i)).uniform() * executors.timeout[i];
+      agenda.set(timer(static_cast<Id>(i)), static_cast<Time>(first));
+    }
   }
 
   // Runs to that time, or for so many events at most; returns how many there were.
@@ -349,6 +381,29 @@ class Simulation {
     if (executors.is_source[source]) begin(source);
   }
 
+  // A worker ends: what waits in it is lost, and so is what its sources know of their trees.
+  void ended(Int worker) {
+    const Int node = cluster.node[worker];
+    Processor& cpu = processors[node];
+    progress(node);
+    std::vector<Job> left;
+    for (const Job& job : cpu.jobs) {
+      const Int of = job.work == EXECUTE ? executors.worker[job.who] : static_cast<Int>(job.who);
+      if (of != worker) left.push_back(job);
+      else lose(job.tuple);
+    }
+    cpu.jobs.swap(left);
+    std::make_heap(cpu.jobs.begin(), cpu.jobs.end());
+    for (Int i = 0; i < executors.worker.size; i++)
+      if (executors.worker[i] == worker) forget(static_cast<Id>(i));
+    for (Int which = 0; which < 3; which++) {
+      Queue<Waiting>& queue = lines[line(worker, which)];
+      while (!queue.empty()) lose(queue.pop().tuple);
+      agenda.set(static_cast<Id>(nodes) + line(worker, which), NEVER);
+    }
+    pace(node);
+  }
+
  private:
   Stream& service_stream(Id executor) { return streams[3 * executor]; }
   Stream& route_stream(Id executor) { return streams[3 * executor + 1]; }
@@ -357,21 +412,78 @@ class Simulation {
   void happen(Id station) {
     if (station < nodes) return processor_event(station);
     if (station < first_line + 3 * workers) return line_event(station - static_cast<Id>(nodes));
-    arrival(station - static_cast<Id>(first_source));
+    const Id source = station - static_cast<Id>(first_source);
+    const Id count = static_cast<Id>(executors.worker.size);
+    source < count ? arrival(source) : rotate(source - count);
+  }
+
+  void lose(Id tuple) {
+    const Id pair = tuples[tuple].pair;
+    if (pair != NONE) counts.lost[executors.topology[routes.target[pair]]]++;
+    tuples.remove(tuple);
+  }
+
+  void forget(Id executor) {
+    Station& own = stations[executor];
+    account(executor, -own.held);
+    while (!own.queue.empty()) lose(own.queue.pop());
+    own.running = own.pending = 0;
+    own.incarnation++;
+    if (executors.is_source[executor]) agenda.set(static_cast<Id>(first_source) + executor, NEVER);
   }
 
   // ---- sources ----
 
+  Id timer(Id source) const {
+    return static_cast<Id>(first_source + executors.worker.size) + source;
+  }
+
+  bool runs(Id executor) const { return cluster.running[executors.worker[executor]]; }
+
+  // As Storm's RotatingMap of two buckets: a tree fails between one timeout and two.
+  void rotate(Id source) {
+    const Time timeout = static_cast<Time>(executors.timeout[source]);
+    agenda.set(timer(source), now + timeout);
+    Queue<Tree>& open = stations[source].open;
+    while (!open.empty()) {
+      const Tree tree = open.front();
+      if (is_open(tree)) {
+        if (roots[tree.root].born > now - timeout) break;
+        fail(tree);
+      }
+      open.pop();
+    }
+  }
+
+  bool is_open(Tree tree) { return tree.root != NONE && roots[tree.root].serial == tree.serial; }
+
+  void fail(Tree tree) {
+    const Root& root = roots[tree.root];
+    const bool knows = root.incarnation == stations[root.source].incarnation;
+    if (knows) counts.failed[executors.topology[root.source]]++;
+    close(tree, knows);
+  }
+
+  void close(Tree tree, bool knows) {
+    const Id source = roots[tree.root].source;
+    roots[tree.root].serial++;
+    roots.remove(tree.root);
+    if (!knows || !executors.window[source]) return;
+    stations[source].pending--;
+    if (runs(source)) refill(source);
+  }
+
   void begin(Int source) {
     const Id id = static_cast<Id>(source);
+    const Id next = static_cast<Id>(first_source + source);
+    if (!runs(id)) return agenda.set(next, NEVER);
     if (executors.window[source]) return refill(id);
-    const Id timer = static_cast<Id>(first_source + source);
     const double rate = executors.rate[source];
-    if (rate <= 0.0) return agenda.set(timer, NEVER);
+    if (rate <= 0.0) return agenda.set(next, NEVER);
     // Sources at a steady rate are not all in step.
     const double gap = executors.poisson[source] ? arrival_stream(id).exponential()
                                                  : arrival_stream(id).uniform();
-    agenda.set(timer, now + static_cast<Time>(gap * 1e9 / rate));
+    agenda.set(next, now + static_cast<Time>(gap * 1e9 / rate));
   }
 
   void arrival(Id source) {
@@ -383,7 +495,7 @@ class Simulation {
     const Time whole = static_cast<Time>(gap);
     due_fraction[source] = gap - static_cast<double>(whole);
     agenda.set(static_cast<Id>(first_source) + source, now + whole);
-    enqueue(source, tuples.add({NONE, NONE}));
+    enqueue(source, tuples.add({NONE, NO_TREE}));
   }
 
   // In closed loop a source makes the next tuple as soon as its window has room.
@@ -391,7 +503,7 @@ class Simulation {
     Station& own = stations[source];
     while (own.running < executors.servers[source] && own.pending < executors.window[source]) {
       own.pending++;
-      enqueue(source, tuples.add({NONE, NONE}));
+      enqueue(source, tuples.add({NONE, NO_TREE}));
     }
   }
 
@@ -427,24 +539,39 @@ class Simulation {
     own.running--;
     if (!own.queue.empty()) start(executor, own.queue.pop());
     counts.executed[executor]++;
-    Id root = tuples[id].root;
+    Tree tree = tuples[id].tree;
     const bool made = tuples[id].pair == NONE;
     tuples.remove(id);
-    if (made) root = roots.add({now, executor, 1});
-    emit(executor, root);
-    if (root != NONE) finish(root);
+    if (made) tree = new_tree(executor);
+    emit(executor, is_open(tree) ? tree : NO_TREE);
+    done(tree);
     if (made && executors.window[executor]) refill(executor);
   }
 
-  void finish(Id id) {
-    Root& root = roots[id];
+  Tree new_tree(Id source) {
+    Station& own = stations[source];
+    const Id root = roots.add_keeping([&](Root& each) {
+      each.born = now;
+      each.source = source;
+      each.outstanding = 1;
+      each.incarnation = own.incarnation;
+    });
+    const Tree tree = {root, roots[root].serial};
+    if (executors.timeout[source] > 0.0) {
+      while (!own.open.empty() && !is_open(own.open.front())) own.open.pop();
+      own.open.push(tree);
+    }
+    return tree;
+  }
+
+  // One of a tree's tuples is done.
+  void done(Tree tree) {
+    if (!is_open(tree)) return;
+    Root& root = roots[tree.root];
     if (--root.outstanding) return;
-    const Id source = root.source;
-    note_latency(executors.topology[source], now - root.born);
-    roots.remove(id);
-    if (!executors.window[source]) return;
-    stations[source].pending--;
-    refill(source);
+    const bool knows = root.incarnation == stations[root.source].incarnation;
+    if (knows) note_latency(executors.topology[root.source], now - root.born);
+    close(tree, knows);
   }
 
   void note_latency(Int topology, Time took) {
@@ -453,27 +580,25 @@ class Simulation {
     while ((value >> shift) >= (2u << FINE_BITS)) shift++;
     const Int bucket = (static_cast<Int>(shift) << FINE_BITS) + static_cast<Int>(value >> shift);
     counts.latency(topology, bucket)++;
-    const double ns = static_cast<double>(took);
-    counts.latency_sum[topology] += ns;
-    counts.latency_squares[topology] += ns * ns;
+    counts.latency_sum[topology] += static_cast<double>(took);
   }
 
   // How many tuples go to each group: so many as their means add up to, give or take one in all,
   // and so for the targets within a group (systematic sampling).
-  void emit(Id executor, Id root) {
+  void emit(Id executor, Tree tree) {
     Stream& random = route_stream(executor);
     const Int from = executors.groups[executor], to = executors.groups[executor + 1];
     if (from == to) return;
     double sum = random.uniform();
     for (Int group = from; group < to; group++) {
       const Int kind = routes.kind[group];
-      if (kind != PLAIN && root == NONE) continue;
+      if (kind != PLAIN && tree.root == NONE) continue;
       const double before = std::floor(sum);
       sum += routes.mean[group];
       const Int count = static_cast<Int>(std::floor(sum) - before);
       if (count == 0) continue;
       if (kind == TO_SOURCE) {
-        answer(executor, group, root);
+        answer(executor, group, tree);
         continue;
       }
       const Int first = routes.pairs[group], last = routes.pairs[group + 1];
@@ -484,26 +609,26 @@ class Simulation {
         const Int pair = last - first == 1
             ? first
             : std::min<Int>(std::upper_bound(weights + first, weights + last, mark) - weights, last - 1);
-        send(static_cast<Id>(pair), root, random);
+        send(static_cast<Id>(pair), tree, random);
       }
     }
   }
 
   // An acker answers the source that the tree comes of.
-  void answer(Id acker, Int group, Id root) {
-    const Int source = static_cast<Int>(roots[root].source);
+  void answer(Id acker, Int group, Tree tree) {
+    const Int source = static_cast<Int>(roots[tree.root].source);
     for (Int pair = routes.pairs[group]; pair < routes.pairs[group + 1]; pair++) {
       if (routes.target[pair] != source) continue;
-      roots[root].outstanding++;
-      return leave(tuples.add({static_cast<Id>(pair), root}), acker);
+      roots[tree.root].outstanding++;
+      return leave(tuples.add({static_cast<Id>(pair), tree}), acker);
     }
   }
 
-  void send(Id pair, Id root, Stream& random) {
+  void send(Id pair, Tree tree, Stream& random) {
     const double anchored = routes.anchored[pair];
-    const bool in_tree = root != NONE && (anchored >= 1.0 || random.uniform() < anchored);
-    if (in_tree) roots[root].outstanding++;
-    leave(tuples.add({pair, in_tree ? root : NONE}), owner[pair]);
+    const bool in_tree = tree.root != NONE && (anchored >= 1.0 || random.uniform() < anchored);
+    if (in_tree) roots[tree.root].outstanding++;
+    leave(tuples.add({pair, in_tree ? tree : NO_TREE}), owner[pair]);
   }
 
   // ---- from executor to executor ----
@@ -575,6 +700,7 @@ class Simulation {
 
   void received(Id tuple) {
     const Int worker = target_worker(tuple);
+    if (!cluster.running[worker]) return lose(tuple);
     const double ns = routes.take[tuples[tuple].pair];
     if (ns <= 0.0) return taken(worker, tuple);
     add_job(cluster.node[worker], TAKE, static_cast<Id>(worker), tuple, ns);
@@ -587,11 +713,12 @@ class Simulation {
 
   void arrive(Id tuple) {
     const Id target = static_cast<Id>(routes.target[tuples[tuple].pair]);
+    if (!runs(target)) return lose(tuple);
     if (!executors.is_source[target]) return enqueue(target, tuple);
     // What tells a source of a tree costs it nothing beside what its tuples cost.
-    const Id root = tuples[tuple].root;
+    const Tree tree = tuples[tuple].tree;
     tuples.remove(tuple);
-    if (root != NONE) finish(root);
+    done(tree);
   }
 
   // ---- lines: in the order in which they are due ----
@@ -737,5 +864,9 @@ void simulation_node_changed(void* simulation, Int node) {
 
 void simulation_source_changed(void* simulation, Int source) {
   static_cast<Simulation*>(simulation)->source_changed(source);
+}
+
+void simulation_ended(void* simulation, Int worker) {
+  static_cast<Simulation*>(simulation)->ended(worker);
 }
 }

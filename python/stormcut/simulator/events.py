@@ -65,7 +65,9 @@ LEFT_OVER, FEW = 0.02, 100
 FINE_BITS, BUCKETS = 7, 8192
 
 
-class _Counts(NamedTuple):
+class Counts(NamedTuple):
+    """What the engine adds up, as in events.cpp."""
+
     executed: Ints
     work: Floats
     held: Floats
@@ -73,15 +75,24 @@ class _Counts(NamedTuple):
     carried: Floats
     latency: Ints
     latency_sum: Floats
-    latency_squares: Floats
+    lost: Ints
+    failed: Ints
+
+    def copy(self) -> Counts:
+        """Return them as they are now."""
+        return Counts._make(each.copy() for each in self)
+
+    def since(self, before: Counts) -> Counts:
+        """Return what has come since earlier ones."""
+        return Counts._make(now - then for now, then in zip(self, before, strict=True))
 
 
-_EXECUTORS = Record(INTS, INTS, FLOATS, BOOLS, INTS, BOOLS, FLOATS, BOOLS, INTS, INTS)
+_EXECUTORS = Record(INTS, INTS, FLOATS, BOOLS, INTS, BOOLS, FLOATS, BOOLS, INTS, FLOATS, INTS)
 _ROUTES = Record(FLOATS, INTS, INTS, INTS, FLOATS, FLOATS, FLOATS, FLOATS, FLOATS)
 _CLUSTER = Record(
-    INTS, FLOATS, FLOATS, FLOATS, INTS, FLOATS, FLOATS, FLOATS, FLOATS, FLOATS, FLOATS
+    INTS, BOOLS, FLOATS, FLOATS, FLOATS, INTS, FLOATS, FLOATS, FLOATS, FLOATS, FLOATS, FLOATS
 )
-_COUNTS = Record(INTS, FLOATS, FLOATS, FLOATS, FLOATS, INT_ROWS, FLOATS, FLOATS)
+_COUNTS = Record(INTS, FLOATS, FLOATS, FLOATS, FLOATS, INT_ROWS, FLOATS, INTS, INTS)
 _POINTER = ctypes.c_void_p
 _new = function(
     "simulation_new",
@@ -100,6 +111,7 @@ _settle = function("simulation_settle", _POINTER)
 _free = function("simulation_free", _POINTER)
 _node_changed = function("simulation_node_changed", _POINTER, INT)
 _source_changed = function("simulation_source_changed", _POINTER, INT)
+_ended = function("simulation_ended", _POINTER, INT)
 
 #: Called between steps with the seconds that are simulated and those wanted.
 Progress = Callable[[float, float], None]
@@ -112,7 +124,7 @@ class Engine:
         executors, nodes = len(system.executors.worker), len(system.cluster.cores)
         links = 2 * nodes + 2 * len(system.cluster.up)
         self.system = system
-        self.counts = _Counts(
+        self.counts = Counts(
             np.zeros(executors, dtype=np.int64),
             np.zeros(executors),
             np.zeros(executors),
@@ -120,7 +132,8 @@ class Engine:
             np.zeros(links),
             np.zeros((topologies, BUCKETS), dtype=np.int64),
             np.zeros(topologies),
-            np.zeros(topologies),
+            np.zeros(topologies, dtype=np.int64),
+            np.zeros(topologies, dtype=np.int64),
         )
         self.events = 0
         self._pointer = _new(
@@ -175,6 +188,18 @@ class Engine:
     def source_changed(self, executor: int) -> None:
         """Go on with what the arrays now say of a source's rate or window."""
         _source_changed(self._pointer, executor)
+
+    def end(self, slot: int) -> None:
+        """End the worker of a slot: what waits in it is lost; `start` starts it anew."""
+        self.system.cluster.running[slot] = False
+        _ended(self._pointer, slot)
+
+    def start(self, slot: int) -> None:
+        """Start the worker of a slot."""
+        self.system.cluster.running[slot] = True
+        executors = self.system.executors
+        for source in np.flatnonzero((executors.worker == slot) & executors.is_source).tolist():
+            self.source_changed(source)
 
     def close(self) -> None:
         """Give back its memory."""
@@ -263,14 +288,15 @@ def _result(
     latency = {
         topology.id: found
         for ordinal, topology in enumerate(problem.topologies)
-        if (found := _latency(counts, ordinal)) is not None
+        if (found := latency_of(counts, ordinal)) is not None
     }
     return Simulation(
         EVENTS, seconds, sources, executed, latency, uses, saturated, engine.events, held
     )
 
 
-def _latency(counts: _Counts, topology: int) -> Latency | None:
+def latency_of(counts: Counts, topology: int) -> Latency | None:
+    """Return how long the trees of a topology took that ended, None if none did."""
     own = counts.latency[topology]
     total = int(own.sum())
     if not total:

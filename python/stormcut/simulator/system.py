@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from stormcut.model.errors import InvalidInput
 from stormcut.model.placement import Placement
-from stormcut.model.problem import CORE_PERCENT, Problem
+from stormcut.model.problem import CORE_PERCENT, Problem, Topology
 from stormcut.objective.anchoring import SYSTEM, anchored_share, is_acker
 from stormcut.objective.batching import batches_per_tuple
 from stormcut.objective.cut import has_local_target
@@ -43,11 +43,17 @@ NS, US_NS, MS_NS = 1e9, 1e3, 1e6
 #: Pairs of executors that are written out; more are for the fluid engine.
 MOST_PAIRS = 5_000_000
 
+#: Of a pair's rate, where a stream prefers others.
+NEVER_USED = 1e-12
+
 #: What a group of pairs is to the tuple trees, as in events.cpp.
 PLAIN, TO_ACKER, TO_SOURCE = 0, 1, 2
 
 #: Storm's flusher: `topology.disruptor.batch.timeout.millis`.
 STORMS_FLUSH_MS = 1.0
+
+#: `topology.message.timeout.secs`.
+STORMS_TIMEOUT_S = 30.0
 
 #: `docker run --cpus`: the CPU of a period of 100 ms, on any of the machine's cores at once.
 QUOTA_MS = 100.0
@@ -59,7 +65,8 @@ class Executors(NamedTuple):
     """Threads that run tuples; arrays of shape (executors,), ``groups`` with the end beside.
 
     ``service`` is the mean CPU of a tuple in ns, ``rate`` in tuples/s, ``window`` the tuple trees
-    of a source that may be under way, 0 in open loop, ``groups`` the first group of routes of each.
+    of a source that may be under way, 0 in open loop, ``timeout`` what they have to be done in, in
+    ns, 0 for ever, ``groups`` the first group of routes of each.
     """
 
     topology: Ints
@@ -71,6 +78,7 @@ class Executors(NamedTuple):
     rate: Floats
     poisson: Bools
     window: Ints
+    timeout: Floats
     groups: Ints
 
 
@@ -95,9 +103,13 @@ class Routes(NamedTuple):
 
 
 class Cluster(NamedTuple):
-    """Workers' nodes, nodes' cores and CPU periods in ns, links and uplinks in bytes/s."""
+    """Slots' nodes, and whether a worker runs in them; nodes' cores and CPU periods in ns, links.
+
+    Links and uplinks are in bytes/s.
+    """
 
     node: Ints
+    running: Bools
     cores: Floats
     quota: Floats
     parallel: Floats
@@ -153,14 +165,20 @@ def system_of(
     if not emits.any():
         raise InvalidInput("no source emits anything: a spout needs a stream with a rate")
     grown = _growth(problem, placement, closed)
-    used, workers = np.unique(placement.slots, return_inverse=True)
     groups, routes = _routes(problem, placement, grown)
+    storms = np.array([_is_storms(topology) for topology in problem.topologies])
+    tick = float(storms.any()) * STORMS_FLUSH_MS if flush_ms is None else flush_ms
     return System(
-        _executors(problem, workers.ravel(), groups, closed),
+        _executors(problem, placement.slots, groups, closed, storms),
         routes,
-        _cluster(problem, placement, used, _ticks(problem, placement, flush_ms), containers),
+        _cluster(problem, placement, tick * MS_NS, containers),
         problem.executor_rate * grown,
     )
+
+
+def _is_storms(topology: Topology) -> bool:
+    """Return whether a topology names Storm's own executors, as one of a real cluster does."""
+    return any(component.name.startswith(SYSTEM) for component in topology.components)
 
 
 def _growth(problem: Problem, placement: Placement, closed: bool) -> Floats:
@@ -171,7 +189,9 @@ def _growth(problem: Problem, placement: Placement, closed: bool) -> Floats:
     return growth(problem, reached.sources, reached.rates)
 
 
-def _executors(problem: Problem, workers: Ints, groups: Ints, closed: bool) -> Executors:
+def _executors(
+    problem: Problem, slots: Ints, groups: Ints, closed: bool, storms: Bools
+) -> Executors:
     components = [c for topology in problem.topologies for c in topology.components]
     counts = [component.executors for component in components]
     rate, threads = problem.executor_rate, problem.executor_threads
@@ -183,7 +203,7 @@ def _executors(problem: Problem, workers: Ints, groups: Ints, closed: bool) -> E
     service = np.where(np.isnan(us), of_load, us * US_NS) / np.minimum(threads / servers, 1.0)
     return Executors(
         problem.executor_topology.copy(),
-        workers.astype(np.int64),
+        slots.astype(np.int64),
         service,
         np.repeat([component.service == "exponential" for component in components], counts),
         servers.astype(np.int64),
@@ -191,6 +211,7 @@ def _executors(problem: Problem, workers: Ints, groups: Ints, closed: bool) -> E
         np.where(problem.executor_is_spout, rate, 0.0),
         np.repeat([component.arrivals == "poisson" for component in components], counts),
         _windows(problem) if closed else np.zeros(problem.executor_count, dtype=np.int64),
+        np.where(storms[problem.executor_topology], STORMS_TIMEOUT_S * NS, 0.0),
         groups,
     )
 
@@ -231,7 +252,9 @@ def _pairs(problem: Problem, placement: Placement) -> _Pairs:
             prefers = np.repeat(has_local_target(block, placement.slots), len(block.targets))
             near = placement.slots[sources] == placement.slots[targets]
             held = near.reshape(len(block.sources), -1).sum(axis=1).repeat(len(block.targets))
-            rate[prefers] *= (near * len(block.targets) / np.maximum(held, 1))[prefers]
+            # Those that are not used stay, with next to nothing: they are when executors move.
+            part = np.maximum(near * len(block.targets) / np.maximum(held, 1), NEVER_USED)
+            rate[prefers] *= part[prefers]
         parts.append((sources, targets, rate, np.full(len(sources), block.size)))
     source, target, rate, size = (np.concatenate(each) for each in zip(*parts, strict=True))
     keep = rate > 0
@@ -255,7 +278,9 @@ def _routes(problem: Problem, placement: Placement, grown: Floats) -> tuple[Ints
     # Tuples in no tree tell ackers nothing: those that are in one tell so much more.
     share = anchored_share(problem)
     in_trees = np.where(kind[first] == TO_ACKER, np.maximum(share[owners], 1e-9), 1.0)
-    mean = total / problem.executor_rate[owners] / in_trees
+    # What an executor sends that takes nothing follows from nothing: it is left out.
+    takes = problem.executor_rate[owners]
+    mean = np.where(takes > 0, total / np.where(takes > 0, takes, 1.0), 0.0) / in_trees
     running = np.cumsum(pairs.rate)
     before = np.concatenate(([0.0], running))[first]
     starts = np.searchsorted(owners, np.arange(problem.executor_count + 1)).astype(np.int64)
@@ -306,27 +331,10 @@ def _transfer(
     )
 
 
-def _ticks(problem: Problem, placement: Placement, flush_ms: float | None) -> Floats:
-    """Return the ns from flush to flush of every worker in use."""
-    used, at = np.unique(placement.slots, return_index=True)
-    if flush_ms is not None:
-        return np.full(len(used), flush_ms * MS_NS)
-    storms = np.array(
-        [
-            any(component.name.startswith(SYSTEM) for component in topology.components)
-            for topology in problem.topologies
-        ]
-    )
-    ticks: Floats = np.where(storms[problem.executor_topology[at]], STORMS_FLUSH_MS * MS_NS, 0.0)
-    return ticks
-
-
-def _cluster(
-    problem: Problem, placement: Placement, used: Ints, ticks: Floats, containers: bool
-) -> Cluster:
+def _cluster(problem: Problem, placement: Placement, tick_ns: float, containers: bool) -> Cluster:
     by_kind = {use.kind: use for use in uses(problem, placement)}
     nodes = len(by_kind[CPU].capacity)
-    workers = problem.slot_hosts[used]
+    slots = len(problem.slot_hosts)
     cores = _beside(problem, placement, by_kind[CPU].capacity) / CORE_PERCENT
     limited = np.isfinite(cores) if containers else np.zeros(nodes, dtype=np.bool_)
     racks, _ = rack_ordinals(problem)
@@ -337,7 +345,8 @@ def _cluster(
     rate = np.minimum(links[LINK_OUT], links[LINK_IN])
     bucket = np.maximum(BUCKET_BYTES, np.where(np.isfinite(rate), rate, 0.0) * BUCKET_MS / 1e3)
     return Cluster(
-        workers.astype(np.int64),
+        problem.slot_hosts.astype(np.int64),
+        np.ones(slots, dtype=np.bool_),
         cores,
         np.where(limited, QUOTA_MS * MS_NS, 0.0),
         np.full(nodes, np.inf),
@@ -347,7 +356,7 @@ def _cluster(
         links[UPLINK_OUT],
         links[UPLINK_IN],
         bucket if containers else np.zeros(nodes),
-        ticks,
+        np.full(slots, tick_ns),
     )
 
 

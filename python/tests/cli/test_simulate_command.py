@@ -123,3 +123,63 @@ def test_what_cannot_be_simulated_is_refused_in_one_line(stormcut, files):
         code, out, err = stormcut("simulate", *files(problem), *arguments)
         assert (code, out) == (2, ""), err
         assert words in err
+
+
+EVENTS = {
+    "format": "stormcut-events/1",
+    "events": [
+        {"at": 2, "load": 1.2},
+        {"at": 4, "node": "n", "cpu": 0.5, "link": 0.5},
+        {"at": 6, "node": "n", "lost": True},
+        {"at": 7, "node": "n", "lost": False},
+        {"at": 8, "placement": "other.json"},
+    ],
+}
+
+
+def test_over_time(stormcut, files, tmp_path):
+    problem, placement = files()
+    other = json.loads(placement.read_text())
+    other["assignments"]["t"] = {"s": ["n:6701"], "b": ["n:6701"]}
+    (tmp_path / "other.json").write_text(json.dumps(other))
+    (tmp_path / "events.json").write_text(json.dumps(EVENTS))
+    (tmp_path / "day.csv").write_text("seconds,factor\n# a comment\n3,0.5\n9,1\n")
+    command = ("simulate", problem, placement, "--events", tmp_path / "events.json")
+    command += ("--load-trace", tmp_path / "day.csv", "--seconds", 20, "--every", 2)
+    code, out, _ = stormcut(*command, "--restart-s", 1, "--plot", tmp_path / "plot.svg", "--json")
+    found = json.loads(out)["timeline"]
+    assert code == 0
+    assert [each["begin"] for each in found] == [0, 2, 4, 6, 8, 10, 12, 14, 16, 18]
+    assert found[0]["sources_per_second"]["t"] == pytest.approx(80, rel=0.3)
+    assert found[3]["sources_per_second"]["t"] == 0
+    assert found[-1]["executed_per_second"]["t"] == pytest.approx(80, rel=0.3)
+    assert (tmp_path / "plot.svg").read_text().startswith("<?xml")
+    code, out, _ = stormcut(*command)
+    assert code == 0 and "executors" in out and "n lost" in out
+    assert all(len(line) <= 100 for line in out.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("events", "trace", "words"),
+    [
+        ({**EVENTS, "events": [{"at": 2, "load": -1}]}, None, "events[0].load"),
+        ({**EVENTS, "events": [{"at": 2, "node": "n"}]}, None, "events[0]: must be one of"),
+        ({**EVENTS, "events": [{"at": 2, "node": "n", "cpu": 0}]}, None, "must be above 0"),
+        ({**EVENTS, "events": [{"at": 2, "node": "m", "lost": True}]}, None, "no node 'm'"),
+        (None, "5,1\n4,1\n", "line 2: second 4 comes after second 5"),
+        (None, "5\n", "line 1: must be seconds,factor"),
+        (None, "5,inf\n", "line 1: must be two numbers"),
+        (None, "", "no line says a load"),
+    ],
+)
+def test_bad_changes_are_refused_in_one_line(stormcut, files, tmp_path, events, trace, words):
+    more = []
+    if events is not None:
+        (tmp_path / "events.json").write_text(json.dumps(events))
+        more += ["--events", tmp_path / "events.json"]
+    if trace is not None:
+        (tmp_path / "day.csv").write_text(trace)
+        more += ["--load-trace", tmp_path / "day.csv"]
+    code, out, err = stormcut("simulate", *files(), *more)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert words in err

@@ -1,0 +1,115 @@
+"""Reads what happens in a simulation: ``stormcut-events/1``, and loads over time."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+from stormcut.adapters.files.json_document import Value, optional, read_json
+from stormcut.adapters.files.placement_file import read_placement
+from stormcut.adapters.files.problem_file import check_format, within
+from stormcut.model.errors import InvalidInput
+from stormcut.model.problem import Problem
+from stormcut.simulator.changes import (
+    Change,
+    LoadChange,
+    Move,
+    NodeBack,
+    NodeLost,
+    SpeedChange,
+)
+
+FORMAT = "stormcut-events/1"
+
+#: What an event can be, by the key that tells it from others.
+KEYS = ("load", "cpu", "link", "lost", "placement")
+
+
+def read_changes(path: Path, problem: Problem) -> tuple[Change, ...]:
+    """Read events; placements' paths are relative to the file's folder.
+
+    Raises
+    ------
+    InvalidInput
+        It cannot be read or is no such file; names file and place.
+    """
+    root = read_json(path)
+    try:
+        check_format(root, FORMAT)
+        events = root.keys(("format", "events"))["events"]
+        return tuple(_change(each, path.parent, problem) for each in events.items())
+    except InvalidInput as error:
+        raise within(path, error) from None
+
+
+def _change(value: Value, folder: Path, problem: Problem) -> Change:
+    keys = value.keys(("at",), ("topology", "node", *KEYS))
+    at = keys["at"].amount()
+    kinds = {key for key in KEYS if key in keys}
+    if kinds == {"load"} and "node" not in keys:
+        topology = optional(keys.get("topology"), Value.name)
+        return LoadChange(at, keys["load"].amount(), topology)
+    if kinds == {"placement"} and "node" not in keys and "topology" not in keys:
+        return Move(at, read_placement(folder / keys["placement"].name(), problem).placement)
+    if "node" in keys and "topology" not in keys:
+        node = keys["node"].name()
+        if kinds == {"lost"}:
+            return (NodeLost if _yes(keys["lost"]) else NodeBack)(at, node)
+        if kinds and kinds <= {"cpu", "link"}:
+            cpu, link = (optional(keys.get(key), _factor) for key in ("cpu", "link"))
+            return SpeedChange(at, node, cpu, link)
+    value.fail(
+        'must be one of {"at", "load"[, "topology"]}, {"at", "node", "cpu" and or "link"}, '
+        '{"at", "node", "lost"}, {"at", "placement"}'
+    )
+
+
+def _yes(value: Value) -> bool:
+    if not isinstance(value.raw, bool):
+        value.mismatch("true or false")
+    return bool(value.raw)
+
+
+def _factor(value: Value) -> float:
+    factor = value.amount()
+    if factor <= 0:
+        value.fail('must be above 0; a node that has nothing is {"at", "node", "lost": true}')
+    return factor
+
+
+def read_load_trace(path: Path) -> tuple[LoadChange, ...]:
+    """Read a load over time: a line for each change, the second and the factor of all rates.
+
+    Raises
+    ------
+    InvalidInput
+        It cannot be read, a line is none, or time goes back; names file and line.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "is no text in UTF-8"
+        raise InvalidInput(f"cannot be read: {why}", str(path)) from error
+    found = tuple(_loads(lines, path))
+    if not found:
+        raise InvalidInput("no line says a load: write lines such as 3600,1.5", str(path))
+    return found
+
+
+def _loads(lines: list[str], path: Path) -> Iterator[LoadChange]:
+    last = 0.0
+    for number, row in enumerate(csv.reader(lines), start=1):
+        if not row or row[0].lstrip().startswith("#") or (number == 1 and row[0] == "seconds"):
+            continue
+        where = f"{path}: line {number}"
+        try:
+            at, factor = (float(each) for each in row)
+        except ValueError:
+            raise InvalidInput(f"must be seconds,factor, not {','.join(row)!r}", where) from None
+        if not (0 <= at < float("inf") and 0 <= factor < float("inf")):
+            raise InvalidInput("must be two numbers of at least 0", where)
+        if at < last:
+            raise InvalidInput(f"second {at:g} comes after second {last:g}: time goes back", where)
+        last = at
+        yield LoadChange(at, factor)

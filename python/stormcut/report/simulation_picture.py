@@ -1,0 +1,74 @@
+"""One picture of a simulation over time: rates, latencies, tuples under way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import BytesIO
+
+from stormcut.simulator.changes import Change, told
+from stormcut.simulator.timeline import Interval
+
+#: Okabe and Ito's colours.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+
+
+def draw_simulation(
+    intervals: Sequence[Interval], changes: Sequence[Change], title: str, form: str
+) -> bytes:
+    """Return three panels over time, with a line at each change, as ``svg`` or ``png``."""
+    # Half a second to import: only where a picture is asked for.
+    from matplotlib import rc_context
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 7), layout="constrained")
+    FigureCanvasAgg(figure)
+    rates, times, under_way = figure.subplots(3, 1, sharex=True)
+    ends = [each.end for each in intervals]
+    for at, name in enumerate(dict.fromkeys(n for each in intervals for n in each.sources)):
+        colour = COLOURS[at % len(COLOURS)]
+        rates.plot(ends, [each.sources[name] for each in intervals], color=colour, label=name)
+        ended = [each for each in intervals if name in each.latency]
+        for kind, style in (("p50", "-"), ("p99", ":")):
+            times.plot(
+                [each.end for each in ended],
+                [getattr(each.latency[name], kind) for each in ended],
+                style,
+                color=colour,
+                label=f"{name}, {kind}",
+            )
+    under_way.plot(
+        ends, [each.under_way for each in intervals], color="black", label="tuples under way"
+    )
+    under_way.plot(
+        ends,
+        [each.lost + each.failed for each in intervals],
+        color=COLOURS[1],
+        label="tuples lost and trees failed in the interval",
+    )
+    rates.set_ylabel("tuples/s emitted")
+    times.set_ylabel("ms")
+    times.set_yscale("log")
+    under_way.set_ylabel("tuples, trees")
+    under_way.set_xlabel("seconds")
+    for axes in (rates, times, under_way):
+        axes.set_ylim(bottom=None if axes is times else 0)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(loc="upper right", fontsize="small")
+        for change in changes:
+            axes.axvline(change.at, color="gray", linewidth=0.8, linestyle="--")
+    # Many changes are a trace, whose words nobody could read.
+    for change in changes if len(changes) <= len(COLOURS) else ():
+        rates.annotate(
+            told(change),
+            (change.at, 1.0),
+            xycoords=("data", "axes fraction"),
+            fontsize="small",
+            rotation=20,
+        )
+    figure.suptitle(title, x=0.01, ha="left")
+    buffer = BytesIO()
+    # Without a date and with fixed ids the same simulation gives the same bytes.
+    with rc_context({"svg.hashsalt": "stormcut"}):
+        figure.savefig(buffer, format=form, metadata={"Date": None} if form == "svg" else None)
+    return buffer.getvalue()
