@@ -39,10 +39,10 @@ def fluid(problem: Problem, placement: Placement, *, closed: bool = False) -> Si
     shares = named_uses(
         problem,
         (
-            (use.kind, at, float(use.share[at]))
+            (use.kind, at, share)
             for use in used
-            for at in np.flatnonzero(use.share > 0).tolist()
-            if np.isfinite(use.capacity[at])
+            for at, share in enumerate(use.share.tolist())
+            if share > 0
         ),
     )
     fullest = shares[0].value if shares else 0.0

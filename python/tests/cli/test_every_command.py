@@ -20,6 +20,8 @@ READ = {
     "shapes",
     "models",
     "benches",
+    "events_file",
+    "load_trace",
     *(
         "auth_file",
         "config",

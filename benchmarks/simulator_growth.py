@@ -1,0 +1,103 @@
+r"""Time of both engines of the simulator over the number of executors.
+
+Run by hand (a minute):
+
+    .stormcut/venv/bin/python benchmarks/simulator_growth.py \
+      --output docs/results/simulator-growth.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+from growth import problem
+from machine import made_by
+
+from stormcut.model.problem import Problem
+from stormcut.placement.solve import solve
+from stormcut.simulator.events import simulate
+from stormcut.simulator.fluid import fluid
+from stormcut.simulator.simulation import Simulation
+
+SIZES = (1_000, 3_000, 10_000, 40_000)
+
+#: Simulated seconds, after as many that are not counted.
+SECONDS = 2.0
+
+PAGE = """\
+# The simulator's time over size
+
+The clusters of [growth](growth.md), 20 executors a node, placed by `even`, in open loop at half of
+the rates that fill the fullest thread, node or link. `events`: {seconds:g} simulated seconds after
+{seconds:g} that are not counted, arrays of routes made first. `fluid`: the steady state of the same
+placement. Reading files is not in it.
+
+| executors | nodes | pairs | fluid s | events s | events | million/s | peak MiB |
+| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+{rows}
+
+{made}
+"""
+
+
+def loaded(asked: Problem, factor: float) -> Problem:
+    """Return a problem with all rates, and what follows from them, times a factor."""
+    topologies = tuple(
+        replace(
+            topology,
+            components=tuple(
+                replace(each, cpu_percent=each.cpu_percent * factor) for each in topology.components
+            ),
+            streams=tuple(
+                replace(each, tuples_per_second=each.tuples_per_second * factor)
+                for each in topology.streams
+            ),
+        )
+        for topology in asked.topologies
+    )
+    return replace(asked, topologies=topologies)
+
+
+def timed(asked: Problem) -> tuple[float, float, Simulation]:
+    """Return the seconds of fluid and events, and what the events say."""
+    placement = solve(asked, "even").placement
+    half = 0.5 / max(use.value for use in fluid(asked, placement).uses)
+    asked = loaded(asked, half)
+    assert asked.traffic.pair_count
+    start = time.perf_counter()
+    fluid(asked, placement)
+    of_fluid = time.perf_counter() - start
+    start = time.perf_counter()
+    found = simulate(asked, placement, seconds=SECONDS, warm_up=SECONDS)
+    return of_fluid, time.perf_counter() - start, found
+
+
+def main() -> None:
+    """Simulate all sizes, write the page."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--output", type=Path, required=True)
+    options = parser.parse_args()
+    rows = []
+    for size in SIZES:
+        asked = problem(size)
+        of_fluid, of_events, found = timed(asked)
+        peak = psutil.Process().memory_info().rss / 2**20
+        rows.append(
+            f"| {size:,} | {len(asked.nodes):,} | {asked.traffic.pair_count:,} | {of_fluid:.2f} "
+            f"| {of_events:.1f} | {found.events:,} | {found.events / of_events / 1e6:.1f} "
+            f"| {peak:,.0f} |"
+        )
+        print(rows[-1], file=sys.stderr)
+    options.output.write_text(
+        PAGE.format(seconds=SECONDS, rows="\n".join(rows), made=made_by("numpy")),
+        encoding="utf-8",
+    )
+
+
+if __name__ == "__main__":
+    main()

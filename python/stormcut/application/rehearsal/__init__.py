@@ -1,0 +1,1 @@
+"""The controller on simulated time: its observer, brain and gate, on a simulated cluster."""
