@@ -17,6 +17,7 @@ from rich.table import Table
 from stormcut.adapters.files.capacity_files import DagFile, read_dag, read_models, read_shapes
 from stormcut.adapters.files.placement_file import placement_document, write_placement
 from stormcut.adapters.files.problem_file import read_problem, write_problem
+from stormcut.adapters.tls.channel import Tls
 from stormcut.capacity.demand import Demand, Need, demand, source_rate
 from stormcut.capacity.mapping import MAPPINGS, Mapped, map_acquired, map_to, mapper
 from stormcut.capacity.plan import Plan
@@ -26,6 +27,8 @@ from stormcut.cli.numbers import Finite
 from stormcut.cli.outputs import OutputFolder
 from stormcut.cli.score import headroom_document
 from stormcut.cli.steps import waiting
+from stormcut.cli.tls_option import tls_option
+from stormcut.cli.zookeeper_options import zookeeper_options
 from stormcut.model.errors import InvalidInput
 from stormcut.model.problem import Problem
 from stormcut.placement.algorithms.model_driven.allocation import (
@@ -159,6 +162,7 @@ def map_(
 @click.argument("problem", type=click.Path(path_type=Path))
 @click.option(
     RATE,
+    "--what-if",
     "rates",
     multiple=True,
     required=True,
@@ -199,7 +203,7 @@ def plan(
     with waiting(console, f"reading {problem}"):
         question = read_problem(problem)
     offered = read_shapes(shapes) if shapes else ()
-    wanted = demand(question, _growth(question, rates))
+    wanted = demand(question, _growth(question, parse_pairs(rates, RATE), RATE))
     with waiting(console, f"planning {wanted.problem.executor_count:,} executors"):
         found = cheapest(wanted, offered, seed)
     if output is not None:
@@ -215,27 +219,100 @@ def plan(
         click.echo(line)
 
 
-def _growth(problem: Problem, rates: tuple[str, ...]) -> dict[str, float]:
+@capacity.command()
+@click.argument("rates", nargs=-1, required=True, metavar="TOPOLOGY=RATE...")
+@click.option(
+    "--nodes",
+    "shapes",
+    type=click.Path(path_type=Path),
+    metavar="SHAPES",
+    help="Nodes to be had; without it, those of the cluster.",
+)
+@click.option(
+    "--costs",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="What transfer costs here, from `stormcut calibrate`, instead of what is shipped.",
+)
+@click.option("--seed", type=click.IntRange(0), default=DEFAULT_SEED, show_default=True)
+@zookeeper_options
+@tls_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+def advise(
+    rates: tuple[str, ...],
+    shapes: Path | None,
+    costs: Path | None,
+    seed: int,
+    zookeeper: str,
+    auth_file: Path,
+    root: str,
+    tls: Tls | None,
+    as_json: bool,
+) -> None:
+    """Plan for what runs, as the controller measured it, with the lines for `storm rebalance`.
+
+    RATE is in tuples/s of all sources, or a factor such as 2x. Refuses where a topology runs in
+    part, or was measured for less than a minute. Exit code 3: the nodes do not carry it.
+
+    \b
+    Example:
+      stormcut capacity advise mine=2x
+      stormcut capacity advise mine=5000 --nodes shapes.json
+    """
+    from stormcut.adapters.files.costs_file import read_costs
+    from stormcut.adapters.zookeeper.client import connected, read_auth_file
+    from stormcut.adapters.zookeeper.nodes import StormcutNodes
+    from stormcut.application.control.operations import resolved
+    from stormcut.application.scaling import advise as advice
+    from stormcut.application.scaling import measured_problem
+    from stormcut.cli.foresight import leading_brain
+
+    offered = read_shapes(shapes) if shapes else ()
+    fitted = None if costs is None else read_costs(costs)
+    pairs = parse_pairs(rates, "TOPOLOGY=RATE")
+    with connected(zookeeper, read_auth_file(auth_file)) as client:
+        nodes = StormcutNodes(client, root)
+        state, profiles = leading_brain(nodes, tls).described().state, nodes.read_profiles()
+    known = [topology.id for topology in state.topologies]
+    asked = {resolved(name, known): rate for name, rate in pairs.items()}
+    problem = measured_problem(state, profiles, [*asked], fitted)
+    growth = _growth(problem, asked, "TOPOLOGY=RATE")
+    with waiting(Console(stderr=True), f"planning {problem.executor_count:,} executors"):
+        found = advice(state, problem, growth, offered, seed)
+    if as_json:
+        document = _plan_document(found.demand, found.plan)
+        more = {"commands": list(found.commands), "notes": list(found.notes)}
+        click.echo(json.dumps({**document, **more}, indent=2))
+        return
+    for topology in growth:
+        _print(_plan_table(topology, found.demand.needs[topology]))
+    for line in (*_plan_lines(found.plan), *found.commands):
+        click.echo(line)
+    for note in found.notes:
+        click.echo(f"note: {note}")
+
+
+def _growth(problem: Problem, rates: Mapping[str, str], where: str) -> dict[str, float]:
     """Return by which factor each topology's rate grows."""
     known = [topology.id for topology in problem.topologies]
     growth = {}
-    for name, text in parse_pairs(rates, RATE).items():
+    for name, text in rates.items():
         if name not in known:
-            raise InvalidInput(f"no topology {name!r}; there are {', '.join(known)}", RATE)
+            raise InvalidInput(f"no topology {name!r}; there are {', '.join(known)}", where)
         now = 1.0 if text.endswith("x") else source_rate(problem, name)
         if now <= 0:
-            raise InvalidInput(f"the sources of {name} emit nothing: measure it first", RATE)
-        growth[name] = _number(text.removesuffix("x")) / now
+            raise InvalidInput(f"the sources of {name} emit nothing: measure it first", where)
+        growth[name] = _number(text.removesuffix("x"), where) / now
     return growth
 
 
-def _number(text: str) -> float:
+def _number(text: str, where: str) -> float:
     try:
         number = float(text)
     except ValueError:
         number = math.nan
     if not 0 < number < math.inf:
-        raise InvalidInput(f"must be tuples/s or a factor, such as 5000 or 2x, not {text!r}", RATE)
+        raise InvalidInput(f"must be tuples/s or a factor, such as 5000 or 2x, not {text!r}", where)
     return number
 
 

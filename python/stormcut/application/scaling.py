@@ -1,0 +1,147 @@
+"""What a running cluster needs at other rates, and what to type for it, or why nobody knows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from stormcut.application.control.decide.situation import running_problem
+from stormcut.application.control.decide.workload import misfit
+from stormcut.capacity.demand import Demand, Need, demand
+from stormcut.capacity.plan import Plan, Shape, plan
+from stormcut.model.cluster import ClusterState, RunningTopology
+from stormcut.model.errors import InvalidInput
+from stormcut.model.network import Costs
+from stormcut.model.placement import Placement
+from stormcut.model.problem import Problem
+from stormcut.model.profile import Profile
+from stormcut.objective.headroom import headroom
+
+#: What was measured for less says little of rates and CPU.
+LEAST_SECONDS = 60
+#: Fuller than this, a topology may be offered more than was measured of it.
+NEARLY_FULL = 0.9
+
+#: Storm's own executors are not asked for by name.
+SYSTEM = "__"
+
+
+@dataclass(frozen=True, eq=False)
+class Advice:
+    """What topologies need, where it would run, and how to get there.
+
+    ``commands`` are lines of Storm's own client; ``notes`` say what they cannot do, or what is not
+    certain.
+    """
+
+    demand: Demand
+    plan: Plan
+    commands: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def measured_problem(
+    state: ClusterState,
+    profiles: Mapping[str, Profile],
+    topologies: Sequence[str],
+    costs: Costs | None = None,
+) -> Problem:
+    """Return what runs, as measured, if the evidence of these topologies bears a plan.
+
+    Raises
+    ------
+    InvalidInput
+        One runs in part, or is not measured, or not for long enough; says which and why.
+    """
+    running = {topology.id: topology for topology in state.topologies}
+    for name in topologies:
+        if reason := _thin(running[name], profiles.get(name)):
+            raise InvalidInput(f"no advice: {reason}", name)
+    return running_problem(state, profiles, costs=costs)
+
+
+def _thin(running: RunningTopology, profile: Profile | None) -> str | None:
+    """Return why what is known of a topology bears no plan, None if it does."""
+    if running.unassigned:
+        return f"{len(running.unassigned)} of its executors run nowhere"
+    if profile is None:
+        return "nothing is measured yet; the controller publishes a profile after a minute or two"
+    if reason := misfit(profile, running):
+        return f"what was measured does not fit what runs: {reason}"
+    if profile.seconds < LEAST_SECONDS:
+        return f"it was measured for {profile.seconds} s; wait until it is {LEAST_SECONDS} s"
+    if not any(pair.tuples_per_second > 0 for pair in profile.traffic):
+        return "no tuple was sent while it was measured"
+    return None
+
+
+def advise(
+    state: ClusterState,
+    problem: Problem,
+    growth: Mapping[str, float],
+    shapes: Sequence[Shape] = (),
+    seed: int = 1,
+) -> Advice:
+    """Return what topologies need whose rates grow by such factors.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of `measured_problem`.
+
+    Raises
+    ------
+    Infeasible
+        The nodes that can be had do not carry it; says what binds.
+    """
+    wanted = demand(problem, growth)
+    found = plan(wanted, shapes, seed)
+    running = {topology.id: topology for topology in state.topologies}
+    commands, notes = [], list(_cautions(problem))
+    for name in growth:
+        line, more = _rebalance(running[name], wanted.needs[name], found)
+        commands += [line] if line else []
+        notes += more
+    return Advice(wanted, found, tuple(commands), tuple(notes))
+
+
+def _cautions(problem: Problem) -> Iterator[str]:
+    room = headroom(problem, Placement(problem.current_slots()))
+    if room.value is not None and room.value < 1 / NEARLY_FULL:
+        yield (
+            f"the {room.bottleneck} is {1 / room.value:.0%} in use: more may be offered already "
+            "than was measured, and then the rates asked for are too low"
+        )
+
+
+def _rebalance(
+    running: RunningTopology, needs: Mapping[str, Need], found: Plan
+) -> tuple[str | None, list[str]]:
+    """Return a line of `storm rebalance`, None if nothing changes, and what it cannot do."""
+    tasks: Counter[str] = Counter()
+    for executor in running.executors:
+        tasks[executor.component] += executor.end_task - executor.start_task + 1
+    parts, notes = [], []
+    for name, need in needs.items():
+        if need.planned == need.now or name.startswith(SYSTEM):
+            continue
+        if need.planned > tasks[name]:
+            notes.append(
+                f"{name} of {running.name} has {tasks[name]} tasks, which no rebalance changes: "
+                f"for {need.planned} executors submit it anew with as many tasks"
+            )
+        if (most := min(need.planned, tasks[name])) > need.now:
+            parts.append(f"-e {name}={most}")
+    workers = _workers(running.id, found)
+    if workers != len(running.assignment):
+        parts.insert(0, f"-n {workers}")
+    return (f"storm rebalance {running.name} {' '.join(parts)}" if parts else None), notes
+
+
+def _workers(topology: str, found: Plan) -> int:
+    """Return how many workers a plan has for a topology."""
+    problem = found.problem
+    at = [each.id for each in problem.topologies].index(topology)
+    slots = found.solution.placement.slots[problem.executor_topology == at]
+    return len(set(slots.tolist()))
