@@ -159,6 +159,8 @@ class DriftWatch:
     def __init__(self) -> None:
         self._values: dict[tuple[str, Quantity], _Run[float]] = {}
         self._shares: dict[str, _Run[Shares]] = {}
+        #: Whose shares those of each component are.
+        self._tasks: dict[str, tuple[int, ...]] = {}
 
     def add(self, slice_: Slice) -> None:
         """Take note of a slice."""
@@ -182,8 +184,15 @@ class DriftWatch:
         cpu_ms = sum(task.cpu_percent for task in measured) / 100 * MS_PER_S
         self._keep(component, Quantity.CPU, cpu_ms / handled)
         if len(measured) == size:
-            rates = [t.per_second(t.handled) for t in sorted(measured, key=lambda t: t.task)]
-            self._shares.setdefault(component, _Run()).add(np.array(rates) / handled)
+            self._note_shares(component, measured, handled)
+
+    def _note_shares(self, component: str, measured: Sequence[TaskTotals], handled: float) -> None:
+        rates = {task.task: task.per_second(task.handled) for task in measured}
+        tasks = tuple(sorted(rates))
+        # Where a task speaks for the first time, shares without it cannot be compared.
+        if self._tasks.get(component) != tasks:
+            self._tasks[component], self._shares[component] = tasks, _Run()
+        self._shares[component].add(np.array([rates[task] for task in tasks]) / handled)
 
     def _keep(self, component: str, quantity: Quantity, value: float) -> None:
         self._values.setdefault((component, quantity), _Run()).add(value)

@@ -124,6 +124,19 @@ def test_a_task_that_is_late_is_not_one_that_does_nothing():
     assert watch.drift() is None
 
 
+def test_a_task_that_speaks_for_the_first_time_has_no_share_before():
+    """A worker that starts later than the others: nothing is known of its tasks until then."""
+    random = np.random.default_rng(1)
+    watch = DriftWatch()
+    for number in range(6):
+        watch.add(slice_of(number, noisy(random, 1000.0, tasks=3)))
+    for number in range(6, 12):
+        watch.add(slice_of(number, noisy(random, 1000.0, tasks=4)))
+        assert watch.is_in_doubt() in (True, False)
+        found = watch.drift()
+        assert found is None or found.quantity is Quantity.RATE
+
+
 def test_an_interval_is_students():
     found = interval([9.0, 10.0, 11.0])
     assert found.mean == pytest.approx(10.0)

@@ -1,0 +1,150 @@
+r"""The simulator's latencies beside those of a cluster in containers, at part of the load.
+
+Run by hand, after benches of the settings cpu-half and cpu-most:
+
+    .stormcut/venv/bin/python benchmarks/simulator_latency.py BENCH... \
+      --output docs/results/simulator-latency.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+
+from machine import made_by
+
+from stormcut.adapters.bench.journal import Journal
+from stormcut.model.problem import Problem
+from stormcut.simulator.events import simulate
+from stormcut.simulator.simulation import Latency
+
+QUANTILES = tuple(field.name for field in fields(Latency))
+
+PAGE = """\
+# The simulator's latencies at part of the load
+
+Sources at a rate, below what the nodes carry: what a tuple and all that follows from it take, in
+ms. Measured: medians of a bench's windows, by the sources' own clocks. Simulated: events, in open
+loop at the rate that was acked, with quotas and token buckets, shipped costs, and the profile and
+placement of the bench.
+
+{table}
+
+{errors}
+
+{made}
+"""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A placement at a load: tuples/s, and tuple times measured and simulated."""
+
+    setting: str
+    topology: str
+    scheduler: str
+    rate: float
+    measured: Latency
+    simulated: Latency
+
+
+def at_rate(problem: Problem, rate: float) -> Problem:
+    """Return a problem whose sources emit so many tuples/s in all."""
+    emitted = float(problem.executor_rate[problem.executor_is_spout].sum())
+    factor = rate / emitted
+    topologies = tuple(
+        replace(
+            topology,
+            components=tuple(
+                replace(each, cpu_percent=each.cpu_percent * factor) for each in topology.components
+            ),
+            streams=tuple(
+                replace(each, tuples_per_second=each.tuples_per_second * factor)
+                for each in topology.streams
+            ),
+            measured=tuple(
+                replace(each, tuples_per_second=each.tuples_per_second * factor)
+                for each in topology.measured
+            ),
+        )
+        for topology in problem.topologies
+    )
+    return replace(problem, topologies=topologies)
+
+
+def compared(journal: Journal) -> Iterator[Compared]:
+    """Yield every placement of a bench whose tuple times were measured."""
+    run, cells = journal.run, journal.measurements()
+    for topology in run.topologies:
+        for scheduler in run.schedulers:
+            kept = journal.solution(topology, scheduler)
+            own = [
+                each
+                for each in cells
+                if (each.cell.topology, each.cell.scheduler) == (topology, scheduler)
+                and not each.unsteady
+                and None not in (each.mean_ms, each.p50_ms, each.p95_ms, each.p99_ms)
+            ]
+            if kept is None or not own:
+                continue
+            rate = statistics.median(each.tuples_per_10s for each in own) / 10
+            found = simulate(at_rate(kept[0], rate), kept[1], containers=True)
+            measured = Latency(
+                *(
+                    statistics.median(float(getattr(each, f"{name}_ms")) for each in own)
+                    for name in QUANTILES
+                )
+            )
+            simulated = next(iter(found.latency.values()))
+            yield Compared(run.setting, topology, scheduler, rate, measured, simulated)
+
+
+def table(found: Sequence[Compared]) -> str:
+    """Return a line for each placement: measured and simulated, side by side."""
+    heads = " | ".join(f"{name}, measured | simulated" for name in QUANTILES)
+    lines = [
+        f"| setting | topology | scheduler | tuples/s | {heads} |",
+        "| --- | --- | --- | ---: |" + " ---: | ---: |" * len(QUANTILES),
+    ]
+    for each in found:
+        values = " | ".join(
+            f"{getattr(each.measured, name):.1f} | {getattr(each.simulated, name):.1f}"
+            for name in QUANTILES
+        )
+        lines.append(
+            f"| {each.setting} | {each.topology} | {each.scheduler} | {each.rate:,.0f} | {values} |"
+        )
+    return "\n".join(lines)
+
+
+def errors(found: Sequence[Compared]) -> str:
+    """Say by how much each quantile is wrong in the median, and in how many cases by a quarter."""
+    lines = []
+    for name in QUANTILES:
+        off = [getattr(each.simulated, name) / getattr(each.measured, name) - 1 for each in found]
+        near = sum(abs(each) <= 0.25 for each in off)
+        lines.append(
+            f"- **{name}**: {100 * statistics.median(off):+.0f} % in the median, from "
+            f"{100 * min(off):+.0f} to {100 * max(off):+.0f} %; within 25 % in {near} of {len(off)}"
+        )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Simulate, write the page."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("benches", nargs="+", type=Path)
+    parser.add_argument("--output", type=Path, required=True)
+    options = parser.parse_args()
+    found = [each for folder in options.benches for each in compared(Journal(folder))]
+    options.output.write_text(
+        PAGE.format(table=table(found), errors=errors(found), made=made_by("numpy")),
+        encoding="utf-8",
+    )
+
+
+if __name__ == "__main__":
+    main()
