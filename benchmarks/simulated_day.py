@@ -60,7 +60,8 @@ PAGE = """\
 topologies of 12 to 16 executors, first placed as Storm would. Their load is a wave with its low at
 4 and its peak at 16 o'clock, with ten bursts of half as much again for three minutes and noise of
 5 %; each shifts its keys twice a day, so that other executors talk to each other; two nodes are
-away for 20 minutes each. The controller is the real one (observer, brain, gate, review), as
+away for 20 minutes each. At the peak, Storm's placement carries three quarters of the load. The
+controller is the real one (observer, brain, gate, review), as
 `stormcut operate` configures it in mode automatic; nodes, rates and metrics are simulated
 ([how](../simulator.md#a-controller-on-simulated-time)).
 
@@ -145,9 +146,9 @@ def world() -> World:
     """Return the cluster of the day, the same for every policy."""
     random = np.random.default_rng(24)
     shapes = (
-        ("orders", (4, 4, 4, 4), (100.0, 250.0, 400.0, 150.0), 300.0, 2600.0),
-        ("clicks", (4, 4, 4), (60.0, 200.0, 200.0), 400.0, 2600.0),
-        ("sensors", (3, 6, 3), (80.0, 500.0, 120.0), 250.0, 1500.0),
+        ("orders", (4, 4, 4, 4), (100.0, 250.0, 400.0, 150.0), 300.0, 5200.0),
+        ("clicks", (4, 4, 4), (60.0, 200.0, 200.0), 400.0, 5200.0),
+        ("sensors", (3, 6, 3), (80.0, 500.0, 120.0), 250.0, 3000.0),
     )
     offered = []
     for at, (name, sizes, cpu_us, size, peak) in enumerate(shapes):

@@ -144,22 +144,20 @@ def _streams(problem: Problem) -> dict[str, list[Stream]]:
     streams: dict[str, list[Stream]] = {topology.id: [] for topology in problem.topologies}
     for key, total, carried in zip(found.tolist(), tuples.tolist(), content.tolist(), strict=True):
         (topology, sender), (_, taker) = every[key // len(every)], every[key % len(every)]
-        streams[topology].append(
-            Stream(
-                sender,
-                taker,
-                total,
-                _grouping(problem, topology, sender, taker),
-                # One of its own for each: what several subscribe to is emitted once.
-                f"to-{taker}",
-                carried / total if sized and total > 0 else None,
-            )
-        )
+        name, grouping = _declared(problem, topology, sender, taker)
+        mean = carried / total if sized and total > 0 else None
+        streams[topology].append(Stream(sender, taker, total, grouping, name, mean))
     return streams
 
 
-def _grouping(problem: Problem, topology: str, source: str, target: str) -> str:
+def _declared(problem: Problem, topology: str, source: str, target: str) -> tuple[str, str]:
+    """Return stream and grouping of all that one component sends another.
+
+    What several subscribe to is emitted once: the stream keeps its name, if it is one alone.
+    """
     (its,) = (each for each in problem.topologies if each.id == topology)
-    declared = {s.grouping for s in its.streams if (s.source, s.target) == (source, target)}
-    local = declared == {"local_or_shuffle"}
-    return "local_or_shuffle" if local else "shuffle"
+    between = [s for s in its.streams if (s.source, s.target) == (source, target)]
+    names, groupings = ({s.stream for s in between}, {s.grouping for s in between})
+    local = groupings == {"local_or_shuffle"}
+    name = names.pop() if len(names) == 1 else f"to-{target}"
+    return name, "local_or_shuffle" if local else "shuffle"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from stormcut.capacity.demand import demand, source_rate
 from stormcut.capacity.plan import ENOUGH, Shape, plan
 from stormcut.model.errors import Infeasible, InvalidInput
-from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Topology
+from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Stream, Topology
 from stormcut.objective.headroom import headroom
 from stormcut.objective.verify import violations
 
@@ -113,3 +113,28 @@ def test_without_shapes_the_problem_s_own_nodes_are_used_largest_first():
 def test_what_cannot_be_asked_is_refused(growth):
     with pytest.raises(InvalidInput):
         demand(one_by_one(1.0, 1.0), growth)
+
+
+def test_what_several_subscribe_to_is_still_emitted_once_and_groupings_stay():
+    """A spout whose one stream two bolts take, one of them in its own worker where it can."""
+    parts = (
+        Component.uniform("s", 2, "spout"),
+        Component.uniform("a", 2),
+        Component.uniform("b", 2),
+    )
+    streams = (
+        Stream("s", "a", 100.0, "local_or_shuffle"),
+        Stream("s", "b", 100.0, "fields"),
+        Stream("a", "b", 40.0, "shuffle", "out"),
+        Stream("a", "b", 10.0, "shuffle", "late"),
+    )
+    problem = Problem((Node("n", (1, 2)),), (Topology("t", parts, streams),))
+    assert source_rate(problem, "t") == 100.0
+    (planned,) = demand(problem, {"t": 3.0}).problem.topologies
+    found = {(s.source, s.target): (s.stream, s.grouping) for s in planned.streams}
+    assert found == {
+        ("s", "a"): ("default", "local_or_shuffle"),
+        ("s", "b"): ("default", "shuffle"),
+        ("a", "b"): ("to-b", "shuffle"),
+    }
+    assert source_rate(demand(problem, {"t": 3.0}).problem, "t") == pytest.approx(300.0)
