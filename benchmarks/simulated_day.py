@@ -60,8 +60,7 @@ PAGE = """\
 topologies of 12 to 16 executors, first placed as Storm would. Their load is a wave with its low at
 4 and its peak at 16 o'clock, with ten bursts of half as much again for three minutes and noise of
 5 %; each shifts its keys twice a day, so that other executors talk to each other; two nodes are
-away for 20 minutes each. At the peak, Storm's placement carries three quarters of the load. The
-controller is the real one (observer, brain, gate, review), as
+away for 20 minutes each. The controller is the real one (observer, brain, gate, review), as
 `stormcut operate` configures it in mode automatic; nodes, rates and metrics are simulated
 ([how](../simulator.md#a-controller-on-simulated-time)).
 
