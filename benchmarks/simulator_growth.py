@@ -11,12 +11,12 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import psutil
 from growth import problem
 from machine import made_by
+from simulator_latency import times
 
 from stormcut.model.problem import Problem
 from stormcut.placement.solve import solve
@@ -45,29 +45,11 @@ placement. Reading files is not in it.
 """
 
 
-def loaded(asked: Problem, factor: float) -> Problem:
-    """Return a problem with all rates, and what follows from them, times a factor."""
-    topologies = tuple(
-        replace(
-            topology,
-            components=tuple(
-                replace(each, cpu_percent=each.cpu_percent * factor) for each in topology.components
-            ),
-            streams=tuple(
-                replace(each, tuples_per_second=each.tuples_per_second * factor)
-                for each in topology.streams
-            ),
-        )
-        for topology in asked.topologies
-    )
-    return replace(asked, topologies=topologies)
-
-
 def timed(asked: Problem) -> tuple[float, float, Simulation]:
     """Return the seconds of fluid and events, and what the events say."""
     placement = solve(asked, "even").placement
     half = 0.5 / max(use.value for use in fluid(asked, placement).uses)
-    asked = loaded(asked, half)
+    asked = times(asked, half)
     assert asked.traffic.pair_count
     start = time.perf_counter()
     fluid(asked, placement)

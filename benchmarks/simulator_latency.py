@@ -51,10 +51,8 @@ class Compared:
     simulated: Latency
 
 
-def at_rate(problem: Problem, rate: float) -> Problem:
-    """Return a problem whose sources emit so many tuples/s in all."""
-    emitted = float(problem.executor_rate[problem.executor_is_spout].sum())
-    factor = rate / emitted
+def times(problem: Problem, factor: float) -> Problem:
+    """Return a problem with all rates, and the CPU that follows from them, times a factor."""
     topologies = tuple(
         replace(
             topology,
@@ -73,6 +71,12 @@ def at_rate(problem: Problem, rate: float) -> Problem:
         for topology in problem.topologies
     )
     return replace(problem, topologies=topologies)
+
+
+def at_rate(problem: Problem, rate: float) -> Problem:
+    """Return a problem whose sources emit so many tuples/s in all."""
+    emitted = float(problem.executor_rate[problem.executor_is_spout].sum())
+    return times(problem, rate / emitted)
 
 
 def compared(journal: Journal) -> Iterator[Compared]:
