@@ -163,7 +163,8 @@ def test_no_placement_has_less_congestion(problem):
 def none_has_less(problem):
     all_of_them = list(placements(problem))
     assume(all_of_them)
-    found = solve(problem, "cut", 1, {"objective": "congestion", "effort": "0.1"}).placement
+    # With the effort that is shipped: a tenth of it missed an optimum by 0.6 % once.
+    found = solve(problem, "cut", 1, {"objective": "congestion"}).placement
     assert violations(problem, found) == []
     least = min(cost(problem, each) for each in all_of_them)
     assert cost(problem, found) <= least * (1 + 1e-9) or np.isinf(least)
