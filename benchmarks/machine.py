@@ -11,14 +11,16 @@ from pathlib import Path
 import psutil
 
 from stormcut.adapters.machine.home import commit
+from stormcut.adapters.machine.needs import command_line
 
 
 def made_by(*packages: str) -> str:
     """Return one paragraph: command, machine, versions of Python and packages, commit."""
     memory = psutil.virtual_memory().total / 2**30
     versions = ", ".join(f"{name} {version(name)}" for name in packages)
+    command = command_line(".stormcut/venv/bin/python", sys.argv)
     return (
-        f"Made by `.stormcut/venv/bin/python {' '.join(sys.argv)}` on {os.cpu_count()} cores "
+        f"Made by `{command}` on {os.cpu_count()} cores "
         f"({_processor()}), {memory:.0f} GiB, {platform.system()} {platform.release()}, "
         f"Python {platform.python_version()}{', ' if versions else ''}{versions}; "
         f"commit {commit() or 'unknown'}."

@@ -185,7 +185,7 @@ def _measure(
 def _run(plan: BenchPlan, refused: dict[str, str]) -> Run:
     from stormcut.adapters.bench.setting import shape_of
     from stormcut.adapters.machine.home import commit
-    from stormcut.adapters.machine.needs import describe
+    from stormcut.adapters.machine.needs import command_line, describe
     from stormcut.application.experiment.bench.cells import LINK_FACT, Run
 
     setting, timing, bandwidth = plan.setting, plan.timing, shape_of(plan).bandwidth
@@ -212,7 +212,7 @@ def _run(plan: BenchPlan, refused: dict[str, str]) -> Run:
             "machine": describe(),
             "version": __version__,
             "commit": commit() or "not of a checkout",
-            "command": " ".join(["stormcut", *sys.argv[1:]]),
+            "command": command_line("stormcut", sys.argv[1:]),
             "day": time.strftime("%Y-%m-%d"),
         },
         refused=refused,

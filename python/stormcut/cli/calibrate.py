@@ -17,7 +17,7 @@ from stormcut.adapters.bench.journal import Journal
 from stormcut.adapters.files.costs_file import write_costs
 from stormcut.adapters.files.json_document import write_text
 from stormcut.adapters.machine.home import commit
-from stormcut.adapters.machine.needs import describe
+from stormcut.adapters.machine.needs import command_line, describe
 from stormcut.application.experiment.calibrate import Calibration, Observed
 from stormcut.application.experiment.calibrate import calibrate as fit
 from stormcut.application.experiment.prediction import predictions, quality
@@ -68,7 +68,7 @@ def calibrate(
     facts = {
         "Machine": describe(),
         "Day": time.strftime("%Y-%m-%d"),
-        "Command": " ".join(["stormcut", *sys.argv[1:]]),
+        "Command": command_line("stormcut", sys.argv[1:]),
         "Commit": commit() or "not of a checkout",
     }
     if output:

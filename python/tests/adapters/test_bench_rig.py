@@ -23,8 +23,13 @@ from stormcut.model.network import Link
 
 CHILD = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'input()'])"
 
-#: A setting; a field that follows is taken instead of the one here.
-FITTING = "summary: a\nnodes: 3\ncpus: 1\ntopologies: {linear: {}}\n"
+#: What every setting has.
+FITTING = {"summary": "a", "nodes": "3", "cpus": "1", "topologies": "{linear: {}}"}
+
+
+def setting(**other):
+    """Return a setting's text: what it must have, some of it otherwise."""
+    return "".join(f"{key}: {value}\n" for key, value in {**FITTING, **other}.items())
 
 
 @pytest.mark.parametrize("name", names())
@@ -37,32 +42,33 @@ def test_settings_that_come_with_stormcut_can_be_submitted(name):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("nodes: [", "cannot be read"),
-        ("summary: a\nnodes: 3\ncpus: 1", "names no topologies"),
-        ("summary: a\nnodes: 3\ncpus: 1\nspeed: 2\ntopologies: {linear: {}}", "speed"),
-        ("summary: a\nnodes: 3\ncpus: 1\nroom: 0.5\ntopologies: {linear: {}}", "room must be"),
-        ("summary: a\nnodes: 3\ncpus: 1\ntopologies: {linear: 3}", "linear must be a mapping"),
-        ("- 1", "is no setting"),
-        ("summary: 2020-99-99", "cannot be read"),
-        (f"{FITTING}summary: [a]", "summary must be a text"),
-        (f"{FITTING}nodes: two", "nodes must be a whole number, 1 or more, not 'two'"),
-        (f"{FITTING}nodes: yes", "nodes must be a whole number, 1 or more, not True"),
-        (f"{FITTING}nodes: 2.5", "nodes must be a whole number"),
-        (f"{FITTING}nodes: 0", "nodes must be a whole number, 1 or more, not 0"),
-        (f"{FITTING}cpus: fast", "cpus must be a number above 0, not 'fast'"),
-        (f"{FITTING}cpus: 0", "cpus must be a number above 0"),
-        (f"{FITTING}cpus: .nan", "cpus must be a number above 0"),
-        (f"{FITTING}bandwidth: 5", "bandwidth must be a text such as 20mbit, or .*, not 5"),
-        (f"{FITTING}bandwidth: {{up: 5mbit}}", "bandwidth must be a text such as 20mbit, or "),
-        (f"{FITTING}bandwidth: {{out: 5}}", "bandwidth must be a text such as 20mbit, or "),
-        (f"{FITTING}heterogeneous: [2, 3]", "heterogeneous must be a text such as 2x3,3x2"),
-        (f"{FITTING}room: wide", "room must be a number, 1 or more"),
-        (f"{FITTING}storm: [1]", "storm must be a mapping of Storm keys"),
-        (f"{FITTING}storm: {{1: 2}}", "storm must be a mapping of Storm keys"),
-        (f"{FITTING}variants: cut", "variants must be a list of schedulers"),
-        (f"{FITTING}variants: [{{cut: a}}]", "variants must be a list of schedulers"),
-        (f"{FITTING}topologies: [linear]", "topologies must be a mapping of names to options"),
-        (f"{FITTING}topologies: {{linear: {{1: 2}}}}", "linear must be a mapping of options"),
+        ("nodes: [", "is not valid YAML"),
+        ("summary: a\nnodes: 3\ncpus: 1", "topologies: field required"),
+        ("summary: a\nsummary: b", "key summary occurs twice"),
+        ("- 1", "must be a mapping of keys"),
+        (setting(speed=2), "speed: unknown key"),
+        (setting(node=2), "node: unknown key: did you mean nodes?"),
+        (setting(room="0.5"), "room: must be greater than or equal to 1, not 0.5"),
+        (setting(room="wide"), "room: must be a valid number, not 'wide'"),
+        (setting(summary="[a]"), "summary: must be a valid string"),
+        (setting(nodes="two"), "nodes: must be a valid integer, not 'two'"),
+        (setting(nodes="true"), "nodes: must be a valid integer, not True"),
+        (setting(nodes="2.5"), "nodes: must be a valid integer, not 2.5"),
+        (setting(nodes="0"), "nodes: must be greater than or equal to 1, not 0"),
+        (setting(cpus="fast"), "cpus: must be a valid number, not 'fast'"),
+        (setting(cpus="0"), "cpus: must be greater than 0, not 0"),
+        (setting(cpus=".nan"), "cpus: must be a finite number, not nan"),
+        (setting(bandwidth="5"), "bandwidth: must be a valid string, not 5"),
+        (setting(bandwidth="{up: 5mbit}"), "bandwidth: must be a text such as 20mbit, or "),
+        (setting(bandwidth="{out: 5}"), "bandwidth: must be a text such as 20mbit, or "),
+        (setting(heterogeneous="[2, 3]"), "heterogeneous: must be a valid string"),
+        (setting(storm="[1]"), "storm: must be a valid dictionary"),
+        (setting(storm="{1: 2}"), "a key must be printable text"),
+        (setting(variants="cut"), "variants: must be a valid list, not 'cut'"),
+        (setting(variants="[{cut: a}]"), "variants.0: must be a valid string"),
+        (setting(topologies="{}"), "topologies: .* at least 1 item"),
+        (setting(topologies="[linear]"), "topologies: must be a valid dictionary"),
+        (setting(topologies="{linear: 3}"), "topologies.linear: must be a valid dictionary, not 3"),
     ],
 )
 def test_a_bad_setting_is_told_in_one_line(tmp_path, text, words):
@@ -86,14 +92,14 @@ def test_a_bad_setting_is_told_in_one_line(tmp_path, text, words):
 )
 def test_a_setting_states_a_link_as_the_option_does_or_each_way(tmp_path, bandwidth, text):
     path = tmp_path / "mine.yaml"
-    path.write_text(f"{FITTING}bandwidth: {bandwidth}")
+    path.write_text(setting(bandwidth=bandwidth))
     assert read_setting(str(path)).bandwidth == text
 
 
 def test_a_setting_that_is_no_text_is_told_in_one_line(tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_bytes(b"summary: \xff")
-    with pytest.raises(InvalidInput, match=r"mine\.yaml: cannot be read: "):
+    with pytest.raises(InvalidInput, match=r"mine\.yaml: is not UTF-8 at byte 9"):
         read_setting(str(path))
 
 

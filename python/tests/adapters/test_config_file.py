@@ -117,7 +117,7 @@ def test_the_jars_are_those_that_are_collected():
     [
         ({"mod": "advise"}, "mod: unknown key: did you mean mode?"),
         ({"policy": {"horizn": 3}}, "policy.horizn: unknown key: did you mean horizon?"),
-        ({"mode": "auto"}, "mode: input should be 'advise', 'approve' or 'automatic'"),
+        ({"mode": "auto"}, "mode: must be 'advise', 'approve' or 'automatic', not 'auto'"),
         ({"policy": {"horizon": "soon"}}, "must be a time such as 10 s, 30 min or 2 h"),
         ({"policy": {"quiet_hours": ["25:00-26:00"]}}, "two times of the day that differ"),
         ({"policy": {"name": "periodic"}}, "policy.period: belongs to the policies periodic"),

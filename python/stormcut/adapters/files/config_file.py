@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import ipaddress
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import BaseModel
 
 from stormcut.adapters.files.config_keys import (
     Document,
     HttpKeys,
     ListenKeys,
-    RuleKeys,
     quiet_words,
 )
 from stormcut.adapters.files.costs_file import read_costs
 from stormcut.adapters.files.kafka_topic import KafkaTopic, check_topic, connector_jars
+from stormcut.adapters.files.keys import invalid, validated
 from stormcut.adapters.files.yaml_document import read_yaml
 from stormcut.adapters.storm.nimbus import Nimbus
 from stormcut.adapters.tls.channel import Tls
@@ -72,7 +70,7 @@ def read_config(path: Path) -> Config:
     faults: list[str] = []
     config = _config(document, path.parent, faults)
     if faults:
-        raise _invalid(path, faults)
+        raise invalid(path, faults)
     return config
 
 
@@ -103,41 +101,7 @@ def _document(path: Path) -> Document:
     # A section of which every key is commented out is as good as none.
     sections = Document.model_fields
     known = {key: v for key, v in content.items() if v is not None or key not in sections}
-    try:
-        return Document.model_validate(known)
-    except ValidationError as error:
-        raise _invalid(path, [_words(fault) for fault in error.errors()]) from error
-
-
-def _invalid(path: Path, faults: list[str]) -> InvalidInput:
-    return InvalidInput("; ".join(faults), str(path))
-
-
-def _words(fault: ErrorDetails) -> str:
-    """Return one fault in words: where, what, what would do."""
-    where = ".".join(map(str, fault["loc"]))
-    if fault["type"] == "extra_forbidden":
-        known = get_close_matches(str(fault["loc"][-1]), _known_keys(fault["loc"][:-1]), 1)
-        hint = f": did you mean {known[0]}?" if known else ""
-        return f"{where}: unknown key{hint}"
-    if fault["type"] == "model_type":
-        return f"{where}: must be a mapping of {', '.join(_known_keys(fault['loc']))}"
-    message = fault["msg"].removeprefix("Value error, ")
-    return f"{where}: {message[0].lower()}{message[1:]}"
-
-
-def _known_keys(path: tuple[int | str, ...]) -> list[str]:
-    model: Any = Document
-    for part in path:
-        if isinstance(part, int):
-            model = RuleKeys
-        else:
-            field = model.model_fields.get(part) if model else None
-            annotation = field.annotation if field else None
-            # A section may be optional.
-            kinds = (annotation, *get_args(annotation))
-            model = next((kind for kind in kinds if hasattr(kind, "model_fields")), None)
-    return list(model.model_fields) if model else []
+    return validated(Document, known, path)
 
 
 def _config(document: Document, folder: Path, faults: list[str]) -> Config:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
+from stormcut.adapters.files.keys import Keys
 from stormcut.adapters.zookeeper.nodes import DEFAULT_ROOT
 from stormcut.application.control.decide.adviser import ENOUGH
 from stormcut.application.control.policy import QuietTime
@@ -70,14 +71,6 @@ Quiet = Annotated[QuietTime, BeforeValidator(_quiet)]
 Options = dict[str, Annotated[str, BeforeValidator(_option)]]
 
 
-class Keys(BaseModel):
-    """What all sections have in common: no other keys, no other types."""
-
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, strict=True, arbitrary_types_allowed=True
-    )
-
-
 class ZooKeeperKeys(Keys):
     """Where ZooKeeper is, and the secret that Nimbus has, too."""
 
@@ -137,7 +130,7 @@ class KafkaKeys(Keys):
     servers: str
     topic: str
     jars: str
-    options: Options = {}
+    options: Options = Field({})
 
 
 class ObserveKeys(Keys):
@@ -198,7 +191,7 @@ class RuleKeys(Keys):
     pin: bool = False
     priority: int = 0
     drain: Seconds | None = None
-    nodes: list[str] = []
+    nodes: list[str] = Field([])
     most_nodes: int | None = Field(None, ge=1)
     alone: bool = False
 

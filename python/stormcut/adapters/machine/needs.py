@@ -6,7 +6,7 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from importlib.util import find_spec
@@ -76,6 +76,16 @@ def describe() -> str:
     memory = psutil.virtual_memory().total / 2**30
     system = f"{platform.system()} {platform.machine()}"
     return f"{system}, {os.cpu_count()} cores, {memory:.0f} GiB"
+
+
+def command_line(program: str, arguments: Sequence[str]) -> str:
+    """Return a command as results name it: where they were written is nobody's business."""
+    kept, skips = [program], False
+    for each in arguments:
+        if not skips and not each.startswith("--output"):
+            kept.append(each)
+        skips = each == "--output"
+    return " ".join(kept)
 
 
 def examine() -> Iterator[Examined]:
