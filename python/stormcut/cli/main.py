@@ -51,6 +51,7 @@ GROUPS = {
     },
     "Measure": {
         "profile": "stormcut.cli.profile",
+        "model": "stormcut.cli.model",
         "calibrate": "stormcut.cli.calibrate",
     },
     "Set up": {
@@ -120,6 +121,11 @@ def _summary(found: click.Command) -> str:
 @click.command(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"]},
+    help="""\b
+    Co-locate the executors of Apache Storm that exchange the most tuples.
+    Example:
+      stormcut place problem.json --output placement.json
+    """,
 )
 @click.option(
     "--version",
@@ -130,12 +136,7 @@ def _summary(found: click.Command) -> str:
     help="Show the version and the protocol version of the plugin, and exit.",
 )
 def cli() -> None:
-    """Co-locate the executors of Apache Storm that exchange the most tuples.
-
-    \b
-    Example:
-      stormcut place problem.json --output placement.json
-    """
+    """Run the command line: its help fits a screen, which a blank line more would not."""
 
 
 def main() -> None:

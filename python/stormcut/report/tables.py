@@ -100,3 +100,8 @@ def _columns(table: Table, first: int, last: int) -> Table:
     header, *rows = ((row[0], *row[first:last]) for row in (table.header, *table.rows))
     words = 1 + max(0, min(last, table.words) - first)
     return Table(header, tuple(rows), table.caption, words)
+
+
+def told_rate(rate: float) -> str:
+    """Return a rate with three digits at least: ``1.93``, ``60,000``."""
+    return f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"

@@ -38,7 +38,14 @@ from stormcut.placement.native.library import (
     Record,
     function,
 )
-from stormcut.simulator.simulation import EVENTS, Latency, Simulation, Use, named_uses
+from stormcut.simulator.simulation import (
+    EVENTS,
+    NEARLY_FULL,
+    Latency,
+    Simulation,
+    Utilisation,
+    named_uses,
+)
 from stormcut.simulator.system import NS, System, system_of
 
 Floats = npt.NDArray[np.float64]
@@ -56,8 +63,6 @@ STEP_EVENTS, MOST_EVENTS = 2_000_000, 20_000_000_000
 
 #: In use to this part, a resource is full.
 FULL = 0.999
-#: In closed loop something always binds; of less than this it is the windows.
-NEARLY_FULL = 0.95
 #: Of what sources emit, what may be left over at the end beside what was there before; and tuples.
 LEFT_OVER, FEW = 0.02, 100
 
@@ -320,7 +325,7 @@ def _bounds(bucket: int) -> tuple[float, float]:
     return float((bucket - (shift << FINE_BITS)) << shift), float(1 << shift)
 
 
-def _uses(problem: Problem, engine: Engine, seconds: float) -> tuple[Use, ...]:
+def _uses(problem: Problem, engine: Engine, seconds: float) -> tuple[Utilisation, ...]:
     cluster, counts = engine.system.cluster, engine.counts
     nodes, racks = len(cluster.cores), len(cluster.up)
     ends = np.cumsum([nodes, nodes, racks, racks])[:-1]

@@ -15,12 +15,9 @@ from stormcut.model.problem import Problem
 from stormcut.objective.demands import growth
 from stormcut.objective.resources import uses
 from stormcut.objective.throughput import foretold
-from stormcut.simulator.simulation import FLUID, Simulation, Use, named_uses
+from stormcut.simulator.simulation import FLUID, NEARLY_FULL, Simulation, Utilisation, named_uses
 
 Floats = npt.NDArray[np.float64]
-
-#: In closed loop the cost model's queues come this near to full.
-NEARLY_FULL = 0.95
 
 
 def fluid(problem: Problem, placement: Placement, *, closed: bool = False) -> Simulation:
@@ -64,7 +61,11 @@ def _closed(problem: Problem, placement: Placement) -> Simulation:
 
 
 def _told(
-    problem: Problem, executing: Floats, emitting: Floats, shares: tuple[Use, ...], full: bool
+    problem: Problem,
+    executing: Floats,
+    emitting: Floats,
+    shares: tuple[Utilisation, ...],
+    full: bool,
 ) -> Simulation:
     """Return it of executors that run their rates times ``executing``, sources ``emitting``."""
     emits = problem.executor_is_spout

@@ -10,6 +10,8 @@ from stormcut.objective.headroom import Bottleneck, named
 from stormcut.objective.resources import EXECUTOR
 
 EVENTS, FLUID = "events", "fluid"
+#: In closed loop something always binds; of less than this it is the sources' windows.
+NEARLY_FULL = 0.95
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,7 @@ class Latency:
 
 
 @dataclass(frozen=True)
-class Use:
+class Utilisation:
     """Which part of a resource is in use."""
 
     resource: Bottleneck
@@ -46,7 +48,7 @@ class Simulation:
         Tuples/s that each component of each topology executes; of a spout, that it emits.
     latency : mapping of str to Latency
         Of each topology in which a tuple tree ended; events only.
-    uses : tuple of Use
+    uses : tuple of Utilisation
         Of every resource that is used and has a capacity, fullest first.
     saturated : bool
         Whether something is full: in open loop, tuples pile up.
@@ -61,7 +63,7 @@ class Simulation:
     sources: Mapping[str, float]
     executed: Mapping[str, Mapping[str, float]]
     latency: Mapping[str, Latency]
-    uses: tuple[Use, ...]
+    uses: tuple[Utilisation, ...]
     saturated: bool
     events: int
     held: Mapping[str, Mapping[str, float]]
@@ -72,7 +74,9 @@ class Simulation:
         return self.uses[0].resource if self.uses else None
 
 
-def named_uses(problem: Problem, shares: Iterable[tuple[str, int, float]]) -> tuple[Use, ...]:
+def named_uses(
+    problem: Problem, shares: Iterable[tuple[str, int, float]]
+) -> tuple[Utilisation, ...]:
     """Return resources by kind and ordinal with the part that is in use, fullest first."""
     executors = list(problem.executor_names())
 
@@ -83,4 +87,4 @@ def named_uses(problem: Problem, shares: Iterable[tuple[str, int, float]]) -> tu
         return Bottleneck(kind, f"{component}[{index}]", topology)
 
     ranked = sorted(shares, key=lambda each: -each[2])
-    return tuple(Use(resource(kind, at), value) for kind, at, value in ranked)
+    return tuple(Utilisation(resource(kind, at), value) for kind, at, value in ranked)

@@ -1,7 +1,7 @@
 """A bench whose cluster is made up: what goes wrong with one topology costs no other."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -23,6 +23,7 @@ from stormcut.application.experiment.bench.planner import BenchPlanner
 from stormcut.application.experiment.bench.ports import Entrant, Equipment
 from stormcut.application.experiment.bench.run import Bench
 from stormcut.application.experiment.bench.windows import Sample, Window
+from stormcut.application.experiment.ports import Servers
 from stormcut.application.waiting import TimedOut
 from stormcut.cli.steps import Steps
 from stormcut.profile.lines import LineSummary
@@ -50,8 +51,9 @@ class Rig:
     def nodes(self) -> dict[str, Host]:
         return {}
 
-    def store(self) -> AbstractContextManager[str]:
-        return nullcontext("")
+    @property
+    def servers(self) -> Servers:
+        return {}
 
     def start(self, name: str, topology: str, options: Mapping[str, object]) -> Entrant:
         self.tried.append(name)

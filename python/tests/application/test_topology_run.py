@@ -16,7 +16,7 @@ from stormcut.adapters.storm.topology_project import load
 from stormcut.adapters.storm.topology_site import TaskReports
 from stormcut.application.experiment import topology_run
 from stormcut.application.experiment.ports import Catalogue
-from stormcut.application.experiment.store import with_store
+from stormcut.application.experiment.servers import with_servers
 from stormcut.application.experiment.topology_run import Settings
 from stormcut.application.waiting import Watch
 from stormcut.cli.steps import Steps
@@ -78,7 +78,7 @@ def test_replays_without_end_may_last_some_time() -> None:
     assert options("linear", 1, replays="0")["seconds"] == 60
 
 
-def test_a_topology_that_needs_a_store_gets_one_unless_it_has_one() -> None:
+def test_a_topology_that_needs_a_server_gets_one_unless_it_has_one() -> None:
     asked = []
 
     @contextmanager
@@ -88,7 +88,7 @@ def test_a_topology_that_needs_a_store_gets_one_unless_it_has_one() -> None:
         asked.append("gone")
 
     def given(name: str, **options: object) -> dict[str, object]:
-        with with_store(load(name), options, server, Steps("test")) as found:
+        with with_servers(load(name), options, {"redis": server}, Steps("test")) as found:
             return found
 
     assert given("linear", rate=0) == {"rate": 0}

@@ -19,6 +19,7 @@ READ = {
     "dag",
     "shapes",
     "models",
+    "beside",
     "benches",
     "events_file",
     "load_trace",

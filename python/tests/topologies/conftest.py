@@ -13,6 +13,7 @@ from pystorm.component import Tuple
 from small_clusters import SLOW_BUT_SMALL
 from streamparse.dsl.topology import TopologyType
 
+from stormcut.adapters.clusters.blob_server import blob_server
 from stormcut.adapters.clusters.local import LocalCluster
 from stormcut.adapters.clusters.redis_server import redis_server
 
@@ -172,6 +173,13 @@ def bench() -> Callable[..., Bench]:
 def redis() -> Iterator[str]:
     """Return the address of an empty Redis server."""
     with redis_server() as address:
+        yield address
+
+
+@pytest.fixture
+def blobs() -> Iterator[str]:
+    """Return the address of a server of objects."""
+    with blob_server() as address:
         yield address
 
 

@@ -73,6 +73,12 @@ def test_the_same_in_java(storm: LocalCluster) -> None:
     assert [hop.received for hop in outcome.passages] == [10_000] * 6
 
 
+def test_all_five_tasks_do_in_java_what_spark_computes(storm: LocalCluster) -> None:
+    outcome = run(storm, "model_driven_linear", language="java")
+    assert outcome.whole
+    assert outcome.answer.startswith("equals Spark's")
+
+
 @pytest.mark.full
 def test_nothing_is_lost_while_redis_is_down(storm: LocalCluster) -> None:
     """Redis is down at the start and in the middle, and no writes get in at the end."""

@@ -11,10 +11,14 @@ from stormcut.adapters.spark.answers import ANSWERS
 from stormcut.adapters.storm.topology_project import load, names, records
 from stormcut.cli.topologies import picture
 
+#: Pages that describe the options of several topologies.
+WITH_COMMON_PAGE = ("(micro.md)", "(model_driven.md)")
 #: More than one: sources may alter a record from replay to replay, bolts may know it again.
 REPLAYS = 2
 #: A minute or more each; their answers are also compared on few records, below.
-LONG = ("load_prediction", "taxi")
+LONG = ("load_prediction", "smart_grid", "taxi", "traffic")
+#: Fixtures by the name of the option that needs their address.
+SERVERS = ("blobs", "redis")
 
 
 @pytest.mark.spark
@@ -29,8 +33,7 @@ def test_the_answer_is_spark_s(
     options = {key: option.default for key, option in declared.items()} | dict(answer.options)
     data = records(name, {})
     given = {"replays": REPLAYS, **answer.options}
-    if "redis" in declared:
-        given["redis"] = request.getfixturevalue("redis")
+    given |= {key: request.getfixturevalue(key) for key in SERVERS if key in declared}
     topology = whole(name, **given)
     topology.run()
     sent = answer.sent(data, range(REPLAYS * len(data)))
@@ -85,4 +88,4 @@ def test_every_topology_has_a_page_with_its_picture(project: Path, name: str) ->
     # made by `stormcut topologies draw topologies/docs`
     assert (project / "docs" / f"{name}.svg").read_text() == picture(load(name))
     for option in set(load(name).options) - {*COMMON, "data"}:
-        assert f"`{option}`" in page or "(micro.md)" in page
+        assert f"`{option}`" in page or any(all_ in page for all_ in WITH_COMMON_PAGE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -22,6 +22,7 @@ from stormcut.application.experiment.bench.contest import Host
 from stormcut.application.experiment.bench.counters import Counters, usage
 from stormcut.application.experiment.bench.ports import Entrant
 from stormcut.application.experiment.bench.windows import Sample
+from stormcut.application.experiment.ports import Servers
 from stormcut.application.waiting import TimedOut, wait_until
 from stormcut.model.errors import StormcutError
 from stormcut.model.network import Link
@@ -74,9 +75,10 @@ class Rig:
         """Return the newest sample of each source task."""
         return newest(entrant.reports, entrant.sources)
 
-    def store(self) -> AbstractContextManager[str]:
-        """Return the context in which a Redis server runs; yields its address."""
-        return self._site.store()
+    @property
+    def servers(self) -> Servers:
+        """The servers that topologies may need."""
+        return self._site.servers
 
     def start(self, name: str, topology: str, options: Mapping[str, object]) -> Entrant:
         """Submit a topology, wait until every source has acked, then hold it.

@@ -341,22 +341,69 @@ def _accidents(reports: Any) -> Any:
     return found.select(((F.col("segment") - F.col("behind") + 10) % 10).alias("segment"), "minute")
 
 
+def _model_driven(paths: int, **visits: int) -> Callable[..., list[int]]:
+    """Return what computes records and sum at the sink of a dataflow.
+
+    Parameters
+    ----------
+    paths : int
+        From its source to its sink: a record arrives so often.
+    visits : int
+        By kind of task, how often all these paths together pass one.
+    """
+
+    def expected(spark: SparkSession, records: Sequence[str], options: Options) -> list[int]:
+        yields = {
+            "parse": f"aggregate(sequence(0, {options['xml.orders']} - 1), 0L, "
+            "(sum, at) -> sum + (number % 64 * 31 + at * 7) % 100)",
+            "pi": "3141",
+            "file": "100",
+            "blob": f"{options['blob.bytes']} + number % 16",
+            "table": f"(number * 7919 % {options['table.rows']} * 17 + 3 * 13) % 1000",
+        }
+        each = " + ".join(f"{count} * ({yields[kind]})" for kind, count in visits.items())
+        numbers = _lines(spark, records).select(F.col("line").cast("long").alias("number"))
+        total = numbers.select(F.sum(F.expr(each))).first()[0]
+        return [paths * len(records), total]
+
+    return expected
+
+
+def _one_task(spark: SparkSession, records: Sequence[str], options: Options) -> list[int]:
+    return _model_driven(1, **{options["task"]: 1})(spark, records, options)
+
+
 #: Topologies whose answer can be checked; of the others every tuple is accounted for.
 ANSWERS: Mapping[str, Answer] = {
     "bigbench_diamond": Answer("top", _the_one, _moved),
     "bigbench_linear": Answer("pairs", _sum_counts, _pairs),
     "bigbench_star": Answer("revenue", _sum_counts, _revenue),
     "communication": Answer("double_{bolts}", sum, _communication),
+    "finance": Answer("sink", _sum_lists, _model_driven(2, parse=3, file=3, blob=1, pi=1, table=2)),
     "linear_road": Answer("toll", _union, _tolls),
     "load_prediction": Answer(
         "sink", _union, _predictions, {"mode": "correct"}, _one_after_another
     ),
     "log_processing": Answer("counter", _sum_counts, _log_counts),
+    "model_driven_diamond": Answer(
+        "sink", _sum_lists, _model_driven(4, blob=1, table=1, parse=1, file=1, pi=4)
+    ),
+    "model_driven_linear": Answer(
+        "sink", _sum_lists, _model_driven(1, blob=1, table=1, pi=1, parse=1, file=1)
+    ),
+    "model_driven_star": Answer(
+        "sink", _sum_lists, _model_driven(4, blob=2, table=2, pi=4, parse=2, file=2)
+    ),
+    "one_task": Answer("sink", _sum_lists, _one_task),
     "sentiment": Answer("score", _sum_counts, _sentiment),
+    "smart_grid": Answer(
+        "sink", _sum_lists, _model_driven(4, parse=6, pi=6, file=10, blob=5, table=5)
+    ),
     "taxi": Answer(
         "final_rank", _the_one, _top_routes, {"window.minutes": 525_600, "mode": "correct"}
     ),
     "throughput_test": Answer("anchor", _sum_lists, _throughput),
+    "traffic": Answer("sink", _sum_lists, _model_driven(4, parse=8, pi=5, file=5, blob=5, table=3)),
     "trending_topics": Answer("merge", _the_one, _trending),
     "word_count": Answer("count", _sum_counts, _word_count),
     "yahoo": Answer("count", _sum_counts, _views),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import socket
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +18,8 @@ from stormcut.model.errors import InvalidInput
 
 #: A Storm key, given as it is; all others are the topology's own.
 STORM_PREFIXES = ("topology.", "storm.", "worker.", "pystorm.")
+#: How long a server may take to answer a connection.
+CONNECT_S = 2.0
 
 
 def names() -> list[str]:
@@ -71,6 +74,13 @@ def check_options(name: str, given: Mapping[str, Any]) -> None:
                 client.ping()
         except store.StoreDown as down:
             raise InvalidInput(str(down), "--option redis") from down
+    if "blobs" in given:
+        host, _, port = str(given["blobs"]).rpartition(":")
+        try:
+            socket.create_connection((host, int(port)), timeout=CONNECT_S).close()
+        except OSError as error:
+            why = f"no server of objects answers there: {error.strerror or error}"
+            raise InvalidInput(why, f"--option blobs={given['blobs']}") from error
 
 
 def records(name: str, given: Mapping[str, Any]) -> Sequence[str]:

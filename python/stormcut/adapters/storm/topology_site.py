@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stormcut.adapters.clusters.blob_server import blob_server
 from stormcut.adapters.clusters.redis_server import redis_server
 from stormcut.adapters.machine.home import topologies, topologies_jar
 from stormcut.adapters.storm.nimbus import Nimbus
 from stormcut.adapters.storm.sparse_submit import submit
 from stormcut.adapters.storm.topology_project import load
 from stormcut.application.experiment.loss import Report
+from stormcut.application.experiment.ports import Servers
 from stormcut.application.waiting import Watch
 from stormcut.model.errors import InvalidInput
 
@@ -98,9 +100,13 @@ class Site:
     start: Callable[[], AbstractContextManager[None]]
     watch: Callable[[str], Watch]
 
-    def store(self) -> AbstractContextManager[str]:
-        """Return the context in which a Redis server runs; yields its address."""
-        return redis_server(self.host)
+    @property
+    def servers(self) -> Servers:
+        """The servers that topologies may need, on this machine."""
+        return {
+            "redis": lambda: redis_server(self.host),
+            "blobs": lambda: blob_server(self.host),
+        }
 
     def submit(self, topology: str, name: str, options: Mapping[str, object]) -> TaskReports:
         """Submit a benchmark topology; its tasks will report every other second.

@@ -20,6 +20,9 @@ HOOK_INTERVAL_S = 5
 #: Adds a detail to a step.
 Update = Callable[[str], None]
 
+#: By the option that names a server's address, the context in which it runs.
+Servers = Mapping[str, Callable[[], AbstractContextManager[str]]]
+
 
 class Progress(Protocol):
     """Shows people who wait what is being done."""
@@ -129,8 +132,9 @@ class Site(Protocol):
         """Return what to look at while waiting for the topology of a name."""
         ...
 
-    def store(self) -> AbstractContextManager[str]:
-        """Return the context in which a Redis server runs; yields its address."""
+    @property
+    def servers(self) -> Servers:
+        """The servers that topologies may need."""
         ...
 
     def submit(self, topology: str, name: str, options: Mapping[str, object]) -> TaskReports:

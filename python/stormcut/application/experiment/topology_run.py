@@ -15,7 +15,7 @@ from stormcut.application.experiment.definition import Definition
 from stormcut.application.experiment.loss import Report, restarted, source_totals
 from stormcut.application.experiment.outcome import RunOutcome, outcome_of
 from stormcut.application.experiment.ports import Answer, Catalogue, Progress, Site, TaskReports
-from stormcut.application.experiment.store import with_store
+from stormcut.application.experiment.servers import with_servers
 from stormcut.application.waiting import NotYet, Watch, wait_until
 from stormcut.model.errors import InvalidInput, StormcutError
 
@@ -55,7 +55,7 @@ def run(
     name = settings.name
     definition = catalogue.topologies.load(name)
     with ExitStack() as stack:
-        given = stack.enter_context(with_store(definition, given, site.store, progress))
+        given = stack.enter_context(with_servers(definition, given, site.servers, progress))
         with site.start():
             with progress.step(f"sparse submit {name}"):
                 tasks = site.submit(name, name, given)

@@ -13,7 +13,7 @@ from stormcut.application.experiment.bench.cells import Measurement, Placed, Sta
 from stormcut.application.experiment.bench.contest import Host
 from stormcut.application.experiment.bench.counters import Counters
 from stormcut.application.experiment.bench.windows import Sample
-from stormcut.application.experiment.ports import Profiler, Progress, Topologies
+from stormcut.application.experiment.ports import Profiler, Progress, Servers, Topologies
 from stormcut.model.problem import Problem
 from stormcut.placement.solve import Solution
 from stormcut.profile.result import ProfileResult
@@ -45,8 +45,9 @@ class Rig(Protocol):
         """Cores of the machine that all nodes share."""
         ...
 
-    def store(self) -> AbstractContextManager[str]:
-        """Return the context in which a Redis server runs; yields its address."""
+    @property
+    def servers(self) -> Servers:
+        """The servers that topologies may need."""
         ...
 
     def start(self, name: str, topology: str, options: Mapping[str, object]) -> Entrant:

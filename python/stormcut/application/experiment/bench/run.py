@@ -15,7 +15,7 @@ from stormcut.application.experiment.bench.pace import Pace
 from stormcut.application.experiment.bench.plan import BenchPlan
 from stormcut.application.experiment.bench.planner import BenchPlanner
 from stormcut.application.experiment.bench.ports import Entrant, Equipment
-from stormcut.application.experiment.store import with_store
+from stormcut.application.experiment.servers import with_servers
 
 
 class Bench:
@@ -73,7 +73,9 @@ class Bench:
         tools = self._equipment
         definition = tools.topologies.load(topology)
         options = stack.enter_context(
-            with_store(definition, self._plan.options(topology), tools.rig.store, tools.progress)
+            with_servers(
+                definition, self._plan.options(topology), tools.rig.servers, tools.progress
+            )
         )
         schedulers = tuple(dict.fromkeys(cell.scheduler for cell in cells))
         began = time.monotonic()

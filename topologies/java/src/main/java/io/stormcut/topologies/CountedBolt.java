@@ -11,25 +11,35 @@ import org.apache.storm.topology.base.BaseRichBolt;
 import org.apache.storm.tuple.Tuple;
 import org.apache.storm.tuple.Values;
 import org.apache.storm.utils.TupleUtils;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** Counts what comes and goes, spends the load, and reports at every tick. */
 abstract class CountedBolt extends BaseRichBolt {
+  private static final Logger LOG = LoggerFactory.getLogger(CountedBolt.class);
+
   private transient OutputCollector collector;
   private transient Load load;
   private transient TaskReport report;
   private transient String padding;
   private transient Map<String, Long> received;
   private transient long emitted;
+  private transient long failed;
 
   /** Start the state of this bolt. */
   void prepare(Options options, int task) {}
 
-  /** Process the values of one tuple. */
-  abstract void handle(Tuple tuple);
+  /** Process the values of one tuple; what it needs may be {@link Unavailable}. */
+  abstract void handle(Tuple tuple) throws Unavailable;
 
-  void emit(Tuple anchor, long key, long number) {
+  /** This task's part of the topology's answer, null if it has none. */
+  Object answer() {
+    return null;
+  }
+
+  void emit(Tuple anchor, long first, long second) {
     emitted++;
-    collector.emit(anchor, new Values(key, number, padding));
+    collector.emit(anchor, new Values(first, second, padding));
   }
 
   @Override
@@ -47,10 +57,23 @@ abstract class CountedBolt extends BaseRichBolt {
   public void execute(Tuple tuple) {
     if (TupleUtils.isTick(tuple)) {
       report.publish(counts());
+      collector.ack(tuple);
     } else {
       received.merge(tuple.getSourceComponent(), 1L, Long::sum);
       load.spend();
+      answerFor(tuple);
+    }
+  }
+
+  private void answerFor(Tuple tuple) {
+    try {
       handle(tuple);
+    } catch (Unavailable unavailable) {
+      if (failed++ == 0) {
+        LOG.error("{}; tuples are failed and replayed", unavailable.getMessage());
+      }
+      collector.fail(tuple);
+      return;
     }
     collector.ack(tuple);
   }
@@ -64,6 +87,11 @@ abstract class CountedBolt extends BaseRichBolt {
     Map<String, Object> counts = new HashMap<>();
     counts.put("received", received);
     counts.put("emitted", Collections.singletonMap("default", emitted));
+    counts.put("failed", failed);
+    Object answer = answer();
+    if (answer != null) {
+      counts.put("answer", answer);
+    }
     return counts;
   }
 }

@@ -54,7 +54,6 @@ public class Source extends BaseRichSpout {
   public void open(Map conf, TopologyContext context, SpoutOutputCollector collector) {
     this.collector = collector;
     options = new Options(conf);
-    keys = new Keys(options, context.getThisTaskId());
     report = new TaskReport(context, options.text("results"));
     pending = new HashMap<>();
     failed = new ArrayDeque<>();
@@ -66,9 +65,47 @@ public class Source extends BaseRichSpout {
     joined = System.currentTimeMillis();
     clock = new UnevenClock(options.number("noise"));
     Pace pace = new Pace(options.rates(), options.number("step.seconds"));
-    long end = options.whole("replays") * RECORDS;
+    long end = options.whole("replays") * records();
     schedule = new Schedule(pace, index, tasks, end, elapsed(joined));
     first = schedule.next();
+    prepare(options, context.getThisTaskId());
+  }
+
+  /** Start the state of this source. */
+  void prepare(Options options, int task) {
+    keys = new Keys(options, task);
+  }
+
+  /** Records in one replay. */
+  long records() {
+    return RECORDS;
+  }
+
+  /** The values of a tuple, by its number. */
+  Values values(long ordinal) {
+    return values(keys.next(index), ordinal);
+  }
+
+  /** The number of a tuple that is due now, -1 if there is none. */
+  long poll(long now) {
+    return schedule.poll(elapsed(now));
+  }
+
+  /** How many tuples this source was too late for. */
+  long skipped() {
+    return schedule.skipped();
+  }
+
+  final Values values(long first, long second) {
+    return new Values(first, second, padding);
+  }
+
+  final int index() {
+    return index;
+  }
+
+  final int tasks() {
+    return tasks;
   }
 
   @Override
@@ -76,11 +113,11 @@ public class Source extends BaseRichSpout {
     long now = System.currentTimeMillis();
     retry(now);
     for (int i = 0; i < BATCH && !isOver(now); i++) {
-      long ordinal = schedule.poll(elapsed(now));
+      long ordinal = poll(now);
       if (ordinal < 0) {
         break;
       }
-      Values values = new Values(keys.next(index), ordinal, padding);
+      Values values = values(ordinal);
       pending.put(ordinal, new Sent(values, now));
       sent++;
       collector.emit(values, ordinal);
@@ -132,7 +169,7 @@ public class Source extends BaseRichSpout {
     counts.put("sent", sent);
     counts.put("acked", acked);
     counts.put("replayed", replayed);
-    counts.put("skipped", schedule.skipped());
+    counts.put("skipped", skipped());
     counts.put("finished", isOver(now));
     counts.put("share", Arrays.asList(first, schedule.next(), (long) tasks));
     counts.put("latency", latencies);
