@@ -84,8 +84,8 @@ class Pi(Task):
     def work(self, number: int) -> int:
         """Return 3141."""
         pi = 0.0
-        for _ in range(self._repeats):
-            root, product = 0.0, 1.0
+        for repeat in range(self._repeats):
+            root, product = repeat * 1e-12, 1.0
             for _ in range(FACTORS):
                 root = math.sqrt(2 + root)
                 product *= root / 2

@@ -194,7 +194,7 @@ def build(
         minutes = (time.monotonic() - began) / done * left / 60 if done else math.nan
         about = f", about {minutes:.0f} min" if minutes > 1 else ""
         progress.say(f"{count} threads, the first of at most {left} such numbers{about}")
-        near = peaks[-1].rate if peaks else sweep.first_rate
+        near = _near(peaks, count) if peaks else sweep.first_rate
         with ExitStack() as stack:
             peak = _peak(_Runner(count, sweep, trials, journal, progress, stack).trial, near)
         if peak is None:
@@ -216,6 +216,16 @@ def build(
         tuple(peak.cpu_percent for peak in peaks),
         tuple(peak.memory_percent for peak in peaks),
     )
+
+
+def _near(peaks: Sequence[Trial], count: int) -> float:
+    """Return the rate that a number of threads sustains if it grows as it did last."""
+    last = peaks[-1]
+    if len(peaks) == 1:
+        return last.rate
+    before = peaks[-2]
+    growth = math.log(last.rate / before.rate) / math.log(last.threads / before.threads)
+    return last.rate * float((count / last.threads) ** min(1.0, max(0.0, growth)))
 
 
 def is_flat(peaks: Sequence[Trial]) -> bool:

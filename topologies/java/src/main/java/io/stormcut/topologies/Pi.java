@@ -15,13 +15,14 @@ public class Pi extends Task {
   long work(long number) {
     double pi = 0;
     for (int repeat = 0; repeat < repeats; repeat++) {
-      pi = viete();
+      pi = viete(repeat);
     }
     return (long) (1000 * pi);
   }
 
-  private static double viete() {
-    double root = 0;
+  /** Each time from another first root, or a compiler would compute it once. */
+  private static double viete(int repeat) {
+    double root = repeat * 1e-12;
     double product = 1;
     for (int factor = 0; factor < FACTORS; factor++) {
       root = Math.sqrt(2 + root);
