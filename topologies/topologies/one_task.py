@@ -3,22 +3,11 @@
 from model_driven.build import build
 from model_driven.dataflows import KINDS, Dataflow
 from model_driven.settings import model_driven
-from model_driven.source import NumberSource
 from rig.options import Option, choice
 
 OPTIONS = model_driven(
     ["task"],
-    {
-        "task": Option("pi", choice(*KINDS), "what the task does"),
-        "steered": Option(
-            "no", choice("no", "yes"), "yes: the file rate beside the reports sets the rate (Java)"
-        ),
-    },
+    {"task": Option("pi", choice(*KINDS), "what the task does")},
 )
 
-OneTask = build(
-    "OneTask",
-    Dataflow({"task": OPTIONS["task"]}, ()),
-    OPTIONS,
-    "TrialSource" if OPTIONS["steered"] == "yes" else NumberSource.__name__,
-)
+OneTask = build("OneTask", Dataflow({"task": OPTIONS["task"]}, ()), OPTIONS)

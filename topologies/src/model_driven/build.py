@@ -24,11 +24,10 @@ TASKS: Mapping[str, Any] = {
 }
 
 
-def build(
-    name: str, dataflow: Dataflow, options: Options, java_source: str = NumberSource.__name__
-) -> TopologyType:
-    """Return the topology of a dataflow; ``java_source`` is the class of its source in Java."""
+def build(name: str, dataflow: Dataflow, options: Options) -> TopologyType:
+    """Return the topology of a dataflow."""
     java = options["language"] == "java"
+    java_source = "TrialSource" if options["steered"] == "yes" else NumberSource.__name__
     specs: dict[str, Any] = {
         "source": JavaSpout.spec(
             name="source",

@@ -11,6 +11,9 @@ OWN: Mapping[str, Option] = {
     "language": Option(
         "python", choice("python", "java"), "java: for many threads; Python starts a process each"
     ),
+    "steered": Option(
+        "no", choice("no", "yes"), "yes: the file rate beside the reports sets the rate (Java)"
+    ),
     "redis": REDIS,
     "blobs": Option("127.0.0.1:8099", address, "host:port of the server of objects"),
     "xml.orders": Option(20, count, "orders in a document that is parsed"),

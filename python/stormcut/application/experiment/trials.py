@@ -196,7 +196,7 @@ def build(
         progress.say(f"{count} threads, the first of at most {left} such numbers{about}")
         near = _near(peaks, count) if peaks else sweep.first_rate
         with ExitStack() as stack:
-            peak = _peak(_Runner(count, sweep, trials, journal, progress, stack).trial, near)
+            peak = peak_of(_Runner(count, sweep, trials, journal, progress, stack).trial, near)
         if peak is None:
             progress.say(f"{count} threads do not sustain {LOWEST * near:g} tuples/s")
             if not peaks:
@@ -281,7 +281,7 @@ class _Runner:
         return self._run(rate, seconds)
 
 
-def _peak(tried: Callable[[float], Trial], near: float) -> Trial | None:
+def peak_of(tried: Callable[[float], Trial], near: float) -> Trial | None:
     """Return the stable trial of the highest rate, None without any; begins near a rate."""
     low: Trial | None = None
     high = math.inf
