@@ -59,13 +59,16 @@ class Plan:
     """Nodes and a placement on them that carries the asked rates.
 
     ``least`` is the proven least number of nodes; ``problem`` is the demand on the nodes;
-    ``shape`` is None for the problem's own nodes.
+    ``shape`` is None for the problem's own nodes; ``more`` is the placement on one node more, None
+    where there is none to be had; ``others`` are the plans of other shapes, cheapest first.
     """
 
     problem: Problem
     solution: Solution
     least: int
     shape: Shape | None
+    more: Solution | None = None
+    others: tuple[Plan, ...] = ()
 
     @property
     def nodes(self) -> int:
@@ -98,7 +101,8 @@ def plan(demand: Demand, shapes: Sequence[Shape] = (), seed: int = DEFAULT_SEED)
             refusals.append(refusal)
     if not found:
         raise refusals[0]
-    return min(found, key=lambda each: (each.cost_per_hour or 0.0, each.nodes))
+    best, *others = sorted(found, key=lambda each: (each.cost_per_hour or 0.0, each.nodes))
+    return replace(best, others=tuple(others))
 
 
 def _size(node: Node) -> tuple[float, float, str]:
@@ -137,7 +141,8 @@ def _fewest(
             below = middle
         else:
             count, found = middle, better
-    return Plan(on(count), found, least, shape)
+    more = _carried(on(count + 1), seed) if count < most else None
+    return Plan(on(count), found, least, shape, more)
 
 
 def _proven_least(on: Callable[[int], Problem], most: int) -> int | None:

@@ -31,6 +31,7 @@ from stormcut.cli.tls_option import tls_option
 from stormcut.cli.zookeeper_options import zookeeper_options
 from stormcut.model.errors import InvalidInput
 from stormcut.model.problem import Problem
+from stormcut.objective.headroom import Headroom
 from stormcut.placement.algorithms.model_driven.allocation import (
     Allocation,
     PerformanceModel,
@@ -347,17 +348,28 @@ def _plan_table(topology: str, needs: Mapping[str, Need]) -> Table:
 
 
 def _plan_lines(found: Plan) -> Iterator[str]:
-    of = f" of {found.shape.name}" if found.shape else ""
-    cost = found.cost_per_hour
     proof = "no fewer can carry it" if found.least == found.nodes else f"at least {found.least:,}"
-    yield (
-        f"{found.nodes:,} node{'s' * (found.nodes != 1)}{of}"
-        + ("" if cost is None else f", {cost:,.2f} an hour")
-        + f" ({proof}, as proven)"
-    )
+    yield f"{_counted(found)} ({proof}, as proven)"
     room = found.solution.headroom
     if room.value is not None:
         yield f"head-room {room.value:,.2f}: {room.bottleneck} is full first"
+    if found.more and found.more.headroom.value is not None:
+        more = found.more.headroom
+        yield f"one node more: head-room {more.value:,.2f}, {more.bottleneck} full first"
+    for other in found.others:
+        yield f"instead: {_counted(other)}, head-room {_told(other.solution.headroom)}"
+
+
+def _counted(found: Plan) -> str:
+    """Return how many nodes of which shape it takes, and what they cost."""
+    of = f" of {found.shape.name}" if found.shape else ""
+    cost = found.cost_per_hour
+    price = "" if cost is None else f", {cost:,.2f} an hour"
+    return f"{found.nodes:,} node{'s' * (found.nodes != 1)}{of}{price}"
+
+
+def _told(room: Headroom) -> str:
+    return "without limit" if room.value is None else f"{room.value:,.2f}"
 
 
 def _question(dag: Path, models: Path) -> tuple[dict[str, PerformanceModel], Any]:

@@ -93,6 +93,11 @@ def test_the_cheapest_shape_wins():
     found = plan(wanted, [SHAPE, dear, large])
     assert found.shape.name == "large"
     assert (found.nodes, found.least, found.cost_per_hour) == (1, 1, 0.15)
+    assert [each.shape.name for each in found.others] == ["small", "dear"]
+    # A node more leaves more room, until an executor's own core is full.
+    assert found.more.headroom.value >= found.solution.headroom.value
+    alone = plan(wanted, [replace(large, at_most=1)])
+    assert alone.more is None
 
 
 def test_nodes_that_cannot_carry_it_are_refused():

@@ -180,6 +180,8 @@ def test_a_plan_is_what_check_and_score_say_of_it(stormcut, shapes, tmp_path):
     assert topology in out
     assert " of small" in out or " of large" in out
     assert "an hour" in out and "head-room" in out
+    assert "one node more: head-room" in out
+    assert "instead: " in out
     assert max(map(len, out.splitlines())) <= 100
 
 

@@ -37,6 +37,8 @@ SLOPE_ERROR = SLOPE / 2
 LONGEST = 4
 #: Acknowledged of what was offered, at least.
 SERVED = 0.97
+#: Where less is acknowledged, no longer trial is needed.
+OVERLOADED = 0.9
 #: The rate first rises, or falls, by this factor, then by its square, and so on.
 FIRST_FACTOR = 1.12
 #: A peak is known where a stable and an unstable rate differ by this factor.
@@ -98,7 +100,9 @@ class Trial:
     @property
     def is_clear(self) -> bool:
         """Whether a longer trial would say the same: noise does not decide."""
-        return self.slope_error <= SLOPE_ERROR or self.slope - 2 * self.slope_error > SLOPE
+        served = self.acked_per_second >= OVERLOADED * self.rate
+        known = self.slope_error <= SLOPE_ERROR or self.slope - 2 * self.slope_error > SLOPE
+        return known or not served
 
 
 STABLE = "stable"
