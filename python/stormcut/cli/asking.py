@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,17 @@ from stormcut.cli.foresight import PLAN_SECONDS, await_description, leading_brai
 from stormcut.cli.tls_option import tls_option
 from stormcut.cli.zookeeper_options import zookeeper_options
 
-#: Yields a client of the brain that leads.
-Asking = Callable[[], AbstractContextManager[BrainClient]]
+
+@dataclass(frozen=True)
+class Asked:
+    """Who is asked: the brain that leads, and ZooKeeper's nodes, None with ``--brain``."""
+
+    brain: BrainClient
+    nodes: StormcutNodes | None
+
+
+#: Yields who is asked.
+Asking = Callable[[], AbstractContextManager[Asked]]
 
 
 def asking_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -58,15 +68,14 @@ def asking_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @contextmanager
-def _viewing(brain: Address, tls: Tls) -> Iterator[BrainClient]:
+def _viewing(brain: Address, tls: Tls) -> Iterator[Asked]:
     client = BrainClient(ANY_BRAIN, VIEWERS, brain.host, brain.port, PLAN_SECONDS, tls)
     await_description(client)
-    yield client
+    yield Asked(client, None)
 
 
 @contextmanager
-def _operating(
-    zookeeper: str, auth_file: Path, root: str, tls: Tls | None
-) -> Iterator[BrainClient]:
+def _operating(zookeeper: str, auth_file: Path, root: str, tls: Tls | None) -> Iterator[Asked]:
     with connected(zookeeper, read_auth_file(auth_file)) as client:
-        yield leading_brain(StormcutNodes(client, root), tls)
+        nodes = StormcutNodes(client, root)
+        yield Asked(leading_brain(nodes, tls), nodes)

@@ -4,33 +4,64 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 
 from stormcut.application.control.operations import check_fresh
-from stormcut.cli.asking import Asking, asking_options
+from stormcut.cli.asking import Asked, Asking, asking_options
 from stormcut.cli.foresight import WIDTH
+from stormcut.cli.steps import waiting
 from stormcut.report.preview import print_outlook
+
+if TYPE_CHECKING:
+    from stormcut.application.foretelling import Foretold
 
 
 @click.command()
 @asking_options
+@click.option("--simulate", is_flag=True, help="Simulate what runs, now and after the changes.")
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
-def plan(ask: Asking, as_json: bool) -> None:
+def plan(ask: Asking, simulate: bool, as_json: bool) -> None:
     """Show what the controller has decided but not done, and why.
 
-    It is what the leading brain computed from the cluster as Nimbus described it last.
+    It is what the leading brain computed from the cluster as Nimbus described it last. With
+    --simulate, a minute at the measured rates is simulated as things are and as they would be.
 
     \b
     Example:
       stormcut plan --zookeeper localhost:2181 --auth-file ~/.stormcut-auth
       stormcut plan --brain 10.0.0.7:7070 --tls viewer
     """
-    with ask() as brain:
-        outlook = brain.outlook()
-    check_fresh(outlook, time.time())
+    with ask() as asked:
+        outlook = asked.brain.outlook()
+        check_fresh(outlook, time.time())
+        found = _simulated(asked, outlook) if simulate else None
+    console = Console(width=WIDTH, highlight=False)
+    if not as_json:
+        print_outlook(console, outlook)
+    if found is not None:
+        # The simulator takes a moment to import: only for this.
+        from stormcut.report.foretold import foretold_document, print_foretold
+
+        if as_json:
+            outlook = {**outlook, "simulated": foretold_document(found)}
+        else:
+            print_foretold(console, found)
     if as_json:
         click.echo(json.dumps(outlook, indent=2))
-    else:
-        print_outlook(Console(width=WIDTH, highlight=False), outlook)
+
+
+def _simulated(asked: Asked, outlook: Mapping[str, Any]) -> Foretold | None:
+    """Return what the changes that wait would do, None if none waits."""
+    if asked.nodes is None:
+        raise click.UsageError("--simulate needs --zookeeper: profiles are kept there")
+    if not any(line.get("workers") for line in outlook["withheld"]):
+        return None
+    from stormcut.application.foretelling import foretell
+
+    state = asked.brain.described().state
+    with waiting(Console(stderr=True), "simulating a minute, now and after the changes"):
+        return foretell(state, asked.nodes.read_profiles(), outlook["withheld"])

@@ -23,7 +23,8 @@ def status(ask: Asking, as_json: bool) -> None:
       stormcut status --zookeeper localhost:2181 --auth-file ~/.stormcut-auth
       stormcut status --brain 10.0.0.7:7070 --tls viewer
     """
-    with ask() as brain:
+    with ask() as asked:
+        brain = asked.brain
         health, outlook = brain.health(), brain.outlook()
         found = document(health.brain, health.started_ms, brain.described(), outlook)
     if as_json:

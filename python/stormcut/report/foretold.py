@@ -1,0 +1,55 @@
+"""What changes would do, as simulated: rates and latencies, now and then."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from stormcut.application.foretelling import Foretold
+from stormcut.simulator.simulation import Simulation
+
+
+def foretold_document(found: Foretold) -> dict[str, Any]:
+    """Return both simulations as JSON values."""
+    return {
+        "now": None if found.now is None else _document(found.now),
+        "then": _document(found.then),
+    }
+
+
+def _document(of: Simulation) -> dict[str, Any]:
+    return {
+        "sources_per_second": dict(of.sources),
+        "latency_ms": {name: asdict(each) for name, each in of.latency.items()},
+        "saturated": of.saturated,
+        "bottleneck": str(of.bottleneck) if of.bottleneck else None,
+    }
+
+
+def print_foretold(console: Console, found: Foretold) -> None:
+    """Print each topology's rate and latencies, now and after the changes."""
+    table = Table(box=SIMPLE_HEAD, title="Simulated at the measured rates", title_justify="left")
+    table.add_column("topology")
+    table.add_column("")
+    for heading in ("tuples/s sent", "mean ms", "p50", "p95", "p99"):
+        table.add_column(heading, justify="right")
+    for name in found.then.sources:
+        for when, of in (("now", found.now), ("then", found.then)):
+            if of is not None:
+                table.add_row(name if of is found.now else "", when, *_figures(of, name))
+    console.print(table)
+    for when, of in (("now", found.now), ("then", found.then)):
+        if of is not None and of.saturated:
+            console.print(f"{when}: saturated, {of.bottleneck} is full; queues grow")
+
+
+def _figures(of: Simulation, name: str) -> tuple[str, ...]:
+    sent = f"{of.sources[name]:,.0f}"
+    if name not in of.latency:
+        return (sent, "-", "-", "-", "-")
+    each = of.latency[name]
+    return (sent, *(f"{ms:,.1f}" for ms in (each.mean, each.p50, each.p95, each.p99)))
