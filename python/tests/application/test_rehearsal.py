@@ -20,9 +20,9 @@ from stormcut.simulator.timeline import RESTART_S
 NOTHING = Plan("p", "f", 0, ())
 
 
-def offered(rate, name="t"):
+def offered(rate, assignment=()):
     """A chain of two components whose tuples have 1 kB; of each source's, all for one bolt."""
-    running = topology(name, (4, 4), workers=4, acker=False)
+    running = replace(topology("t", (4, 4), workers=4, acker=False), assignment=assignment)
     profile = profile_of(running, 0.01, lambda s, t: 0.25 if t == s + 4 else 0.0)
     pairs = tuple(replace(t, bytes_per_tuple=1000.0) for t in profile.traffic)
     used = tuple(pair for pair in pairs if pair.tuples_per_second)
@@ -45,13 +45,10 @@ def controller(rule=Rule.WORTH):
 
 
 def test_what_has_room_is_served_and_what_has_none_waits_and_is_lost():
-    load = offered(lambda second: 100.0 if second < 100 else 5_000.0)
+    load = offered(lambda second: 100.0 if second < 100 else 5_000.0, dealt(1))
     world = World(narrow(), [load])
-    world._assign("t", dealt(1))
-    world.apply(NOTHING)
     for _ in range(10):
         world.step(STEP_S)
-    # What came while workers started was served later.
     assert world.tallies["t"].served == pytest.approx(10_000.0)
     assert world.tallies["t"].lost == 0
     for _ in range(30):
@@ -79,9 +76,7 @@ def test_a_lost_node_costs_until_nimbus_knows():
 
 def test_the_controller_moves_what_a_link_holds_back_and_then_rests():
     def run(rule):
-        load = offered(2_500.0)
-        world = World(narrow(), [load])
-        world._assign("t", dealt(1))
+        world = World(narrow(), [offered(2_500.0, dealt(1))])
         moments = rehearse(world, controller(rule), 1800.0)
         return world, moments
 
@@ -96,9 +91,8 @@ def test_the_controller_moves_what_a_link_holds_back_and_then_rests():
 
 
 def test_noise_alone_moves_nothing():
-    load = offered(lambda second: 1_000.0 * (1 + 0.05 * math.sin(second)))
+    load = offered(lambda second: 1_000.0 * (1 + 0.05 * math.sin(second)), dealt(0))
     world = World(narrow(), [load])
-    world._assign("t", dealt(0))
     rehearse(world, controller(), 3600.0)
     assert world.tallies["t"].moves == 0
     assert world.tallies["t"].served == pytest.approx(world.tallies["t"].offered, rel=0.01)

@@ -93,7 +93,7 @@ class _Topology:
 
 
 class World:
-    """Nodes, topologies, and the second that it is."""
+    """Nodes, topologies, and the second that it is; topologies begin where they are assigned."""
 
     def __init__(
         self,
@@ -104,7 +104,9 @@ class World:
         seed: int = 1,
     ) -> None:
         self._supervisors, self._outages, self._costs = tuple(supervisors), tuple(outages), costs
-        self._topologies = {each.running.id: _Topology(each) for each in offered}
+        self._topologies = {
+            each.running.id: _Topology(each, each.running.assignment) for each in offered
+        }
         self._random = np.random.default_rng(seed)
         self.second = 0.0
 
