@@ -114,7 +114,7 @@ def build(
     from stormcut.adapters.files.models_file import TrialFile, check_slot, write_model
     from stormcut.adapters.machine.needs import describe
     from stormcut.adapters.storm.topology_project import check_options
-    from stormcut.application.experiment.trials import Sweep
+    from stormcut.application.experiment.trials import LONGEST, Sweep
     from stormcut.application.experiment.trials import build as by_trials
 
     usual, usual_rate = TASKS[task]
@@ -129,10 +129,8 @@ def build(
         steps.say(f"{len(journal)} trials are known and not made again")
     with interruptible(), _bench(name, task, given, cpus, steps) as bench:
         found = by_trials(sweep, bench, journal, steps)
-    taken_on = (
-        f"{describe()}, {time.strftime('%Y-%m-%d')}, trials of {seconds:g} to {4 * seconds:g} s; "
-        + ", ".join(f"{key}={value}" for key, value in given.items())
-    )
+    length = f"trials of {seconds:g} to {LONGEST * seconds:g} s"
+    taken_on = f"{describe()}, {time.strftime('%Y-%m-%d')}, {length}"
     write_model(output, task, found, slot, taken_on)
     _print(_table({task: found}, {}))
     click.echo(f"{output}: the model of {task}")

@@ -32,6 +32,7 @@ def draw_models(
     from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     figure = Figure(figsize=(9, 2.2 * len(ours) + 0.6), layout="constrained")
     FigureCanvasAgg(figure)
@@ -54,6 +55,7 @@ def draw_models(
         for axes, name in zip(row, PANELS, strict=True):
             axes.set_ylim(0, 105)
             axes.set_ylabel(name, size=8)
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
             axes.spines[["top", "right"]].set_visible(False)
             axes.legend(fontsize=7, frameon=False)
     for axes in rows[-1]:
