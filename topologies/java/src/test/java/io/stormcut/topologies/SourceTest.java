@@ -9,11 +9,8 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
-import java.util.function.BooleanSupplier;
 import java.util.stream.Collectors;
 import java.util.stream.LongStream;
-import org.apache.storm.spout.ISpoutOutputCollector;
-import org.apache.storm.spout.SpoutOutputCollector;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -21,59 +18,6 @@ class SourceTest {
   private static final long RECORDS = 10_000;
 
   @TempDir Path folder;
-
-  /** A source without Storm: what it emits is kept. */
-  private static final class Bench implements ISpoutOutputCollector {
-    final Source source = new Source();
-    final List<List<Object>> values = new ArrayList<>();
-    final List<Object> ids = new ArrayList<>();
-
-    Bench(Chain chain, int task) {
-      source.open(chain.conf, chain.task(task), new SpoutOutputCollector(this));
-    }
-
-    /** Ask for tuples until there are no more. */
-    void drain() {
-      int before;
-      do {
-        before = ids.size();
-        source.nextTuple();
-      } while (ids.size() > before);
-    }
-
-    /** Ask for tuples, as Storm does without end, until something is so. */
-    void awaitThat(BooleanSupplier isSo) throws InterruptedException {
-      long giveUp = System.nanoTime() + 60_000_000_000L;
-      while (!isSo.getAsBoolean()) {
-        assertTrue(System.nanoTime() < giveUp, "waited a minute");
-        Thread.sleep(10);
-        source.nextTuple();
-      }
-    }
-
-    @Override
-    public List<Integer> emit(String stream, List<Object> tuple, Object id) {
-      assertEquals("default", stream);
-      values.add(tuple);
-      ids.add(id);
-      return Collections.emptyList();
-    }
-
-    @Override
-    public void emitDirect(int task, String stream, List<Object> tuple, Object id) {
-      throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public long getPendingCount() {
-      return 0;
-    }
-
-    @Override
-    public void reportError(Throwable error) {
-      throw new AssertionError(error);
-    }
-  }
 
   private Chain reporting() {
     return new Chain().with("rig.results", folder.toString());
@@ -92,8 +36,8 @@ class SourceTest {
   @Test
   void tasksShareTheTuplesOfAllReplays() {
     Chain chain = new Chain().with("rig.replays", 2L);
-    Bench first = new Bench(chain, 2);
-    Bench second = new Bench(chain, 3);
+    SourceBench first = new SourceBench(new Source(), chain, 2);
+    SourceBench second = new SourceBench(new Source(), chain, 3);
     first.drain();
     second.drain();
     assertEquals(everySecond(0, 2 * RECORDS), first.ids);
@@ -107,7 +51,7 @@ class SourceTest {
   void whatFailsIsEmittedAgainUntilItIsAcked() throws InterruptedException {
     // So many keys that one drawn anew is another one.
     Chain chain = reporting().with("rig.local.share", 0.0).with("rig.keys", 1_000_000);
-    Bench bench = new Bench(chain, 2);
+    SourceBench bench = new SourceBench(new Source(), chain, 2);
     bench.drain();
     int all = bench.ids.size();
     for (int round = 1; round <= 2; round++) {
@@ -129,7 +73,7 @@ class SourceTest {
 
   @Test
   void severalFailuresWaitForTheirOwnTime() throws InterruptedException {
-    Bench bench = new Bench(new Chain(), 2);
+    SourceBench bench = new SourceBench(new Source(), new Chain(), 2);
     bench.drain();
     int all = bench.ids.size();
     for (long id : new long[] {6, 0, 4}) {
@@ -141,7 +85,7 @@ class SourceTest {
 
   @Test
   void everyTupleIsInTheReport() throws InterruptedException {
-    Bench bench = new Bench(reporting(), 3);
+    SourceBench bench = new SourceBench(new Source(), reporting(), 3);
     bench.source.nextTuple();
     // Emitted, but neither acknowledged nor all that there is.
     assertEquals(bench.ids.size(), reported("sent"));
@@ -163,7 +107,7 @@ class SourceTest {
 
   @Test
   void aLatencyIsInTheBucketOfItsMilliseconds() throws InterruptedException {
-    Bench bench = new Bench(reporting(), 2);
+    SourceBench bench = new SourceBench(new Source(), reporting(), 2);
     long before = System.currentTimeMillis();
     bench.source.nextTuple();
     long emitted = System.currentTimeMillis();
@@ -184,7 +128,7 @@ class SourceTest {
   void aSourceThatComesLateJoinsTheOthers() {
     long launched = System.currentTimeMillis() / 1000 - 100;
     Chain chain = reporting().with("rig.rate", 100).with("rig.replays", 0);
-    Bench bench = new Bench(chain.with("storm.id", "t-1-" + launched), 2);
+    SourceBench bench = new SourceBench(new Source(), chain.with("storm.id", "t-1-" + launched), 2);
     bench.source.nextTuple();
     List<?> share = (List<?>) Chain.report(folder).get("share");
     long first = (Long) share.get(0);
@@ -196,7 +140,7 @@ class SourceTest {
 
   @Test
   void aSourceStopsAfterItsSeconds() throws InterruptedException {
-    Bench bench = new Bench(reporting().with("rig.seconds", 0.001), 2);
+    SourceBench bench = new SourceBench(new Source(), reporting().with("rig.seconds", 0.001), 2);
     Thread.sleep(5);
     bench.source.nextTuple();
     assertEquals(Collections.emptyList(), bench.ids);

@@ -14,8 +14,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
-import org.apache.storm.spout.ISpoutOutputCollector;
-import org.apache.storm.spout.SpoutOutputCollector;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -97,46 +95,16 @@ class TaskTest {
     assertThrows(Unavailable.class, () -> prepared(new TableQuery()).work(0));
   }
 
-  /** A source without Storm: the numbers that it emits are kept. */
-  private static final class Emitted implements ISpoutOutputCollector {
-    final List<Object> ids = new ArrayList<>();
-
-    @Override
-    public List<Integer> emit(String stream, List<Object> values, Object id) {
-      assertEquals(0L, values.get(0));
-      assertEquals((Long) id % 5000, values.get(1));
-      ids.add(id);
-      return Collections.emptyList();
-    }
-
-    @Override
-    public void emitDirect(int task, String stream, List<Object> values, Object id) {
-      throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public long getPendingCount() {
-      return 0;
-    }
-
-    @Override
-    public void reportError(Throwable error) {
-      throw new AssertionError(error);
-    }
-  }
-
   @Test
   void aSteeredSourceFollowsItsFile() throws IOException, InterruptedException {
-    Emitted emitted = new Emitted();
-    TrialSource source = new TrialSource();
     chain.with("rig.results", folder.toString());
-    source.open(chain.conf, chain.task(2), new SpoutOutputCollector(emitted));
+    SourceBench emitted = new SourceBench(new TrialSource(), chain, 2);
     for (String rate : new String[] {"500", "1000", "0"}) {
       Files.write(folder.resolve("rate"), rate.getBytes(StandardCharsets.UTF_8));
       int before = emitted.ids.size();
       long begin = System.nanoTime();
       while (System.nanoTime() - begin < 1_000_000_000L) {
-        source.nextTuple();
+        emitted.source.nextTuple();
         Thread.sleep(1);
       }
       // Two sources share the rate; a file is looked at every 200 ms.
@@ -146,5 +114,9 @@ class TaskTest {
       assertTrue(rate.equals("0") || found > 0, rate + "/s: " + found);
     }
     assertEquals(emitted.ids.size(), emitted.ids.stream().distinct().count(), "no number twice");
+    for (int at = 0; at < emitted.ids.size(); at++) {
+      assertEquals(0L, emitted.values.get(at).get(0));
+      assertEquals((Long) emitted.ids.get(at) % 5000, emitted.values.get(at).get(1));
+    }
   }
 }
