@@ -564,14 +564,20 @@ class TestDecoding:
         try:
             for _ in range(messages()):
                 content = damaged(whole, chance)
-                tracemalloc.reset_peak()
-                before = tracemalloc.get_traced_memory()[0]
                 read += is_read(content)
-                taken = tracemalloc.get_traced_memory()[1] - before
+                # Twice: what measures coverage takes memory, too, the first time that a line runs.
+                taken = min(memory_to_read(content) for _ in range(2))
                 assert taken < 100_000 + 50 * len(content)
         finally:
             tracemalloc.stop()
         assert messages() / 100 < read < messages() / 2
+
+
+def memory_to_read(content):
+    tracemalloc.reset_peak()
+    before = tracemalloc.get_traced_memory()[0]
+    is_read(content)
+    return tracemalloc.get_traced_memory()[1] - before
 
 
 def is_read(content):

@@ -59,9 +59,9 @@ DEPENDS_ON_COMPONENT_NAMES = dict.fromkeys(
 )
 #: (algorithm, case): why it may refuse although a feasible placement exists.
 MAY_REFUSE = {}
-#: Of random problems each algorithm places this share at least (p-scheduler, which knows equal
-#: nodes only, the least), so that the suite is not one of refusals.
-LEAST_PLACED = 1 / 8
+#: Of the random problems that `exact` places each algorithm places this share at least, so that the
+#: suite is not one of refusals.
+LEAST_PLACED = 1 / 16
 
 
 def outcome(problem, name, seed=1):
@@ -158,9 +158,9 @@ def worth(problem, found):
 
 def test_random_problems_are_placed_feasibly_or_refused_and_alike_each_time(name):
     """And no placement is below a bound that was proven, by this algorithm or by `exact`."""
-    outcomes = []
+    outcomes, possible = [], []
 
-    @given(problem=problems())
+    @given(problem=problems(homogeneous=algorithm(name).one_capacity))
     def each(problem):
         pickled, before = pickle.dumps(problem), problem.current_slots().copy()
         found, again = outcome(problem, name), outcome(problem, name)
@@ -168,6 +168,7 @@ def test_random_problems_are_placed_feasibly_or_refused_and_alike_each_time(name
         assert alike or unproven(found) or unproven(again)
         assert np.array_equal(problem.current_slots(), before)
         outcomes.append(found)
+        possible.append(by_exact(pickled))
         placed = [it for it in (found, by_exact(pickled)) if isinstance(it, Placement)]
         least = min((crossing(problem, placement) for placement in placed), default=0.0)
         for placement in placed:
@@ -175,8 +176,10 @@ def test_random_problems_are_placed_feasibly_or_refused_and_alike_each_time(name
                 assert placement.bound.tuples_per_second <= least * (1 + 1e-9) + 1e-9
 
     each()
-    count = sum(isinstance(found, Placement) for found in outcomes)
-    assert count >= LEAST_PLACED * len(outcomes)
+    count, most = (
+        sum(isinstance(found, Placement) for found in each) for each in (outcomes, possible)
+    )
+    assert count >= LEAST_PLACED * most > 0
 
 
 @cache
