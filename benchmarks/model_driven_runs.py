@@ -275,12 +275,12 @@ READING = """\
   it can carry, and is too high under RSM. Linear under MBA with DSM, SAM and cut is 20 to 29 %
   below, with CPU full on most nodes.
 - **MBA carries more than LSA**, as in the paper: 1.2 to 2.1 times as much on as many slots. LSA
-  gives blob as many threads as one thread's rate suggests; on a slot they meet the server's limit.
+  gives blob as many threads as one thread's rate suggests, and together they serve less.
 - **MBA + DSM is ahead of MBA + SAM here**, on both. SAM keeps blob's full bundles on four slots, of
   which the server limits each; DSM spreads the same threads over five.
 - **CPU is not foretold**: it is up to nine times what the models say, and full on most nodes under
-  MBA. Models were taken from workers that had run for minutes; these had run for one, and were
-  compiling. Whether that is all was not measured.
+  MBA. Models were taken from workers that had run for minutes, these had run for one. Whether
+  that is the cause was not measured.
 """
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from stormcut.application.control.decide.situation import running_problem
 from stormcut.model.cluster import ClusterState, Slot, Worker
-from stormcut.model.network import Costs
-from stormcut.model.placement import UNASSIGNED, Placement
+from stormcut.model.errors import InvalidInput
+from stormcut.model.placement import Placement
 from stormcut.model.profile import Profile
 from stormcut.simulator.events import simulate
 from stormcut.simulator.simulation import Simulation
@@ -17,13 +17,13 @@ from stormcut.simulator.simulation import Simulation
 #: A withheld change as `Brain.outlook` tells it.
 Line = Mapping[str, Any]
 
-#: Simulated seconds at most; shorter where two million tuples are executed before.
-SECONDS = 60.0
-
 
 @dataclass(frozen=True)
 class Foretold:
-    """Two simulations at the rates that were measured; ``now`` is None if executors run nowhere."""
+    """Two simulations at the measured rates, of the topologies whose executors all run.
+
+    ``now`` is None if there is no such topology yet.
+    """
 
     now: Simulation | None
     then: Simulation
@@ -33,18 +33,18 @@ def foretell(
     state: ClusterState,
     profiles: Mapping[str, Profile],
     withheld: Sequence[Line],
-    costs: Costs | None = None,
 ) -> Foretold:
     """Return what the cluster does now, and what it would do after these changes.
 
     Raises
     ------
     InvalidInput
-        It cannot be simulated, such as where nothing is measured.
+        No topology would run whole.
     """
-    then = _simulated(changed(state, withheld), profiles, costs)
-    assert then is not None
-    return Foretold(_simulated(state, profiles, costs), then)
+    then = _simulated(changed(state, withheld), profiles)
+    if then is None:
+        raise InvalidInput("nothing to simulate: no topology would run whole", "--simulate")
+    return Foretold(_simulated(state, profiles), then)
 
 
 def changed(state: ClusterState, withheld: Sequence[Line]) -> ClusterState:
@@ -62,11 +62,9 @@ def changed(state: ClusterState, withheld: Sequence[Line]) -> ClusterState:
     return replace(state, topologies=topologies)
 
 
-def _simulated(
-    state: ClusterState, profiles: Mapping[str, Profile], costs: Costs | None
-) -> Simulation | None:
-    problem = running_problem(state, profiles, costs=costs)
-    slots = problem.current_slots()
-    if (slots == UNASSIGNED).any():
+def _simulated(state: ClusterState, profiles: Mapping[str, Profile]) -> Simulation | None:
+    whole = tuple(each for each in state.topologies if each.executors and not each.unassigned)
+    if not whole:
         return None
-    return simulate(problem, Placement(slots), seconds=SECONDS)
+    problem = running_problem(replace(state, topologies=whole), profiles)
+    return simulate(problem, Placement(problem.current_slots()))

@@ -36,8 +36,8 @@ WIDTH = 100
 MEMORY_MB = 1024
 #: Relative cores of the task's node and of the one that holds source and sink.
 SIZES = (1, 3)
-#: By kind: what it does in a trial, and the rate that is tried first. What servers take for an
-#: answer is the paper's; documents and repeats take about as much of a core as in the paper.
+#: By kind: what it does in a trial, and the rate that is tried first. Servers take the paper's time
+#: for an answer; objects and rows are a tenth of the paper's.
 TASKS: Mapping[str, tuple[Mapping[str, object], float]] = {
     "parse": ({"xml.orders": 400}, 100),
     "pi": ({"pi.repeats": 10_000}, 100),

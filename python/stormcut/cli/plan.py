@@ -28,7 +28,7 @@ def plan(ask: Asking, simulate: bool, as_json: bool) -> None:
     """Show what the controller has decided but not done, and why.
 
     It is what the leading brain computed from the cluster as Nimbus described it last. With
-    --simulate, a minute at the measured rates is simulated as things are and as they would be.
+    --simulate, what runs is simulated at the measured rates, as it is and as it would be.
 
     \b
     Example:
@@ -63,5 +63,5 @@ def _simulated(asked: Asked, outlook: Mapping[str, Any]) -> Foretold | None:
     from stormcut.application.foretelling import foretell
 
     state = asked.brain.described().state
-    with waiting(Console(stderr=True), "simulating a minute, now and after the changes"):
+    with waiting(Console(stderr=True), "simulating what runs, now and after the changes"):
         return foretell(state, asked.nodes.read_profiles(), outlook["withheld"])

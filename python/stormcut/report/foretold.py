@@ -38,9 +38,10 @@ def print_foretold(console: Console, found: Foretold) -> None:
     for heading in ("tuples/s sent", "mean ms", "p50", "p95", "p99"):
         table.add_column(heading, justify="right")
     for name in found.then.sources:
-        for when, of in (("now", found.now), ("then", found.then)):
-            if of is not None:
-                table.add_row(name if of is found.now else "", when, *_figures(of, name))
+        runs = found.now is not None and name in found.now.sources
+        if found.now is not None and runs:
+            table.add_row(name, "now", *_figures(found.now, name))
+        table.add_row("" if runs else name, "then", *_figures(found.then, name))
     console.print(table)
     for when, of in (("now", found.now), ("then", found.then)):
         if of is not None and of.saturated:

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from stormcut.application.foretelling import changed, foretell
 from stormcut.model.cluster import ClusterState, Slot, Worker
+from stormcut.model.errors import InvalidInput
 from stormcut.report.foretold import foretold_document, print_foretold
 
 NODES = supervisors(4, slots=2, meta={"stormcut.link.mbit": "4"})
@@ -34,7 +35,7 @@ def measured(rate):
 
 
 def test_changes_put_topologies_where_they_say_and_leave_others():
-    other = replace(topology("u", (1, 1), acker=False), assignment=())
+    other = topology("u", (1, 1), acker=False)
     after = changed(ClusterState(NODES, (RUNNING, other)), [LINE, {"topology": "gone"}])
     assert [each.assignment for each in after.topologies] == [workers(0), ()]
 
@@ -58,9 +59,20 @@ def test_a_full_link_is_told_and_a_move_that_relieves_it():
     assert max(map(len, text.splitlines())) <= 100
 
 
+def test_a_topology_that_runs_in_part_is_left_out():
+    part = topology("u", (1, 1), acker=False)
+    found = foretell(replace(STATE, topologies=(RUNNING, part)), measured(100.0), [LINE])
+    assert set(found.now.sources) == set(found.then.sources) == {"t"}
+    with pytest.raises(InvalidInput, match="no topology would run whole"):
+        foretell(replace(STATE, topologies=(part,)), {}, [LINE])
+
+
 def test_what_does_not_run_yet_is_simulated_as_it_would_be():
     found = foretell(
         replace(STATE, topologies=(replace(RUNNING, assignment=()),)), measured(100.0), [LINE]
     )
     assert found.now is None
+    console = Console(width=100, record=True)
+    print_foretold(console, found)
+    assert " now " not in console.export_text()
     assert found.then.latency["t"].p50 > 0

@@ -14,7 +14,7 @@ def test_models_are_shown_beside_others(stormcut, tmp_path):
     assert "blob, beside" in out
     assert max(map(len, out.splitlines())) <= 100
     drawn = picture.read_text()
-    assert drawn.count("blob: at most 30 tuples/s") == 1 or "<svg" in drawn
+    assert drawn.count("<!-- blob: at most 30 tuples/s -->") == 1
     code, out, _ = stormcut("model", "show", AZURE, "--json")
     assert json.loads(out)["pi"]["rate"] == [105.0, 110.0]
 

@@ -31,8 +31,7 @@ class TaskTest {
           .with("rig.blobs", "127.0.0.1:1")
           .with("rig.redis", "127.0.0.1:1")
           .with("rig.table.rows", 100)
-          .with("rig.table.delay.ms", 0.0)
-          .with("rig.results", folder == null ? "" : folder.toString());
+          .with("rig.table.delay.ms", 0.0);
 
   private <T extends Task> T prepared(T task) {
     task.prepare(chain.options(), 4);
@@ -57,7 +56,7 @@ class TaskTest {
   }
 
   @Test
-  void linesOfABatchAreWrittenTogether() {
+  void everyLineHasAHundredBytesAlsoBeyondABatch() {
     BatchedWrite write = prepared(new BatchedWrite());
     for (int number = 0; number < 7; number++) {
       assertEquals(100, write.work(number));
