@@ -34,4 +34,5 @@ def measured(scheduler: str = "cut", repetition: int = 1, unsteady: str = "") ->
         unsteady,
         (10.5, 8.0),
         (8.0, 10.5),
+        (0.0, 0.5),
     )

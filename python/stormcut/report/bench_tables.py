@@ -106,12 +106,16 @@ def _times(bench: Bench, topology: str, scheduler: str) -> tuple[str, ...]:
 
 def resources(bench: Bench, topology: str) -> Table:
     """Return traffic, CPU, and what stayed on its node or arrived at all."""
-    header = ("scheduler", "Mbit/s", "cores", "fullest node", "kept", "carried", "nodes")
+    header = (
+        *("scheduler", "Mbit/s", "cores", "fullest node", "throttled", "kept", "carried"),
+        "nodes",
+    )
     caption = (
         "Medians of windows. Mbit/s: what all nodes sent; cores: CPU of all nodes, and of the "
-        "busiest one; kept: tuples that stay on their node, by the profile / as measured; "
-        "carried: of the tuples sent to bolts, those executed. Below 100 %, queues grew, "
-        "which acked tuples do not show."
+        "busiest one; throttled: CPU periods in which a node had used up its quota, where most; "
+        "kept: tuples that stay on their node, by the profile / as measured; carried: of the "
+        "tuples sent to bolts, those executed. Below 100 %, queues grew, which acked tuples do not "
+        "show."
     )
     rows = tuple(_resources(bench, topology, name) for name in bench.run.schedulers)
     return Table(header, rows, caption)
@@ -123,6 +127,7 @@ def _resources(bench: Bench, topology: str, scheduler: str) -> tuple[str, ...]:
     return (
         scheduler,
         *map(median, (found.sent_mbit_s, found.cores, found.fullest)),
+        f"{share(found.throttled.median if found.throttled else None)} %",
         f"{share(None if remote is None else 1 - remote)} / {share(found.kept)} %",
         f"{share(found.carried)} %",
         "-" if nodes is None else str(nodes),

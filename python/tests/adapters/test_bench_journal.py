@@ -68,15 +68,17 @@ def test_what_was_placed_and_where_can_be_asked_again(tmp_path: Path) -> None:
     assert reachable(problem, placement) == pytest.approx(seat.reachable)
 
 
-def test_older_journals_know_no_single_links(tmp_path: Path) -> None:
+def test_older_journals_know_neither_single_links_nor_throttling(tmp_path: Path) -> None:
     journal = Journal.open(tmp_path / "run", RUN)
     journal.add_measurement(measured())
     cells = journal.folder / "cells.jsonl"
     line = json.loads(cells.read_text())
-    del line["node_sent_mbit_s"], line["node_received_mbit_s"]
+    del line["node_sent_mbit_s"], line["node_received_mbit_s"], line["node_throttled"]
     cells.write_text(json.dumps(line) + "\n")
     (again,) = Journal(journal.folder).measurements()
-    assert again == replace(measured(), node_sent_mbit_s=(), node_received_mbit_s=())
+    assert again == replace(
+        measured(), node_sent_mbit_s=(), node_received_mbit_s=(), node_throttled=()
+    )
 
 
 @given(st.integers(1, 600))

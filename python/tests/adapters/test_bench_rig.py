@@ -128,14 +128,26 @@ def test_reports_are_those_of_sources_and_of_their_newest_process(tmp_path):
 
 
 def test_usage_is_the_mean_between_two_readings():
-    before = Counters(100.0, (1_000_000, 0), (500_000, 0), (5.0, 1.0), 50.0)
-    after = Counters(110.0, (2_000_000, 250_000), (750_000, 1_000_000), (8.0, 2.0), 60.0)
+    before = Counters(
+        100.0, (1_000_000, 0), (500_000, 0), (5.0, 1.0), 50.0, periods=(10, 0), throttled=(4, 0)
+    )
+    after = Counters(
+        110.0,
+        (2_000_000, 250_000),
+        (750_000, 1_000_000),
+        (8.0, 2.0),
+        60.0,
+        periods=(110, 0),
+        throttled=(29, 0),
+    )
     found = usage(before, after)
     assert found.sent_mbit_s == pytest.approx(1.0)
     assert found.node_sent_mbit_s == pytest.approx((0.8, 0.2))
     assert found.node_received_mbit_s == pytest.approx((0.2, 0.8))
     assert found.node_cores == pytest.approx((0.3, 0.1))
     assert found.other_cores == pytest.approx(0.6)
+    # A node without a quota has no periods.
+    assert found.node_throttled == pytest.approx((0.25, 0.0))
 
 
 def test_nodes_are_known_to_a_contest_by_size_cpu_and_link(monkeypatch):

@@ -36,6 +36,7 @@ def test_cells_become_one_plain_file(tmp_path: Path, spark: SparkSession) -> Non
     cut, even = sorted(table.collect(), key=lambda row: row.scheduler)
     assert (cut.setting, cut.topology, cut.repetition) == ("network-bound", "linear", 1)
     assert (cut.tuples_per_10s, cut.p95_ms, cut.node_cores) == (900.25, None, [0.25, 0.5])
+    assert cut.node_throttled == [0.0, 0.5]
     assert (cut.predicted_between, cut.predicted_total, cut.kept) == (10.5, 40.0, 0.75)
     assert (even.unsteady, even.predicted_between, even.kept) == ("stalled", None, None)
 

@@ -77,7 +77,8 @@ class Rig:
     def counters(self) -> Counters:
         self._seconds += 1
         used = 0.75 * self._seconds
-        return Counters(self._seconds, (0,), (0,), (used,), used + self._others * self._seconds)
+        busy = used + self._others * self._seconds
+        return Counters(self._seconds, (0,), (0,), (used,), busy, (0,), (0,))
 
 
 def nothing_measured(**window: object) -> ProfileResult:

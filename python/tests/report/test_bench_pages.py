@@ -79,15 +79,19 @@ def test_medians_ratios_and_the_papers_ratio_stand_side_by_side() -> None:
 
 def test_the_cpu_of_the_busiest_node_stands_beside_that_of_all() -> None:
     cells = [
-        replace(measurement("linear", at, "even", 100.0), node_cores=cores)
-        for at, cores in enumerate([(0.1, 0.2), (0.3, 0.1), (0.25, 0.15)], start=1)
+        replace(
+            measurement("linear", at, "even", 100.0), node_cores=cores, node_throttled=throttled
+        )
+        for at, (cores, throttled) in enumerate(
+            [((0.1, 0.2), (0.0, 0.9)), ((0.3, 0.1), (0.5, 0.2)), ((0.25, 0.15), ())], start=1
+        )
     ]
     text = markdown([held(run(topologies=("linear",)), cells, [placed("linear", "even")])])
     assert (
-        "| scheduler | Mbit/s | cores | fullest node | kept | carried | nodes |"
+        "| scheduler | Mbit/s | cores | fullest node | throttled | kept | carried | nodes |"
         in text.splitlines()
     )
-    assert "| even | 600 | 0.40 | 0.25 | 10 / 11 % | - % | 2 |" in text.splitlines()
+    assert "| even | 600 | 0.40 | 0.25 | 70 % | 10 / 11 % | - % | 2 |" in text.splitlines()
 
 
 def test_what_did_not_start_is_said_with_its_reason() -> None:

@@ -26,8 +26,14 @@ def read_counters(containers: Sequence[str]) -> Counters:
         tuple(sum(each["rx_bytes"] for each in one["networks"].values()) for one in stats),
         tuple(_cpu_s(one) for one in stats),
         sum(cpu) - cpu.idle - getattr(cpu, "iowait", 0.0) - getattr(cpu, "guest", 0.0),
+        tuple(_throttling(one, "periods") for one in stats),
+        tuple(_throttling(one, "throttled_periods") for one in stats),
     )
 
 
 def _cpu_s(stats: Mapping[str, Mapping[str, Mapping[str, int]]]) -> float:
     return stats["cpu_stats"]["cpu_usage"]["total_usage"] / 1e9
+
+
+def _throttling(stats: Mapping[str, Mapping[str, Mapping[str, int]]], count: str) -> int:
+    return stats["cpu_stats"].get("throttling_data", {}).get(count, 0)

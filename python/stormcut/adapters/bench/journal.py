@@ -323,8 +323,8 @@ def _start(value: Value) -> Start:
 
 
 def _measurement(value: Value) -> Measurement:
-    # Older journals do not say what each node sent and received.
-    later = ("node_sent_mbit_s", "node_received_mbit_s")
+    # Older journals do not say what each node sent and received, nor how often it was throttled.
+    later = ("node_sent_mbit_s", "node_received_mbit_s", "node_throttled")
     keys = value.keys(tuple(n for n in _names(Measurement) if n not in later), later)
     cell = keys["cell"].keys(_names(Cell))
     return Measurement(

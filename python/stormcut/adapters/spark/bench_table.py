@@ -19,7 +19,7 @@ SCHEMA = """
     begin_s double, end_s double, tuples_per_10s double,
     mean_ms double, p50_ms double, p95_ms double, p99_ms double,
     sent_mbit_s double, node_cores array<double>, other_cores double,
-    replayed bigint, unsteady string,
+    replayed bigint, unsteady string, node_throttled array<double>,
     predicted_between double, predicted_total double, kept double, carried double, reachable double
 """
 
@@ -67,6 +67,7 @@ def _row(setting: str, measured: Measurement, placed: Placed | None) -> Mapping[
         "other_cores": measured.other_cores,
         "replayed": measured.replayed,
         "unsteady": measured.unsteady,
+        "node_throttled": list(measured.node_throttled) or None,
         "predicted_between": placed.predicted_between if placed else None,
         "predicted_total": placed.predicted_total if placed else None,
         "kept": placed.kept if placed else None,

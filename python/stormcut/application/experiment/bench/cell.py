@@ -46,6 +46,7 @@ def measure_cell(cell: Cell, entrant: Entrant, rig: Rig, timing: Timing) -> Meas
         unsteady,
         used.node_sent_mbit_s,
         used.node_received_mbit_s,
+        used.node_throttled,
     )
 
 

@@ -41,6 +41,8 @@ class Measurement:
         Empty: it holds. Any other window enters no figure.
     node_sent_mbit_s, node_received_mbit_s : tuple of float
         What each node sent and received. Empty in older journals.
+    node_throttled : tuple of float
+        Share of each node's CPU periods in which its quota was used up. Empty in older journals.
     """
 
     cell: Cell
@@ -58,6 +60,7 @@ class Measurement:
     unsteady: str = ""
     node_sent_mbit_s: tuple[float, ...] = ()
     node_received_mbit_s: tuple[float, ...] = ()
+    node_throttled: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,8 @@ class Summary:
         As in `Measurement`.
     cores, fullest : Spread or None
         Used by all nodes together, and by the busiest node.
+    throttled : Spread or None
+        Share of CPU periods in which the node was throttled that was so most often.
     other_cores : float or None
         Used by everything else on the machine in the worst window.
     replayed : int
@@ -72,6 +74,7 @@ class Summary:
     sent_mbit_s: Spread | None
     cores: Spread | None
     fullest: Spread | None
+    throttled: Spread | None
     other_cores: float | None
     replayed: int
     predicted_remote: float | None
@@ -186,6 +189,7 @@ def _summary(
         sent_mbit_s=spread(lambda each: each.sent_mbit_s),
         cores=spread(lambda each: sum(each.node_cores)),
         fullest=spread(lambda each: max(each.node_cores, default=None)),
+        throttled=spread(lambda each: max(each.node_throttled, default=None)),
         other_cores=max((each.other_cores for each in used), default=None),
         replayed=sum(each.replayed for each in used),
         predicted_remote=_remote(placed),
