@@ -1,9 +1,9 @@
 """Congestion: how full all resources are together, the fullest counting most.
 
 Head-room asks for the fullest resource only. What closed-loop sources reach depends on the others
-as well, as tuples queue at all of them. The norm of all shares to the power of six says that in one
-number: of 137 pairs of placements that were measured on the Docker cluster and differed by more
-than 5 %, it ranks 133 right, head-room 120 (docs/decisions/0041-batches.md).
+as well, as tuples queue at all of them. The norm of all shares to the power of twelve says that in
+one number. Of powers that were compared with measured placements it ranks most of them right
+(docs/decisions/0045-power-of-twelve.md).
 
 A tuple waits for all that pass what it passes. One that is in no tree
 (`stormcut.objective.anchoring`) holds no source back, and counts `LOOSE`.
@@ -24,15 +24,15 @@ from stormcut.objective.resources import EXECUTOR, Use
 
 Floats = npt.NDArray[np.float64]
 
-POWER = 6.0
+POWER = 12.0
 
 #: Congestion below this is as good as none: all rates may double before anything is full.
 IDLE = 0.5
 
-
-#: What a tuple counts that is in no tree: it has to arrive, but no source waits for it. Where such
-#: tuples fill a link whatever the placement, those that sources wait for had better avoid it.
-LOOSE = 0.5
+#: What a tuple in no tree counts in the sum of powers: it has to arrive, but no source waits for it.
+#: Where such tuples fill a link whatever the placement, those that sources wait for had better
+#: avoid it.
+LOOSE = 0.25
 
 
 def congestion(used: Sequence[Use]) -> float:

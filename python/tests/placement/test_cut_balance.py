@@ -111,10 +111,10 @@ def cost(problem, placement):
     """What least congestion minimises, from its statement in the pages, none of its code."""
     used = uses(problem, placement)
     norm = sum(
-        float((weights(problem, placement, use.kind, len(use.load)) * use.share**6).sum())
+        float((weights(problem, placement, use.kind, len(use.load)) * use.share**12).sum())
         for use in used
         if use.kind != EXECUTOR
-    ) ** (1 / 6)
+    ) ** (1 / 12)
     apart = Problem(
         tuple(Node(f"{i}", (0,)) for i in range(problem.executor_count)), problem.topologies
     )

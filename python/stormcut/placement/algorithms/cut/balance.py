@@ -5,7 +5,8 @@ wins. What runs now stays if that gains less than `LITTLE`. The best is, by the 
 
 - ``headroom``: that with most head-room; of those within a hundredth of it, less traffic between
   nodes counts, too.
-- ``congestion``: that with the least congestion, times what traffic between nodes weighs.
+- ``congestion``: that with the least congestion, times what traffic between nodes weighs; of those
+  within a hundredth of it, that whose sources reach most by the cost model.
 
 Annealing over moves and exchanges of executors. For head-room the energy is first the share of the
 fullest resource - a node's CPU with what sending and receiving costs it, its link each way, a
@@ -42,6 +43,7 @@ from stormcut.objective.resources import (
     rack_ordinals,
     uses,
 )
+from stormcut.objective.throughput import foretold
 from stormcut.placement.algorithms.cut.instance import Instance
 from stormcut.placement.algorithms.cut.model import Floats, Ints
 from stormcut.placement.algorithms.cut.prepare import Task, running
@@ -62,6 +64,12 @@ BALANCES, HASTY = (1.05, 1.2, 1.5, 2.0), 1.2
 
 #: What is gained by less is not worth a move: it is within what is known of loads.
 LITTLE = 0.01
+
+#: Of more executors, nobody asks what sources reach, which takes seconds for each placement of 400.
+MOST_FORETOLD = 100
+
+#: Tuples/s that count for a source that reaches nothing.
+LEAST_RATE = 1e-9
 
 #: What all traffic weighs if it travels, beside congestion: of placements as good as the same, that
 #: with less traffic is the better one.
@@ -100,7 +108,7 @@ def balance(task: Task, found: list[Ints], effort: float, rng: np.random.Generat
     counts = found if now is None else [*found, now]
     starts = [on_nodes(task.problem, asked, each) for each in counts]
     ends = [annealed(judge, asked, nodes, effort, rng) for nodes in starts]
-    best = max(ends, key=judge.worth)
+    best = judge.best(ends)
     assert asked.is_whole(asked.counted(best))
     if now is not None and not _is_better(judge.worth(best), judge.worth(starts[-1])):
         return starts[-1]
@@ -133,9 +141,17 @@ class Judge(ABC):
     ) -> Ints:
         """Return nodes of executors that are worth more, if any were found."""
 
+    def best(self, ends: list[Ints]) -> Ints:
+        """Return the nodes that are worth most."""
+        return max(ends, key=self.worth)
+
+    def placement(self, nodes: Ints) -> Placement:
+        """Return executors on the first slot of their node."""
+        return Placement(self._slot[nodes])
+
     def uses(self, nodes: Ints) -> tuple[tuple[Use, ...], float]:
         """Return the use of all resources, and the Mbit/s between nodes."""
-        used = uses(self.problem, Placement(self._slot[nodes]), self.anchored)
+        used = uses(self.problem, self.placement(nodes), self.anchored)
         sent = next(use for use in used if use.kind == LINK_OUT)
         return used, float(sent.load.sum())
 
@@ -182,6 +198,21 @@ class LeastCongestion(Judge):
         used, travels = self.uses(nodes)
         cost = max(congestion(used), IDLE) * (1 + TRAVEL * travels / self._all)
         return 1.0 / cost, -travels
+
+    def best(self, ends: list[Ints]) -> Ints:
+        """Return the nodes that are worth most; of those as congested, the fastest."""
+        best = super().best(ends)
+        if congestion(self.uses(best)[0]) <= IDLE:  # Least traffic decides.
+            return best
+        least = self.worth(best)[0] * (1 - LITTLE)
+        tied = {each.tobytes(): each for each in (best, *ends) if self.worth(each)[0] >= least}
+        return max(tied.values(), key=self._speed) if len(tied) > 1 else best
+
+    def _speed(self, nodes: Ints) -> float:
+        """Return the sum of the logarithms of what sources reach (fairness), 0 if unknown."""
+        few = self.problem.executor_count <= MOST_FORETOLD
+        found = foretold(self.problem, self.placement(nodes)) if few else None
+        return 0.0 if found is None else float(np.log(np.maximum(found.rates, LEAST_RATE)).sum())
 
     def anneal(  # noqa: D102
         self, given: Resources, nodes: Ints, effort: float, rng: np.random.Generator

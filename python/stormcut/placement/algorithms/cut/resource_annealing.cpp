@@ -8,11 +8,8 @@
 
 namespace {
 
-// Power of the norm that stands for the maximum: the second fullest resource counts a little, too.
-constexpr double MAXIMUM = 12.0;
-
-// Power of the norm that is congestion (objective/congestion.py).
-constexpr double CONGESTION = 6.0;
+// Power of the norm of shares (objective/congestion.py): the fullest counts most.
+constexpr double POWER = 12.0;
 
 // Temperatures from first to last, as shares of the energy at the start; of a second run, which
 // begins where the first has led, the first one.
@@ -33,12 +30,11 @@ constexpr Int FRESH = 512;
 // Shares that differ by less are the same.
 constexpr double SAME = 1e-9;
 
-double sixth(double share) {
+double powered(double share) {
   const double cube = share * share * share;
-  return cube * cube;
+  const double sixth = cube * cube;
+  return sixth * sixth;
 }
-
-double twelfth(double share) { return sixth(share) * sixth(share); }
 
 // Columns of what a pair of executors loads when it is apart, of its first executor's view.
 enum { SENDS, GETS, OWN_CPU, OTHER_CPU, TUPLES_OUT, TUPLES_IN, HELD_OUT, HELD_IN };
@@ -224,9 +220,9 @@ class Balancing {
     if (scale <= 0.0) return best;
     const auto worth = [&](double share) { return share * (1.0 + LIGHT * traffic / all); };
     double least = worth(scale);
-    const auto part = [&](Int r) { return twelfth(loads[r] * inverse[r] / scale); };
+    const auto part = [&](Int r) { return powered(loads[r] * inverse[r] / scale); };
     const auto energy = [&](double sum, double travels) {
-      const double smooth = std::pow(std::max(sum, 0.0) + twelfth(floor / scale), 1.0 / MAXIMUM);
+      const double smooth = std::pow(std::max(sum, 0.0) + powered(floor / scale), 1.0 / POWER);
       return smooth * (1.0 + LIGHT * travels / all);
     };
     anneal(steps, HOT, part, energy, [&] {
@@ -248,14 +244,14 @@ class Balancing {
     if (scale <= 0.0) return best;
     double least = std::numeric_limits<double>::infinity();
     const auto part = [&](Int r) {
-      const double power = sixth(loads[r] * inverse[r] / scale);
+      const double power = powered(loads[r] * inverse[r] / scale);
       const Int at = tuples_at[r];
       // A rounded nothing may be below 0.
       if (at < 0 || power <= 0.0 || loads[at] <= 0.0) return power;
       return power * (loose + (1.0 - loose) * std::clamp(loads[at + 2] / loads[at], 0.0, 1.0));
     };
     const auto energy = [&](double sum, double travels) {
-      const double norm = std::max(std::pow(std::max(sum, 0.0), 1.0 / CONGESTION), idle / scale);
+      const double norm = std::max(std::pow(std::max(sum, 0.0), 1.0 / POWER), idle / scale);
       return norm * (1.0 + weight * travels / all);
     };
     anneal(steps, hot, part, energy, [&] {
