@@ -29,8 +29,8 @@ POWER = 12.0
 #: Congestion below this is as good as none: all rates may double before anything is full.
 IDLE = 0.5
 
-#: What a tuple in no tree counts in the sum of powers: it has to arrive, but no source waits for it.
-#: Where such tuples fill a link whatever the placement, those that sources wait for had better
+#: What a tuple in no tree counts in the sum of powers: it has to arrive, but no source waits for
+#: it. Where such tuples fill a link whatever the placement, those that sources wait for had better
 #: avoid it.
 LOOSE = 0.25
 
