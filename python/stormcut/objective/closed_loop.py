@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,7 @@ Floats = npt.NDArray[np.float64]
 
 #: Most steps of Newton's method and halvings of one; the error that ends it.
 STEPS, HALVINGS, STILL = 12, 3, 1e-9
-#: By which rates differ, in their logarithms, to learn how queues follow them.
+#: By which rates differ, in their logarithms, to learn how the background follows them.
 NUDGE = 1e-7
 #: Part of the largest window that is on its way where the path begins: nobody waits yet.
 FEW = 1e-3
@@ -34,8 +35,6 @@ MOST_STRIDES = 200
 #: Most of a station's time that other traffic takes. Of more, no tuple would ever come through: a
 #: share of the station that is left whatever happens keeps the rates of a filled one finite.
 MOST_TAKEN = 0.99
-
-Excess = Callable[[Floats, float], "Floats | None"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,22 +88,13 @@ def settled(
     -----
     Queues grow with every rate, without bound as a station fills. So rates are followed from where
     few tuples are on their way to where as many are as the windows hold, by Newton's method, with
-    longer strides as long as they succeed. A step takes O(stations x sources^2). Where other
-    traffic fills a station, the path may end before: rates are then those where it ends.
+    longer strides as long as they succeed. A step takes O(stations x sources^2), in products of
+    matrices. Where other traffic fills a station, the path may end before: rates are then those
+    where it ends.
 
     E. Allgower and K. Georg, "Numerical Continuation Methods" (1990).
     """
-
-    def excess(logs: Floats, part: float) -> Floats | None:
-        """Return by how much a part of the windows exceeds queues; None: no such rates exist.
-
-        Of one saturated station this is a straight line in 1 / rate, so that steps from below
-        neither overshoot nor creep.
-        """
-        rates = np.exp(logs)
-        queues = _queues(stations, rates, windows, background(rates))
-        return None if queues is None else windows * part / queues - 1.0
-
+    loop = ClosedLoop(stations, windows, background)
     at = np.log(FEW / windows.max())
     logs = np.log(windows * np.exp(at) / np.maximum(stations.busy.sum(axis=0), 1e-300))
     stride = -at
@@ -112,7 +102,7 @@ def settled(
         if at >= 0:
             break
         ahead = min(0.0, at + stride)
-        found = _newton(excess, logs, float(np.exp(ahead)))
+        found = _newton(loop, logs, float(np.exp(ahead)))
         if found is None:
             stride /= 2
         else:
@@ -121,65 +111,149 @@ def settled(
     return rates
 
 
-def _newton(excess: Excess, logs: Floats, part: float) -> Floats | None:
+@dataclass(frozen=True, eq=False)
+class ClosedLoop:
+    """A closed loop: its stations, its windows, and the background at any rates."""
+
+    stations: Stations
+    windows: Floats
+    background: Callable[[Floats], Background]
+
+    def at(self, logs: Floats) -> Queues | None:
+        """Return the queues at rates, given as logarithms; None: a station cannot serve so many."""
+        rates = np.exp(logs)
+        found = Queues(self.stations, rates, self.windows, self.background(rates))
+        return found if (found.room > 0).all() else None
+
+    def excess(self, logs: Floats, part: float) -> Floats | None:
+        """Return by how much a part of the windows exceeds queues; None: no such rates exist.
+
+        Of one saturated station this is a straight line in 1 / rate, so that steps from below
+        neither overshoot nor creep.
+        """
+        found = self.at(logs)
+        return None if found is None else self.windows * part / found.lengths - 1.0
+
+    def slopes(self, logs: Floats, part: float) -> Floats:
+        """Return how each source's excess follows each rate's logarithm, (sources, sources)."""
+        found = self.at(logs)
+        assert found is not None
+        rates = np.exp(logs)
+        lower = rates * np.exp(-NUDGE)
+        here, steps = found.background, []
+        for source, rate in enumerate(lower):
+            nudged = rates.copy()
+            nudged[source] = rate
+            there = self.background(nudged)
+            steps.append((_taken(here) - _taken(there), here.service - there.service))
+        taken, service = (np.array(each).T / NUDGE for each in zip(*steps, strict=True))
+        slopes: Floats = -(self.windows * part / found.lengths**2)[:, None] * found.slopes(
+            taken, service
+        )
+        return slopes
+
+
+class Queues:
+    """How many tuples of each source are on their way at such rates.
+
+    At a station the queues of all classes are linear in one another by a matrix of rank one beside
+    its diagonal, which solves in closed form. What is kept is of shape (stations, sources).
+
+    Attributes
+    ----------
+    lengths : array of shape (sources,)
+    room : array of shape (stations,)
+        What the station has left; at 0 or below it cannot serve so many.
+    """
+
+    def __init__(
+        self, stations: Stations, rates: Floats, windows: Floats, background: Background
+    ) -> None:
+        self.background, self._windows = background, windows
+        self._in_order = stations.in_order[:, None]
+        self._taken = _taken(background)[:, None]
+        self._left = 1.0 - self._taken
+        busy, visits = stations.busy, stations.visits
+        with np.errstate(divide="ignore", invalid="ignore"):
+            each = np.where(visits > 0, busy / visits, 0.0)
+            self._service = np.where(self._in_order, each, busy > 0)
+        self._pull = rates * np.where(self._in_order, visits, busy) / self._left
+        self._extra = self._taken * background.service[:, None]
+        first = rates * busy + self._pull * self._extra
+        self._alone = np.where(self._in_order, first, self._pull)
+        self._others = 1.0 / (1.0 + self._pull * self._service / windows)
+        self.room = 1.0 - (self._service * self._pull * self._others).sum(axis=1)
+
+    @cached_property
+    def _waiting(self) -> Floats:
+        waiting: Floats = (self._service * self._alone * self._others).sum(axis=1) / self.room
+        return waiting
+
+    @cached_property
+    def lengths(self) -> Floats:
+        """Tuples of each source, shape (sources,)."""
+        met = self._alone + self._pull * self._waiting[:, None]
+        lengths: Floats = (met * self._others).sum(axis=0)
+        return lengths
+
+    def slopes(self, taken: Floats, service: Floats) -> Floats:
+        """Return how `lengths` follow each rate's logarithm, shape (sources, sources).
+
+        Parameters
+        ----------
+        taken, service : arrays of shape (stations, sources)
+            How the background's share and service follow them.
+        """
+        s, pull, alone, u = self._service, self._pull, self._alone, self._others
+        room, waiting = self.room[:, None], self._waiting[:, None]
+        # A rate pulls at its own class, and by way of the background (`taken`, `extra`) at all.
+        pulled = pull / self._left
+        extra = taken * self.background.service[:, None] + self._taken * service
+        alone_taken = np.where(self._in_order, self._extra, 1.0) * pulled
+        alone_extra = np.where(self._in_order, pull, 0.0)
+        own = s / self._windows * u  # Of a change of pull, what becomes of 1 / u, times u.
+        less = s * u**2  # How `room` shrinks with pull.
+        room_slopes = -(less * pull + (less * pulled).sum(axis=1, keepdims=True) * taken)
+        met = s * u * alone
+        met_slopes = (
+            met * (1.0 - own * pull)
+            + (s * u * alone_taken - met * own * pulled).sum(axis=1, keepdims=True) * taken
+            + (s * u * alone_extra).sum(axis=1, keepdims=True) * extra
+        )
+        waiting_slopes = (met_slopes - waiting * room_slopes) / room
+        whole = (alone + pull * waiting) * u
+        by_taken = u * (alone_taken + waiting * pulled) - whole * own * pulled
+        slopes: Floats = (
+            by_taken.T @ taken + (u * alone_extra).T @ extra + (u * pull).T @ waiting_slopes
+        )
+        slopes[np.diag_indices_from(slopes)] += (whole * (1.0 - own * pull)).sum(axis=0)
+        return slopes
+
+
+def _taken(background: Background) -> Floats:
+    taken: Floats = np.minimum(background.share, MOST_TAKEN)
+    return taken
+
+
+def _newton(loop: ClosedLoop, logs: Floats, part: float) -> Floats | None:
     """Return where there is no excess, from a place near it; None if it is not found."""
-    error = excess(logs, part)
+    error = loop.excess(logs, part)
     for _ in range(STEPS):
         if error is None or np.abs(error).max() < STILL:
             break
-        step = np.linalg.lstsq(_slopes(excess, logs, part, error), -error, rcond=None)[0]
-        logs, error = _shortened(excess, logs, part, np.asarray(step), error)
+        step = np.linalg.lstsq(loop.slopes(logs, part), -error, rcond=None)[0]
+        logs, error = _shortened(loop, logs, part, np.asarray(step), error)
     return None if error is None or np.abs(error).max() > STILL else logs
 
 
-def _slopes(excess: Excess, logs: Floats, part: float, error: Floats) -> Floats:
-    """Return how each source's error follows each rate; lower rates are always possible."""
-    columns = []
-    for at in range(len(logs)):
-        nudged = logs.copy()
-        nudged[at] -= NUDGE
-        other = excess(nudged, part)
-        assert other is not None
-        columns.append((error - other) / NUDGE)
-    slopes: Floats = np.array(columns).T
-    return slopes
-
-
 def _shortened(
-    excess: Excess, logs: Floats, part: float, step: Floats, error: Floats
+    loop: ClosedLoop, logs: Floats, part: float, step: Floats, error: Floats
 ) -> tuple[Floats, Floats | None]:
     """Return where the longest of the halved steps that lessens the error leads, and the error."""
     size = float(np.abs(error).max())
     for halving in range(HALVINGS + 1):
         tried = logs + step / 2**halving
-        found = excess(tried, part) if np.abs(tried).max() < np.log(1e30) else None
+        found = loop.excess(tried, part) if np.abs(tried).max() < np.log(1e30) else None
         if found is not None and float(np.abs(found).max()) < size:
             return tried, found
     return logs, None
-
-
-def _queues(
-    stations: Stations, rates: Floats, windows: Floats, background: Background
-) -> Floats | None:
-    """Return how many tuples of each source are on their way at such rates, shape (sources,).
-
-    None: a station cannot serve so many. At a station the queues of all
-    classes are linear in one another by a matrix of rank one beside its diagonal, which solves in
-    closed form.
-    """
-    taken = np.minimum(background.share, MOST_TAKEN)
-    left = (1.0 - taken)[:, None]
-    busy, visits = stations.busy, stations.visits
-    in_order = stations.in_order[:, None]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        service = np.where(in_order, np.where(visits > 0, busy / visits, 0.0), busy > 0)
-    pull = rates * np.where(in_order, visits, busy) / left
-    extra = (taken * background.service)[:, None]
-    alone = np.where(in_order, rates * busy + pull * extra, pull)
-    itself = 1.0 + pull * service / windows
-    room = 1.0 - (service * pull / itself).sum(axis=1)
-    if (room <= 0).any():
-        return None
-    waiting = (service * alone / itself).sum(axis=1) / room
-    queues: Floats = ((alone + pull * waiting[:, None]) / itself).sum(axis=0)
-    return queues

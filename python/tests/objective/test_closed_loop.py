@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormcut.objective.closed_loop import Background, Stations, settled
+from stormcut.objective.closed_loop import Background, ClosedLoop, Stations, settled
 
 
 def no_background(stations):
@@ -54,6 +54,19 @@ def test_the_tuples_on_their_way_fill_every_window(network):
         assert (queues >= 0).all()
         on_their_way += queues
     assert on_their_way == pytest.approx(windows, rel=1e-5)
+
+
+@given(networks(), st.floats(0.01, 0.8))
+def test_slopes_are_those_of_small_differences(network, part):
+    stations, windows, background = network
+    loop = ClosedLoop(stations, windows, background)
+    logs = np.log(part * settled(stations, windows, background))
+    nudge = 1e-5
+    for source, slopes in enumerate(loop.slopes(logs, part).T):
+        step = np.zeros(len(logs))
+        step[source] = nudge
+        before, after = (loop.excess(each, part) for each in (logs - step, logs + step))
+        assert slopes == pytest.approx((after - before) / (2 * nudge), rel=1e-4, abs=1e-4)
 
 
 @given(st.floats(1e-5, 1.0), st.integers(1, 1000), st.floats(0.0, 0.9))
