@@ -30,9 +30,9 @@ SILENCE_S = 3 * STEP_S
 #: What is so many standard deviations away is no longer chance.
 CHANCE = 3.0
 #: A machine is full from this share of its cores on: a moment without work is no room to spare.
-FULL = 0.95
-#: Others than the nodes: ZooKeeper, Nimbus and the bench itself use 0.2 to 0.3 cores, and must.
-OTHER_CORES = 0.4
+FULL = 0.75
+#: Others than the nodes: ZooKeeper, Nimbus and the bench itself use 0.1 to 0.2 cores, and must.
+OTHER_CORES = 0.3
 
 
 @dataclass(frozen=True)

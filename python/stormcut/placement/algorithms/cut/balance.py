@@ -6,7 +6,8 @@ wins. What runs now stays if that gains less than `LITTLE`. The best is, by the 
 - ``headroom``: that with most head-room; of those within a hundredth of it, less traffic between
   nodes counts, too.
 - ``congestion``: that with the least congestion, times what traffic between nodes weighs; of those
-  within a hundredth of it, that whose sources reach most by the cost model.
+  within a hundredth of it, that whose sources reach most by the cost model. Placements annealed
+  for head-room are among them.
 
 Annealing over moves and exchanges of executors. For head-room the energy is first the share of the
 fullest resource - a node's CPU with what sending and receiving costs it, its link each way, a
@@ -108,6 +109,10 @@ def balance(task: Task, found: list[Ints], effort: float, rng: np.random.Generat
     counts = found if now is None else [*found, now]
     starts = [on_nodes(task.problem, asked, each) for each in counts]
     ends = [annealed(judge, asked, nodes, effort, rng) for nodes in starts]
+    if task.objective == "congestion" and task.problem.executor_count <= MOST_FORETOLD:
+        # Placements with most head-room may be as congested, and faster.
+        relieved = MostHeadroom(task.problem)
+        ends += [annealed(relieved, asked, nodes, effort, rng) for nodes in starts]
     best = judge.best(ends)
     assert asked.is_whole(asked.counted(best))
     if now is not None and not _is_better(judge.worth(best), judge.worth(starts[-1])):
