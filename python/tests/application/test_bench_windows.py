@@ -106,10 +106,11 @@ def test_a_source_that_falls_silent_is_told(kept: Callable[[float], bool]) -> No
     ("nodes", "others", "reason"),
     [
         (1.2, 0.8, "the machine was full: others used 0.8 cores"),
-        (1.0, 0.8, ""),
+        (1.2, 0.4, "the machine was full: others used 0.4 cores"),
+        (0.6, 0.8, ""),
         (1.7, 0.3, ""),
     ],
-    ids=["others took it", "cores were idle", "the bench's own"],
+    ids=["others took it", "others took some", "cores were idle", "the bench's own"],
 )
 def test_others_spoil_a_window_only_on_a_full_machine(
     nodes: float, others: float, reason: str
