@@ -11,12 +11,15 @@ from hypothesis import strategies as st
 from microbenchmarks import microbenchmark
 from problem_strategies import problems, with_resources
 
+from stormcut.adapters.files.placement_file import read_placement
 from stormcut.adapters.files.problem_file import read_problem
+from stormcut.application.experiment.bench.contest import capacities
 from stormcut.model.errors import Infeasible
 from stormcut.model.network import Link
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Stream, Topology
 from stormcut.objective.anchoring import anchored_share
+from stormcut.objective.congestion import congestion
 from stormcut.objective.cut import executor_nodes
 from stormcut.objective.resources import (
     CPU,
@@ -29,12 +32,14 @@ from stormcut.objective.resources import (
 )
 from stormcut.objective.throughput import foretold
 from stormcut.objective.verify import violations
+from stormcut.placement.algorithms.cut.balance import LITTLE, LeastCongestion
 from stormcut.placement.graph.weighing import weighed
 from stormcut.placement.slots.seating import seat
 from stormcut.placement.solve import solve
 
 #: Links limited both ways, under bolts that report on ticks.
-BENCH = Path(__file__).parents[3] / "docs" / "results" / "bench-unseen-network-5"
+RESULTS = Path(__file__).parents[3] / "docs" / "results"
+BENCH = RESULTS / "bench-unseen-network-5"
 
 #: Placements that are tried one by one.
 MOST = 300
@@ -205,6 +210,58 @@ def test_sources_keep_off_the_link_that_reports_fill():
     assert found.rates.min() > 0.7 * found.rates.max()
     assert found.total > 1.5 * even.total
     assert found.sustained > 0.95 * even.sustained
+
+
+def roomy(problem):
+    """Return a bench's problem with the room that nodes had there."""
+    limits = capacities([1] * len(problem.nodes), problem.executor_count, 1.25)
+    nodes = zip(problem.nodes, limits, strict=True)
+    return replace(
+        problem, nodes=tuple(replace(node, max_executors=limit) for node, limit in nodes)
+    )
+
+
+@pytest.mark.parametrize(
+    "bench", ["bench-rivals-cpu-1", "bench-again-cpu-2", "bench-again-cpu-3", "bench-power12-cpu-1"]
+)
+def test_where_cpu_binds_sources_reach_no_less_than_by_another_schedulers_placement(bench):
+    """As measured: one node at 96 % of its CPU and four at 80 had 0.95 of five at 81 to 90."""
+    folder = RESULTS / bench / "problems"
+    problem = roomy(read_problem(folder / "linear_road.json"))
+    rival = read_placement(folder / "linear_road-caps.placement.json", problem).placement
+    found = solve(problem, "cut", 1).placement
+    assert foretold(problem, found).total > 0.99 * foretold(problem, rival).total
+
+
+def ends(problem):
+    """Return nodes of executors by several seeds, and congestion and sources' rates there."""
+    found = [executor_nodes(problem, solve(problem, "cut", seed).placement) for seed in range(8)]
+    judge = LeastCongestion(problem)
+    told = [foretold(problem, judge.placement(nodes)).rates for nodes in found]
+    return judge, found, [congestion(judge.uses(nodes)[0]) for nodes in found], told
+
+
+def test_of_what_is_as_congested_the_fastest_is_taken():
+    folder = RESULTS / "bench-again-network-2" / "problems"
+    judge, found, full, told = ends(roomy(read_problem(folder / "bigbench_linear.json")))
+    speeds = np.log(told).sum(axis=1)
+    alike = np.array(full) <= min(full) * (1 + LITTLE)
+    assert np.ptp(speeds[alike]) > 0.05
+    for order in (found, found[::-1]):
+        best = foretold(judge.problem, judge.placement(judge.best(order)))
+        assert np.log(best.rates).sum() == pytest.approx(speeds[alike].max(), abs=0.01)
+
+
+def test_where_all_rates_may_double_least_traffic_decides_and_not_speed():
+    folder = RESULTS / "bench-again-network-2" / "problems"
+    problem = roomy(read_problem(folder / "bigbench_linear.json"))
+    nodes = tuple(replace(each, cpu_percent=1000.0, link=Link(1e3, 1e3)) for each in problem.nodes)
+    problem = replace(problem, nodes=nodes)
+    judge, even = LeastCongestion(problem), solve(problem, "even", 1).placement
+    found = [executor_nodes(problem, each) for each in (even, solve(problem, "cut", 1).placement)]
+    traffic = [judge.uses(each)[1] for each in found]
+    assert traffic[1] < traffic[0]
+    assert judge.best(found) is found[1]
 
 
 @given(problem=reporting())
