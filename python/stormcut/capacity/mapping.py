@@ -35,7 +35,8 @@ Ints = npt.NDArray[np.int64]
 #: From threads on slots, shape (tasks, slots), of an allocation on machines of so many slots each.
 Mapper = Callable[[Allocation, Sequence[int]], Ints]
 
-#: Slots that are tried beyond those planned, as a share of them and at least.
+#: Slots that are tried beyond those planned, as a share of them and at least. The paper's dataflows
+#: take up to 4 more; what does not fit on twice as many is not short of slots.
 MOST_EXTRA, LEAST_EXTRA = 1.0, 8
 
 
