@@ -58,7 +58,8 @@ LEAST_EXECUTORS = 10_000
 #: First temperatures, as shares of the largest traffic between two executors of the topology.
 HEATS = (0.05, 0.8)
 
-#: Nodes that a topology is offered besides each of its own, of those that are left.
+#: Nodes that a topology is offered besides each of its own, of those that are left. Half of it or
+#: twice changes traffic by 0.02 % at most, as other `ATTEMPTS` do (docs/results/cut-constants.md).
 SPARE = 0.5
 
 #: Orders of topologies that are tried.

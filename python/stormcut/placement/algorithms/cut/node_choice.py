@@ -10,7 +10,8 @@ import numpy as np
 from stormcut.placement.algorithms.cut.instance import Instance
 from stormcut.placement.algorithms.cut.model import Floats, Ints, Model, SearchState, weights
 
-#: Share of a topology's load that its nodes have room for beyond it, so that executors can move.
+#: Share of a topology's load that its nodes have room for beyond it, so that executors can move:
+#: with none, traffic is 0.25 % more (docs/results/cut-constants.md).
 SLACK = 0.02
 
 #: Share of a node's room that large executors may leave idle without counting as wasted.
