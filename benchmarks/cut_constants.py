@@ -21,10 +21,9 @@ import fischer
 import growth
 import numpy as np
 import numpy.typing as npt
+from bench_problems import RESULTS, roomy
 from machine import made_by
 
-from stormcut.adapters.files.problem_file import read_problem
-from stormcut.application.experiment.bench.contest import capacities
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import Problem
 from stormcut.placement.algorithms.cut import (
@@ -39,11 +38,8 @@ from stormcut.placement.solve import Certificate, Solution, solve
 
 Floats = npt.NDArray[np.float64]
 
-RESULTS = Path(__file__).parents[1] / "docs" / "results"
-#: Starts whose problems are asked again, and what was short in them.
+#: Starts whose problems are asked again.
 STARTS = ("bench-again-network-2", "bench-network-both-ways", "bench-again-cpu-2")
-#: Room that nodes had in them (benchmarks/settings); problems do not keep it.
-ROOM = 1.25
 SEEDS = (1, 2)
 #: Tuples/s that a move must save for every worker that it restarts.
 RESTART_PRICE = 1.0
@@ -52,8 +48,8 @@ PAGE = """\
 # What `cut`'s constants are worth
 
 Each constant lower and higher, all else as shipped. Cost: the geometric mean over problems of the
-cost over that with the shipped value; worst: of the problem where that is largest; seeds 1 to
-{seeds} each, the same on both sides. Below 100 % is better. CPU: processor time of this process
+cost over that with the shipped value; worst: of the problem where that is largest; seeds
+{seeds}, the same on both sides. Below 100 % is better. CPU: processor time of this process
 over that with the shipped value.
 
 Between seeds the mean cost differs by {noise}.
@@ -113,7 +109,7 @@ TRIALS = (
 def families() -> tuple[Family, ...]:
     """Return the problems, read or made."""
     of_benches = [
-        roomy(read_problem(path))
+        roomy(start, path.stem)
         for start in STARTS
         for path in sorted((RESULTS / start / "problems").glob("*.json"))
         if not path.name.endswith(".placement.json")
@@ -155,16 +151,6 @@ def families() -> tuple[Family, ...]:
             unproven,
             {"restart_price": f"{RESTART_PRICE:g}"},
         ),
-    )
-
-
-def roomy(problem: Problem) -> Problem:
-    """Return a bench's problem with the room that schedulers had there."""
-    sizes = [1] * len(problem.nodes)
-    limits = capacities(sizes, problem.executor_count, ROOM)
-    nodes = zip(problem.nodes, limits, strict=True)
-    return replace(
-        problem, nodes=tuple(replace(node, max_executors=limit) for node, limit in nodes)
     )
 
 
@@ -255,7 +241,7 @@ def main() -> None:
                 lines.append(line(trial, value, name, shipped[name], found))
                 print(lines[-1], file=sys.stderr)
     page = PAGE.format(
-        seeds=SEEDS[-1],
+        seeds=" and ".join(map(str, SEEDS)),
         noise=", ".join(noise(name, each) for name, each in shipped.items()),
         families="\n".join(f"- **{each.name}**: {each.what}." for each in known.values()),
         table="\n".join(lines),

@@ -2,8 +2,8 @@
 
 Head-room asks for the fullest resource only. What closed-loop sources reach depends on the others
 as well, as tuples queue at all of them. The norm of all shares to the power of twelve says that in
-one number. Of powers that were compared with measured placements it ranks most of them right
-(docs/decisions/0045-power-of-twelve.md).
+one number. Where links bind no power ranks more of the measured placements right, and above it one
+link that is full whatever the placement hides all others (docs/decisions/0045-power-of-twelve.md).
 
 A tuple waits for all that pass what it passes. One that is in no tree
 (`stormcut.objective.anchoring`) holds no source back, and counts `LOOSE`.

@@ -2,10 +2,10 @@
 
 import itertools
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from bench_problems import RESULTS, roomy
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from microbenchmarks import microbenchmark
@@ -13,7 +13,6 @@ from problem_strategies import problems, with_resources
 
 from stormcut.adapters.files.placement_file import read_placement
 from stormcut.adapters.files.problem_file import read_problem
-from stormcut.application.experiment.bench.contest import capacities
 from stormcut.model.errors import Infeasible
 from stormcut.model.network import Link
 from stormcut.model.placement import Placement
@@ -38,7 +37,6 @@ from stormcut.placement.slots.seating import seat
 from stormcut.placement.solve import solve
 
 #: Links limited both ways, under bolts that report on ticks.
-RESULTS = Path(__file__).parents[3] / "docs" / "results"
 BENCH = RESULTS / "bench-unseen-network-5"
 
 #: Placements that are tried one by one.
@@ -131,7 +129,7 @@ def cost(problem, placement):
 
 
 def weights(problem, placement, kind, count):
-    """What each resource of a kind counts: half of it by which share of its tuples is in trees."""
+    """What each resource counts: a quarter, and the rest by its share of tuples in trees."""
     all_of_them, held = np.zeros(count), np.zeros(count)
     if kind != CPU:
         nodes, (racks, _) = executor_nodes(problem, placement), rack_ordinals(problem)
@@ -143,7 +141,7 @@ def weights(problem, placement, kind, count):
                 end = homes[s] if kind in (LINK_OUT, UPLINK_OUT) else homes[t]
                 all_of_them[end] += tuples
                 held[end] += tuples * anchored[t]
-    return 0.5 + 0.5 * np.where(all_of_them > 0, held / np.maximum(all_of_them, 1e-300), 1.0)
+    return 0.25 + 0.75 * np.where(all_of_them > 0, held / np.maximum(all_of_them, 1e-300), 1.0)
 
 
 def placements(problem):
@@ -212,23 +210,14 @@ def test_sources_keep_off_the_link_that_reports_fill():
     assert found.sustained > 0.95 * even.sustained
 
 
-def roomy(problem):
-    """Return a bench's problem with the room that nodes had there."""
-    limits = capacities([1] * len(problem.nodes), problem.executor_count, 1.25)
-    nodes = zip(problem.nodes, limits, strict=True)
-    return replace(
-        problem, nodes=tuple(replace(node, max_executors=limit) for node, limit in nodes)
-    )
-
-
 @pytest.mark.parametrize(
     "bench", ["bench-rivals-cpu-1", "bench-again-cpu-2", "bench-again-cpu-3", "bench-power12-cpu-1"]
 )
 def test_where_cpu_binds_sources_reach_no_less_than_by_another_schedulers_placement(bench):
     """As measured: one node at 96 % of its CPU and four at 80 had 0.95 of five at 81 to 90."""
-    folder = RESULTS / bench / "problems"
-    problem = roomy(read_problem(folder / "linear_road.json"))
-    rival = read_placement(folder / "linear_road-caps.placement.json", problem).placement
+    problem = roomy(bench, "linear_road")
+    kept = RESULTS / bench / "problems" / "linear_road-caps.placement.json"
+    rival = read_placement(kept, problem).placement
     found = solve(problem, "cut", 1).placement
     assert foretold(problem, found).total > 0.99 * foretold(problem, rival).total
 
@@ -242,8 +231,7 @@ def ends(problem):
 
 
 def test_of_what_is_as_congested_the_fastest_is_taken():
-    folder = RESULTS / "bench-again-network-2" / "problems"
-    judge, found, full, told = ends(roomy(read_problem(folder / "bigbench_linear.json")))
+    judge, found, full, told = ends(roomy("bench-again-network-2", "bigbench_linear"))
     speeds = np.log(told).sum(axis=1)
     alike = np.array(full) <= min(full) * (1 + LITTLE)
     assert np.ptp(speeds[alike]) > 0.05
@@ -253,8 +241,7 @@ def test_of_what_is_as_congested_the_fastest_is_taken():
 
 
 def test_where_all_rates_may_double_least_traffic_decides_and_not_speed():
-    folder = RESULTS / "bench-again-network-2" / "problems"
-    problem = roomy(read_problem(folder / "bigbench_linear.json"))
+    problem = roomy("bench-again-network-2", "bigbench_linear")
     nodes = tuple(replace(each, cpu_percent=1000.0, link=Link(1e3, 1e3)) for each in problem.nodes)
     problem = replace(problem, nodes=nodes)
     judge, even = LeastCongestion(problem), solve(problem, "even", 1).placement
@@ -265,7 +252,7 @@ def test_where_all_rates_may_double_least_traffic_decides_and_not_speed():
 
 
 @given(problem=reporting())
-def test_what_no_source_waits_for_counts_half(problem):
+def test_what_no_source_waits_for_counts_a_quarter(problem):
     none_has_less(problem)
 
 
