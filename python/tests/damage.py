@@ -11,8 +11,8 @@ from pathlib import Path
 
 from hypothesis import settings
 
-#: Damaged messages of a kind, by profile; see `EXAMPLES` in conftest.py.
-MESSAGES = {"fast": 60, "usual": 300, "full": 10_000}
+#: Damaged messages of a kind, by a property's examples; see `EXAMPLES` in conftest.py.
+MESSAGES = {10: 60, 40: 300, 160: 10_000}
 
 #: What a byte, a number or a text is replaced by, or what is put between two bytes.
 PARTS = (
@@ -31,7 +31,7 @@ MOST_BYTES = 128 << 20
 
 def messages() -> int:
     """Return how many damaged messages a test makes."""
-    return MESSAGES[settings.get_current_profile_name()]
+    return MESSAGES[settings.default.max_examples]
 
 
 def damaged(whole: bytes, chance: random.Random) -> bytes:

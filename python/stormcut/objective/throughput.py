@@ -58,7 +58,7 @@ class Throughput:
         Tuples/s of each.
     bottleneck : Bottleneck or None
         The resource that is used most, or without windows the one with the highest shadow price;
-        None where nothing limits: rates are infinite.
+        None where nothing limits one of them: rates are infinite.
     carried : float
         Part of these rates at which no queue grows without bound, at most 1: sources do not notice
         where tuples pile up that no window holds back.
@@ -104,7 +104,7 @@ def throughput(problem: Problem, placement: Placement) -> Throughput:
         raise ValueError("no source emits anything")
     demands = demands_of(problem, placement, sources)
     binding = np.isfinite(demands.capacity) & (demands.anchored.sum(axis=1) > 0)
-    if not binding.any():
+    if not demands.anchored[binding].any(axis=0).all():
         return Throughput(sources, np.full(len(sources), np.inf), None)
     empty = binding & (demands.capacity <= 0)
     if empty.any():
@@ -134,7 +134,7 @@ def throughput(problem: Problem, placement: Placement) -> Throughput:
 def foretold(problem: Problem, placement: Placement) -> Throughput | None:
     """Return what sources reach, None where the model cannot tell.
 
-    It cannot where no source emits, where nothing that is known limits them, and of more than
+    It cannot where no source emits, where nothing that is known limits one, and of more than
     `MOST_EXECUTORS` executors or `MOST_SHARES` pairs times sources.
     """
     emits = problem.executor_is_spout & (problem.executor_rate > 0) & (placement.slots >= 0)

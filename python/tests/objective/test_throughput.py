@@ -169,6 +169,22 @@ def test_nothing_is_known_of_a_source_that_emits_nothing():
         throughput(problem, Placement(np.array([0, 0])))
 
 
+@pytest.mark.parametrize("window", [None, 10])
+def test_nothing_is_known_of_a_source_whose_tuples_cost_nothing(window):
+    """As drawn once: its rate overflowed, and so did the steps of all others."""
+    parts = (
+        Component.uniform("s", 1, "spout", cpu_percent=10.0),
+        Component.uniform("free", 1, "spout", cpu_percent=0.0),
+        Component.uniform("b", 1, cpu_percent=0.0),
+    )
+    streams = (Stream("s", "b", 10.0), Stream("free", "b", 10.0))
+    topology = Topology("t", parts, streams, max_spout_pending=window)
+    problem = Problem((Node("n", (0,), cpu_percent=100.0),), (topology,))
+    placement = Placement(np.zeros(3, dtype=np.int64))
+    assert np.isinf(throughput(problem, placement).rates).all()
+    assert foretold(problem, placement) is None
+
+
 def test_of_more_than_memory_holds_nothing_is_foretold():
     """900 executors, 202,500 pairs and 450 sources."""
     parts = (Component.uniform("s", 450, "spout", 1.0), Component.uniform("b", 450))

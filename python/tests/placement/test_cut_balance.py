@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -169,8 +170,17 @@ def none_has_less(problem):
     # With the effort that is shipped: a tenth of it missed an optimum by 0.6 % once.
     found = solve(problem, "cut", 1, {"objective": "congestion"}).placement
     assert violations(problem, found) == []
-    least = min(cost(problem, each) for each in all_of_them)
-    assert cost(problem, found) <= least * (1 + 1e-9) or np.isinf(least)
+    least = min(all_of_them, key=partial(cost, problem))
+    has = cost(problem, found) / cost(problem, least)
+    if has > 1 + 1e-9:  # Of placements as congested, the fastest is taken.
+        assert has <= 1 + LITTLE
+        assert speed(problem, found) >= speed(problem, least)
+
+
+def speed(problem, placement):
+    """What all sources together reach, none of them starved for another."""
+    told = foretold(problem, placement)
+    return 0.0 if told is None else np.log(np.maximum(told.rates, 1e-9)).sum()
 
 
 @st.composite
@@ -252,8 +262,41 @@ def test_where_all_rates_may_double_least_traffic_decides_and_not_speed():
 
 
 @given(problem=reporting())
-def test_what_no_source_waits_for_counts_a_quarter(problem):
+def test_no_placement_has_less_congestion_where_sources_wait_for_part(problem):
     none_has_less(problem)
+
+
+@pytest.mark.parametrize(("more", "travels"), [(1.05, "report"), (1.1, "tuple")])
+def test_what_no_source_waits_for_counts_a_quarter(more, travels):
+    """A 12th root of 4, 1.12, times as much as sources wait for: with acks, 1.05 to 1.1 times."""
+    names = ("s", "a", "report", "__acker")
+    parts = tuple(Component.uniform(n, 1, "bolt" if at else "spout") for at, n in enumerate(names))
+    sent = (("s", "a", 10.0, 1e5), ("a", "report", 1000.0, 1e3 * more))
+    acks = (("s", "__acker", 10.0, 1.0), ("a", "__acker", 10.0, 1.0), ("__acker", "s", 10.0, 1.0))
+    pairs = tuple(MeasuredPair((s, 0), (t, 0), rate, size) for s, t, rate, size in (*sent, *acks))
+    nodes = tuple(Node(f"n{i}", (0,), max_executors=2, link=Link(10.0, 10.0)) for i in range(2))
+    problem = Problem(nodes, (Topology("t", parts, (), pairs),))
+    at = executor_nodes(problem, solve(problem, "cut", 1).placement)
+    assert (at[1] != at[2]) == (travels == "report")
+    assert (at[0] != at[1]) == (travels == "tuple")
+
+
+def test_topologies_on_one_node_have_a_worker_each():
+    parts = (Component.uniform("a", 2, "spout"),)
+    problem = Problem(
+        (Node("n0", (0,)), Node("n1", (0, 1, 2), cpu_percent=100.0)),
+        tuple(Topology(name, parts, (Stream("a", "a", 10.0),)) for name in "tu"),
+    )
+    judge = LeastCongestion(problem)
+    assert judge.placement(np.array([1, 1, 1, 1])).slots.tolist() == [1, 1, 2, 2]
+    assert judge.placement(np.array([1, 0, 1, 1])).slots.tolist() == [1, 0, 2, 2]
+
+
+def test_a_bound_in_tuples_holds_where_declared_sizes_count():
+    sizes = (("b", 1e4), ("c", 0.0))
+    streams = tuple(Stream("a", to, 100.0, bytes_per_tuple=size) for to, size in sizes)
+    found = solve(one_pair_fits(streams=streams), "cut", 1, {"objective": "congestion"})
+    assert found.metrics.inter_node_tuples_per_second >= found.certificate.lower_bound > 0
 
 
 @given(problem=problems().flatmap(with_resources))

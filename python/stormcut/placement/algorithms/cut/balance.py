@@ -135,7 +135,7 @@ class Judge(ABC):
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         slots = [len(node.ports) for node in problem.nodes]
-        self._slot = np.concatenate(([0], np.cumsum(slots)[:-1])).astype(np.int64)
+        self._first_slot = np.concatenate(([0], np.cumsum(slots)[:-1])).astype(np.int64)
 
     @abstractmethod
     def worth(self, nodes: Ints) -> tuple[float, float]:
@@ -152,8 +152,14 @@ class Judge(ABC):
         return max(ends, key=self.worth)
 
     def placement(self, nodes: Ints) -> Placement:
-        """Return executors on the first slot of their node."""
-        return Placement(self._slot[nodes])
+        """Return executors on slots of their node, those of one topology on one."""
+        topologies = len(self.problem.topologies)
+        tenants, tenant = np.unique(
+            nodes * topologies + self.problem.executor_topology, return_inverse=True
+        )
+        homes = tenants // topologies
+        slots = self._first_slot[homes] + np.arange(len(homes)) - np.searchsorted(homes, homes)
+        return Placement(slots[tenant])
 
     def uses(self, nodes: Ints) -> tuple[tuple[Use, ...], float]:
         """Return the use of all resources, and the Mbit/s between nodes."""

@@ -44,6 +44,7 @@ import numpy as np
 
 from stormcut.model.placement import LowerBound, Placement, UpperBound
 from stormcut.model.problem import Problem
+from stormcut.objective.cut import inter_node_tuples_per_second
 from stormcut.placement.algorithms.cut.balance import MostHeadroom, balance, instances
 from stormcut.placement.algorithms.cut.least_traffic import build, cheapest, refusal
 from stormcut.placement.algorithms.cut.model import Ints
@@ -142,10 +143,11 @@ def _bound(task: Task) -> Bound:
 
 def _holds(task: Task, nodes: Ints, bound: Bound) -> bool:
     """Return whether a placement is no better than what is proven possible."""
+    judge = MostHeadroom(task.problem)
     if isinstance(bound, UpperBound):
-        return MostHeadroom(task.problem).worth(nodes)[0] <= bound.headroom * (1 + ROUNDING)
+        return judge.worth(nodes)[0] <= bound.headroom * (1 + ROUNDING)
     if isinstance(bound, LowerBound):
-        groups = task.instance.groups
-        crossing = groups.total - groups.local(task.instance.counted(nodes))
-        return bound.tuples_per_second <= crossing + ROUNDING * max(1.0, groups.total)
+        # In tuples, whatever counts.
+        crossing = inter_node_tuples_per_second(task.problem, judge.placement(nodes))
+        return bound.tuples_per_second <= crossing + ROUNDING * max(1.0, task.instance.groups.total)
     return True
