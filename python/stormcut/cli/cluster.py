@@ -88,7 +88,7 @@ def up(name: str, supervisors: int, slots: int, no_plugin: bool, settings: tuple
     config = storm_settings(settings)
     steps = Steps("cluster")
     with (
-        interruptible(),
+        interruptible(lambda: LocalCluster.clear(name)),
         steps.step(f"starting Storm 1.2.4: {supervisors} supervisors of {slots} slots") as update,
     ):
         started = LocalCluster.up(

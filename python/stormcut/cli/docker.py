@@ -127,7 +127,7 @@ def up(name: str, no_plugin: bool, settings: tuple[str, ...], **shape: Any) -> N
     wanted, config = _shape(**shape), storm_settings(settings)
     steps = Steps("docker")
     title = f"starting Storm 1.2.4 in {wanted.nodes + 2} containers"
-    with interruptible(), steps.step(title) as update:
+    with interruptible(lambda: DockerCluster.clear(name)), steps.step(title) as update:
         started = DockerCluster.up(wanted, name, not no_plugin, config, update)
     for line in _marks(started.refused):
         steps.say(line)

@@ -19,8 +19,16 @@ TERMINATING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
-def interruptible() -> Iterator[None]:
+def interruptible(undo: Callable[[], object] = lambda: None) -> Iterator[None]:
     """Let a termination signal or a closed terminal clean up as Ctrl-C does.
+
+    What is ignored stays ignored, as under ``nohup``.
+
+    Parameters
+    ----------
+    undo : callable, optional
+        Takes back what the block did if it went on to its end although one came: Python drops an
+        interrupt that comes while an object is being destroyed.
 
     Raises
     ------
@@ -35,8 +43,8 @@ def interruptible() -> Iterator[None]:
         came = True
         raise KeyboardInterrupt
 
-    signals = (signal.SIGTERM, signal.SIGHUP)
-    previous = {number: signal.signal(number, interrupt) for number in signals}
+    heeded = [each for each in TERMINATING if signal.getsignal(each) != signal.SIG_IGN]
+    previous = {number: signal.signal(number, interrupt) for number in heeded}
     try:
         yield
     except Exception as error:
@@ -47,6 +55,7 @@ def interruptible() -> Iterator[None]:
         for number, handler in previous.items():
             signal.signal(number, handler)
     if came:
+        undo()
         raise KeyboardInterrupt
 
 

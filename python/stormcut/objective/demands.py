@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import coo_array
 
 from stormcut.model.placement import Placement
 from stormcut.model.problem import CORE_PERCENT, CORE_US, Problem
@@ -35,6 +36,10 @@ from stormcut.objective.resources import (
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+
+#: What causes - pairs or executors - add to resources of a kind: its name, which resources, by
+#: which cause each, and how much.
+Entry = tuple[str, Ints, Ints, Floats]
 
 #: So few tuples/s are none: what is left of sums that cancel.
 NONE = 1e-9
@@ -90,6 +95,9 @@ class Demands:
         A link in that no tuple in a tree takes may be offered more than it carries; the rest waits,
         and does not leave the link out either.
         """
+        if not self.loose.any():
+            nothing = Background(np.zeros(int(binding.sum())), np.zeros(int(binding.sum())))
+            return lambda _: nothing
         share_of = self.loose / self._positive[:, None]
         out, into = self.hops.T
 
@@ -115,71 +123,140 @@ def demands_of(
     ----------
     rates : array of shape (sources,), optional
         At which they travel in batches; as measured without it.
+
+    Notes
+    -----
+    Takes O(pairs x sources), after the cube of the executors for what is due to which source.
     """
-    traffic = problem.traffic.sized(DEFAULT_BYTES)
-    source, target, rate, size = traffic.unfolded_sizes()
-    emitted = problem.executor_rate[sources]
-    part = _parts(problem, traffic, sources)
-    # A pair's load is due to the sources whose tuples led to what its sender sends; what an acker
-    # tells a source is due to that one.
-    due = part[source] / emitted
-    back = np.flatnonzero(is_acker(problem)[source] & problem.executor_is_spout[target])
-    due[back] = (target[back, None] == sources) / emitted
-    share = anchored_share(problem)
-    costs, nodes = costs_of(problem), executor_nodes(problem, placement)
-    racks, _ = rack_ordinals(problem)
-    placed = nodes >= 0
-    both = placed[source] & placed[target]
-    points = rate * CORE_PERCENT / CORE_US
-    growth = np.ones(len(rate)) if rates is None else due @ rates
-    slots, most = placement.slots, costs.batches_per_s
-    each = batches_per_tuple(slots[source], slots[target], rate * growth, most)
-    sending = points * (costs.send_us_per_tuple * each + costs.send_us_per_kib / KIB * size)
-    taking = points * (costs.receive_us_per_tuple * each + costs.receive_us_per_kib / KIB * size)
-    carried = rate * (size + costs.link_bytes_per_tuple) / MBIT_BYTES
+    traffic, anchored = problem.traffic.sized(DEFAULT_BYTES), anchored_share(problem)
+    part = _parts(problem, traffic, sources) / problem.executor_rate[sources]
+    pairs = _pairs(problem, placement, traffic)
+    due, kept = _due(problem, pairs, part, sources), anchored[pairs.target]
     used = {use.kind: use for use in uses(problem, placement)}
     names = [(kind, at) for kind, use in used.items() for at in range(len(use.load))]
     first = {kind: names.index((kind, 0)) for kind, use in used.items() if len(use.load)}
-    count = len(names)
-    anchored, loose, tuples, loose_tuples = (np.zeros((count, len(sources))) for _ in range(4))
 
-    def add(kind: str, at: Ints, loads: Floats, shares: Floats) -> None:
-        np.add.at(anchored, first[kind] + at, loads * shares[:, None])
-        np.add.at(loose, first[kind] + at, loads * (1 - shares)[:, None])
+    def both(entries: list[Entry], causes: Floats, share: Floats) -> Floats:
+        """Return what causes, a row each, add to all resources in trees, and in none."""
+        rows = np.concatenate([first[kind] + at for kind, at, _, _ in entries])
+        columns, amounts = (np.concatenate([each[n] for each in entries]) for n in (2, 3))
+        table = coo_array((amounts, (rows, columns)), (len(names), len(causes))).tocsr()
+        return np.array([table @ (causes * of[:, None]) for of in (share, 1 - share)])
 
-    def add_link(kind: str, at: Ints, pairs: Ints) -> None:
-        add(kind, at, carried[pairs, None] * due[pairs], share[target[pairs]])
-        sent, kept = rate[pairs, None] * due[pairs], share[target[pairs]][:, None]
-        np.add.at(tuples, first[kind] + at, sent * kept)
-        np.add.at(loose_tuples, first[kind] + at, sent * (1 - kept))
-
-    own = problem.executor_cpu[:, None] * part / emitted
-    runs = np.flatnonzero(placed)
-    add(EXECUTOR, runs, own[runs], share[runs])
-    add(CPU, nodes[runs], own[runs], share[runs])
-    apart = np.flatnonzero(both & (placement.slots[source] != placement.slots[target]))
-    kept = share[target[apart]]
-    add(CPU, nodes[source[apart]], sending[apart, None] * due[apart], kept)
-    add(CPU, nodes[target[apart]], taking[apart, None] * due[apart], kept)
-    away = np.flatnonzero(both & (nodes[source] != nodes[target]))
-    add_link(LINK_OUT, nodes[source[away]], away)
-    add_link(LINK_IN, nodes[target[away]], away)
-    far = away[racks[nodes[source[away]]] != racks[nodes[target[away]]]]
-    add_link(UPLINK_OUT, racks[nodes[source[far]]], far)
-    add_link(UPLINK_IN, racks[nodes[target[far]]], far)
-    unheld = away[share[target[away]] < 1]
-    ends = np.column_stack(
-        [first[LINK_OUT] + nodes[source[unheld]], first[LINK_IN] + nodes[target[unheld]]]
-    )
-    hops, which = np.unique(ends, axis=0, return_inverse=True)
-    hop_loads, hop_tuples = (np.zeros((len(hops), len(sources))) for _ in range(2))
-    free = (1 - share[target[unheld]])[:, None] * due[unheld]
-    np.add.at(hop_loads, which.ravel(), carried[unheld, None] * free)
-    np.add.at(hop_tuples, which.ravel(), rate[unheld, None] * free)
+    grown = np.ones(len(due)) if rates is None else due @ rates
+    links = _crossings(pairs)
+    carried = pairs.rate * (pairs.size + costs_of(problem).link_bytes_per_tuple) / MBIT_BYTES
+    loads = both(_own(problem, pairs.nodes), part, anchored)
+    loads += both(_transfers(problem, pairs, grown), due, kept)
+    loads += both([(kind, at, which, carried[which]) for kind, at, which in links], due, kept)
+    tuples = both([(kind, at, which, pairs.rate[which]) for kind, at, which in links], due, kept)
+    out, into = (first[kind] + at for kind, at, _ in links[:2])
+    away = links[0][2]
+    loose = due[away] * (1 - kept[away, None])
+    hops, hop_loads, hop_tuples = _hops(out, into, loose, carried[away], pairs.rate[away])
     capacity = np.concatenate([use.capacity for use in used.values()])
     return Demands(
-        anchored, loose, tuples, loose_tuples, hops, hop_loads, hop_tuples, capacity, names
+        loads[0], loads[1], tuples[0], tuples[1], hops, hop_loads, hop_tuples, capacity, names
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """Pairs of executors, and where all executors run.
+
+    Parameters
+    ----------
+    source, target, rate, size : array of shape (pairs,)
+    slots, nodes, racks : array of shape (executors,)
+        Negative for what runs nowhere.
+    """
+
+    source: Ints
+    target: Ints
+    rate: Floats
+    size: Floats
+    slots: Ints
+    nodes: Ints
+    racks: Ints
+
+    def apart(self, places: Ints) -> Ints:
+        """Return the pairs of which both run, and not at one place."""
+        source, target = places[self.source], places[self.target]
+        return np.flatnonzero((source >= 0) & (target >= 0) & (source != target))
+
+
+def _pairs(problem: Problem, placement: Placement, traffic: Traffic) -> _Pairs:
+    nodes = executor_nodes(problem, placement)
+    racks, _ = rack_ordinals(problem)
+    homes = np.where(nodes >= 0, racks[nodes], -1)
+    return _Pairs(*traffic.unfolded_sizes(), placement.slots, nodes, homes)
+
+
+def _due(problem: Problem, pairs: _Pairs, part: Floats, sources: Ints) -> Floats:
+    """Return which part of what each pair sends is due to a tuple/s of each source.
+
+    A pair's load is due to the sources whose tuples led to what its sender sends; what an acker
+    tells a source is due to that one.
+    """
+    due = part[pairs.source]
+    told = is_acker(problem)[pairs.source] & problem.executor_is_spout[pairs.target]
+    due[told] = (pairs.target[told, None] == sources) / problem.executor_rate[sources]
+    return due
+
+
+def _own(problem: Problem, nodes: Ints) -> list[Entry]:
+    """Return what executors' own work adds to their threads and nodes."""
+    runs = np.flatnonzero(nodes >= 0)
+    work = problem.executor_cpu[runs]
+    return [(EXECUTOR, runs, runs, work), (CPU, nodes[runs], runs, work)]
+
+
+def _transfers(problem: Problem, pairs: _Pairs, grown: Floats) -> list[Entry]:
+    """Return what sending and taking adds to nodes, if pairs send so many times their rate."""
+    costs, slots, apart = costs_of(problem), pairs.slots, pairs.apart(pairs.slots)
+    source, target = pairs.source[apart], pairs.target[apart]
+    rate, kib = pairs.rate[apart], pairs.size[apart] / KIB
+    each = batches_per_tuple(slots[source], slots[target], rate * grown[apart], costs.batches_per_s)
+    sending = costs.send_us_per_tuple * each + costs.send_us_per_kib * kib
+    taking = costs.receive_us_per_tuple * each + costs.receive_us_per_kib * kib
+    points = rate * CORE_PERCENT / CORE_US
+    return [
+        (CPU, pairs.nodes[source], apart, points * sending),
+        (CPU, pairs.nodes[target], apart, points * taking),
+    ]
+
+
+def _crossings(pairs: _Pairs) -> list[tuple[str, Ints, Ints]]:
+    """Return the places whose links and uplinks pairs cross, and the pairs; nodes' links first."""
+    away, far = pairs.apart(pairs.nodes), pairs.apart(pairs.racks)
+    return [
+        (LINK_OUT, pairs.nodes[pairs.source[away]], away),
+        (LINK_IN, pairs.nodes[pairs.target[away]], away),
+        (UPLINK_OUT, pairs.racks[pairs.source[far]], far),
+        (UPLINK_IN, pairs.racks[pairs.target[far]], far),
+    ]
+
+
+def _hops(
+    out: Ints, into: Ints, loose: Floats, carried: Floats, rate: Floats
+) -> tuple[Ints, Floats, Floats]:
+    """Return links that loose tuples pass one after the other, and load and tuples/s of each two.
+
+    Parameters
+    ----------
+    out, into : array of shape (pairs,)
+        Resources that pairs pass.
+    loose : array of shape (pairs, sources)
+        Part of what they send, loose and due to a tuple/s of each source.
+    carried, rate : array of shape (pairs,)
+    """
+    free = np.flatnonzero(loose.any(axis=1))
+    ends = np.column_stack([out[free], into[free]])
+    hops, hop = np.unique(ends, axis=0, return_inverse=True)
+    of = coo_array(
+        (np.ones(len(free)), (hop.ravel(), np.arange(len(free)))), (len(hops), len(free))
+    )
+    return hops, of @ (carried[free, None] * loose[free]), of @ (rate[free, None] * loose[free])
 
 
 def growth(problem: Problem, sources: Ints, rates: Floats) -> Floats:

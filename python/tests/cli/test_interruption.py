@@ -20,10 +20,26 @@ def test_an_interrupt_that_became_another_error_is_one_again():
             raise ValueError from None
 
 
-def test_an_interrupt_that_was_lost_is_raised_at_the_end():
-    lost = contextlib.suppress(KeyboardInterrupt)
-    with pytest.raises(KeyboardInterrupt), interruptible(), lost:
-        os.kill(os.getpid(), signal.SIGTERM)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_an_interrupt_that_was_lost_is_raised_at_the_end(number):
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    undone, lost = [], contextlib.suppress(KeyboardInterrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt), interruptible(lambda: undone.append(1)), lost:
+            os.kill(os.getpid(), number)
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    assert undone == [1]
+
+
+def test_what_is_ignored_stays_ignored():
+    """As under nohup, which is to outlive the terminal."""
+    previous = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with interruptible():
+            os.kill(os.getpid(), signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, previous)
 
 
 def test_errors_stay_what_they_are():
