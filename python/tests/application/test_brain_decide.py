@@ -62,11 +62,14 @@ def test_an_applied_plan_changes_nothing_more(cluster):
     state, profiles = cluster
     first = decide(Question(state, profiles, None, DEFAULT))
     plan = plan_of(state, first)
+    assert plan_of(state, decide(Question(state, profiles, None, DEFAULT))) == plan
     after = applied(state, plan.topologies)
     second = plan_of(after, decide(Question(after, profiles, plan, DEFAULT)))
+    if any(each.choice.reason is Circumstance.LOST for each in first.decided):
+        # A better place for what was lost is a decision of its own.
+        plan, after = second, applied(after, second.topologies)
+        second = plan_of(after, decide(Question(after, profiles, plan, DEFAULT)))
     assert second.places_like(plan)
-    again = plan_of(state, decide(Question(state, profiles, None, DEFAULT)))
-    assert again == plan
 
 
 def test_a_new_topology_keeps_its_number_of_workers_spread_as_storm_would():
