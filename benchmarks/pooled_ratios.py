@@ -38,8 +38,8 @@ PAGE = """\
 
 Tuples/s under `{scheduler}` over those under another scheduler, in windows of one repetition:
 geometric means over starts, with intervals of 95 %, and in brackets starts and windows. Windows
-count by today's rules (docs/bench.md), and where CPU binds, only beside at most {others:g} cores of
-other work.
+count by [today's rules](../bench.md#what-is-measured), and where CPU binds, only beside at most
+{others:g} cores of other work.
 
 {settings}
 
@@ -140,7 +140,10 @@ def table(found: Sequence[Contest], of: Noise) -> str:
         counts = f"{len(each.starts)}, {sum(map(len, each.starts))}"
         cells[each.topology][each.rival] = f"{ratio} [{counts}]"
         means[each.rival].append(ratio)
-    rows = [[f"`{name}`", *(row.get(rival, "") for rival in rivals)] for name, row in cells.items()]
+    rows = [
+        [f"`{name}`", *(row.get(rival, "not measured") for rival in rivals)]
+        for name, row in cells.items()
+    ]
     mean = [
         Estimate(
             float(np.mean([each.value for each in means[rival]])),

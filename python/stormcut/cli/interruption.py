@@ -22,12 +22,12 @@ TERMINATING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def interruptible(undo: Callable[[], object] = lambda: None) -> Iterator[None]:
     """Let a termination signal or a closed terminal clean up as Ctrl-C does.
 
-    What is ignored stays ignored, as under ``nohup``.
+    Signals that are ignored stay ignored, as under ``nohup``.
 
     Parameters
     ----------
     undo : callable, optional
-        Takes back what the block did if it went on to its end although one came: Python drops an
+        Takes back what the block did if it ran to its end although a signal came: Python drops an
         interrupt that comes while an object is being destroyed.
 
     Raises

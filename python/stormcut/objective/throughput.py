@@ -104,6 +104,7 @@ def throughput(problem: Problem, placement: Placement) -> Throughput:
         raise ValueError("no source emits anything")
     demands = demands_of(problem, placement, sources)
     binding = np.isfinite(demands.capacity) & (demands.anchored.sum(axis=1) > 0)
+    # Of a source whose tuples cost nothing that is known, any rate will do.
     if not demands.anchored[binding].any(axis=0).all():
         return Throughput(sources, np.full(len(sources), np.inf), None)
     empty = binding & (demands.capacity <= 0)

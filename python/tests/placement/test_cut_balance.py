@@ -174,7 +174,7 @@ def none_has_less(problem):
     has = cost(problem, found) / cost(problem, least)
     if has > 1 + 1e-9:  # Of placements as congested, the fastest is taken.
         assert has <= 1 + LITTLE
-        assert speed(problem, found) >= speed(problem, least)
+        assert speed(problem, found) > speed(problem, least)
 
 
 def speed(problem, placement):

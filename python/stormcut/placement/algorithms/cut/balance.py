@@ -152,7 +152,10 @@ class Judge(ABC):
         return max(ends, key=self.worth)
 
     def placement(self, nodes: Ints) -> Placement:
-        """Return executors on slots of their node, those of one topology on one."""
+        """Return executors on slots of their node, those of one topology on one.
+
+        Which slots is all the same here: `seat` later chooses those that restart least.
+        """
         topologies = len(self.problem.topologies)
         tenants, tenant = np.unique(
             nodes * topologies + self.problem.executor_topology, return_inverse=True
