@@ -1,8 +1,8 @@
 """Least traffic: placements to begin with, the cheapest found from them, and why there is none.
 
 What runs now is one to begin with; if restarts have a price, it is made whole first (`replan`). Of
-a large problem another is made from nothing (`construction`); all but the largest are searched
-(`search`).
+a large problem another is made from nothing (`construction`). A search (`search`) follows where it
+is worth its time.
 """
 
 from __future__ import annotations
@@ -117,7 +117,9 @@ def cheapest(
     """
     found = list(starts)
     if task.is_searched:
-        best = search(asked, task.prices, effort, rng, starts)
+        # Balances that cannot be had would cost more than all others.
+        insists = asked is task.instance
+        best = search(asked, task.prices, effort, rng, starts, insists=insists)
         best = packed(task.problem, asked) if best is None else best
         found += [] if best is None else [best]
     if not found:

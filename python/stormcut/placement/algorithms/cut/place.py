@@ -7,7 +7,7 @@ each worker that restarts. The phases, each one function, each ending in a check
 1. `prepare`: limits and options as an instance, traffic in the unit that counts.
 2. `build`: what runs now, made whole if restarts have a price (`replan`); of a large problem, a
    construction topology by topology (`construction`).
-3. `cheapest`: all but the largest problems are searched (`search`); the cheapest is chosen.
+3. `cheapest`: where it is worth its time, a search (`search`); the cheapest is chosen.
 4. `balance`: where the objective is more than traffic, several placements are annealed until no
    node or link is needlessly full (`resource_annealing`).
 5. `seat`: executors to workers, workers to slots.

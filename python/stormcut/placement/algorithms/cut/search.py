@@ -109,6 +109,8 @@ def search(
     effort: float,
     rng: np.random.Generator,
     starts: list[Ints],
+    *,
+    insists: bool = True,
 ) -> Ints | None:
     """Return the counts of the best placement found, None if none was found.
 
@@ -118,10 +120,12 @@ def search(
         Search this many times as long as by default.
     starts : list of arrays of shape (groups, nodes)
         Feasible placements to begin with.
+    insists : bool
+        Whether to go on making placements after one that could not be completed.
     """
     model = model_of(instance, prices)
-    slack = noise(instance.groups.total)
-    return Search(model, interchangeable(model), slack, effort_for(model, effort), rng).run(starts)
+    kinds, slack = interchangeable(model), noise(instance.groups.total)
+    return Search(model, kinds, slack, effort_for(model, effort), rng, insists).run(starts)
 
 
 def effort_for(model: Model, effort: float) -> Effort:
@@ -150,12 +154,21 @@ class Search:
         Label per node; nodes of one label can change places without effect.
     slack : float
         Gains up to this are rounding.
+    insists : bool
+        Whether to go on making placements after one that could not be completed.
     """
 
     def __init__(
-        self, model: Model, kinds: Ints, slack: float, effort: Effort, rng: np.random.Generator
+        self,
+        model: Model,
+        kinds: Ints,
+        slack: float,
+        effort: Effort,
+        rng: np.random.Generator,
+        insists: bool = True,
     ) -> None:
         self.model, self.kinds, self.slack, self.effort, self.rng = model, kinds, slack, effort, rng
+        self.insists = insists
         self.seed = seed_from(rng)
 
     def run(self, starts: list[Ints]) -> Ints | None:
@@ -168,6 +181,8 @@ class Search:
             made = self.alike(self.effort.first).run([]) if self.effort.first else self.create()
             if made is not None:
                 self.admit(pool, self.rework(made), most)
+            elif not self.insists:
+                break
         for _ in range(self.effort.children):
             if self.converged(pool):
                 break
@@ -179,7 +194,7 @@ class Search:
 
     def alike(self, effort: Effort) -> Search:
         """Return a search on the same model with another effort."""
-        return Search(self.model, self.kinds, self.slack, effort, self.rng)
+        return Search(self.model, self.kinds, self.slack, effort, self.rng, self.insists)
 
     def converged(self, pool: list[tuple[float, Ints]]) -> bool:
         """Return whether all placements cost the same, so that combining them promises little."""
