@@ -25,12 +25,13 @@ from bench_problems import RESULTS, roomy
 from machine import made_by
 
 from stormcut.model.placement import UNASSIGNED, Placement
-from stormcut.model.problem import Problem
+from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Topology
 from stormcut.placement.algorithms.cut import (
     balance,
     construction,
     node_choice,
     place,
+    prepare,
     resource_annealing,
     search,
 )
@@ -41,6 +42,9 @@ Floats = npt.NDArray[np.float64]
 #: Starts whose problems are asked again.
 STARTS = ("bench-again-network-2", "bench-network-both-ways", "bench-again-cpu-2")
 SEEDS = (1, 2)
+#: Of problems whose pairs exchange tuples by keys: components of a topology, clusters of their
+#: executors, what a pair of different clusters exchanges beside one of the same, and nodes' load.
+COMPONENTS, CLUSTERS, STRAY, LOAD = 4, 16, 0.02, 0.6
 #: Tuples/s that a move must save for every worker that it restarts.
 RESTART_PRICE = 1.0
 
@@ -97,6 +101,8 @@ TRIALS = (
     Trial(search, "CHILDREN", (0, 1, 4), ("traffic", "congestion")),
     Trial(balance, "BALANCES", ((), (1.2,), (1.05, 1.1, 1.2, 1.3, 1.5, 2.0, 3.0)), ("congestion",)),
     Trial(balance, "HASTY", (1.05, 1.5, 2.0), ("congestion, effort 0",)),
+    Trial(balance, "LEAST_EFFORT", (0.0, 0.01, 0.1), ("congestion, effort 0",)),
+    Trial(prepare, "MOST_COUNTS", (10_000, 1_000_000), ("by keys",)),
     Trial(resource_annealing, "STEPS", (1000, 16_000), ("congestion",)),
     Trial(construction, "SPARE", (0.25, 1.0), ("large",)),
     Trial(construction, "ATTEMPTS", (10, 160), ("large",)),
@@ -131,6 +137,14 @@ def families() -> tuple[Family, ...]:
             {"effort": "0"},
         ),
         Family(
+            "by keys",
+            "sources and bolts that exchange tuples in sixteen clusters, every pair measured: "
+            "480 executors on 50 nodes, 800 in four topologies on 30 and on 50, 400 on 100",
+            [by_keys(*each) for each in ((480, 1, 50), (800, 4, 30), (800, 4, 50), (400, 1, 100))],
+            congestion,
+            {"effort": "0.3"},
+        ),
+        Family(
             "traffic",
             "a captured traffic graph on four clusters, and 1,000 executors in topologies of 200; "
             "tuples/s between nodes",
@@ -152,6 +166,34 @@ def families() -> tuple[Family, ...]:
             {"restart_price": f"{RESTART_PRICE:g}"},
         ),
     )
+
+
+def by_keys(executors: int, topologies: int, count: int) -> Problem:
+    """Return measured topologies of four components, on nodes loaded to 60 %."""
+    random = np.random.default_rng(1)
+    each = executors // topologies // COMPONENTS
+    near = np.arange(each) // max(1, each // CLUSTERS)
+    shares = np.where(near[:, None] == near, 1.0, STRAY)
+    placed = []
+    for number in range(topologies):
+        loads = 10.0 * random.lognormal(0.0, 0.5, (COMPONENTS, each))
+        parts = tuple(
+            Component(f"c{at}", "bolt" if at else "spout", each, own, np.full(each, 128.0))
+            for at, own in enumerate(loads)
+        )
+        pairs = []
+        for at in range(COMPONENTS - 1):
+            rates = shares * random.lognormal(0.0, 0.1, (each, each))
+            rates *= 200.0 / rates.sum(axis=1, keepdims=True)
+            pairs += [
+                MeasuredPair((f"c{at}", one), (f"c{at + 1}", other), float(rate), 200.0)
+                for (one, other), rate in np.ndenumerate(rates)
+            ]
+        placed.append(Topology(f"t{number}", parts, (), tuple(pairs)))
+    total = sum(part.cpu_percent.sum() for topology in placed for part in topology.components)
+    room = total / LOAD / count
+    nodes = tuple(Node(f"n{n:03}", tuple(range(10)), cpu_percent=room) for n in range(count))
+    return Problem(nodes, tuple(placed))
 
 
 def partly_running(problem: Problem) -> Problem:
