@@ -278,9 +278,11 @@ READING = """\
   gives blob as many threads as one thread's rate suggests, and together they serve less.
 - **MBA + DSM is ahead of MBA + SAM here**, on both. SAM keeps blob's full bundles on four slots, of
   which the server limits each; DSM spreads the same threads over five.
-- **CPU is not foretold**: it is up to nine times what the models say, and full on most nodes under
-  MBA. Models were taken from workers that had run for minutes, these had run for one. Whether
-  that is the cause was not measured.
+- **CPU is not foretold** here: it is up to nine times what the models say, and full on most nodes
+  under MBA. Storm flushed the queues of all threads, waiting ones included, every millisecond,
+  which took most of it; since then trials flush every 10 ms, and four of five nodes have the CPU
+  that models say ([decision 44](../../decisions/0044-trials-are-short-and-steered.md)). Models and
+  runs on this page are older.
 """
 
 
