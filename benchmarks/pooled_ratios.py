@@ -107,9 +107,11 @@ def _ratios(bench: Path) -> Iterator[tuple[tuple[bool, str, str], Floats]]:
                 yield (of_cpu, topology, rival), np.array(logs)
 
 
-def noise(found: Sequence[Contest]) -> Noise:
-    """Return the noise that all ratios have together."""
+def noise(found: Sequence[Contest]) -> Noise | None:
+    """Return the noise that all ratios have together, None if nothing was measured twice."""
     many = [logs for each in found for logs in each.starts if len(logs) > 1]
+    if not many or all(len(each.starts) < 2 for each in found):
+        return None
     window = sum(((logs - logs.mean()) ** 2).sum() for logs in many) / sum(
         len(logs) - 1 for logs in many
     )
@@ -169,7 +171,14 @@ def main() -> None:
             for name, found in groups.items()
             if (part := [each for each in found if each.of_cpu == of_cpu])
         }
+        if not tables:
+            continue
         of = noise([each for part in tables.values() for each in part])
+        if of is None:
+            parser.error(
+                f"where {binds}, no noise can be told: name benches with several windows, and "
+                "several benches of a topology"
+            )
         window, start = (100 * np.sqrt(each) for each in of)
         parts.append(SETTING.format(binds=binds, window=window, start=start))
         parts += [f"### {name}\n{table(part, of)}" for name, part in tables.items()]

@@ -26,6 +26,13 @@ def test_noise_of_windows_and_of_starts_are_told_apart():
     assert off.std() == pytest.approx(1.0, rel=0.1)
 
 
+@pytest.mark.parametrize("windows", [[1, 1], [3]])
+def test_without_repetition_no_noise_is_told(windows):
+    """Benches of one window each ended in a division by zero."""
+    random, of = np.random.default_rng(1), Noise(0.07**2, 0.04**2)
+    assert noise([Contest(True, "t", "caps", drawn(random, 1.1, of, windows))]) is None
+
+
 def test_a_start_of_many_windows_counts_no_more_than_starts_differ():
     of = Noise(1.0, 1.0)
     starts = [np.zeros(1000), np.ones(1)]
