@@ -38,7 +38,7 @@ from stormcut.placement.algorithms.model_driven.allocation import (
     lsa,
     mba,
 )
-from stormcut.placement.algorithms.model_driven.prediction import Predicted, predict
+from stormcut.placement.algorithms.model_driven.prediction import Predicted, beyond, predict
 from stormcut.placement.solve import DEFAULT_SEED
 
 ALLOCATIONS = {"lsa": lsa, "mba": mba}
@@ -157,6 +157,11 @@ def map_(
         f"{found.slots_used:,} slots used, {allocated.slots:,} planned; predicted "
         f"{predicted.rate:,.6g} tuples/s{binds}"
     )
+    for each in beyond(known, question, found.threads):
+        click.echo(
+            f"slot {each.slot} holds {each.threads:,} threads of {each.task}, whose model ends at "
+            f"{each.known:,}: no more than those sustain is counted"
+        )
 
 
 @capacity.command()

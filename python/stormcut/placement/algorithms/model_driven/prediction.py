@@ -75,6 +75,26 @@ def predict(
     return found
 
 
+@dataclass(frozen=True)
+class Beyond:
+    """More threads of a task on one slot than its model knows, which sustain what that many do."""
+
+    task: str
+    slot: int
+    threads: int
+    known: int
+
+
+def beyond(models: Mapping[str, PerformanceModel], dag: Dag, threads: Ints) -> list[Beyond]:
+    """Return where models do not reach: for each such task the slot with most of its threads."""
+    found = []
+    for task, row in zip(dag.order, threads, strict=True):
+        slot, known = int(row.argmax()), models[task].threads[-1]
+        if row[slot] > known:
+            found.append(Beyond(task, slot, int(row[slot]), known))
+    return found
+
+
 def input_shares(peaks: Floats, threads: Ints, shuffle: bool) -> Floats:
     """Return the share of a task's input that each of its slots receives, shape (slots,).
 
