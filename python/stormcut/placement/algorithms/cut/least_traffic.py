@@ -116,7 +116,7 @@ def cheapest(
         Those of `build`.
     """
     found = list(starts)
-    if task.is_searched:
+    if task.is_searched or (not starts and task.can_be_searched):
         # Balances that cannot be had would cost more than all others.
         insists = asked is task.instance
         best = search(asked, task.prices, effort, rng, starts, insists=insists)

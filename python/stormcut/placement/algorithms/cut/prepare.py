@@ -65,17 +65,21 @@ class Task:
         return groups * nodes > MOST_COUNTS
 
     @property
+    def can_be_searched(self) -> bool:
+        """Whether a search is short enough, where what runs stays not even for seconds."""
+        if not self.is_large:
+            return True
+        _, nodes = self.instance.shape
+        return not self.stays and self.problem.executor_count * nodes <= MOST_SEARCHED
+
+    @property
     def is_searched(self) -> bool:
-        """Whether a search is worth its time: where what runs stays, seconds are too long.
+        """Whether a search is worth its time where there is a placement to begin with.
 
         Of large problems, annealing what was constructed finds as little congestion in a third
         of the time or less.
         """
-        if not self.is_large:
-            return True
-        _, nodes = self.instance.shape
-        is_short = not self.stays and self.problem.executor_count * nodes <= MOST_SEARCHED
-        return is_short and self.objective == "cut"
+        return self.can_be_searched and (self.objective == "cut" or not self.is_large)
 
     @property
     def is_hasty(self) -> bool:
