@@ -60,9 +60,12 @@ from stormcut.placement.algorithms.cut.resource_annealing import (
 )
 from stormcut.placement.packing.capacity import CPU
 
-#: Fair shares of CPU a node from which the search begins, beside none; in haste. The latter counts:
-#: 1.5 is 3 % worse, 2 is 5 % (docs/results/cut-constants.md).
-BALANCES, HASTY = (1.05, 1.2, 1.5, 2.0), 1.2
+#: Fair shares of CPU a node from which the search begins, beside none.
+BALANCES = (1.05, 1.2, 1.5, 2.0)
+
+#: In haste, and of large problems, the first of these that has a placement. What annealing makes of
+#: a large one depends on it: 1.2 alone is 5 to 9 % worse (docs/results/cut-constants.md).
+HASTY, LARGE = (1.2,), (1.05, 1.2)
 
 #: Annealing is worth so much in any haste: of 1,000 executors 0.03 s, which take a fifth off the
 #: congestion of what was merely constructed.
@@ -94,7 +97,8 @@ def instances(task: Task) -> list[Instance]:
     if task.is_hasty:
         limits = task.instance.limits[:, CPU]
         is_quiet = task.problem.executor_cpu.sum() <= IDLE * limits.sum()
-        even = [] if is_quiet else [task.instance.balanced(HASTY)]
+        shares = LARGE if task.is_large else HASTY
+        even = [] if is_quiet else [task.instance.balanced(each) for each in shares]
         return [*even, task.instance]
     return [task.instance, *(task.instance.balanced(each) for each in BALANCES)]
 

@@ -116,9 +116,9 @@ def cheapest(
         Those of `build`.
     """
     found = list(starts)
-    if task.is_searched or (not starts and task.can_be_searched):
-        # Balances that cannot be had would cost more than all others.
-        insists = asked is task.instance
+    # Balances that cannot be had would cost more than all others.
+    insists = asked is task.instance
+    if task.is_searched or (insists and not starts and task.can_be_searched):
         best = search(asked, task.prices, effort, rng, starts, insists=insists)
         best = packed(task.problem, asked) if best is None else best
         found += [] if best is None else [best]
