@@ -64,7 +64,7 @@ from stormcut.placement.packing.capacity import CPU
 BALANCES = (1.05, 1.2, 1.5, 2.0)
 
 #: In haste, and of large problems, the first of these that has a placement. What annealing makes of
-#: a large one depends on it: 1.2 alone is 5 to 9 % worse (docs/results/cut-constants.md).
+#: a large one depends on it: 1.2 alone is up to 9 % worse (docs/results/cut-constants.md).
 HASTY, LARGE = (1.2,), (1.05, 1.2)
 
 #: Annealing is worth so much in any haste: of 1,000 executors 0.03 s, which take a fifth off the
