@@ -279,10 +279,11 @@ READING = """\
 - **MBA + DSM is ahead of MBA + SAM here**, on both. SAM keeps blob's full bundles on four slots, of
   which the server limits each; DSM spreads the same threads over five.
 - **CPU is not foretold** here: it is up to nine times what the models say, and full on most nodes
-  under MBA. Storm flushed the queues of all threads, waiting ones included, every millisecond,
-  which took most of it; since then trials flush every 10 ms, and four of five nodes have the CPU
-  that models say ([decision 44](../../decisions/0044-trials-are-short-and-steered.md)). Models and
-  runs on this page are older.
+  under MBA. Storm flushes the queues of all threads, waiting ones included, every millisecond,
+  which took most of it in one run of linear under MBA and SAM. With 10 ms, as trials flush since,
+  four of its five nodes had the CPU that models say
+  ([decision 44](../../decisions/0044-trials-are-short-and-steered.md)). Models and runs on this
+  page are older.
 """
 
 

@@ -159,8 +159,8 @@ def map_(
     )
     for each in beyond(known, question, found.threads):
         click.echo(
-            f"slot {each.slot} holds {each.threads:,} threads of {each.task}, whose model ends at "
-            f"{each.known:,}: no more than those sustain is counted"
+            f"slot {each.slot} holds {each.threads:,} threads of {each.task}, but its model ends "
+            f"at {each.known:,}: predicted as if there were {each.known:,}"
         )
 
 

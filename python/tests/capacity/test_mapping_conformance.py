@@ -11,7 +11,7 @@ from stormcut.placement.algorithms.model_driven.allocation import Dag, Edge, Per
 pytestmark = pytest.mark.parametrize("mapping", MAPPINGS)
 
 LIGHT = PerformanceModel((1, 2), (10.0, 20.0), (5.0, 10.0), (1.0, 2.0))
-#: Two of its threads need more memory than a slot has left beside two others.
+#: No slot holds two of its threads.
 LARGE = PerformanceModel((1,), (10.0,), (60.0,), (60.0,))
 
 CASES = {

@@ -82,7 +82,7 @@ def test_counts_between_measured_ones_are_interpolated_or_not(stormcut):
 def test_more_threads_on_a_slot_than_a_model_knows_are_told(stormcut):
     """RSM puts three threads of pi on one slot, and the paper's model of pi knows two."""
     asked = ("map", EXAMPLES / "diamond.json", *MODELS, "--rate", 100, "--acquire", "4,2,1")
-    told = "slot 0 holds 3 threads of pi, whose model ends at 2"
+    told = "slot 0 holds 3 threads of pi, but its model ends at 2"
     for mapping, is_beyond in (("rsm", True), ("dsm", False)):
         code, out, _ = stormcut("capacity", *asked, "--allocation", "lsa", "--mapping", mapping)
         assert code == 0

@@ -45,8 +45,6 @@ BENCH = RESULTS / "bench-unseen-network-5"
 #: Placements that are tried one by one.
 MOST = 300
 
-HEAP = {"max_heap_mb": "131072"}
-
 
 def is_small(problem):
     hosts = sum(1 for node in problem.nodes if node.ports)
@@ -239,7 +237,7 @@ def test_where_cpu_binds_sources_reach_no_less_than_by_another_schedulers_placem
 @pytest.mark.parametrize("topology", sorted(p.stem for p in (BENCH / "problems").glob("*.json")
                                              if ".placement" not in p.name))  # fmt: skip
 def test_haste_relieves_what_is_full_too(topology):
-    """Without any annealing, what ten topologies got in haste was 4 to 66 % more congested."""
+    """Without any annealing, twenty problems were 35 % more congested in haste, in the mean."""
     problem = read_problem(BENCH / "problems" / f"{topology}.json")
     judge = LeastCongestion(problem)
     hasty, found = (
@@ -249,37 +247,13 @@ def test_haste_relieves_what_is_full_too(topology):
     assert worths[0] > 0.95 * worths[1]
 
 
-def test_what_is_constructed_is_annealed_where_a_search_takes_long(monkeypatch):
-    """A search of 1,000 executors on 64 nodes took 9 s and was no less congested."""
-    problem = sized(400, 100)
-    monkeypatch.setattr(least_traffic, "search", None)  # Not called.
-    placement = solve(problem, "cut", 1, {"effort": "0.1"}).placement
-    found = congestion(uses(problem, placement))
-    assert found < 0.97 * congestion(uses(problem, solve(problem, "r-storm", 1, HEAP).placement))
-
-
-def test_large_problems_begin_with_evenly_used_nodes():
-    """With up to 1.2 fair shares of CPU on a node, four topologies were 9 % more congested."""
+def test_large_problems_are_constructed_evenly_and_annealed(monkeypatch):
+    """A search took three times as long; begun with 1.2 fair shares a node, 9 % was lost."""
     problem = by_keys(800, 4, 50)
     judge = LeastCongestion(problem)
+    monkeypatch.setattr(least_traffic, "search", None)  # Not called.
     found = solve(problem, "cut", 1, {"effort": "0.1"}).placement
     assert judge.worth(executor_nodes(problem, found))[0] > 1 / 0.95
-
-
-def sized(executors, nodes):
-    """Return a measured source and bolt, every pair with another rate, on so many nodes."""
-    each, random = executors // 2, np.random.default_rng(1)
-    parts = tuple(
-        Component.uniform(name, each, kind, cpu_percent=10.0)
-        for name, kind in (("s", "spout"), ("b", "bolt"))
-    )
-    rates = random.uniform(1, 10, (each, each))
-    pairs = tuple(
-        MeasuredPair(("s", s), ("b", b), float(rate), 200.0)
-        for (s, b), rate in np.ndenumerate(rates)
-    )
-    hosts = tuple(Node(f"n{n}", (0, 1), cpu_percent=12.0 * executors / nodes) for n in range(nodes))
-    return Problem(hosts, (Topology("t", parts, (), pairs),))
 
 
 def ends(problem):

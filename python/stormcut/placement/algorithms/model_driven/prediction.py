@@ -77,7 +77,7 @@ def predict(
 
 @dataclass(frozen=True)
 class Beyond:
-    """More threads of a task on one slot than its model knows, which sustain what that many do."""
+    """A slot with more threads of a task than its model knows; `predict` counts those it knows."""
 
     task: str
     slot: int
