@@ -52,7 +52,9 @@ from stormcut.placement.algorithms.model_driven.prediction import input_shares, 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "capacity"
 DATAFLOWS = ("linear", "diamond", "star")
 ALLOCATIONS = {"lsa": lsa, "mba": mba}
-PAIRS = (
+#: An allocator and a mapper.
+Pair = tuple[str, str]
+PAIRS: tuple[Pair, ...] = (
     ("lsa", "dsm"),
     ("lsa", "rsm"),
     ("mba", "dsm"),
@@ -80,6 +82,8 @@ shuffle deals. *Measured* is the highest stable rate, to 6 %.
 {rates}
 
 {fits}
+
+{errors}
 
 CPU of each slot's node at the measured rate, in percent of the slot above an idle worker:
 predicted and measured, R^2 {cpu_fit} over {nodes} nodes; the paper's is at least 0.81.
@@ -212,9 +216,9 @@ class Runs:
         }
 
 
-def questions(slots: Sequence[int]) -> Iterator[Question]:
+def questions(slots: Sequence[int], pairs: Sequence[Pair]) -> Iterator[Question]:
     """Yield what is to be measured."""
-    for number, dataflow, pair in product(slots, DATAFLOWS, PAIRS):
+    for number, dataflow, pair in product(slots, DATAFLOWS, pairs):
         yield Question(dataflow, number, *pair)
 
 
@@ -231,13 +235,13 @@ def read(journal: Path) -> list[Measured]:
     return found
 
 
-def run(models_file: Path, journal: Path, slots: Sequence[int]) -> None:
+def run(models_file: Path, journal: Path, slots: Sequence[int], pairs: Sequence[Pair]) -> None:
     """Measure what the journal does not have."""
     steps = Steps("model-driven")
     content = json.loads(models_file.read_text(encoding="utf-8"))
     cores, known = content["slot"]["cores"], read_models(models_file)
     done = {each.question for each in read(journal)}
-    left = [each for each in questions(slots) if each not in done]
+    left = [each for each in questions(slots, pairs) if each not in done]
     nodes = max(slots) + 1
     sizes = (REST, *(1,) * max(slots))
     shape = Shape(nodes, cores * sum(sizes) / nodes, memory_mb=MEMORY_MB, sizes=sizes)
@@ -312,13 +316,13 @@ def page(found: Sequence[Measured], cores: float) -> str:
     cpu_rows.append("| --- | ---: | --- | --- | --- |")
     for each in found:
         asked, plan = each.question, each.planned
-        pair = f"{asked.allocation} + {asked.mapping}"
+        both = f"{asked.allocation} + {asked.mapping}"
         rows.append(
-            f"| {asked.dataflow} | {asked.slots} | {pair} | {plan.rate:g} | {plan.predicted:.1f} "
+            f"| {asked.dataflow} | {asked.slots} | {both} | {plan.rate:g} | {plan.predicted:.1f} "
             f"| {plan.by_threads:.1f} | {each.measured:.1f} | {each.measured / plan.rate:.2f} |"
         )
         shown = (", ".join(f"{x:.0f}" for x in row) for row in (each.cpu_predicted, each.cpu))
-        cpu_rows.append(f"| {asked.dataflow} | {asked.slots} | {pair} | {' | '.join(shown)} |")
+        cpu_rows.append(f"| {asked.dataflow} | {asked.slots} | {both} | {' | '.join(shown)} |")
     fits = ["| R^2 with the measured rate | " + " | ".join(DATAFLOWS) + " | all | the paper |"]
     fits.append("| --- | ---: | ---: | ---: | ---: | --- |")
     for name, key, printed in FORETOLD:
@@ -328,12 +332,23 @@ def page(found: Sequence[Measured], cores: float) -> str:
         ]
         own.append(fit([(key(each), each.measured) for each in found]))
         fits.append(f"| {name} | {' | '.join(own)} | {printed} |")
-    cpu = [pair for each in found for pair in zip(each.cpu_predicted, each.cpu, strict=True)]
+    errors = ["| median error of | figures | planned | predicted | by threads |"]
+    errors.append("| --- | ---: | ---: | ---: | ---: |")
+    for number in sorted({each.question.slots for each in found}):
+        own_slots = [each for each in found if each.question.slots == number]
+        medians = (
+            statistics.median(abs(key(each) / each.measured - 1) for each in own_slots)
+            for _, key, _ in FORETOLD
+        )
+        told = " | ".join(f"{median:.0%}" for median in medians)
+        errors.append(f"| {number} slots | {len(own_slots)} | {told} |")
+    cpu = [both for each in found for both in zip(each.cpu_predicted, each.cpu, strict=True)]
     return PAGE.format(
         cores=cores,
         step=STEP,
         rates="\n".join(rows),
         fits="\n".join(fits),
+        errors="\n".join(errors),
         cpu_fit=fit(cpu),
         nodes=len(cpu),
         cpu="\n".join(cpu_rows),
@@ -342,18 +357,27 @@ def page(found: Sequence[Measured], cores: float) -> str:
     )
 
 
+def pair(text: str) -> Pair:
+    """Return the pair that a text such as mba+sam names."""
+    allocator, _, mapping = text.partition("+")
+    if (allocator, mapping) not in PAIRS:
+        raise ValueError(text)
+    return allocator, mapping
+
+
 def main() -> None:
     """Measure what is missing, then write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--models", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True, help="folder of journal and page")
-    parser.add_argument("--slots", type=int, nargs="+", default=[5])
+    parser.add_argument("--slots", type=int, nargs="+", default=[4, 6])
+    parser.add_argument("--pairs", type=pair, nargs="+", default=PAIRS, metavar="ALLOCATOR+MAPPER")
     parser.add_argument("--report-only", action="store_true", help="measure nothing")
     arguments = parser.parse_args()
     arguments.output.mkdir(parents=True, exist_ok=True)
     journal = arguments.output / "runs.jsonl"
     if not arguments.report_only:
-        run(arguments.models, journal, arguments.slots)
+        run(arguments.models, journal, arguments.slots, arguments.pairs)
     cores = json.loads(arguments.models.read_text(encoding="utf-8"))["slot"]["cores"]
     (arguments.output / "README.md").write_text(page(read(journal), cores), encoding="utf-8")
 

@@ -2,13 +2,18 @@
 
 Nodes of one shape are added until `cut` finds a placement whose head-room is 1 or more. That fewer
 would do is disproved by the bound on head-room, which holds for every placement: where it is below
-1, nothing fits. Of several shapes the cheapest plan counts, then that with fewest nodes.
+1, nothing fits. Of several shapes the cheapest plan counts, then that with fewest nodes; and some
+of its nodes make room for nodes of another shape where that is cheaper still. Where no shape alone
+has nodes enough, nodes of all are taken, the largest first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 from stormcut.capacity.demand import Demand
 from stormcut.model.errors import Infeasible
@@ -22,6 +27,9 @@ MOST_NODES = 1000
 
 #: Head-room that carries the asked rates; less is rounding.
 ENOUGH = 1.0 - 1e-9
+
+#: Costs that differ by less, in nodes, are the same.
+ROUNDING = 1e-9
 
 #: How a slot's first port is numbered.
 FIRST_PORT = 6700
@@ -54,19 +62,24 @@ class Shape:
         )
 
 
+#: Nodes by shape.
+Counts = tuple[tuple[Shape, int], ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Plan:
     """Nodes and a placement on them that carries the asked rates.
 
     ``least`` is the proven least number of nodes; ``problem`` is the demand on the nodes;
-    ``shape`` is None for the problem's own nodes; ``more`` is the placement on one node more, None
-    where there is none to be had; ``others`` are the plans of other shapes, cheapest first.
+    ``shapes`` has how many there are of each shape, nothing for the problem's own nodes; ``more``
+    is the placement on one node more, None where there is none to be had; ``others`` are plans of
+    one shape each, cheapest first.
     """
 
     problem: Problem
     solution: Solution
     least: int
-    shape: Shape | None
+    shapes: Counts = ()
     more: Solution | None = None
     others: tuple[Plan, ...] = ()
 
@@ -77,9 +90,35 @@ class Plan:
 
     @property
     def cost_per_hour(self) -> float | None:
-        """What they cost, None if no price is known."""
-        price = self.shape.price_per_hour if self.shape else None
-        return None if price is None else self.nodes * price
+        """What they cost, None if not all prices are known."""
+        costs = [
+            math.nan if shape.price_per_hour is None else count * shape.price_per_hour
+            for shape, count in self.shapes
+        ]
+        cost = sum(costs)
+        return None if not costs or math.isnan(cost) else cost
+
+
+@dataclass(frozen=True)
+class _Offer:
+    """Nodes to choose from: so many of them, up to ``most``, as ``nodes`` and ``shapes`` say."""
+
+    most: int
+    nodes: Callable[[int], tuple[Node, ...]]
+    shapes: Callable[[int], Counts] = lambda _: ()
+    name: str = ""
+
+    @classmethod
+    def of(cls, most: int, shapes: Callable[[int], Counts], name: str = "") -> _Offer:
+        """Return the nodes of shapes."""
+        return cls(
+            most,
+            lambda count: tuple(
+                node for shape, number in shapes(count) for node in shape.nodes(number)
+            ),
+            shapes,
+            name,
+        )
 
 
 def plan(demand: Demand, shapes: Sequence[Shape] = (), seed: int = DEFAULT_SEED) -> Plan:
@@ -92,47 +131,111 @@ def plan(demand: Demand, shapes: Sequence[Shape] = (), seed: int = DEFAULT_SEED)
     """
     if not shapes:
         own = sorted(demand.problem.nodes, key=_size)
-        return _fewest(demand, lambda count: tuple(own[:count]), len(own), None, seed)
+        return _fewest(demand, _Offer(len(own), lambda count: tuple(own[:count])), seed)
     found, refusals = [], []
     for shape in shapes:
         try:
-            found.append(_fewest(demand, shape.nodes, shape.at_most, shape, seed))
+            found.append(_fewest(demand, _alone(shape), seed))
         except Infeasible as refusal:
             refusals.append(refusal)
     if not found:
-        raise refusals[0]
+        if len(shapes) == 1:
+            raise refusals[0]
+        together = _fewest(demand, _together(shapes), seed)
+        return replace(together, least=_least_of_any(demand, shapes))
     best, *others = sorted(found, key=lambda each: (each.cost_per_hour or 0.0, each.nodes))
-    return replace(best, others=tuple(others))
+    mixed = _mixed(demand, best, shapes, seed)
+    return replace(mixed, others=(best, *others)) if mixed else replace(best, others=tuple(others))
 
 
-def _size(node: Node) -> tuple[float, float, str]:
+def _size(node: Node | Shape) -> tuple[float, float]:
     unknown = float("inf")
     cpu, memory = (unknown if each is None else each for each in (node.cpu_percent, node.memory_mb))
-    return -cpu, -memory, node.id
+    return -cpu, -memory
 
 
-def _fewest(
-    demand: Demand,
-    nodes: Callable[[int], tuple[Node, ...]],
-    most: int,
-    shape: Shape | None,
-    seed: int,
-) -> Plan:
+def _alone(shape: Shape) -> _Offer:
+    return _Offer.of(shape.at_most, lambda count: ((shape, count),), f" of {shape.name}")
+
+
+def _together(shapes: Sequence[Shape]) -> _Offer:
+    """Return the nodes of all shapes, the largest first."""
+    largest_first = sorted(shapes, key=_size)
+
+    def taken(count: int) -> Iterator[tuple[Shape, int]]:
+        for shape in largest_first:
+            if number := min(count, shape.at_most):
+                yield shape, number
+            count -= number
+
+    most = min(MOST_NODES, sum(shape.at_most for shape in shapes))
+    return _Offer.of(most, lambda count: tuple(taken(count)), " of all shapes")
+
+
+def _mixed(demand: Demand, best: Plan, shapes: Sequence[Shape], seed: int) -> Plan | None:
+    """Return a cheaper plan in which nodes of another shape stand for some, None if none is found.
+
+    One node makes room, two, four, and so on, and all but one: up to ``shapes x log(nodes)`` plans
+    are made.
+    """
+    ((shape, count),) = best.shapes
+    found = best
+    some = {1, *(count - 2**power for power in range(count.bit_length()))} - {0, count}
+    for kept in sorted(some, reverse=True):
+        for other in shapes:
+            price, cost = other.price_per_hour, found.cost_per_hour
+            if other is shape or not price or cost is None:
+                continue
+            left = cost - kept * (shape.price_per_hour or 0.0)
+            most = min(other.at_most, math.ceil(left / price - ROUNDING) - 1)
+            if most < 1:
+                continue
+            offer = _Offer.of(most, partial(_beside, (shape, kept), other))
+            with suppress(Infeasible):
+                found = _fewest(demand, offer, seed)
+    return None if found is best else replace(found, least=_least_of_any(demand, shapes))
+
+
+def _beside(kept: tuple[Shape, int], other: Shape, count: int) -> Counts:
+    """Return both, the larger shape first."""
+    return tuple(sorted((kept, (other, count)), key=lambda each: _size(each[0])))
+
+
+def _least_of_any(demand: Demand, shapes: Sequence[Shape]) -> int:
+    """Return the fewest nodes that are not proven too few, were each as good as all shapes are."""
+
+    def most(values: Iterable[float | None]) -> float | None:
+        known = list(values)
+        return None if None in known else max(each or 0.0 for each in known)
+
+    ideal = Shape(
+        "ideal",
+        most(shape.cpu_percent for shape in shapes),
+        most(shape.memory_mb for shape in shapes),
+        max(shape.ports for shape in shapes),
+        Link(most(shape.link.out for shape in shapes), most(shape.link.into for shape in shapes)),
+        at_most=min(MOST_NODES, sum(shape.at_most for shape in shapes)),
+    )
+    return _proven_least(demand, _alone(ideal)) or ideal.at_most
+
+
+def _fewest(demand: Demand, offer: _Offer, seed: int) -> Plan:
     """Return the plan with the fewest nodes found: ever larger steps up, then halved."""
-    of = f" of {shape.name}" if shape else ""
 
     def on(count: int) -> Problem:
-        return replace(demand.problem, nodes=nodes(count))
+        return _on(demand, offer, count)
 
-    least = _proven_least(on, most)
+    most = offer.most
+    least = _proven_least(demand, offer)
     if least is None:
         raise Infeasible(
-            f"no placement on {most} nodes{of} carries these rates, as proven", "head-room"
+            f"no placement on {most} nodes{offer.name} carries these rates, as proven", "head-room"
         )
     below, count, step = least - 1, least, 1
     while (found := _carried(on(count), seed)) is None:
         if count == most:
-            raise Infeasible(f"no placement found on {most} nodes{of} for these rates", "head-room")
+            why = f"no placement found on {most} nodes{offer.name} for these rates"
+            raise Infeasible(why, "head-room")
         below, count, step = count, min(most, count + step), step * 2
     while count - below > 1:
         middle = (below + count) // 2
@@ -142,17 +245,21 @@ def _fewest(
         else:
             count, found = middle, better
     more = _carried(on(count + 1), seed) if count < most else None
-    return Plan(on(count), found, least, shape, more)
+    return Plan(on(count), found, least, offer.shapes(count), more)
 
 
-def _proven_least(on: Callable[[int], Problem], most: int) -> int | None:
+def _on(demand: Demand, offer: _Offer, count: int) -> Problem:
+    return replace(demand.problem, nodes=offer.nodes(count))
+
+
+def _proven_least(demand: Demand, offer: _Offer) -> int | None:
     """Return the fewest nodes that are not proven to be too few, None if all are too few."""
-    if _is_too_small(on(most)):
+    if _is_too_small(_on(demand, offer, offer.most)):
         return None
-    below, count = 0, most
+    below, count = 0, offer.most
     while count - below > 1:
         middle = (below + count) // 2
-        if _is_too_small(on(middle)):
+        if _is_too_small(_on(demand, offer, middle)):
             below = middle
         else:
             count = middle

@@ -328,6 +328,7 @@ def _plan_document(wanted: Demand, found: Plan) -> dict[str, Any]:
         "format": "stormcut-capacity/1",
         "nodes": found.nodes,
         "cost_per_hour": found.cost_per_hour,
+        "shapes": {shape.name: count for shape, count in found.shapes},
         "topologies": {
             topology: {
                 "components": {name: {"executors": need.planned} for name, need in needs.items()}
@@ -367,10 +368,11 @@ def _plan_lines(found: Plan) -> Iterator[str]:
 
 def _counted(found: Plan) -> str:
     """Return how many nodes of which shape it takes, and what they cost."""
-    of = f" of {found.shape.name}" if found.shape else ""
+    parts = [f"{count:,} of {shape.name}" for shape, count in found.shapes]
+    of = f" of {found.shapes[0][0].name}" if len(parts) == 1 else f": {' and '.join(parts)}"
     cost = found.cost_per_hour
     price = "" if cost is None else f", {cost:,.2f} an hour"
-    return f"{found.nodes:,} node{'s' * (found.nodes != 1)}{of}{price}"
+    return f"{found.nodes:,} node{'s' * (found.nodes != 1)}{of if parts else ''}{price}"
 
 
 def _told(room: Headroom) -> str:

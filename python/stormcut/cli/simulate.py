@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 from rich.console import Console
@@ -34,6 +35,8 @@ from stormcut.simulator.simulation import EVENTS, FLUID, Latency, Simulation
 from stormcut.simulator.timeline import RESTART_S, Interval, over_time
 
 FORMAT = "stormcut-simulation/1"
+
+T = TypeVar("T")
 
 #: Too much CPU on a node is what a simulation shows; nothing else that is not allowed can run.
 RUNS_ALL_THE_SAME = "cpu"
@@ -146,51 +149,48 @@ def simulate(
     document = read_placement(placement, read_problem(problem))
     _check(document.problem, document.placement, str(placement))
     changes = _changes(events_file, load_trace, document.problem)
-    if events_file or load_trace or every or plot:
+    run = partial(
+        _with_progress,
+        problem=document.problem,
+        placement=document.placement,
+        closed=closed,
+        seed=seed,
+        flush_ms=flush_ms,
+        containers=containers,
+    )
+    if not (events_file or load_trace or every or plot):
         if engine == FLUID:
-            raise InvalidInput("the fluid engine has no time: use --engine events", "--engine")
-        last = changes[-1].at if changes else 0.0
-        whole = seconds or max(2.0 * last, LEAST_S)
-        with waiting(Console(stderr=True), "simulating") as update:
-            intervals = over_time(
-                document.problem,
-                document.placement,
-                changes,
-                seconds=whole,
-                every=every,
-                closed=closed,
-                seed=seed,
-                flush_ms=flush_ms,
-                containers=containers,
-                restart_s=restart_s,
-                progress=lambda done, wanted: update(f"{done:,.1f} of {wanted:,.1f} s"),
-            )
-        if plot is not None:
-            title = f"{problem.name}, {placement.name}"
-            write_bytes(plot, draw_simulation(intervals, changes, title, form))
-        _print_timeline(intervals, changes, whole, as_json)
+            found = fluid(document.problem, document.placement, closed=closed)
+        else:
+            found = run(simulate_events, seconds=seconds, warm_up=warm_up)
+        _print_steady(found, costs_of(document.problem).source, as_json)
         return
     if engine == FLUID:
-        found = fluid(document.problem, document.placement, closed=closed)
-    else:
-        with waiting(Console(stderr=True), "simulating") as update:
-            found = simulate_events(
-                document.problem,
-                document.placement,
-                closed=closed,
-                seconds=seconds,
-                warm_up=warm_up,
-                seed=seed,
-                flush_ms=flush_ms,
-                containers=containers,
-                progress=lambda done, wanted: update(f"{done:,.1f} of {wanted:,.1f} s"),
-            )
+        raise InvalidInput("the fluid engine has no time: use --engine events", "--engine")
+    whole = seconds or max(2.0 * (changes[-1].at if changes else 0.0), LEAST_S)
+    intervals = run(over_time, changes=changes, seconds=whole, every=every, restart_s=restart_s)
+    if plot is not None:
+        title = f"{problem.name}, {placement.name}"
+        write_bytes(plot, draw_simulation(intervals, changes, title, form))
+    _print_timeline(intervals, changes, whole, as_json)
+
+
+def _with_progress(engine: Callable[..., T], **arguments: Any) -> T:
+    """Return what an engine finds, and say meanwhile how far it is."""
+    with waiting(Console(stderr=True), "simulating") as update:
+        return engine(
+            **arguments,
+            progress=lambda done, wanted: update(f"{done:,.1f} of {wanted:,.1f} s"),
+        )
+
+
+def _print_steady(found: Simulation, costs: str, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(simulation_document(found), indent=2))
-    else:
-        for table in _tables(found, costs_of(document.problem).source):
-            Console().print(table)
-        click.echo(verdict(found))
+        return
+    for table in _tables(found, costs):
+        Console().print(table)
+    click.echo(verdict(found))
 
 
 def _changes(events: Path | None, trace: Path | None, problem: Problem) -> tuple[Change, ...]:

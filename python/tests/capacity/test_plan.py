@@ -1,6 +1,7 @@
 """Plans for measured topologies: enough, not more than enough, and proven where it can be."""
 
 import math
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -91,13 +92,54 @@ def test_the_cheapest_shape_wins():
     large = replace(SHAPE, name="large", cpu_percent=800.0, price_per_hour=0.15)
     dear = replace(large, name="dear", price_per_hour=9.0)
     found = plan(wanted, [SHAPE, dear, large])
-    assert found.shape.name == "large"
+    assert [(shape.name, count) for shape, count in found.shapes] == [("large", 1)]
     assert (found.nodes, found.least, found.cost_per_hour) == (1, 1, 0.15)
-    assert [each.shape.name for each in found.others] == ["small", "dear"]
+    assert [each.shapes[0][0].name for each in found.others] == ["small", "dear"]
     # A node more leaves more room, until an executor's own core is full.
     assert found.more.headroom.value >= found.solution.headroom.value
     alone = plan(wanted, [replace(large, at_most=1)])
     assert alone.more is None
+
+
+def test_a_node_of_another_shape_takes_what_is_left_where_that_is_cheaper():
+    # Of ten threads of 75 % a large node holds seven, a small one three.
+    wanted = demand(one_by_one(100.0, 75.0, executors=10), {"t": 1.0})
+    large = replace(SHAPE, name="large", cpu_percent=600.0, price_per_hour=0.35)
+    found = plan(wanted, [large, replace(SHAPE, cpu_percent=300.0, price_per_hour=0.15)])
+    assert [(shape.name, count) for shape, count in found.shapes] == [("large", 1), ("small", 1)]
+    assert found.cost_per_hour == pytest.approx(0.5)
+    assert [node.id for node in found.problem.nodes] == ["large-1", "small-1"]
+    assert found.least == 2
+    assert found.solution.headroom.value >= ENOUGH
+    assert all(each.cost_per_hour > found.cost_per_hour for each in found.others)
+
+
+@given(measured_problems(), st.floats(0.5, 4.0), st.floats(0.05, 0.5))
+def test_mixing_shapes_never_costs_more_than_one_alone(problem, growth, price):
+    wanted = demand(problem, {"t": growth})
+    large = replace(SHAPE, name="large", cpu_percent=400.0, price_per_hour=price)
+    alone = []
+    for shape in (SHAPE, large):
+        with suppress(Infeasible):
+            alone.append(plan(wanted, [shape]).cost_per_hour)
+    try:
+        found = plan(wanted, [SHAPE, large])
+    except Infeasible:
+        assert not alone
+        return
+    assert violations(found.problem, found.solution.placement) == []
+    assert found.least <= found.nodes
+    assert sum(count for _, count in found.shapes) == found.nodes
+    assert not alone or found.cost_per_hour <= min(alone) + 1e-9
+
+
+def test_where_no_shape_has_nodes_enough_all_are_taken_largest_first():
+    wanted = demand(one_by_one(100.0, 75.0, executors=12), {"t": 1.0})
+    large = replace(SHAPE, name="large", cpu_percent=600.0, at_most=1)
+    found = plan(wanted, [replace(SHAPE, at_most=5), large])
+    assert [(shape.name, count) for shape, count in found.shapes] == [("large", 1), ("small", 5)]
+    with pytest.raises(Infeasible, match="nodes of all shapes"):
+        plan(wanted, [replace(SHAPE, at_most=2), large])
 
 
 def test_nodes_that_cannot_carry_it_are_refused():
