@@ -12,6 +12,8 @@ from stormcut.model.problem import Problem
 from stormcut.objective.throughput import Throughput, foretold
 from stormcut.placement.registry import algorithm, parse_options
 from stormcut.placement.solve import Certificate, Solution, solve
+from stormcut.simulator.simulation import Latency
+from stormcut.simulator.tuple_times import tuple_times
 
 #: Settings of `cut` from least traffic to most head-room.
 TRADE_OFF: tuple[Mapping[str, str], ...] = (
@@ -100,7 +102,8 @@ class Trial:
     ``algorithm`` is its name, with options if it had any. Either ``solution``
     is there, or ``refusal`` says why it has none.
     ``seconds`` is wall time, the algorithm's own first-time preparations included. ``throughput``
-    is what sources would reach, None where that cannot be told.
+    is what sources would reach, and ``times`` how long tuples of each topology take at the
+    problem's rates, None where that cannot be told.
     """
 
     algorithm: str
@@ -108,6 +111,7 @@ class Trial:
     solution: Solution | None = None
     refusal: str | None = None
     throughput: Throughput | None = None
+    times: Mapping[str, Latency] | None = None
 
 
 def compare(problem: Problem, contenders: Sequence[Scheduler], seed: int) -> Iterator[Trial]:
@@ -127,7 +131,9 @@ def compare(problem: Problem, contenders: Sequence[Scheduler], seed: int) -> Ite
             yield Trial(name, time.perf_counter() - start, refusal=str(refusal))
             continue
         took = time.perf_counter() - start
-        yield Trial(name, took, solution, throughput=foretold(problem, solution.placement))
+        reached = foretold(problem, solution.placement)
+        times = tuple_times(problem, solution.placement)
+        yield Trial(name, took, solution, throughput=reached, times=times)
 
 
 def best_bound(trials: Sequence[Trial]) -> float | None:

@@ -18,7 +18,7 @@ from stormcut.application.compare import TRADE_OFF, Contender, Scheduler, Trial,
 from stormcut.application.compare import compare as run
 from stormcut.cli.contenders import Commands, commands, scheduler_of
 from stormcut.cli.outputs import OutputFile, picture_form
-from stormcut.cli.score import headroom_document, throughput_document
+from stormcut.cli.score import headroom_document, latencies_document, throughput_document
 from stormcut.cli.steps import waiting
 from stormcut.model.problem import Problem
 from stormcut.placement.registry import ALGORITHMS
@@ -26,6 +26,8 @@ from stormcut.placement.solve import DEFAULT_ALGORITHM, DEFAULT_SEED
 from stormcut.report.comparison import draw_comparison
 
 WIDTH = 100
+#: From here on, tenths of a tuple/s are left out.
+WHOLE = 1000
 
 
 @click.command()
@@ -64,7 +66,9 @@ def compare(
     The gap is how much of the tuples/s between nodes an optimum could save at most, by the best
     bound that any of the algorithms has proven. Acked: tuples/s that sources
     reach within their windows (topology.max.spout.pending), by the cost model.
-    Sustained: the part at which unanchored tuples do not pile up either.
+    Sustained: the part at which unanchored tuples do not pile up either. p99: how long the slowest
+    hundredth of the tuples takes at least, at PROBLEM's rates, simulated; nothing where something
+    is full.
 
     \b
     Example:
@@ -122,8 +126,8 @@ def _table(problem: Problem, trials: Sequence[Trial]) -> Table:
         "full\nfirst",
         "acked\nt/s",
         "sus-\ntained",
-        "nodes",
-        "work-\ners",
+        "p99\nms",
+        "nodes,\nwork-\ners",
         "re-\nstarts",
         "gap",
         "s",
@@ -153,18 +157,23 @@ def _cells(trial: Trial, bound: float | None) -> list[str]:
     reached = trial.throughput
     metrics, room = trial.solution.metrics, trial.solution.headroom
     return [
-        f"{metrics.inter_node_tuples_per_second:,.1f}",
-        f"{metrics.inter_worker_tuples_per_second:,.1f}",
+        _short(metrics.inter_node_tuples_per_second),
+        _short(metrics.inter_worker_tuples_per_second),
         "no limit" if room.value is None else f"{room.value:,.2f}",
         "" if room.bottleneck is None else room.bottleneck.kind.replace("_", " "),
         "" if reached is None else f"{reached.total:,.0f}",
         "" if reached is None else f"{reached.sustained:,.0f}",
-        f"{metrics.nodes_used:,}",
-        f"{metrics.workers_used:,}",
+        "" if not trial.times else f"{max(each.p99 for each in trial.times.values()):,.1f}",
+        f"{metrics.nodes_used:,}, {metrics.workers_used:,}",
         f"{metrics.workers_restarted:,}",
         "" if bound is None else f"{gap(_cut(trial), bound):.1%}",
         seconds,
     ]
+
+
+def _short(rate: float) -> str:
+    """Return a rate that leaves room for the other columns."""
+    return f"{rate:,.1f}" if rate < WHOLE else f"{rate:,.0f}"
 
 
 def _document(trial: Trial, trials: Sequence[Trial]) -> dict[str, object]:
@@ -177,6 +186,7 @@ def _document(trial: Trial, trials: Sequence[Trial]) -> dict[str, object]:
         "metrics": asdict(trial.solution.metrics),
         "headroom": headroom_document(trial.solution.headroom),
         "throughput": throughput_document(trial.throughput),
+        "latency_ms": None if trial.times is None else latencies_document(trial.times),
         "gap": None if bound is None else gap(_cut(trial), bound),
         "certificate": None if certificate is None else asdict(certificate),
         "notes": list(trial.solution.notes),

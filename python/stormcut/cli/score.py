@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,8 @@ from stormcut.adapters.files.problem_file import read_problem
 from stormcut.objective.headroom import Bottleneck, Headroom, headroom
 from stormcut.objective.metrics import Metrics, measure
 from stormcut.objective.throughput import Throughput, foretold
+from stormcut.simulator.simulation import Latency
+from stormcut.simulator.tuple_times import slowest, tuple_times
 
 
 @click.command()
@@ -26,6 +28,9 @@ from stormcut.objective.throughput import Throughput, foretold
 def score(problem: Path, placement: Path, as_json: bool) -> None:
     """Measure a placement, feasible or not.
 
+    Tuple times, from a source's emission until all that follows from it is done, are simulated at
+    PROBLEM's rates.
+
     \b
     Example:
       stormcut score problem.json placement.json --json
@@ -34,16 +39,18 @@ def score(problem: Path, placement: Path, as_json: bool) -> None:
     metrics = measure(document.problem, document.placement)
     room = headroom(document.problem, document.placement)
     reached = foretold(document.problem, document.placement)
+    times = tuple_times(document.problem, document.placement)
     if as_json:
         told = {
             **asdict(metrics),
             "headroom": headroom_document(room),
             "throughput": throughput_document(reached),
+            "latency_ms": None if times is None else latencies_document(times),
         }
         click.echo(json.dumps(told, indent=2))
     else:
         table = metrics_table(metrics, room, document.problem.traffic.total)
-        for row in _throughput_rows(reached):
+        for row in (*_throughput_rows(reached), *_time_rows(times)):
             table.add_row(*row)
         Console().print(table)
 
@@ -65,6 +72,11 @@ def throughput_document(reached: Throughput | None) -> dict[str, Any] | None:
     }
 
 
+def latencies_document(times: Mapping[str, Latency]) -> dict[str, dict[str, float]]:
+    """Return tuple times by topology as JSON says them, in ms."""
+    return {name: asdict(own) for name, own in times.items()}
+
+
 def bottleneck_document(bottleneck: Bottleneck | None) -> dict[str, str] | None:
     """Return a resource as JSON says it, None for none."""
     if bottleneck is None:
@@ -82,6 +94,13 @@ def _throughput_rows(reached: Throughput | None) -> Iterator[tuple[str, str, str
         if reached.carried < 1:
             why = "beyond it unanchored tuples pile up"
             yield "tuples/s sustained", f"{reached.sustained:,.1f}", why
+
+
+def _time_rows(times: Mapping[str, Latency] | None) -> Iterator[tuple[str, str, str]]:
+    if times and (found := slowest(times)):
+        name, own = found
+        what = f"{own.p50:,.1f}, {own.p95:,.1f}, {own.p99:,.1f}"
+        yield "tuple time p50, p95, p99, ms", what, f"of {name}, simulated"
 
 
 def _headroom_row(room: Headroom) -> tuple[str, str, str]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,27 +18,23 @@ from stormcut.adapters.files.placement_file import read_placement
 from stormcut.adapters.files.problem_file import read_problem
 from stormcut.cli.numbers import Finite
 from stormcut.cli.outputs import OutputFile, picture_form
-from stormcut.cli.score import bottleneck_document
+from stormcut.cli.score import bottleneck_document, latencies_document
 from stormcut.cli.steps import waiting
 from stormcut.model.errors import InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.objective.resources import costs_of
-from stormcut.objective.verify import violations
 from stormcut.report.simulation_picture import draw_simulation
 from stormcut.simulator.changes import Change, told
 from stormcut.simulator.events import LEAST_S, MOST_TUPLES
 from stormcut.simulator.events import simulate as simulate_events
 from stormcut.simulator.fluid import fluid
-from stormcut.simulator.simulation import EVENTS, FLUID, Latency, Simulation
+from stormcut.simulator.simulation import EVENTS, FLUID, Simulation, obstacles
 from stormcut.simulator.timeline import RESTART_S, Interval, over_time
 
 FORMAT = "stormcut-simulation/1"
 
 T = TypeVar("T")
-
-#: Too much CPU on a node is what a simulation shows; nothing else that is not allowed can run.
-RUNS_ALL_THE_SAME = "cpu"
 
 #: Resources that a table shows.
 ROWS = 8
@@ -242,7 +237,7 @@ def timeline_document(intervals: Sequence[Interval]) -> dict[str, Any]:
                 "end": each.end,
                 "sources_per_second": dict(each.sources),
                 "executed_per_second": dict(each.executed),
-                "latency_ms": _latencies(each.latency),
+                "latency_ms": latencies_document(each.latency),
                 "under_way": each.under_way,
                 "lost": each.lost,
                 "failed": each.failed,
@@ -252,16 +247,9 @@ def timeline_document(intervals: Sequence[Interval]) -> dict[str, Any]:
     }
 
 
-def _latencies(found: Mapping[str, Latency]) -> dict[str, dict[str, float]]:
-    return {name: asdict(own) for name, own in found.items()}
-
-
 def _check(problem: Problem, placement: Placement, where: str) -> None:
     """Refuse what no cluster could run."""
-    wrong = [
-        each for each in violations(problem, placement) if each.constraint != RUNS_ALL_THE_SAME
-    ]
-    if wrong:
+    if wrong := obstacles(problem, placement):
         more = f" (and {len(wrong) - 1} more: see stormcut check)" if wrong[1:] else ""
         raise InvalidInput(f"this placement cannot run: {wrong[0].message}{more}", where)
 
@@ -274,7 +262,7 @@ def simulation_document(found: Simulation) -> dict[str, Any]:
         "seconds": found.seconds,
         "sources_per_second": dict(found.sources),
         "executed_per_second": {name: dict(own) for name, own in found.executed.items()},
-        "latency_ms": _latencies(found.latency),
+        "latency_ms": latencies_document(found.latency),
         "utilisation": [
             {**(bottleneck_document(use.resource) or {}), "value": use.value} for use in found.uses
         ],

@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.objective.headroom import Bottleneck, named
 from stormcut.objective.resources import EXECUTOR
+from stormcut.objective.verify import Violation, violations
 
 EVENTS, FLUID = "events", "fluid"
 #: In closed loop something always binds; of less than this it is the sources' windows.
 NEARLY_FULL = 0.95
+
+
+#: Too much CPU on a node is what a simulation shows; nothing else that is not allowed can run.
+RUNS_ALL_THE_SAME = "cpu"
 
 
 @dataclass(frozen=True)
@@ -72,6 +78,11 @@ class Simulation:
     def bottleneck(self) -> Bottleneck | None:
         """The resource that is used most, None where none has a capacity."""
         return self.uses[0].resource if self.uses else None
+
+
+def obstacles(problem: Problem, placement: Placement) -> list[Violation]:
+    """Return why no cluster could run a placement."""
+    return [each for each in violations(problem, placement) if each.constraint != RUNS_ALL_THE_SAME]
 
 
 def named_uses(
