@@ -30,6 +30,7 @@ from stormcut.application.rehearsal.rehearsal import Controller, Moment, rehears
 from stormcut.application.rehearsal.world import Offered, Outage, Tally, World
 from stormcut.model.cluster import RunningExecutor, RunningTopology, Subscription, Supervisor
 from stormcut.model.profile import ExecutorLoad, Profile, TaskTraffic
+from stormcut.report.figures import drawn, empty
 
 HOUR_S = 3600.0
 DAY_S = 24 * HOUR_S
@@ -211,12 +212,7 @@ def row(policy: str, tallies: Mapping[str, Tally], seconds: float, took: float) 
 
 def picture(runs: Mapping[str, Sequence[Moment]], path: Path) -> None:
     """Draw what was offered, and what each policy did not serve, in means of five minutes."""
-    from matplotlib import rc_context
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 1.4 * (len(runs) + 1)), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = empty(9, 1.4 * (len(runs) + 1))
     axes = figure.subplots(len(runs) + 1, 1, sharex=True)
 
     def means(moments: Sequence[Moment], value: Callable[[Moment], float]) -> Any:
@@ -239,8 +235,7 @@ def picture(runs: Mapping[str, Sequence[Moment]], path: Path) -> None:
         each.spines[["top", "right"]].set_visible(False)
     axes[-1].set_xticks(range(0, 289, 36), [f"{3 * at}:00" for at in range(9)])
     axes[-1].set_xlabel("tuples/s not served, and moves, over the day")
-    with rc_context({"svg.hashsalt": "stormcut"}):
-        figure.savefig(path, format="svg", metadata={"Date": None})
+    path.write_bytes(drawn(figure))
 
 
 def day(policy: str, seconds: float) -> tuple[str, tuple[Moment, ...]]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from io import BytesIO
 
 from stormcut.application.compare import Trial, best_bound
+from stormcut.report.figures import COLOURS, drawn, empty
 
-#: Okabe and Ito's colours, from far to near.
-COLOURS = ("#d55e00", "#e69f00", "#009e73")
-DISTANCES = ("between nodes", "between workers of a node", "inside workers")
+#: From far to near: what they are called, and their colours.
+DISTANCES = {
+    "between nodes": COLOURS[1],
+    "between workers of a node": COLOURS[4],
+    "inside workers": COLOURS[2],
+}
 
 
 def draw_comparison(trials: Sequence[Trial], total: float, title: str, form: str) -> bytes:
@@ -22,15 +25,9 @@ def draw_comparison(trials: Sequence[Trial], total: float, title: str, form: str
     total : float
         All tuples/s of the problem.
     """
-    # Half a second to import: only where a picture is asked for.
-    from matplotlib import rc_context
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     solved = [trial.solution for trial in trials if trial.solution is not None]
     solved.sort(key=lambda solution: solution.metrics.inter_node_tuples_per_second, reverse=True)
-    figure = Figure(figsize=(9, 1.6 + 0.32 * len(solved)), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = empty(9, 1.6 + 0.32 * len(solved))
     axes = figure.add_subplot()
     names = [solution.algorithm for solution in solved]
     left = [0.0] * len(solved)
@@ -38,7 +35,8 @@ def draw_comparison(trials: Sequence[Trial], total: float, title: str, form: str
     leaving = [solution.metrics.inter_worker_tuples_per_second for solution in solved]
     beside = [max(0.0, b - a) for a, b in zip(between, leaving, strict=True)]
     inside = [max(0.0, total - each) for each in leaving]
-    for widths, colour, label in zip((between, beside, inside), COLOURS, DISTANCES, strict=True):
+    rows = zip((between, beside, inside), DISTANCES.items(), strict=True)
+    for widths, (label, colour) in rows:
         axes.barh(names, widths, left=left, color=colour, label=label)
         left = [a + b for a, b in zip(left, widths, strict=True)]
     for name, value in zip(names, between, strict=True):
@@ -50,8 +48,4 @@ def draw_comparison(trials: Sequence[Trial], total: float, title: str, form: str
     axes.set_title(title, loc="left")
     axes.spines[["top", "right"]].set_visible(False)
     figure.legend(loc="outside lower center", ncols=2, frameon=False)
-    buffer = BytesIO()
-    # Without a date and with fixed ids the same comparison gives the same bytes.
-    with rc_context({"svg.hashsalt": "stormcut"}):
-        figure.savefig(buffer, format=form, metadata={"Date": None} if form == "svg" else None)
-    return buffer.getvalue()
+    return drawn(figure, form)

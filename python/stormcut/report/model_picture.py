@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from io import BytesIO
 
 from stormcut.placement.algorithms.model_driven.allocation import PerformanceModel
-from stormcut.report.simulation_picture import COLOURS
+from stormcut.report.figures import COLOURS, drawn, empty
 from stormcut.report.tables import told_rate
 
 #: Panel's title, and what it shows of a model.
@@ -28,14 +27,9 @@ def draw_models(
     titles : tuple of str
         Of ours and of the others.
     """
-    # Half a second to import: only where a picture is asked for.
-    from matplotlib import rc_context
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    figure = Figure(figsize=(9, 2.2 * len(ours) + 0.6), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = empty(9, 2.2 * len(ours) + 0.6)
     rows = figure.subplots(len(ours), len(PANELS), squeeze=False)
     for row, (task, model) in zip(rows, ours.items(), strict=True):
         for each, title, style, colour in (
@@ -60,8 +54,4 @@ def draw_models(
             axes.legend(fontsize=7, frameon=False)
     for axes in rows[-1]:
         axes.set_xlabel("threads")
-    buffer = BytesIO()
-    # Without a date and with fixed ids the same models give the same bytes.
-    with rc_context({"svg.hashsalt": "stormcut"}):
-        figure.savefig(buffer, format=form, metadata={"Date": None} if form == "svg" else None)
-    return buffer.getvalue()
+    return drawn(figure, form)

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from io import BytesIO
 
+from stormcut.report.figures import COLOURS, drawn, empty
 from stormcut.simulator.changes import Change, told
 from stormcut.simulator.timeline import Interval
-
-#: Okabe and Ito's colours.
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 
 
 def draw_simulation(
     intervals: Sequence[Interval], changes: Sequence[Change], title: str, form: str
 ) -> bytes:
     """Return three panels over time, with a line at each change, as ``svg`` or ``png``."""
-    # Half a second to import: only where a picture is asked for.
-    from matplotlib import rc_context
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 7), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = empty(9, 7)
     rates, times, under_way = figure.subplots(3, 1, sharex=True)
     ends = [each.end for each in intervals]
     for at, name in enumerate(dict.fromkeys(n for each in intervals for n in each.sources)):
@@ -67,8 +58,4 @@ def draw_simulation(
             rotation=20,
         )
     figure.suptitle(title, x=0.01, ha="left")
-    buffer = BytesIO()
-    # Without a date and with fixed ids the same simulation gives the same bytes.
-    with rc_context({"svg.hashsalt": "stormcut"}):
-        figure.savefig(buffer, format=form, metadata={"Date": None} if form == "svg" else None)
-    return buffer.getvalue()
+    return drawn(figure, form)
