@@ -1,4 +1,4 @@
-// The discrete-event engine: tuples through threads, nodes' CPU and links; see engine.py.
+// The discrete-event engine: tuples through threads, nodes' CPU and links; see events.py.
 //
 // Everything that has a next event (a node, a link, a line of tuples that wait for a tick, a source)
 // has one entry in one heap, so that what is pending grows with the cluster, not with its tuples.
@@ -8,15 +8,13 @@
 #include <limits>
 #include <vector>
 
-#include "../placement/native/arrays.h"
+#include "containers.h"
+#include "stream.h"
+#include "system.h"
 
+namespace simulator {
 namespace {
 
-using Time = std::int64_t;  // nanoseconds
-using Id = std::uint32_t;
-
-constexpr Time NEVER = std::numeric_limits<Time>::max();
-constexpr Id NONE = std::numeric_limits<Id>::max();
 constexpr double INFINITE = std::numeric_limits<double>::infinity();
 
 // Of virtual time in ns: what rounding leaves of a job that is done.
@@ -27,187 +25,6 @@ constexpr Int AT_ONCE = 64;
 
 // Latencies are counted in buckets of 1/128 of a power of two.
 constexpr int FINE_BITS = 7;
-
-// What a group of pairs is to the tuple trees.
-enum Kind : Int { PLAIN = 0, TO_ACKER = 1, TO_SOURCE = 2 };
-
-struct Executors {
-  Row<Int> topology;
-  Row<Int> worker;
-  Row<double> service;    // mean CPU of a tuple, ns
-  Row<bool> exponential;  // else every tuple takes the mean
-  Row<Int> servers;
-  Row<bool> is_source;
-  Row<double> rate;  // of sources, tuples/s
-  Row<bool> poisson;
-  Row<Int> window;  // of sources in closed loop; 0: open
-  Row<double> timeout;  // of sources' trees, ns; 0: none
-  Row<Int> groups;  // first group of each, and the end
-};
-
-struct Routes {
-  Row<double> mean;  // tuples of each group for one that is executed
-  Row<Int> kind;
-  Row<Int> pairs;  // first pair of each group, and the end
-  Row<Int> target;
-  Row<double> weight;  // running sum of pairs' rates within their group
-  Row<double> send;    // CPU where a tuple leaves its worker, ns
-  Row<double> take;    // CPU where it enters another one, ns
-  Row<double> bytes;   // on links
-  Row<double> anchored;
-};
-
-struct Cluster {
-  Row<Int> node;          // of each worker, which is a slot
-  Row<bool> running;      // whether a worker is up
-  Row<double> cores;      // of each node, what workers leave
-  Row<double> quota;      // ns of each node's CPU period; 0: a constant speed
-  Row<double> parallel;   // cores that run at once within a quota
-  Row<Int> rack;          // of each node
-  Row<double> out, into;  // bytes/s of nodes' links
-  Row<double> up, down;   // bytes/s of racks' uplinks
-  Row<double> bucket;     // bytes that links of each node let pass at once
-  Row<double> tick;       // ns from flush to flush; 0: nothing waits
-};
-
-struct Counts {
-  Row<Int> executed;   // by executor; of sources, what they emitted
-  Row<double> work;    // CPU by executor, ns
-  Row<double> held;    // integral of tuples at each executor, ns
-  Row<double> cpu;     // CPU by node, ns
-  Row<double> carried;  // bytes: links out, links in, uplinks out, uplinks in
-  Matrix<Int> latency;  // by topology and bucket
-  Row<double> latency_sum;
-  Row<Int> lost;    // by topology: tuples that went nowhere
-  Row<Int> failed;  // by topology: trees that ran out of time
-};
-
-// A random stream of its own for each executor and purpose (G. Steele et al., "Fast splittable
-// pseudorandom number generators", OOPSLA 2014).
-class Stream {
- public:
-  Stream(std::uint64_t seed, std::uint64_t who, std::uint64_t purpose) {
-    state = mix(mix(mix(seed + STEP) ^ (who + 1) * STEP) ^ (purpose + 1) * STEP);
-  }
-
-  double uniform() {
-    state += STEP;
-    return static_cast<double>(mix(state) >> 11) * 0x1p-53;
-  }
-
-  // Of mean 1, from comparisons alone (J. von Neumann, 1951): no library's logarithm, so that every
-  // machine draws the same.
-  double exponential() {
-    for (double whole = 0.0;; whole += 1.0) {
-      const double first = uniform();
-      double last = first;
-      bool odd = true;
-      for (double next = uniform(); next < last; next = uniform()) {
-        last = next;
-        odd = !odd;
-      }
-      if (odd) return whole + first;
-    }
-  }
-
- private:
-  static constexpr std::uint64_t STEP = 0x9e3779b97f4a7c15;
-
-  static std::uint64_t mix(std::uint64_t x) {
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-    return x ^ (x >> 31);
-  }
-
-  std::uint64_t state;
-};
-
-// First in, first out, in a ring that grows by powers of two.
-template <class T>
-class Queue {
- public:
-  bool empty() const { return size == 0; }
-  std::size_t count() const { return size; }
-  const T& front() const { return ring[first]; }
-
-  void push(T value) {
-    if (size == ring.size()) grow();
-    ring[(first + size++) & (ring.size() - 1)] = value;
-  }
-
-  T pop() {
-    const T value = ring[first];
-    first = (first + 1) & (ring.size() - 1);
-    size--;
-    return value;
-  }
-
- private:
-  void grow() {
-    std::vector<T> larger(std::max<std::size_t>(8, 2 * ring.size()));
-    for (std::size_t i = 0; i < size; i++) larger[i] = ring[(first + i) & (ring.size() - 1)];
-    ring.swap(larger);
-    first = 0;
-  }
-
-  std::vector<T> ring;
-  std::size_t first = 0, size = 0;
-};
-
-// A heap of four children with one entry for each station, by time, then by number.
-class Agenda {
- public:
-  explicit Agenda(std::size_t stations) : at(stations, NEVER), place(stations), order(stations) {
-    for (std::size_t i = 0; i < stations; i++) place[i] = order[i] = static_cast<Id>(i);
-  }
-
-  Id first() const { return order[0]; }
-  Time time(Id station) const { return at[station]; }
-
-  void set(Id station, Time when) {
-    const Time before = at[station];
-    if (when == before) return;
-    at[station] = when;
-    when < before ? rise(place[station]) : sink(place[station]);
-  }
-
- private:
-  bool earlier(Id a, Id b) const { return at[a] < at[b] || (at[a] == at[b] && a < b); }
-
-  void put(std::size_t where, Id station) {
-    order[where] = station;
-    place[station] = static_cast<Id>(where);
-  }
-
-  void rise(std::size_t where) {
-    const Id station = order[where];
-    while (where > 0) {
-      const std::size_t parent = (where - 1) / 4;
-      if (!earlier(station, order[parent])) break;
-      put(where, order[parent]);
-      where = parent;
-    }
-    put(where, station);
-  }
-
-  void sink(std::size_t where) {
-    const Id station = order[where];
-    for (;;) {
-      const std::size_t from = 4 * where + 1, to = std::min(from + 4, order.size());
-      if (from >= order.size()) break;
-      std::size_t least = from;
-      for (std::size_t child = from + 1; child < to; child++)
-        if (earlier(order[child], order[least])) least = child;
-      if (!earlier(order[least], station)) break;
-      put(where, order[least]);
-      where = least;
-    }
-    put(where, station);
-  }
-
-  std::vector<Time> at;
-  std::vector<Id> place, order;
-};
 
 // A tree, and which one of those that had its number.
 struct Tree {
@@ -228,40 +45,6 @@ struct Root {
   Id outstanding;
   Id serial;
   Id incarnation;  // of the source's worker: what it knew ends with it
-};
-
-template <class T>
-class Pool {
- public:
-  Id add(T value) {
-    if (free.empty()) {
-      values.push_back(value);
-      return static_cast<Id>(values.size() - 1);
-    }
-    const Id id = free.back();
-    free.pop_back();
-    values[id] = value;
-    return id;
-  }
-  // Changes one in place: what it keeps tells it from those that had its number before.
-  template <class Change>
-  Id add_keeping(Change change) {
-    if (free.empty()) {
-      values.push_back(T{});
-      free.push_back(static_cast<Id>(values.size() - 1));
-    }
-    const Id id = free.back();
-    free.pop_back();
-    change(values[id]);
-    return id;
-  }
-  void remove(Id id) { free.push_back(id); }
-  T& operator[](Id id) { return values[id]; }
-  Int alive() const { return static_cast<Int>(values.size() - free.size()); }
-
- private:
-  std::vector<T> values;
-  std::vector<Id> free;
 };
 
 // What runs on a node: a tuple at an executor, or one that a worker sends or takes.
@@ -840,6 +623,13 @@ class Simulation {
 };
 
 }  // namespace
+}  // namespace simulator
+
+using simulator::Cluster;
+using simulator::Counts;
+using simulator::Executors;
+using simulator::Routes;
+using simulator::Simulation;
 
 extern "C" {
 
