@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from stormcut.application.control.decide.situation import running_problem
+from stormcut.application.control.decide.situation import running_problem, unmeasured
 from stormcut.application.control.decide.workload import misfit
 from stormcut.capacity.demand import Demand, Need, demand
+from stormcut.capacity.evidence import costs_that_fit
 from stormcut.capacity.plan import Plan, Shape, plan
 from stormcut.model.cluster import ClusterState, RunningTopology
 from stormcut.model.errors import InvalidInput
@@ -49,6 +50,8 @@ def measured_problem(
 ) -> Problem:
     """Return what runs, as measured, if the evidence of these topologies bears a plan.
 
+    Where all that runs is measured, its costs are such that it fits (`costs_that_fit`).
+
     Raises
     ------
     InvalidInput
@@ -58,7 +61,11 @@ def measured_problem(
     for name in topologies:
         if reason := _thin(running[name], profiles.get(name)):
             raise InvalidInput(f"no advice: {reason}", name)
-    return running_problem(state, profiles, costs=costs)
+    problem = running_problem(state, profiles, costs=costs)
+    if any(unmeasured(state, profiles, [topology.id for topology in problem.topologies])):
+        return problem
+    fitting = costs_that_fit(problem, Placement(problem.current_slots()))
+    return replace(problem, costs=fitting) if fitting else problem
 
 
 def _thin(running: RunningTopology, profile: Profile | None) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -12,6 +13,7 @@ from rich.progress import track
 from stormcut.adapters.files.problem_file import write_problem
 from stormcut.adapters.tls.channel import Tls
 from stormcut.application.control.decide.situation import named_by_host, running_problem, unmeasured
+from stormcut.capacity.evidence import costs_that_fit
 from stormcut.cli.numbers import Finite
 from stormcut.cli.outputs import OutputFile
 from stormcut.cli.tls_option import tls_option
@@ -78,7 +80,8 @@ def cluster(
 
     Nodes (by host name, by Storm's id if two share a host) with their slots and capacities, all
     topologies, where they run now, and what was measured of them; what was not counts as the brain
-    counts it: 1 tuple/s from each executor on each stream.
+    counts it: 1 tuple/s from each executor on each stream. Where all is measured and a node
+    would be more than full by the model, the problem states lower costs: what runs fits.
 
     \b
     Example:
@@ -104,8 +107,12 @@ def cluster(
         known = {**nodes.read_profiles(), **given}
     state = described.state
     problem = named_by_host(running_problem(state, known, topology, fitted), state)
-    for line in unmeasured(state, known, [each.id for each in problem.topologies]):
+    notes = list(unmeasured(state, known, [each.id for each in problem.topologies]))
+    for line in notes:
         click.echo(f"note: {line}", err=True)
+    if not notes and (fitting := costs_that_fit(problem, Placement(problem.current_slots()))):
+        problem = replace(problem, costs=fitting)
+        click.echo(f"note: costs are {fitting.source}", err=True)
     if (seconds := time.time() - described.moment_ms / 1000) > OLD_SECONDS:
         click.echo(f"note: Nimbus described this {seconds:.0f} s ago and not since", err=True)
     write_problem(output, problem)

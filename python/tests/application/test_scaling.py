@@ -10,6 +10,8 @@ from brain_clusters import dealt, profile_of, supervisors, topology
 from stormcut.application.scaling import advise, measured_problem
 from stormcut.model.cluster import ClusterState, Slot
 from stormcut.model.errors import Infeasible, InvalidInput
+from stormcut.model.placement import Placement
+from stormcut.objective.resources import CPU, uses
 
 
 def running(tasks_each=1, cpu=30.0, nodes=4, assigned=True):
@@ -87,3 +89,13 @@ def test_thin_evidence_is_refused_with_its_reason(change, words):
     state, profiles = change(*running())
     with pytest.raises(InvalidInput, match=words):
         measured_problem(state, profiles, ["t"])
+
+
+def test_what_runs_fits_by_the_costs_of_the_advice():
+    state, profiles = running(cpu=131.0)
+    problem = measured_problem(state, profiles, ["t"])
+    now = Placement(problem.current_slots())
+    (cpu,) = (use for use in uses(problem, now) if use.kind == CPU)
+    (shipped,) = (use for use in uses(replace(problem, costs=None), now) if use.kind == CPU)
+    assert shipped.share.max() > 1
+    assert cpu.share.max() == pytest.approx(1.0)
