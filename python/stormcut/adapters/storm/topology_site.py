@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from stormcut.adapters.clusters.local import LocalCluster
 
 
+WORKERS = "topology.workers"
+
+
 @dataclass(frozen=True)
 class TaskReports:
     """What the tasks of one submission report, in a folder of each node.
@@ -116,7 +119,7 @@ class Site:
         topology : str
             Which one, as `stormcut topologies list` names it.
         name : str
-            Name under which it runs, with a worker on each node.
+            Name under which it runs, with a worker on each node unless options say otherwise.
         options : mapping
             Its own options (``rate``; not ``results``, which this function sets) and Storm's
             (``topology.max.spout.pending``), as JSON values.
@@ -136,12 +139,14 @@ class Site:
         # Of its own: what an earlier run reported under this name is no part of this one.
         run = f"{name}-{secrets.token_hex(4)}"
         given = {**self.options, **options, "results": str(self.results / run)}
+        # `sparse submit` takes it from an option of its own.
+        workers = int(str(given.pop(WORKERS, self.nodes)))
         submit(
             project=topologies(),
             topology=topology,
             name=name,
             nimbus=f"{self.nimbus.host}:{self.nimbus.port}",
-            workers=self.nodes,
+            workers=workers,
             options={
                 f"rig.{key}" if key in definition.options else key: value
                 for key, value in given.items()
