@@ -18,6 +18,7 @@ from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.model.profile import Profile
 from stormcut.objective.headroom import headroom
+from stormcut.placement.solve import DEFAULT_ALGORITHM
 
 #: What was measured for less says little of rates and CPU.
 LEAST_SECONDS = 60
@@ -89,6 +90,7 @@ def advise(
     growth: Mapping[str, float],
     shapes: Sequence[Shape] = (),
     seed: int = 1,
+    algorithm: str = DEFAULT_ALGORITHM,
 ) -> Advice:
     """Return what topologies need whose rates grow by such factors.
 
@@ -96,6 +98,8 @@ def advise(
     ----------
     problem : Problem
         Of `measured_problem`.
+    algorithm : str
+        By which executors will be placed.
 
     Raises
     ------
@@ -103,7 +107,7 @@ def advise(
         The nodes that can be had do not carry it; says what binds.
     """
     wanted = demand(problem, growth)
-    found = plan(wanted, shapes, seed)
+    found = plan(wanted, shapes, seed, algorithm)
     running = {topology.id: topology for topology in state.topologies}
     commands, notes = [], list(_cautions(problem))
     for name in growth:

@@ -121,30 +121,64 @@ class _Offer:
         )
 
 
-def plan(demand: Demand, shapes: Sequence[Shape] = (), seed: int = DEFAULT_SEED) -> Plan:
+@dataclass(frozen=True)
+class _Placing:
+    """How executors will be placed."""
+
+    algorithm: str
+    seed: int
+
+    def carried(self, problem: Problem) -> Solution | None:
+        """Return a placement that carries the rates, None if none is found."""
+        own = self.algorithm == DEFAULT_ALGORITHM
+        if not own:
+            # Storm's takes as many workers as are asked for: one for each node.
+            wanted = (replace(each, workers=len(problem.nodes)) for each in problem.topologies)
+            problem = replace(problem, topologies=tuple(wanted))
+        options = {"objective": "headroom"} if own else {}
+        try:
+            found = solve(problem, self.algorithm, self.seed, options)
+        except Infeasible:
+            return None
+        room = found.headroom.value
+        return found if room is None or room >= ENOUGH else None
+
+
+def plan(
+    demand: Demand,
+    shapes: Sequence[Shape] = (),
+    seed: int = DEFAULT_SEED,
+    algorithm: str = DEFAULT_ALGORITHM,
+) -> Plan:
     """Return the cheapest plan; without shapes, on the problem's own nodes, largest first.
+
+    Parameters
+    ----------
+    algorithm : str
+        By which executors will be placed.
 
     Raises
     ------
     Infeasible
         As many nodes as there are do not carry it; names what binds.
     """
+    placing = _Placing(algorithm, seed)
     if not shapes:
         own = sorted(demand.problem.nodes, key=_size)
-        return _fewest(demand, _Offer(len(own), lambda count: tuple(own[:count])), seed)
+        return _fewest(demand, _Offer(len(own), lambda count: tuple(own[:count])), placing)
     found, refusals = [], []
     for shape in shapes:
         try:
-            found.append(_fewest(demand, _alone(shape), seed))
+            found.append(_fewest(demand, _alone(shape), placing))
         except Infeasible as refusal:
             refusals.append(refusal)
     if not found:
         if len(shapes) == 1:
             raise refusals[0]
-        together = _fewest(demand, _together(shapes), seed)
+        together = _fewest(demand, _together(shapes), placing)
         return replace(together, least=_least_of_any(demand, shapes))
     best, *others = sorted(found, key=lambda each: (each.cost_per_hour or 0.0, each.nodes))
-    mixed = _mixed(demand, best, shapes, seed)
+    mixed = _mixed(demand, best, shapes, placing)
     return replace(mixed, others=(best, *others)) if mixed else replace(best, others=tuple(others))
 
 
@@ -172,7 +206,7 @@ def _together(shapes: Sequence[Shape]) -> _Offer:
     return _Offer.of(most, lambda count: tuple(taken(count)), " of all shapes")
 
 
-def _mixed(demand: Demand, best: Plan, shapes: Sequence[Shape], seed: int) -> Plan | None:
+def _mixed(demand: Demand, best: Plan, shapes: Sequence[Shape], placing: _Placing) -> Plan | None:
     """Return a cheaper plan in which nodes of another shape stand for some, None if none is found.
 
     One node makes room, two, four, and so on, and all but one: up to ``shapes x log(nodes)`` plans
@@ -192,7 +226,7 @@ def _mixed(demand: Demand, best: Plan, shapes: Sequence[Shape], seed: int) -> Pl
                 continue
             offer = _Offer.of(most, partial(_beside, (shape, kept), other))
             with suppress(Infeasible):
-                found = _fewest(demand, offer, seed)
+                found = _fewest(demand, offer, placing)
     return None if found is best else replace(found, least=_least_of_any(demand, shapes))
 
 
@@ -219,7 +253,7 @@ def _least_of_any(demand: Demand, shapes: Sequence[Shape]) -> int:
     return _proven_least(demand, _alone(ideal)) or ideal.at_most
 
 
-def _fewest(demand: Demand, offer: _Offer, seed: int) -> Plan:
+def _fewest(demand: Demand, offer: _Offer, placing: _Placing) -> Plan:
     """Return the plan with the fewest nodes found: ever larger steps up, then halved."""
 
     def on(count: int) -> Problem:
@@ -232,19 +266,19 @@ def _fewest(demand: Demand, offer: _Offer, seed: int) -> Plan:
             f"no placement on {most} nodes{offer.name} carries these rates, as proven", "head-room"
         )
     below, count, step = least - 1, least, 1
-    while (found := _carried(on(count), seed)) is None:
+    while (found := placing.carried(on(count))) is None:
         if count == most:
             why = f"no placement found on {most} nodes{offer.name} for these rates"
             raise Infeasible(why, "head-room")
         below, count, step = count, min(most, count + step), step * 2
     while count - below > 1:
         middle = (below + count) // 2
-        better = _carried(on(middle), seed)
+        better = placing.carried(on(middle))
         if better is None:
             below = middle
         else:
             count, found = middle, better
-    more = _carried(on(count + 1), seed) if count < most else None
+    more = placing.carried(on(count + 1)) if count < most else None
     return Plan(on(count), found, least, offer.shapes(count), more)
 
 
@@ -276,13 +310,3 @@ def _is_too_small(problem: Problem) -> bool:
         return True
     bound = headroom_bound(problem)
     return bound is not None and bound.headroom < ENOUGH
-
-
-def _carried(problem: Problem, seed: int) -> Solution | None:
-    """Return a placement that carries the rates, None if none is found."""
-    try:
-        found = solve(problem, DEFAULT_ALGORITHM, seed, {"objective": "headroom"})
-    except Infeasible:
-        return None
-    room = found.headroom.value
-    return found if room is None or room >= ENOUGH else None

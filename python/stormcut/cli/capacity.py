@@ -39,11 +39,13 @@ from stormcut.placement.algorithms.model_driven.allocation import (
     mba,
 )
 from stormcut.placement.algorithms.model_driven.prediction import Predicted, beyond, predict
-from stormcut.placement.solve import DEFAULT_SEED
+from stormcut.placement.solve import DEFAULT_ALGORITHM, DEFAULT_SEED
 
 ALLOCATIONS = {"lsa": lsa, "mba": mba}
 WIDTH = 100
 RATE = "--rate"
+#: Algorithms by who places.
+PLACED_BY = {"stormcut": DEFAULT_ALGORITHM, "storm": "default"}
 #: Slots that a machine can have at most; more is a slip of the keyboard.
 MOST_SLOTS = 10_000
 
@@ -240,6 +242,13 @@ def plan(
     metavar="FILE",
     help="What transfer costs here, from `stormcut calibrate`, instead of what is shipped.",
 )
+@click.option(
+    "--placed-by",
+    type=click.Choice(list(PLACED_BY)),
+    default="stormcut",
+    show_default=True,
+    help="Who will place executors: storm where the controller only advises.",
+)
 @click.option("--seed", type=click.IntRange(0), default=DEFAULT_SEED, show_default=True)
 @zookeeper_options
 @tls_option
@@ -248,6 +257,7 @@ def advise(
     rates: tuple[str, ...],
     shapes: Path | None,
     costs: Path | None,
+    placed_by: str,
     seed: int,
     zookeeper: str,
     auth_file: Path,
@@ -264,6 +274,7 @@ def advise(
     Example:
       stormcut capacity advise mine=2x
       stormcut capacity advise mine=5000 --nodes shapes.json
+      stormcut capacity advise mine=2x --placed-by storm
     """
     from stormcut.adapters.files.costs_file import read_costs
     from stormcut.adapters.zookeeper.client import connected, read_auth_file
@@ -284,7 +295,7 @@ def advise(
     problem = measured_problem(state, profiles, [*asked], fitted)
     growth = _growth(problem, asked, "TOPOLOGY=RATE")
     with waiting(Console(stderr=True), f"planning {problem.executor_count:,} executors"):
-        found = advice(state, problem, growth, offered, seed)
+        found = advice(state, problem, growth, offered, seed, PLACED_BY[placed_by])
     if as_json:
         document = _plan_document(found.demand, found.plan)
         more = {"commands": list(found.commands), "notes": list(found.notes)}

@@ -142,6 +142,19 @@ def test_where_no_shape_has_nodes_enough_all_are_taken_largest_first():
         plan(wanted, [replace(SHAPE, at_most=2), large])
 
 
+@given(measured_problems(), st.floats(0.5, 4.0))
+def test_a_plan_for_storm_s_own_scheduler_carries_the_rates_as_that_places(problem, growth):
+    wanted = demand(problem, {"t": growth})
+    try:
+        found = plan(wanted, [SHAPE], algorithm="default")
+    except Infeasible:
+        return
+    room = found.solution.headroom.value
+    assert room is None or room >= ENOUGH
+    workers = len(set(found.solution.placement.slots.tolist()))
+    assert workers == min(found.nodes, found.problem.executor_count)
+
+
 def test_nodes_that_cannot_carry_it_are_refused():
     wanted = demand(one_by_one(100.0, 75.0, executors=12), {"t": 1.0})
     with pytest.raises(Infeasible, match="no placement on 3 nodes of small carries these rates"):
