@@ -54,6 +54,10 @@ def test_advice_from_a_running_cluster(stormcut, zookeeper, auth_file):
         assert found["headroom"] >= 1
         code, out, _ = stormcut("capacity", "advise", "t=5x", *where)
         assert code == 0 and "storm rebalance t" in out
+        storm = stormcut("capacity", "advise", "t=5x", *where, "--placed-by", "storm", "--json")
+        assert storm[0] == 0
+        # Storm's own scheduler spreads; stormcut's gathers what fits.
+        assert json.loads(storm[1])["nodes"] >= found["nodes"]
         assert stormcut("capacity", "advise", "u=2x", *where)[0] == 2
         assert stormcut("capacity", "advise", "t=fast", *where)[0] == 2
         assert stormcut("capacity", "advise", "t=1000x", *where)[0] == 3
