@@ -120,6 +120,8 @@ def test_what_if_is_what_follows_and_undo_brings_it_back_for_good(
     score = json.loads(stage.command("score", str(problem), str(placement), "--json"))
     assert score.pop("headroom")["value"] > 0
     assert score.pop("throughput")["acked"] > 0
+    # The acker's thread is more than full, so that no tuple time is told.
+    assert score.pop("latency_ms") is None
     assert "__acker[0]" in stage.command("explain", str(problem), str(placement), "__acker[0]")
     wanted = planned_workers(topology, assigned(placement, topology.id))
     assert wanted != before
