@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from capacity_problems import measured_problems
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stormcut.capacity.demand import demand, source_rate
@@ -114,6 +114,8 @@ def test_a_node_of_another_shape_takes_what_is_left_where_that_is_cheaper():
     assert all(each.cost_per_hour > found.cost_per_hour for each in found.others)
 
 
+# Three plans each, of a quarter of a second.
+@settings(max_examples=25)
 @given(measured_problems(), st.floats(0.5, 4.0), st.floats(0.05, 0.5))
 def test_mixing_shapes_never_costs_more_than_one_alone(problem, growth, price):
     wanted = demand(problem, {"t": growth})
