@@ -282,8 +282,8 @@ READING = """\
   get the 30 that the server grants.
 - **LSA plans what it cannot carry**: it takes blob's threads to serve what one alone serves. MBA
   carries what it plans, under DSM, SAM and cut.
-- **CPU** follows the models, and is above them by 5 to 30 points where tens of threads wait:
-  models have one task on a slot, and its threads alone.
+- **CPU** follows the models, and is above them by 5 to 44 points. Models are of one task alone on a
+  slot; that tens of threads of others wait there, too, may be why.
 - Not measured with these models: the other pairs of diamond, star, and a second number of slots.
   Before queues were flushed every 10 ms, CPU was up to nine times what the models said
   ([decision 44](../../decisions/0044-trials-are-short-and-steered.md)).

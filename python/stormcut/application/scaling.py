@@ -51,7 +51,7 @@ def measured_problem(
 ) -> Problem:
     """Return what runs, as measured, if the evidence of these topologies bears a plan.
 
-    Where all that runs is measured, its costs are such that it fits (`costs_that_fit`).
+    Its costs are those of `as_proven`.
 
     Raises
     ------
@@ -63,6 +63,11 @@ def measured_problem(
         if reason := _thin(running[name], profiles.get(name)):
             raise InvalidInput(f"no advice: {reason}", name)
     problem = running_problem(state, profiles, costs=costs)
+    return as_proven(problem, state, profiles)
+
+
+def as_proven(problem: Problem, state: ClusterState, profiles: Mapping[str, Profile]) -> Problem:
+    """Return a problem of what runs, by costs that fit it if all of it is measured."""
     if any(unmeasured(state, profiles, [topology.id for topology in problem.topologies])):
         return problem
     fitting = costs_that_fit(problem, Placement(problem.current_slots()))

@@ -24,10 +24,10 @@ from stormcut.model.problem import Problem
 from stormcut.placement.registry import ALGORITHMS
 from stormcut.placement.solve import DEFAULT_ALGORITHM, DEFAULT_SEED
 from stormcut.report.comparison import draw_comparison
+from stormcut.report.tables import told_rate
+from stormcut.simulator.tuple_times import slowest
 
 WIDTH = 100
-#: From here on, tenths of a tuple/s are left out.
-WHOLE = 1000
 
 
 @click.command()
@@ -157,23 +157,18 @@ def _cells(trial: Trial, bound: float | None) -> list[str]:
     reached = trial.throughput
     metrics, room = trial.solution.metrics, trial.solution.headroom
     return [
-        _short(metrics.inter_node_tuples_per_second),
-        _short(metrics.inter_worker_tuples_per_second),
+        told_rate(metrics.inter_node_tuples_per_second),
+        told_rate(metrics.inter_worker_tuples_per_second),
         "no limit" if room.value is None else f"{room.value:,.2f}",
         "" if room.bottleneck is None else room.bottleneck.kind.replace("_", " "),
         "" if reached is None else f"{reached.total:,.0f}",
         "" if reached is None else f"{reached.sustained:,.0f}",
-        "" if not trial.times else f"{max(each.p99 for each in trial.times.values()):,.1f}",
+        f"{found[1].p99:,.1f}" if (found := slowest(trial.times or {})) else "",
         f"{metrics.nodes_used:,}, {metrics.workers_used:,}",
         f"{metrics.workers_restarted:,}",
         "" if bound is None else f"{gap(_cut(trial), bound):.1%}",
         seconds,
     ]
-
-
-def _short(rate: float) -> str:
-    """Return a rate that leaves room for the other columns."""
-    return f"{rate:,.1f}" if rate < WHOLE else f"{rate:,.0f}"
 
 
 def _document(trial: Trial, trials: Sequence[Trial]) -> dict[str, object]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -13,7 +12,7 @@ from rich.progress import track
 from stormcut.adapters.files.problem_file import write_problem
 from stormcut.adapters.tls.channel import Tls
 from stormcut.application.control.decide.situation import named_by_host, running_problem, unmeasured
-from stormcut.capacity.evidence import costs_that_fit
+from stormcut.application.scaling import as_proven
 from stormcut.cli.numbers import Finite
 from stormcut.cli.outputs import OutputFile
 from stormcut.cli.tls_option import tls_option
@@ -80,8 +79,8 @@ def cluster(
 
     Nodes (by host name, by Storm's id if two share a host) with their slots and capacities, all
     topologies, where they run now, and what was measured of them; what was not counts as the brain
-    counts it: 1 tuple/s from each executor on each stream. Where all is measured and a node
-    would be more than full by the model, the problem states lower costs: what runs fits.
+    counts it: 1 tuple/s from each executor on each stream. Where all is measured, and the
+    model says that a node is more than full, the problem states lower costs, by which it is not.
 
     \b
     Example:
@@ -107,12 +106,11 @@ def cluster(
         known = {**nodes.read_profiles(), **given}
     state = described.state
     problem = named_by_host(running_problem(state, known, topology, fitted), state)
-    notes = list(unmeasured(state, known, [each.id for each in problem.topologies]))
-    for line in notes:
+    for line in unmeasured(state, known, [each.id for each in problem.topologies]):
         click.echo(f"note: {line}", err=True)
-    if not notes and (fitting := costs_that_fit(problem, Placement(problem.current_slots()))):
-        problem = replace(problem, costs=fitting)
-        click.echo(f"note: costs are {fitting.source}", err=True)
+    stated, problem = problem.costs, as_proven(problem, state, known)
+    if problem.costs and problem.costs != stated:
+        click.echo(f"note: costs are {problem.costs.source}", err=True)
     if (seconds := time.time() - described.moment_ms / 1000) > OLD_SECONDS:
         click.echo(f"note: Nimbus described this {seconds:.0f} s ago and not since", err=True)
     write_problem(output, problem)
