@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from stormcut.adapters.thrift.client import BrainClient
 from stormcut.adapters.zookeeper.client import connected, read_auth_file
 from stormcut.adapters.zookeeper.leader import leaders_client
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
-from stormcut.application.waiting import wait_until
+from stormcut.application.waiting import TimedOut, wait_until
 from stormcut.model.cluster import ClusterState, RunningTopology
 from stormcut.model.errors import InvalidInput
 from stormcut.model.profile import ExecutorLoad, Profile, TaskTraffic
@@ -26,8 +26,9 @@ from stormcut.placement.packing.thesis import ThesisOptions
 pytestmark = pytest.mark.cluster
 
 NAME = TOPOLOGIES[0]
-#: More than two supervisors of 400 points hold, less than what the third has beside.
-CPU_IN_ALL = 850.0
+#: More than two supervisors of 400 points hold at the brain's share of 80 %; three have room to
+#: spare, wherever the other topology runs.
+CPU_IN_ALL = 700.0
 
 
 @pytest.fixture
@@ -94,8 +95,14 @@ def planned_workers(
     return {slot: frozenset(tasks) for slot, tasks in found.items()}
 
 
-def moved(stage: Stage, wanted: Mapping[tuple[str, int], frozenset[int]]) -> None:
-    wait_until(lambda: stage.workers(NAME) == wanted, 60, "Nimbus has done as planned")
+def moved(
+    stage: Stage, done: Callable[[dict[tuple[str, int], frozenset[int]]], bool], what: str
+) -> None:
+    """Wait until where the topology runs is as it should be; tell where it runs if it never is."""
+    try:
+        wait_until(lambda: done(stage.workers(NAME)), 60, what)
+    except TimedOut as error:
+        raise AssertionError(f"{error}: {stage.workers(NAME)}") from error
     stage.wait_whole()
 
 
@@ -113,18 +120,16 @@ def test_what_if_is_what_follows_and_undo_brings_it_back_for_good(
     assert {node.id for node in read_problem(problem).nodes} == set(stage.cluster.supervisor_hosts)
     assert planned_workers(topology, assigned(now, topology.id)) == before
 
-    # What the brain asks for first; among equal nodes another question has another answer.
+    # What the brain asks for first.
     asked = ("--option", f"cpu_share={ThesisOptions.cpu_share}")
     stage.command("place", str(problem), *asked, "--output", str(placement))
     assert "feasible" in stage.command("check", str(problem), str(placement))
     score = json.loads(stage.command("score", str(problem), str(placement), "--json"))
-    assert score.pop("headroom")["value"] > 0
-    assert score.pop("throughput")["acked"] > 0
-    # The acker's thread is more than full, so that no tuple time is told.
-    assert score.pop("latency_ms") is None
+    told = {key: score.pop(key) for key in ("headroom", "throughput", "latency_ms")}
+    assert told["headroom"]["value"] > 0 and told["throughput"]["acked"] > 0
+    assert told["latency_ms"][topology.id]["p50"] > 0
     assert "__acker[0]" in stage.command("explain", str(problem), str(placement), "__acker[0]")
-    wanted = planned_workers(topology, assigned(placement, topology.id))
-    assert wanted != before
+    assert planned_workers(topology, assigned(placement, topology.id)) != before
 
     published = json.loads(stage.command("publish", str(profile), "--yes", "--json"))
     assert published["done"]
@@ -132,13 +137,18 @@ def test_what_if_is_what_follows_and_undo_brings_it_back_for_good(
     assert line["after"].items() >= score.items()
     assert line["after"]["inter_node_bytes_per_second"] > 0
     assert line["workers_asked"] == 2 and line["after"]["nodes_used"] == 3
-    moved(stage, wanted)
+    moved(stage, lambda workers: workers not in ({}, before), "Nimbus has placed it anew")
+    # Among equal nodes the brain, asked for all topologies, may choose others than `place`.
+    stage.command(*imported, "--output", str(problem), "--current", str(now))
+    runs = json.loads(stage.command("score", str(problem), str(now), "--json"))
+    del score["workers_restarted"]  # from there on there is nothing to restart
+    assert runs.items() >= score.items()
 
     # Else the preview may be of the cluster before the move.
     described_since(client, time.time())
     shown = stage.command("undo", NAME, "--yes")
     assert "undone: back to where it ran before" in " ".join(shown.split())
-    moved(stage, before)
+    moved(stage, lambda workers: workers == before, "Nimbus has undone it")
     for _ in range(2):  # Nimbus asks again and again, and the answer stays
         described_since(client, time.time())
         assert stage.workers(NAME) == before
