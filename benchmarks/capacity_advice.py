@@ -52,6 +52,8 @@ WARM_S = 90.0
 #: As docs/capacity.md advises: what is asked for is so much more than what is offered.
 RESERVE = 1.2
 MBIT = "5mbit"
+#: Of the smallest node.
+CORES = 0.25
 NIMBUS = "nimbus"
 COMMANDS = {"rebalance": "org.apache.storm.command.rebalance"}
 
@@ -89,7 +91,7 @@ READING = """\
 
 @dataclass(frozen=True)
 class Case:
-    """A topology, the tuples/s that its sources offer, and the nodes (sizes of 0.25 cores)."""
+    """A topology, the tuples/s that its sources offer, and the nodes, in ``CORES``."""
 
     topology: str
     rate: float
@@ -101,6 +103,11 @@ class Case:
     def name(self) -> str:
         """Its topology's name on the cluster."""
         return self.topology.replace("_", "-")
+
+    @property
+    def nodes(self) -> str:
+        """Cores of each node."""
+        return " + ".join(f"{CORES * size:g}" for size in self.sizes)
 
 
 JAVA: Mapping[str, object] = {"language": "java"}
@@ -115,7 +122,7 @@ CASES = (
         "linear",
         220,
         {**JAVA, "bolts": 1, "tasks": 1, "cpu.ms": 5, "topology.tasks": 4},
-        (6, 1),
+        (6,),
     ),
 )
 
@@ -191,7 +198,7 @@ class Desk:
             case.topology,
             case.rate,
             " ".join(f"{key}={value}" for key, value in options.items() if key != "rate"),
-            " + ".join(f"{0.25 * size:g}" for size in case.sizes),
+            case.nodes,
             before,
             tuple(advice["commands"]),
             tuple(advice["notes"]),
@@ -289,10 +296,10 @@ def read(journal: Path) -> list[Outcome]:
 def run(journal: Path, cases: Sequence[Case]) -> None:
     """Make the cases that the journal does not have, on a cluster for all that fit it."""
     steps = Steps("advice")
-    done = {each.case for each in read(journal)}
-    left = [case for case in cases if case.topology not in done]
+    done = {(each.case, each.nodes) for each in read(journal)}
+    left = [case for case in cases if (case.topology, case.nodes) not in done]
     for sizes, same in groupby(left, key=lambda case: case.sizes):
-        cores = 0.25 * sum(sizes) / len(sizes)
+        cores = CORES * sum(sizes) / len(sizes)
         shape = Shape(len(sizes), cores, parse_bandwidth(MBIT), memory_mb=3072, sizes=sizes)
         with steps.step(f"starting Storm 1.2.4 in {shape.nodes + 2} containers") as update:
             cluster = DockerCluster.up(shape, "advice", progress=update)

@@ -128,14 +128,18 @@ class _Placing:
     algorithm: str
     seed: int
 
+    @property
+    def chooses(self) -> bool:
+        """Whether it chooses among nodes; Storm's takes as many workers as are asked for."""
+        return self.algorithm == DEFAULT_ALGORITHM
+
     def carried(self, problem: Problem) -> Solution | None:
         """Return a placement that carries the rates, None if none is found."""
-        own = self.algorithm == DEFAULT_ALGORITHM
-        if not own:
-            # Storm's takes as many workers as are asked for: one for each node.
+        if not self.chooses:
+            # One worker for each node.
             wanted = (replace(each, workers=len(problem.nodes)) for each in problem.topologies)
             problem = replace(problem, topologies=tuple(wanted))
-        options = {"objective": "headroom"} if own else {}
+        options = {"objective": "headroom"} if self.chooses else {}
         try:
             found = solve(problem, self.algorithm, self.seed, options)
         except Infeasible:
@@ -150,12 +154,13 @@ def plan(
     seed: int = DEFAULT_SEED,
     algorithm: str = DEFAULT_ALGORITHM,
 ) -> Plan:
-    """Return the cheapest plan; without shapes, on the problem's own nodes, largest first.
+    """Return the cheapest plan; without shapes, on the problem's own nodes.
 
     Parameters
     ----------
     algorithm : str
-        By which executors will be placed.
+        By which executors will be placed. `cut` takes own nodes from the largest; of another, which
+        may take any, the plan counts on the smallest.
 
     Raises
     ------
@@ -164,8 +169,7 @@ def plan(
     """
     placing = _Placing(algorithm, seed)
     if not shapes:
-        own = sorted(demand.problem.nodes, key=_size)
-        return _fewest(demand, _Offer(len(own), lambda count: tuple(own[:count])), placing)
+        return _on_own(demand, placing)
     found, refusals = [], []
     for shape in shapes:
         try:
@@ -180,6 +184,19 @@ def plan(
     best, *others = sorted(found, key=lambda each: (each.cost_per_hour or 0.0, each.nodes))
     mixed = _mixed(demand, best, shapes, placing)
     return replace(mixed, others=(best, *others)) if mixed else replace(best, others=tuple(others))
+
+
+def _on_own(demand: Demand, placing: _Placing) -> Plan:
+    largest_first = sorted(demand.problem.nodes, key=_size)
+    best = _in_order(largest_first)
+    if placing.chooses:
+        return _fewest(demand, best, placing)
+    found = _fewest(demand, _in_order(largest_first[::-1]), placing)
+    return replace(found, least=_proven_least(demand, best) or found.least)
+
+
+def _in_order(nodes: Sequence[Node]) -> _Offer:
+    return _Offer(len(nodes), lambda count: tuple(nodes[:count]))
 
 
 def _size(node: Node | Shape) -> tuple[float, float]:

@@ -50,6 +50,17 @@ PLACED_BY = {"stormcut": DEFAULT_ALGORITHM, "storm": "default"}
 MOST_SLOTS = 10_000
 
 
+placed_by_option = click.option(
+    "--placed-by",
+    "algorithm",
+    type=click.Choice(list(PLACED_BY)),
+    default="stormcut",
+    show_default=True,
+    callback=lambda _context, _option, name: PLACED_BY[name],
+    help="Who will place executors: storm where the controller only advises.",
+)
+
+
 @click.group()
 def capacity() -> None:
     """Plan threads, slots and machines for a rate.
@@ -184,6 +195,7 @@ def map_(
     metavar="SHAPES",
     help="Nodes to be had; without it, those of PROBLEM.",
 )
+@placed_by_option
 @click.option("--seed", type=click.IntRange(0), default=DEFAULT_SEED, show_default=True)
 @click.option(
     "--output", type=OutputFolder(), help="Folder for the planned problem and its placement."
@@ -193,6 +205,7 @@ def plan(
     problem: Path,
     rates: tuple[str, ...],
     shapes: Path | None,
+    algorithm: str,
     seed: int,
     output: Path | None,
     as_json: bool,
@@ -213,7 +226,7 @@ def plan(
     offered = read_shapes(shapes) if shapes else ()
     wanted = demand(question, _growth(question, parse_pairs(rates, RATE), RATE))
     with waiting(console, f"planning {wanted.problem.executor_count:,} executors"):
-        found = cheapest(wanted, offered, seed)
+        found = cheapest(wanted, offered, seed, algorithm)
     if output is not None:
         output.mkdir(parents=True, exist_ok=True)
         write_problem(output / "problem.json", found.problem)
@@ -242,13 +255,7 @@ def plan(
     metavar="FILE",
     help="What transfer costs here, from `stormcut calibrate`, instead of what is shipped.",
 )
-@click.option(
-    "--placed-by",
-    type=click.Choice(list(PLACED_BY)),
-    default="stormcut",
-    show_default=True,
-    help="Who will place executors: storm where the controller only advises.",
-)
+@placed_by_option
 @click.option("--seed", type=click.IntRange(0), default=DEFAULT_SEED, show_default=True)
 @zookeeper_options
 @tls_option
@@ -257,7 +264,7 @@ def advise(
     rates: tuple[str, ...],
     shapes: Path | None,
     costs: Path | None,
-    placed_by: str,
+    algorithm: str,
     seed: int,
     zookeeper: str,
     auth_file: Path,
@@ -295,7 +302,7 @@ def advise(
     problem = measured_problem(state, profiles, [*asked], fitted)
     growth = _growth(problem, asked, "TOPOLOGY=RATE")
     with waiting(Console(stderr=True), f"planning {problem.executor_count:,} executors"):
-        found = advice(state, problem, growth, offered, seed, PLACED_BY[placed_by])
+        found = advice(state, problem, growth, offered, seed, algorithm)
     if as_json:
         document = _plan_document(found.demand, found.plan)
         more = {"commands": list(found.commands), "notes": list(found.notes)}

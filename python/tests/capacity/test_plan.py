@@ -171,6 +171,21 @@ def test_without_shapes_the_problem_s_own_nodes_are_used_largest_first():
     assert found.cost_per_hour is None
 
 
+def test_storm_s_own_scheduler_may_take_the_smallest_of_the_nodes():
+    """Four executors of 75 points: the large node would hold them, and Storm knows no sizes."""
+    problem = one_by_one(100.0, 75.0, executors=4)
+    small = tuple(Node(name, (1,), cpu_percent=160.0) for name in "abc")
+    nodes = (Node("large", (1,), cpu_percent=800.0), *small)
+    wanted = demand(replace(problem, nodes=nodes), {"t": 1.0})
+    assert len(plan(wanted).problem.nodes) == 1
+    found = plan(wanted, algorithm="default")
+    assert {node.id for node in found.problem.nodes} <= set("abc") and found.nodes > 1
+    assert found.least == 1
+    pair = replace(problem, nodes=(nodes[0], Node("a", (1,), cpu_percent=80.0)))
+    with pytest.raises(Infeasible, match="no placement found on 2 nodes"):
+        plan(demand(pair, {"t": 1.0}), algorithm="default")
+
+
 @pytest.mark.parametrize("growth", [{"u": 1.0}, {"t": 0.0}, {"t": math.inf}])
 def test_what_cannot_be_asked_is_refused(growth):
     with pytest.raises(InvalidInput):

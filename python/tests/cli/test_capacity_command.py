@@ -171,10 +171,12 @@ def shapes(tmp_path):
     return path
 
 
-def test_a_plan_is_what_check_and_score_say_of_it(stormcut, shapes, tmp_path):
+@pytest.mark.parametrize("placed_by", ["stormcut", "storm"])
+def test_a_plan_is_what_check_and_score_say_of_it(stormcut, shapes, tmp_path, placed_by):
     problem = EXAMPLES.parent / "star.json"
     topology = json.loads(problem.read_text())["topologies"][0]["id"]
     asked = ("plan", problem, "--rate", f"{topology}=2x", "--nodes", shapes)
+    asked = (*asked, "--placed-by", placed_by)
     found = answer(stormcut, *asked, "--output", tmp_path / "plan")
     assert found["format"] == "stormcut-capacity/1"
     assert 1 <= found["proven_least_nodes"] <= found["nodes"]
