@@ -113,10 +113,10 @@ class Case:
 JAVA: Mapping[str, object] = {"language": "java"}
 #: Bolts that compute: of topologies that only hand tuples on, two nodes carry little more than one.
 CASES = (
-    Case("pls_random", 90, {**JAVA, "cpu.ms": 1}),
+    Case("pls_random", 40, {**JAVA, "cpu.ms": 1}),
     Case("bigbench_linear", 1500, {}),
-    Case("diamond", 90, {**JAVA, "tasks": 6, "ends": 6, "cpu.ms": 1}),
-    Case("log_processing", 400, {"scale": 0.5}),
+    Case("diamond", 40, {**JAVA, "tasks": 6, "ends": 6, "cpu.ms": 1}),
+    Case("log_processing", 700, {"scale": 0.5}),
     # One thread that cannot do more than a core.
     Case(
         "linear",
