@@ -113,10 +113,10 @@ class Case:
 JAVA: Mapping[str, object] = {"language": "java"}
 #: Bolts that compute: of topologies that only hand tuples on, two nodes carry little more than one.
 CASES = (
-    Case("pls_random", 40, {**JAVA, "cpu.ms": 1}),
+    Case("pls_random", 80, {**JAVA, "payload": 100, "cpu.ms": 1}),
     Case("bigbench_linear", 1500, {}),
     Case("diamond", 40, {**JAVA, "tasks": 6, "ends": 6, "cpu.ms": 1}),
-    Case("log_processing", 700, {"scale": 0.5}),
+    Case("log_processing", 1500, {"scale": 0.5}),
     # One thread that cannot do more than a core.
     Case(
         "linear",
@@ -296,8 +296,8 @@ def read(journal: Path) -> list[Outcome]:
 def run(journal: Path, cases: Sequence[Case]) -> None:
     """Make the cases that the journal does not have, on a cluster for all that fit it."""
     steps = Steps("advice")
-    done = {(each.case, each.nodes) for each in read(journal)}
-    left = [case for case in cases if (case.topology, case.nodes) not in done]
+    done = {(each.case, each.rate, each.nodes) for each in read(journal)}
+    left = [case for case in cases if (case.topology, case.rate, case.nodes) not in done]
     for sizes, same in groupby(left, key=lambda case: case.sizes):
         cores = CORES * sum(sizes) / len(sizes)
         shape = Shape(len(sizes), cores, parse_bandwidth(MBIT), memory_mb=3072, sizes=sizes)

@@ -12,13 +12,17 @@ from stormcut.model.problem import Problem
 from stormcut.objective.cut import executor_nodes
 from stormcut.objective.resources import CPU, costs_of, executor_loads, uses
 
+#: Points of CPU that differ by less are the same.
+ROUNDING = 1e-9
+
 
 def costs_that_fit(problem: Problem, placement: Placement) -> Costs | None:
     """Return costs at which no node's CPU is more than full, None where those of the problem do.
 
     Executors' own CPU was measured; what workers and transfer take beside it is the model's, and
     differs from machine to machine. A cluster that carries its load proves that it is no more than
-    what own CPU leaves of the fullest node: all of it is scaled by one factor, to 0 at least.
+    what own CPU leaves of the fullest node: all of it is scaled by one factor, to 0 at least. Full
+    nodes between whose workers nothing travels prove nothing of transfer, which keeps its costs.
 
     Takes as long as `uses`.
 
@@ -35,19 +39,23 @@ def costs_that_fit(problem: Problem, placement: Placement) -> Costs | None:
     placed = nodes >= 0
     own = np.bincount(nodes[placed], executor_loads(problem, placement)[placed], cpu.load.size)
     workers = np.bincount(problem.slot_hosts[slots[slots >= 0]], minlength=cpu.load.size)
-    beside = (cpu.load - own + costs.worker_percent * workers)[:count]
+    transfer = (cpu.load - own)[:count]
+    beside = transfer + costs.worker_percent * workers[:count]
     whole = np.array([np.inf if n.cpu_percent is None else n.cpu_percent for n in problem.nodes])
     left = whole - own[:count]
     short = beside > left
     if not short.any():
         return None
     factor = float(np.clip(left[short] / beside[short], 0.0, 1.0).min())
+    travels = bool((transfer[short] > ROUNDING).any())
+    of_transfer = factor if travels else 1.0
     return replace(
         costs,
-        send_us_per_tuple=factor * costs.send_us_per_tuple,
-        send_us_per_kib=factor * costs.send_us_per_kib,
-        receive_us_per_tuple=factor * costs.receive_us_per_tuple,
-        receive_us_per_kib=factor * costs.receive_us_per_kib,
+        send_us_per_tuple=of_transfer * costs.send_us_per_tuple,
+        send_us_per_kib=of_transfer * costs.send_us_per_kib,
+        receive_us_per_tuple=of_transfer * costs.receive_us_per_tuple,
+        receive_us_per_kib=of_transfer * costs.receive_us_per_kib,
         worker_percent=factor * costs.worker_percent,
-        source=f"{costs.source}, CPU times {factor:.2f}: what runs fits",
+        source=f"{costs.source}, CPU of workers{' and transfer' * travels} times {factor:.2f}: "
+        "what runs fits",
     )
