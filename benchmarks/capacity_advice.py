@@ -70,7 +70,7 @@ places.
 
 {table}
 
-{kept} of {cases} held their rate at the first try.
+Of {cases} that were short, {kept} held their rate at the first try.
 
 {reading}
 
@@ -79,13 +79,17 @@ places.
 
 #: What the figures say; to be edited when they are measured anew.
 READING = """\
-- `linear` has one thread that computes, and was put on the small node by Storm, which knows no
-  sizes; the plan took the large one. Where nodes differ, advice for Storm's own placement does not
-  hold.
-- Two more topologies, `pls_random` and `diamond` in Java with tuples of 100 bytes and bolts that
-  only hand them on, were refused: no placement on five nodes carries a fifth more than one node
-  does. That is the model's word, not checked.
-- Not measured yet: `pls_random` and `diamond` with bolts that compute, `log_processing`.
+- **Every topology held its rate in the end; two cases failed first**, and showed faults that are
+  mended. `linear` on nodes of 1.5 and 0.25 cores: the plan took the large node; Storm, which knows
+  no sizes, the small one. Plans for Storm's own scheduler count on the smallest nodes now, and
+  refuse this case. `pls_random` at 40 tuples/s of 10 kB held less with four workers than with one:
+  from one full node the plan concluded that transfer costs less than the model says, though nothing
+  was transferred there ([decision 48](../../decisions/0048-what-runs-fits.md)). That this was the
+  whole cause is not proven: the case was not repeated.
+- The last two rows were made after both were mended (commit 09dfe0e), the others before.
+- At 90 tuples/s of 10 kB and links of 5 Mbit/s, `pls_random` and `diamond` were refused: by the
+  model, five nodes do not carry them.
+- `log_processing` at 700 tuples/s was not short.
 """
 
 
@@ -148,7 +152,7 @@ class Outcome:
     @property
     def held(self) -> bool:
         """Whether the rate was held at the first try."""
-        return self.before < HELD <= self.after
+        return self.after >= HELD
 
 
 class Desk:
@@ -345,6 +349,7 @@ def main() -> None:
     if not given.report_only:
         run(journal, [case for case in CASES if not given.case or case.topology in given.case])
     found = read(journal)
+    short = [each for each in found if each.before < HELD]
     text = PAGE.format(
         held=HELD,
         reserve=RESERVE,
@@ -353,8 +358,8 @@ def main() -> None:
         patience=PATIENCE_S,
         mbit=MBIT,
         table=table(found),
-        kept=sum(each.held for each in found),
-        cases=len(found),
+        kept=sum(each.held for each in short),
+        cases=len(short),
         reading=READING.rstrip(),
         made=made_by(),
     )
