@@ -6,7 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from stormcut.application.control.decide.situation import running_problem, unmeasured
+from stormcut.application.control.decide.situation import (
+    named_by_host,
+    running_problem,
+    unmeasured,
+)
 from stormcut.application.control.decide.workload import misfit
 from stormcut.capacity.demand import Demand, Need, demand
 from stormcut.capacity.evidence import costs_that_fit
@@ -62,7 +66,7 @@ def measured_problem(
     for name in topologies:
         if reason := _thin(running[name], profiles.get(name)):
             raise InvalidInput(f"no advice: {reason}", name)
-    problem = running_problem(state, profiles, costs=costs)
+    problem = named_by_host(running_problem(state, profiles, costs=costs), state)
     return as_proven(problem, state, profiles)
 
 

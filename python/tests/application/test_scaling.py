@@ -58,6 +58,13 @@ def test_a_full_cluster_makes_advice_uncertain():
     assert "95% in use: more may be offered already" in found.notes[0]
 
 
+def test_nodes_have_their_hosts_names():
+    state, profiles = running(cpu=30.0)
+    state = replace(state, supervisors=supervisors(4, cpu=95.0))
+    found = advice(state, profiles, 1.0)
+    assert "the CPU of node h0" in found.notes[0]
+
+
 def test_what_the_nodes_do_not_carry_is_refused():
     with pytest.raises(Infeasible):
         advice(*running(nodes=1), 20.0)
