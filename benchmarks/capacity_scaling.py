@@ -115,7 +115,7 @@ shipped costs. *Measured* is what was acknowledged, in a window of {window:g} s.
 
 {errors}
 
-Problems and placements are in [problems](problems).
+Problems and placements are in `problems/`.
 
 {reading}
 
