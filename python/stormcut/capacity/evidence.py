@@ -21,8 +21,8 @@ def costs_that_fit(problem: Problem, placement: Placement) -> Costs | None:
 
     Executors' own CPU was measured; what workers and transfer take beside it is the model's, and
     differs from machine to machine. A cluster that carries its load proves that it is no more than
-    what own CPU leaves of the fullest node: all of it is scaled by one factor, to 0 at least. Full
-    nodes between whose workers nothing travels prove nothing of transfer, which keeps its costs.
+    what own CPU leaves of a node: all of it is scaled to that, to 0 at least. A node that neither
+    sends nor gets anything proves nothing about transfer.
 
     Takes as long as `uses`.
 
@@ -46,16 +46,16 @@ def costs_that_fit(problem: Problem, placement: Placement) -> Costs | None:
     short = beside > left
     if not short.any():
         return None
-    factor = float(np.clip(left[short] / beside[short], 0.0, 1.0).min())
-    travels = bool((transfer[short] > ROUNDING).any())
-    of_transfer = factor if travels else 1.0
+    fits = np.clip(left[short] / beside[short], 0.0, 1.0)
+    of_workers = float(fits.min())
+    of_transfer = float(fits[transfer[short] > ROUNDING].min(initial=1.0))
     return replace(
         costs,
         send_us_per_tuple=of_transfer * costs.send_us_per_tuple,
         send_us_per_kib=of_transfer * costs.send_us_per_kib,
         receive_us_per_tuple=of_transfer * costs.receive_us_per_tuple,
         receive_us_per_kib=of_transfer * costs.receive_us_per_kib,
-        worker_percent=factor * costs.worker_percent,
-        source=f"{costs.source}, CPU of workers{' and transfer' * travels} times {factor:.2f}: "
-        "what runs fits",
+        worker_percent=of_workers * costs.worker_percent,
+        source=f"{costs.source}, CPU of workers times {of_workers:.2f}, of transfer times "
+        f"{of_transfer:.2f}: what runs fits",
     )
