@@ -35,6 +35,7 @@ from stormcut.placement.algorithms.cut import (
     resource_annealing,
     search,
 )
+from stormcut.placement.algorithms.cut.options import Options
 from stormcut.placement.solve import Certificate, Solution, solve
 
 Floats = npt.NDArray[np.float64]
@@ -208,7 +209,7 @@ def partly_running(problem: Problem) -> Problem:
 def congestion(problem: Problem, solution: Solution) -> float:
     """Return what `cut` minimises with a profile."""
     nodes = problem.slot_node[solution.placement.slots]
-    return 1.0 / balance.LeastCongestion(problem).worth(nodes)[0]
+    return 1.0 / balance.LeastCongestion(prepare.prepare(problem, Options())).worth(nodes)[0]
 
 
 def traffic(problem: Problem, solution: Solution) -> float:

@@ -35,6 +35,8 @@ from stormcut.objective.throughput import foretold
 from stormcut.objective.verify import violations
 from stormcut.placement.algorithms.cut import least_traffic
 from stormcut.placement.algorithms.cut.balance import LITTLE, LeastCongestion
+from stormcut.placement.algorithms.cut.options import Options
+from stormcut.placement.algorithms.cut.prepare import prepare
 from stormcut.placement.graph.weighing import weighed
 from stormcut.placement.slots.seating import seat
 from stormcut.placement.solve import solve
@@ -44,6 +46,10 @@ BENCH = RESULTS / "bench-unseen-network-5"
 
 #: Placements that are tried one by one.
 MOST = 300
+
+
+def judge_of(problem):
+    return LeastCongestion(prepare(problem, Options()))
 
 
 def is_small(problem):
@@ -239,7 +245,7 @@ def test_where_cpu_binds_sources_reach_no_less_than_by_another_schedulers_placem
 def test_haste_relieves_what_is_full_too(topology):
     """Without any annealing, twenty problems were 35 % more congested in haste, in the mean."""
     problem = read_problem(BENCH / "problems" / f"{topology}.json")
-    judge = LeastCongestion(problem)
+    judge = judge_of(problem)
     hasty, found = (
         solve(problem, "cut", 1, {"effort": effort}).placement for effort in ("0", "0.3")
     )
@@ -250,7 +256,7 @@ def test_haste_relieves_what_is_full_too(topology):
 def test_large_problems_are_constructed_evenly_and_annealed(monkeypatch):
     """A search took three times as long; begun with 1.2 fair shares a node, 9 % was lost."""
     problem = by_keys(800, 4, 50)
-    judge = LeastCongestion(problem)
+    judge = judge_of(problem)
     monkeypatch.setattr(least_traffic, "search", None)  # Not called.
     found = solve(problem, "cut", 1, {"effort": "0.1"}).placement
     assert judge.worth(executor_nodes(problem, found))[0] > 1 / 0.95
@@ -259,7 +265,7 @@ def test_large_problems_are_constructed_evenly_and_annealed(monkeypatch):
 def ends(problem):
     """Return nodes of executors by several seeds, and congestion and sources' rates there."""
     found = [executor_nodes(problem, solve(problem, "cut", seed).placement) for seed in range(8)]
-    judge = LeastCongestion(problem)
+    judge = judge_of(problem)
     told = [foretold(problem, judge.placement(nodes)).rates for nodes in found]
     return judge, found, [congestion(judge.uses(nodes)[0]) for nodes in found], told
 
@@ -278,7 +284,7 @@ def test_where_all_rates_may_double_least_traffic_decides_and_not_speed():
     problem = roomy("bench-again-network-2", "bigbench_linear")
     nodes = tuple(replace(each, cpu_percent=1000.0, link=Link(1e3, 1e3)) for each in problem.nodes)
     problem = replace(problem, nodes=nodes)
-    judge, even = LeastCongestion(problem), solve(problem, "even", 1).placement
+    judge, even = judge_of(problem), solve(problem, "even", 1).placement
     found = [executor_nodes(problem, each) for each in (even, solve(problem, "cut", 1).placement)]
     traffic = [judge.uses(each)[1] for each in found]
     assert traffic[1] < traffic[0]
@@ -311,7 +317,7 @@ def test_topologies_on_one_node_have_a_worker_each():
         (Node("n0", (0,)), Node("n1", (0, 1, 2), cpu_percent=100.0)),
         tuple(Topology(name, parts, (Stream("a", "a", 10.0),)) for name in "tu"),
     )
-    judge = LeastCongestion(problem)
+    judge = judge_of(problem)
     assert judge.placement(np.array([1, 1, 1, 1])).slots.tolist() == [1, 1, 2, 2]
     assert judge.placement(np.array([1, 0, 1, 1])).slots.tolist() == [1, 0, 2, 2]
 

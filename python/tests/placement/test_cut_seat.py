@@ -1,8 +1,9 @@
-"""`cut` with ``workers=keep``: the number asked for, on the nodes that it would choose anyway."""
+"""`cut` with ``workers=keep``: the number asked for, where nodes have room for them."""
 
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from problem_strategies import problems
@@ -10,6 +11,7 @@ from problem_strategies import problems
 from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Stream, Topology
+from stormcut.objective.headroom import headroom
 from stormcut.objective.metrics import measure
 from stormcut.placement.solve import solve
 
@@ -24,9 +26,14 @@ def solved(problem, **options):
 
 
 @given(problems())
-def test_nodes_are_the_same_and_workers_as_many_as_asked_where_slots_allow(problem):
-    anyway, kept = solved(problem), solved(problem, workers="keep")
+def test_for_least_traffic_nodes_are_the_same(problem):
+    anyway, kept = (solved(problem, objective="cut", workers=given) for given in ("any", "keep"))
     assert (problem.slot_node[anyway] == problem.slot_node[kept]).all()
+
+
+@given(problems())
+def test_workers_are_as_many_as_asked_where_slots_allow(problem):
+    kept = solved(problem, workers="keep")
     ports = np.array([len(node.ports) for node in problem.nodes])
     for at, topology in enumerate(problem.topologies):
         own = problem.executor_topology == at
@@ -59,3 +66,33 @@ def test_traffic_between_the_workers_of_a_node_is_kept_low():
     metrics = measure(problem, Placement(solved(problem, workers="keep")))
     assert metrics.workers_used == 3
     assert metrics.inter_worker_tuples_per_second == 0
+
+
+@pytest.mark.parametrize("objective", ["headroom", "congestion"])
+def test_a_worker_that_is_kept_anyway_may_have_a_node_of_its_own(objective):
+    """A fifth worker's idle CPU filled one of four nodes, while the fifth was empty."""
+    parts = tuple(
+        Component.uniform(name, 4, kind, cpu_percent=9.0)
+        for name, kind in (("a", "spout"), ("b", "bolt"))
+    )
+    pairs = tuple(MeasuredPair(("a", i), ("b", i), 10.0, 100.0) for i in range(4))
+    nodes = tuple(Node(f"n{i}", (0, 1, 2, 3), cpu_percent=30.0) for i in range(5))
+    problem = Problem(nodes, (Topology("t", parts, (), pairs, workers=5),))
+    options = {"workers": "keep", "objective": objective}
+    placed = solve(problem, "cut", 1, options).placement
+    assert headroom(problem, placed).value > 1.2
+    assert len(np.unique(placed.slots)) == 5
+
+
+def test_a_worker_more_goes_where_cpu_is_left():
+    """It went where executors are many, however much CPU they took."""
+    parts = (
+        Component.uniform("idle", 2, "spout", cpu_percent=1.0),
+        Component.uniform("busy", 3, cpu_percent=30.0),
+    )
+    pins = "t/idle@n0,t/busy@n1"
+    nodes = tuple(Node(f"n{i}", (0, 1, 2), cpu_percent=100.0) for i in range(2))
+    problem = Problem(nodes, (Topology("t", parts, workers=3),))
+    slots = solved(problem, workers="keep", pin=pins)
+    assert len(np.unique(slots[:2])) == 2
+    assert len(np.unique(slots[2:])) == 1

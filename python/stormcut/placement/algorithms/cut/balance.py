@@ -1,7 +1,9 @@
 """Balance: placements with least traffic, annealed until no node or link is needlessly full.
 
 Placements with least traffic under several balances, and what runs now, are annealed; the best
-wins. What runs now stays if that gains less than `LITTLE`. The best is, by the objective:
+wins. What runs now stays if that gains less than `LITTLE`. Annealing counts one worker on a node;
+of those that are kept beside it (``workers=keep``), each then goes to another node if that is
+better. The best is, by the objective:
 
 - ``headroom``: that with most head-room; of those within a hundredth of it, less traffic between
   nodes counts, too.
@@ -24,7 +26,9 @@ S. Kirkpatrick, C. D. Gelatt and M. P. Vecchi, "Optimization by Simulated Anneal
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from functools import cached_property
+from itertools import chain, islice, product
 
 import numpy as np
 
@@ -48,7 +52,7 @@ from stormcut.objective.throughput import foretold
 from stormcut.placement.algorithms.cut.instance import Instance
 from stormcut.placement.algorithms.cut.model import Floats, Ints
 from stormcut.placement.algorithms.cut.prepare import Task, running
-from stormcut.placement.algorithms.cut.realise import like_before, on_nodes
+from stormcut.placement.algorithms.cut.realise import like_before, on_nodes, workers
 from stormcut.placement.algorithms.cut.resource_annealing import (
     Capacities,
     Pairs,
@@ -87,6 +91,9 @@ TRAVEL = 0.02
 #: Pairs of executors that exchange traffic, written out; of more, placements are only compared.
 MOST_PAIRS = 2_000_000
 
+#: Workers and nodes that are tried before one worker goes to another node.
+MOST_TRIED = 100
+
 
 def instances(task: Task) -> list[Instance]:
     """Return the instances from which to begin: as asked, and under several balances.
@@ -113,22 +120,48 @@ def balance(task: Task, found: list[Ints], effort: float, rng: np.random.Generat
     effort : float
         For each of them.
     """
-    judge = (MostHeadroom if task.objective == "headroom" else LeastCongestion)(task.problem)
+    judge = (MostHeadroom if task.objective == "headroom" else LeastCongestion)(task)
     asked, now = task.instance, running(task.instance)
     counts = found if now is None else [*found, now]
     starts = [on_nodes(task.problem, asked, each) for each in counts]
     ends = [annealed(judge, asked, nodes, effort, rng) for nodes in starts]
     if task.objective == "congestion" and task.problem.executor_count <= MOST_FORETOLD:
         # Placements with most head-room may be as congested, and faster.
-        relieved = MostHeadroom(task.problem)
+        relieved = MostHeadroom(task)
         ends += [annealed(relieved, asked, nodes, effort, rng) for nodes in starts]
     best = judge.best(ends)
+    if task.keeps_workers:
+        best = _apart(judge, asked, best)
     assert asked.is_whole(asked.counted(best))
     if now is not None and not _is_better(judge.worth(best), judge.worth(starts[-1])):
         return starts[-1]
     # Nodes that are alike but for their links must not always change names.
     alike = on_nodes(task.problem, asked, like_before(asked, asked.counted(best)))
     return alike if judge.worth(alike) >= judge.worth(best) else best
+
+
+def _apart(judge: Judge, asked: Instance, nodes: Ints) -> Ints:
+    """Return nodes where workers that shared one are on several, as long as that is worth more."""
+    while True:
+        found = list(islice(_one_apart(judge, asked, nodes), MOST_TRIED))
+        best = max(found, key=judge.worth, default=nodes)
+        if judge.worth(best) <= judge.worth(nodes):
+            return nodes
+        nodes = best
+
+
+def _one_apart(judge: Judge, asked: Instance, nodes: Ints) -> Iterator[Ints]:
+    """Yield nodes with one worker, whose topology has others beside it, where it has none."""
+    slots = judge.placement(nodes).slots
+    for at in range(len(judge.problem.topologies)):
+        own = judge.problem.executor_topology == at
+        used = np.unique(nodes[own])
+        unused = np.setdiff1d(np.flatnonzero(asked.slots), used).tolist()
+        several = [np.unique(slots[own & (nodes == node)])[1:].tolist() for node in used]
+        for worker, node in product(chain.from_iterable(several), unused):
+            moved = np.where(slots == worker, node, nodes)
+            if asked.is_whole(asked.counted(moved)):
+                yield moved
 
 
 def _is_better(found: tuple[float, float], now: tuple[float, float]) -> bool:
@@ -138,11 +171,11 @@ def _is_better(found: tuple[float, float], now: tuple[float, float]) -> bool:
 
 
 class Judge(ABC):
-    """What placements of one problem on nodes are worth; a topology has one worker on a node."""
+    """What placements of one problem on nodes are worth."""
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-        slots = [len(node.ports) for node in problem.nodes]
+    def __init__(self, task: Task) -> None:
+        self.task, self.problem = task, task.problem
+        slots = [len(node.ports) for node in self.problem.nodes]
         self._first_slot = np.concatenate(([0], np.cumsum(slots)[:-1])).astype(np.int64)
 
     @abstractmethod
@@ -160,17 +193,17 @@ class Judge(ABC):
         return max(ends, key=self.worth)
 
     def placement(self, nodes: Ints) -> Placement:
-        """Return executors on slots of their node, those of one topology on one.
+        """Return executors on slots of their node, those of one worker on one.
 
         Which slots is all the same here: `seat` later chooses those that restart least.
         """
-        topologies = len(self.problem.topologies)
-        tenants, tenant = np.unique(
-            nodes * topologies + self.problem.executor_topology, return_inverse=True
-        )
-        homes = tenants // topologies
+        group, topologies = workers(self.task, nodes), len(self.problem.topologies)
+        most = int(group.max(initial=0)) + 1
+        tenant = nodes * topologies + self.problem.executor_topology
+        found, worker = np.unique(tenant * most + group, return_inverse=True)
+        homes = found // (topologies * most)
         slots = self._first_slot[homes] + np.arange(len(homes)) - np.searchsorted(homes, homes)
-        return Placement(slots[tenant])
+        return Placement(slots[worker])
 
     def uses(self, nodes: Ints) -> tuple[tuple[Use, ...], float]:
         """Return the use of all resources, and the Mbit/s between nodes."""

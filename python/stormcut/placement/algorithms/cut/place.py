@@ -143,7 +143,7 @@ def _bound(task: Task) -> Bound:
 
 def _holds(task: Task, nodes: Ints, bound: Bound) -> bool:
     """Return whether a placement is no better than what is proven possible."""
-    judge = MostHeadroom(task.problem)
+    judge = MostHeadroom(task)
     if isinstance(bound, UpperBound):
         return judge.worth(nodes)[0] <= bound.headroom * (1 + ROUNDING)
     if isinstance(bound, LowerBound):

@@ -53,6 +53,11 @@ class Task:
         return "congestion" if self.by_size and not self.options.restart_price else "cut"
 
     @property
+    def keeps_workers(self) -> bool:
+        """Whether topologies have as many workers as they ask for, where that is more."""
+        return self.options.workers == "keep"
+
+    @property
     def prices(self) -> Prices:
         """What the search minimises."""
         _, node, rack = self.options.distances

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from stormcut.model.problem import Problem
+from stormcut.objective.resources import costs_of, left_by_workers
 from stormcut.placement.algorithms.cut.instance import Instance
 from stormcut.placement.algorithms.cut.model import Floats, Ints, interchangeable, model_of, shared
 from stormcut.placement.algorithms.cut.prepare import Task
@@ -63,13 +64,19 @@ def seat(task: Task, nodes: Ints) -> Ints:
     With a price for restarts, workers whose executors all stay on their node stay as they are,
     though one worker might hold those of two.
     """
-    problem = task.weighed
-    keep = task.options.workers == "keep"
-    now = _workers_now(problem, nodes) if keep or task.stays else np.zeros_like(nodes)
-    workers = kept_workers(problem, nodes, now) if keep else now
-    slots = seating.seat(problem, nodes, workers)
-    assert np.array_equal(problem.slot_node[slots], nodes)
+    slots = seating.seat(task.weighed, nodes, workers(task, nodes))
+    assert np.array_equal(task.problem.slot_node[slots], nodes)
     return slots
+
+
+def workers(task: Task, nodes: Ints) -> Ints:
+    """Return a number for each executor; those of a topology and node that share it share a worker.
+
+    Takes O(executors log executors); with ``workers=keep`` O(pairs + executors x workers), too.
+    """
+    problem, keeps = task.weighed, task.keeps_workers
+    now = _workers_now(problem, nodes) if keeps or task.stays else np.zeros_like(nodes)
+    return kept_workers(problem, nodes, now) if keeps else now
 
 
 def _workers_now(problem: Problem, nodes: Ints) -> Ints:
@@ -91,8 +98,9 @@ def kept_workers(problem: Problem, nodes: Ints, now: Ints) -> Ints:
     """Return a number for each executor; those of a topology and node that share it share a worker.
 
     A topology gets the workers that it asks for, but at least one and at most one an executor on
-    each of its nodes, and no more than nodes have slots. The next worker goes to the node whose
-    workers are fullest; traffic between workers of a node is kept low.
+    each of its nodes, and no more than nodes have slots. The next worker goes to the node whose CPU
+    is then the least full; of those alike, where workers are largest. Traffic between workers of a
+    node is kept low.
 
     Parameters
     ----------
@@ -103,14 +111,14 @@ def kept_workers(problem: Problem, nodes: Ints, now: Ints) -> Ints:
     """
     graph = traffic_graph(problem.traffic, problem.executor_count)
     result = np.zeros(problem.executor_count, dtype=np.int64)
-    room = _room(problem, nodes)
+    room = _Room(problem, nodes)
     for topology, first in zip(problem.topologies, problem.topology_offsets.tolist(), strict=False):
         if topology.executor_count == 0:
             continue
         own = np.arange(first, first + topology.executor_count)
         used, counts = np.unique(nodes[own], return_counts=True)
         for node, workers in zip(
-            used.tolist(), _shared(topology.workers or 0, used, counts, room), strict=True
+            used.tolist(), room.shared(topology.workers or 0, used, counts), strict=True
         ):
             members = own[nodes[own] == node]
             running = np.unique(now[members])
@@ -121,26 +129,41 @@ def kept_workers(problem: Problem, nodes: Ints, now: Ints) -> Ints:
     return result
 
 
-def _room(problem: Problem, nodes: Ints) -> Ints:
-    """Return the slots of each node that are left once each topology there has one."""
-    homes = len(problem.nodes)
-    tenancies = np.unique(problem.executor_topology * homes + nodes) % homes
-    slots = np.array([len(node.ports) for node in problem.nodes], dtype=np.int64)
-    return slots - np.bincount(tenancies, minlength=homes)
+class _Room:
+    """Slots and CPU that nodes have left once each topology has a worker on each of its nodes."""
 
+    def __init__(self, problem: Problem, nodes: Ints) -> None:
+        homes = len(problem.nodes)
+        tenancies = np.unique(problem.executor_topology * homes + nodes) % homes
+        self._workers = np.bincount(tenancies, minlength=homes)
+        self._slots = np.array([len(node.ports) for node in problem.nodes], dtype=np.int64)
+        self._cpu = np.bincount(nodes, weights=problem.executor_cpu, minlength=homes)
+        capacity = [node.cpu_percent for node in problem.nodes]
+        self._capacity = np.array([np.inf if each is None else each for each in capacity])
+        self._costs = costs_of(problem)
 
-def _shared(wanted: int, used: Ints, counts: Ints, room: Ints) -> list[int]:
-    """Return the number of workers on each node used; takes what it adds from ``room``."""
-    given = np.ones(len(used), dtype=np.int64)
-    for _ in range(wanted - len(used)):
-        able = (given < counts) & (room[used] > 0)
-        if not able.any():
-            break
-        fullest = int(np.argmax(np.where(able, counts / given, 0.0)))
-        given[fullest] += 1
-        room[used[fullest]] -= 1
-    workers: list[int] = given.tolist()
-    return workers
+    def shared(self, wanted: int, used: Ints, counts: Ints) -> list[int]:
+        """Return the number of workers on each node used; what it adds is no longer left."""
+        given = np.ones(len(used), dtype=np.int64)
+        for _ in range(wanted - len(used)):
+            able = (given < counts) & (self._workers[used] < self._slots[used])
+            if not able.any():
+                break
+            full = np.where(able, self._full_with_another(used), np.inf)
+            at = int(np.lexsort((-counts / given, full))[0])
+            given[at] += 1
+            self._workers[used[at]] += 1
+        workers: list[int] = given.tolist()
+        return workers
+
+    def _full_with_another(self, used: Ints) -> Floats:
+        """Return how full each node's CPU is, transfer aside, with one worker more."""
+        more = self._workers[used] + 1
+        left = left_by_workers(self._capacity[used], more, self._costs)
+        full: Floats = np.divide(
+            self._cpu[used], left, out=np.full(len(used), np.inf), where=left > 0
+        )
+        return full
 
 
 def _split(graph: csr_array, parts: int) -> Ints:
