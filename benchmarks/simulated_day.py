@@ -22,14 +22,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 from machine import made_by
+from rehearsed import Floats, Flow, controller, profile, running
 
-from stormcut.adapters.files.config_file import read_config
-from stormcut.application.rehearsal.rehearsal import Controller, Moment, rehearse
+from stormcut.application.rehearsal.rehearsal import Moment, rehearse
 from stormcut.application.rehearsal.world import Offered, Outage, Tally, World
-from stormcut.model.cluster import RunningExecutor, RunningTopology, Subscription, Supervisor
-from stormcut.model.profile import ExecutorLoad, Profile, TaskTraffic
+from stormcut.model.cluster import RunningTopology, Supervisor
+from stormcut.model.profile import Profile
 from stormcut.report.figures import drawn, empty
 
 HOUR_S = 3600.0
@@ -79,53 +78,28 @@ plans, but for those that a lost node forced.
 """
 
 
-def running(name: str, sizes: Sequence[int]) -> RunningTopology:
-    """Return a chain of components of these sizes."""
-    executors, task = [], 1
-    for at, size in enumerate(sizes):
-        for _ in range(size):
-            executors.append(RunningExecutor(task, task, f"c{at}", 10.0, 128.0))
-            task += 1
-    streams = tuple(
-        Subscription(f"c{at}", f"c{at + 1}", "default", "fields") for at in range(len(sizes) - 1)
-    )
-    return RunningTopology(f"{name}-1-1700000000", name, 4, tuple(executors), streams)
-
-
 def truth_of(
-    topology: RunningTopology, cpu_us: Sequence[float], size: float
+    topology: RunningTopology, sizes: Sequence[int], cpu_us: Sequence[float], size: float
 ) -> Callable[[int], Profile]:
     """Return what the topology does for 1 tuple/s of its sources, by how its keys are shifted."""
 
     @lru_cache
     def truth(shift: int) -> Profile:
-        by: dict[str, list[int]] = {}
-        for executor in topology.executors:
-            by.setdefault(executor.component, []).append(executor.start_task)
-        parts = list(by.values())
-        loads = tuple(
-            ExecutorLoad(name, task, task, cpu_us[at] / len(tasks) / 1e4, None)
-            for at, (name, tasks) in enumerate(by.items())
-            for task in tasks
-        )
-        traffic = tuple(
-            TaskTraffic(
-                source,
-                target,
-                (
-                    (1 - BESIDE) / len(targets)
-                    + BESIDE * (targets[(at + shift) % len(targets)] == target)
-                )
-                / len(sources),
-                size,
-            )
-            for sources, targets in pairwise(parts)
-            for at, source in enumerate(sources)
-            for target in targets
-        )
-        return Profile(topology.id, 0, 60, loads, traffic)
+        cpu = {f"c{at}": [cpu_us[at] / n / 1e4] * n for at, n in enumerate(sizes)}
+        flows = [
+            Flow(f"c{at}", f"c{at + 1}", _beside(*pair, shift), size)
+            for at, pair in enumerate(pairwise(sizes))
+        ]
+        return profile(topology, cpu, flows)
 
     return truth
+
+
+def _beside(sources: int, targets: int, shift: int) -> Floats:
+    """Return the share of tuples from executor to executor: most to the one beside it."""
+    rates = np.full((sources, targets), (1 - BESIDE) / (sources * targets))
+    rates[np.arange(sources), (np.arange(sources) + shift) % targets] += BESIDE / sources
+    return rates
 
 
 def wave(peak: float, phase_h: float, random: np.random.Generator) -> Callable[[float], float]:
@@ -152,8 +126,9 @@ def world() -> World:
     )
     offered = []
     for at, (name, sizes, cpu_us, size, peak) in enumerate(shapes):
-        topology = running(name, sizes)
-        truth = truth_of(topology, cpu_us, size)
+        parts = {f"c{at}": count for at, count in enumerate(sizes)}
+        topology = running(name, parts, list(pairwise(parts)), workers=4)
+        truth = truth_of(topology, sizes, cpu_us, size)
         shifts = np.sort(random.uniform(0, DAY_S, 2))
 
         def now(
@@ -180,23 +155,6 @@ def world() -> World:
         Outage("n4", 18.5 * HOUR_S, 18.5 * HOUR_S + 1200),
     )
     return World(nodes, offered, outages)
-
-
-def controller(policy: str, folder: Path) -> Controller:
-    """Return a controller as `stormcut operate` would configure it."""
-    path = folder / f"{policy}.yaml"
-    document = {
-        "mode": "automatic",
-        "zookeeper": {"servers": "localhost:2181", "auth_file": str(folder / "auth")},
-        "observe": {"logs": [str(folder / "logs")]},
-        **POLICIES[policy],
-    }
-    (folder / "logs").mkdir(exist_ok=True)
-    (folder / "auth").touch(mode=0o600)
-    (folder / "auth").write_text("stormcut:simulated\n")
-    path.write_text(yaml.safe_dump(document))
-    config = read_config(path)
-    return Controller(config.settings, config.policy, config.watching)
 
 
 def row(policy: str, tallies: Mapping[str, Tally], seconds: float, took: float) -> str:
@@ -243,7 +201,7 @@ def day(policy: str, seconds: float) -> tuple[str, tuple[Moment, ...]]:
     logging.getLogger("stormcut").setLevel(logging.ERROR)
     begin, own = time.perf_counter(), world()
     with tempfile.TemporaryDirectory() as folder:
-        moments = rehearse(own, controller(policy, Path(folder)), seconds)
+        moments = rehearse(own, controller(POLICIES[policy], Path(folder)), seconds)
     return row(policy, own.tallies, seconds, time.perf_counter() - begin), moments
 
 

@@ -12,9 +12,9 @@ from stormcut.application.control.decide.adviser import Settings
 from stormcut.application.control.observe.observer import Watching
 from stormcut.application.control.policy import Mode, Policy, Rule
 from stormcut.application.rehearsal.rehearsal import STEP_S, Controller, rehearse
-from stormcut.application.rehearsal.world import DEAD_S, Offered, Outage, World
+from stormcut.application.rehearsal.world import DEAD_S, LIVE_S, Offered, Outage, World
 from stormcut.model.cluster import Slot, Worker
-from stormcut.model.plan import Plan
+from stormcut.model.plan import Plan, TopologyPlan
 from stormcut.simulator.timeline import RESTART_S
 
 NOTHING = Plan("p", "f", 0, ())
@@ -96,3 +96,39 @@ def test_noise_alone_moves_nothing():
     rehearse(world, controller(), 3600.0)
     assert world.tallies["t"].moves == 0
     assert world.tallies["t"].served == pytest.approx(world.tallies["t"].offered, rel=0.01)
+
+
+def test_live_sources_skip_what_they_are_late_for():
+    load = replace(offered(lambda second: 5_000.0 if second < 100 else 100.0, dealt(1)), window=50)
+    world = World(narrow(), [load])
+    for _ in range(10):
+        world.step(STEP_S)
+    behind = world.tallies["t"].offered - world.tallies["t"].served
+    assert world.tallies["t"].lost == pytest.approx(behind - 50 - 5_000 * LIVE_S)
+    for _ in range(10):
+        world.step(STEP_S)
+    after = world.tallies["t"]
+    assert after.offered == pytest.approx(after.served + after.lost)
+
+
+def test_live_sources_lose_what_is_due_while_they_start():
+    placed = dealt(1)
+    world = World(narrow(), [replace(offered(100.0, placed), window=50)])
+    world.step(STEP_S)
+    executors = placed[0].executors
+    moved = (Worker(Slot("n0", 6701), executors), *placed[1:])
+    world.apply(Plan("p", "f", 0, (TopologyPlan("t", moved, "cut", "moved"),)))
+    world.step(STEP_S)
+    # One source of four starts; the others keep what no bolt takes, for a second and in windows.
+    assert world.tallies["t"].lost == pytest.approx(250 + 750 - 50 - 100 * LIVE_S)
+    for _ in range(3):
+        world.step(STEP_S)
+    tally = world.tallies["t"]
+    assert tally.served + tally.lost == pytest.approx(tally.offered)
+
+
+def test_a_paused_controller_measures_and_waits():
+    world = World(narrow(), [offered(2_500.0, dealt(1))])
+    moments = rehearse(world, controller(), 1800.0, paused_s=1200.0)
+    moves = {moment.second: moment.moves for moment in moments}
+    assert moves[1200.0] == 0 and moves[1200.0 + 2 * STEP_S] == 1

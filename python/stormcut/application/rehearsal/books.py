@@ -25,6 +25,7 @@ class Books:
         self._profiles: dict[str, Profile] = {}
         self._undos: dict[str, Undo] = {}
         self._reviews: tuple[Review, ...] = ()
+        self._orders = NO_ORDERS
         self._names = count(1)
 
     def new_id(self) -> str:
@@ -55,8 +56,12 @@ class Books:
         return self._undos
 
     def orders(self) -> Orders:
-        """Return that nobody has ordered anything."""
-        return NO_ORDERS
+        """Return what is ordered."""
+        return self._orders
+
+    def order(self, orders: Orders) -> None:
+        """Have a person order something."""
+        self._orders = orders
 
     def reviews(self) -> tuple[Review, ...]:
         """Return what became of moves."""

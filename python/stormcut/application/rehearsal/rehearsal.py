@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stormcut.application.control.brain import Brain
 from stormcut.application.control.decide.adviser import Settings
@@ -60,9 +60,13 @@ def rehearse(
     world: World,
     controller: Controller,
     seconds: float,
+    paused_s: float = 0.0,
     progress: Callable[[float], None] = lambda second: None,
 ) -> tuple[Moment, ...]:
-    """Let a controller run a world for so many seconds; the world keeps the tallies."""
+    """Let a controller run a world for so many seconds; the world keeps the tallies.
+
+    It is paused for the first ``paused_s`` of them.
+    """
     books, clock = Books(), WorldClock(world)
     observer = Observer(
         books, clock, lambda: True, books.profiles, books.undos, controller.watching
@@ -73,6 +77,7 @@ def rehearse(
     brain.heard, brain.accounts = observer.heard, observer.accounts
     found = []
     while world.second < seconds:
+        books.order(replace(books.orders(), is_paused=world.second < paused_s))
         world.apply(brain.plan(world.state()))
         before = {name: (own.offered, own.served) for name, own in world.tallies.items()}
         observer.take(world.step(STEP_S), {})

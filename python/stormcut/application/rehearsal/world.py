@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -30,6 +31,8 @@ EPOCH_S = 1_700_438_400.0
 
 #: Tuples that wait longer are lost: Storm's message timeout.
 PATIENCE_S = 30.0
+#: Live sources skip what has been due for longer.
+LIVE_S = 1.0
 #: Tuples that waited longer are late.
 LATE_S = 5.0
 
@@ -54,11 +57,22 @@ class Offered:
         Tuples/s that its sources are offered at a second.
     truth : callable
         What every executor and pair does at that second for 1 tuple/s of its sources.
+    window : float, optional
+        Of sources that are live: so many tuples are under way at most, and what is due is lost
+        after `LIVE_S`, or while its source starts. None: sources keep all for `PATIENCE_S`.
     """
 
     running: RunningTopology
     rate: Callable[[float], float]
     truth: Callable[[float], Profile]
+    window: float | None = None
+
+    @cached_property
+    def sources(self) -> frozenset[int]:
+        """First tasks of the executors that nothing sends to."""
+        targets = {stream.target for stream in self.running.streams}
+        own = self.running.executors
+        return frozenset(e.start_task for e in own if e.component not in targets)
 
 
 @dataclass(frozen=True)
@@ -153,6 +167,20 @@ class World:
         own.tally.restarts += len(fresh) if before else 0
         own.starting |= dict.fromkeys(fresh, self.second + RESTART_S)
         own.assignment = workers
+        if own.offered.window is not None:
+            forgotten = own.waiting * self._starting_share(own)
+            own.waiting -= forgotten
+            own.tally.lost += forgotten
+
+    def _starting_share(self, own: _Topology) -> float:
+        """Return the share of the sources in workers that start."""
+        starting = [
+            task
+            for worker in own.assignment
+            if own.starting.get(worker.slot, 0.0) > self.second
+            for task in worker.executors
+        ]
+        return len(own.offered.sources.intersection(starting)) / len(own.offered.sources)
 
     def _has_lost(self, own: _Topology) -> bool:
         away = self._away()
@@ -185,10 +213,15 @@ class World:
             for name, own in self._topologies.items()
         }
         room = self._room(profiles)
+        missed = {
+            name: rates[name] * seconds * self._starting_share(own)
+            for name, own in self._topologies.items()
+            if own.offered.window is not None
+        }
         self.second += seconds
         slices = {}
         for name, own in self._topologies.items():
-            served = self._serve(own, rates[name], room[name], seconds)
+            served = self._serve(own, rates[name], room[name], missed.get(name, 0.0), seconds)
             told = own.offered.truth(self.second - seconds).scaled(served)
             if slice_ := self._slice(own, told, served, seconds):
                 slices[name] = slice_
@@ -215,18 +248,20 @@ class World:
             found[topology.id] = 1.0 / max(used, 1e-9) if is_whole and own.assignment else 0.0
         return found
 
-    def _serve(self, own: _Topology, rate: float, room: float, seconds: float) -> float:
+    def _serve(
+        self, own: _Topology, rate: float, room: float, missed: float, seconds: float
+    ) -> float:
         """Return the tuples/s that are served, and count what becomes of the others."""
         tally = own.tally
         came = rate * seconds
-        served = min(own.waiting + came, rate * room * seconds)
+        served = min(own.waiting + came - missed, rate * room * seconds)
         delay = own.waiting / max(served / seconds, 1e-9)
-        own.waiting += came - served
-        lost = max(0.0, own.waiting - rate * PATIENCE_S)
+        own.waiting += came - missed - served
+        lost = max(0.0, own.waiting - _most_waiting(own.offered, rate))
         own.waiting -= lost
         tally.offered += came
         tally.served += served
-        tally.lost += lost
+        tally.lost += lost + missed
         tally.late += served if delay > LATE_S else 0.0
         tally.behind_s += seconds if own.waiting > 0.01 * came else 0.0
         return served / seconds
@@ -266,8 +301,7 @@ class World:
         seconds: float,
     ) -> dict[int, TaskTotals]:
         ms = 1000.0 * seconds
-        targets = {stream.target for stream in own.offered.running.streams}
-        spouts = [e for e in profile.executors if e.component not in targets]
+        spouts = [e for e in profile.executors if e.start_task in own.offered.sources]
         found = {}
         for load in profile.executors:
             if load.start_task not in speaks:
@@ -288,6 +322,11 @@ class World:
                 workers=((hosts[slot.node], slot.port),),
             )
         return found
+
+
+def _most_waiting(offered: Offered, rate: float) -> float:
+    """Return the tuples that may wait."""
+    return rate * PATIENCE_S if offered.window is None else offered.window + rate * LIVE_S
 
 
 def _count(
