@@ -80,7 +80,8 @@ Seconds from the shift of the keys to the next plan that moved something
 
 #: What the figures say; to be edited when they are made anew.
 READING = """\
-- **Order and size are right** but for StroMAX. What a move costs is right, too: ten seconds without
+- **Order and size are right** but for StroMAX. An hour of `automatic` (`--minutes 60`) acks 97.5 %,
+  simulated 98.2 %, and moves at the same five of six moments. What a move costs is right, too: ten seconds without
   workers, and what live sources skip meanwhile (quiet 0-1, shifted).
 - **StroMAX does not move here.** It moves where a node has more than 1.12 times the mean CPU.
   Measured, a node had 1.6 times from the start; simulated, 1.06. The CPU of executors is no
@@ -287,22 +288,22 @@ def picture(runs: Runs, found: Mapping[str, Sequence[Moment]], path: Path) -> No
         told = simulated_points(found[policy])
         for run in own:
             points = measured_points(run)
-            axes.plot([p[0] for p in points], [p[2] for p in points], color="#0072b2", lw=0.6)
+            axes.plot([p[0] for p in points], [p[2] for p in points], "#0072b2", lw=0.6, zorder=3)
         axes.step([p[0] for p in told], [p[1] for p in told], color="lightgray", zorder=0)
         axes.step([p[0] for p in told], [p[2] for p in told], color="#d55e00")
         axes.set_ylabel(policy, rotation=0, ha="right")
-        axes.set_ylim(0, 260)
+        axes.set(xlim=(0, told[-1][0]), ylim=(0, 260))
         axes.spines[["top", "right"]].set_visible(False)
     every[-1].set_xlabel("seconds; tuples/s: gray offered, blue measured, orange simulated")
     path.write_bytes(drawn(figure))
 
 
 def stored(folder: Path, minutes: int) -> Runs:
-    """Return the runs under a changing load, by policy, in the order of `POLICIES`."""
+    """Return the runs under a changing load, as long as that at least, by policy."""
     paths = sorted((folder / "runs").glob("changing-*.json"))
-    every = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+    every = [run for run in found if run["minutes"] >= minutes]
     by = {policy: [run for run in every if run["policy"] == policy] for policy in POLICIES}
-    assert all(run["minutes"] >= minutes for run in every)
     return {policy: own for policy, own in by.items() if own}
 
 
