@@ -81,8 +81,8 @@ Seconds from the shift of the keys to the next plan that moved something
 #: What the figures say; to be edited when they are made anew.
 READING = """\
 - **Order and size are right** but for StroMAX. An hour of `automatic` (`--minutes 60`) acks 97.5 %,
-  simulated 98.2 %, and moves at the same five of six moments. What a move costs is right, too: ten seconds without
-  workers, and what live sources skip meanwhile (quiet 0-1, shifted).
+  simulated 98.2 %, and moves at the same five of six moments. What a move costs is right, too: ten
+  seconds without workers, and what live sources skip meanwhile (quiet 0-1, shifted).
 - **StroMAX does not move here.** It moves where a node has more than 1.12 times the mean CPU.
   Measured, a node had 1.6 times from the start; simulated, 1.06. The CPU of executors is no
   measurement but a guess, that of sending counts ten times that of taking. With no moves it does
