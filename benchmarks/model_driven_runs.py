@@ -280,12 +280,12 @@ READING = """\
   36 runs, on all six pairs of linear on four slots among them. The paper's prediction, that each
   slot gets what it can carry, is too high under RSM.
 - **What packs, fills a slot's CPU.** SAM and `cut` put all of table, pi, parse and file on one slot
-  or two. On six slots CPU of one of them is full at 54 to 94 % of the planned rate, where the models
+  or two. On six slots CPU of one of them is full at 54 to 94 % of the planned rate, where models
   say 56 to 89. Models are of one task alone, and do not know what tasks on one slot take from each
   other. MBA + DSM, which spreads them, carries 1.25 to 2.1 times as much there, and as much or more
   on four slots but for diamond.
-- **The paper's order does not hold here**: MBA + SAM is to come nearest to its plan. On four slots it
-  does (100, 100, 80 %), as MBA + DSM (100, 94, 100 %); on six it carries 54 to 94 %, DSM 80 to
+- **The paper's order does not hold here**: MBA + SAM is to come nearest to its plan. On four slots
+  it does (100, 100, 80 %), as MBA + DSM (100, 94, 100 %); on six it carries 54 to 94 %, DSM 80 to
   119 %. RSM is the worst mapping under LSA everywhere.
 - **LSA plans what it cannot carry**: it takes blob's threads to serve what one alone serves. Yet
   LSA + DSM carries as much as MBA + DSM, with more threads on the same slots.
