@@ -275,7 +275,7 @@ def page(runs: Runs, found: Mapping[str, Sequence[Moment]], minutes: int) -> str
         rank=order,
         phases=rows(["policy", *names], by_phase),
         answers=rows(["policy", "measured, each run", "simulated"], waits),
-        reading=READING,
+        reading=READING.rstrip(),
         made=made_by("numpy", "scipy"),
     )
 

@@ -104,10 +104,10 @@ Within {goal:.0%}: {within} of {count}; median error {error:.0%}.
 READING = """\
 - **A move** holds both topologies up for eight seconds, in which all workers stop, wait, and start.
   One number, ten seconds, stands for that.
-- **A killed worker is back in half of it**: no supervisor waits for it to end. The simulator has one
-  number for both, and is wrong by 150 % here. Nodes with little CPU take longer to start a JVM
+- **A killed worker is back in half of it**: no supervisor waits for it to end. The simulator has
+  one number for both, and is wrong by 150 % here. Nodes with little CPU take longer to start a JVM
   ([nine seconds](../faults.md) were silent on another cluster); that is not simulated.
-- **A burst** is over five seconds sooner than measured: full links carry less than simulated.
+- **A burst** is over four to five seconds sooner than measured: full links carry less than simulated.
 - One run of each.
 """
 
@@ -380,7 +380,7 @@ def page(output: Path) -> str:
         within=sum(abs(each) <= GOAL for each in off),
         count=len(off),
         error=statistics.median(map(abs, off)),
-        reading=READING,
+        reading=READING.rstrip(),
         made=made_by("numpy"),
     )
 
