@@ -107,7 +107,7 @@ READING = """\
 - **A killed worker is back in half of it**: no supervisor waits for it to end. The simulator has
   one number for both, and is wrong by 150 % here. Nodes with little CPU take longer to start a JVM
   ([nine seconds](../faults.md) were silent on another cluster); that is not simulated.
-- **A burst** is over four to five seconds sooner than measured: full links carry less than simulated.
+- **A burst** is over four to five seconds sooner than measured: full links carry less than that.
 - One run of each.
 """
 
