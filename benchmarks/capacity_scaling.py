@@ -130,7 +130,7 @@ READING = """\
 - `pls_random` on four nodes did little more than half of what it did on six, in one steady window
   that was not made again.
 - **Links are foretold as well as CPU**, with either costs: what they carry follows from bytes.
-  `pls_random` carries 11 to 14 % less than foretold: its sources wait for windows, too.
+  `pls_random` carries 11 to 14 % less than foretold; why is not measured.
 - In the window of `diamond` on two nodes where links bind, one source told nothing for six seconds.
 - Placements of the setting `cpu` were found with shipped costs, before costs were made to fit.
 """

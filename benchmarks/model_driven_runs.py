@@ -286,9 +286,9 @@ READING = """\
   on four slots but for diamond.
 - **The paper's order does not hold here**: MBA + SAM is to come nearest to its plan. On four slots
   it does (100, 100, 80 %), as MBA + DSM (100, 94, 100 %); on six it carries 54 to 94 %, DSM 80 to
-  119 %. RSM is the worst mapping under LSA everywhere.
+  119 %. RSM carries less than DSM everywhere.
 - **LSA plans what it cannot carry**: it takes blob's threads to serve what one alone serves. Yet
-  LSA + DSM carries as much as MBA + DSM, with more threads on the same slots.
+  LSA + DSM carries 0.92 to 1.42 times what MBA + DSM does.
 - **LSA + DSM carries more than foretold** of diamond and star, by 18 to 33 %. Slots have 15 to 19
   threads of blob. The models have none between 5 and 20; the line between them gives too little.
 - **Six slots and what feeds them take all of this machine's two cores**: nodes may use 2.0, and the

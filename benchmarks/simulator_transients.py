@@ -105,8 +105,10 @@ READING = """\
 - **A move** holds both topologies up for eight seconds, in which all workers stop, wait, and start.
   One number, ten seconds, stands for that.
 - **A killed worker is back in half of it**: no supervisor waits for it to end. The simulator has
-  one number for both, and is wrong by 150 % here. Nodes with little CPU take longer to start a JVM
-  ([nine seconds](../faults.md) were silent on another cluster); that is not simulated.
+  one number for both, and is wrong by 150 % here. Another cluster was silent for
+  [nine seconds](../faults.md) after a kill.
+- **Measured times are known to two seconds**: so often sources report, and between two reports what
+  they did is interpolated. Some of a stall counts as before it, which makes it look shorter.
 - **A burst** is over four to five seconds sooner than measured: full links carry less than that.
 - One run of each.
 """

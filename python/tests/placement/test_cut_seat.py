@@ -96,3 +96,15 @@ def test_a_worker_more_goes_where_cpu_is_left():
     slots = solved(problem, workers="keep", pin=pins)
     assert len(np.unique(slots[:2])) == 2
     assert len(np.unique(slots[2:])) == 1
+
+
+def test_no_worker_is_added_where_no_slot_is_left():
+    """Nodes without any CPU all count as full, those that have no room among them."""
+    parts = (
+        Component.uniform("a", 3, "spout", cpu_percent=0.0),
+        Component.uniform("b", 2, cpu_percent=0.0),
+    )
+    nodes = (Node("n0", (0,), cpu_percent=0.0), Node("n1", (0, 1), cpu_percent=0.0))
+    problem = Problem(nodes, (Topology("t", parts, workers=3),))
+    slots = solved(problem, workers="keep", pin="t/a@n0,t/b@n1")
+    assert len(np.unique(slots)) == 3

@@ -149,8 +149,8 @@ class _Room:
             able = (given < counts) & (self._workers[used] < self._slots[used])
             if not able.any():
                 break
-            full = np.where(able, self._full_with_another(used), np.inf)
-            at = int(np.lexsort((-counts / given, full))[0])
+            full = self._full_with_another(used)
+            at = int(np.lexsort((-counts / given, full, ~able))[0])
             given[at] += 1
             self._workers[used[at]] += 1
         workers: list[int] = given.tolist()
