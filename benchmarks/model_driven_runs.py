@@ -47,7 +47,7 @@ from stormcut.placement.algorithms.model_driven.allocation import (
     lsa,
     mba,
 )
-from stormcut.placement.algorithms.model_driven.prediction import input_shares, predict
+from stormcut.placement.algorithms.model_driven.prediction import cpu_by_slot, predict
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "capacity"
 DATAFLOWS = ("linear", "diamond", "star")
@@ -137,7 +137,8 @@ def planned(question: Question, models: Mapping[str, PerformanceModel], dag: Dag
         if allocation.slots > question.slots:
             break
         try:
-            threads = map_to(mapper(question.mapping, dag, rate), allocation, machines).threads
+            chosen = mapper(question.mapping, models, dag, rate)
+            threads = map_to(chosen, allocation, machines).threads
         except Infeasible:
             continue
         best = Planned(
@@ -153,15 +154,8 @@ def cpu_of(
     plan: Planned, models: Mapping[str, PerformanceModel], dag: Dag, rate: float
 ) -> tuple[float, ...]:
     """Return the CPU of each slot at an input rate, in percent (the paper, section 8.6)."""
-    per_tuple = dag.input_rates(rate)
-    found = np.zeros(len(next(iter(plan.threads.values()))))
-    for task, row in plan.threads.items():
-        threads = np.array(row)
-        used = np.flatnonzero(threads)
-        peaks = np.array([models[task].peak_rate(n) for n in threads[used].tolist()])
-        cpu = np.array([models[task].resources(n)[0] for n in threads[used].tolist()])
-        load = per_tuple[task] * input_shares(peaks, threads[used], True) / peaks
-        found[used] += cpu * np.minimum(1.0, load)
+    threads = np.array([plan.threads[task] for task in dag.order])
+    found = cpu_by_slot(models, dag, threads, rate).sum(axis=0)
     return tuple(np.minimum(found, 100.0).round(1).tolist())
 
 

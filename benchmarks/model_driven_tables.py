@@ -92,9 +92,9 @@ def with_ends(allocation: Allocation) -> Allocation:
 
 def slots_needed(name: str, allocation: str, mapping: str, rate: float) -> tuple[int, int]:
     """Return the slots planned, and those beyond with which the mapping finds room."""
-    dag, _ = models_of(name)
+    dag, models = models_of(name)
     wanted = allocated(name, allocation, rate)
-    chosen = mapper(mapping, dag, rate)
+    chosen = mapper(mapping, models, dag, rate)
 
     def ends_too(inner: Allocation, machines: Sequence[int]) -> np.ndarray:
         # Slots are planned without source and sink.
@@ -106,13 +106,13 @@ def slots_needed(name: str, allocation: str, mapping: str, rate: float) -> tuple
 
 def planned(name: str, allocation: str, mapping: str) -> tuple[int, Mapped] | None:
     """Return the highest planned rate on the fixed machines, and its mapping."""
-    dag, _ = models_of(name)
+    dag, models = models_of(name)
     rate = STEP
     while allocated(name, allocation, rate + STEP).slots <= sum(FIXED):
         rate += STEP
     while rate > 0:
         with contextlib.suppress(Infeasible):
-            chosen = mapper(mapping, dag, rate)
+            chosen = mapper(mapping, models, dag, rate)
             return rate, map_to(chosen, allocated(name, allocation, rate), FIXED)
         rate -= STEP
     return None

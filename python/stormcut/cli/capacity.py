@@ -129,7 +129,6 @@ def allocate(dag: Path, models: Path, rate: float, allocation: str, as_json: boo
     show_default=True,
     help="Between two measured numbers of threads: the lower one's rate, or interpolated.",
 )
-@click.option("--seed", type=click.IntRange(0), default=DEFAULT_SEED, show_default=True)
 def map_(
     dag: Path,
     models: Path,
@@ -139,7 +138,6 @@ def map_(
     machines: str | None,
     acquire: str | None,
     next_lower: bool,
-    seed: int,
     as_json: bool,
 ) -> None:
     """Map the threads that DAG needs to slots, and predict the rate.
@@ -155,7 +153,7 @@ def map_(
     allocated = ALLOCATIONS[allocation](known, question, rate)
     if (machines is None) == (acquire is None):
         raise InvalidInput("give one of them", "--machines, --acquire")
-    chosen = mapper(mapping, question, rate, seed)
+    chosen = mapper(mapping, known, question, rate)
     if machines is not None:
         found = map_to(chosen, allocated, _slots(machines, "--machines"))
     else:
@@ -217,8 +215,8 @@ def plan(
 
     \b
     Examples:
-      stormcut capacity plan now.json --rate mine-1-1795466923=2x
-      stormcut capacity plan now.json --rate mine-1-1795466923=5000 --nodes shapes.json
+      stormcut capacity plan now.json --rate mine=2x
+      stormcut capacity plan now.json --rate mine=5000 --nodes shapes.json
     """
     console = Console(stderr=True)
     with waiting(console, f"reading {problem}"):
@@ -318,15 +316,18 @@ def advise(
 
 def _growth(problem: Problem, rates: Mapping[str, str], where: str) -> dict[str, float]:
     """Return by which factor each topology's rate grows."""
+    from stormcut.application.control.operations import resolved
+
     known = [topology.id for topology in problem.topologies]
-    growth = {}
+    growth: dict[str, float] = {}
     for name, text in rates.items():
-        if name not in known:
-            raise InvalidInput(f"no topology {name!r}; there are {', '.join(known)}", where)
-        now = 1.0 if text.endswith("x") else source_rate(problem, name)
+        topology = resolved(name, known)
+        if topology in growth:
+            raise InvalidInput(f"{topology} has two", where)
+        now = 1.0 if text.endswith("x") else source_rate(problem, topology)
         if now <= 0:
-            raise InvalidInput(f"the sources of {name} emit nothing: measure it first", where)
-        growth[name] = _number(text.removesuffix("x"), where) / now
+            raise InvalidInput(f"the sources of {topology} emit nothing: measure it first", where)
+        growth[topology] = _number(text.removesuffix("x"), where) / now
     return growth
 
 

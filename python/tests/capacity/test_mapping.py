@@ -5,6 +5,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from stormcut.capacity.cut import WORTH
 from stormcut.capacity.mapping import MAPPINGS, map_acquired, mapper
 from stormcut.model.errors import Infeasible
 from stormcut.placement.algorithms.model_driven.allocation import (
@@ -14,6 +15,7 @@ from stormcut.placement.algorithms.model_driven.allocation import (
     lsa,
     mba,
 )
+from stormcut.placement.algorithms.model_driven.prediction import cpu_by_slot, predict
 
 SIZES = (4, 2, 1)
 
@@ -70,7 +72,7 @@ def test_every_thread_is_mapped_and_no_slot_is_overfilled(mapping, dataflow, rat
     allocation = mba(known, dag, rate)
     assume(0 < allocation.slots <= 30)
     try:
-        mapped = map_acquired(mapper(mapping, dag, rate), allocation, SIZES)
+        mapped = map_acquired(mapper(mapping, known, dag, rate), allocation, SIZES)
     except Infeasible:
         # A single thread that takes more than a slot leaves.
         assert mapping != "dsm"
@@ -89,13 +91,25 @@ def test_every_thread_is_mapped_and_no_slot_is_overfilled(mapping, dataflow, rat
             for row, each in zip(mapped.threads, allocation.tasks, strict=True)
         ]
     ).sum(axis=0)
-    if mapping == "rsm":
+    if mapping == "cut":
+        assert_slots_carry_it(mapped.threads, dag, known, rate)
+    elif mapping == "rsm":
         machine = np.repeat(np.arange(len(mapped.machines)), mapped.machines)
         cpu = np.bincount(machine, used[:, 0])
         assert (cpu <= 100 * np.array(mapped.machines) + 1e-6).all()
         assert (used[:, 1] <= 100 + 1e-6).all()
     else:
         assert_bundles_are_alone(mapped, allocation)
+
+
+def assert_slots_carry_it(threads, dag, known, rate):
+    """By the models, CPU and memory of every slot suffice, and so do its threads."""
+    assert (cpu_by_slot(known, dag, threads, rate).sum(axis=0) <= 100 + 1e-6).all()
+    memory = np.zeros(threads.shape[1])
+    for task, row in zip(dag.order, threads, strict=True):
+        memory += [known[task].resources(n)[1] for n in row.tolist()]
+    assert (memory <= 100 + 1e-6).all()
+    assert predict(known, dag, threads).rate >= rate * (1 - WORTH)
 
 
 def assert_bundles_are_alone(mapped, allocation):

@@ -208,12 +208,25 @@ def test_rates_are_in_tuples_or_factors(stormcut, shapes):
     for rate, complaint in (
         (f"{topology}=fast", "must be tuples/s or a factor"),
         (f"{topology}=0", "must be tuples/s or a factor"),
-        ("nobody=1", "no topology 'nobody'"),
+        ("nobody=1", f"nobody: no such topology (known: {topology})"),
         ("nobody", "must be KEY=VALUE"),
     ):
         code, _, err = stormcut("capacity", "plan", problem, "--rate", rate, "--nodes", shapes)
         assert code == 2
         assert complaint in err and len(err.strip().splitlines()) == 1
+
+
+def test_a_topology_may_be_named_without_the_numbers_of_its_id(stormcut, shapes, tmp_path):
+    document = json.loads((EXAMPLES.parent / "star.json").read_text())
+    topology = "mine-1-1795466923"
+    document["topologies"][0]["id"] = topology
+    problem = tmp_path / "now.json"
+    problem.write_text(json.dumps(document))
+    found = answer(stormcut, "plan", problem, "--rate", "mine=2x", "--nodes", shapes)
+    assert list(found["topologies"]) == [topology]
+    twice = ("--rate", "mine=2x", "--rate", f"{topology}=3x")
+    code, _, err = stormcut("capacity", "plan", problem, *twice, "--nodes", shapes)
+    assert code == 2 and f"{topology} has two" in err
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,33 @@ def predict(
     return found
 
 
+def cpu_by_slot(
+    models: Mapping[str, PerformanceModel], dag: Dag, threads: Ints, rate: float
+) -> Floats:
+    """Return what each task takes of each slot's CPU, percent, shape (tasks, slots) (section 8.6).
+
+    Threads take in proportion to what they receive, each the same, up to what their model says of
+    them at their peak. Takes O(tasks x slots).
+
+    Parameters
+    ----------
+    threads : array of shape (tasks, slots)
+        As in `predict`.
+    rate : float
+        Input of the dataflow, tuples/s.
+    """
+    arriving = dag.input_rates(rate)
+    found = np.zeros(threads.shape)
+    for at, (task, row) in enumerate(zip(dag.order, threads, strict=True)):
+        used = np.flatnonzero(row)
+        counts = row[used].tolist()
+        peaks = np.array([models[task].peak_rate(count) for count in counts])
+        cpu = np.array([models[task].resources(count)[0] for count in counts])
+        busy = arriving[task] * input_shares(peaks, row[used], True) / peaks
+        found[at, used] = cpu * np.minimum(1.0, busy)
+    return found
+
+
 @dataclass(frozen=True)
 class Beyond:
     """A slot with more threads of a task than its model knows; `predict` counts those it knows."""
