@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 from machine import made_by
 from scipy.stats import spearmanr
+from told_picture import save, told_picture
 
 from stormcut.adapters.bench.journal import Journal
 from stormcut.application.experiment.bench.contest import WINDOW, windowed
@@ -48,6 +49,8 @@ buckets (`--containers`). What transfer costs is fitted to the windows of `even`
 topologies. Throughput is over `even`'s of the same bench: simulated, and the median measured.
 
 {quality}
+
+![Throughput over that of even, simulated and measured](simulator-placements.svg)
 
 Error: of a ratio, without sign. Rank: mean over topologies of the rank correlation within one.
 Tuple time: the mean of all trees, over what was measured; the tails are over the mean of the same
@@ -232,6 +235,11 @@ def main() -> None:
         for each in told(journal, without.get):
             found.append(each)
             print(each, file=sys.stderr, flush=True)
+    groups = {
+        setting: [(each.measured, each.events) for each in found if each.setting == setting]
+        for setting in dict.fromkeys(each.setting for each in found)
+    }
+    save(told_picture(groups, WITHIN, "throughput over even's"), options.output)
     options.output.write_text(
         PAGE.format(
             quality=qualities(found),

@@ -11,15 +11,19 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import psutil
 from growth import problem
 from machine import made_by
+from matplotlib.figure import Figure
 from simulator_latency import times
+from told_picture import save
 
 from stormcut.model.problem import Problem
 from stormcut.placement.solve import solve
+from stormcut.report.figures import COLOURS, empty
 from stormcut.simulator.events import simulate
 from stormcut.simulator.fluid import fluid
 from stormcut.simulator.simulation import Simulation
@@ -41,6 +45,8 @@ placement. Reading files is not in it.
 | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 {rows}
 
+![Seconds of both engines over executors](simulator-growth.svg)
+
 {made}
 """
 
@@ -59,12 +65,29 @@ def timed(asked: Problem) -> tuple[float, float, Simulation]:
     return of_fluid, time.perf_counter() - start, found
 
 
+def picture(seconds: Mapping[str, Sequence[float]]) -> Figure:
+    """Draw the seconds that each engine takes over `SIZES`."""
+    figure = empty(6, 4)
+    axes = figure.subplots()
+    for (name, values), colour in zip(seconds.items(), COLOURS, strict=False):
+        axes.plot(SIZES, values, "o-", color=colour, label=name)
+    linear = [values[-1] * size / SIZES[-1] for size in SIZES for values in [seconds["events"]]]
+    axes.plot(SIZES, linear, ":", color="gray", label="linear growth")
+    axes.set(xscale="log", yscale="log", xlabel="executors", ylabel="seconds")
+    axes.set_xticks(SIZES, [f"{size:,}" for size in SIZES], minor=False)
+    axes.minorticks_off()
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False)
+    return figure
+
+
 def main() -> None:
     """Simulate all sizes, write the page."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args()
     rows = []
+    seconds: dict[str, list[float]] = {"events": [], "fluid": []}
     for size in SIZES:
         asked = problem(size)
         of_fluid, of_events, found = timed(asked)
@@ -74,7 +97,10 @@ def main() -> None:
             f"| {of_events:.1f} | {found.events:,} | {found.events / of_events / 1e6:.1f} "
             f"| {peak:,.0f} |"
         )
+        seconds["events"].append(of_events)
+        seconds["fluid"].append(of_fluid)
         print(rows[-1], file=sys.stderr)
+    save(picture(seconds), options.output)
     options.output.write_text(
         PAGE.format(seconds=SECONDS, rows="\n".join(rows), made=made_by("numpy")),
         encoding="utf-8",

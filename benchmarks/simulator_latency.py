@@ -15,6 +15,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from machine import made_by
+from told_picture import save, told_picture
 
 from stormcut.adapters.bench.journal import Journal
 from stormcut.model.problem import Problem
@@ -22,6 +23,8 @@ from stormcut.simulator.events import simulate
 from stormcut.simulator.simulation import Latency
 
 QUANTILES = tuple(field.name for field in fields(Latency))
+#: What errors are to be within.
+WITHIN = 0.25
 
 PAGE = """\
 # The simulator's latencies at part of the load
@@ -34,6 +37,8 @@ placement of the bench.
 {table}
 
 {errors}
+
+![Tuple times, simulated and measured](simulator-latency.svg)
 
 {made}
 """
@@ -129,10 +134,11 @@ def errors(found: Sequence[Compared]) -> str:
     lines = []
     for name in QUANTILES:
         off = [getattr(each.simulated, name) / getattr(each.measured, name) - 1 for each in found]
-        near = sum(abs(each) <= 0.25 for each in off)
+        near = sum(abs(each) <= WITHIN for each in off)
         lines.append(
             f"- **{name}**: {100 * statistics.median(off):+.0f} % in the median, from "
-            f"{100 * min(off):+.0f} to {100 * max(off):+.0f} %; within 25 % in {near} of {len(off)}"
+            f"{100 * min(off):+.0f} to {100 * max(off):+.0f} %; "
+            f"within {WITHIN:.0%} in {near} of {len(off)}"
         )
     return "\n".join(lines)
 
@@ -144,6 +150,11 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args()
     found = [each for folder in options.benches for each in compared(Journal(folder))]
+    groups = {
+        name: [(getattr(each.measured, name), getattr(each.simulated, name)) for each in found]
+        for name in QUANTILES
+    }
+    save(told_picture(groups, WITHIN, "ms"), options.output)
     options.output.write_text(
         PAGE.format(table=table(found), errors=errors(found), made=made_by("numpy")),
         encoding="utf-8",

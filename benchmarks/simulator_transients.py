@@ -22,6 +22,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 from machine import made_by
+from matplotlib.figure import Figure
+from told_picture import save
 
 from stormcut.adapters.bench.reports import newest_of_processes
 from stormcut.adapters.bench.serving import serving
@@ -46,6 +48,7 @@ from stormcut.model.network import Link
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Node, Problem
 from stormcut.placement.solve import Solution, solve
+from stormcut.report.figures import COLOURS, empty
 from stormcut.simulator.changes import Change, LoadChange, Move, NodeBack, NodeLost
 from stormcut.simulator.timeline import RESTART_S, over_time
 
@@ -65,9 +68,9 @@ TOPOLOGIES: Mapping[str, tuple[float, Mapping[str, object]]] = {
     "linear": (90.0, {**JAVA, "bolts": 2, "tasks": 6, "keys": 6}),
     "diamond": (50.0, {**JAVA, "middles": 2, "tasks": 3, "ends": 3, "keys": 3}),
 }
-#: Of the sources' load: steps of so many seconds, and those of the burst. Before it, the topology
+#: Of the sources' load: steps of so many seconds, and that of the burst. Before it, the topology
 #: starts and is profiled.
-STEP_S, BURST_STEPS, BURST = 15.0, (9,), 3.0
+STEP_S, BURST_STEP, BURST = 15.0, 9, 3.0
 PROFILE_S, START_PATIENCE_S = 25.0, 60.0
 #: Around what happens: seconds of it, and seconds before it that count as usual.
 WATCHED_S, BEFORE_S = 45.0, 10.0
@@ -92,6 +95,8 @@ a worker that is back {restart:g} s after it ended.
 | topology | what | measured s | simulated s | error |
 | --- | --- | ---: | ---: | ---: |
 {rows}
+
+![Tuples/s around what happens, measured and simulated](README.svg)
 
 Within {goal:.0%}: {within} of {count}; median error {error:.0%}.
 
@@ -151,7 +156,7 @@ class Stage:
             Node(node.address, (0,), link=Link(MBIT, MBIT)) for node in cluster.plan.nodes
         )
         planner.register(name, lambda it: Wanted("storm", FIRST_PORT, self._evenly(it)))
-        steps = [self.full * (BURST if at in BURST_STEPS else 1.0) for at in range(100)]
+        steps = [self.full * (BURST if at == BURST_STEP else 1.0) for at in range(100)]
         told = {"rate": ",".join(f"{rate:g}" for rate in steps), "step.seconds": STEP_S}
         site = docker_site(cluster)
         folders = site.submit(name, name, {**options, **told}).folders
@@ -253,7 +258,7 @@ def measured(
     keep(output, name, problem, {"even": before, "cut": after})
     traces = []
     with steps.step(f"{name}: a burst, a killed worker, a move"):
-        burst = stage.launched + STEP_S * BURST_STEPS[0]
+        burst = stage.launched + STEP_S * BURST_STEP
         assert time.time() < burst - BEFORE_S, "the machine is too slow: start the burst later"
         traces.append(stage.trace("burst", burst))
         stage.until(time.time() + BEFORE_S)
@@ -360,7 +365,7 @@ def run(output: Path) -> None:
 
 
 def page(output: Path) -> str:
-    """Return the page of all that was measured."""
+    """Return the page of all that was measured, and draw its picture."""
     seen = read(output / "traces.jsonl")
     told = {(t.topology, t.what): t for name in TOPOLOGIES for t in simulated(output, name)}
     rows, off = [], []
@@ -370,6 +375,7 @@ def page(output: Path) -> str:
         rows.append(
             f"| {trace.topology} | {trace.what} | {there:.0f} | {here:.0f} | {off[-1]:+.0%} |"
         )
+    save(picture(seen, told), output / "README.md")
     return PAGE.format(
         mbit=MBIT,
         burst=BURST,
@@ -385,6 +391,33 @@ def page(output: Path) -> str:
         reading=READING.rstrip(),
         made=made_by("numpy"),
     )
+
+
+def picture(seen: Sequence[Trace], told: Mapping[tuple[str, str], Trace]) -> Figure:
+    """Draw what topologies did around each event, over what they usually do."""
+    kinds = list(dict.fromkeys(trace.what for trace in seen))
+    names = list(dict.fromkeys(trace.topology for trace in seen))
+    figure = empty(9, 2.2 * len(names) + 0.4)
+    panels = figure.subplots(len(names), len(kinds), sharex=True, squeeze=False)
+    for trace in seen:
+        axes = panels[names.index(trace.topology), kinds.index(trace.what)]
+        for each, colour, label in (
+            (trace, COLOURS[0], "measured"),
+            (told[trace.topology, trace.what], COLOURS[1], "simulated"),
+        ):
+            usual = statistics.median(
+                rate for at, rate in zip(each.at_s, each.rate, strict=True) if at <= 0
+            )
+            axes.plot(each.at_s, [rate / usual for rate in each.rate], color=colour, label=label)
+        axes.set_title(f"{trace.topology}: {trace.what}", size=9, loc="left")
+        axes.set_ylim(bottom=0)
+        axes.spines[["top", "right"]].set_visible(False)
+    panels[0, 0].legend(frameon=False, fontsize=8)
+    for axes in panels[-1]:
+        axes.set_xlabel("seconds after it began")
+    for row in panels:
+        row[0].set_ylabel("rate over the usual")
+    return figure
 
 
 def main() -> None:
