@@ -278,9 +278,9 @@ READING = """\
   89. Models are of one task alone, and do not know what tasks on one slot take from each other.
 - **`cut` spreads them**, and carries as much as the paper's pairs of MBA or more in five of six
   cases: 1.00 to 1.06 times MBA + DSM, 1.00 to 2.2 times MBA + SAM. When it packed full bundles, as
-  SAM does, it carried 113 to 133 on six slots. On linear with six slots MBA + DSM carries 1.19 times
-  as much: table's 60 threads share a slot with 40 of blob, which takes 86 % of its CPU where models
-  say 21. DSM deals table over all slots.
+  SAM does, it carried 112 to 133 on six slots. On linear with six slots it carried 120, and when
+  measured again 120; MBA + DSM 142, and 127. There table's 60 threads share a slot with 40 of blob,
+  which takes 86 % of its CPU where models say 21. DSM deals table over all slots.
 - **The paper's order does not hold here**: MBA + SAM is to come nearest to its plan. On four slots
   it does (100, 100, 80 %), as MBA + DSM (100, 94, 100 %) and `cut` (100 %); on six it carries 54 to
   94 %, DSM 80 to 119 %, `cut` 67 to 119 %. RSM carries less than DSM everywhere.
