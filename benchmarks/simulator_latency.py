@@ -21,8 +21,10 @@ from stormcut.adapters.bench.journal import Journal
 from stormcut.model.problem import Problem
 from stormcut.simulator.events import simulate
 from stormcut.simulator.simulation import Latency
+from stormcut.simulator.system import BATCH_TIMEOUT_MS, ROUND_MS
 
 QUANTILES = tuple(field.name for field in fields(Latency))
+BATCH_TIMEOUT = "topology.disruptor.batch.timeout.millis"
 #: What errors are to be within.
 WITHIN = 0.25
 
@@ -32,15 +34,35 @@ PAGE = """\
 Sources at a rate, below what the nodes carry: what a tuple and all that follows from it take, in
 ms. Measured: medians of a bench's windows, by the sources' own clocks. Simulated: events, in open
 loop at the rate that was acked, with quotas and token buckets, shipped costs, and the profile and
-placement of the bench.
+placement of the bench. *cpu-*: five nodes of a quarter core; *large-*: two of 0.8 cores; *half* and
+*most*: at 50 and 80 % of what they carry; *flush*: as half, with queues flushed every 10 ms.
 
 {table}
 
+Errors, medians; in brackets how many are within {within:.0%}:
+
 {errors}
 
-![Tuple times, simulated and measured](simulator-latency.svg)
+{reading}
+
+![Means, p50, p95 and p99 of tuple times, simulated and measured](simulator-latency.svg)
 
 {made}
+"""
+
+
+#: What the figures say; to be edited when they are measured anew.
+READING = """\
+- **Most of it are ticks.** Storm's flusher hands queues on, waits for its batch timeout, and begins
+  again. A tuple waits for it in every queue. With timeouts of 1 and of 10 ms a round took 1.15 ms
+  longer than that: the one constant that was fitted here, to medians on the larger nodes. By
+  bigbench_linear alone it would be 1.0, by pls_random 1.3.
+- **On nodes of 0.8 cores** means, p50 and, of all but a few, p95 are within 25 %. p99 of
+  bigbench_linear, in Python, is twice what is simulated: nothing here models its processes.
+- **On nodes of a quarter core** simulated times are too short by half. They are out of CPU at half
+  the load already, 22 to 26 of 25 % being used where tuples and workers account for 18 to 24.
+- **Flushing costs CPU**: with 10 ms instead of one, the nodes of bigbench_linear used 0.44 instead
+  of 0.69 cores at half the load, and tuples took 72 ms instead of 15.
 """
 
 
@@ -100,7 +122,10 @@ def compared(journal: Journal) -> Iterator[Compared]:
             if kept is None or not own:
                 continue
             rate = statistics.median(each.tuples_per_10s for each in own) / 10
-            found = simulate(at_rate(kept[0], rate), kept[1], containers=True)
+            timeout = float(str(run.options[topology].get(BATCH_TIMEOUT, BATCH_TIMEOUT_MS)))
+            found = simulate(
+                at_rate(kept[0], rate), kept[1], containers=True, flush_ms=timeout + ROUND_MS
+            )
             measured = Latency(
                 *(
                     statistics.median(float(getattr(each, f"{name}_ms")) for each in own)
@@ -130,16 +155,19 @@ def table(found: Sequence[Compared]) -> str:
 
 
 def errors(found: Sequence[Compared]) -> str:
-    """Say by how much each quantile is wrong in the median, and in how many cases by a quarter."""
-    lines = []
-    for name in QUANTILES:
-        off = [getattr(each.simulated, name) / getattr(each.measured, name) - 1 for each in found]
-        near = sum(abs(each) <= WITHIN for each in off)
-        lines.append(
-            f"- **{name}**: {100 * statistics.median(off):+.0f} % in the median, from "
-            f"{100 * min(off):+.0f} to {100 * max(off):+.0f} %; "
-            f"within {WITHIN:.0%} in {near} of {len(off)}"
-        )
+    """Return by how much each quantile is wrong, and how often by no more than `WITHIN`."""
+    lines = [
+        f"| setting | cases | {' | '.join(QUANTILES)} |",
+        "| --- | ---: |" + " ---: |" * len(QUANTILES),
+    ]
+    for setting in dict.fromkeys(each.setting for each in found):
+        own = [each for each in found if each.setting == setting]
+        cells = []
+        for name in QUANTILES:
+            off = [getattr(each.simulated, name) / getattr(each.measured, name) - 1 for each in own]
+            near = sum(abs(each) <= WITHIN for each in off)
+            cells.append(f"{100 * statistics.median(off):+.0f} % ({near})")
+        lines.append(f"| {setting} | {len(own)} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -151,12 +179,23 @@ def main() -> None:
     options = parser.parse_args()
     found = [each for folder in options.benches for each in compared(Journal(folder))]
     groups = {
-        name: [(getattr(each.measured, name), getattr(each.simulated, name)) for each in found]
-        for name in QUANTILES
+        setting: [
+            (getattr(each.measured, name), getattr(each.simulated, name))
+            for each in found
+            if each.setting == setting
+            for name in QUANTILES
+        ]
+        for setting in dict.fromkeys(each.setting for each in found)
     }
     save(told_picture(groups, WITHIN, "ms"), options.output)
     options.output.write_text(
-        PAGE.format(table=table(found), errors=errors(found), made=made_by("numpy")),
+        PAGE.format(
+            table=table(found),
+            within=WITHIN,
+            errors=errors(found),
+            reading=READING.rstrip(),
+            made=made_by("numpy"),
+        ),
         encoding="utf-8",
     )
 

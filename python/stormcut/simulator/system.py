@@ -49,8 +49,11 @@ NEVER_USED = 1e-12
 #: What a group of pairs is to the tuple trees, as in events.cpp.
 PLAIN, TO_ACKER, TO_SOURCE = 0, 1, 2
 
-#: Storm's flusher: `topology.disruptor.batch.timeout.millis`.
-STORMS_FLUSH_MS = 1.0
+#: Storm's flusher waits so long between its rounds: `topology.disruptor.batch.timeout.millis`.
+BATCH_TIMEOUT_MS = 1.0
+#: And a round takes so long in a worker that has tuples to pass on: measured with timeouts of 1 and
+#: 10 ms (docs/results/simulator-latency.md).
+ROUND_MS = 1.15
 
 #: `topology.message.timeout.secs`.
 STORMS_TIMEOUT_S = 30.0
@@ -145,8 +148,9 @@ def system_of(
     closed : bool
         Sources send as fast as their windows allow.
     flush_ms : float, optional
-        How often workers hand their queues on. None: as Storm does, of topologies that name
-        Storm's own executors (``__acker``); at once in others.
+        How often workers hand their queues on. None: as Storm does unless told otherwise, every
+        `BATCH_TIMEOUT_MS` and `ROUND_MS`, of topologies that name Storm's own executors
+        (``__acker``); at once in others.
     containers : bool
         Nodes' CPU is a quota of `QUOTA_MS`, and links are token buckets, as `stormcut docker` has
         them.
@@ -167,7 +171,8 @@ def system_of(
     grown = _growth(problem, placement, closed)
     groups, routes = _routes(problem, placement, grown)
     storms = np.array([_is_storms(topology) for topology in problem.topologies])
-    tick = float(storms.any()) * STORMS_FLUSH_MS if flush_ms is None else flush_ms
+    storms_ms = BATCH_TIMEOUT_MS + ROUND_MS if storms.any() else 0.0
+    tick = storms_ms if flush_ms is None else flush_ms
     return System(
         _executors(problem, placement.slots, groups, closed, storms),
         routes,
