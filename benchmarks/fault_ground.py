@@ -100,7 +100,7 @@ class Controller:
         config: Mapping[str, object],
     ) -> None:
         self.name, self.folder = name, folder
-        self.port, self.http = _free_port(bind), _free_port("127.0.0.1")
+        self.port, self.http = free_port(bind), free_port("127.0.0.1")
         self.spool, self.scratch = folder / "spool", folder / "scratch"
         self.clock = folder / "clock"
         for each in (self.spool, self.scratch):
@@ -657,6 +657,15 @@ def _seconds(seconds: int) -> bytes:
     return struct.pack("=q", seconds)
 
 
-def _free_port(host: str) -> int:
-    with socket.create_server((host, 0)) as listener:
-        return int(listener.getsockname()[1])
+#: Ports that were given away: nobody may listen there yet, so that the kernel gives them again.
+_given: set[int] = set()
+
+
+def free_port(host: str) -> int:
+    """Return a port of a host that nobody listens at, and that was not returned before."""
+    while True:
+        with socket.create_server((host, 0)) as listener:
+            port = int(listener.getsockname()[1])
+        if port not in _given:
+            _given.add(port)
+            return port

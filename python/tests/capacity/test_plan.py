@@ -40,6 +40,8 @@ def test_loads_and_traffic_grow_with_the_rate(problem, growth):
     assert (grown.executor_cpu <= 100 * grown.executor_threads * (1 + 1e-9)).all()
 
 
+# A plan takes a quarter of a second.
+@settings(max_examples=25)
 @given(measured_problems(), st.floats(0.5, 4.0))
 def test_a_plan_carries_the_rates_and_no_fewer_nodes_are_proven_to(problem, growth):
     try:

@@ -222,11 +222,13 @@ def test_a_topology_may_be_named_without_the_numbers_of_its_id(stormcut, shapes,
     document["topologies"][0]["id"] = topology
     problem = tmp_path / "now.json"
     problem.write_text(json.dumps(document))
-    found = answer(stormcut, "plan", problem, "--rate", "mine=2x", "--nodes", shapes)
-    assert list(found["topologies"]) == [topology]
-    twice = ("--rate", "mine=2x", "--rate", f"{topology}=3x")
-    code, _, err = stormcut("capacity", "plan", problem, *twice, "--nodes", shapes)
-    assert code == 2 and f"{topology} has two" in err
+    for rates, complaint in (
+        (["mine=none"], "must be tuples/s or a factor"),
+        (["mine=2x", f"{topology}=3x"], f"{topology} has two"),
+    ):
+        options = [option for rate in rates for option in ("--rate", rate)]
+        code, _, err = stormcut("capacity", "plan", problem, *options, "--nodes", shapes)
+        assert code == 2 and complaint in err
 
 
 @pytest.mark.parametrize(
