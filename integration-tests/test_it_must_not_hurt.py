@@ -73,14 +73,14 @@ def test_brain_killed_during_a_plan(stage: Stage) -> None:
 
 def test_real_brain_places_and_its_nodes_are_deleted(stage: Stage) -> None:
     mark = stage.log_mark()
-    with stage.brain() as brain:
+    with stage.brain():
         stage.rebalance()
         stage.wait_log(mark, "by cut applied")
         placed = {name: stage.workers(name) for name in TOPOLOGIES}
         credentials = read_auth_file(stage.cluster.auth_file)
         with connected(stage.cluster.zookeeper_address, credentials) as client:
             wait_until(lambda: is_deleted(StormcutNodes(client)), 30, "all nodes are deleted")
-            read_until(brain, "gone; ")  # and what it does about it
+            # What it logs depends on what it was doing: that its nodes are gone, or an error.
             wait_until(
                 lambda: client.exists(StormcutNodes(client).path("leader")),
                 30,

@@ -9,13 +9,16 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import NoReturn, TypeVar
+from typing import TypeVar
 
 import psutil
 
 T = TypeVar("T")
 
 TERMINATING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+#: A signal that comes so soon after another is the same one: it must not cut a clean-up short.
+IMPATIENT_S = 1.0
 
 
 @contextmanager
@@ -36,12 +39,13 @@ def interruptible(undo: Callable[[], object] = lambda: None) -> Iterator[None]:
         One came, whatever the block made of it: what it calls may turn an interrupt into an error
         of its own, or lose it.
     """
-    came = False
+    came = 0.0
 
-    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    def interrupt(number: int, frame: FrameType | None) -> None:
         nonlocal came
-        came = True
-        raise KeyboardInterrupt
+        last, came = came, time.monotonic()
+        if came - last > IMPATIENT_S:
+            raise KeyboardInterrupt
 
     heeded = [each for each in TERMINATING if signal.getsignal(each) != signal.SIG_IGN]
     previous = {number: signal.signal(number, interrupt) for number in heeded}

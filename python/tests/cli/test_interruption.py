@@ -32,6 +32,17 @@ def test_an_interrupt_that_was_lost_is_raised_at_the_end(number):
     assert undone == [1]
 
 
+def test_a_second_signal_at_once_does_not_cut_a_clean_up_short():
+    cleaned = []
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)
+            cleaned.append(1)
+    assert cleaned == [1]
+
+
 def test_what_is_ignored_stays_ignored():
     """As under nohup, which is to outlive the terminal."""
     previous = signal.signal(signal.SIGHUP, signal.SIG_IGN)
