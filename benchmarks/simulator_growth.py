@@ -71,7 +71,7 @@ def picture(seconds: Mapping[str, Sequence[float]]) -> Figure:
     axes = figure.subplots()
     for (name, values), colour in zip(seconds.items(), COLOURS, strict=False):
         axes.plot(SIZES, values, "o-", color=colour, label=name)
-    linear = [values[-1] * size / SIZES[-1] for size in SIZES for values in [seconds["events"]]]
+    linear = [seconds["events"][-1] * size / SIZES[-1] for size in SIZES]
     axes.plot(SIZES, linear, ":", color="gray", label="linear growth")
     axes.set(xscale="log", yscale="log", xlabel="executors", ylabel="seconds")
     axes.set_xticks(SIZES, [f"{size:,}" for size in SIZES], minor=False)

@@ -60,7 +60,7 @@ READING = """\
 - **On nodes of 0.8 cores** means, p50 and, of all but a few, p95 are within 25 %. p99 of
   bigbench_linear, in Python, is twice what is simulated: nothing here models its processes.
 - **On nodes of a quarter core** simulated times are too short by half. They are out of CPU at half
-  the load already, 22 to 26 of 25 % being used where tuples and workers account for 18 to 24.
+  the load already, 21 to 26 of 25 % being used where tuples and workers account for 18 to 24.
 - **Flushing costs CPU**: with 10 ms instead of one, the nodes of bigbench_linear used 0.44 instead
   of 0.69 cores at half the load, and tuples took 72 ms instead of 15.
 """

@@ -323,7 +323,7 @@ def _growth(problem: Problem, rates: Mapping[str, str], where: str) -> dict[str,
     for name, text in rates.items():
         topology = resolved(name, known)
         if topology in growth:
-            raise InvalidInput(f"{topology} has two", where)
+            raise InvalidInput(f"two rates for {topology}: give one", where)
         now = 1.0 if text.endswith("x") else source_rate(problem, topology)
         if now <= 0:
             raise InvalidInput(f"the sources of {topology} emit nothing: measure it first", where)

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 TERMINATING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-#: A signal that comes so soon after another is the same one: it must not cut a clean-up short.
+#: For so long after an interrupt further signals do nothing: they must not cut its clean-up short.
 IMPATIENT_S = 1.0
 
 
@@ -43,8 +43,9 @@ def interruptible(undo: Callable[[], object] = lambda: None) -> Iterator[None]:
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         nonlocal came
-        last, came = came, time.monotonic()
-        if came - last > IMPATIENT_S:
+        now = time.monotonic()
+        if now - came > IMPATIENT_S:
+            came = now
             raise KeyboardInterrupt
 
     heeded = [each for each in TERMINATING if signal.getsignal(each) != signal.SIG_IGN]

@@ -224,7 +224,7 @@ def test_a_topology_may_be_named_without_the_numbers_of_its_id(stormcut, shapes,
     problem.write_text(json.dumps(document))
     for rates, complaint in (
         (["mine=none"], "must be tuples/s or a factor"),
-        (["mine=2x", f"{topology}=3x"], f"{topology} has two"),
+        (["mine=2x", f"{topology}=3x"], f"two rates for {topology}"),
     ):
         options = [option for rate in rates for option in ("--rate", rate)]
         code, _, err = stormcut("capacity", "plan", problem, *options, "--nodes", shapes)

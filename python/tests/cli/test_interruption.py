@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import psutil
 import pytest
@@ -41,6 +42,17 @@ def test_a_second_signal_at_once_does_not_cut_a_clean_up_short():
             os.kill(os.getpid(), signal.SIGTERM)
             cleaned.append(1)
     assert cleaned == [1]
+
+
+def test_who_goes_on_asking_interrupts_again(monkeypatch):
+    monkeypatch.setattr("stormcut.cli.interruption.IMPATIENT_S", 0.1)
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        with contextlib.suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGTERM)
+        with pytest.raises(KeyboardInterrupt):
+            for _ in range(100):
+                time.sleep(0.02)
+                os.kill(os.getpid(), signal.SIGTERM)
 
 
 def test_what_is_ignored_stays_ignored():
