@@ -30,7 +30,15 @@ def noisy(profile, second, random):
     )
 
 
-@pytest.mark.parametrize(("cpu", "mbit"), [(10.0, "2"), (20.0, "2"), (38.0, "1000")])
+#: Where links bind, where both do, where CPU does.
+LOADS = [
+    pytest.param(10.0, "2", marks=pytest.mark.full),
+    (20.0, "2"),
+    pytest.param(38.0, "1000", marks=pytest.mark.full),
+]
+
+
+@pytest.mark.parametrize(("cpu", "mbit"), LOADS)
 def test_noise_moves_nothing_back_and_forth(cpu, mbit):
     """Before: up to 8 moves and 24 restarts."""
     random = np.random.default_rng(1)

@@ -117,7 +117,7 @@ def test_a_node_of_another_shape_takes_what_is_left_where_that_is_cheaper():
 
 
 # Three plans each, of a quarter of a second.
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(measured_problems(), st.floats(0.5, 4.0), st.floats(0.05, 0.5))
 def test_mixing_shapes_never_costs_more_than_one_alone(problem, growth, price):
     wanted = demand(problem, {"t": growth})
