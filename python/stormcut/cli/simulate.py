@@ -30,7 +30,7 @@ from stormcut.simulator.events import LEAST_S, MOST_TUPLES
 from stormcut.simulator.events import simulate as simulate_events
 from stormcut.simulator.fluid import fluid
 from stormcut.simulator.simulation import EVENTS, FLUID, Simulation, obstacles
-from stormcut.simulator.timeline import RESTART_S, Interval, over_time
+from stormcut.simulator.timeline import KILLED, RESTART_S, Interval, over_time
 
 FORMAT = "stormcut-simulation/1"
 
@@ -86,7 +86,7 @@ _SLOWEST = ("p50", "p99")
     "events_file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="What happens meanwhile: loads, slow and lost nodes, moves (stormcut-events/1).",
+    help="What happens meanwhile: loads, slow or lost nodes, kills, moves (stormcut-events/1).",
 )
 @click.option(
     "--load-trace",
@@ -104,7 +104,7 @@ _SLOWEST = ("p50", "p99")
     type=Finite(min=0),
     default=RESTART_S,
     show_default=True,
-    help="Seconds from the end of a worker until it runs again.",
+    help=f"Seconds until a moved worker runs again; a killed one takes {KILLED:g} of that.",
 )
 @click.option(
     "--plot",

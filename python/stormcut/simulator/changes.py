@@ -1,4 +1,4 @@
-"""What happens while a placement runs: loads, slow nodes and links, lost nodes, moves."""
+"""What happens while a placement runs: loads, slow nodes and links, lost nodes, kills, moves."""
 
 from __future__ import annotations
 
@@ -43,6 +43,14 @@ class NodeBack:
 
 
 @dataclass(frozen=True)
+class WorkersKilled:
+    """All workers of a node end, and its supervisor starts them again."""
+
+    at: float
+    node: str
+
+
+@dataclass(frozen=True)
 class Move:
     """Executors move: workers whose executors change end, and start anew."""
 
@@ -50,7 +58,7 @@ class Move:
     placement: Placement
 
 
-Change = LoadChange | SpeedChange | NodeLost | NodeBack | Move
+Change = LoadChange | SpeedChange | NodeLost | NodeBack | WorkersKilled | Move
 
 
 def told(change: Change) -> str:
@@ -66,5 +74,7 @@ def told(change: Change) -> str:
             return f"{node} lost"
         case NodeBack(_, node):
             return f"{node} back"
+        case WorkersKilled(_, node):
+            return f"workers of {node} killed"
         case Move():
             return "executors move"

@@ -18,16 +18,28 @@ import numpy.typing as npt
 from stormcut.model.errors import InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
-from stormcut.simulator.changes import Change, LoadChange, Move, NodeBack, NodeLost, SpeedChange
+from stormcut.simulator.changes import (
+    Change,
+    LoadChange,
+    Move,
+    NodeBack,
+    NodeLost,
+    SpeedChange,
+    WorkersKilled,
+)
 from stormcut.simulator.events import Counts, Engine, Progress, latency_of, running
 from stormcut.simulator.simulation import Latency
 from stormcut.simulator.system import Executors, System, system_of
 
 Floats = npt.NDArray[np.float64]
 
-#: From the end of a worker until it runs again: a killed worker took 9 s on real clusters
-#: (docs/results/faults.md).
+#: From the order to move a worker until it runs again, or from a node's return: moves held
+#: topologies up for 8 s (docs/results/simulator-transients).
 RESTART_S = 10.0
+
+#: Part of that after which a killed worker runs again, in 4 s there: Nimbus and supervisor need
+#: not agree on anything, nor wait for the worker to end.
+KILLED = 0.4
 
 #: Intervals of a run, unless their length is given.
 INTERVALS = 60
@@ -141,6 +153,7 @@ class _Stage:
         self.speed = np.ones(len(self.cores))
         self.links = (engine.system.cluster.out.copy(), engine.system.cluster.into.copy())
         self.lost: set[int] = set()
+        self.starts: dict[int, float] = {}
         self._due: list[tuple[float, int, Callable[[], None]]] = []
         self._numbers = count()
 
@@ -170,6 +183,10 @@ class _Stage:
             case NodeBack():
                 self.lost.discard(self._ordinal(change.node))
                 self._start_later(self._used(self._ordinal(change.node)))
+            case WorkersKilled():
+                used = self._used(self._ordinal(change.node))
+                self._end(used)
+                self._start_later(used, KILLED)
             case Move():
                 self._move(change.placement)
 
@@ -204,12 +221,16 @@ class _Stage:
         for slot in slots:
             self.engine.end(slot)
 
-    def _start_later(self, slots: Sequence[int]) -> None:
-        self.later(self.engine.seconds + self.restart_s, lambda: self._start(slots))
+    def _start_later(self, slots: Sequence[int], part: float = 1.0) -> None:
+        at = self.engine.seconds + part * self.restart_s
+        self.starts.update(dict.fromkeys(slots, at))
+        self.later(at, lambda: self._start(slots))
 
     def _start(self, slots: Sequence[int]) -> None:
         for slot in slots:
-            if int(self.problem.slot_hosts[slot]) not in self.lost:
+            # What has ended again meanwhile starts later.
+            due = self.starts[slot] <= self.engine.seconds
+            if due and int(self.problem.slot_hosts[slot]) not in self.lost:
                 self.engine.start(slot)
 
     def _move(self, target: Placement) -> None:

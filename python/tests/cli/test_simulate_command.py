@@ -133,6 +133,7 @@ EVENTS = {
         {"at": 6, "node": "n", "lost": True},
         {"at": 7, "node": "n", "lost": False},
         {"at": 8, "placement": "other.json"},
+        {"at": 15, "node": "n", "killed": True},
     ],
 }
 
@@ -165,6 +166,7 @@ def test_over_time(stormcut, files, tmp_path):
         ({**EVENTS, "events": [{"at": 2, "load": -1}]}, None, "events[0].load"),
         ({**EVENTS, "events": [{"at": 2, "node": "n"}]}, None, "events[0]: must be one of"),
         ({**EVENTS, "events": [{"at": 2, "node": "n", "cpu": 0}]}, None, "must be above 0"),
+        ({**EVENTS, "events": [{"at": 2, "node": "n", "killed": False}]}, None, '"killed": true'),
         ({**EVENTS, "events": [{"at": 2, "node": "m", "lost": True}]}, None, "no node 'm'"),
         (None, "5,1\n4,1\n", "line 2: second 4 comes after second 5"),
         (None, "5\n", "line 1: must be seconds,factor"),

@@ -9,7 +9,14 @@ from stormcut.model.errors import InvalidInput
 from stormcut.model.network import Costs
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, Node, Problem, Stream, Topology
-from stormcut.simulator.changes import LoadChange, Move, NodeBack, NodeLost, SpeedChange
+from stormcut.simulator.changes import (
+    LoadChange,
+    Move,
+    NodeBack,
+    NodeLost,
+    SpeedChange,
+    WorkersKilled,
+)
 from stormcut.simulator.timeline import over_time
 
 FREE = Costs(0.0, 0.0, 0.0, 0.0, 0.0)
@@ -90,6 +97,19 @@ def test_in_open_loop_a_lost_node_costs_what_comes_meanwhile():
     assert sum(each.lost for each in found) == pytest.approx(200 * 10, rel=0.01)
     assert at(found, 12).executed["t"] == 0
     assert at(found, 25).executed["t"] == pytest.approx(200, rel=0.02)
+
+
+def test_killed_workers_are_back_sooner_than_those_of_a_lost_node():
+    found = run(*cluster(), WorkersKilled(10.0, "b"), restart_s=10.0)
+    assert [each.begin for each in found if each.executed["t"] == 0] == [10.0, 11.0, 12.0, 13.0]
+    assert sum(each.lost for each in found) == pytest.approx(200 * 4, rel=0.01)
+
+
+def test_what_ends_twice_starts_after_the_second_end():
+    twice = NodeLost(10.0, "b"), NodeBack(11.0, "b"), NodeLost(12.0, "b"), NodeBack(19.0, "b")
+    found = run(*cluster(), *twice, restart_s=10.0)
+    silent = [each.begin for each in found if each.executed["t"] == 0]
+    assert silent == [*range(10, 29)]
 
 
 def test_a_move_restarts_what_moves_and_goes_on_elsewhere():

@@ -18,12 +18,13 @@ from stormcut.simulator.changes import (
     NodeBack,
     NodeLost,
     SpeedChange,
+    WorkersKilled,
 )
 
 FORMAT = "stormcut-events/1"
 
 #: What an event can be, by the key that tells it from others.
-KEYS = ("load", "cpu", "link", "lost", "placement")
+KEYS = ("load", "cpu", "link", "lost", "killed", "placement")
 
 
 def read_changes(path: Path, problem: Problem) -> tuple[Change, ...]:
@@ -56,12 +57,14 @@ def _change(value: Value, folder: Path, problem: Problem) -> Change:
         node = keys["node"].name()
         if kinds == {"lost"}:
             return (NodeLost if _yes(keys["lost"]) else NodeBack)(at, node)
+        if kinds == {"killed"} and _yes(keys["killed"]):
+            return WorkersKilled(at, node)
         if kinds and kinds <= {"cpu", "link"}:
             cpu, link = (optional(keys.get(key), _factor) for key in ("cpu", "link"))
             return SpeedChange(at, node, cpu, link)
     value.fail(
         'must be one of {"at", "load"[, "topology"]}, {"at", "node", "cpu" and or "link"}, '
-        '{"at", "node", "lost"}, {"at", "placement"}'
+        '{"at", "node", "lost"}, {"at", "node", "killed": true}, {"at", "placement"}'
     )
 
 
