@@ -367,7 +367,7 @@ FAULTS = (
     Fault("junk in the stored plan", junk_in_nodes("plan")),
     Fault("junk in the history", junk_in_nodes("history")),
     Fault("stormcut's nodes deleted", nodes_deleted),
-    Fault("junk in the metrics", junk_in_metrics, short=True),
+    Fault("junk in the metrics", junk_in_metrics),
     Fault("the metrics logs truncated", metrics_cut_short),
     Fault(f"{SHORT_CHURN} topologies submitted and killed", churn(SHORT_CHURN), short=True),
     Fault(
@@ -376,7 +376,6 @@ FAULTS = (
         of_this_version,
         10,
         ends=CONTROLLERS,
-        short=True,
     ),
     Fault(
         "the leading controller killed",

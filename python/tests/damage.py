@@ -12,7 +12,7 @@ from pathlib import Path
 from hypothesis import settings
 
 #: Damaged messages of a kind, by a property's examples; see `EXAMPLES` in conftest.py.
-MESSAGES = {10: 60, 40: 300, 160: 10_000}
+MESSAGES = {10: 60, 25: 300, 160: 10_000}
 
 #: What a byte, a number or a text is replaced by, or what is put between two bytes.
 PARTS = (
