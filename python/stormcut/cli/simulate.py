@@ -203,17 +203,19 @@ def _print_timeline(
     if as_json:
         click.echo(json.dumps(timeline_document(intervals), indent=2))
         return
-    table = Table("seconds")
+    spans = [f"{each.begin:,g}-{each.end:,g}" for each in intervals]
+    table = Table()
+    table.add_column("seconds", min_width=max(map(len, spans), default=0))
     for head in ("emitted/s", "executed/s", "p50 ms", "p99 ms", "under way", "lost", "failed"):
         table.add_column(head, justify="right")
-    table.add_column("what happened")
-    for each in intervals:
+    table.add_column("what happened", overflow="fold")
+    for span, each in zip(spans, intervals, strict=True):
         own = [*each.latency.values()]
         quantiles = (max((getattr(one, name) for one in own), default=None) for name in _SLOWEST)
         table.add_row(
-            f"{each.begin:,.1f}-{each.end:,.1f}",
-            f"{sum(each.sources.values()):,.1f}",
-            f"{sum(each.executed.values()):,.1f}",
+            span,
+            f"{sum(each.sources.values()):,.0f}",
+            f"{sum(each.executed.values()):,.0f}",
             *("" if value is None else f"{value:,.1f}" for value in quantiles),
             f"{each.under_way:,}",
             f"{each.lost:,}",

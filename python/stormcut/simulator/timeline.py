@@ -162,8 +162,8 @@ class _Stage:
         heapq.heappush(self._due, (at, next(self._numbers), do))
 
     def run(self, until: float, progress: Progress) -> bool:
-        """Simulate to a second with all that is due before; False once too much piles up."""
-        while self._due and self._due[0][0] <= until:
+        """Simulate to a second with all that is due before it; False once too much piles up."""
+        while self._due and self._due[0][0] < until:
             at, _, do = heapq.heappop(self._due)
             if not self.engine.run(at, progress):
                 return False

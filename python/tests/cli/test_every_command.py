@@ -219,3 +219,20 @@ def test_hints_name_what_can_be_typed_here(monkeypatch):
 def test_what_people_call_it_elsewhere_is_the_same_command(name, own):
     assert cli.get_command(click.Context(cli), name) is cli.get_command(click.Context(cli), own)
     assert name not in cli.list_commands(click.Context(cli))
+
+
+#: What takes as long to import as all else that they need.
+SLOW_TO_IMPORT = ("matplotlib", "ortools", "pandas", "pyspark", "scipy.stats")
+
+
+def test_what_operators_type_most_starts_soon():
+    names = ("approve", "history", "operate", "pause", "plan", "status", "undo")
+    modules = [COMMANDS[(name,)].callback.__module__ for name in names]
+    script = f"""
+import importlib, sys
+for name in {modules}: importlib.import_module(name)
+print(*(name for name in {SLOW_TO_IMPORT} if name in sys.modules))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout.split() == [], done.stderr
+    assert done.returncode == 0, done.stderr
