@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from capacity_problems import measured_problems
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stormcut.capacity.demand import demand, source_rate
@@ -40,8 +40,6 @@ def test_loads_and_traffic_grow_with_the_rate(problem, growth):
     assert (grown.executor_cpu <= 100 * grown.executor_threads * (1 + 1e-9)).all()
 
 
-# A plan takes a quarter of a second.
-@settings(max_examples=25)
 @given(measured_problems(), st.floats(0.5, 4.0))
 def test_a_plan_carries_the_rates_and_no_fewer_nodes_are_proven_to(problem, growth):
     try:
@@ -116,8 +114,6 @@ def test_a_node_of_another_shape_takes_what_is_left_where_that_is_cheaper():
     assert all(each.cost_per_hour > found.cost_per_hour for each in found.others)
 
 
-# Three plans each, of a quarter of a second.
-@settings(max_examples=12)
 @given(measured_problems(), st.floats(0.5, 4.0), st.floats(0.05, 0.5))
 def test_mixing_shapes_never_costs_more_than_one_alone(problem, growth, price):
     wanted = demand(problem, {"t": growth})
