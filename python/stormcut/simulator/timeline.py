@@ -153,6 +153,7 @@ class _Stage:
         self.speed = np.ones(len(self.cores))
         self.links = (engine.system.cluster.out.copy(), engine.system.cluster.into.copy())
         self.lost: set[int] = set()
+        #: When each slot's worker may start, the last time that it ended.
         self.starts: dict[int, float] = {}
         self._due: list[tuple[float, int, Callable[[], None]]] = []
         self._numbers = count()
@@ -223,13 +224,14 @@ class _Stage:
 
     def _start_later(self, slots: Sequence[int], part: float = 1.0) -> None:
         at = self.engine.seconds + part * self.restart_s
-        self.starts.update(dict.fromkeys(slots, at))
-        self.later(at, lambda: self._start(slots))
+        for slot in slots:
+            self.starts[slot] = max(at, self.starts.get(slot, at))
+        self.later(at, lambda: self._start(slots, at))
 
-    def _start(self, slots: Sequence[int]) -> None:
+    def _start(self, slots: Sequence[int], at: float) -> None:
         for slot in slots:
             # What has ended again meanwhile starts later.
-            due = self.starts[slot] <= self.engine.seconds
+            due = self.starts[slot] <= at
             if due and int(self.problem.slot_hosts[slot]) not in self.lost:
                 self.engine.start(slot)
 

@@ -30,7 +30,7 @@ def noisy(profile, second, random):
     )
 
 
-#: Where links bind, where both do, where CPU does.
+#: Points of CPU of an executor, Mbit/s of a link. One in between in every run, the ends in `full`.
 LOADS = [
     pytest.param(10.0, "2", marks=pytest.mark.full),
     (20.0, "2"),

@@ -112,6 +112,25 @@ def test_what_ends_twice_starts_after_the_second_end():
     assert silent == [*range(10, 29)]
 
 
+@pytest.mark.parametrize("end", [10.1, 10.3, 10.7, 11.9])
+def test_a_worker_is_back_whenever_it_ended(end):
+    """The engine counts nanoseconds: its seconds may be a little less than those of a change."""
+    for each in (WorkersKilled(end, "b"), Move(end, Placement(np.array([0, 2])))):
+        found = run(*cluster(), each, restart_s=3.3)
+        assert at(found, 20).executed["t"] == pytest.approx(200, rel=0.02)
+
+
+def test_what_starts_already_is_not_back_sooner_for_a_kill():
+    found = run(*cluster(), NodeLost(9.0, "b"), NodeBack(10.0, "b"), WorkersKilled(11.0, "b"))
+    silent = [each.begin for each in found if each.executed["t"] == 0]
+    assert silent == [*range(9, 20)]
+
+
+def test_what_happens_at_the_end_of_an_interval_counts_to_the_next():
+    found = run(*cluster(10, True), WorkersKilled(10.0, "b"), closed=True)
+    assert [at(found, second).lost for second in (9, 10)] == [0, 10]
+
+
 def test_a_move_restarts_what_moves_and_goes_on_elsewhere():
     problem, placement = cluster()
     elsewhere = Placement(np.array([0, 2]))
