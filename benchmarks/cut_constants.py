@@ -130,13 +130,14 @@ def families() -> tuple[Family, ...]:
             "what the scheduler was asked for each topology in " + ", ".join(STARTS),
             of_benches,
             congestion,
+            {"objective": "congestion"},
         ),
         Family(
             "congestion, effort 0",
             "the same in haste",
             of_benches,
             congestion,
-            {"effort": "0"},
+            {"objective": "congestion", "effort": "0"},
         ),
         Family(
             "by keys",
@@ -144,7 +145,7 @@ def families() -> tuple[Family, ...]:
             "480 executors on 50 nodes, 800 in four topologies on 30 and on 50, 400 on 100",
             [by_keys(*each) for each in ((480, 1, 50), (800, 4, 30), (800, 4, 50), (400, 1, 100))],
             congestion,
-            {"effort": "0.3"},
+            {"objective": "congestion", "effort": "0.3"},
         ),
         Family(
             "traffic",
@@ -152,12 +153,14 @@ def families() -> tuple[Family, ...]:
             "tuples/s between nodes",
             [*captured, small],
             traffic,
+            {"objective": "cut"},
         ),
         Family(
             "large",
             "10,000 and 20,000 executors in topologies of 200; tuples/s between nodes",
             [growth.problem(10_000), growth.problem(20_000)],
             traffic,
+            {"objective": "cut"},
         ),
         Family(
             "restarts",
@@ -207,9 +210,10 @@ def partly_running(problem: Problem) -> Problem:
 
 
 def congestion(problem: Problem, solution: Solution) -> float:
-    """Return what `cut` minimises with a profile."""
-    nodes = problem.slot_node[solution.placement.slots]
-    return 1.0 / balance.LeastCongestion(prepare.prepare(problem, Options())).worth(nodes)[0]
+    """Return what ``objective=congestion`` minimises."""
+    judge = balance.LeastCongestion(prepare.prepare(problem, Options()))
+    at = judge.candidate(problem.slot_node[solution.placement.slots])
+    return 1.0 / judge.worth(at)[0]
 
 
 def traffic(problem: Problem, solution: Solution) -> float:

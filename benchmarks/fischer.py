@@ -125,7 +125,7 @@ def by_cut(sizes: Sequence[int], seeds: Sequence[int], effort: float = 1.0) -> R
     asked, values, seconds = problem(sizes), [], []
     for seed in seeds:
         start = time.perf_counter()
-        solution = solve(asked, "cut", seed, {"effort": str(effort)})
+        solution = solve(asked, "cut", seed, {"objective": "cut", "effort": str(effort)})
         seconds.append(time.perf_counter() - start)
         values.append(solution.metrics.inter_node_tuples_per_second)
     return Row("cut" if effort == 1 else f"cut, effort {effort:g}", tuple(values), tuple(seconds))

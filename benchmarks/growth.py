@@ -30,6 +30,7 @@ from stormcut.placement.solve import solve
 
 ALGORITHMS = ("cut", "r-storm", "p-scheduler", "i-scheduler")
 OPTIONS = {
+    "cut": {"objective": "cut"},
     "p-scheduler": {"capacity": "smallest"},
     # Storm's default of 768 MB a worker stands in the way of most topologies.
     "r-storm": {"max_heap_mb": "131072"},

@@ -134,7 +134,7 @@ def command_run(problem: Path, output: Path) -> Run:
     """Place a problem in a process of its own."""
     start = time.perf_counter()
     process = psutil.Popen(
-        [STORMCUT, "place", problem, "--algorithm", "cut", "--output", output],
+        [STORMCUT, "place", problem, "--option", "objective=cut", "--output", output],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )

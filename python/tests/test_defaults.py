@@ -24,6 +24,7 @@ from stormcut.cli.bench import SCHEDULERS
 from stormcut.cli.main import COMMANDS, cli
 from stormcut.model.problem import DEFAULT_CPU_PERCENT, DEFAULT_MEMORY_MB
 from stormcut.objective.congestion import IDLE
+from stormcut.objective.order import ENOUGH_ROOM, TOLERANCE
 from stormcut.placement.algorithms import p_scheduler
 from stormcut.placement.algorithms.cut.balance import TRAVEL
 from stormcut.placement.algorithms.cut.options import Options as Cut
@@ -81,8 +82,8 @@ CLAIMS: list[tuple[str, tuple[str, ...]]] = [
     (r"`cut` may use (\d+) % of a node's CPU", (percent(p_scheduler.Options.cpu_share),)),
     (r"where everything goes, by `([\w-]+)`", (DEFAULT_ALGORITHM,)),
     (r"congestion, down to ([\d.]+), times 1 \+ ([\d.]+) x", (number(IDLE), number(TRAVEL))),
-    (r"together, .* times 1 to ([\d.]+) for the share of", (number(1 + TRAVEL),)),
-    (r"Congestion below ([\d.]+) is as good as none", (number(IDLE),)),
+    (r"Head-room, up to (\d)\.", (number(ENOUGH_ROOM),)),
+    (r"differs by less than (\d+) % does not", (percent(TOLERANCE),)),
     (r"^\| `objective` \| (\w+) \| `cut`", (Cut.objective,)),
     (r"`cut` \(`workers=(\w+)`, its default\)", (Cut.workers,)),
     (r"by default in (\w+) worker on each node", ({"any": "one"}.get(Cut.workers, "?"),)),

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.problem import Problem
+from stormcut.objective.order import PlacementValue, advantage, best
 from stormcut.objective.throughput import Throughput, foretold
 from stormcut.placement.registry import algorithm, parse_options
 from stormcut.placement.solve import Certificate, Solution, solve
@@ -134,6 +135,27 @@ def compare(problem: Problem, contenders: Sequence[Scheduler], seed: int) -> Ite
         reached = foretold(problem, solution.placement)
         times = tuple_times(problem, solution.placement)
         yield Trial(name, took, solution, throughput=reached, times=times)
+
+
+def best_trial(problem: Problem, trials: Sequence[Trial]) -> tuple[int, str] | None:
+    """Return the position of the best trial by the order, and why it is; None if all refused.
+
+    The reason is what the next best lacks.
+    """
+    solved = [at for at, trial in enumerate(trials) if trial.solution is not None]
+    values = {
+        at: PlacementValue(problem, trials[at].solution.placement)  # type: ignore[union-attr]
+        for at in solved
+    }
+    if not solved:
+        return None
+    first = solved[best([values[at] for at in solved])]
+    rest = [at for at in solved if at != first]
+    if not rest:
+        return first, "the only placement found"
+    second = rest[best([values[at] for at in rest])]
+    lead = advantage(values[first], values[second]) or "as good"
+    return first, f"{lead} ({trials[second].algorithm})"
 
 
 def best_bound(trials: Sequence[Trial]) -> float | None:

@@ -18,6 +18,7 @@ from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import Problem
 from stormcut.objective.cut import executor_nodes, inter_node_tuples_per_second
 from stormcut.objective.headroom import Headroom, headroom
+from stormcut.objective.order import PlacementValue, advantage
 from stormcut.objective.verify import violations
 
 Floats = npt.NDArray[np.float64]
@@ -25,9 +26,6 @@ Ints = npt.NDArray[np.int64]
 
 #: Peers and nodes that are listed for an executor.
 LISTED = 5
-
-#: Head-room that is lower by less is as much.
-SLIGHT = 0.001
 
 
 @dataclass(frozen=True)
@@ -44,13 +42,16 @@ class Alternative:
     """Another node: how the cut would change if this executor alone moved there.
 
     ``blocked_by`` names the constraint that forbids it, None if it is allowed; ``headroom`` is the
-    placement's then, None where nothing limits it or it has no slot to move to.
+    placement's then, None where nothing limits it or it has no slot to move to. ``better`` says why
+    the order prefers it, ``worse`` why not; both are None where it does not care.
     """
 
     node: str
     change: float
     blocked_by: str | None
     headroom: float | None
+    better: str | None = None
+    worse: str | None = None
 
 
 @dataclass(frozen=True)
@@ -76,20 +77,17 @@ class Explanation:
         """One line: whether another node would be better, and what stands in the way."""
         if self.in_worker + self.on_node + self.to_other_nodes == 0:
             return "exchanges no traffic: any node that has room will do"
-        better = [each for each in self.alternatives if each.change < 0]
-        allowed = [each for each in better if each.blocked_by is None]
-        if allowed:
-            return (
-                f"a move to {allowed[0].node} alone would save {-allowed[0].change:,.1f} tuples/s"
-                f"{self._at_the_price_of(allowed[0])}"
-            )
-        if better:
-            return (
-                f"{better[0].node} would save {-better[0].change:,.1f} tuples/s, but "
-                f"{better[0].blocked_by}"
-            )
         if not self.alternatives:
             return "there is no other node"
+        allowed = [each for each in self.alternatives if each.blocked_by is None]
+        for each in allowed:
+            if each.better is not None:
+                return f"a move to {each.node} alone would be better: {each.better}"
+        saving = [each for each in self.alternatives if each.change < 0]
+        for each in saving:
+            why_not = each.blocked_by or (each.worse and f"it is better here: {each.worse}")
+            if why_not:
+                return f"{each.node} would save {-each.change:,.1f} tuples/s, but {why_not}"
         nearest = self.alternatives[0]
         if nearest.change == 0:
             return f"no other node is better; {nearest.node} would be as good"
@@ -97,12 +95,6 @@ class Explanation:
             f"no other node is better: {nearest.node}, the next best, would cost "
             f"{nearest.change:,.1f} tuples/s more"
         )
-
-    def _at_the_price_of(self, other: Alternative) -> str:
-        now, then = self.headroom.value, other.headroom
-        if now is None or then is None or then >= now * (1 - SLIGHT):
-            return ""
-        return f", but leave a head-room of {then:,.2f} instead of {now:,.2f}"
 
 
 def explain(problem: Problem, placement: Placement, name: str) -> Explanation:
@@ -211,14 +203,18 @@ def _alternatives(
     now = inter_node_tuples_per_second(problem, placement)
     others = [node for node in range(len(problem.nodes)) if node != here]
     others.sort(key=lambda node: (-rates[node], problem.nodes[node].id))
-    result = []
+    result, stays = [], PlacementValue(problem, placement)
     for node in others[:LISTED]:
         moved, blocked = _moved(problem, placement, executor, node)
         change = inter_node_tuples_per_second(problem, moved) - now if moved else np.nan
         if moved is None:
             change = float(rates[here] - rates[node])
-        room = headroom(problem, moved).value if moved else None
-        result.append(Alternative(problem.nodes[node].id, float(change), blocked, room))
+        name, better, worse, room = problem.nodes[node].id, None, None, None
+        if moved is not None:
+            moves = PlacementValue(problem, moved)
+            room = moves.headroom.value
+            better, worse = advantage(moves, stays), advantage(stays, moves)
+        result.append(Alternative(name, float(change), blocked, room, better, worse))
     return tuple(sorted(result, key=lambda each: each.change))
 
 

@@ -10,6 +10,7 @@ import click
 
 from stormcut.adapters.files.placement_file import read_placement
 from stormcut.adapters.files.problem_file import read_problem
+from stormcut.application.shortfall import shortfall
 from stormcut.objective.verify import violations
 
 EXIT_VIOLATED = 1
@@ -23,7 +24,8 @@ EXIT_VIOLATED = 1
 def check(ctx: click.Context, problem: Path, placement: Path, as_json: bool) -> None:
     """Check whether PLACEMENT is feasible.
 
-    Ends with exit code 0 if it is; else with 1, and prints a line per violation.
+    Ends with exit code 0 if it is; else with 1, and prints a line per violation. Warns where the
+    rates asked for are not carried all the same.
 
     \b
     Example:
@@ -38,5 +40,7 @@ def check(ctx: click.Context, problem: Path, placement: Path, as_json: bool) -> 
             click.echo(f"{violation.constraint}: {violation.message}")
         if not broken:
             click.echo(f"feasible: {document.problem.executor_count} executors")
+            if warning := shortfall(document.problem, document.placement):
+                click.echo(f"warning: {warning}", err=True)
     if broken:
         ctx.exit(EXIT_VIOLATED)

@@ -9,10 +9,12 @@ from rich.console import Console
 
 from stormcut.adapters.files.placement_file import write_placement
 from stormcut.adapters.files.problem_file import read_problem
+from stormcut.application.shortfall import shortfall
 from stormcut.cli.key_values import parse_pairs
 from stormcut.cli.outputs import OutputFile
 from stormcut.cli.score import metrics_table
 from stormcut.cli.steps import waiting
+from stormcut.model.problem import Problem
 from stormcut.placement.registry import algorithm as registered
 from stormcut.placement.registry import parse_options
 from stormcut.placement.solve import DEFAULT_ALGORITHM, DEFAULT_SEED, Solution, solve
@@ -53,13 +55,15 @@ def place(problem: Path, algorithm: str, seed: int, pairs: tuple[str, ...], outp
     with waiting(console, f"{algorithm} places {question.executor_count:,} executors"):
         solution = solve(question, algorithm, seed, options)
     write_placement(output, question, solution)
-    _summarise(console, solution, question.traffic.total, output)
+    _summarise(console, question, solution, output)
 
 
-def _summarise(console: Console, solution: Solution, total: float, output: Path) -> None:
-    console.print(metrics_table(solution.metrics, solution.headroom, total))
+def _summarise(console: Console, problem: Problem, solution: Solution, output: Path) -> None:
+    console.print(metrics_table(solution.metrics, solution.headroom, problem.traffic.total))
     for note in solution.notes:
         console.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
+    if warning := shortfall(problem, solution.placement, solution.headroom):
+        console.print(f"warning: {warning}", markup=False, highlight=False, soft_wrap=True)
     console.print(
         f"{solution.algorithm} -> {output}", markup=False, highlight=False, soft_wrap=True
     )

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from stormcut.adapters.files.placement_file import read_placement
 from stormcut.adapters.files.problem_file import read_problem
+from stormcut.application.shortfall import shortfall
 from stormcut.objective.headroom import Bottleneck, Headroom, headroom
 from stormcut.objective.metrics import Metrics, measure
 from stormcut.objective.throughput import Throughput, foretold
@@ -40,12 +41,14 @@ def score(problem: Path, placement: Path, as_json: bool) -> None:
     room = headroom(document.problem, document.placement)
     reached = foretold(document.problem, document.placement)
     times = tuple_times(document.problem, document.placement)
+    warning = shortfall(document.problem, document.placement, room)
     if as_json:
         told = {
             **asdict(metrics),
             "headroom": headroom_document(room),
             "throughput": throughput_document(reached),
             "latency_ms": None if times is None else latencies_document(times),
+            "warning": warning,
         }
         click.echo(json.dumps(told, indent=2))
     else:
@@ -53,6 +56,8 @@ def score(problem: Path, placement: Path, as_json: bool) -> None:
         for row in (*_throughput_rows(reached), *_time_rows(times)):
             table.add_row(*row)
         Console().print(table)
+        if warning is not None:
+            click.echo(f"warning: {warning}", err=True)
 
 
 def headroom_document(room: Headroom) -> dict[str, Any]:

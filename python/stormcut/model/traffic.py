@@ -37,6 +37,15 @@ class Block:
     local_first: bool = False
     size: float = math.nan
 
+    @property
+    def pairs_apart(self) -> int:
+        """Pairs that exchange tuples between workers if no two executors share one."""
+        shared = len(range(max(self.sources.start, self.targets.start),
+                           min(self.sources.stop, self.targets.stop)))  # fmt: skip
+        if self.local_first:
+            return (len(self.sources) - shared) * len(self.targets)
+        return len(self.sources) * len(self.targets) - shared
+
 
 @dataclass(frozen=True, eq=False)
 class Traffic:
@@ -87,6 +96,10 @@ class Traffic:
         """Return the same with every rate multiplied."""
         blocks = tuple(replace(block, rate=block.rate * factor) for block in self.blocks)
         return replace(self, rate=self.rate * factor, blocks=blocks)
+
+    def without_local_first(self) -> Traffic:
+        """Return the same without the streams of which everything may stay local."""
+        return replace(self, blocks=tuple(b for b in self.blocks if not b.local_first))
 
     @property
     def total(self) -> float:

@@ -73,7 +73,10 @@ class Background:
 
 
 def settled(
-    stations: Stations, windows: Floats, background: Callable[[Floats], Background]
+    stations: Stations,
+    windows: Floats,
+    background: Callable[[Floats], Background],
+    near: Floats | None = None,
 ) -> Floats:
     """Return the rates of sources with so many tuples on their way, shape (sources,).
 
@@ -83,6 +86,8 @@ def settled(
         Tuples on their way, above 0.
     background : callable
         Returns what other traffic takes at such rates: it comes of what sources send, too.
+    near : array of shape (sources,), optional
+        Rates of a loop that is nearly the same, from which one step may do.
 
     Notes
     -----
@@ -95,6 +100,8 @@ def settled(
     E. Allgower and K. Georg, "Numerical Continuation Methods" (1990).
     """
     loop = ClosedLoop(stations, windows, background)
+    if near is not None and (close := _newton(loop, np.log(near), 1.0)) is not None:
+        return np.asarray(np.exp(close))
     at = np.log(FEW / windows.max())
     logs = np.log(windows * np.exp(at) / np.maximum(stations.busy.sum(axis=0), 1e-300))
     stride = -at

@@ -119,9 +119,11 @@ def throughput(problem: Problem, placement: Placement) -> Throughput:
     else:
         # The faster they are, the more tuples share a batch.
         rates = rate[sources]
+        near = None
         for _ in range(ROUNDS):
             demands = demands_of(problem, placement, sources, rates)
-            rates = settled(demands.stations(binding), windows, demands.background(binding))
+            stations, background = demands.stations(binding), demands.background(binding)
+            near = rates = settled(stations, windows, background, near)
         weight = demands.busy[binding] @ rates
     fullest = int(np.flatnonzero(binding)[np.argmax(weight)])
     used = demands.busy @ rates

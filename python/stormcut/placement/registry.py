@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -14,7 +14,7 @@ import numpy as np
 from stormcut.model.errors import InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
-from stormcut.objective.congestion import IDLE
+from stormcut.objective.order import ENOUGH_ROOM
 from stormcut.placement.acceptance import Acceptance
 
 #: Whether an algorithm with these options, for a topology that runs or does not, uses measured
@@ -34,6 +34,9 @@ def _never(options: Any, running: bool) -> bool:
 #: sizes are measured or not.
 Enough = Callable[[Any, bool], float]
 
+#: Names of algorithms whose placements one with these options improves on, for so many executors.
+Starts = Callable[[Any, int], tuple[str, ...]]
+
 #: The thesis fills nodes to 80 %, and what transfer costs comes on top.
 FILLED = 1.15
 
@@ -47,11 +50,43 @@ def _no_amount(options: Any, sized: bool) -> float:
 
 
 def _for_cut(options: Any, sized: bool) -> float:
-    """Return what is enough for an objective; `auto` is least congestion where sizes are known."""
+    """Return what is enough for an objective."""
     if options.objective == "headroom":
         return math.inf
-    relaxes = options.objective == "auto" and sized and not options.restart_price
-    return 1 / IDLE if relaxes or options.objective == "congestion" else FILLED
+    saves = options.objective == "cut" or (options.objective == "auto" and options.restart_price)
+    return FILLED if saves else ENOUGH_ROOM
+
+
+#: Algorithms whose placements `cut` improves on, so that none is ahead of it, and the maximum
+#: number of executors for which each answers in a tenth of a second, about. `exact` and
+#: `i-scheduler` take longer, and minimise what the search of `cut` does.
+_REACH = {
+    "dsm": 100_000,
+    "even": 10_000,
+    "ols-offline": 5_000,
+    "pipeline-linear": 5_000,
+    "metis-tasks": 3_000,
+    "stromax": 3_000,
+    "bframework": 2_000,
+    "caps": 2_000,
+    "r-storm": 2_000,
+    "r-storm-distance": 1_000,
+    "rsm": 1_000,
+    "sam": 1_000,
+    "t3-scheduler": 500,
+    "p-scheduler": 300,
+    "ols": 100,
+}
+#: Share of that for a search without any effort.
+_LEAST_REACH = 0.01
+
+
+def _starts_of_cut(options: Any, executors: int) -> tuple[str, ...]:
+    """Return what `cut` starts from; nothing where what runs counts by a price."""
+    if options.restart_price:
+        return ()
+    haste = min(1.0, max(options.effort, _LEAST_REACH))
+    return tuple(name for name, reach in _REACH.items() if executors <= reach * haste)
 
 
 def _once_it_runs(options: Any, running: bool) -> bool:
@@ -96,6 +131,9 @@ class Algorithm:
     module : str
         Module of `stormcut.placement.algorithms` that holds its ``place`` and ``Options``; imported
         when it is used, so that no command waits for solvers that it does not need.
+    starts_from : callable, optional
+        ``starts_from(options, executors) -> names``: algorithms whose placements of a problem of
+        that size it improves on. Its module has ``improve``, too.
     accepts_by : str, optional
         Module that holds its own rule of when a running topology moves, as `Acceptance`; imported
         likewise. None: the brain's rule.
@@ -117,6 +155,7 @@ class Algorithm:
     keeps_workers: bool = False
     is_baseline: bool = False
     accepts_by: str | None = None
+    starts_from: Starts | None = None
 
     @property
     def options(self) -> type[Any]:
@@ -129,6 +168,16 @@ class Algorithm:
         """``place(problem, rng, options) -> Placement``, deterministic for a seed of ``rng``."""
         place: Callable[[Problem, np.random.Generator, Any], Placement] = _loaded(self.module).place
         return place
+
+    @property
+    def improve(
+        self,
+    ) -> Callable[[Problem, np.random.Generator, Any, Sequence[Placement]], Placement]:
+        """``improve(problem, rng, options, starts) -> Placement``, of ``starts_from``."""
+        improve: Callable[[Problem, np.random.Generator, Any, Sequence[Placement]], Placement] = (
+            _loaded(self.module).improve
+        )
+        return improve
 
     @property
     def acceptance(self) -> Acceptance | None:
@@ -149,9 +198,10 @@ _MODEL_DRIVEN = "Shukla and Simmhan, model-driven scheduling, JPDC 117 (2018)"
 _ALGORITHMS = (
     Algorithm(
         "cut",
-        "least congestion where tuples' sizes are known, else least traffic between nodes",
+        "the best by the one order: room for the rates asked for, then least traffic between nodes",
         "stormcut's own, from the ideas of the others",
         "cut.place",
+        starts_from=_starts_of_cut,
         enough=_for_cut,
         fills_cpu=True,
         keeps_workers=True,

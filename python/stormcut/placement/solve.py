@@ -17,7 +17,7 @@ from stormcut.objective.metrics import Metrics, measure
 from stormcut.objective.necessary import require_possible
 from stormcut.objective.verify import Violation, violations
 from stormcut.placement.native.process import NativeFailure
-from stormcut.placement.registry import algorithm, parse_options
+from stormcut.placement.registry import Algorithm, algorithm, parse_options
 
 DEFAULT_SEED = 1
 DEFAULT_ALGORITHM = "cut"
@@ -85,10 +85,27 @@ def solve(
     values = parse_options(chosen, options or {})
     require_possible(problem)
     try:
-        placement = chosen.place(problem, np.random.default_rng(seed), values)
+        placement = _placement(chosen, problem, seed, values)
     except NativeFailure as error:
         raise Infeasible(f"{chosen.name} found none: {error}", "solver") from None
     return judged(problem, chosen.name, {"seed": seed, **dataclasses.asdict(values)}, placement)
+
+
+def _placement(chosen: Algorithm, problem: Problem, seed: int, options: Any) -> Placement:
+    rng = np.random.default_rng(seed)
+    if chosen.starts_from is None:
+        return chosen.place(problem, rng, options)
+    names = chosen.starts_from(options, problem.executor_count)
+    found = (_start(algorithm(name), problem, seed) for name in names)
+    return chosen.improve(problem, rng, options, [start for start in found if start is not None])
+
+
+def _start(other: Algorithm, problem: Problem, seed: int) -> Placement | None:
+    """Return what another algorithm finds, None if that is nothing."""
+    try:
+        return other.place(problem, np.random.default_rng(seed), other.options())
+    except (Infeasible, InvalidInput, NativeFailure):
+        return None
 
 
 def judged(

@@ -377,7 +377,7 @@ def test_the_number_of_workers_is_kept_by_the_brains_option_or_the_topologys_wor
     option, policy, workers
 ):
     new = replace(topology("t", (4, 4), workers=3), workers_policy=policy)
-    state = ClusterState(supervisors(3), (new,))
+    state = ClusterState(supervisors(3, cpu=None), (new,))
     decision = placed_with(state, settings=replace(PACKING, options=option))
     assert decision.after.metrics.workers_used == workers
     assert decision.workers_asked == 3
@@ -394,7 +394,7 @@ def test_algorithms_that_cannot_keep_workers_get_no_word_of_it(name):
 
 def test_a_word_on_workers_that_is_none_is_logged_once_and_ignored(caplog):
     new = replace(topology("t", workers=2), workers_policy="many")
-    state = ClusterState(supervisors(3), (new,))
+    state = ClusterState(supervisors(3, cpu=None), (new,))
     with caplog.at_level(logging.WARNING):
         assert placed_with(state).after.metrics.workers_used == 1
         placed_with(state)

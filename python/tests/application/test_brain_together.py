@@ -90,7 +90,7 @@ def test_a_small_one_gives_way_to_a_large_one_on_the_larger_node():
         {Slot("n0", 6700): (0, 1, 3), Slot("n1", 6700): (2, 4, 5)},
     )
     small = on(topology("b", (1, 1), acker=False), {Slot("n0", 6701): (0, 1)})
-    profiles = {**measured(large, cpu=50.0), **measured(small, cpu=80.0)}
+    profiles = {**measured(large, cpu=40.0), **measured(small, cpu=60.0)}
     found = of(decide(Question(ClusterState(nodes, (large, small)), profiles, None, Settings())))
     assert {name: nodes_of(d) for name, d in found.items()} == {"a": {"n0"}, "b": {"n1"}}
 

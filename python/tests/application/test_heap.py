@@ -27,7 +27,7 @@ def used_mb(decision, running):
 
 
 def decided(running, nodes=None, profiles=None):
-    state = ClusterState(nodes or supervisors(3, memory=None, slots=8), (running,))
+    state = ClusterState(nodes or supervisors(3, cpu=None, memory=None, slots=8), (running,))
     found = decide(Question(state, profiles or {}, None, PACKING))
     return found.decided[0] if found.decided else found.declined[0]
 

@@ -52,6 +52,7 @@ OPTIONS = {"cut": {"effort": "0.05"}, "exact": {"time_limit": "3"}}
 #: Why an algorithm's placement may be worth something else when nodes have other names.
 DEPENDS_ON_NAMES = {
     "even": "Storm's order of nodes is the hash order of their names",
+    "cut": "it starts from what others find, `even` among them",
 }
 #: Why it may be when components have other names.
 DEPENDS_ON_COMPONENT_NAMES = dict.fromkeys(

@@ -133,6 +133,6 @@ def test_each_way_of_a_link_counts_on_its_own():
 
 def test_what_it_spreads_is_what_costs_cpu():
     problem = Problem(nodes(4, cpu_percent=100.0), (chain([6, 6], rate=10.0, workers=4),))
-    packed, even = solve(problem, "cut"), solved(problem)
+    packed, even = solve(problem, "cut", 1, {"objective": "cut"}), solved(problem)
     assert room(problem, even.placement) > 2 * room(problem, packed.placement)
     assert even.certificate.gap < 0.05

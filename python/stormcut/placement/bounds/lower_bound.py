@@ -28,7 +28,6 @@ Program. 99 (2004).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -75,7 +74,7 @@ def lower_bound(problem: Problem, effort: float = 1.0) -> LowerBound:
         Never negative; 0 says that nothing was proven. Costs O(executors + pairs of groups), and
         one linear program a round for each piece that fits on no node.
     """
-    groups = fold(_without_local_first(problem))
+    groups = fold(problem, weights=problem.traffic.without_local_first())
     kinds, nodes = _kinds(problem)
     if not len(nodes):
         return LowerBound(0.0, BY_PIECES)
@@ -95,15 +94,6 @@ def lower_bound(problem: Problem, effort: float = 1.0) -> LowerBound:
     for at, most in zip(hard, local, strict=True):
         apart[at] = max(apart[at], large[at].total - most)
     return LowerBound(sum(apart), BY_PLANES)
-
-
-def _without_local_first(problem: Problem) -> Problem:
-    """Return a problem without the streams of which everything may stay local."""
-    topologies = tuple(
-        replace(t, streams=tuple(s for s in t.streams if s.grouping != "local_or_shuffle"))
-        for t in problem.topologies
-    )
-    return replace(problem, topologies=topologies)
 
 
 def _kinds(problem: Problem) -> tuple[Floats, Floats]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from stormcut.model.problem import MeasuredPair, Problem, Stream, Topology
+from stormcut.model.traffic import Traffic, fold_streams
 
 #: Topology, source and target component.
 Edge = tuple[str, str, str]
@@ -18,12 +19,14 @@ def is_measured(problem: Problem) -> bool:
     return any(pair.bytes_per_tuple is not None for pair in pairs)
 
 
-def weighed(problem: Problem) -> tuple[Problem, float]:
-    """Return the problem with every rate in tuples of mean size, and that size in bytes.
+def weighed(problem: Problem) -> tuple[Traffic, float]:
+    """Return the traffic with every rate in tuples of mean size, and that size in bytes.
+
+    These are weights and no rates: no load follows from them.
 
     A tuple's size is the mean of what is known between two components: few tuples are sampled, and
     a pair of executors that exchanges few has no sample of its own. Between components without any
-    it is the mean of all. Where no size is known, the problem itself and 1. Takes
+    it is the mean of all. Where no size is known, the traffic as it is and 1. Takes
     O(streams + pairs).
     """
     sums: dict[Edge, tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
@@ -35,11 +38,14 @@ def weighed(problem: Problem) -> tuple[Problem, float]:
     tuples = sum(rate for rate, _ in sums.values())
     content = sum(size for _, size in sums.values())
     if tuples <= 0 or content <= 0:
-        return problem, 1.0
+        return problem.traffic, 1.0
     mean = content / tuples
     sizes = {edge: size / rate / mean for edge, (rate, size) in sums.items() if rate > 0}
-    topologies = tuple(_weighed(topology, sizes) for topology in problem.topologies)
-    return replace(problem, topologies=topologies), mean
+    parts = (
+        fold_streams(_weighed(topology, sizes), int(offset))
+        for topology, offset in zip(problem.topologies, problem.topology_offsets, strict=False)
+    )
+    return Traffic.join(parts, problem.executor_count), mean
 
 
 def _all(problem: Problem) -> Iterator[tuple[Edge, Stream | MeasuredPair]]:

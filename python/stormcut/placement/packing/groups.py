@@ -16,6 +16,7 @@ import numpy.typing as npt
 from scipy.sparse import coo_array, csr_array
 
 from stormcut.model.problem import Problem
+from stormcut.model.traffic import Traffic
 from stormcut.placement.packing.capacity import loads
 
 Floats = npt.NDArray[np.float64]
@@ -73,7 +74,7 @@ class Groups:
         return float(((self.pair_rate @ held) * held).sum() - own) / 2
 
 
-def fold(problem: Problem, apart: npt.ArrayLike = ()) -> Groups:
+def fold(problem: Problem, apart: npt.ArrayLike = (), weights: Traffic | None = None) -> Groups:
     """Return the groups of a problem.
 
     A local-or-shuffle stream counts as if no target were in the source's worker.
@@ -83,12 +84,15 @@ def fold(problem: Problem, apart: npt.ArrayLike = ()) -> Groups:
     problem : Problem
     apart : sequence of executor ordinals
         Executors to keep in groups of their own, such as pinned ones.
+    weights : Traffic, optional
+        What counts between executors instead of the problem's rates, from which loads follow.
     """
+    traffic = problem.traffic if weights is None else weights
     of = _labels(problem, np.asarray(apart, dtype=np.int64))
     first = np.unique(of, return_index=True)[1]
     size = np.bincount(of, minlength=len(first))
     topology = problem.executor_topology[first]
-    return Groups(of, size, loads(problem)[first], topology, _pair_rates(problem, of))
+    return Groups(of, size, loads(problem)[first], topology, _pair_rates(traffic, of))
 
 
 def _labels(problem: Problem, apart: Ints) -> Ints:
@@ -116,7 +120,7 @@ def _labels(problem: Problem, apart: Ints) -> Ints:
     return rank[inverse.reshape(-1)]
 
 
-def sent_between(problem: Problem, of: Ints) -> csr_array:
+def sent_between(traffic: Traffic, of: Ints) -> csr_array:
     """Return the tuples/s from one executor of a group to one of another, (groups, groups).
 
     Whatever an executor sends to itself is left out.
@@ -126,7 +130,6 @@ def sent_between(problem: Problem, of: Ints) -> csr_array:
     of : array of shape (executors,)
         Group of each executor.
     """
-    traffic = problem.traffic
     keep = traffic.source != traffic.target
     rows, cols = [of[traffic.source[keep]]], [of[traffic.target[keep]]]
     rates = [traffic.rate[keep]]
@@ -141,9 +144,9 @@ def sent_between(problem: Problem, of: Ints) -> csr_array:
     return coo_array((np.concatenate(rates), ends), shape=(groups, groups)).tocsr()
 
 
-def _pair_rates(problem: Problem, of: Ints) -> csr_array:
+def _pair_rates(traffic: Traffic, of: Ints) -> csr_array:
     """Add up both directions; within a group a pair is met twice, once each way."""
-    one_way = sent_between(problem, of)
+    one_way = sent_between(traffic, of)
     result = (one_way + one_way.T).tocsr()
     result.eliminate_zeros()
     result.sort_indices()

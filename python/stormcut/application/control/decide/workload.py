@@ -49,8 +49,8 @@ class Workload:
         problem = Problem((), (self.topology,))
         if not is_measured(problem):
             return None
-        weighty, mean = weighed(problem)
-        return weighty.traffic.times(mean)
+        weights, mean = weighed(problem)
+        return weights.times(mean)
 
     def variance(self, traffic: Traffic) -> Traffic:
         """Return the variance of each pair of `traffic` or `content`: tuples come by chance."""

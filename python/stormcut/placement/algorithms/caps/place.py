@@ -152,7 +152,7 @@ class Cluster:
     def of(cls, problem: Problem, able: Hosts) -> Cluster:
         """Return the cluster of a problem."""
         groups = fold(problem)
-        sent = sent_between(problem, groups.of)
+        sent = sent_between(problem.traffic, groups.of)
         capacity = able.limits[:, CPU]
         capacity = capacity if np.isfinite(capacity).all() else np.ones(len(capacity))
         room = able.limits[:, EXECUTORS].max()

@@ -1,22 +1,23 @@
-"""Balance: placements with least traffic, annealed until no node or link is needlessly full.
+"""Balance: placements with least traffic, and those of others, annealed and compared.
 
-Placements with least traffic under several balances, and what runs now, are annealed; the best
-wins. What runs now stays if that gains less than `LITTLE`. Annealing counts one worker on a node;
-of those that are kept beside it (``workers=keep``), each then goes to another node if that is
-better. The best is, by the objective:
+Placements with least traffic under several balances, what runs now, and what other algorithms found
+are annealed; the best wins. What runs now stays if that gains less than `TOLERANCE`. Annealing
+counts one worker on a node; of those that are kept beside it (``workers=keep``), each then goes to
+another node if that is better. The best is, by the objective:
 
+- ``auto``: the best by `stormcut.objective.order`. Placements are annealed for head-room up to what
+  is enough, and, where there is less, for congestion, which is what sources wait for.
 - ``headroom``: that with most head-room; of those within a hundredth of it, less traffic between
   nodes counts, too.
+- ``cut``: that with least traffic, where local-or-shuffle streams flow.
 - ``congestion``: that with the least congestion, times what traffic between nodes weighs; of those
-  within a hundredth of it, that whose sources reach most by the cost model. Placements annealed
-  for head-room are among them.
+  within a hundredth of it, that whose sources reach most by the cost model.
 
 Annealing over moves and exchanges of executors. For head-room the energy is first the share of the
-fullest resource - a node's CPU with what sending and receiving costs it, its link each way, a
-rack's uplink each way - smoothed by a norm of high power so that the second fullest counts too.
-Then it is the traffic between nodes, with a price on every resource that is fuller than the fullest
-was. For congestion the energy is what counts itself. A move changes the loads of two nodes and of
-two racks only. resource_annealing.cpp has the loops.
+fullest resource - a thread, a node's CPU with what sending and receiving costs it, its link each
+way, a rack's uplink each way - smoothed by a norm of high power so that the second fullest counts
+too. Then it is the traffic between nodes, with a price on every resource that is fuller than the
+fullest was. For congestion the energy is what counts itself. resource_annealing.cpp has the loops.
 
 References
 ----------
@@ -26,46 +27,54 @@ S. Kirkpatrick, C. D. Gelatt and M. P. Vecchi, "Optimization by Simulated Anneal
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain, islice, product
 
 import numpy as np
 
-from stormcut.model.network import UNKNOWN
 from stormcut.model.placement import Placement
-from stormcut.model.problem import CORE_PERCENT, CORE_US, Problem
 from stormcut.objective.anchoring import anchored_share
 from stormcut.objective.congestion import IDLE, LOOSE, congestion
+from stormcut.objective.cut import inter_node_tuples_per_second
 from stormcut.objective.headroom import fullest
+from stormcut.objective.order import ENOUGH_ROOM, MAX_PREDICTED, TOLERANCE, PlacementValue
+from stormcut.objective.order import best as best_by_order
+from stormcut.objective.order import is_ahead as is_ahead_by_order
 from stormcut.objective.resources import (
     DEFAULT_BYTES,
-    KIB,
     LINK_OUT,
     MBIT_BYTES,
     Use,
     costs_of,
-    rack_ordinals,
+    left_by_workers,
     uses,
 )
 from stormcut.objective.throughput import foretold
 from stormcut.placement.algorithms.cut.instance import Instance
 from stormcut.placement.algorithms.cut.model import Floats, Ints
 from stormcut.placement.algorithms.cut.prepare import Task, running
-from stormcut.placement.algorithms.cut.realise import like_before, on_nodes, workers
+from stormcut.placement.algorithms.cut.realise import (
+    Candidate,
+    like_before,
+    on_nodes,
+    seat,
+    workers,
+)
 from stormcut.placement.algorithms.cut.resource_annealing import (
-    Capacities,
-    Pairs,
     Resources,
     least_congestion,
     most_headroom,
-    pairs,
     resources,
 )
 from stormcut.placement.packing.capacity import CPU
 
 #: Fair shares of CPU a node from which the search begins, beside none.
 BALANCES = (1.05, 1.2, 1.5, 2.0)
+
+#: Shares of the CPU that leaves room enough, from which the search begins where there is so much:
+#: transfer takes the rest.
+ROOMY = (0.9, 0.6)
 
 #: In haste, and of large problems, the first of these that has a placement. What annealing makes of
 #: a large one depends on it: 1.2 alone is up to 9 % worse (docs/results/cut-constants.md).
@@ -75,21 +84,22 @@ HASTY, LARGE = (1.2,), (1.05, 1.2)
 #: 35 % more congested (docs/results/cut-constants.md).
 LEAST_EFFORT = 0.03
 
-#: What is gained by less is not worth a move: it is within what is known of loads.
-LITTLE = 0.01
-
-#: Of more executors, nobody asks what sources reach: 0.3 s for each placement of 200, 1 s of 400.
-MOST_FORETOLD = 200
-
 #: Tuples/s that count for a source that reaches nothing.
 LEAST_RATE = 1e-9
+
+#: Share of a resource in use above which none is, for annealing that asks for traffic alone.
+FULL = 1e9
 
 #: What all traffic weighs if it travels, beside congestion: of placements as good as the same, that
 #: with less traffic is the better one.
 TRAVEL = 0.02
 
-#: Pairs of executors that exchange traffic, written out; of more, placements are only compared.
-MOST_PAIRS = 2_000_000
+#: Pairs of groups that exchange traffic; of more, placements are only compared.
+MOST_PAIRS = 4_000_000
+
+#: All placements are annealed with the first share of the effort, and the best of them with the
+#: second.
+FIRST_ROUND, LAST_ROUND, FINALISTS = 0.25, 2.0, 3
 
 #: Workers and nodes that are tried before one worker goes to another node.
 MOST_TRIED = 100
@@ -98,9 +108,12 @@ MOST_TRIED = 100
 def instances(task: Task) -> list[Instance]:
     """Return the instances from which to begin: as asked, and under several balances.
 
-    In haste the first that has a placement is enough: as asked where all nodes together are hardly
-    used, else balanced.
+    Where all nodes together have room enough, none of them has to be fuller than that. In haste the
+    first that has a placement is enough: as asked where all nodes together are hardly used, else
+    balanced.
     """
+    if task.options.objective == "auto" and (roomy := _roomy(task)):
+        return roomy if not task.is_hasty else [*roomy[:2], task.instance]
     if task.is_hasty:
         limits = task.instance.limits[:, CPU]
         is_quiet = task.problem.executor_cpu.sum() <= IDLE * limits.sum()
@@ -110,49 +123,76 @@ def instances(task: Task) -> list[Instance]:
     return [task.instance, *(task.instance.balanced(each) for each in BALANCES)]
 
 
-def balance(task: Task, found: list[Ints], effort: float, rng: np.random.Generator) -> Ints:
-    """Return executors' nodes, the best by the objective.
+def _roomy(task: Task) -> list[Instance]:
+    """Return the instances to begin with for room enough, none if the nodes have not so much."""
+    asked, problem = task.instance, task.problem
+    limits, load = asked.limits[:, CPU], float(problem.executor_cpu.sum())
+    capacity = np.array([n.cpu_percent or np.inf for n in problem.nodes]) / ENOUGH_ROOM
+    free = np.where(asked.slots > 0, left_by_workers(capacity, 1, costs_of(problem)), 0.0)
+    if not np.isfinite(free).all() or np.minimum(free, limits).sum() < load:
+        return []
+    shares = [share for share in ROOMY if np.minimum(share * free, limits).sum() >= load]
+    return [
+        *(asked.limited(share * free) for share in shares),
+        asked,
+        *(asked.balanced(share) for share in BALANCES[:2]),
+    ]
+
+
+def balance(
+    task: Task,
+    found: list[Ints],
+    starts: Sequence[Placement],
+    effort: float,
+    rng: np.random.Generator,
+) -> Candidate:
+    """Return the best placement by the objective.
 
     Parameters
     ----------
     found : list of arrays of shape (groups, nodes)
-        Placements to begin with, at least one.
+        Placements to begin with.
+    starts : sequence of Placement
+        Feasible ones of other algorithms; there is at least one of either.
     effort : float
         For each of them.
     """
-    judge = (MostHeadroom if task.objective == "headroom" else LeastCongestion)(task)
+    judge = _JUDGES[task.options.objective](task)
     asked, now = task.instance, running(task.instance)
     counts = found if now is None else [*found, now]
-    starts = [on_nodes(task.problem, asked, each) for each in counts]
-    ends = [annealed(judge, asked, nodes, effort, rng) for nodes in starts]
-    if task.objective == "congestion" and task.problem.executor_count <= MOST_FORETOLD:
-        # Placements with most head-room may be as congested, and faster.
-        relieved = MostHeadroom(task)
-        ends += [annealed(relieved, asked, nodes, effort, rng) for nodes in starts]
+    begin = [on_nodes(task.problem, asked, each) for each in counts]
+    begin += [task.problem.slot_node[start.slots] for start in starts]
+    distinct = list({nodes.tobytes(): nodes for nodes in begin}.values())
+    ends = [judge.candidate(each) for each in (*distinct, *judge.annealed(distinct, effort, rng))]
+    if not task.keeps_workers:
+        ends += [Candidate(task.problem.slot_node[each.slots], each.slots) for each in starts]
     best = judge.best(ends)
     if task.keeps_workers:
         best = _apart(judge, asked, best)
-    assert asked.is_whole(asked.counted(best))
-    if now is not None and not _is_better(judge.worth(best), judge.worth(starts[-1])):
-        return starts[-1]
+    assert asked.is_whole(asked.counted(best.nodes))
+    if now is not None:
+        stays = judge.candidate(begin[len(counts) - 1])
+        if not judge.is_ahead(best, stays):
+            return stays
     # Nodes that are alike but for their links must not always change names.
-    alike = on_nodes(task.problem, asked, like_before(asked, asked.counted(best)))
-    return alike if judge.worth(alike) >= judge.worth(best) else best
+    alike = on_nodes(task.problem, asked, like_before(asked, asked.counted(best.nodes)))
+    renamed = judge.candidate(alike)
+    return best if judge.is_ahead(best, renamed, 0.0) else renamed
 
 
-def _apart(judge: Judge, asked: Instance, nodes: Ints) -> Ints:
-    """Return nodes where workers that shared one are on several, as long as that is worth more."""
+def _apart(judge: Judge, asked: Instance, best: Candidate) -> Candidate:
+    """Return workers that shared a node on several, as long as that is worth more."""
     while True:
-        found = list(islice(_one_apart(judge, asked, nodes), MOST_TRIED))
-        best = max(found, key=judge.worth, default=nodes)
-        if judge.worth(best) <= judge.worth(nodes):
-            return nodes
-        nodes = best
+        found = list(islice(_one_apart(judge, asked, best.nodes), MOST_TRIED))
+        better = judge.best([best, *found])
+        if better is best or not judge.is_ahead(better, best, 0.0):
+            return best
+        best = better
 
 
-def _one_apart(judge: Judge, asked: Instance, nodes: Ints) -> Iterator[Ints]:
-    """Yield nodes with one worker, whose topology has others beside it, where it has none."""
-    slots = judge.placement(nodes).slots
+def _one_apart(judge: Judge, asked: Instance, nodes: Ints) -> Iterator[Candidate]:
+    """Yield one worker on another node, whose topology has others beside it and none there."""
+    slots = judge.placement(judge.candidate(nodes)).slots
     for at in range(len(judge.problem.topologies)):
         own = judge.problem.executor_topology == at
         used = np.unique(nodes[own])
@@ -161,17 +201,11 @@ def _one_apart(judge: Judge, asked: Instance, nodes: Ints) -> Iterator[Ints]:
         for worker, node in product(chain.from_iterable(several), unused):
             moved = np.where(slots == worker, node, nodes)
             if asked.is_whole(asked.counted(moved)):
-                yield moved
-
-
-def _is_better(found: tuple[float, float], now: tuple[float, float]) -> bool:
-    """Return whether a worth is better than another by what counts."""
-    more, as_much = found[0] > now[0] * (1 + LITTLE), found[0] >= now[0]
-    return more or (as_much and found[1] > now[1] * (1 - LITTLE))
+                yield judge.candidate(moved)
 
 
 class Judge(ABC):
-    """What placements of one problem on nodes are worth."""
+    """What placements of one problem are worth."""
 
     def __init__(self, task: Task) -> None:
         self.task, self.problem = task, task.problem
@@ -179,42 +213,67 @@ class Judge(ABC):
         self._first_slot = np.concatenate(([0], np.cumsum(slots)[:-1])).astype(np.int64)
 
     @abstractmethod
-    def worth(self, nodes: Ints) -> tuple[float, float]:
-        """Return what counts first, never negative, and then less the Mbit/s between nodes."""
+    def is_ahead(self, one: Candidate, other: Candidate, tolerance: float = TOLERANCE) -> bool:
+        """Return whether the first is worth more, by more than a tolerance."""
 
     @abstractmethod
-    def anneal(
-        self, given: Resources, nodes: Ints, effort: float, rng: np.random.Generator
-    ) -> Ints:
-        """Return nodes of executors that are worth more, if any were found."""
+    def best(self, ends: list[Candidate]) -> Candidate:
+        """Return that which is worth most."""
 
-    def best(self, ends: list[Ints]) -> Ints:
-        """Return the nodes that are worth most."""
-        return max(ends, key=self.worth)
+    @abstractmethod
+    def annealed(self, starts: list[Ints], effort: float, rng: np.random.Generator) -> list[Ints]:
+        """Return what annealing makes of placements on nodes.
 
-    def placement(self, nodes: Ints) -> Placement:
+        Parameters
+        ----------
+        effort : float
+            Search each this many times as long as by default, `LEAST_EFFORT` at least.
+        """
+
+    def halved(
+        self,
+        starts: list[Ints],
+        anneal: Callable[[Ints, float], Ints],
+        promise: Callable[[Candidate], tuple[float, float]],
+    ) -> list[Ints]:
+        """Return what annealing makes of those placements of which it makes most in haste.
+
+        Parameters
+        ----------
+        anneal : callable
+            Given nodes, and the share of the effort.
+        promise : callable
+            What a placement promises, the larger the better.
+        """
+        if not self.is_searched:
+            return []
+        if len(starts) <= FINALISTS:
+            return [anneal(nodes, LAST_ROUND) for nodes in starts]
+        first = [self.candidate(anneal(nodes, FIRST_ROUND)) for nodes in starts]
+        first.sort(key=promise, reverse=True)
+        return [anneal(each.nodes, LAST_ROUND) for each in first[:FINALISTS]]
+
+    def candidate(self, nodes: Ints) -> Candidate:
+        """Return executors on nodes, with one worker on each or as many as are kept."""
+        return Candidate(nodes, workers(self.task, nodes))
+
+    def placement(self, at: Candidate) -> Placement:
         """Return executors on slots of their node, those of one worker on one.
 
         Which slots is all the same here: `seat` later chooses those that restart least.
         """
-        group, topologies = workers(self.task, nodes), len(self.problem.topologies)
-        most = int(group.max(initial=0)) + 1
-        tenant = nodes * topologies + self.problem.executor_topology
-        found, worker = np.unique(tenant * most + group, return_inverse=True)
+        topologies, most = len(self.problem.topologies), int(at.workers.max(initial=0)) + 1
+        tenant = at.nodes * topologies + self.problem.executor_topology
+        found, worker = np.unique(tenant * most + at.workers, return_inverse=True)
         homes = found // (topologies * most)
         slots = self._first_slot[homes] + np.arange(len(homes)) - np.searchsorted(homes, homes)
         return Placement(slots[worker])
 
-    def uses(self, nodes: Ints) -> tuple[tuple[Use, ...], float]:
+    def uses(self, at: Candidate) -> tuple[tuple[Use, ...], float]:
         """Return the use of all resources, and the Mbit/s between nodes."""
-        used = uses(self.problem, self.placement(nodes), self.anchored)
+        used = uses(self.problem, self.placement(at), self.anchored)
         sent = next(use for use in used if use.kind == LINK_OUT)
         return used, float(sent.load.sum())
-
-    @cached_property
-    def is_searched(self) -> bool:
-        """Whether its pairs are few enough to be written out."""
-        return self.problem.executor_count > 1 and self.problem.traffic.pair_count <= MOST_PAIRS
 
     @cached_property
     def anchored(self) -> Floats | None:
@@ -223,113 +282,188 @@ class Judge(ABC):
         return found if (found < 1).any() else None
 
     @cached_property
-    def pairs(self) -> Pairs:
-        """What pairs of executors load when they are apart."""
-        return _pairs(self.problem, self.anchored)
+    def resources(self) -> Resources:
+        """What annealing knows."""
+        _, node, rack = self.task.options.distances
+        return resources(self.problem, self.task.instance, self.anchored, rack / node - 1)
+
+    @property
+    def is_searched(self) -> bool:
+        """Whether there is anything to anneal, and its pairs are few enough."""
+        pairs = self.task.instance.groups.pair_rate.nnz
+        return self.problem.executor_count > 1 and pairs <= MOST_PAIRS
+
+    def relieved(self, nodes: Ints, idle: float, effort: float, rng: np.random.Generator) -> Ints:
+        """Return nodes annealed for head-room, down to a share of the fullest resource."""
+        topologies = len(self.problem.topologies)
+        return most_headroom(
+            self.resources, topologies, nodes, idle, max(effort, LEAST_EFFORT), rng
+        )
+
+    def relaxed(self, nodes: Ints, effort: float, rng: np.random.Generator) -> Ints:
+        """Return nodes annealed for congestion."""
+        topologies, effort = len(self.problem.topologies), max(effort, LEAST_EFFORT)
+        return least_congestion(self.resources, topologies, nodes, IDLE, TRAVEL, LOOSE, effort, rng)
 
 
-class MostHeadroom(Judge):
+class ByOrder(Judge):
+    """The one order of placements (`stormcut.objective.order`)."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        self._values: dict[bytes, PlacementValue] = {}
+
+    def value(self, at: Candidate) -> PlacementValue:
+        """Return the value of a placement, worked out once."""
+        key = at.nodes.tobytes() + at.workers.tobytes()
+        if key not in self._values:
+            # Which slots is all the same where nothing runs.
+            runs = self.problem.current is not None
+            slots = seat(self.task, at) if runs else self.placement(at).slots
+            self._values[key] = PlacementValue(self.problem, Placement(slots))
+        return self._values[key]
+
+    def is_ahead(  # noqa: D102
+        self, one: Candidate, other: Candidate, tolerance: float = TOLERANCE
+    ) -> bool:
+        return is_ahead_by_order(self.value(one), self.value(other), tolerance)
+
+    def best(self, ends: list[Candidate]) -> Candidate:  # noqa: D102
+        return ends[best_by_order([self.value(each) for each in ends])]
+
+    def _room(self, at: Candidate) -> tuple[float, float]:
+        value = self.value(at)
+        return min(value.room, ENOUGH_ROOM), -value.traffic
+
+    def _relief(self, at: Candidate) -> tuple[float, float]:
+        used, travels = self.uses(at)
+        return -congestion(used), -travels
+
+    def annealed(  # noqa: D102
+        self, starts: list[Ints], effort: float, rng: np.random.Generator
+    ) -> list[Ints]:
+        ends = self.halved(
+            starts,
+            lambda nodes, part: self.relieved(nodes, 1 / ENOUGH_ROOM, part * effort, rng),
+            self._room,
+        )
+        # With room enough nobody waits.
+        if not any(self.value(self.candidate(each)).has_room for each in ends):
+            ends += self.halved(
+                starts,
+                lambda nodes, part: self.relaxed(nodes, part * effort, rng),
+                self._relief,
+            )
+        return ends
+
+
+class _ByWorth(Judge):
+    """What is worth a number first, never negative, and then less Mbit/s between nodes."""
+
+    @abstractmethod
+    def worth(self, at: Candidate) -> tuple[float, float]:
+        """Return both."""
+
+    def is_ahead(self, one: Candidate, other: Candidate, tolerance: float = TOLERANCE) -> bool:
+        found, now = self.worth(one), self.worth(other)
+        more, as_much = found[0] > now[0] * (1 + tolerance), found[0] >= now[0]
+        return more or (as_much and found[1] > now[1] * (1 - tolerance))
+
+    def best(self, ends: list[Candidate]) -> Candidate:
+        return max(ends, key=self.worth)
+
+    def improved(self, starts: list[Ints], anneal: Callable[[Ints, float], Ints]) -> list[Ints]:
+        """Return what annealing makes of placements."""
+        return self.halved(starts, anneal, self.worth)
+
+
+class MostHeadroom(_ByWorth):
     """Head-room counts, infinite where nothing limits it; then traffic."""
 
-    def worth(self, nodes: Ints) -> tuple[float, float]:  # noqa: D102
-        used, travels = self.uses(nodes)
+    def worth(self, at: Candidate) -> tuple[float, float]:  # noqa: D102
+        used, travels = self.uses(at)
         found = fullest(self.problem, used).value
         return float("inf") if found is None else found, -travels
 
-    def anneal(  # noqa: D102
-        self, given: Resources, nodes: Ints, effort: float, rng: np.random.Generator
-    ) -> Ints:
-        return most_headroom(given, len(self.problem.topologies), nodes, effort, rng)
+    def annealed(  # noqa: D102
+        self, starts: list[Ints], effort: float, rng: np.random.Generator
+    ) -> list[Ints]:
+        return self.improved(
+            starts, lambda nodes, part: self.relieved(nodes, 0.0, part * effort, rng)
+        )
 
 
-class LeastCongestion(Judge):
+class LeastTraffic(_ByWorth):
+    """Traffic between nodes counts alone."""
+
+    def worth(self, at: Candidate) -> tuple[float, float]:  # noqa: D102
+        placement = self.placement(at)
+        if self.task.by_size:
+            traffic = self.uses(at)[1]
+        else:
+            traffic = inter_node_tuples_per_second(self.problem, placement)
+        return 1 / (traffic + LEAST_RATE), 0.0
+
+    def annealed(  # noqa: D102
+        self, starts: list[Ints], effort: float, rng: np.random.Generator
+    ) -> list[Ints]:
+        return self.improved(
+            starts, lambda nodes, part: self.relieved(nodes, FULL, part * effort, rng)
+        )
+
+
+class LeastCongestion(_ByWorth):
     """Congestion counts, down to `IDLE`, with the share of traffic that travels."""
 
     @cached_property
     def _all(self) -> float:
         """What links would carry if no two executors shared a node, in Mbit/s."""
-        return float(self.pairs.loads[:, :1].sum()) or 1.0
+        traffic, more = self.problem.traffic, costs_of(self.problem).link_bytes_per_tuple
+        traffic = traffic.sized(DEFAULT_BYTES)
+        apart = traffic.source != traffic.target
+        content = float(traffic.rate[apart] @ (traffic.size[apart] + more))
+        content += sum(
+            block.rate * block.pairs_apart * (block.size + more) for block in traffic.blocks
+        )
+        return content / MBIT_BYTES or 1.0
 
-    def worth(self, nodes: Ints) -> tuple[float, float]:  # noqa: D102
-        used, travels = self.uses(nodes)
+    def worth(self, at: Candidate) -> tuple[float, float]:  # noqa: D102
+        used, travels = self.uses(at)
         cost = max(congestion(used), IDLE) * (1 + TRAVEL * travels / self._all)
         return 1.0 / cost, -travels
 
-    def best(self, ends: list[Ints]) -> Ints:
-        """Return the nodes that are worth most; of those as congested, the fastest."""
+    def best(self, ends: list[Candidate]) -> Candidate:
+        """Return that which is worth most; of those as congested, the fastest."""
         best = super().best(ends)
         if congestion(self.uses(best)[0]) <= IDLE:  # Least traffic decides.
             return best
-        least = self.worth(best)[0] * (1 - LITTLE)
-        tied = {each.tobytes(): each for each in (best, *ends) if self.worth(each)[0] >= least}
+        least = self.worth(best)[0] * (1 - TOLERANCE)
+        tied = {
+            each.nodes.tobytes(): each for each in (best, *ends) if self.worth(each)[0] >= least
+        }
         return max(tied.values(), key=self._speed) if len(tied) > 1 else best
 
-    def _speed(self, nodes: Ints) -> float:
+    def _speed(self, at: Candidate) -> float:
         """Return the sum of the logarithms of what sources reach (fairness), 0 if unknown."""
-        few = self.problem.executor_count <= MOST_FORETOLD
-        found = foretold(self.problem, self.placement(nodes)) if few else None
+        few = self.problem.executor_count <= MAX_PREDICTED
+        found = foretold(self.problem, self.placement(at)) if few else None
         return 0.0 if found is None else float(np.log(np.maximum(found.rates, LEAST_RATE)).sum())
 
-    def anneal(  # noqa: D102
-        self, given: Resources, nodes: Ints, effort: float, rng: np.random.Generator
-    ) -> Ints:
-        topologies = len(self.problem.topologies)
-        return least_congestion(given, topologies, nodes, IDLE, TRAVEL, LOOSE, effort, rng)
+    def annealed(  # noqa: D102
+        self, starts: list[Ints], effort: float, rng: np.random.Generator
+    ) -> list[Ints]:
+        ends = self.improved(starts, lambda nodes, part: self.relaxed(nodes, part * effort, rng))
+        if self.problem.executor_count <= MAX_PREDICTED:
+            # Placements with most head-room may be as congested, and faster.
+            ends += self.improved(
+                starts, lambda nodes, part: self.relieved(nodes, 0.0, part * effort, rng)
+            )
+        return ends
 
 
-def annealed(
-    judge: Judge, asked: Instance, nodes: Ints, effort: float, rng: np.random.Generator
-) -> Ints:
-    """Return nodes of executors that are worth more, or the same.
-
-    Parameters
-    ----------
-    judge : Judge
-    asked : Instance
-        Its limits are kept.
-    nodes : array of shape (executors,)
-        A placement within them.
-    effort : float
-        Search this many times as long as by default, `LEAST_EFFORT` at least.
-
-    Notes
-    -----
-    Takes O(pairs of an executor) for each of O(executors x effort) steps, O(pairs) memory. Of a
-    local-or-shuffle stream no target counts as local, which never flatters a placement.
-    """
-    if not judge.is_searched:
-        return nodes
-    found = judge.anneal(_resources(judge, asked), nodes, max(effort, LEAST_EFFORT), rng)
-    return found if judge.worth(found) > judge.worth(nodes) else nodes
-
-
-def _resources(judge: Judge, asked: Instance) -> Resources:
-    problem = judge.problem
-    racks, names = rack_ordinals(problem)
-    known = dict(problem.uplinks)
-    uplinks = [known.get(name, UNKNOWN) for name in names]
-    capacities = Capacities(
-        _capacities([(n.cpu_percent, n.link.out, n.link.into) for n in problem.nodes]),
-        _capacities([(link.out, link.into) for link in uplinks]),
-        racks[: len(problem.nodes)],
-    )
-    threads = problem.executor_cpu / (CORE_PERCENT * problem.executor_threads)
-    thread = float(threads.max(initial=0.0))
-    costs = costs_of(problem)
-    return resources(problem, asked, judge.pairs, problem.executor_cpu, capacities, thread, costs)
-
-
-def _capacities(rows: list[tuple[float | None, ...]]) -> Floats:
-    return np.array([[np.inf if value is None else value for value in row] for row in rows])
-
-
-def _pairs(problem: Problem, anchored: Floats | None) -> Pairs:
-    """Return what pairs of executors load when they are apart: Mbit/s, points of CPU."""
-    traffic, costs = problem.traffic.sized(DEFAULT_BYTES), costs_of(problem)
-    source, target, rate, size = traffic.unfolded_sizes()
-    points = CORE_PERCENT / CORE_US * rate
-    sending = points * (costs.send_us_per_kib / KIB * size)
-    taking = points * (costs.receive_us_per_kib / KIB * size)
-    carried = rate * (size + costs.link_bytes_per_tuple) / MBIT_BYTES
-    held = rate if anchored is None else rate * anchored[target]
-    return pairs(traffic.executors, source, target, carried, sending, taking, rate, held)
+_JUDGES: dict[str, type[Judge]] = {
+    "auto": ByOrder,
+    "cut": LeastTraffic,
+    "headroom": MostHeadroom,
+    "congestion": LeastCongestion,
+}

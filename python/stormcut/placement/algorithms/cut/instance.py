@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stormcut.model.problem import Problem
+from stormcut.model.traffic import Traffic
 from stormcut.objective.verify import TOLERANCE
 from stormcut.placement.algorithms.cut.options import Options, excluded_nodes, kept_apart, pinned
 from stormcut.placement.packing.capacity import CPU, EXECUTORS, MEMORY, node_limits, node_racks
@@ -94,6 +95,16 @@ class Instance:
         limits[np.ix_(np.flatnonzero(usable), np.array(columns, dtype=np.int64))] = np.inf
         return replace(self, limits=limits)
 
+    def limited(self, cpu: Floats) -> Instance:
+        """Return this instance with no more than that CPU of each node in use, shape (nodes,).
+
+        One executor is always allowed.
+        """
+        limits = self.limits.copy()
+        most = np.maximum(cpu, self.load[:, CPU].max(initial=0.0))
+        limits[:, CPU] = np.minimum(limits[:, CPU], np.where(self.slots > 0, most, 0.0))
+        return replace(self, limits=limits)
+
     def balanced(self, factor: float) -> Instance:
         """Return this instance with no node above that many fair shares of the CPU in use.
 
@@ -114,8 +125,10 @@ class Instance:
         return replace(self, limits=limits)
 
 
-def instance(problem: Problem, options: Options) -> Instance:
+def instance(problem: Problem, options: Options, weights: Traffic | None = None) -> Instance:
     """Return a problem under options as an instance.
+
+    What counts between executors are ``weights``, by default tuples/s.
 
     Raises
     ------
@@ -124,7 +137,7 @@ def instance(problem: Problem, options: Options) -> Instance:
     """
     pins = [(executors, node) for executors, node in pinned(problem, options)]
     single = [executors.start for executors, _ in pins if len(executors) == 1]
-    groups = fold(problem, single)
+    groups = fold(problem, single, weights)
     limits = _limits(problem, options)
     load, limits = _spread(problem, options, groups, limits)
     slots = np.array([len(node.ports) for node in problem.nodes], dtype=np.int64)

@@ -25,15 +25,17 @@ class Options(Bounded):
     objective: Literal["auto", "cut", "headroom", "congestion"] = field(
         default="auto",
         metadata={
-            "help": "cut: least traffic between nodes; headroom: today's rates fit as many times "
-            "as possible, then least traffic; congestion: all nodes and links as little full as "
-            "possible, and little traffic; auto: congestion where sizes are measured and restarts "
-            "have no price, else cut"
+            "help": "auto: rates carried, room to double them, then least traffic between nodes "
+            "(with a price for restarts: least traffic); cut: least traffic alone; headroom: most "
+            "room, then least traffic; congestion: all nodes and links as little full as possible"
         },
     )
     traffic: Literal["auto", "tuples", "bytes"] = field(
         default="auto",
-        metadata={"help": "what counts as traffic; auto: bytes if sizes are measured, else tuples"},
+        metadata={
+            "help": "what counts as traffic where objective is cut, and where a search begins; "
+            "auto: bytes if sizes are measured, else tuples"
+        },
     )
     cpu_share: float = field(
         default=1.0,

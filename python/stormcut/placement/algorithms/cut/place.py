@@ -8,8 +8,8 @@ each worker that restarts. The phases, each one function, each ending in a check
 2. `build`: what runs now, made whole if restarts have a price (`replan`); of a large problem, a
    construction topology by topology (`construction`).
 3. `cheapest`: where it is worth its time, a search (`search`); the cheapest is chosen.
-4. `balance`: where the objective is more than traffic, several placements are annealed until no
-   node or link is needlessly full (`resource_annealing`).
+4. `balance`: several placements, those of other algorithms among them, are annealed until no
+   thread, node or link is needlessly full (`resource_annealing`), and the best by the order wins.
 5. `seat`: executors to workers, workers to slots.
 6. `bound`: beside all this, a proof of how good any placement can be.
 
@@ -17,16 +17,16 @@ Decisions:
 
 C-1. Limits are the problem's own; ``cpu_share``, ``reserve``, ``balance`` and ``exclude`` lower
      them, ``pin`` and ``apart`` add to them. None of them is ever relaxed.
-C-2. A local-or-shuffle stream counts as if no target were in the worker, which never flatters a
-     placement.
+C-2. A local-or-shuffle stream counts as it flows wherever placements are annealed and compared; in
+     the search, and at a price for restarts, as if no target were in the worker.
 C-3. Without a price for restarts everything is planned anew; nodes that are alike then change names
      so that most executors stay. What runs now remains if it is no worse.
 C-4. With a price, workers whose executors all stay on their node stay as they are, though one
      worker might hold those of two.
-C-5. Traffic counts in tuples, as in the papers, or in bytes (``traffic``), which links carry:
-     these where tuples' sizes are measured.
-C-6. Where they are, and restarts have no price, how full nodes and links are counts, too
-     (``objective``).
+C-5. Placements are compared by the one order (`stormcut.objective.order`), unless ``objective``
+     says otherwise. The search from which they come minimises traffic in tuples, or in bytes where
+     tuples' sizes are measured (``traffic``).
+C-6. What other algorithms found is among what is compared, so that none of them is ahead.
 
 References
 ----------
@@ -36,7 +36,7 @@ topology and node: J. Xu et al., "T-Storm", ICDCS 2014; L. Eskandari's thesis, s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
@@ -45,16 +45,17 @@ import numpy as np
 from stormcut.model.placement import LowerBound, Placement, UpperBound
 from stormcut.model.problem import Problem
 from stormcut.objective.cut import inter_node_tuples_per_second
-from stormcut.placement.algorithms.cut.balance import MostHeadroom, balance, instances
+from stormcut.objective.verify import violations
+from stormcut.placement.algorithms.cut.balance import BALANCES, MostHeadroom, balance, instances
 from stormcut.placement.algorithms.cut.least_traffic import build, cheapest, refusal
 from stormcut.placement.algorithms.cut.model import Ints
 from stormcut.placement.algorithms.cut.options import Options
 from stormcut.placement.algorithms.cut.prepare import Task, prepare
-from stormcut.placement.algorithms.cut.realise import on_nodes, seat
+from stormcut.placement.algorithms.cut.realise import Candidate, on_nodes, seat, workers
 from stormcut.placement.bounds.headroom_bound import headroom_bound
 from stormcut.placement.bounds.lower_bound import lower_bound
 
-__all__ = ["Options", "place"]
+__all__ = ["Options", "improve", "place"]
 
 #: Share of the bound's effort where only what runs nowhere is placed, which takes no time itself.
 #: A third of it proves 0.7 % less, three times as much 0.3 % more (docs/results/cut-constants.md).
@@ -81,36 +82,71 @@ def place(problem: Problem, rng: np.random.Generator, options: Options) -> Place
     Takes O(groups x nodes) for each step of the search or of the construction; memory
     O(executors + groups x nodes).
     """
+    return improve(problem, rng, options, ())
+
+
+def improve(
+    problem: Problem,
+    rng: np.random.Generator,
+    options: Options,
+    starts: Sequence[Placement],
+) -> Placement:
+    """Return a placement at least as good as any of several to start from, as `place` does.
+
+    Parameters
+    ----------
+    starts : sequence of Placement
+        Of other algorithms; those that break a limit are left out.
+    """
     task = prepare(problem, options)
     if not problem.executor_count:
         return Placement(np.zeros(0, dtype=np.int64))
+    possible = [start for start in starts if _is_possible(task, start)]
     with bounding(task) as bound:
-        nodes = (_least_traffic if task.objective == "cut" else _balanced)(task, rng)
-        if nodes is None:
+        found = (_least_traffic if task.saves_traffic else _balanced)(task, possible, rng)
+        if found is None:
             raise refusal(task, rng)
-        return Placement(seat(task, nodes), bound=bound(nodes))
+        return Placement(seat(task, found), bound=bound(found.nodes))
 
 
-def _least_traffic(task: Task, rng: np.random.Generator) -> Ints | None:
-    """Return executors' nodes, None if no placement was found."""
+def _is_possible(task: Task, start: Placement) -> bool:
+    """Return whether a placement keeps within all limits, those of the options included."""
+    if violations(task.problem, start):
+        return False
+    return task.instance.is_whole(task.instance.counted(task.problem.slot_node[start.slots]))
+
+
+def _least_traffic(
+    task: Task, starts: Sequence[Placement], rng: np.random.Generator
+) -> Candidate | None:
     asked, effort = task.instance, task.options.effort
-    starts = build(task, asked, effort, rng)
-    counts = cheapest(task, asked, starts, effort, rng)
-    return None if counts is None else on_nodes(task.problem, asked, counts)
+    begin = build(task, asked, effort, rng)
+    counts = cheapest(task, asked, begin, effort, rng)
+    # A search counts local-or-shuffle streams as if no target were in the worker.
+    if task.flows and not task.options.restart_price:
+        found = [] if counts is None else [counts]
+        share = effort / (1 + len(BALANCES))
+        return balance(task, found, starts, share, rng) if found or starts else None
+    if counts is None:
+        return None
+    nodes = on_nodes(task.problem, asked, counts)
+    return Candidate(nodes, workers(task, nodes))
 
 
-def _balanced(task: Task, rng: np.random.Generator) -> Ints | None:
-    """Return executors' nodes, the best that is found from several balances."""
+def _balanced(
+    task: Task, starts: Sequence[Placement], rng: np.random.Generator
+) -> Candidate | None:
+    """Return the best that is found from several balances and starts."""
     asked_all = instances(task)
     effort = task.options.effort / (1 if task.is_hasty else len(asked_all))
     found: list[Ints] = []
     for asked in asked_all:
-        starts = build(task, asked, effort, rng)
-        counts = cheapest(task, asked, starts, effort, rng)
+        begin = build(task, asked, effort, rng)
+        counts = cheapest(task, asked, begin, effort, rng)
         found += [] if counts is None else [counts]
         if found and task.is_hasty:
             break
-    return balance(task, found, effort, rng) if found else None
+    return balance(task, found, starts, effort, rng) if found or starts else None
 
 
 @contextmanager
@@ -134,7 +170,7 @@ def bounding(task: Task) -> Iterator[Callable[[Ints], Bound]]:
 
 def _bound(task: Task) -> Bound:
     effort = task.options.effort
-    if task.objective == "headroom":
+    if task.options.objective == "headroom":
         return headroom_bound(task.problem, effort)
     if task.by_size:
         return None
@@ -145,9 +181,11 @@ def _holds(task: Task, nodes: Ints, bound: Bound) -> bool:
     """Return whether a placement is no better than what is proven possible."""
     judge = MostHeadroom(task)
     if isinstance(bound, UpperBound):
-        return judge.worth(nodes)[0] <= bound.headroom * (1 + ROUNDING)
+        return judge.worth(judge.candidate(nodes))[0] <= bound.headroom * (1 + ROUNDING)
     if isinstance(bound, LowerBound):
         # In tuples, whatever counts.
-        crossing = inter_node_tuples_per_second(task.problem, judge.placement(nodes))
+        crossing = inter_node_tuples_per_second(
+            task.problem, judge.placement(judge.candidate(nodes))
+        )
         return bound.tuples_per_second <= crossing + ROUNDING * max(1.0, task.instance.groups.total)
     return True

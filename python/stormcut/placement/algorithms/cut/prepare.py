@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stormcut.model.problem import Problem
+from stormcut.model.traffic import Traffic
 from stormcut.placement.algorithms.cut.instance import Instance, instance
 from stormcut.placement.algorithms.cut.model import Ints, Prices
 from stormcut.placement.algorithms.cut.options import Options
@@ -27,30 +28,34 @@ class Task:
     ----------
     problem : Problem
         As it was given.
-    weighed : Problem
-        The same with its traffic in the unit that counts.
+    weights : Traffic
+        What counts between executors: tuples or bytes.
     instance : Instance
-        Of ``weighed`` under the options.
+        Under the options.
     options : Options
     by_size : bool
         Whether that unit is bytes.
     """
 
     problem: Problem
-    weighed: Problem
+    weights: Traffic
     instance: Instance
     options: Options
     by_size: bool
 
     @property
-    def objective(self) -> str:
-        """What is sought: ``cut``, ``headroom`` or ``congestion``.
+    def saves_traffic(self) -> bool:
+        """Whether least traffic is sought, whatever room is left.
 
         A price for restarts is in traffic saved, and so is what is sought then.
         """
-        if self.options.objective != "auto":
-            return self.options.objective
-        return "congestion" if self.by_size and not self.options.restart_price else "cut"
+        priced = self.options.objective == "auto" and self.options.restart_price > 0
+        return priced or self.options.objective == "cut"
+
+    @property
+    def flows(self) -> bool:
+        """Whether traffic depends on who shares a worker: of local-or-shuffle streams."""
+        return any(block.local_first for block in self.problem.traffic.blocks)
 
     @property
     def keeps_workers(self) -> bool:
@@ -84,7 +89,7 @@ class Task:
         Of large problems, annealing what was constructed finds as little congestion in a third
         of the time or less.
         """
-        return self.can_be_searched and (self.objective == "cut" or not self.is_large)
+        return self.can_be_searched and (self.saves_traffic or not self.is_large)
 
     @property
     def is_hasty(self) -> bool:
@@ -108,10 +113,10 @@ def prepare(problem: Problem, options: Options) -> Task:
     by_size = options.traffic == "bytes" or (options.traffic == "auto" and is_measured(problem))
     # What links carry counts then: declared sizes do, too.
     declared = options.objective in ("headroom", "congestion") and options.traffic == "auto"
-    counted = weighed(problem)[0] if by_size or declared else problem
-    asked = instance(counted, options)
+    weights = weighed(problem)[0] if by_size or declared else problem.traffic
+    asked = instance(problem, options, weights)
     assert asked.groups.size.sum() == problem.executor_count
-    return Task(problem, counted, asked, options, by_size)
+    return Task(problem, weights, asked, options, by_size)
 
 
 def running(asked: Instance) -> Ints | None:

@@ -5,10 +5,13 @@ One worker for each topology on each of its nodes, or as many as `topology.worke
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.sparse import csr_array
 
 from stormcut.model.problem import Problem
+from stormcut.model.traffic import Traffic
 from stormcut.objective.resources import costs_of, left_by_workers
 from stormcut.placement.algorithms.cut.instance import Instance
 from stormcut.placement.algorithms.cut.model import Floats, Ints, interchangeable, model_of, shared
@@ -58,14 +61,21 @@ def like_before(asked: Instance, counts: Ints) -> Ints:
     return np.ascontiguousarray(counts[:, nodes])
 
 
-def seat(task: Task, nodes: Ints) -> Ints:
+class Candidate(NamedTuple):
+    """Node ordinals of executors, and a number of those that share a worker there, (executors,)."""
+
+    nodes: Ints
+    workers: Ints
+
+
+def seat(task: Task, at: Candidate) -> Ints:
     """Return the slot of every executor on its node, so that few workers restart.
 
     With a price for restarts, workers whose executors all stay on their node stay as they are,
     though one worker might hold those of two.
     """
-    slots = seating.seat(task.weighed, nodes, workers(task, nodes))
-    assert np.array_equal(task.problem.slot_node[slots], nodes)
+    slots = seating.seat(task.problem, *at)
+    assert np.array_equal(task.problem.slot_node[slots], at.nodes)
     return slots
 
 
@@ -74,9 +84,9 @@ def workers(task: Task, nodes: Ints) -> Ints:
 
     Takes O(executors log executors); with ``workers=keep`` O(pairs + executors x workers), too.
     """
-    problem, keeps = task.weighed, task.keeps_workers
+    problem, keeps = task.problem, task.keeps_workers
     now = _workers_now(problem, nodes) if keeps or task.stays else np.zeros_like(nodes)
-    return kept_workers(problem, nodes, now) if keeps else now
+    return kept_workers(problem, task.weights, nodes, now) if keeps else now
 
 
 def _workers_now(problem: Problem, nodes: Ints) -> Ints:
@@ -94,7 +104,7 @@ def _workers_now(problem: Problem, nodes: Ints) -> Ints:
     return same
 
 
-def kept_workers(problem: Problem, nodes: Ints, now: Ints) -> Ints:
+def kept_workers(problem: Problem, weights: Traffic, nodes: Ints, now: Ints) -> Ints:
     """Return a number for each executor; those of a topology and node that share it share a worker.
 
     A topology gets the workers that it asks for, but at least one and at most one an executor on
@@ -104,12 +114,14 @@ def kept_workers(problem: Problem, nodes: Ints, now: Ints) -> Ints:
 
     Parameters
     ----------
+    weights : Traffic
+        What counts between executors.
     nodes : array of shape (executors,)
         Node ordinals.
     now : array of shape (executors,)
         Workers that run and could stay as they are, as numbers above 0, else 0.
     """
-    graph = traffic_graph(problem.traffic, problem.executor_count)
+    graph = traffic_graph(weights, problem.executor_count)
     result = np.zeros(problem.executor_count, dtype=np.int64)
     room = _Room(problem, nodes)
     for topology, first in zip(problem.topologies, problem.topology_offsets.tolist(), strict=False):

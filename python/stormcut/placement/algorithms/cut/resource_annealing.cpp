@@ -1,5 +1,6 @@
 // Annealing of executors over nodes by how full every resource is; see resource_annealing.py.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -39,37 +40,47 @@ double powered(double share) {
 // Columns of what a pair of executors loads when it is apart, of its first executor's view.
 enum { SENDS, GETS, OWN_CPU, OTHER_CPU, TUPLES_OUT, TUPLES_IN, HELD_OUT, HELD_IN };
 
-// What workers and batches of tuples cost, CPU in points.
-enum { SEND_BATCH, TAKE_BATCH, BATCHES_PER_S, WORKER };
+// What workers and batches of tuples cost, CPU in points; what a tuple between racks counts more.
+enum { SEND_BATCH, TAKE_BATCH, BATCHES_PER_S, WORKER, FAR };
 
 // Loads of a node, and of a rack's uplinks; then the tuples/s on each link, and those in trees.
 enum { BUSY, OUT, INTO, NODE_RESOURCES, NODE_LOADS = NODE_RESOURCES + 4 };
 enum { UP, DOWN, RACK_RESOURCES, RACK_LOADS = RACK_RESOURCES + 4 };
+
+// Of a local-or-shuffle stream: tuples/s of one source; Mbit/s and points of CPU of a tuple/s that
+// travels; points of a tuple/s that is taken; which part of it is in trees.
+enum { RATE, MBIT, SENDING, TAKING, WORK, HELD };
+enum { TOPOLOGY, THREAD };
+
+// Of a component that takes such streams: what one of its executors does besides, and can do.
+enum { BESIDES, MOST };
+
+struct Resources {
+  Row<Int> starts, neighbours;
+  Matrix<double> pair;
+  Row<Int> size;
+  Row<double> cpu;
+  Matrix<double> load;
+  Row<Int> topology, thread, group;
+  Matrix<double> limits;
+  Row<Int> slots;
+  Matrix<bool> allowed;
+  Row<Int> rack;
+  Matrix<double> node_capacity, rack_capacity, threads, stream;
+  Matrix<Int> stream_of;
+  Matrix<bool> sends, takes;
+  Row<double> floor, costs;
+};
 
 struct Change {
   Int e, f, a, b;
   bool exchange;
 };
 
-// What a change adds to two nodes, to their racks, and to all traffic between nodes.
-struct Delta {
-  double node[2][NODE_LOADS] = {};
-  double rack[2][RACK_LOADS] = {};
-  double traffic = 0.0;
-};
-
-struct Resources {
-  Row<Int> starts, neighbours;
-  Matrix<double> pair;
-  Row<double> cpu;
-  Matrix<double> load;
-  Row<Int> topology;
-  Matrix<double> limits;
-  Row<Int> slots, group;
-  Matrix<bool> allowed;
-  Row<Int> rack;
-  Matrix<double> node_capacity, rack_capacity;
-  Row<double> thread, costs;
+// A local-or-shuffle stream on nodes: its sources and targets on each.
+struct Spread {
+  std::vector<Int> sources, targets;
+  Int all = 0;
 };
 
 class Balancing {
@@ -82,17 +93,28 @@ class Balancing {
         nodes(nodes),
         seed(seed),
         executors(nodes.size),
+        groups(in.size.size),
         count(in.slots.size),
         racks(in.rack_capacity.rows),
         columns(in.load.columns),
-        loads(count * NODE_LOADS + racks * RACK_LOADS),
+        streams(in.stream.rows),
+        loads(count * NODE_LOADS + racks * RACK_LOADS + in.threads.rows * count),
         inverse(loads.size()),
         used(count * columns),
         tuples_at(loads.size(), -1),
         tenants_(count * topologies),
         taken(count),
         mark(count),
-        tenants{tenants_.data(), count, topologies} {
+        held_(groups * count),
+        near_(groups * racks),
+        workers_(in.threads.rows * count),
+        home(groups),
+        spreads(streams),
+        streams_of(groups),
+        tenants{tenants_.data(), count, topologies},
+        held{held_.data(), groups, count},
+        near{near_.data(), groups, racks},
+        workers{workers_.data(), in.threads.rows, count} {
     // Counts of tuples are no resources: their inverse capacity stays 0.
     for (Int n = 0; n < count; n++)
       for (Int k = 0; k < NODE_RESOURCES; k++) {
@@ -104,18 +126,36 @@ class Balancing {
         inverse[at_rack(r, k)] = inverted(in.rack_capacity(r, k));
         tuples_at[at_rack(r, k)] = at_rack(r, RACK_RESOURCES + k);
       }
+    for (Int t = 0; t < in.threads.rows; t++)
+      for (Int n = 0; n < count; n++) inverse[at_thread(t, n)] = inverted(in.threads(t, MOST));
+    for (Int k = 0; k < streams; k++) {
+      spreads[k].sources.assign(count, 0);
+      spreads[k].targets.assign(count, 0);
+      for (Int g = 0; g < groups; g++) {
+        if (in.sends(k, g) || in.takes(k, g)) streams_of[g].push_back(k);
+        if (in.takes(k, g)) spreads[k].all += in.size[g];
+        if (in.sends(k, g)) all_tuples += in.stream(k, RATE) * double(in.size[g]);
+        if (in.sends(k, g)) all += in.stream(k, RATE) * in.stream(k, MBIT) * double(in.size[g]);
+      }
+    }
     for (Int e = 0; e < executors; e++) settle(e, nodes[e], 1);
-    for (Int e = 0; e < executors; e++)
-      for (Int k = in.starts[e]; k < in.starts[e + 1]; k++) all += in.pair(k, SENDS);
+    for (Int g = 0; g < groups; g++)
+      for (Int k = in.starts[g]; k < in.starts[g + 1]; k++) {
+        const Int h = in.neighbours[k];
+        const double both = double(in.size[g]) * double(in.size[h] - Int(h == g));
+        all += in.pair(k, SENDS) * both;
+        all_tuples += in.pair(k, TUPLES_OUT) * both;
+      }
     if (all <= 0.0) all = 1.0;
-    floor = in.thread[0];
+    if (all_tuples <= 0.0) all_tuples = 1.0;
+    floor = in.floor[0];
   }
 
-  // Leaves in `nodes` the placement with the least share of the fullest resource, of the like ones
-  // that with the least traffic between nodes.
-  void most_headroom(Int steps) {
-    restore(relieve(steps / 2));
-    restore(lighten(steps - steps / 2));
+  // Leaves in `nodes` the placement whose fullest resource is least full, down to a share of `idle`;
+  // of the like ones, that with the fewest tuples between nodes.
+  void most_headroom(Int steps, double idle) {
+    restore(relieve(steps / 2, idle));
+    restore(lighten(steps - steps / 2, idle));
   }
 
   // Leaves in `nodes` the placement with the least congestion, times what traffic between nodes
@@ -133,10 +173,23 @@ class Balancing {
 
   Int at_node(Int n, Int k) const { return n * NODE_LOADS + k; }
   Int at_rack(Int r, Int k) const { return count * NODE_LOADS + r * RACK_LOADS + k; }
+  Int at_thread(Int t, Int n) const {
+    return count * NODE_LOADS + racks * RACK_LOADS + t * count + n;
+  }
+  bool is_thread(Int r) const { return r >= count * NODE_LOADS + racks * RACK_LOADS; }
 
+  // Counts executor `e` as long as it is on node `n`, or no longer.
   void settle(Int e, Int n, Int sign) {
-    for (Int r = 0; r < columns; r++) used[n * columns + r] += sign * in.load(e, r);
-    Int& its = tenants(n, in.topology[e]);
+    const Int g = in.group[e];
+    for (Int r = 0; r < columns; r++) used[n * columns + r] += sign * in.load(g, r);
+    held(g, n) += sign;
+    if (sign > 0) home[g] = n;
+    near(g, in.rack[n]) += sign;
+    for (const Int k : streams_of[g]) {
+      if (in.sends(k, g)) spreads[k].sources[n] += sign;
+      if (in.takes(k, g)) spreads[k].targets[n] += sign;
+    }
+    Int& its = tenants(n, in.topology[g]);
     if (sign > 0 && its == 0) taken[n] += 1;
     its += sign;
     if (sign < 0 && its == 0) taken[n] -= 1;
@@ -148,6 +201,16 @@ class Balancing {
     const double capacity = in.node_capacity(n, BUSY);
     const double left = capacity - in.costs[WORKER] * double(taken[n]);
     inverse[at_node(n, BUSY)] = inverted(std::max(left, LEAST_LEFT * capacity));
+  }
+
+  // Counts what executors of group `g` on node `n` do that depends on nobody else, `sign` of them.
+  void work(Int g, Int n, Int sign) {
+    loads[at_node(n, BUSY)] += double(sign) * in.cpu[g];
+    const Int t = in.thread[g];
+    if (t < 0) return;
+    Int& its = workers(t, n);
+    if (its == 0 || its + sign == 0) loads[at_thread(t, n)] += sign * in.threads(t, BESIDES);
+    its += sign;
   }
 
   double batches(double rate) const { return rate / (1.0 + rate / in.costs[BATCHES_PER_S]); }
@@ -162,37 +225,132 @@ class Balancing {
     loads[at_node(other, BUSY)] += in.costs[TAKE_BATCH] * change;
   }
 
-  // Counts what executor `e` exchanges as long as it is on node `n`, or no longer.
-  void connect(Int e, Int n, double sign) {
+  // Counts what an executor of group `g` exchanges as long as it is on node `n`, or no longer;
+  // itself it is not held anywhere.
+  void connect(Int g, Int n, double sign) {
     if (tuples.rows == 0) return;
-    for (Int k = in.starts[e]; k < in.starts[e + 1]; k++) {
-      const Int other = nodes[in.neighbours[k]];
-      if (other == n) continue;
-      send(in.topology[e], n, other, sign * in.pair(k, TUPLES_OUT));
-      send(in.topology[e], other, n, sign * in.pair(k, TUPLES_IN));
+    const Int topology = in.topology[g];
+    each_neighbour(g, [&](Int k, Int other, Int many) {
+      if (other == n) return;
+      send(topology, n, other, sign * double(many) * in.pair(k, TUPLES_OUT));
+      send(topology, other, n, sign * double(many) * in.pair(k, TUPLES_IN));
+    });
+  }
+
+  // Calls `each(k, n, many)` for the executors that one of group `g` exchanges with, by node.
+  template <class Each>
+  void each_neighbour(Int g, Each each) const {
+    for (Int k = in.starts[g]; k < in.starts[g + 1]; k++) {
+      const Int h = in.neighbours[k];
+      const Row<Int> where = held[h];
+      if (in.size[h] == 1) {
+        if (where[home[h]] > 0) each(k, home[h], 1);
+        continue;
+      }
+      Int left = in.size[h];
+      for (Int n = 0; n < count && left > 0; n++) {
+        if (where[n] == 0) continue;
+        each(k, n, where[n]);
+        left -= where[n];
+      }
     }
+  }
+
+  // Counts what a local-or-shuffle stream loads, once or once less. A source on a node with targets
+  // shares its tuples among these; any other's go to all targets.
+  void flow(Int k, double sign) {
+    const Spread& at = spreads[k];
+    const double rate = in.stream(k, RATE), mbit = in.stream(k, MBIT), held = in.stream(k, HELD);
+    const Int topology = in.stream_of(k, TOPOLOGY), t = in.stream_of(k, THREAD);
+    Int away = 0;
+    for (Int n = 0; n < count; n++)
+      if (at.targets[n] == 0) away += at.sources[n];
+    const double share = rate * double(away) / double(at.all);  // of each target, from afar
+    for (Int n = 0; n < count; n++) {
+      const double here = double(at.targets[n]), sources = double(at.sources[n]);
+      if (at.targets[n] > 0) {
+        const double each = share + rate * sources / here;
+        loads[at_node(n, BUSY)] += sign * in.stream(k, WORK) * each * here;
+        if (t >= 0) loads[at_thread(t, n)] += sign * in.stream(k, WORK) * each;
+        if (away == 0) continue;
+        const double comes = sign * share * here;
+        loads[at_node(n, BUSY)] += in.stream(k, TAKING) * comes;
+        carry(&loads[at_node(n, INTO)], &loads[at_node(n, NODE_RESOURCES + 1)], comes, mbit, held);
+      } else if (at.sources[n] > 0) {
+        const double goes = sign * rate * sources;
+        loads[at_node(n, BUSY)] += in.stream(k, SENDING) * goes;
+        carry(&loads[at_node(n, OUT)], &loads[at_node(n, NODE_RESOURCES)], goes, mbit, held);
+        travels += goes;
+        megabits += goes * mbit;
+        if (tuples.rows > 0)
+          for (Int m = 0; m < count; m++)
+            if (at.targets[m] > 0)
+              send(topology, n, m, goes * double(at.targets[m]) / double(at.all));
+      }
+    }
+    if (away > 0 && racks > 1) flow_far(k, sign);
+  }
+
+  // Counts what a local-or-shuffle stream loads of uplinks.
+  void flow_far(Int k, double sign) {
+    const Spread& at = spreads[k];
+    const double rate = in.stream(k, RATE), mbit = in.stream(k, MBIT), held = in.stream(k, HELD);
+    std::vector<double> away(racks), targets(racks);
+    double all_away = 0.0;
+    for (Int n = 0; n < count; n++) {
+      targets[in.rack[n]] += double(at.targets[n]);
+      if (at.targets[n] > 0) continue;
+      away[in.rack[n]] += double(at.sources[n]);
+      all_away += double(at.sources[n]);
+    }
+    for (Int r = 0; r < racks; r++) {
+      const double near = targets[r] / double(at.all);
+      const double goes = sign * rate * away[r] * (1.0 - near);
+      const double comes = sign * rate * (all_away - away[r]) * near;
+      carry(&loads[at_rack(r, UP)], &loads[at_rack(r, RACK_RESOURCES)], goes, mbit, held);
+      carry(&loads[at_rack(r, DOWN)], &loads[at_rack(r, RACK_RESOURCES + 1)], comes, mbit, held);
+      travels += in.costs[FAR] * goes;
+    }
+  }
+
+  // Adds tuples/s to a link, and to the tuples on it and those in trees.
+  static void carry(double* load, double* counted, double rate, double mbit, double held) {
+    *load += rate * mbit;
+    counted[0] += rate;
+    counted[2] += rate * held;
   }
 
   // Counts all loads anew, free of the rounding of many small changes.
   void count_loads() {
     std::fill(loads.begin(), loads.end(), 0.0);
+    std::fill(workers_.begin(), workers_.end(), 0);
     for (double& rate : tuples.all()) rate = 0.0;
-    traffic = 0.0;
-    for (Int e = 0; e < executors; e++) {
-      const Int n = nodes[e];
-      loads[at_node(n, BUSY)] += in.cpu[e];
-      for (Int k = in.starts[e]; k < in.starts[e + 1]; k++) {
-        const Int other = nodes[in.neighbours[k]];
-        if (other == n) continue;
-        loads[at_node(n, BUSY)] += in.pair(k, OWN_CPU);
-        link(&loads[at_node(n, OUT)], &loads[at_node(n, NODE_RESOURCES)], k, 1.0, false);
-        traffic += in.pair(k, SENDS);
-        if (tuples.rows > 0) send(in.topology[e], n, other, in.pair(k, TUPLES_OUT));
-        if (in.rack[n] == in.rack[other]) continue;
-        const Int r = in.rack[n];
-        link(&loads[at_rack(r, UP)], &loads[at_rack(r, RACK_RESOURCES)], k, 1.0, false);
-      }
+    travels = megabits = 0.0;
+    for (Int g = 0; g < groups; g++)
+      for (Int n = 0; n < count; n++)
+        if (held(g, n) > 0) count_group(g, n);
+    for (Int k = 0; k < streams; k++) flow(k, 1.0);
+  }
+
+  void count_group(Int g, Int n) {
+    const double own = double(held(g, n));
+    for (Int i = 0; i < held(g, n); i++) work(g, n, 1);
+    const Int r = in.rack[n];
+    for (Int k = in.starts[g]; k < in.starts[g + 1]; k++) {
+      const Int h = in.neighbours[k], itself = Int(h == g);
+      const double apart = own * double(in.size[h] - itself - (held(h, n) - itself));
+      const double far = own * double(in.size[h] - itself - (near(h, r) - itself));
+      loads[at_node(n, BUSY)] += apart * in.pair(k, OWN_CPU);
+      link(&loads[at_node(n, OUT)], &loads[at_node(n, NODE_RESOURCES)], k, apart, false);
+      travels += in.pair(k, TUPLES_OUT) * (apart + in.costs[FAR] * far);
+      megabits += in.pair(k, SENDS) * apart;
+      if (far > 0.0)
+        link(&loads[at_rack(r, UP)], &loads[at_rack(r, RACK_RESOURCES)], k, far, false);
     }
+    if (tuples.rows == 0) return;
+    each_neighbour(g, [&](Int k, Int other, Int many) {
+      if (other != n) send(in.topology[g], n, other, own * double(many) * in.pair(k, TUPLES_OUT));
+    });
   }
 
   void restore(const std::vector<Int>& placement) {
@@ -212,18 +370,20 @@ class Balancing {
 
   std::vector<Int> kept() const { return {nodes.begin(), nodes.end()}; }
 
-  // Relieves the fullest resource.
-  std::vector<Int> relieve(Int steps) {
+  // Relieves the fullest resource, down to a share of `idle`.
+  std::vector<Int> relieve(Int steps, double idle) {
     count_loads();
-    scale = fullest();
+    scale = std::max(fullest(), idle);
     std::vector<Int> best = kept();
     if (scale <= 0.0) return best;
-    const auto worth = [&](double share) { return share * (1.0 + LIGHT * traffic / all); };
+    const auto worth = [&](double share) {
+      return std::max(share, idle) * (1.0 + LIGHT * travels / all_tuples);
+    };
     double least = worth(scale);
     const auto part = [&](Int r) { return powered(loads[r] * inverse[r] / scale); };
-    const auto energy = [&](double sum, double travels) {
+    const auto energy = [&](double sum) {
       const double smooth = std::pow(std::max(sum, 0.0) + powered(floor / scale), 1.0 / POWER);
-      return smooth * (1.0 + LIGHT * travels / all);
+      return std::max(smooth, idle / scale) * (1.0 + LIGHT * travels / all_tuples);
     };
     anneal(steps, HOT, part, energy, [&] {
       const double found = worth(fullest());
@@ -244,20 +404,21 @@ class Balancing {
     if (scale <= 0.0) return best;
     double least = std::numeric_limits<double>::infinity();
     const auto part = [&](Int r) {
+      if (is_thread(r)) return 0.0;
       const double power = powered(loads[r] * inverse[r] / scale);
       const Int at = tuples_at[r];
       // A rounded nothing may be below 0.
       if (at < 0 || power <= 0.0 || loads[at] <= 0.0) return power;
       return power * (loose + (1.0 - loose) * std::clamp(loads[at + 2] / loads[at], 0.0, 1.0));
     };
-    const auto energy = [&](double sum, double travels) {
+    const auto energy = [&](double sum) {
       const double norm = std::max(std::pow(std::max(sum, 0.0), 1.0 / POWER), idle / scale);
-      return norm * (1.0 + weight * travels / all);
+      return norm * (1.0 + weight * megabits / all);
     };
     anneal(steps, hot, part, energy, [&] {
       double sum = 0.0;
       for (std::size_t r = 0; r < loads.size(); r++) sum += part(r);
-      const double found = energy(sum, traffic);
+      const double found = energy(sum);
       if (found < least * (1.0 - SAME)) {
         least = found;
         best = kept();
@@ -267,19 +428,19 @@ class Balancing {
     return best;
   }
 
-  // Lowers the traffic between nodes while no resource is fuller than the fullest now.
-  std::vector<Int> lighten(Int steps) {
-    scale = fullest();
+  // Lowers the tuples between nodes while no resource is fuller than the fullest now, or `idle`.
+  std::vector<Int> lighten(Int steps, double idle) {
+    scale = std::max(fullest(), idle);
     std::vector<Int> best = kept();
     if (scale <= 0.0) return best;
-    double least = traffic;
+    double least = travels;
     const auto part = [&](Int r) {
       return std::max(0.0, loads[r] * inverse[r] / scale - 1.0 - SAME);
     };
-    const auto energy = [&](double sum, double travels) { return travels / all + PRICE * sum; };
+    const auto energy = [&](double sum) { return travels / all_tuples + PRICE * sum; };
     anneal(steps, HOT, part, energy, [&] {
-      if (traffic < least - SAME * all && fullest() <= scale * (1.0 + 2 * SAME)) {
-        least = traffic;
+      if (travels < least - SAME * all_tuples && fullest() <= scale * (1.0 + 2 * SAME)) {
+        least = travels;
         best = kept();
       }
       return true;
@@ -293,7 +454,7 @@ class Balancing {
   void anneal(Int steps, double first, Part part, Energy energy, Seen seen) {
     double sum = 0.0;
     for (std::size_t r = 0; r < loads.size(); r++) sum += part(r);
-    double now = energy(sum, traffic), lowest = now;
+    double now = energy(sum), lowest = now;
     const double hot = first * now, cold = COLD * now;
     if (now <= 0.0) return;
     for (Int step = 0; step < steps; step++) {
@@ -301,17 +462,15 @@ class Balancing {
         // What was added and taken away again leaves its rounding behind.
         sum = 0.0;
         for (std::size_t r = 0; r < loads.size(); r++) sum += part(r);
-        now = energy(sum, traffic);
+        now = energy(sum);
       }
       const Change change = random_change();
       if (change.a == change.b || !fits(change)) continue;
-      const Delta delta = delta_of(change);
       find_touched(change);
       const double before = parts(change, part);
-      add(change, delta, 1.0);
       make(change);
       const double then_sum = sum + parts(change, part) - before;
-      const double then = energy(then_sum, traffic);
+      const double then = energy(then_sum);
       const double heat = hot * std::pow(cold / hot, double(step) / double(steps));
       if (accepted(now - then, heat, seed)) {
         sum = then_sum;
@@ -319,24 +478,29 @@ class Balancing {
         if (now < lowest && seen()) lowest = now;
       } else {
         unmake(change);
-        add(change, delta, -1.0);
       }
     }
   }
 
-  // Finds the nodes whose loads a change may change: of batches, those of all neighbours, too.
+  // Finds the nodes whose loads a change may change: of batches and of local-or-shuffle streams,
+  // those of all that take part, too.
   void find_touched(const Change& change) {
     touched.clear();
     stamp++;
+    streaming = false;
     touch(change.a);
     touch(change.b);
-    if (tuples.rows == 0) return;
-    touch_neighbours(change.e);
-    if (change.exchange) touch_neighbours(change.f);
+    touch_neighbours(in.group[change.e]);
+    if (change.exchange) touch_neighbours(in.group[change.f]);
   }
 
-  void touch_neighbours(Int e) {
-    for (Int k = in.starts[e]; k < in.starts[e + 1]; k++) touch(nodes[in.neighbours[k]]);
+  void touch_neighbours(Int g) {
+    if (tuples.rows > 0) each_neighbour(g, [&](Int, Int n, Int) { touch(n); });
+    for (const Int k : streams_of[g]) {
+      streaming = true;
+      for (Int n = 0; n < count; n++)
+        if (spreads[k].sources[n] + spreads[k].targets[n] > 0) touch(n);
+    }
   }
 
   void touch(Int n) {
@@ -354,115 +518,16 @@ class Balancing {
   template <class Part>
   double parts(const Change& change, Part part) const {
     double sum = 0.0;
-    for (const Int n : touched)
+    for (const Int n : touched) {
       for (Int k = 0; k < NODE_RESOURCES; k++) sum += part(at_node(n, k));
-    const Int r = in.rack[change.a], s = in.rack[change.b];
-    if (r == s) return sum;
-    for (const Int each : {r, s})
-      for (Int k = 0; k < RACK_RESOURCES; k++) sum += part(at_rack(each, k));
+      for (Int t = 0; t < in.threads.rows; t++) sum += part(at_thread(t, n));
+    }
+    const Int a = in.rack[change.a], b = in.rack[change.b];
+    if (a == b && !streaming) return sum;
+    for (Int r = 0; r < racks; r++)
+      if (streaming || r == a || r == b)
+        for (Int k = 0; k < RACK_RESOURCES; k++) sum += part(at_rack(r, k));
     return sum;
-  }
-
-  void add(const Change& change, const Delta& delta, double sign) {
-    const Int ends[2] = {change.a, change.b};
-    for (Int i = 0; i < 2; i++) {
-      for (Int k = 0; k < NODE_LOADS; k++)
-        loads[at_node(ends[i], k)] += sign * delta.node[i][k];
-      for (Int k = 0; k < RACK_LOADS; k++)
-        loads[at_rack(in.rack[ends[i]], k)] += sign * delta.rack[i][k];
-    }
-    traffic += sign * delta.traffic;
-  }
-
-  Delta delta_of(const Change& change) {
-    Delta delta;
-    leave(delta, change.e, change.a, change.b, 0);
-    if (change.exchange) {
-      nodes[change.e] = change.b;
-      leave(delta, change.f, change.b, change.a, 1);
-      nodes[change.e] = change.a;
-    }
-    return delta;
-  }
-
-  // Adds what executor `e` changes that goes from `a` to `b`, which is end `i` to the other.
-  void leave(Delta& delta, Int e, Int a, Int b, Int i) const {
-    const Int j = 1 - i, ra = in.rack[a], rb = in.rack[b];
-    delta.node[i][BUSY] -= in.cpu[e];
-    delta.node[j][BUSY] += in.cpu[e];
-    for (Int k = in.starts[e]; k < in.starts[e + 1]; k++) {
-      const Int other = nodes[in.neighbours[k]], ro = in.rack[other];
-      const double sends = in.pair(k, SENDS), gets = in.pair(k, GETS);
-      if (other != a) {
-        part_of(delta, i, k, -1.0);
-        if (other == b) other_of(delta, j, k, -1.0);
-        delta.traffic -= sends + gets;
-      }
-      if (other != b) {
-        part_of(delta, j, k, 1.0);
-        if (other == a) other_of(delta, i, k, 1.0);
-        delta.traffic += sends + gets;
-      }
-      if (ra == rb) continue;
-      if (ro != ra) {
-        uplink(delta.rack[i], k, -1.0, false);
-        if (ro == rb) uplink(delta.rack[j], k, -1.0, true);
-      }
-      if (ro != rb) {
-        uplink(delta.rack[j], k, 1.0, false);
-        if (ro == ra) uplink(delta.rack[i], k, 1.0, true);
-      }
-    }
-  }
-
-  void uplink(double* rack, Int k, double sign, bool other) const {
-    link(rack + UP, rack + RACK_RESOURCES, k, sign, other);
-  }
-
-  // Adds what pair `k`'s own executor, or the other, sends and gets to links out and in: the loads,
-  // and the tuples.
-  void link(double* load, double* tuples, Int k, double sign, bool other) const {
-    const Int out = Int(other), into = 1 - out;
-    load[out] += sign * in.pair(k, SENDS);
-    load[into] += sign * in.pair(k, GETS);
-    tuples[out] += sign * in.pair(k, TUPLES_OUT);
-    tuples[into] += sign * in.pair(k, TUPLES_IN);
-    tuples[out + 2] += sign * in.pair(k, HELD_OUT);
-    tuples[into + 2] += sign * in.pair(k, HELD_IN);
-  }
-
-  void part_of(Delta& delta, Int end, Int k, double sign) const {
-    delta.node[end][BUSY] += sign * in.pair(k, OWN_CPU);
-    link(delta.node[end] + OUT, delta.node[end] + NODE_RESOURCES, k, sign, false);
-  }
-
-  void other_of(Delta& delta, Int end, Int k, double sign) const {
-    delta.node[end][BUSY] += sign * in.pair(k, OTHER_CPU);
-    link(delta.node[end] + OUT, delta.node[end] + NODE_RESOURCES, k, sign, true);
-  }
-
-  bool fits(const Change& change) const {
-    const auto [e, f, a, b, exchange] = change;
-    if (!may_be(e, b) || (exchange && !may_be(f, a))) return false;
-    for (Int r = 0; r < columns; r++) {
-      const double back = exchange ? in.load(f, r) : 0.0, more = in.load(e, r) - back;
-      if (more > 0.0 && used[b * columns + r] + more > in.limits(b, r)) return false;
-      if (exchange && more < 0.0 && used[a * columns + r] - more > in.limits(a, r)) return false;
-    }
-    if (exchange && in.topology[e] == in.topology[f]) return true;
-    if (!has_slot(b, e, exchange ? f : -1)) return false;
-    return !exchange || has_slot(a, f, e);
-  }
-
-  bool may_be(Int e, Int n) const {
-    return in.slots[n] > 0 && (in.allowed.rows == 0 || in.allowed(in.group[e], n));
-  }
-
-  // Whether executor `e` finds a slot on node `n` that `gone`, if any, leaves.
-  bool has_slot(Int n, Int e, Int gone) const {
-    if (tenants(n, in.topology[e])) return true;
-    const bool leaves = gone >= 0 && tenants(n, in.topology[gone]) == 1;
-    return taken[n] - Int(leaves) < in.slots[n];
   }
 
   void make(const Change& change) {
@@ -475,31 +540,111 @@ class Balancing {
     move(change.e, change.b, change.a);
   }
 
-  void move(Int e, Int from, Int to) {
-    connect(e, from, -1.0);
-    settle(e, from, -1);
-    nodes[e] = to;
-    settle(e, to, 1);
-    connect(e, to, 1.0);
+  void move(Int e, Int a, Int b) {
+    const Int g = in.group[e];
+    for (const Int k : streams_of[g]) flow(k, -1.0);
+    settle(e, a, -1);
+    connect(g, a, -1.0);
+    work(g, a, -1);
+    shift(g, a, b);
+    work(g, b, 1);
+    connect(g, b, 1.0);
+    settle(e, b, 1);
+    nodes[e] = b;
+    for (const Int k : streams_of[g]) flow(k, 1.0);
+  }
+
+  // Counts what pairs load once an executor of group `g`, which is held nowhere, is on node `b`
+  // instead of `a`.
+  void shift(Int g, Int a, Int b) {
+    const Int ra = in.rack[a], rb = in.rack[b];
+    for (Int k = in.starts[g]; k < in.starts[g + 1]; k++) {
+      const Int h = in.neighbours[k], others = in.size[h] - Int(h == g);
+      const double here = double(held(h, a)), there = double(held(h, b));
+      const double off = double(others) - here, on = double(others) - there;
+      loads[at_node(a, BUSY)] += here * in.pair(k, OTHER_CPU) - off * in.pair(k, OWN_CPU);
+      loads[at_node(b, BUSY)] += on * in.pair(k, OWN_CPU) - there * in.pair(k, OTHER_CPU);
+      double *out = &loads[at_node(a, OUT)], *into = &loads[at_node(b, OUT)];
+      double *left = &loads[at_node(a, NODE_RESOURCES)], *came = &loads[at_node(b, NODE_RESOURCES)];
+      link(out, left, k, -off, false);
+      link(out, left, k, here, true);
+      link(into, came, k, on, false);
+      link(into, came, k, -there, true);
+      const double rate = in.pair(k, TUPLES_OUT) + in.pair(k, TUPLES_IN);
+      travels += rate * (here - there);
+      megabits += (in.pair(k, SENDS) + in.pair(k, GETS)) * (here - there);
+      if (ra == rb) continue;
+      const double by = double(near(h, ra)), next = double(near(h, rb));
+      uplink(ra, k, by - double(others), false);
+      uplink(ra, k, by, true);
+      uplink(rb, k, double(others) - next, false);
+      uplink(rb, k, -next, true);
+      travels += in.costs[FAR] * rate * (by - next);
+    }
+  }
+
+  void uplink(Int r, Int k, double many, bool other) {
+    link(&loads[at_rack(r, UP)], &loads[at_rack(r, RACK_RESOURCES)], k, many, other);
+  }
+
+  // Adds what so many of pair `k`'s own executors, or the others, send and get to links out and in:
+  // the loads, and the tuples.
+  void link(double* load, double* counted, Int k, double many, bool other) const {
+    const Int out = Int(other), into = 1 - out;
+    load[out] += many * in.pair(k, SENDS);
+    load[into] += many * in.pair(k, GETS);
+    counted[out] += many * in.pair(k, TUPLES_OUT);
+    counted[into] += many * in.pair(k, TUPLES_IN);
+    counted[out + 2] += many * in.pair(k, HELD_OUT);
+    counted[into + 2] += many * in.pair(k, HELD_IN);
+  }
+
+  bool fits(const Change& change) const {
+    const auto [e, f, a, b, exchange] = change;
+    const Int g = in.group[e], h = in.group[f];
+    if (exchange && g == h) return false;  // nothing would change
+    if (!may_be(g, b) || (exchange && !may_be(h, a))) return false;
+    for (Int r = 0; r < columns; r++) {
+      const double back = exchange ? in.load(h, r) : 0.0, more = in.load(g, r) - back;
+      if (more > 0.0 && used[b * columns + r] + more > in.limits(b, r)) return false;
+      if (exchange && more < 0.0 && used[a * columns + r] - more > in.limits(a, r)) return false;
+    }
+    if (exchange && in.topology[g] == in.topology[h]) return true;
+    if (!has_slot(b, g, exchange ? h : -1)) return false;
+    return !exchange || has_slot(a, h, g);
+  }
+
+  bool may_be(Int g, Int n) const {
+    return in.slots[n] > 0 && (in.allowed.rows == 0 || in.allowed(g, n));
+  }
+
+  // Whether an executor of group `g` finds a slot on node `n` that one of `gone`, if any, leaves.
+  bool has_slot(Int n, Int g, Int gone) const {
+    if (tenants(n, in.topology[g])) return true;
+    const bool leaves = gone >= 0 && tenants(n, in.topology[gone]) == 1;
+    return taken[n] - Int(leaves) < in.slots[n];
   }
 
   const Resources& in;
   Matrix<double> tuples;
   Row<Int> nodes;
   Seed seed;
-  Int executors, count, racks, columns;
+  Int executors, groups, count, racks, columns, streams;
   std::vector<double> loads, inverse, used;
-  std::vector<Int> tuples_at, tenants_, taken, mark, touched;
+  std::vector<Int> tuples_at, tenants_, taken, mark, held_, near_, workers_, home, touched;
+  std::vector<Spread> spreads;
+  std::vector<std::vector<Int>> streams_of;
   Int stamp = 0;
-  Matrix<Int> tenants;
-  double traffic = 0.0, all = 0.0, floor = 0.0, scale = 0.0;
+  bool streaming = false;
+  Matrix<Int> tenants, held, near, workers;
+  double travels = 0.0, megabits = 0.0, all = 0.0, all_tuples = 0.0, floor = 0.0, scale = 0.0;
 };
 
 }  // namespace
 
-extern "C" void most_headroom(
-    const Resources& in, Int topologies, Matrix<double> tuples, Int steps, Row<Int> nodes, Seed seed) {
-  Balancing(in, topologies, tuples, nodes, seed).most_headroom(steps);
+extern "C" void most_headroom(const Resources& in, Int topologies, Matrix<double> tuples, Int steps,
+                              double idle, Row<Int> nodes, Seed seed) {
+  Balancing(in, topologies, tuples, nodes, seed).most_headroom(steps, idle);
 }
 
 extern "C" void least_congestion(const Resources& in, Int topologies, Matrix<double> tuples, Int steps,

@@ -1,6 +1,11 @@
 """Simulated annealing over moves and exchanges of executors, by how full every resource is.
 
-A move changes the loads of two nodes and of two racks only. resource_annealing.cpp has the loops.
+Executors that can stand for one another are a group, so that what a move changes costs O(neighbours
+of the group). A move changes the loads of two nodes and of two racks only; where batches of tuples
+count, of all nodes that it exchanges with. A local-or-shuffle stream is counted as it flows: each
+source shares its tuples among the targets in its worker, if there are any, else among all. So a
+move of one of its executors changes what all its targets take, in O(nodes).
+resource_annealing.cpp has the loops.
 
 References
 ----------
@@ -14,8 +19,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stormcut.model.network import Costs
+from stormcut.model.network import UNKNOWN
 from stormcut.model.problem import CORE_PERCENT, CORE_US, Problem
+from stormcut.model.traffic import Block, Traffic
+from stormcut.objective.resources import (
+    DEFAULT_BYTES,
+    KIB,
+    MBIT_BYTES,
+    costs_of,
+    rack_ordinals,
+)
 from stormcut.placement.algorithms.cut.instance import Instance
 from stormcut.placement.algorithms.cut.model import NOTHING, Bools, Floats, Ints, seed_from
 from stormcut.placement.native.library import (
@@ -24,6 +37,7 @@ from stormcut.placement.native.library import (
     FLOAT_ROWS,
     FLOATS,
     INT,
+    INT_ROWS,
     INTS,
     SEED,
     Record,
@@ -34,17 +48,20 @@ from stormcut.placement.native.library import (
 STEPS = 4000
 MOST_STEPS = 400_000
 
+#: Groups and nodes that all steps look at, at most: about a second.
+MOST_LOOKS = 100_000_000
+
 #: Pairs of nodes, for all topologies together, between which tuples are counted: 32 MB. Of more,
 #: what batches cost is counted where placements are compared, but not while they are annealed.
 MOST_BETWEEN = 4_000_000
 
 
 class Pairs(NamedTuple):
-    """Rows of executors that exchange traffic.
+    """Rows of groups that exchange traffic.
 
-    ``loads`` has, for each, what the row's executor sends and gets and the CPU that it and the
-    other spend on its bytes when they are apart, tuples/s that it sends and gets, and those of them
-    that are in tuple trees, shape (pairs, 8).
+    ``loads`` has, for one executor of the row's group and one of the other, what the first sends
+    and gets and the CPU that it and the other spend on its bytes when they are apart, tuples/s that
+    it sends and gets, and those of them that are in tuple trees, shape (pairs, 8).
     """
 
     starts: Ints
@@ -52,136 +69,262 @@ class Pairs(NamedTuple):
     loads: Floats
 
 
-class Capacities(NamedTuple):
-    """What resources hold, infinite where nothing is known to limit.
+class Streams(NamedTuple):
+    """Local-or-shuffle streams.
 
-    ``nodes``: CPU, link out, link in, shape (nodes, 3); ``racks``: uplink out and in, shape (racks,
-    2); ``rack``: of each node.
+    ``loads``: tuples/s of a source; Mbit/s, and points that sending and taking costs, of a tuple/s
+    that travels; points of a tuple/s that is taken; which part is in trees, shape (streams, 6).
+    ``of``: topology, and row of ``threads`` or -1. ``sends``, ``takes``: which groups do, shape
+    (streams, groups). ``threads``: of each component whose load depends on such streams, what one
+    executor does besides, and can do, in points. ``row``: of those of each group, or -1.
     """
 
-    nodes: Floats
-    racks: Floats
-    rack: Ints
+    loads: Floats
+    of: Ints
+    sends: Bools
+    takes: Bools
+    threads: Floats
+    row: Ints
 
 
 class Resources(NamedTuple):
     """What does not change while a placement is annealed.
 
-    ``cpu`` is what executors need without transfer, ``thread`` the share of the fullest thread,
-    which no placement changes; ``costs`` the CPU that sending and taking a batch of tuples costs,
-    batches/s from worker to worker at most, and the CPU that a worker takes.
+    ``cpu`` is what an executor of each group needs without transfer, and without what local-or-
+    shuffle streams bring; ``floor`` the share of the fullest thread that no placement changes;
+    ``costs`` the CPU that sending and taking a batch of tuples costs, batches/s from worker to
+    worker at most, the CPU that a worker takes, and what a tuple to another rack counts more.
     """
 
     starts: Ints
     neighbours: Ints
     pair: Floats
+    size: Ints
     cpu: Floats
     load: Floats
     topology: Ints
+    thread: Ints
+    group: Ints
     limits: Floats
     slots: Ints
-    group: Ints
     allowed: Bools
     rack: Ints
     node_capacity: Floats
     rack_capacity: Floats
-    thread: Floats
+    threads: Floats
+    stream: Floats
+    stream_of: Ints
+    sends: Bools
+    takes: Bools
+    floor: Floats
     costs: Floats
 
 
 _RESOURCES = Record(
-    *(INTS, INTS, FLOAT_ROWS, FLOATS, FLOAT_ROWS, INTS, FLOAT_ROWS, INTS, INTS),
-    *(BOOL_ROWS, INTS, FLOAT_ROWS, FLOAT_ROWS, FLOATS, FLOATS),
+    *(INTS, INTS, FLOAT_ROWS, INTS, FLOATS, FLOAT_ROWS, INTS, INTS, INTS),
+    *(FLOAT_ROWS, INTS, BOOL_ROWS, INTS, FLOAT_ROWS, FLOAT_ROWS),
+    *(FLOAT_ROWS, FLOAT_ROWS, INT_ROWS, BOOL_ROWS, BOOL_ROWS, FLOATS, FLOATS),
 )
-_most_headroom = function("most_headroom", _RESOURCES, INT, FLOAT_ROWS, INT, INTS, SEED)
+_most_headroom = function("most_headroom", _RESOURCES, INT, FLOAT_ROWS, INT, FLOAT, INTS, SEED)
 _least_congestion = function(
     "least_congestion", _RESOURCES, INT, FLOAT_ROWS, INT, FLOAT, FLOAT, FLOAT, INTS, SEED
 )
 
 
 def resources(
-    problem: Problem,
-    asked: Instance,
-    pairs: Pairs,
-    cpu: Floats,
-    most: Capacities,
-    thread: float,
-    costs: Costs,
+    problem: Problem, asked: Instance, anchored: Floats | None, further: float
 ) -> Resources:
-    """Return what annealing needs to know of an instance and its resources."""
-    allowed = NOTHING.astype(np.bool_) if asked.allowed is None else asked.allowed
+    """Return what annealing needs to know of an instance and its resources.
+
+    Parameters
+    ----------
+    problem : Problem
+    asked : Instance
+        Its limits are kept.
+    anchored : array of shape (executors,), optional
+        Which share of what each executor takes is anchored; None: all.
+    further : float
+        What a tuple between racks counts more than one between nodes.
+    """
+    groups, costs = asked.groups, costs_of(problem)
+    traffic = problem.traffic.sized(DEFAULT_BYTES)
+    racks, names = rack_ordinals(problem)
+    known = dict(problem.uplinks)
+    uplinks = [known.get(name, UNKNOWN) for name in names]
+    brought, flexible = _brought(problem)
+    share = problem.executor_cpu / (CORE_PERCENT * problem.executor_threads)
+    streams = _streams(problem, groups.of, traffic, anchored, brought, flexible)
+    first = np.unique(groups.of, return_index=True)[1]
     return Resources(
-        *pairs,
-        cpu.astype(np.float64),
-        np.ascontiguousarray(asked.load[asked.groups.of]),
-        problem.executor_topology,
+        *_pairs(problem, groups.of, traffic, anchored),
+        groups.size.astype(np.int64),
+        (problem.executor_cpu - brought)[first],
+        np.ascontiguousarray(asked.load),
+        groups.topology.astype(np.int64),
+        streams.row,
+        groups.of,
         asked.bounds,
         asked.slots,
-        asked.groups.of,
-        allowed,
-        most.rack,
-        most.nodes,
-        most.racks,
-        np.array([thread]),
+        NOTHING.astype(np.bool_) if asked.allowed is None else asked.allowed,
+        racks[: len(problem.nodes)],
+        _capacities([(n.cpu_percent, n.link.out, n.link.into) for n in problem.nodes]),
+        _capacities([(link.out, link.into) for link in uplinks]),
+        streams.threads,
+        streams.loads,
+        streams.of,
+        streams.sends,
+        streams.takes,
+        np.array([share[~flexible].max(initial=0.0)]),
         np.array(
             [
                 costs.send_us_per_tuple * CORE_PERCENT / CORE_US,
                 costs.receive_us_per_tuple * CORE_PERCENT / CORE_US,
                 costs.batches_per_s,
                 costs.worker_percent,
+                further,
             ]
         ),
     )
 
 
-def pairs(
-    executors: int,
-    source: Ints,
-    target: Ints,
-    carried: Floats,
-    sending: Floats,
-    taking: Floats,
-    rate: Floats,
-    held: Floats,
-) -> Pairs:
-    """Return the pairs of executors of directed traffic, all arrays of shape (traffic,).
+def _capacities(rows: list[tuple[float | None, ...]]) -> Floats:
+    return np.array([[np.inf if value is None else value for value in row] for row in rows])
 
-    Parameters
-    ----------
-    carried : array
-        What the link carries.
-    sending, taking : arrays
-        CPU that source and target spend.
-    rate, held : arrays
-        Tuples/s, and those in tuple trees.
-    """
-    none = np.zeros(len(carried))
+
+def _brought(problem: Problem) -> tuple[Floats, Bools]:
+    """Return what local-or-shuffle streams add to each executor's CPU on average, and to which."""
+    taken = np.zeros(problem.executor_count)
+    flexible = np.zeros(problem.executor_count, dtype=np.bool_)
+    for block in problem.traffic.blocks:
+        if block.local_first:
+            taken[block.targets.start : block.targets.stop] += block.rate * len(block.sources)
+            flexible[block.targets.start : block.targets.stop] = True
+    us = problem.executor_cpu_us
+    flexible &= ~np.isnan(us) & ~problem.executor_is_spout
+    return np.where(flexible, np.nan_to_num(us) * taken * (CORE_PERCENT / CORE_US), 0.0), flexible
+
+
+def _streams(
+    problem: Problem,
+    of: Ints,
+    traffic: Traffic,
+    anchored: Floats | None,
+    brought: Floats,
+    flexible: Bools,
+) -> Streams:
+    costs, groups = costs_of(problem), int(of.max(initial=-1)) + 1
+    points, us = CORE_PERCENT / CORE_US, problem.executor_cpu_us
+    blocks = [block for block in traffic.blocks if block.local_first and block.rate > 0]
+    besides = problem.executor_cpu - brought
+    rows: dict[int, int] = {}
+    threads: list[tuple[float, float]] = []
+    row = np.full(groups, -1, dtype=np.int64)
+    loads, at = [], []
+    for block in blocks:
+        first, own = block.targets.start, slice(block.targets.start, block.targets.stop)
+        if flexible[first] and first not in rows:
+            rows[first] = len(threads)
+            most = CORE_PERCENT * problem.executor_threads[first]
+            threads.append((float(besides[own].max()), most))
+            row[of[own]] = rows[first]
+        held = 1.0 if anchored is None else float(anchored[first])
+        loads.append(
+            (
+                block.rate * len(block.targets),
+                (block.size + costs.link_bytes_per_tuple) / MBIT_BYTES,
+                points * costs.send_us_per_kib / KIB * block.size,
+                points * costs.receive_us_per_kib / KIB * block.size,
+                points * us[first] if flexible[first] else 0.0,
+                held,
+            )
+        )
+        at.append((int(problem.executor_topology[first]), rows.get(first, -1)))
+    return Streams(
+        np.array(loads, dtype=np.float64).reshape(-1, 6),
+        np.array(at, dtype=np.int64).reshape(-1, 2),
+        _roles([block.sources for block in blocks], of, groups),
+        _roles([block.targets for block in blocks], of, groups),
+        np.array(threads, dtype=np.float64).reshape(-1, 2),
+        row,
+    )
+
+
+def _roles(parts: list[range], of: Ints, groups: int) -> Bools:
+    roles = np.zeros((len(parts), groups), dtype=np.bool_)
+    for at, part in enumerate(parts):
+        roles[at, of[part.start : part.stop]] = True
+    return roles
+
+
+def _pairs(problem: Problem, of: Ints, traffic: Traffic, anchored: Floats | None) -> Pairs:
+    """Return what pairs of executors load when they are apart, local-or-shuffle left out."""
+    costs, groups = costs_of(problem), int(of.max(initial=-1)) + 1
+    other = traffic.source != traffic.target
+    ends = [(of[traffic.source[other]], of[traffic.target[other]])]
+    amounts = [(traffic.rate[other], traffic.size[other], _held(anchored, traffic.target[other]))]
+    for block in traffic.blocks:
+        if not block.local_first:
+            source, target = _between(block, of)
+            ends.append((source, target))
+            many = np.ones(len(source))
+            held = 1.0 if anchored is None else float(anchored[block.targets.start])
+            amounts.append((block.rate * many, block.size * many, held * many))
+    source, target = (np.concatenate(each) for each in zip(*ends, strict=True))
+    rate, size, share = (np.concatenate(each) for each in zip(*amounts, strict=True))
+    none, points = np.zeros(len(rate)), CORE_PERCENT / CORE_US * rate
+    sending = points * (costs.send_us_per_kib / KIB * size)
+    taking = points * (costs.receive_us_per_kib / KIB * size)
+    carried = rate * (size + costs.link_bytes_per_tuple) / MBIT_BYTES
     # Seen from the one that sends, and from the one that takes.
-    keys = np.concatenate((source, target)) * executors + np.concatenate((target, source))
+    keys = np.concatenate((source, target)) * groups + np.concatenate((target, source))
     columns = (
         *((carried, none), (none, carried), (sending, taking), (taking, sending)),
-        *((rate, none), (none, rate), (held, none), (none, held)),
+        *((rate, none), (none, rate), (share * rate, none), (none, share * rate)),
     )
-    apart = np.concatenate((source != target, source != target))
-    found, at = np.unique(keys[apart], return_inverse=True)
+    found, at = np.unique(keys, return_inverse=True)
     loads = np.empty((len(found), len(columns)))
     for column, both in enumerate(columns):
-        weights = np.concatenate(both)[apart]
+        weights = np.concatenate(both)
         loads[:, column] = np.bincount(at.reshape(-1), weights=weights, minlength=len(found))
-    starts = np.searchsorted(found, np.arange(executors + 1) * executors)
-    return Pairs(starts.astype(np.int64), found % executors, loads)
+    starts = np.searchsorted(found, np.arange(groups + 1) * groups)
+    return Pairs(starts.astype(np.int64), found % max(groups, 1), loads)
+
+
+def _held(anchored: Floats | None, target: Ints) -> Floats:
+    return np.ones(len(target)) if anchored is None else anchored[target]
+
+
+def _between(block: Block, of: Ints) -> tuple[Ints, Ints]:
+    """Return all pairs of a group that sends and a group that takes, shape (pairs,) each."""
+    sources = np.unique(of[block.sources.start : block.sources.stop])
+    targets = np.unique(of[block.targets.start : block.targets.stop])
+    return np.repeat(sources, len(targets)), np.tile(targets, len(sources))
 
 
 def most_headroom(
-    given: Resources, topologies: int, nodes: Ints, effort: float, rng: np.random.Generator
+    given: Resources,
+    topologies: int,
+    nodes: Ints,
+    idle: float,
+    effort: float,
+    rng: np.random.Generator,
 ) -> Ints:
-    """Return executors' nodes with the fullest resource less full, then less traffic between nodes.
+    """Return executors' nodes with the fullest resource less full, then fewer tuples between nodes.
 
-    Takes O(pairs of an executor) for each of O(executors x effort) steps.
+    Parameters
+    ----------
+    idle : float
+        Share of a resource in use below which less is worth nothing.
+
+    Notes
+    -----
+    Takes O(neighbours of a group) for each of O(executors x effort) steps, times nodes where
+    batches are counted or local-or-shuffle streams flow.
     """
     found = nodes.copy()
     tuples = _tuples(given, topologies)
-    _most_headroom(given, topologies, tuples, _steps(nodes, effort), found, seed_from(rng))
+    steps, seed = _steps(given, tuples, effort), seed_from(rng)
+    _most_headroom(given, topologies, tuples, steps, idle, found, seed)
     return found
 
 
@@ -209,8 +352,8 @@ def least_congestion(
         What a tuple counts that is in no tree.
     """
     found = nodes.copy()
-    steps, seed = _steps(nodes, effort), seed_from(rng)
     tuples = _tuples(given, topologies)
+    steps, seed = _steps(given, tuples, effort), seed_from(rng)
     _least_congestion(given, topologies, tuples, steps, idle, travel, loose, found, seed)
     return found
 
@@ -221,5 +364,16 @@ def _tuples(given: Resources, topologies: int) -> Floats:
     return np.zeros((topologies if topologies * between <= MOST_BETWEEN else 0, between))
 
 
-def _steps(nodes: Ints, effort: float) -> int:
-    return int(min(STEPS * len(nodes), MOST_STEPS) * effort)
+def _steps(given: Resources, tuples: Floats, effort: float) -> int:
+    """Return how many moves to try: fewer where each looks at much."""
+    nodes = len(given.slots)
+    degree = np.diff(given.starts)
+    wide = np.bincount(
+        np.repeat(np.arange(len(degree)), degree),
+        np.where(given.size[given.neighbours] > 1, nodes, 1) if len(tuples) else 1,
+        len(degree),
+    )
+    streams = (given.sends | given.takes).sum(axis=0) * nodes
+    looks = float(given.size @ (8 + wide + streams)) / max(1, len(given.group))
+    most = min(STEPS * len(given.group), MOST_STEPS, MOST_LOOKS / looks)
+    return int(most * effort)

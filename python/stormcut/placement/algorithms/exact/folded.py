@@ -25,8 +25,6 @@ Ints = npt.NDArray[np.int64]
 #: Rates that agree in so many digits count as equal when groups are compared.
 DIGITS = 12
 
-LOCAL_GROUPING = "local_or_shuffle"
-
 #: Beyond this number of groups only streams of one component are folded: O(groups^2) memory.
 MOST_GROUPS = 2000
 
@@ -127,14 +125,8 @@ def fold_symmetry(problem: Problem) -> Folded:
 
     O(groups^2 log groups) up to `MOST_GROUPS` groups, beyond them O(executors log executors).
     """
-    plain = replace(
-        problem,
-        topologies=tuple(
-            replace(each, streams=tuple(s for s in each.streams if s.grouping != LOCAL_GROUPING))
-            for each in problem.topologies
-        ),
-    )
-    groups = _without_own_rate_of_singles(fold(plain))
+    plain = problem.traffic.without_local_first()
+    groups = _without_own_rate_of_singles(fold(problem, weights=plain))
     streams = tuple(_local_first(problem, groups))
     merged = _twins(groups, streams)
     order = _order(groups, np.unique(merged, return_index=True)[1])
