@@ -62,10 +62,18 @@ class PlacementValue:
     ----------
     problem : Problem
     placement : Placement
+    seated : callable, optional
+        Returns the same with the slots that restart least, where those of ``placement`` are any.
     """
 
-    def __init__(self, problem: Problem, placement: Placement) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        placement: Placement,
+        seated: Callable[[], Placement] | None = None,
+    ) -> None:
         self.problem, self.placement = problem, placement
+        self._seated = seated or (lambda: placement)
 
     @cached_property
     def is_feasible(self) -> bool:
@@ -114,7 +122,9 @@ class PlacementValue:
     @cached_property
     def restarts(self) -> int:
         """Workers restarted."""
-        return workers_restarted(self.problem.current_slots(), self.placement.slots)
+        if self.problem.current is None:
+            return 0
+        return workers_restarted(self.problem.current_slots(), self._seated().slots)
 
     @cached_property
     def throughput(self) -> Throughput | None:

@@ -103,8 +103,9 @@ def test_a_preview_leaves_no_trace_in_a_memory(solved):
     ("nowhere", "running", "effort"),
     [
         ([13], [], None),
-        ([], [100] * 3, None),
-        ([], [100] * 4, "0.1"),
+        ([], [66, *[6] * 11], None),  # together, and each alone
+        ([], [1_000], None),
+        ([], [1_000] * 3, "0.1"),
         ([], [250] * 20, "0"),
         ([1_000], [], "0.1"),
         ([1_000] * 50, [], "0"),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from stormcut.model.problem import MeasuredPair, Problem, Stream, Topology
-from stormcut.model.traffic import Traffic, fold_streams
+import numpy as np
+import numpy.typing as npt
 
-#: Topology, source and target component.
-Edge = tuple[str, str, str]
+from stormcut.model.problem import Problem
+from stormcut.model.traffic import Traffic
+
+Ints = npt.NDArray[np.int64]
 
 
 def is_measured(problem: Problem) -> bool:
@@ -23,61 +23,36 @@ def weighed(problem: Problem) -> tuple[Traffic, float]:
     """Return the traffic with every rate in tuples of mean size, and that size in bytes.
 
     These are weights and no rates: no load follows from them.
-
     A tuple's size is the mean of what is known between two components: few tuples are sampled, and
     a pair of executors that exchanges few has no sample of its own. Between components without any
     it is the mean of all. Where no size is known, the traffic as it is and 1. Takes
-    O(streams + pairs).
+    O(streams + pairs log pairs).
     """
-    sums: dict[Edge, tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
-    for edge, traffic in _all(problem):
-        if traffic.bytes_per_tuple is not None:
-            rate, size = traffic.tuples_per_second, traffic.bytes_per_tuple
-            tuples, content = sums[edge]
-            sums[edge] = tuples + rate, content + rate * size
-    tuples = sum(rate for rate, _ in sums.values())
-    content = sum(size for _, size in sums.values())
-    if tuples <= 0 or content <= 0:
-        return problem.traffic, 1.0
-    mean = content / tuples
-    sizes = {edge: size / rate / mean for edge, (rate, size) in sums.items() if rate > 0}
-    parts = (
-        fold_streams(_weighed(topology, sizes), int(offset))
-        for topology, offset in zip(problem.topologies, problem.topology_offsets, strict=False)
+    traffic, component = problem.traffic, _components(problem)
+    blocks = traffic.blocks
+    source = np.concatenate((component[traffic.source], [component[b.sources[0]] for b in blocks]))
+    target = np.concatenate((component[traffic.target], [component[b.targets[0]] for b in blocks]))
+    rate = np.concatenate(
+        (traffic.rate, [b.rate * len(b.sources) * len(b.targets) for b in blocks])
     )
-    return Traffic.join(parts, problem.executor_count), mean
-
-
-def _all(problem: Problem) -> Iterator[tuple[Edge, Stream | MeasuredPair]]:
-    for topology in problem.topologies:
-        for stream in topology.streams:
-            yield _edge(topology, stream), stream
-        for pair in topology.measured:
-            yield _edge(topology, pair), pair
-
-
-def _edge(topology: Topology, traffic: Stream | MeasuredPair) -> Edge:
-    if isinstance(traffic, Stream):
-        return topology.id, traffic.source, traffic.target
-    return topology.id, traffic.source[0], traffic.target[0]
-
-
-def _weighed(topology: Topology, sizes: Mapping[Edge, float]) -> Topology:
-    own = {edge[1:]: size for edge, size in sizes.items() if edge[0] == topology.id}
-    streams = tuple(
-        replace(
-            each, tuples_per_second=each.tuples_per_second * own.get((each.source, each.target), 1)
-        )
-        for each in topology.streams
+    size = np.concatenate((traffic.size, [b.size for b in blocks]))
+    edges, edge = np.unique(source * (len(component) + 1) + target, return_inverse=True)
+    edge, known = edge.reshape(-1), ~np.isnan(size) & (rate > 0)
+    tuples = np.bincount(edge[known], rate[known], len(edges))
+    content = np.bincount(edge[known], rate[known] * size[known], len(edges))
+    if tuples.sum() <= 0 or content.sum() <= 0:
+        return traffic, 1.0
+    mean = float(content.sum() / tuples.sum())
+    factor = np.divide(content / mean, tuples, out=np.ones(len(edges)), where=tuples > 0)[edge]
+    pairs = len(traffic.rate)
+    heavy = tuple(
+        replace(block, rate=block.rate * each)
+        for block, each in zip(blocks, factor[pairs:].tolist(), strict=True)
     )
-    # Pairs are many, and `replace` takes most of the time.
-    pairs = tuple(
-        MeasuredPair(
-            each.source,
-            each.target,
-            each.tuples_per_second * own.get((each.source[0], each.target[0]), 1),
-            each.bytes_per_tuple,
-        )
-        for each in topology.measured
-    )
-    return replace(topology, streams=streams, measured=pairs)
+    return replace(traffic, rate=traffic.rate * factor[:pairs], blocks=heavy), mean
+
+
+def _components(problem: Problem) -> Ints:
+    """Return a number of the component of each executor, shape (executors,)."""
+    sizes = [part.executors for topology in problem.topologies for part in topology.components]
+    return np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)

@@ -39,16 +39,13 @@ ENOUGH = 1.5
 #: An algorithm is asked at most so often for one problem.
 MAX_ATTEMPTS = 8
 
-#: For how many topologies, and executors in all, an algorithm may search how long, so that a round
-#: takes 10 s (docs/results/brain-scale.md).
-EFFORTS = (((3, 3_000), None), ((10, 20_000), "0.1"))
-HASTE = "0"
+#: Seconds that all problems of a round may take, and how many one takes at each effort: up to
+#: `SMALL` executors in proportion, and for 1,000 executors (docs/results/brain-scale.md).
+ROUND_S, SMALL = 10.0, 50
+EFFORTS = ((None, 1.5, 4.0), ("0.1", 0.5, 1.5), ("0", 0.05, 0.15))
 #: Larger clusters' topologies are taken in turn: one problem of them takes longer than a round may,
 #: and what is gained falls. Measured by benchmarks/brain_scale.py.
 MOST_TOGETHER = 1_000
-#: One problem of several topologies with more executors than this is searched no longer than so:
-#: with 300 a tenth of the effort found the same, and 900 take too long.
-LARGE_TOGETHER, EFFORT_TOGETHER = 300, "0.1"
 #: Nimbus waits for what runs nowhere; what runs may be improved a little later.
 URGENT = 4
 
@@ -59,13 +56,16 @@ def effort_for(nowhere: Sequence[int], running: Sequence[int]) -> str | None:
     Parameters
     ----------
     nowhere, running : sequence of int
-        Executors of each topology that waits for a placement, or may get a better one.
+        Executors of each problem, of topologies that wait for a placement or may get a better one.
     """
-    topologies, executors = len(nowhere) + len(running), URGENT * sum(nowhere) + sum(running)
-    for most, effort in EFFORTS:
-        if topologies <= most[0] and executors <= most[1]:
+    for effort, small, thousand in EFFORTS:
+        urgent, other = (
+            sum(small * min(1, size / SMALL) + thousand * size / 1000 for size in problems)
+            for problems in (nowhere, running)
+        )
+        if URGENT * urgent + other <= ROUND_S:
             return effort
-    return HASTE
+    return EFFORTS[-1][0]
 
 
 class Recorder(Protocol):
@@ -206,8 +206,6 @@ class Adviser:
         refused: Infeasible | None = None
         name, seed = self._settings.algorithm, self._settings.seed
         asked = self._options(topologies[0])
-        if len(topologies) > 1 and at.problem.executor_count > LARGE_TOGETHER:
-            asked = self._options(topologies[0], self.effort or EFFORT_TOGETHER)
         for nodes, options in islice(attempts(at.problem, name, asked), MAX_ATTEMPTS):
             narrowed = at.narrowed(nodes)
             try:
@@ -227,10 +225,10 @@ class Adviser:
             return Advice(narrowed.workers(placement), solution.notes)
         raise refused or Infeasible("no node has a free slot", "slots")
 
-    def _options(self, topology: RunningTopology, effort: str | None = None) -> Mapping[str, str]:
+    def _options(self, topology: RunningTopology) -> Mapping[str, str]:
         """Return the options for a topology: it may say itself what of workers."""
         name, options = self._settings.algorithm, dict(self._settings.options)
-        keeps, effort = keeps_workers(topology), effort or self.effort
+        keeps, effort = keeps_workers(topology), self.effort
         if keeps is not None and self._algorithm.keeps_workers:
             options[WORKERS] = "keep" if keeps else "any"
         if effort is not None and has_option(name, EFFORT):

@@ -100,13 +100,14 @@ class _Round:
     def _effort(self) -> str | None:
         whole = [t for t in self._topologies if self._loads[t.id].measured and not t.unassigned]
         unsettled = [
-            len(topology.executors)
+            [len(topology.executors) for topology in group if topology.id not in settled]
             for group in self._groups(whole)
             for settled in (self._settled(group),)
-            for topology in group
-            if topology.id not in settled
         ]
-        return effort_for([len(t.executors) for t in self._topologies if t.unassigned], unsettled)
+        nowhere = [len(t.executors) for t in self._topologies if t.unassigned]
+        # Each is placed alone, and those of a group together, too.
+        together = [sum(group) for group in unsettled if len(group) > 1 and self._is_joint]
+        return effort_for(nowhere, [*together, *(size for group in unsettled for size in group)])
 
     def _groups(self, topologies: Iterable[RunningTopology]) -> list[Topologies]:
         """Return topologies by the problem that they are placed in; those of one use like nodes."""

@@ -317,10 +317,9 @@ class ByOrder(Judge):
         """Return the value of a placement, worked out once."""
         key = at.nodes.tobytes() + at.workers.tobytes()
         if key not in self._values:
-            # Which slots is all the same where nothing runs.
-            runs = self.problem.current is not None
-            slots = seat(self.task, at) if runs else self.placement(at).slots
-            self._values[key] = PlacementValue(self.problem, Placement(slots))
+            self._values[key] = PlacementValue(
+                self.problem, self.placement(at), lambda: Placement(seat(self.task, at))
+            )
         return self._values[key]
 
     def is_ahead(  # noqa: D102

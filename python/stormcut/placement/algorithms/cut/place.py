@@ -119,7 +119,7 @@ def _is_possible(task: Task, start: Placement) -> bool:
 def _least_traffic(
     task: Task, starts: Sequence[Placement], rng: np.random.Generator
 ) -> Candidate | None:
-    asked, effort = task.instance, task.options.effort
+    asked, effort = task.instance, task.effort
     begin = build(task, asked, effort, rng)
     counts = cheapest(task, asked, begin, effort, rng)
     # A search counts local-or-shuffle streams as if no target were in the worker.
@@ -138,7 +138,8 @@ def _balanced(
 ) -> Candidate | None:
     """Return the best that is found from several balances and starts."""
     asked_all = instances(task)
-    effort = task.options.effort / (1 if task.is_hasty else len(asked_all))
+    parts = 1 + len(BALANCES)
+    effort = task.effort / parts
     found: list[Ints] = []
     for asked in asked_all:
         begin = build(task, asked, effort, rng)
@@ -146,7 +147,8 @@ def _balanced(
         found += [] if counts is None else [counts]
         if found and task.is_hasty:
             break
-    return balance(task, found, starts, effort, rng) if found or starts else None
+    asked_for = task.options.effort / parts
+    return balance(task, found, starts, asked_for, rng) if found or starts else None
 
 
 @contextmanager

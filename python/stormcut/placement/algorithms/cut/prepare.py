@@ -20,6 +20,11 @@ MOST_COUNTS = 30_000
 MOST_SEARCHED = 200_000
 
 
+#: Executors times nodes up to which a search is worth all of its time, and the effort below which
+#: it is not worth to begin from several balances.
+SEARCHED, LEAST_SEARCHED = 1000, 0.01
+
+
 @dataclass(frozen=True, eq=False)
 class Task:
     """What is to be placed.
@@ -51,6 +56,17 @@ class Task:
         """
         priced = self.options.objective == "auto" and self.options.restart_price > 0
         return priced or self.options.objective == "cut"
+
+    @property
+    def effort(self) -> float:
+        """How long to search: as asked, and of what is annealed as much as it is worth.
+
+        Annealing finds as much from a tenth of the search where executors times nodes are many
+        (docs/decisions/0052-one-order.md).
+        """
+        size = self.problem.executor_count * len(self.problem.nodes)
+        worth = 1.0 if self.saves_traffic else min(1.0, SEARCHED / max(size, 1))
+        return self.options.effort * worth
 
     @property
     def flows(self) -> bool:
@@ -94,7 +110,7 @@ class Task:
     @property
     def is_hasty(self) -> bool:
         """Whether one start has to do."""
-        return self.is_large or self.options.effort == 0
+        return self.is_large or self.effort < LEAST_SEARCHED
 
     @property
     def stays(self) -> bool:

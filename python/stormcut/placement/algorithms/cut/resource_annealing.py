@@ -48,8 +48,8 @@ from stormcut.placement.native.library import (
 STEPS = 4000
 MOST_STEPS = 400_000
 
-#: Groups and nodes that all steps look at, at most: about a second.
-MOST_LOOKS = 100_000_000
+#: Groups and nodes that all steps look at, at most: about 0.3 s.
+MOST_LOOKS = 30_000_000
 
 #: Pairs of nodes, for all topologies together, between which tuples are counted: 32 MB. Of more,
 #: what batches cost is counted where placements are compared, but not while they are annealed.

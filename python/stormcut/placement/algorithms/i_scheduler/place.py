@@ -29,7 +29,8 @@ of it; P-4 and P-6 are as in P-Scheduler):
 - I-14: a placement that is not proven to be the best of the reduced graph is compared with that of
   the fallback, and the better one is returned. ``theta`` is CP-SAT's deterministic time, about a
   second per second, so that the result does not depend on how busy the machine is.
-- I-15: recursive bisection.
+- I-15: recursive bisection, from ``seeds`` seeds of METIS, which breaks ties by chance; the best is
+  returned. With one seed 8 of 252 placements of the thesis's instances miss the optimum.
 
 A class is all nodes of one capacity: CPU times ``cpu_share`` or executors, whichever the nodes
 together have less to spare of. Other limits, memory and slots included, are those of its smallest
@@ -96,6 +97,10 @@ class Options(ThesisOptions):
             "bounds": ONE_OR_MORE,
         },
     )
+    seeds: int = field(
+        default=3,
+        metadata={"help": "seeds of METIS, of which the best counts", "bounds": ONE_OR_MORE},
+    )
     parts: Literal["repaired", "raw"] = field(
         default="repaired", metadata={"help": "METIS's parts: repaired, or as they come"}
     )
@@ -129,8 +134,11 @@ def _level_one(
 ) -> Ints:
     """Return the node ordinal of each executor."""
     for share in shares(hosts, options.cpu_share):
-        attempt = _Attempt(problem, hosts, graph, options, share, seed)
-        where = attempt.run()
+        found = [
+            _Attempt(problem, hosts, graph, options, share, seed + at).run()
+            for at in range(options.seeds)
+        ]
+        where = max(found, key=lambda each: ((each >= 0).sum(), _local(graph, each)))
         if (where >= 0).all():
             return hosts.ordinals[among_equals(problem, hosts, where)]
     completed = fit(problem, np.append(hosts.ordinals, -1)[where])
@@ -225,11 +233,13 @@ class _Attempt:
             room.put(executor, host)
 
     def _better(self, one: Ints, other: Ints) -> bool:
-        return bool((one >= 0).all()) and self._local(one) > self._local(other)
+        return bool((one >= 0).all()) and _local(self.graph, one) > _local(self.graph, other)
 
-    def _local(self, where: Ints) -> float:
-        edges = self.graph.tocoo()
-        return float(edges.data[where[edges.row] == where[edges.col]].sum())
+
+def _local(graph: csr_array, where: Ints) -> float:
+    """Return twice the tuples/s that stay on a node."""
+    edges = graph.tocoo()
+    return float(edges.data[where[edges.row] == where[edges.col]].sum())
 
 
 def contract(graph: csr_array, vertex: Ints, count: int) -> csr_array:
