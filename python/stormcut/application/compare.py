@@ -40,6 +40,10 @@ class Scheduler(Protocol):
         """Whether it packs by the CPU that executors declare, whatever was measured."""
         ...
 
+    def ignores(self, problem: Problem) -> list[str]:
+        """Return what a problem has that it does not count, as far as that is known."""
+        ...
+
     def solve(self, problem: Problem, seed: int) -> Solution:
         """Return its placement, verified.
 
@@ -87,6 +91,10 @@ class Contender:
         """Whether it packs by the CPU that executors declare, whatever was measured."""
         return algorithm(self.algorithm).by_declaration
 
+    def ignores(self, problem: Problem) -> list[str]:
+        """Return what a problem has that it does not count."""
+        return algorithm(self.algorithm).ignores(problem)
+
     def solve(self, problem: Problem, seed: int) -> Solution:
         """Return its placement, verified; raises `Infeasible` without one."""
         return solve(problem, self.algorithm, seed, self.options)
@@ -104,7 +112,8 @@ class Trial:
     is there, or ``refusal`` says why it has none.
     ``seconds`` is wall time, the algorithm's own first-time preparations included. ``throughput``
     is what sources would reach, and ``times`` how long tuples of each topology take at the
-    problem's rates, None where that cannot be told.
+    problem's rates, None where that cannot be told. ``ignores`` is what the problem has that it
+    does not count.
     """
 
     algorithm: str
@@ -113,6 +122,7 @@ class Trial:
     refusal: str | None = None
     throughput: Throughput | None = None
     times: Mapping[str, Latency] | None = None
+    ignores: tuple[str, ...] = ()
 
 
 def compare(problem: Problem, contenders: Sequence[Scheduler], seed: int) -> Iterator[Trial]:
@@ -134,7 +144,8 @@ def compare(problem: Problem, contenders: Sequence[Scheduler], seed: int) -> Ite
         took = time.perf_counter() - start
         reached = foretold(problem, solution.placement)
         times = tuple_times(problem, solution.placement)
-        yield Trial(name, took, solution, throughput=reached, times=times)
+        ignores = tuple(contender.ignores(problem))
+        yield Trial(name, took, solution, None, reached, times, ignores)
 
 
 def best_trial(problem: Problem, trials: Sequence[Trial]) -> tuple[int, str] | None:

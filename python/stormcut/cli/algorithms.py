@@ -14,7 +14,7 @@ from rich.table import Table
 
 from stormcut.cli.invocation import command
 from stormcut.placement.options import Interval
-from stormcut.placement.registry import ALGORITHMS, Algorithm, algorithm
+from stormcut.placement.registry import ALGORITHMS, LIMITS, Algorithm, algorithm
 
 WIDTH = 100
 
@@ -58,7 +58,11 @@ def _table() -> Table:
 
 
 def _marks(each: Algorithm) -> tuple[tuple[str, bool], ...]:
-    return ("exact", each.exact), ("needs traffic", each.needs_traffic)
+    return (
+        ("exact", each.exact),
+        ("needs traffic", each.needs_traffic),
+        (f"counts {', '.join(each.counts)}", bool(each.counts)),
+    )
 
 
 def _options(chosen: Algorithm) -> Table | str:
@@ -102,4 +106,5 @@ def _document(algorithm: Algorithm) -> dict[str, object]:
         "source": algorithm.source,
         "exact": algorithm.exact,
         "needs_traffic": algorithm.needs_traffic,
+        "counts": [*((LIMITS,) if algorithm.knows_capacity else ()), *algorithm.counts],
     }

@@ -30,7 +30,7 @@ from stormcut.cli.outputs import OutputFile, picture_form
 from stormcut.cli.score import headroom_document, latencies_document, throughput_document
 from stormcut.cli.steps import waiting
 from stormcut.model.problem import Problem
-from stormcut.placement.registry import ALGORITHMS
+from stormcut.placement.registry import ALGORITHMS, FEATURES
 from stormcut.placement.solve import DEFAULT_ALGORITHM, DEFAULT_SEED
 from stormcut.report.comparison import draw_comparison
 from stormcut.report.tables import told_rate
@@ -105,6 +105,10 @@ def compare(
     (out if out.is_terminal else Console(width=WIDTH)).print(_table(question, trials))
     if found := best_trial(question, trials):
         click.echo(f"* best: {found[1]}")
+    for feature in FEATURES:
+        blind = [trial.algorithm for trial in trials if feature in trial.ignores]
+        if blind:
+            click.echo(f"not counted by {', '.join(blind)}: {feature}")
     for trial in trials:
         if warning := _warning(question, trial):
             click.echo(f"{trial.algorithm}: {warning}")
@@ -199,6 +203,7 @@ def _document(problem: Problem, trial: Trial, trials: Sequence[Trial]) -> dict[s
     bound, certificate = best_bound(trials), trial.solution.certificate
     return {
         **document,
+        "ignores": list(trial.ignores),
         "best": best is not None and trials[best[0]] is trial,
         "warning": _warning(problem, trial),
         "metrics": asdict(trial.solution.metrics),

@@ -12,10 +12,12 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import numpy as np
 
 from stormcut.model.errors import InvalidInput
+from stormcut.model.network import UNKNOWN
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.objective.order import ENOUGH_ROOM
 from stormcut.placement.acceptance import Acceptance
+from stormcut.placement.packing.capacity import node_limits
 
 #: Whether an algorithm with these options, for a topology that runs or does not, uses measured
 #: traffic.
@@ -94,6 +96,16 @@ def _once_it_runs(options: Any, running: bool) -> bool:
     return running and options.mode not in ("bootstrap", "offline")
 
 
+#: What a problem may have that not every algorithm counts, and how to tell.
+LIMITS, LOCAL, LINKS, RACKS = "limits of nodes", "local-or-shuffle", "links", "racks"
+FEATURES: dict[str, Callable[[Problem], bool]] = {
+    LIMITS: lambda problem: bool(np.isfinite(node_limits(problem)).any()),
+    LOCAL: lambda problem: any(block.local_first for block in problem.traffic.blocks),
+    LINKS: lambda problem: any(node.link != UNKNOWN for node in problem.nodes),
+    RACKS: lambda problem: len({node.rack for node in problem.nodes}) > 1,
+}
+
+
 @dataclass(frozen=True)
 class Algorithm:
     """A placement algorithm.
@@ -121,7 +133,9 @@ class Algorithm:
     fills_cpu : bool
         Whether it fills nodes' CPU to the brim unless ``cpu_share`` says less.
     knows_capacity : bool
-        Whether what nodes can hold may change its placement.
+        Whether what nodes can hold may change its placement: CPU, memory, executors.
+    counts : tuple of str
+        What else of `FEATURES` it counts; what it does not count, it takes as if it were not there.
     by_declaration : bool
         Whether in Storm it packs by the CPU that executors declare, whatever was measured.
     keeps_workers : bool
@@ -151,11 +165,17 @@ class Algorithm:
     joint: bool = False
     fills_cpu: bool = False
     knows_capacity: bool = True
+    counts: tuple[str, ...] = ()
     by_declaration: bool = False
     keeps_workers: bool = False
     is_baseline: bool = False
     accepts_by: str | None = None
     starts_from: Starts | None = None
+
+    def ignores(self, problem: Problem) -> list[str]:
+        """Return what a problem has that the algorithm does not count."""
+        known = {*self.counts, *((LIMITS,) if self.knows_capacity else ())}
+        return [name for name, has in FEATURES.items() if name not in known and has(problem)]
 
     @property
     def options(self) -> type[Any]:
@@ -206,6 +226,7 @@ _ALGORITHMS = (
         fills_cpu=True,
         keeps_workers=True,
         joint=True,
+        counts=(LOCAL, LINKS, RACKS),
     ),
     Algorithm(
         "even",
@@ -231,6 +252,7 @@ _ALGORITHMS = (
         "storm.r_storm",
         uses_traffic=_never,
         by_declaration=True,
+        counts=(RACKS,),
     ),
     Algorithm(
         "p-scheduler",
@@ -271,6 +293,7 @@ _ALGORITHMS = (
         "r_storm_distance",
         uses_traffic=_never,
         by_declaration=True,
+        counts=(RACKS,),
     ),
     Algorithm(
         "pipeline-linear",
@@ -317,6 +340,7 @@ _ALGORITHMS = (
         "exact.place",
         exact=True,
         joint=True,
+        counts=(LOCAL,),
     ),
     Algorithm(
         "stromax",

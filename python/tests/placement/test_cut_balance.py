@@ -22,7 +22,7 @@ from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Strea
 from stormcut.objective.anchoring import anchored_share
 from stormcut.objective.congestion import congestion
 from stormcut.objective.cut import executor_nodes
-from stormcut.objective.order import TOLERANCE
+from stormcut.objective.order import TOLERANCE, PlacementValue, is_ahead
 from stormcut.objective.resources import (
     CPU,
     EXECUTOR,
@@ -34,7 +34,7 @@ from stormcut.objective.resources import (
 )
 from stormcut.objective.throughput import foretold
 from stormcut.objective.verify import violations
-from stormcut.placement.algorithms.cut import least_traffic
+from stormcut.placement.algorithms.cut import least_traffic, resource_annealing
 from stormcut.placement.algorithms.cut.balance import LeastCongestion
 from stormcut.placement.algorithms.cut.options import Options
 from stormcut.placement.algorithms.cut.prepare import prepare
@@ -266,6 +266,14 @@ def test_large_problems_are_constructed_evenly_and_annealed(monkeypatch):
     monkeypatch.setattr(least_traffic, "search", None)  # Not called.
     found = solve(problem, "cut", 1, {"effort": "0.1"}).placement
     assert judge.worth(at(judge, found))[0] > 1 / 0.95
+
+
+def test_problems_too_large_to_count_batches_are_annealed(monkeypatch):
+    """At 50,000 executors on 1,500 nodes `cut` ended in an error."""
+    problem = by_keys(200, 2, 20)
+    monkeypatch.setattr(resource_annealing, "MOST_BETWEEN", 0)
+    found, even = (PlacementValue(problem, solve(problem, n, 1).placement) for n in ("cut", "even"))
+    assert is_ahead(found, even)
 
 
 def ends(problem):

@@ -39,6 +39,10 @@ class SchedulerCommand:
     knows_capacity: bool = True
     by_declaration: bool = False
 
+    def ignores(self, problem: Problem) -> list[str]:
+        """Return nothing: what it counts is not known."""
+        return []
+
     @classmethod
     def parse(cls, text: str) -> SchedulerCommand:
         """Return the command of a text such as ``mine=python mine.py``.

@@ -368,11 +368,9 @@ def _steps(given: Resources, tuples: Floats, effort: float) -> int:
     """Return how many moves to try: fewer where each looks at much."""
     nodes = len(given.slots)
     degree = np.diff(given.starts)
-    wide = np.bincount(
-        np.repeat(np.arange(len(degree)), degree),
-        np.where(given.size[given.neighbours] > 1, nodes, 1) if len(tuples) else 1,
-        len(degree),
-    )
+    # Where batches count, of a neighbour of several executors all nodes are looked at.
+    looked = np.where(given.size[given.neighbours] > 1, nodes if len(tuples) else 1, 1)
+    wide = np.bincount(np.repeat(np.arange(len(degree)), degree), looked, len(degree))
     streams = (given.sends | given.takes).sum(axis=0) * nodes
     looks = float(given.size @ (8 + wide + streams)) / max(1, len(given.group))
     most = min(STEPS * len(given.group), MOST_STEPS, MOST_LOOKS / looks)
