@@ -8,6 +8,7 @@ Takes about 40 minutes for 500 problems; an interrupted run goes on where it was
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import sys
 import time
@@ -85,8 +86,9 @@ def measure(kind: str, seed: int) -> dict[str, Any]:
 
 
 def lead(rival: PlacementValue, found: PlacementValue) -> float:
-    """Return the largest tolerance for which a rival is ahead."""
-    return float(max(step for step in STEPS if is_ahead(rival, found, step)))
+    """Return up to which tolerance a rival is ahead."""
+    ahead = itertools.takewhile(lambda step: is_ahead(rival, found, step), STEPS)
+    return float(max(ahead, default=0.0))
 
 
 def page(rows: list[dict[str, Any]]) -> str:

@@ -7,12 +7,14 @@ costs O(executors + blocks x places) whatever the number of pairs.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import Problem
-from stormcut.model.traffic import Block
+from stormcut.model.traffic import Block, Traffic
 
 Ints = npt.NDArray[np.int64]
 
@@ -63,6 +65,35 @@ def has_local_target(block: Block, workers: Ints) -> npt.NDArray[np.bool_]:
     sources = workers[block.sources.start : block.sources.stop]
     targets = workers[block.targets.start : block.targets.stop]
     return (sources >= 0) & np.isin(sources, targets)
+
+
+def routed(traffic: Traffic, workers: Ints) -> Traffic:
+    """Return traffic as it flows under a placement: local-or-shuffle streams as pairs.
+
+    A source sends to the targets in its own worker, if there are any, else to all. Takes
+    O(sources x targets) for each of these streams.
+
+    Parameters
+    ----------
+    workers : array of shape (executors,)
+        Slot ordinals, negative for none.
+    """
+    local = [block for block in traffic.blocks if block.local_first]
+    if not local:
+        return traffic
+    parts = [(traffic.source, traffic.target, traffic.rate, traffic.size)]
+    for block in local:
+        sources = np.arange(block.sources.start, block.sources.stop)
+        targets = np.arange(block.targets.start, block.targets.stop)
+        here = workers[sources][:, None] == workers[targets]
+        here &= (workers[sources] >= 0)[:, None]
+        here |= ~here.any(axis=1, keepdims=True)
+        at, to = np.nonzero(here)
+        each = block.rate * len(targets) / here.sum(axis=1)
+        parts.append((sources[at], targets[to], each[at], np.full(len(at), block.size)))
+    source, target, rate, size = (np.concatenate(each) for each in zip(*parts, strict=True))
+    plain = tuple(block for block in traffic.blocks if not block.local_first)
+    return replace(traffic, source=source, target=target, rate=rate, size=size, blocks=plain)
 
 
 def _pairs_together(sources: Ints, targets: Ints) -> int:

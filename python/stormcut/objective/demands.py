@@ -18,7 +18,7 @@ from stormcut.model.traffic import Traffic
 from stormcut.objective.anchoring import anchored_share, is_acker
 from stormcut.objective.batching import batches_per_tuple
 from stormcut.objective.closed_loop import Background, Stations
-from stormcut.objective.cut import executor_nodes
+from stormcut.objective.cut import executor_nodes, routed
 from stormcut.objective.resources import (
     CPU,
     DEFAULT_BYTES,
@@ -30,6 +30,7 @@ from stormcut.objective.resources import (
     UPLINK_IN,
     UPLINK_OUT,
     costs_of,
+    executor_loads,
     rack_ordinals,
     uses,
 )
@@ -128,7 +129,8 @@ def demands_of(
     -----
     Takes O(pairs x sources), after the cube of the executors for what is due to which source.
     """
-    traffic, anchored = problem.traffic.sized(DEFAULT_BYTES), anchored_share(problem)
+    traffic = routed(problem.traffic.sized(DEFAULT_BYTES), placement.slots)
+    anchored = anchored_share(problem)
     part = _parts(problem, traffic, sources) / problem.executor_rate[sources]
     pairs = _pairs(problem, placement, traffic)
     due, kept = _due(problem, pairs, part, sources), anchored[pairs.target]
@@ -146,7 +148,7 @@ def demands_of(
     grown = np.ones(len(due)) if rates is None else due @ rates
     links = _crossings(pairs)
     carried = pairs.rate * (pairs.size + costs_of(problem).link_bytes_per_tuple) / MBIT_BYTES
-    loads = both(_own(problem, pairs.nodes), part, anchored)
+    loads = both(_own(executor_loads(problem, placement), pairs.nodes), part, anchored)
     loads += both(_transfers(problem, pairs, grown), due, kept)
     loads += both([(kind, at, which, carried[which]) for kind, at, which in links], due, kept)
     tuples = both([(kind, at, which, pairs.rate[which]) for kind, at, which in links], due, kept)
@@ -204,10 +206,10 @@ def _due(problem: Problem, pairs: _Pairs, part: Floats, sources: Ints) -> Floats
     return due
 
 
-def _own(problem: Problem, nodes: Ints) -> list[Entry]:
+def _own(loads: Floats, nodes: Ints) -> list[Entry]:
     """Return what executors' own work adds to their threads and nodes."""
     runs = np.flatnonzero(nodes >= 0)
-    work = problem.executor_cpu[runs]
+    work = loads[runs]
     return [(EXECUTOR, runs, runs, work), (CPU, nodes[runs], runs, work)]
 
 

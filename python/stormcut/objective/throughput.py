@@ -86,7 +86,7 @@ class Throughput:
 def throughput(problem: Problem, placement: Placement) -> Throughput:
     """Return what sources reach that send as fast as tuples are acknowledged.
 
-    Every source task counts alike. Of a local-or-shuffle stream no target counts as local.
+    Every source task counts alike.
 
     Raises
     ------

@@ -205,3 +205,15 @@ def test_notes_and_what_cannot_be_used_follow_the_reason():
 )
 def test_no_pair_of_action_and_reason_is_without_words(action, reason):
     assert said(action, reason)
+
+
+@pytest.mark.parametrize(
+    ("bottleneck", "remedy"),
+    [(NODE, "one node more"), (Bottleneck("executor", "b[0]", "t"), "more executors")],
+)
+def test_a_placement_that_does_not_carry_what_was_measured_is_warned_of(bottleneck, remedy):
+    full = replace(AFTER, worth=Worth(0.83, bottleneck, 98.0, "bytes/s"))
+    choice = Choice(Action.MOVE, Circumstance.TOO_LATE, Ground.MEASURED, algorithm="even")
+    text = sentence(Decision("t", choice, MEASURED, BEFORE, full))
+    warning = f"warning: {bottleneck} is full at 0.83 times the rates, {remedy} or fewer tuples/s"
+    assert warning in text

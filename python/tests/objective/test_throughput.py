@@ -191,3 +191,21 @@ def test_of_more_than_memory_holds_nothing_is_foretold():
     topology = Topology("t", parts, (Stream("s", "b", 1000.0),))
     problem = Problem((Node("n0", (1,)),), (topology,))
     assert foretold(problem, Placement(np.zeros(900, dtype=np.int64))) is None
+
+
+def test_local_streams_load_no_link():
+    """Counted as shuffle, half of the tuples filled links, and sources reached a hundredth."""
+    parts = (
+        Component("s", "spout", 2, np.full(2, 10.0), np.zeros(2)),
+        Component("b", "bolt", 2, np.full(2, 10.0), np.zeros(2)),
+    )
+    stream = Stream("s", "b", 100.0, "local_or_shuffle", bytes_per_tuple=1000.0)
+    link = Link(0.01, 0.01)
+    nodes = tuple(Node(f"n{i}", (0,), cpu_percent=400.0, link=link) for i in range(2))
+    problem = Problem(nodes, (Topology("t", parts, (stream,)),))
+    near = throughput(problem, Placement(np.array([0, 1, 0, 1])))
+    far = throughput(problem, Placement(np.array([0, 0, 1, 1])))
+    assert near.bottleneck.kind == "executor"
+    assert near.total == pytest.approx(1000.0, rel=0.01)
+    assert far.bottleneck.kind.startswith("link")
+    assert near.total > 100 * far.total

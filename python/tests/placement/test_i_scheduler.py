@@ -215,3 +215,19 @@ def test_solving_twice_changes_nothing(problem):
     assert again.metrics.inter_node_tuples_per_second == pytest.approx(
         solve(problem, "i-scheduler").metrics.inter_node_tuples_per_second
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("layout", "cluster", "size", "optimum"),
+    [
+        ("linear", HETEROGENEOUS, 22, 12.0),
+        ("linear", HETEROGENEOUS, 26, 16.0),
+        ("star", HOMOGENEOUS, 18, 44.0),
+    ],
+)
+def test_of_three_seeds_one_finds_the_optimum(layout, cluster, size, optimum):
+    """With one, METIS's ties decided: each of these missed it for one seed of three."""
+    for seed in (1, 2, 3):
+        found = solve(microbenchmark(layout, size, cluster), "i-scheduler", seed)
+        assert found.metrics.inter_node_tuples_per_second == optimum

@@ -1,7 +1,10 @@
 import pytest
 
-from stormcut.model.errors import InvalidInput
-from stormcut.placement.registry import ALGORITHMS, algorithm, parse_options
+from stormcut.model.errors import Infeasible, InvalidInput
+from stormcut.model.network import Link
+from stormcut.model.problem import Component, Node, Problem, Stream, Topology
+from stormcut.placement.registry import ALGORITHMS, FEATURES, algorithm, parse_options
+from stormcut.placement.solve import solve
 
 
 def test_names_are_keys():
@@ -55,3 +58,37 @@ def test_modes_that_use_traffic_need_a_topology_that_runs(name, blind, sighted):
         [False, True],
         [False, True],
     ]
+
+
+def test_what_an_algorithm_does_not_count_is_told():
+    nodes = (
+        Node("a", (1,), "r0", cpu_percent=400.0, link=Link(10.0, None)),
+        Node("b", (1,), "r1", cpu_percent=400.0),
+    )
+    parts = (Component.uniform("s", 2, "spout"), Component.uniform("b", 2))
+    streams = (Stream("s", "b", 10.0, "local_or_shuffle"),)
+    problem = Problem(nodes, (Topology("t", parts, streams),))
+    assert algorithm("cut").ignores(problem) == []
+    assert algorithm("exact").ignores(problem) == ["links", "racks"]
+    assert algorithm("even").ignores(problem) == list(FEATURES)
+    assert algorithm("even").ignores(Problem((Node("a", (1,)),), ())) == []
+
+
+@pytest.mark.parametrize("limit", ["cpu_percent", "memory_mb", "max_executors"])
+@pytest.mark.parametrize("name", sorted(set(ALGORITHMS) - {"p-scheduler"}))
+def test_limits_of_nodes_are_kept_where_the_record_says_so(name, limit):
+    """Dealt out evenly, a small node would get four executors; it holds one."""
+    small = {"cpu_percent": 25.0, "memory_mb": 300.0, "max_executors": 1}[limit]
+    most = {"cpu_percent": 400.0, "memory_mb": 8000.0, "max_executors": 40}[limit]
+    sizes = enumerate((small, most, small))
+    nodes = tuple(Node(f"n{at}", (0, 1, 2, 3), **{limit: size}) for at, size in sizes)
+    parts = tuple(
+        Component.uniform(n, 6, k, 20.0, 200.0) for n, k in (("a", "spout"), ("b", "bolt"))
+    )
+    problem = Problem(nodes, (Topology("t", parts, (Stream("a", "b", 100.0),), workers=3),))
+    options = {"max_heap_mb": "100000"} if name == "r-storm" else {}
+    if algorithm(name).knows_capacity:
+        solve(problem, name, 1, options)
+    else:
+        with pytest.raises(Infeasible):
+            solve(problem, name, 1, options)

@@ -25,6 +25,8 @@ from stormcut.application.control.decide.decision import (
     Withheld,
 )
 from stormcut.application.control.decide.worth import BYTES
+from stormcut.objective.order import ROUNDING
+from stormcut.objective.resources import EXECUTOR
 from stormcut.placement.acceptance import (
     Imbalance,
     NoMove,
@@ -59,7 +61,8 @@ def sentence(decision: Decision) -> str:
     """Return why a topology is treated so, and to what effect, in one line for people."""
     choice = decision.choice
     notes = "".join(f" ({note})" for note in choice.notes)
-    return f"{_why(decision)}{notes}{_unused(choice.unused)}{_effect(decision)}"
+    effect = f"{_effect(decision)}{_overload(decision.after)}"
+    return f"{_why(decision)}{notes}{_unused(choice.unused)}{effect}"
 
 
 def _why(decision: Decision) -> str:
@@ -220,6 +223,18 @@ def _effect(decision: Decision) -> str:
         return f": {_between(decision.after)} {unit} between nodes; {used}"
     change = f"{_between(decision.before)} -> {_between(decision.after)}"
     return f": {change} {unit} between nodes; {used}; slots changed {after.workers_restarted}"
+
+
+def _overload(value: Value | None) -> str:
+    """Return a warning where a placement does not carry what was measured, and what would help."""
+    worth = None if value is None else value.worth
+    if worth is None or worth.bottleneck is None or worth.headroom >= 1 - ROUNDING:
+        return ""
+    remedy = "more executors" if worth.bottleneck.kind == EXECUTOR else "one node more"
+    return (
+        f"; warning: {worth.bottleneck} is full at {worth.headroom:.2f} times the rates, "
+        f"{remedy} or fewer tuples/s would help"
+    )
 
 
 def _between(value: Value) -> str:

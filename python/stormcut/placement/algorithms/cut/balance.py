@@ -175,7 +175,9 @@ def balance(
         if not judge.is_ahead(best, stays):
             return stays
     # Nodes that are alike but for their links must not always change names.
-    alike = on_nodes(task.problem, asked, like_before(asked, asked.counted(best.nodes)))
+    alike = on_nodes(
+        task.problem, asked, like_before(task.problem, asked, asked.counted(best.nodes))
+    )
     renamed = judge.candidate(alike)
     return best if judge.is_ahead(best, renamed, 0.0) else renamed
 
@@ -334,6 +336,10 @@ class ByOrder(Judge):
         value = self.value(at)
         return min(value.room, ENOUGH_ROOM), -value.traffic
 
+    def _stay(self, at: Candidate) -> tuple[float, float]:
+        value = self.value(at)
+        return -value.traffic, value.room
+
     def _relief(self, at: Candidate) -> tuple[float, float]:
         used, travels = self.uses(at)
         return -congestion(used), -travels
@@ -352,6 +358,12 @@ class ByOrder(Judge):
                 starts,
                 lambda nodes, part: self.relaxed(nodes, part * effort, rng),
                 self._relief,
+            )
+            # What is full may be so wherever executors run; then least traffic decides.
+            ends += self.halved(
+                starts,
+                lambda nodes, part: self.relieved(nodes, FULL, part * effort, rng),
+                self._stay,
             )
         return ends
 

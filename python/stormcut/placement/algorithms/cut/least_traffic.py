@@ -34,6 +34,9 @@ from stormcut.placement.packing.fit import fit
 #: Candidates that the improvement looks at, at effort 1; a few tenths of a second.
 CANDIDATES = 3e6
 
+#: Share of all traffic that a move must save for each worker that it restarts, near what runs now.
+LITTLE = 1e-4
+
 #: Times that ejection may look as long as for one placement of a search, at effort 1.
 PATIENCE = 10
 
@@ -87,6 +90,19 @@ def build(task: Task, asked: Instance, effort: float, rng: np.random.Generator) 
     return starts
 
 
+def near(task: Task, effort: float, rng: np.random.Generator) -> list[Ints]:
+    """Return what runs now, made whole and moved only for what saves traffic; none if it fails.
+
+    Of placements as good as each other, one near to what runs restarts fewer workers.
+    """
+    if task.instance.start is None or not task.instance.start.any():
+        return []
+    node, rack, _ = task.prices
+    little = LITTLE * task.instance.groups.total
+    found = replan(task.instance, (node, rack, little), rng, effort)
+    return [] if found is None else [found]
+
+
 def packed(problem: Problem, asked: Instance) -> Ints | None:
     """Return counts of a placement that merely fits, packed with ejection where needed."""
     able = hosts(problem)
@@ -133,7 +149,7 @@ def cheapest(
     # From scratch as good as what runs is no reason to move anything.
     if running(asked) is not None and costs[0] <= min(costs) + noise(asked.groups.total):
         return found[0]
-    return like_before(asked, best)
+    return like_before(task.problem, asked, best)
 
 
 #: Limits that may bind, in the order in which a refusal names them.

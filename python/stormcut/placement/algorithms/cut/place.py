@@ -47,7 +47,7 @@ from stormcut.model.problem import Problem
 from stormcut.objective.cut import inter_node_tuples_per_second
 from stormcut.objective.verify import violations
 from stormcut.placement.algorithms.cut.balance import BALANCES, MostHeadroom, balance, instances
-from stormcut.placement.algorithms.cut.least_traffic import build, cheapest, refusal
+from stormcut.placement.algorithms.cut.least_traffic import build, cheapest, near, refusal
 from stormcut.placement.algorithms.cut.model import Ints
 from stormcut.placement.algorithms.cut.options import Options
 from stormcut.placement.algorithms.cut.prepare import Task, prepare
@@ -147,6 +147,7 @@ def _balanced(
         found += [] if counts is None else [counts]
         if found and task.is_hasty:
             break
+    found += near(task, effort, rng)
     asked_for = task.options.effort / parts
     return balance(task, found, starts, asked_for, rng) if found or starts else None
 

@@ -5,6 +5,7 @@ One worker for each topology on each of its nodes, or as many as `topology.worke
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,9 @@ from stormcut.placement.graph.partition import traffic_graph
 from stormcut.placement.packing.alignment import aligned
 from stormcut.placement.slots import seating
 
+#: Workers times groups times nodes up to which workers are compared one by one: tenths of a second.
+MOST_LOOKS = 20_000_000
+
 
 def on_nodes(problem: Problem, asked: Instance, counts: Ints) -> Ints:
     """Return the node ordinal of every executor; of a group, those that can stay do.
@@ -34,7 +38,16 @@ def on_nodes(problem: Problem, asked: Instance, counts: Ints) -> Ints:
     left = counts.copy()
     running = np.flatnonzero(current >= 0)
     now = current[running]
-    order = np.lexsort((running, now, groups.of[running]))
+    # Of a group, those of a worker that may stay whole come first.
+    leaves = np.ones(problem.executor_count, dtype=np.bool_)
+    slots = problem.current_slots()
+    whole = [
+        (counts[own, node] == held).all()
+        for node, _, own, held in _workers_by_group(problem, asked)
+    ]
+    kept = np.unique(slots[running])[np.array(whole, dtype=np.bool_)]
+    leaves[np.isin(slots, kept)] = False
+    order = np.lexsort((running, leaves[running], now, groups.of[running]))
     running, now = running[order], now[order]
     key = groups.of[running] * counts.shape[1] + now
     rank = np.arange(len(key)) - np.searchsorted(key, key)
@@ -48,8 +61,8 @@ def on_nodes(problem: Problem, asked: Instance, counts: Ints) -> Ints:
     return result
 
 
-def like_before(asked: Instance, counts: Ints) -> Ints:
-    """Return counts with nodes that are alike exchanged so that most executors stay.
+def like_before(problem: Problem, asked: Instance, counts: Ints) -> Ints:
+    """Return counts with nodes that are alike exchanged: most workers stay, then most executors.
 
     Takes O(nodes^3) at worst for the assignment.
     """
@@ -57,8 +70,38 @@ def like_before(asked: Instance, counts: Ints) -> Ints:
         return counts
     # Racks count, where executors run now does not.
     kinds = interchangeable(model_of(asked, (1.0, 1.0, 0.0)))
-    nodes = aligned(shared(asked.start, counts), kinds[:, None] == kinds)
+    stays = shared(asked.start, counts)
+    stays += (problem.executor_count + 1) * _unchanged(problem, asked, counts)
+    nodes = aligned(stays, kinds[:, None] == kinds)
     return np.ascontiguousarray(counts[:, nodes])
+
+
+def _unchanged(problem: Problem, asked: Instance, counts: Ints) -> Ints:
+    """Return how many workers of each node would stay whole if it held what another is to hold.
+
+    Shape (nodes, nodes); takes O(workers x groups of their topology x nodes), so that of more than
+    `MOST_LOOKS` all are 0.
+    """
+    nodes, topologies = counts.shape[1], len(problem.topologies)
+    stays = np.zeros((nodes * topologies, nodes), dtype=np.bool_)
+    if len(np.unique(problem.current_slots())) * counts.size <= MOST_LOOKS:
+        for node, topology, own, now in _workers_by_group(problem, asked):
+            stays[node * topologies + topology] |= (counts[own] == now[:, None]).all(axis=0)
+    result: Ints = stays.reshape(nodes, topologies, nodes).sum(axis=1)
+    return result
+
+
+def _workers_by_group(problem: Problem, asked: Instance) -> Iterator[tuple[int, int, Ints, Ints]]:
+    """Yield node, topology, its groups and the executors of each, of every worker that runs."""
+    slots, homes, groups = problem.current_slots(), problem.current_nodes(), asked.groups
+    order = np.argsort(slots, kind="stable")
+    order = order[homes[order] >= 0]
+    for running in np.split(order, np.flatnonzero(np.diff(slots[order])) + 1):
+        if len(running):
+            topology = int(problem.executor_topology[running[0]])
+            own = np.flatnonzero(groups.topology == topology)
+            now = np.bincount(groups.of[running], minlength=len(groups.size))[own]
+            yield int(homes[running[0]]), topology, own, now
 
 
 class Candidate(NamedTuple):
