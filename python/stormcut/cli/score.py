@@ -48,7 +48,7 @@ def score(problem: Path, placement: Path, as_json: bool) -> None:
             "headroom": headroom_document(room),
             "throughput": throughput_document(reached),
             "latency_ms": None if times is None else latencies_document(times),
-            "warning": warning,
+            **({} if warning is None else {"warning": warning}),
         }
         click.echo(json.dumps(told, indent=2))
     else:
