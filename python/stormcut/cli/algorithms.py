@@ -14,7 +14,7 @@ from rich.table import Table
 
 from stormcut.cli.invocation import command
 from stormcut.placement.options import Interval
-from stormcut.placement.registry import ALGORITHMS, LIMITS, Algorithm, algorithm
+from stormcut.placement.registry import ALGORITHMS, Algorithm, algorithm
 
 WIDTH = 100
 
@@ -106,5 +106,4 @@ def _document(algorithm: Algorithm) -> dict[str, object]:
         "source": algorithm.source,
         "exact": algorithm.exact,
         "needs_traffic": algorithm.needs_traffic,
-        "counts": [*((LIMITS,) if algorithm.knows_capacity else ()), *algorithm.counts],
     }
