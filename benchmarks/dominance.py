@@ -116,12 +116,12 @@ def page(rows: list[dict[str, Any]]) -> str:
         for name, (share, why) in row["ahead"].items()
         if share > 0.01
     ]
-    told = "Behind by more than 1 %:\n\n" + "\n".join(behind) if behind else "Behind on none."
+    section = "Behind by more than 1 %:\n\n" + "\n".join(behind) if behind else "Behind on none."
     return PAGE.format(
         count=len(rows),
         kinds=len(by),
         rows="\n".join(lines),
-        behind=told,
+        behind=section,
         made=made_by(),
     )
 

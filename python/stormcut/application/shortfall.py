@@ -12,8 +12,8 @@ from stormcut.objective.resources import CPU, EXECUTOR, costs_of, left_by_worker
 
 OTHER = "another placement (of objective=auto, if this is not)"
 
-#: Digits after the point of a factor that must not be rounded up.
-DIGITS = 100
+#: Factors are rounded down to this fraction: a rate that is named must be carried.
+HUNDREDTH = 100
 
 
 def shortfall(problem: Problem, placement: Placement, room: Headroom | None = None) -> str | None:
@@ -27,7 +27,7 @@ def shortfall(problem: Problem, placement: Placement, room: Headroom | None = No
     found = headroom(problem, placement) if room is None else room
     if found.value is None or found.bottleneck is None or found.value >= 1 - ROUNDING:
         return None
-    carried = math.floor(found.value * DIGITS) / DIGITS
+    carried = math.floor(found.value * HUNDREDTH) / HUNDREDTH
     remedies = [*_remedies(problem, found.bottleneck, found.value), f"rates times {carried:g}"]
     return (
         f"the rates asked for are not carried: {found.bottleneck} is full at {carried:g} times "

@@ -36,7 +36,7 @@ def _never(options: Any, running: bool) -> bool:
 #: sizes are measured or not.
 Enough = Callable[[Any, bool], float]
 
-#: Names of algorithms whose placements one with these options improves on, for so many executors.
+#: ``starts(options, executors)``: names of the algorithms whose placements are improved on.
 Starts = Callable[[Any, int], tuple[str, ...]]
 
 #: The thesis fills nodes to 80 %, and what transfer costs comes on top.
@@ -96,7 +96,7 @@ def _once_it_runs(options: Any, running: bool) -> bool:
     return running and options.mode not in ("bootstrap", "offline")
 
 
-#: What a problem may have that not every algorithm counts, and how to tell.
+#: Features of a problem that not every algorithm counts, and how to detect them.
 LIMITS, LOCAL, LINKS, RACKS = "limits of nodes", "local-or-shuffle", "links", "racks"
 FEATURES: dict[str, Callable[[Problem], bool]] = {
     LIMITS: lambda problem: bool(np.isfinite(node_limits(problem)).any()),

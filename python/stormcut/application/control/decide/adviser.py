@@ -39,8 +39,8 @@ ENOUGH = 1.5
 #: An algorithm is asked at most so often for one problem.
 MAX_ATTEMPTS = 8
 
-#: Seconds that all problems of a round may take, and how many one takes at each effort: up to
-#: `SMALL` executors in proportion, and for 1,000 executors (docs/results/brain-scale.md).
+#: Maximum seconds for all problems of a round, and estimates for one problem at each effort: for
+#: `SMALL` executors (fewer take less in proportion), and for every 1,000. Rough, of one machine.
 ROUND_S, SMALL = 10.0, 50
 EFFORTS = ((None, 1.5, 4.0), ("0.1", 0.5, 1.5), ("0", 0.05, 0.15))
 #: Larger clusters' topologies are taken in turn: one problem of them takes longer than a round may,

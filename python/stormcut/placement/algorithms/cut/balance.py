@@ -238,7 +238,7 @@ class Judge(ABC):
         anneal: Callable[[Ints, float], Ints],
         promise: Callable[[Candidate], tuple[float, float]],
     ) -> list[Ints]:
-        """Return what annealing makes of those placements of which it makes most in haste.
+        """Anneal all placements briefly, and return the most promising ones annealed in full.
 
         Parameters
         ----------

@@ -61,7 +61,7 @@ class Task:
     def effort(self) -> float:
         """How long to search: as asked, and of what is annealed as much as it is worth.
 
-        Annealing finds as much from a tenth of the search where executors times nodes are many
+        Annealing finds nearly as much from less search where executors times nodes are many
         (docs/decisions/0052-one-order.md).
         """
         size = self.problem.executor_count * len(self.problem.nodes)
