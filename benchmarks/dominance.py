@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "python" / "tests"))
 from random_clusters import KINDS, problem_of
 
 from stormcut.model.errors import Infeasible
-from stormcut.objective.order import PlacementValue, advantage, is_ahead
+from stormcut.objective.order import TOLERANCE, PlacementValue, advantage, is_ahead
 from stormcut.placement.registry import ALGORITHMS
 from stormcut.placement.solve import solve
 
@@ -36,7 +36,7 @@ OPTIONS = {
     "r-storm": {"max_heap_mb": "131072"},
 }
 #: Shares by which a rival may be ahead, between which the real one is sought.
-STEPS = np.concatenate(([0.0], np.geomspace(1e-4, 100, 121)))
+STEPS = np.geomspace(TOLERANCE, 100, 121)
 
 PAGE = """\
 # Is any algorithm ahead of `cut`?
@@ -80,7 +80,7 @@ def measure(kind: str, seed: int) -> dict[str, Any]:
         rival = PlacementValue(problem, placement)
         if found is None:
             ahead[name] = [float(STEPS[-1]), "cut finds none"]
-        elif why := advantage(rival, found, 1e-3):
+        elif why := advantage(rival, found):
             ahead[name] = [lead(rival, found), why]
     return {**row, "room": None if found is None else min(found.room, 1e9), "ahead": ahead}
 
@@ -106,7 +106,7 @@ def page(rows: list[dict[str, Any]]) -> str:
         size, nodes = ([row[key] for row in own] for key in ("executors", "nodes"))
         lines.append(
             f"| {kind} | {len(own)} | {min(size)}-{max(size)} | {min(nodes)}-{max(nodes)} "
-            f"| {sum(each > 0.01 for each in worst)} | {max(worst):.1%} "
+            f"| {sum(each > 0 for each in worst)} | {max(worst):.1%} "
             f"| {sum('refusal' in row for row in own)} "
             f"| {np.median(took):.1f}, {max(took):.1f} |"
         )
@@ -114,7 +114,6 @@ def page(rows: list[dict[str, Any]]) -> str:
         f"- {row['kind']} {row['seed']}: `{name}`, {why}, {share:.1%}"
         for row in rows
         for name, (share, why) in row["ahead"].items()
-        if share > 0.01
     ]
     section = "Behind by more than 1 %:\n\n" + "\n".join(behind) if behind else "Behind on none."
     return PAGE.format(

@@ -10,6 +10,7 @@ from stormcut.model.network import Costs, Link
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import (
     GROUPINGS,
+    SHUFFLES,
     Component,
     MeasuredPair,
     Node,
@@ -33,6 +34,12 @@ def components(draw, name):
         draw(st.one_of(loads.map(lambda value: np.full(count, value)), per_executor)),
         draw(per_executor) * 8,
     )
+
+
+def prefers_near(topology, stream):
+    """Return whether sources of a stream send to targets in their worker, if there are any."""
+    aware = topology.shuffle == "load_aware" and stream.grouping == "shuffle"
+    return aware or stream.grouping == "local_or_shuffle"
 
 
 @st.composite
@@ -136,6 +143,7 @@ def with_resources(draw, problem):
             ),
             measured=tuple(sized(pair) for pair in of.measured),
             max_spout_pending=draw(st.one_of(st.none(), st.integers(1, 100))),
+            shuffle=draw(st.sampled_from(SHUFFLES)),
         )
 
     return replace(

@@ -7,6 +7,7 @@ Nothing here is taken from a problem on which an algorithm was developed.
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -68,6 +69,7 @@ class Kind:
     memory: bool = False
     runs: bool = False
     left_out: bool = False
+    load_aware: bool = False
 
 
 KINDS = {
@@ -86,6 +88,7 @@ KINDS = {
     "measured": Kind((8, 30), measured=True, links=True),
     "runs": Kind((10, 40), runs=True),
     "nodes left out": Kind((10, 40), left_out=True, nodes=(4, 10)),
+    "load-aware": Kind((8, 40), load_aware=True),
     "large": Kind((150, 400), nodes=(10, 40)),
     "huge": Kind((600, 2000), nodes=(20, 80), groupings=("shuffle", "fields", "local_or_shuffle")),
 }
@@ -93,7 +96,7 @@ KINDS = {
 
 def problem_of(kind: str, seed: int) -> Problem:
     """Return the problem of a kind with that number."""
-    random = np.random.default_rng([seed, list(KINDS).index(kind)])
+    random = np.random.default_rng([seed, zlib.crc32(kind.encode())])
     return _problem(KINDS[kind], random)
 
 
@@ -154,6 +157,8 @@ def _topology(name: str, kind: Kind, random: Random) -> Topology:
         workers=int(random.integers(1, 9)) if random.random() < 0.8 else None,
         max_spout_pending=int(random.choice((50, 200, 1000))) if random.random() < 0.4 else None,
     )
+    if kind.load_aware:
+        topology = replace(topology, shuffle="load_aware")
     return _measured(topology, random) if kind.measured else topology
 
 

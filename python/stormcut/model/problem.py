@@ -37,6 +37,10 @@ GROUPINGS = (
     "custom",
 )
 
+#: To whom ``shuffle`` streams send: to all targets alike, or first to those in the same worker, as
+#: Storm 2.x does unless ``topology.disable.loadaware.messaging`` is set.
+SHUFFLES = ("round_robin", "load_aware")
+
 #: How long a tuple takes, and when sources send: for simulations.
 SERVICES = ("deterministic", "exponential")
 ARRIVALS = ("uniform", "poisson")
@@ -124,7 +128,8 @@ class Topology:
     """What runs: components, their streams, and what was measured between executors.
 
     If a (source, target) component pair occurs in ``measured``, its pairs are all the traffic
-    between those two components and the rates of their streams are ignored.
+    between those two components and the rates of their streams are ignored. ``shuffle`` is one of
+    `SHUFFLES`.
     """
 
     id: str
@@ -133,6 +138,7 @@ class Topology:
     measured: tuple[MeasuredPair, ...] = ()
     workers: int | None = None
     max_spout_pending: int | None = None
+    shuffle: str = SHUFFLES[0]
 
     @cached_property
     def offsets(self) -> dict[str, int]:

@@ -26,9 +26,9 @@ Ints = npt.NDArray[np.int64]
 class Block:
     """Every executor in ``sources`` sends ``rate`` tuples/s to every one in ``targets``.
 
-    With ``local_first`` (Storm's local-or-shuffle) a source instead spreads ``rate * len(targets)``
-    over the targets in its own worker if there are any, else over all. A tuple has ``size`` bytes,
-    NaN if that is not known.
+    With ``local_first`` (Storm's local-or-shuffle, and Storm 2.x's load-aware shuffle) a source
+    instead spreads ``rate * len(targets)`` over the targets in its own worker if there are any,
+    else over all. A tuple has ``size`` bytes, NaN if that is not known.
     """
 
     sources: range
@@ -183,6 +183,7 @@ def fold_streams(topology: Topology, offset: int) -> Traffic:
     size = {component.name: component.executors for component in topology.components}
     measured = topology.measured
     overridden = _measured_edges(topology)
+    local = {"local_or_shuffle", *(("shuffle",) if topology.shuffle == "load_aware" else ())}
     blocks = []
     for stream in topology.streams:
         if (stream.source, stream.target) in overridden:
@@ -196,7 +197,7 @@ def fold_streams(topology: Topology, offset: int) -> Traffic:
         elif stream.grouping == "global":
             blocks.append(Block(sources, targets[:1], share, False, content))
         else:
-            local_first = stream.grouping == "local_or_shuffle"
+            local_first = stream.grouping in local
             blocks.append(Block(sources, targets, share / len(targets), local_first, content))
     declared = declared_sizes(topology)
     sizes = (

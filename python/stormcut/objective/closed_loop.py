@@ -55,6 +55,14 @@ class Stations:
     visits: Floats
     in_order: npt.NDArray[np.bool_]
 
+    def beside(self, busy: Floats) -> Stations:
+        """Return the same and a station of each source's own, that its tuples keep so long."""
+        return Stations(
+            np.vstack((self.busy, np.diag(busy))),
+            np.vstack((self.visits, np.eye(len(busy)))),
+            np.concatenate((self.in_order, np.zeros(len(busy), dtype=np.bool_))),
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Background:

@@ -18,14 +18,16 @@ proportional fairness and stability", J. Oper. Res. Soc. 49 (1998).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
-from stormcut.objective.closed_loop import settled
+from stormcut.objective.closed_loop import Background, settled
 from stormcut.objective.demands import demands_of
 from stormcut.objective.headroom import Bottleneck, named
 
@@ -83,10 +85,17 @@ class Throughput:
         return self.total * self.carried
 
 
-def throughput(problem: Problem, placement: Placement) -> Throughput:
+def throughput(problem: Problem, placement: Placement, is_open: bool = True) -> Throughput:
     """Return what sources reach that send as fast as tuples are acknowledged.
 
     Every source task counts alike.
+
+    Parameters
+    ----------
+    problem : Problem
+    placement : Placement
+    is_open : bool
+        Whether they may send more than their rates; if not, each is a resource, full at its rate.
 
     Raises
     ------
@@ -105,8 +114,10 @@ def throughput(problem: Problem, placement: Placement) -> Throughput:
     demands = demands_of(problem, placement, sources)
     binding = np.isfinite(demands.capacity) & (demands.anchored.sum(axis=1) > 0)
     # Of a source whose tuples cost nothing that is known, any rate will do.
-    if not demands.anchored[binding].any(axis=0).all():
+    if is_open and not demands.anchored[binding].any(axis=0).all():
         return Throughput(sources, np.full(len(sources), np.inf), None)
+    if not binding.any():
+        return Throughput(sources, rate[sources], None)
     empty = binding & (demands.capacity <= 0)
     if empty.any():
         return Throughput(
@@ -114,7 +125,8 @@ def throughput(problem: Problem, placement: Placement) -> Throughput:
         )
     windows = _windows(problem)[sources]
     if np.isnan(windows).any():
-        growth, weight = _fair(demands.busy[binding] * rate[sources])
+        loads = demands.busy[binding] * rate[sources]
+        growth, weight = _fair(loads if is_open else np.vstack((loads, np.eye(len(sources)))))
         rates = rate[sources] * growth
     else:
         # The faster they are, the more tuples share a batch.
@@ -123,9 +135,12 @@ def throughput(problem: Problem, placement: Placement) -> Throughput:
         for _ in range(ROUNDS):
             demands = demands_of(problem, placement, sources, rates)
             stations, background = demands.stations(binding), demands.background(binding)
+            if not is_open:
+                stations = stations.beside(1.0 / rate[sources])
+                background = partial(_beside, background)
             near = rates = settled(stations, windows, background, near)
         weight = demands.busy[binding] @ rates
-    fullest = int(np.flatnonzero(binding)[np.argmax(weight)])
+    fullest = int(np.flatnonzero(binding)[np.argmax(weight[: binding.sum()])])
     used = demands.busy @ rates
     carried = min(1.0, 1.0 / max(float(used.max()), 1.0))
     shares = tuple(
@@ -134,7 +149,13 @@ def throughput(problem: Problem, placement: Placement) -> Throughput:
     return Throughput(sources, rates, named(problem, *demands.names[fullest]), carried, shares)
 
 
-def foretold(problem: Problem, placement: Placement) -> Throughput | None:
+def _beside(background: Callable[[Floats], Background], rates: Floats) -> Background:
+    """Return a background with nothing at a station for each source beside the others."""
+    found, none = background(rates), np.zeros(len(rates))
+    return Background(np.concatenate((found.share, none)), np.concatenate((found.service, none)))
+
+
+def foretold(problem: Problem, placement: Placement, is_open: bool = True) -> Throughput | None:
     """Return what sources reach, None where the model cannot tell.
 
     It cannot where no source emits, where nothing that is known limits one, and of more than
@@ -145,7 +166,7 @@ def foretold(problem: Problem, placement: Placement) -> Throughput | None:
     too_many = problem.executor_count > MOST_EXECUTORS or pairs * sources > MOST_SHARES
     if not sources or too_many:
         return None
-    found = throughput(problem, placement)
+    found = throughput(problem, placement, is_open)
     return found if np.isfinite(found.total) else None
 
 

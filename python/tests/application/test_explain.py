@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from microbenchmarks import chain, nodes
-from problem_strategies import placed_problems
+from problem_strategies import placed_problems, prefers_near
 
 from stormcut.application.explain import explain, find_executor, worth_a_look
 from stormcut.model.errors import InvalidInput
@@ -66,8 +66,8 @@ def test_reported_changes_are_those_of_the_judge(case):
                 moved[0] = slot
                 cuts.append(inter_node_tuples_per_second(problem, Placement(moved)) - now)
             assert any(np.isclose(other.change, cut) for cut in cuts)
-    streams = problem.topologies[0].streams
-    if all(stream.grouping != "local_or_shuffle" for stream in streams):
+    topology = problem.topologies[0]
+    if not any(prefers_near(topology, stream) for stream in topology.streams):
         here = executor_nodes(problem, placement)
         assert found.to_other_nodes >= 0
         if (here == here[0]).all():

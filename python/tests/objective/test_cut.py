@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from hypothesis import given
-from problem_strategies import placed_problems
+from problem_strategies import placed_problems, prefers_near
 
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, Node, Problem, Stream, Topology
@@ -33,7 +33,7 @@ def declared_pairs(problem, topology, base, slots):
                 yield source, targets[0], share
                 continue
             reached = targets
-            if stream.grouping == "local_or_shuffle" and slots[source] >= 0:
+            if prefers_near(topology, stream) and slots[source] >= 0:
                 reached = [t for t in targets if slots[t] == slots[source]] or targets
             yield from ((source, target, share / len(reached)) for target in reached)
 

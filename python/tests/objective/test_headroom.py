@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given
-from problem_strategies import placed_problems_with_resources
+from problem_strategies import placed_problems_with_resources, prefers_near
 
 from stormcut.model.network import SHIPPED, Costs, Link
 from stormcut.model.placement import Placement
@@ -52,7 +52,7 @@ def pairs_of(problem, slots):
                     receivers, each = targets, share
                 elif stream.grouping == "global":
                     receivers, each = targets[:1], share
-                elif stream.grouping == "local_or_shuffle" and near:
+                elif prefers_near(topology, stream) and near:
                     receivers, each = near, share / len(near)
                 else:
                     receivers, each = targets, share / len(targets)

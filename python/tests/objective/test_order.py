@@ -61,12 +61,14 @@ def test_room_counts_up_to_what_is_enough_and_then_traffic():
     assert advantage(packed, spread) == "0 tuples/s between nodes instead of 50"
 
 
-def test_where_nothing_is_carried_more_sustained_is_better():
+def test_where_the_rates_are_not_carried_more_of_them_is_better():
     problem = Problem(cluster(400.0, link=0.02), (chain(2, 90.0),))
     near, far = value(problem, 0, 2, 0, 2), value(problem, 0, 0, 2, 2)
     assert not near.carries and not far.carries
     assert near.sustained > far.sustained
-    assert advantage(near, far).endswith("sustained instead of " + f"{far.sustained:,.0f}")
+    assert advantage(near, far) == (
+        f"{near.sustained:,.0f} of the tuples/s asked for instead of {far.sustained:,.0f}"
+    )
 
 
 def test_restarts_count_where_all_else_is_equal():

@@ -185,6 +185,39 @@ def test_nothing_is_known_of_a_source_whose_tuples_cost_nothing(window):
     assert foretold(problem, placement) is None
 
 
+@given(chains(3), st.one_of(st.none(), st.integers(1, 50)))
+def test_sources_that_are_held_to_their_rates_send_no_more_and_leave_the_rest_to_others(
+    case, window
+):
+    problem, placement = case
+    problem = windowed(problem, window)
+    held = throughput(problem, placement, is_open=False)
+    asked = problem.executor_rate[held.sources]
+    assert (held.rates <= asked * (1 + 1e-6)).all()
+    free = throughput(problem, placement)
+    assert held.rates.sum() >= 0.5 * np.minimum(free.rates, asked).sum()
+
+
+@pytest.mark.parametrize("window", [None, 1000])
+def test_a_source_that_nothing_limits_sends_what_it_is_asked_to(window):
+    """It outweighed those that wait for a thread that is full."""
+    parts = (
+        Component.uniform("slow", 1, "spout", 1.0),
+        Component.uniform("free", 1, "spout", 1.0),
+        Component.uniform("full", 1, cpu_percent=200.0),
+        Component.uniform("idle", 1, cpu_percent=1.0),
+    )
+    streams = (Stream("slow", "full", 100.0), Stream("free", "idle", 10.0))
+    topology = Topology("t", parts, streams, max_spout_pending=window)
+    problem = Problem((Node("n", (0,)),), (topology,))
+    held, free = (
+        throughput(problem, Placement(np.zeros(4, dtype=np.int64)), is_open)
+        for is_open in (False, True)
+    )
+    assert held.rates == pytest.approx([50.0, 10.0], rel=0.02)
+    assert free.rates[1] > 900.0
+
+
 def test_of_more_than_memory_holds_nothing_is_foretold():
     """900 executors, 202,500 pairs and 450 sources."""
     parts = (Component.uniform("s", 450, "spout", 1.0), Component.uniform("b", 450))

@@ -70,18 +70,35 @@ def every_value(problem):
             yield PlacementValue(problem, placement)
 
 
+def all_values(seed):
+    """Return a small problem, and the values of all its placements."""
+    problem = small(seed)
+    return problem, list(every_value(problem))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_small_problems_with_local_streams_get_the_best_of_all_placements(seed):
-    problem = small(seed)
-    values = list(every_value(problem))
+    problem, values = all_values(seed)
     if not values:
         with pytest.raises(Infeasible):
             solve(problem, "cut")
         return
     found = PlacementValue(problem, solve(problem, "cut").placement)
-    assert not any(is_ahead(value, found, 0.02) for value in values)
+    assert not any(is_ahead(value, found) for value in values)
     # What exact proves is the least traffic of all.
     least = min(value.traffic for value in values)
     exact = solve(problem, "exact")
     assert exact.metrics.inter_node_tuples_per_second == pytest.approx(least, abs=1e-6)
+
+
+@pytest.mark.full
+def test_of_a_hundred_small_problems_95_get_the_best_to_a_thousandth():
+    worse = []
+    for seed in range(100):
+        problem, values = all_values(seed)
+        if values:
+            found = PlacementValue(problem, solve(problem, "cut").placement)
+            assert not any(is_ahead(value, found) for value in values), seed
+            worse += [seed] * any(is_ahead(value, found, 0.001) for value in values)
+    assert len(worse) <= 5, worse

@@ -24,6 +24,7 @@ from stormcut.model.problem import (
     DEFAULT_MEMORY_MB,
     GROUPINGS,
     SERVICES,
+    SHUFFLES,
     Component,
     Floats,
     MeasuredPair,
@@ -203,8 +204,11 @@ def _node(value: Value) -> Node:
     )
 
 
+_TOPOLOGY_KEYS = ("traffic", "max_spout_pending", "shuffle")
+
+
 def _topology(value: Value) -> Topology:
-    keys = value.keys(("id", "workers", "components", "streams"), ("traffic", "max_spout_pending"))
+    keys = value.keys(("id", "workers", "components", "streams"), _TOPOLOGY_KEYS)
     components = tuple(_component(item) for item in keys["components"].items())
     keys["components"].distinct([component.name for component in components], "component")
     sizes = {component.name: component.executors for component in components}
@@ -215,6 +219,7 @@ def _topology(value: Value) -> Topology:
         _traffic(keys["traffic"], sizes) if "traffic" in keys else (),
         optional(keys["workers"], lambda v: v.integer(1, MOST_EXECUTORS)),
         optional(keys.get("max_spout_pending"), lambda v: v.integer(1, 2**53)),
+        keys["shuffle"].choice(SHUFFLES) if "shuffle" in keys else SHUFFLES[0],
     )
 
 
@@ -451,6 +456,8 @@ def _topology_document(topology: Topology) -> dict[str, Any]:
         document["traffic"] = [_traffic_row(pair) for pair in topology.measured]
     if topology.max_spout_pending is not None:
         document["max_spout_pending"] = topology.max_spout_pending
+    if topology.shuffle != SHUFFLES[0]:
+        document["shuffle"] = topology.shuffle
     return document
 
 

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, islice, product
 
 import numpy as np
@@ -62,6 +62,7 @@ from stormcut.placement.algorithms.cut.realise import (
     workers,
 )
 from stormcut.placement.algorithms.cut.resource_annealing import (
+    LIGHT,
     Resources,
     least_congestion,
     most_headroom,
@@ -87,12 +88,19 @@ LEAST_EFFORT = 0.03
 #: Tuples/s that count for a source that reaches nothing.
 LEAST_RATE = 1e-9
 
+#: Shares of all resources that may be in use at the rates that are sustained. Where tuples queue in
+#: windows, the less full the sooner they come back.
+USED = (1.0, 0.7)
+
 #: Share of a resource in use above which none is, for annealing that asks for traffic alone.
 FULL = 1e9
 
 #: What all traffic weighs if it travels, beside congestion: of placements as good as the same, that
 #: with less traffic is the better one.
 TRAVEL = 0.02
+
+#: What all traffic weighs where none is given for more room.
+HEAVY = 100.0
 
 #: Pairs of groups that exchange traffic; of more, placements are only compared.
 MOST_PAIRS = 4_000_000
@@ -169,6 +177,7 @@ def balance(
     best = judge.best(ends)
     if task.keeps_workers:
         best = _apart(judge, asked, best)
+    best = judge.with_fewer_restarts(best)
     assert asked.is_whole(asked.counted(best.nodes))
     if now is not None:
         stays = judge.candidate(begin[len(counts) - 1])
@@ -221,6 +230,10 @@ class Judge(ABC):
     @abstractmethod
     def best(self, ends: list[Candidate]) -> Candidate:
         """Return that which is worth most."""
+
+    def with_fewer_restarts(self, best: Candidate) -> Candidate:
+        """Return the same, or one as good that restarts fewer workers, where these count."""
+        return best
 
     @abstractmethod
     def annealed(self, starts: list[Ints], effort: float, rng: np.random.Generator) -> list[Ints]:
@@ -295,12 +308,17 @@ class Judge(ABC):
         pairs = self.task.instance.groups.pair_rate.nnz
         return self.problem.executor_count > 1 and pairs <= MOST_PAIRS
 
-    def relieved(self, nodes: Ints, idle: float, effort: float, rng: np.random.Generator) -> Ints:
+    def relieved(
+        self,
+        nodes: Ints,
+        idle: float,
+        effort: float,
+        rng: np.random.Generator,
+        weight: float = LIGHT,
+    ) -> Ints:
         """Return nodes annealed for head-room, down to a share of the fullest resource."""
-        topologies = len(self.problem.topologies)
-        return most_headroom(
-            self.resources, topologies, nodes, idle, max(effort, LEAST_EFFORT), rng
-        )
+        topologies, effort = len(self.problem.topologies), max(effort, LEAST_EFFORT)
+        return most_headroom(self.resources, topologies, nodes, idle, effort, rng, weight)
 
     def relaxed(self, nodes: Ints, effort: float, rng: np.random.Generator) -> Ints:
         """Return nodes annealed for congestion."""
@@ -332,6 +350,35 @@ class ByOrder(Judge):
     def best(self, ends: list[Candidate]) -> Candidate:  # noqa: D102
         return ends[best_by_order([self.value(each) for each in ends])]
 
+    def with_fewer_restarts(self, best: Candidate) -> Candidate:  # noqa: D102
+        first = best
+        while self.value(best).restarts > 1:
+            found = islice(self._joined(best), MOST_TRIED)
+            better = next((each for each in found if self.is_ahead(each, first)), None)
+            if better is None:
+                return best
+            best = better
+        return best
+
+    def _joined(self, at: Candidate) -> Iterator[Candidate]:
+        """Yield placements with a worker's executors where others of their topology run.
+
+        Only those with fewer restarts and no more traffic.
+        """
+        now, topologies = self.value(at), self.problem.executor_topology
+        before = self.problem.current_nodes()
+        for topology in np.unique(topologies).tolist():
+            own = topologies == topology
+            used = np.unique(at.nodes[own])
+            for node, to in product(used, np.union1d(used, before[own & (before >= 0)])):
+                nodes = np.where(own & (at.nodes == node), to, at.nodes)
+                if node == to or not self.task.instance.is_whole(self.task.instance.counted(nodes)):
+                    continue
+                found = self.candidate(nodes)
+                value = self.value(found)
+                if value.traffic <= now.traffic * (1 + TOLERANCE) and value.restarts < now.restarts:
+                    yield found
+
     def _room(self, at: Candidate) -> tuple[float, float]:
         value = self.value(at)
         return min(value.room, ENOUGH_ROOM), -value.traffic
@@ -359,13 +406,53 @@ class ByOrder(Judge):
                 lambda nodes, part: self.relaxed(nodes, part * effort, rng),
                 self._relief,
             )
-            # What is full may be so wherever executors run; then least traffic decides.
-            ends += self.halved(
-                starts,
-                lambda nodes, part: self.relieved(nodes, FULL, part * effort, rng),
-                self._stay,
-            )
-        return ends
+            ends += self._sustaining(starts, ends, effort, rng)
+        return ends + self._roomier(starts, ends, effort, rng)
+
+    def _roomier(
+        self, starts: list[Ints], ends: list[Ints], effort: float, rng: np.random.Generator
+    ) -> list[Ints]:
+        """Return a placement with more room than the best, and as little traffic."""
+        best = self.best([self.candidate(each) for each in (*starts, *ends)])
+        if not self.is_searched or not self.value(best).has_room:
+            return []
+        return [self.relieved(best.nodes, 0.0, effort, rng, HEAVY)]
+
+    def _sustaining(
+        self, starts: list[Ints], ends: list[Ints], effort: float, rng: np.random.Generator
+    ) -> list[Ints]:
+        """Return placements with less traffic that sustain what the best of all does.
+
+        What is full may be so wherever executors run. So rates are held to what is sustained, and
+        no resource has to be less full than those allow.
+        """
+        best = self.best([self.candidate(each) for each in (*starts, *ends)])
+        if not self.is_searched or self.value(best).carries:
+            return []
+        held = self.resources.throttled(self._sustained_parts(best))
+        topologies = len(self.problem.topologies)
+
+        def lighten(nodes: Ints, part: float, used: float) -> Ints:
+            most = max(part * effort, LEAST_EFFORT)
+            return most_headroom(held, topologies, nodes, used, most, rng)
+
+        return [
+            end
+            for used in (USED if self.value(best).has_windows else USED[:1])
+            for end in self.halved([best.nodes, *starts], partial(lighten, used=used), self._stay)
+        ]
+
+    def _sustained_parts(self, at: Candidate) -> Floats:
+        """Return which part of the rates asked for each topology sustains, (topologies,)."""
+        value, problem = self.value(at), self.problem
+        parts = np.full(len(problem.topologies), value.room)
+        if (found := value.offered) is not None:
+            count, of = len(parts), problem.executor_topology[found.sources]
+            reached = np.bincount(of, found.rates * found.carried, count)
+            asked = np.bincount(of, problem.executor_rate[found.sources], count)
+            np.divide(reached, asked, out=parts, where=asked > 0)
+        result: Floats = np.maximum(parts, LEAST_RATE)
+        return result
 
 
 class _ByWorth(Judge):

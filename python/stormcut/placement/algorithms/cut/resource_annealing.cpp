@@ -19,11 +19,11 @@ constexpr double HOT = 0.3, COLD = 0.001, WARM = 0.01;
 // Part of a node's CPU that counts as left, whatever its workers take (objective/resources.py).
 constexpr double LEAST_LEFT = 0.1;
 
-// Of the energy while the fullest resource is relieved: all traffic, as part of all there is.
-constexpr double LIGHT = 0.01;
-
 // Of the energy while traffic is lowered: what resources are above the share that was reached.
 constexpr double PRICE = 50.0;
+
+// Of all changes: exchanges, and all that go where something is.
+constexpr double EXCHANGED = 0.4, ON_USED = 0.8;
 
 // Steps after which sums are made anew.
 constexpr Int FRESH = 512;
@@ -69,7 +69,7 @@ struct Resources {
   Matrix<double> node_capacity, rack_capacity, threads, stream;
   Matrix<Int> stream_of;
   Matrix<bool> sends, takes;
-  Row<double> floor, costs;
+  Row<double> floor, costs, weight;
 };
 
 struct Change {
@@ -134,7 +134,7 @@ class Balancing {
       for (Int g = 0; g < groups; g++) {
         if (in.sends(k, g) || in.takes(k, g)) streams_of[g].push_back(k);
         if (in.takes(k, g)) spreads[k].all += in.size[g];
-        if (in.sends(k, g)) all_tuples += in.stream(k, RATE) * double(in.size[g]);
+        if (in.sends(k, g)) all_tuples += weight(g) * in.stream(k, RATE) * double(in.size[g]);
         if (in.sends(k, g)) all += in.stream(k, RATE) * in.stream(k, MBIT) * double(in.size[g]);
       }
     }
@@ -144,7 +144,7 @@ class Balancing {
         const Int h = in.neighbours[k];
         const double both = double(in.size[g]) * double(in.size[h] - Int(h == g));
         all += in.pair(k, SENDS) * both;
-        all_tuples += in.pair(k, TUPLES_OUT) * both;
+        all_tuples += weight(g) * in.pair(k, TUPLES_OUT) * both;
       }
     if (all <= 0.0) all = 1.0;
     if (all_tuples <= 0.0) all_tuples = 1.0;
@@ -152,9 +152,9 @@ class Balancing {
   }
 
   // Leaves in `nodes` the placement whose fullest resource is least full, down to a share of `idle`;
-  // of the like ones, that with the fewest tuples between nodes.
-  void most_headroom(Int steps, double idle) {
-    restore(relieve(steps / 2, idle));
+  // of the like ones, that with the fewest tuples between nodes, which weigh `weight` in all.
+  void most_headroom(Int steps, double idle, double weight) {
+    restore(relieve(steps / 2, idle, weight));
     restore(lighten(steps - steps / 2, idle));
   }
 
@@ -176,6 +176,7 @@ class Balancing {
   Int at_thread(Int t, Int n) const {
     return count * NODE_LOADS + racks * RACK_LOADS + t * count + n;
   }
+  double weight(Int g) const { return in.weight[in.topology[g]]; }
   bool is_thread(Int r) const { return r >= count * NODE_LOADS + racks * RACK_LOADS; }
 
   // Counts executor `e` as long as it is on node `n`, or no longer.
@@ -280,7 +281,7 @@ class Balancing {
         const double goes = sign * rate * sources;
         loads[at_node(n, BUSY)] += in.stream(k, SENDING) * goes;
         carry(&loads[at_node(n, OUT)], &loads[at_node(n, NODE_RESOURCES)], goes, mbit, held);
-        travels += goes;
+        travels += in.weight[topology] * goes;
         megabits += goes * mbit;
         if (tuples.rows > 0)
           for (Int m = 0; m < count; m++)
@@ -309,7 +310,7 @@ class Balancing {
       const double comes = sign * rate * (all_away - away[r]) * near;
       carry(&loads[at_rack(r, UP)], &loads[at_rack(r, RACK_RESOURCES)], goes, mbit, held);
       carry(&loads[at_rack(r, DOWN)], &loads[at_rack(r, RACK_RESOURCES + 1)], comes, mbit, held);
-      travels += in.costs[FAR] * goes;
+      travels += in.weight[in.stream_of(k, TOPOLOGY)] * in.costs[FAR] * goes;
     }
   }
 
@@ -342,7 +343,7 @@ class Balancing {
       const double far = own * double(in.size[h] - itself - (near(h, r) - itself));
       loads[at_node(n, BUSY)] += apart * in.pair(k, OWN_CPU);
       link(&loads[at_node(n, OUT)], &loads[at_node(n, NODE_RESOURCES)], k, apart, false);
-      travels += in.pair(k, TUPLES_OUT) * (apart + in.costs[FAR] * far);
+      travels += weight(g) * in.pair(k, TUPLES_OUT) * (apart + in.costs[FAR] * far);
       megabits += in.pair(k, SENDS) * apart;
       if (far > 0.0)
         link(&loads[at_rack(r, UP)], &loads[at_rack(r, RACK_RESOURCES)], k, far, false);
@@ -370,20 +371,20 @@ class Balancing {
 
   std::vector<Int> kept() const { return {nodes.begin(), nodes.end()}; }
 
-  // Relieves the fullest resource, down to a share of `idle`.
-  std::vector<Int> relieve(Int steps, double idle) {
+  // Relieves the fullest resource, down to a share of `idle`; all traffic weighs a part of that.
+  std::vector<Int> relieve(Int steps, double idle, double weight) {
     count_loads();
     scale = std::max(fullest(), idle);
     std::vector<Int> best = kept();
     if (scale <= 0.0) return best;
     const auto worth = [&](double share) {
-      return std::max(share, idle) * (1.0 + LIGHT * travels / all_tuples);
+      return std::max(share, idle) * (1.0 + weight * travels / all_tuples);
     };
     double least = worth(scale);
     const auto part = [&](Int r) { return powered(loads[r] * inverse[r] / scale); };
     const auto energy = [&](double sum) {
       const double smooth = std::pow(std::max(sum, 0.0) + powered(floor / scale), 1.0 / POWER);
-      return std::max(smooth, idle / scale) * (1.0 + LIGHT * travels / all_tuples);
+      return std::max(smooth, idle / scale) * (1.0 + weight * travels / all_tuples);
     };
     anneal(steps, HOT, part, energy, [&] {
       const double found = worth(fullest());
@@ -509,10 +510,11 @@ class Balancing {
     touched.push_back(n);
   }
 
+  // Nodes that hold something are tried more often than others: there may be many empty ones.
   Change random_change() {
     const Int e = random_below(seed, executors), f = random_below(seed, executors);
-    const bool exchange = uniform(seed) < 0.6;
-    return {e, f, nodes[e], exchange ? nodes[f] : random_below(seed, count), exchange};
+    const double dice = uniform(seed);
+    return {e, f, nodes[e], dice < ON_USED ? nodes[f] : random_below(seed, count), dice < EXCHANGED};
   }
 
   template <class Part>
@@ -570,7 +572,7 @@ class Balancing {
       link(out, left, k, here, true);
       link(into, came, k, on, false);
       link(into, came, k, -there, true);
-      const double rate = in.pair(k, TUPLES_OUT) + in.pair(k, TUPLES_IN);
+      const double rate = weight(g) * (in.pair(k, TUPLES_OUT) + in.pair(k, TUPLES_IN));
       travels += rate * (here - there);
       megabits += (in.pair(k, SENDS) + in.pair(k, GETS)) * (here - there);
       if (ra == rb) continue;
@@ -643,8 +645,8 @@ class Balancing {
 }  // namespace
 
 extern "C" void most_headroom(const Resources& in, Int topologies, Matrix<double> tuples, Int steps,
-                              double idle, Row<Int> nodes, Seed seed) {
-  Balancing(in, topologies, tuples, nodes, seed).most_headroom(steps, idle);
+                              double idle, double weight, Row<Int> nodes, Seed seed) {
+  Balancing(in, topologies, tuples, nodes, seed).most_headroom(steps, idle, weight);
 }
 
 extern "C" void least_congestion(const Resources& in, Int topologies, Matrix<double> tuples, Int steps,

@@ -48,6 +48,9 @@ from stormcut.placement.native.library import (
 STEPS = 4000
 MOST_STEPS = 400_000
 
+#: What all traffic weighs while the fullest resource is relieved.
+LIGHT = 0.01
+
 #: Groups and nodes that all steps look at, at most: about 0.3 s.
 MOST_LOOKS = 30_000_000
 
@@ -93,7 +96,8 @@ class Resources(NamedTuple):
     ``cpu`` is what an executor of each group needs without transfer, and without what local-or-
     shuffle streams bring; ``floor`` the share of the fullest thread that no placement changes;
     ``costs`` the CPU that sending and taking a batch of tuples costs, batches/s from worker to
-    worker at most, the CPU that a worker takes, and what a tuple to another rack counts more.
+    worker at most, the CPU that a worker takes, and what a tuple to another rack counts more;
+    ``weight`` what a tuple of each topology counts.
     """
 
     starts: Ints
@@ -118,14 +122,42 @@ class Resources(NamedTuple):
     takes: Bools
     floor: Floats
     costs: Floats
+    weight: Floats
+
+    def throttled(self, part: Floats) -> Resources:
+        """Return the same with topologies at a part of their rates that all threads can do.
+
+        A tuple/s asked for counts as before.
+
+        Parameters
+        ----------
+        part : array of shape (topologies,)
+            Above 0.
+        """
+        by_group, threads, stream = part[self.topology], self.threads.copy(), self.stream.copy()
+        streams, has_thread = part[self.stream_of[:, 0]], self.stream_of[:, 1] >= 0
+        stream[:, 0] *= streams
+        own = self.stream_of[has_thread, 1]
+        threads[own, 0] = self.threads[own, 0] * streams[has_thread]
+        pairs = np.repeat(by_group, np.diff(self.starts))
+        return self._replace(
+            cpu=self.cpu * by_group,
+            pair=self.pair * pairs[:, None],
+            threads=threads,
+            stream=stream,
+            floor=np.zeros(1),
+            weight=self.weight / part,
+        )
 
 
 _RESOURCES = Record(
     *(INTS, INTS, FLOAT_ROWS, INTS, FLOATS, FLOAT_ROWS, INTS, INTS, INTS),
     *(FLOAT_ROWS, INTS, BOOL_ROWS, INTS, FLOAT_ROWS, FLOAT_ROWS),
-    *(FLOAT_ROWS, FLOAT_ROWS, INT_ROWS, BOOL_ROWS, BOOL_ROWS, FLOATS, FLOATS),
+    *(FLOAT_ROWS, FLOAT_ROWS, INT_ROWS, BOOL_ROWS, BOOL_ROWS, FLOATS, FLOATS, FLOATS),
 )
-_most_headroom = function("most_headroom", _RESOURCES, INT, FLOAT_ROWS, INT, FLOAT, INTS, SEED)
+_most_headroom = function(
+    "most_headroom", _RESOURCES, INT, FLOAT_ROWS, INT, FLOAT, FLOAT, INTS, SEED
+)
 _least_congestion = function(
     "least_congestion", _RESOURCES, INT, FLOAT_ROWS, INT, FLOAT, FLOAT, FLOAT, INTS, SEED
 )
@@ -184,6 +216,7 @@ def resources(
                 further,
             ]
         ),
+        np.ones(len(problem.topologies)),
     )
 
 
@@ -308,6 +341,7 @@ def most_headroom(
     idle: float,
     effort: float,
     rng: np.random.Generator,
+    weight: float = LIGHT,
 ) -> Ints:
     """Return executors' nodes with the fullest resource less full, then fewer tuples between nodes.
 
@@ -315,6 +349,8 @@ def most_headroom(
     ----------
     idle : float
         Share of a resource in use below which less is worth nothing.
+    weight : float
+        What all traffic weighs if it travels, as a part of the share of the fullest resource.
 
     Notes
     -----
@@ -324,7 +360,7 @@ def most_headroom(
     found = nodes.copy()
     tuples = _tuples(given, topologies)
     steps, seed = _steps(given, tuples, effort), seed_from(rng)
-    _most_headroom(given, topologies, tuples, steps, idle, found, seed)
+    _most_headroom(given, topologies, tuples, steps, idle, weight, found, seed)
     return found
 
 
