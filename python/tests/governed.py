@@ -115,7 +115,13 @@ def spread(*names, nodes=4):
         dealt(topology(name, (2, 2), acker=False), [Slot(f"n{n}", 6700 + at) for n in range(nodes)])
         for at, name in enumerate(names)
     ]
-    return ClusterState(supervisors(nodes), tuple(running)), {t.id: profile_of(t) for t in running}
+    profiles = {t.id: profile_of(t, rate=much) for t in running}
+    return ClusterState(supervisors(nodes), tuple(running)), profiles
+
+
+def much(source, target):
+    """Return so many tuples/s that a move which saves them pays."""
+    return 50_000.0
 
 
 def homes(state):

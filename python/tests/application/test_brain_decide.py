@@ -21,7 +21,7 @@ from stormcut.application.control.decide.wording import sentence
 from stormcut.application.control.history import plan_parts
 from stormcut.application.control.orders import Undo
 from stormcut.model.cluster import ClusterState, Slot, Supervisor
-from stormcut.model.plan import Plan
+from stormcut.model.plan import Plan, TopologyPlan
 
 DEFAULT = Settings()
 PACKING = Settings(packs_unmeasured=True)
@@ -235,17 +235,14 @@ def test_a_profile_may_lack_system_executors():
 
 
 def test_a_dead_worker_returns_to_where_the_plan_had_it():
-    running = dealt(topology("t", (20, 20)), [Slot("n1", 6702), Slot("n2", 6703)])
-    state = ClusterState(supervisors(3), (running,))
-    placed = decide(
-        Question(ClusterState(supervisors(3), (topology("t", (20, 20)),)), {}, None, DEFAULT)
-    )
-    plan = plan_of(state, placed)
-    whole = applied(state, plan.topologies)
-    half = replace(whole.topologies[0], assignment=whole.topologies[0].assignment[:1])
-    hurt = replace(whole, topologies=(half,))
+    """Others of the topology live on that node: it is not the node that has died."""
+    running = dealt(topology("t", (20, 20)), [Slot("n1", 6702), Slot("n1", 6703)])
+    whole = ClusterState(supervisors(3), (running,))
+    workers = tuple(sorted(running.assignment))
+    plan = Plan("p", "", 0, (TopologyPlan("t", workers, "cut", ""),), ())
+    hurt = replace(whole, topologies=(replace(running, assignment=workers[:1]),))
     (decision,) = decide(Question(hurt, {}, plan, DEFAULT)).decided
-    assert decision.workers == plan.topologies[0].workers
+    assert decision.workers == workers
     assert sentence(decision) == "kept: as planned before"
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from brain_clusters import clusters, dealt, profile_of, supervisors, topology
 from governed import Stage
 from hypothesis import assume, given
@@ -11,9 +12,11 @@ from stormcut.application.control.decide.adviser import Settings
 from stormcut.application.control.decide.decide import decide
 from stormcut.application.control.decide.question import Question
 from stormcut.application.control.decide.wording import sentence
+from stormcut.application.control.observe.hearing import EMPTIED_SECONDS
 from stormcut.application.control.orders import Orders
 from stormcut.application.control.policy import Mode, Policy
 from stormcut.model.cluster import ClusterState, Slot
+from stormcut.model.plan import Plan, TopologyPlan
 
 
 def loses(running, *nodes):
@@ -42,14 +45,36 @@ def test_those_that_live_stay_whether_it_was_measured_or_not():
         assert "lost workers start anew, the others stay" in sentence(decision)
 
 
-def test_no_free_slot_is_no_completion():
+@pytest.mark.parametrize("measured", [False, True])
+def test_where_no_slot_is_free_those_that_live_stay_and_storm_decides(measured):
+    """All of it was placed anew: every living worker ended, past pin, quiet hours and budgets."""
     whole = four_nodes()
     state = ClusterState(supervisors(3, slots=1), (loses(whole, "n3"),))
-    decision = completed(state)
-    assert "lost workers" not in sentence(decision)
-    assert {task for w in decision.workers for task in w.executors} == {
-        e.start_task for e in whole.executors
-    }
+    profiles = {"t": profile_of(whole)} if measured else {}
+    (declined,) = decide(Question(state, profiles, None, Settings())).declined
+    assert sentence(declined) == (
+        "its lost workers find no free slot, nodes that have just lost them aside"
+    )
+
+
+def test_those_that_live_stay_while_a_supervisor_is_away():
+    whole = four_nodes()
+    lost = loses(whole, "n3")
+    for profiles in ({}, {"t": profile_of(whole)}):
+        state = ClusterState(supervisors(4)[:2], (lost,))
+        decision = completed(state, profiles=profiles)
+        assert set(lost.assignment) < set(decision.workers)
+
+
+def test_several_lost_workers_share_the_last_free_slot():
+    slots = [Slot("n0", 6700), Slot("n1", 6700), Slot("n1", 6701)]
+    whole = dealt(topology("t", (5, 5)), slots)
+    workers = tuple(sorted(whole.assignment))
+    plan = Plan("p", "", 0, (TopologyPlan("t", workers, "cut", ""),), ())
+    one = replace(supervisors(1, slots=2)[0], ports=(6700, 6701))
+    decision = completed(ClusterState((one,), (loses(whole, "n1"),)), plan=plan)
+    assert {w.slot for w in decision.workers} == {Slot("n0", 6700), Slot("n0", 6701)}
+    assert set(loses(whole, "n1").assignment) < set(decision.workers)
 
 
 def test_a_node_without_room_takes_none():
@@ -82,14 +107,15 @@ def test_lost_executors_share_workers_as_they_did():
 
 def test_what_the_last_plan_restores_restarts_nothing_that_lives():
     """A better place is another decision, which passes the gate."""
-    whole = four_nodes()
+    whole = dealt(topology("t", (4, 4)), [Slot(f"n{n}", p) for n in range(2) for p in (6700, 6701)])
     stage = Stage(
         ClusterState(supervisors(4), (whole,)), {"t": profile_of(whole)}, Policy(Mode.AUTOMATIC)
     )
     stage.store.ordered = Orders(is_paused=True)
     stage.round()
     stage.store.ordered = Orders()
-    stage.state = ClusterState(supervisors(4), (loses(whole, "n3"),))
+    kept = tuple(w for w in whole.assignment if w.slot != Slot("n1", 6701))
+    stage.state = ClusterState(supervisors(4), (replace(whole, assignment=kept),))
     assert set(stage.brain.plan(stage.state).of("t").workers) == set(whole.assignment)
 
 
@@ -106,17 +132,23 @@ def lost_node_still_listed(nodes):
     )
     stage.state = ClusterState(listed, (loses(whole, "n1"),))
     stage.store.ordered = Orders()
-    return {w.slot.node for w in stage.brain.plan(stage.state).of("t").workers}
+    return stage
 
 
 def test_nothing_lost_is_put_back_on_the_node_that_lost_it():
     """A dead node once got its executors back, and lost them again 45 s later."""
-    assert "n1" not in lost_node_still_listed(supervisors(3))
+    stage = lost_node_still_listed(supervisors(3))
+    assert "n1" not in {w.slot.node for w in stage.brain.plan(stage.state).of("t").workers}
 
 
-def test_but_for_want_of_another():
+def test_nor_where_no_other_has_a_slot_until_nimbus_has_had_time_to_see_that_it_lives():
     first, second = supervisors(2)
-    assert "n1" in lost_node_still_listed((replace(first, ports=(6700,)), second))
+    stage = lost_node_still_listed((replace(first, ports=(6700,)), second))
+    for _ in range(3):
+        assert stage.brain.plan(stage.state).of("t") is None
+        stage.clock.seconds += EMPTIED_SECONDS / 4
+    stage.clock.seconds += EMPTIED_SECONDS
+    assert "n1" in {w.slot.node for w in stage.brain.plan(stage.state).of("t").workers}
 
 
 @given(clusters(), st.data())

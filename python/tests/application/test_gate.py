@@ -178,16 +178,23 @@ def test_a_broken_limit_keeps_the_dwell_and_the_budget_of_an_hour():
 def test_nothing_else_moves_while_a_move_is_made_in_stages():
     a = dealt(topology("a", (3, 3), acker=False), [Slot(f"n{n}", 6700) for n in range(6)])
     b = dealt(topology("b", (3, 3), acker=False), [Slot(f"n{n}", 6701) for n in range(6)])
-    first = [e.start_task for e in a.executors if e.component == "c0"]
-    second = [e.start_task for e in a.executors if e.component == "c1"]
-    pairs = {*zip(first, second, strict=True)}
-    profile = profile_of(a, rate=lambda s, t: 100.0 if (s, t) in pairs else 0.0)
+
+    def known(running):
+        """Three pairs that exchange much."""
+        first, second = (
+            [e.start_task for e in running.executors if e.component == name]
+            for name in ("c0", "c1")
+        )
+        pairs = {*zip(first, second, strict=True)}
+        return profile_of(running, rate=lambda s, t: 100_000.0 if (s, t) in pairs else 0.0)
+
+    profile = known(a)
     state = ClusterState(supervisors(6, meta={"stormcut.max.executors": "3"}), (a, b))
     stage = Stage(state, {"a": profile}, replace(AUTOMATIC, workers_at_a_time=1))
     waits = set()
     for number in range(14):
         if number == 2:
-            stage.store.known = {"a": profile, "b": profile_of(b)}
+            stage.store.known = {"a": profile, "b": known(b)}
         before = stage.brain._governor._rollout
         moved = stage.round(STAGE_SECONDS / 2)
         goes_on = before is not None and stage.brain._governor._rollout is before
@@ -204,7 +211,7 @@ def test_a_move_of_many_stages_is_not_dropped():
     first = [e.start_task for e in running.executors if e.component == "c0"]
     second = [e.start_task for e in running.executors if e.component == "c1"]
     talk = {*zip(first, second, strict=True)}
-    profile = profile_of(running, rate=lambda s, t: 100.0 if (s, t) in talk else 0.0)
+    profile = profile_of(running, rate=lambda s, t: 100_000.0 if (s, t) in talk else 0.0)
     policy = Policy(Mode.AUTOMATIC, workers_at_a_time=1, restarts_per_hour=None)
     stage = Stage(ClusterState(nodes, (spread_out,)), {"a": profile}, policy)
     stage.round()

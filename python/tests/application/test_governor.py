@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-import math
 from dataclasses import replace
 from datetime import datetime
 
 import pytest
-from brain_clusters import clusters, dealt, topology
+from brain_clusters import clusters, dealt, profile_of, supervisors, topology
 from governed import Stage, homes, spread
 from hypothesis import given
 
@@ -28,7 +27,7 @@ from stormcut.application.control.gate.gate import Gate, Moment, gain_of
 from stormcut.application.control.gate.ledger import Ledger
 from stormcut.application.control.orders import NO_ORDERS, Orders
 from stormcut.application.control.policy import Mode, Policy, QuietTime, Rule, TopologyRule
-from stormcut.model.cluster import Slot
+from stormcut.model.cluster import ClusterState, Slot
 
 AUTOMATIC = Policy(Mode.AUTOMATIC)
 HERE, THERE = [Slot("n0", 6700)], [Slot("n1", 6700)]
@@ -171,7 +170,7 @@ def test_quiet_hours_are_quiet_and_end():
 
 def test_a_move_that_costs_more_than_it_gains_is_not_made():
     state, profiles = spread("a")
-    policy = replace(AUTOMATIC, restart_seconds=60.0, horizon_s=10.0)
+    policy = replace(AUTOMATIC, restart_seconds=20.0, horizon_s=10.0)
     stage = Stage(state, profiles, policy)
     assert stage.round() == []
     assert stage.waits() == {"a": "dear"}
@@ -204,15 +203,24 @@ def test_a_drained_node_is_left_and_used_again_when_it_may(name):
     assert {w.slot.node for t in stage.state.topologies for w in t.assignment} == {"n3"}
 
 
-def by_traffic(saved, headroom):
-    now, then = (Worth(headroom, None, travels, "bytes/s") for travels in (100.0, 100.0 - saved))
-    return LessTraffic(now, then)
+def test_less_traffic_is_worth_the_share_of_cpu_or_of_a_link_that_it_frees():
+    now = Worth(2.0, None, 100.0, "bytes/s", burden=0.10)
+    then = Worth(2.0, None, 10.0, "bytes/s", burden=0.02)
+    assert gain_of(LessTraffic(now, then)) == pytest.approx(0.08)
+    assert gain_of(LessTraffic(then, now)) == 0.0
 
 
-def test_traffic_weighs_as_much_as_the_fullest_resource_is_in_use():
-    assert gain_of(by_traffic(10, math.inf)) == gain_of(by_traffic(10, 0.5)) == pytest.approx(0.1)
-    assert gain_of(by_traffic(10, 2.0)) == pytest.approx(0.05)
-    assert gain_of(by_traffic(10, 1000.0)) == pytest.approx(0.005)
+def test_a_saving_that_nobody_would_notice_restarts_nothing():
+    """4 kB/s at a head-room of 10 once ended six workers, for 16 to 21 s without acks."""
+    t = dealt(
+        topology("a-1-1", (3, 3), workers=6),
+        [Slot(f"n{n}", p) for p in (6700, 6701) for n in range(3)],
+    )
+    quiet = profile_of(t, cpu=3.0, rate=lambda source, target: 2.0)
+    stage = Stage(ClusterState(supervisors(3), (t,)), {t.id: quiet}, AUTOMATIC)
+    stage.round()
+    assert stage.waits() == {"a-1-1": "dear"}
+    assert stage.homes() == homes(ClusterState((), (t,)))
 
 
 @pytest.mark.parametrize(("headroom", "waits"), [(1.1, False), (1.5, True)])

@@ -332,12 +332,14 @@ class Brain:
     def _question(
         self, state: ClusterState, known: _Known, governor: Governor, pace: Pace
     ) -> Question:
+        limited = governor.state(state, known.orders, self._clock.elapsed())
         return Question(
-            governor.state(state, known.orders, self._clock.elapsed()),
+            limited,
             known.profiles,
             self._last,
             self._settings,
             known.undos,
+            lost=governor.losses.nodes(),
             is_recent=self._plan_age_s() < LATE_SECONDS,
             pace=pace,
             rule_of=self._policy.rule_of,
@@ -382,7 +384,9 @@ class Brain:
         assert self._last is not None
         if self._listener is not None:
             self._listener.decided(Decided(state, decisions, self._last, is_new, took))
-        again_in = min(decisions.again_in, self._governor.probation.ends_in(began))
+        governor = self._governor
+        ends_in = governor.probation.ends_in(began), governor.losses.ends_in(began)
+        again_in = min(decisions.again_in, *ends_in)
         return _Answer(state, self._last, began + again_in), known
 
 

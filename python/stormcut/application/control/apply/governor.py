@@ -29,7 +29,7 @@ from stormcut.application.control.decide.decision import (
 from stormcut.application.control.decide.declared import MAX_EXECUTORS_KEY
 from stormcut.application.control.decide.pace import Pace
 from stormcut.application.control.gate.account import Account
-from stormcut.application.control.gate.change import Change, Initiator
+from stormcut.application.control.gate.change import Change, Initiator, restarted
 from stormcut.application.control.gate.gate import (
     ROUND_SECONDS,
     Gate,
@@ -40,6 +40,7 @@ from stormcut.application.control.gate.gate import (
 from stormcut.application.control.gate.guards import Answer
 from stormcut.application.control.gate.ledger import Ledger
 from stormcut.application.control.observe.hearing import Silence
+from stormcut.application.control.observe.losses import Losses
 from stormcut.application.control.observe.probation import Probation
 from stormcut.application.control.orders import By, Orders, Undo
 from stormcut.application.control.policy import Mode, Policy
@@ -139,6 +140,7 @@ class Governor:
         self._measured_price = measured_price
         self.probation = Probation()
         self.silence = Silence()
+        self.losses = Losses()
         self.ledger = Ledger()
         self._rollout: Rollout | None = None
 
@@ -148,6 +150,7 @@ class Governor:
         other.ledger = self.ledger.copy()
         other.probation = self.probation.copy()
         other.silence = self.silence.copy()
+        other.losses = self.losses.copy()
         other._rollout = copy(self._rollout)
         return other
 
@@ -158,6 +161,7 @@ class Governor:
         there alone.
         """
         self.probation.observe(state, now)
+        self.losses.observe(state, now)
         state = self.silence.limited(self.probation.limited(state, now))
         barred = self._barred(state, orders)
         if not barred:
@@ -283,7 +287,9 @@ class Governor:
             is_person = asked.undos[decision.topology].by is By.PERSON
             return Initiator.UNDO if is_person else Initiator.TAKE_BACK
         if action is not Action.MOVE:
-            return Initiator.PLACEMENT
+            # What ends a living worker is no placement, whatever it is called.
+            ends = restarted(tuple(running.assignment), decision.workers)
+            return Initiator.LIMIT if ends else Initiator.PLACEMENT
         if not isinstance(cause_of(decision.choice.reason), BreaksLimit):
             return Initiator.GAIN
         barred = self._barred(asked.state, asked.orders)

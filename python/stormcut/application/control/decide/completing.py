@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -16,25 +16,32 @@ from stormcut.objective.verify import violations
 
 Workers = tuple[Worker, ...]
 Ints = npt.NDArray[np.int64]
+Broken = set[tuple[str, str]]
 
 #: For each lost worker at most so many nodes are looked at: those that run something of the
 #: topology, then those with most free slots.
 MOST_NODES = 64
 
 
-def completed(at: Situation, present: Workers, planned: Workers | None) -> Workers | None:
+def completed(
+    at: Situation,
+    present: Workers,
+    planned: Workers | None,
+    suspects: Collection[str] = (),
+) -> Workers | None:
     """Return the workers of one topology with those that it has lost, each on one free slot.
 
     Executors that shared a worker by the plan share one again; of others, all are in one. The
-    largest come first, each to where the head-room is best, then the traffic. A node where all of
-    its workers were lost is taken last: its supervisor would have started them again, and Nimbus
-    lists it for a while after its death. Takes
-    O(lost workers x nodes) evaluations of a placement, of `MOST_NODES` nodes at most.
+    largest come first, each to where the head-room is best, then the traffic; where slots are too
+    few, they share those of others that were lost. Takes O(lost workers x nodes) evaluations of a
+    placement, of `MOST_NODES` nodes at most.
 
     Parameters
     ----------
     planned : tuple of Worker, optional
         Where a plan has put it.
+    suspects : set of str
+        Nodes on which nothing starts: they have just lost its workers.
 
     Returns
     -------
@@ -47,14 +54,18 @@ def completed(at: Situation, present: Workers, planned: Workers | None) -> Worke
     position = {task: index for index, task in enumerate(load.tasks)}
     lost = [task for task, index in position.items() if slots[index] == UNASSIGNED]
     broken = _broken(at, placement)
-    suspects = _suspects(lost, present, planned)
+    begun: list[int] = []
     for group in sorted(_groups(lost, planned), key=lambda tasks: (-len(tasks), tasks)):
         rows = [position[task] for task in group]
-        tried = _tried(at, slots, rows, broken, suspects)
-        best = min(tried, key=lambda found: found[0], default=None)
-        if best is None:
+        for free in (_free(at, slots, suspects), begun):
+            tried = _tried(at, slots, rows, broken, free)
+            best = min(tried, key=lambda found: found[0], default=None)
+            if best is not None:
+                break
+        else:
             return None
         slots = best[1]
+        begun.append(int(slots[rows[0]]))
     return at.workers(Placement(slots))[0]
 
 
@@ -67,40 +78,32 @@ def _groups(lost: Iterable[int], planned: Workers | None) -> list[tuple[int, ...
     return [tuple(tasks) for tasks in groups.values()]
 
 
-def _suspects(lost: Iterable[int], present: Workers, planned: Workers | None) -> set[str]:
-    """Return the nodes that have lost all of a topology's workers."""
-    tasks = set(lost)
-    gone = {w.slot.node for w in planned or () if tasks.intersection(w.executors)}
-    return gone - {worker.slot.node for worker in present}
-
-
 def _tried(
-    at: Situation, slots: Ints, rows: list[int], broken: Counter[str], suspects: set[str]
-) -> Iterator[tuple[tuple[bool, float, float, int], Ints]]:
-    """Yield placements with these executors on a free slot of each node, with what each costs."""
-    for slot in _free(at, slots):
+    at: Situation, slots: Ints, rows: list[int], broken: Broken, free: Iterable[int]
+) -> Iterator[tuple[tuple[float, float, int], Ints]]:
+    """Yield placements with these executors on each of these slots, with what it costs."""
+    for slot in free:
         tried = slots.copy()
         tried[rows] = slot
         placement = Placement(tried)
         # What was broken before is no reason against it.
         if _broken(at, placement) <= broken:
             value = worth(at, placement)
-            is_suspect = at.problem.slot_ids[slot][0] in suspects
-            yield (is_suspect, -value.headroom, value.travels, slot), tried
+            yield (-value.headroom, value.travels, slot), tried
 
 
-def _broken(at: Situation, placement: Placement) -> Counter[str]:
-    """Return how often each limit is broken; that executors run nowhere is none."""
+def _broken(at: Situation, placement: Placement) -> Broken:
+    """Return the limits that are broken, and by how much: that executors run nowhere is none."""
     found = violations(at.problem, placement)
-    return Counter(each.constraint for each in found if each.constraint != "unassigned")
+    return {(v.constraint, v.message) for v in found if v.constraint != "unassigned"}
 
 
-def _free(at: Situation, slots: Ints) -> list[int]:
+def _free(at: Situation, slots: Ints, suspects: Collection[str]) -> list[int]:
     """Return a free slot of each node to be looked at."""
     used = set(slots[slots != UNASSIGNED].tolist())
     free: dict[str, list[int]] = defaultdict(list)
     for ordinal, (node, _) in enumerate(at.problem.slot_ids[: at.problem.slot_count]):
-        if ordinal not in used:
+        if ordinal not in used and node not in suspects:
             free[node].append(ordinal)
     own = {at.problem.slot_ids[slot][0] for slot in used}
     order = sorted(free, key=lambda node: (node not in own, -len(free[node]), node))

@@ -182,30 +182,29 @@ class _Round:
         if topology.id in self._completions:
             return self._completions[topology.id]
         if not self._runs_whole(topology):
+            if not present:
+                return None
             restored = self._earlier.restored(topology, present)
-            if restored and self._may(restored, topology):
-                self._completions[topology.id] = restored
-                return restored
-            return self._completed(topology, present)
+            if not restored or not self._may(restored, topology):
+                restored = self._completed(topology, present)
+            self._completions[topology.id] = restored
+            return restored
         if not {worker.slot for worker in present} <= self._state.slots:
             return self._earlier.outlived(topology.id, present)
         if self._loads[topology.id].measured:
             return None
         return self._choices.as_planned(topology, present)
 
-    def _completed(self, topology: RunningTopology, present: Workers) -> Choice | None:
-        """Place what was lost beside what lives, None if nothing lives or there is no room."""
-        if not present or not {worker.slot for worker in present} <= self._state.slots:
-            return None
+    def _completed(self, topology: RunningTopology, present: Workers) -> Choice:
+        """Place what was lost beside what lives; where there is no room, Storm decides."""
         at = self._intended.on_all_nodes([topology.id])
-        workers = completed(at, present, self._earlier.planned(topology.id))
+        suspects = self._earlier.suspects(topology, present)
+        workers = completed(at, present, self._earlier.planned(topology.id), suspects)
         if workers is None:
-            return None
+            return Choice(Action.DECLINE, Circumstance.NO_ROOM, Ground.KEPT)
         measured = self._loads[topology.id].measured
         ground = Ground.MEASURED if measured else Ground.DECLARED
-        choice = Choice(Action.PLACE, Circumstance.LOST, ground, workers)
-        self._completions[topology.id] = choice
-        return choice
+        return Choice(Action.PLACE, Circumstance.LOST, ground, workers)
 
     def _may(self, choice: Choice, topology: RunningTopology) -> bool:
         return self._allowed.has(topology.id, choice.workers or ())

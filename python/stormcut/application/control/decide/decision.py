@@ -67,6 +67,8 @@ class Circumstance(Enum):
     INCOMPLETE = "incomplete"
     #: Some of its workers were lost; those that live stay as they are.
     LOST = "lost"
+    #: Some of its workers were lost, and beside those that live there is no room for them.
+    NO_ROOM = "no room for lost workers"
     #: Not measured yet: spread over as many workers as it asks for, as Storm would.
     SPREAD = "spread"
     AS_PLANNED = "as planned"
@@ -93,7 +95,9 @@ class Worth:
 
     ``travels`` is what goes between nodes, in ``unit``: bytes where tuples' sizes were measured;
     ``deviation`` is its standard deviation, as tuples come by chance while they are counted;
-    ``noise`` is that of the head-room, as a share of it, as loads are known no better.
+    ``noise`` is that of the head-room, as a share of it, as loads are known no better. ``burden``
+    is what travelling takes: of the CPU of the nodes in use, or of the fullest link, if that is
+    more, as a share.
     """
 
     headroom: float
@@ -102,6 +106,7 @@ class Worth:
     unit: str
     deviation: float = 0.0
     noise: float = 0.0
+    burden: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+
 from stormcut.application.control.decide.decision import (
     KEPT,
     Action,
@@ -31,6 +34,7 @@ class Earlier:
         self._undos = question.undos
         self._staying = question.staying
         self._is_recent = question.is_recent
+        self._lost = question.lost
         self._drained = {s.id for s in question.state.supervisors if max_executors(s) == 0}
 
     def planned(self, topology: str) -> Workers | None:
@@ -92,12 +96,34 @@ class Earlier:
             return None
         where = {task: worker.slot for worker in last.workers for task in worker.executors}
         undisturbed = all(where.get(t) == w.slot for w in present for t in w.executors)
-        missing = {where[task] for task in topology.unassigned if task in where}
-        drains = any(slot.node in self._drained for slot in missing)
-        if not undisturbed or drains or self._in_the_way(topology, last.workers):
+        if not undisturbed or self._in_the_way(topology, last.workers):
+            return None
+        missing = Counter(where[task].node for task in topology.unassigned if task in where)
+        suspects = self.suspects(topology, present)
+        if suspects.intersection(missing) or not self._has_room(missing):
             return None
         reason = Circumstance.AS_PLANNED
         return Choice(Action.KEEP, reason, Ground.KEPT, last.workers, last.algorithm)
+
+    def suspects(self, topology: RunningTopology, present: Workers) -> frozenset[str]:
+        """Return the nodes that have lost all of a topology's workers."""
+        here = {worker.slot.node for worker in present}
+        missing = set(topology.unassigned)
+        planned = self.planned(topology.id) or ()
+        gone = {w.slot.node for w in planned if missing.intersection(w.executors)}
+        return self._lost.get(topology.id, frozenset()) | (gone - here)
+
+    def _has_room(self, missing: Mapping[str, int]) -> bool:
+        """Return whether nodes may have so many executors more: drained ones may not."""
+        running: Counter[str] = Counter()
+        for topology in self._state.topologies:
+            for worker in topology.assignment:
+                running[worker.slot.node] += len(worker.executors)
+        most = {s.id: max_executors(s) for s in self._state.supervisors}
+        return all(
+            (limit := most[node]) is None or running[node] + count <= limit
+            for node, count in missing.items()
+        )
 
     def late(self, topology: RunningTopology) -> Choice | None:
         """Return the last plan again if it came too late for Nimbus, and nothing is in its way."""

@@ -30,6 +30,8 @@ class Question:
         that is possible.
     staying : mapping of str to tuple of Worker
         By topology id: the workers that it keeps, whatever is better.
+    lost : mapping of str to set of str
+        By topology id: the nodes that have just lost its workers, on which none of it starts.
     is_recent : bool
         The last plan is so young that what runs otherwise has hardly begun: the plan came too late
         for Nimbus's deadline, and is offered again.
@@ -47,6 +49,7 @@ class Question:
     settings: Settings
     undos: Mapping[str, Undo] = field(default_factory=dict)
     staying: Mapping[str, tuple[Worker, ...]] = field(default_factory=dict)
+    lost: Mapping[str, frozenset[str]] = field(default_factory=dict)
     is_recent: bool = False
     recorder: Recorder | None = None
     pace: Pace = field(default_factory=Pace)

@@ -53,6 +53,9 @@ _PLAIN = {
     (Action.UNDO, Circumstance.TAKEN_BACK): "taken back, as its last move turned out worse",
     (Action.DECLINE, Circumstance.UNMEASURED): "runs already, nothing measured",
     (Action.DECLINE, Circumstance.AWAY): f"{_AWAY}; left alone",
+    (Action.DECLINE, Circumstance.NO_ROOM): (
+        "its lost workers find no free slot, nodes that have just lost them aside"
+    ),
     (Action.DECLINE, Circumstance.NO_EXECUTORS): "it has no executors",
 }
 

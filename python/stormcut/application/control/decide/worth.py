@@ -18,8 +18,10 @@ from stormcut.application.control.decide.decision import (
 )
 from stormcut.application.control.decide.situation import Situation
 from stormcut.model.placement import Placement
+from stormcut.model.problem import CORE_PERCENT
 from stormcut.objective.cut import executor_nodes
 from stormcut.objective.headroom import Bottleneck, Headroom, headroom
+from stormcut.objective.resources import CPU, EXECUTOR, uses
 from stormcut.profile.drift import LEAST
 
 #: Loads may be off by so much before they are told anew: `stormcut.profile.drift.LEAST`.
@@ -38,7 +40,23 @@ def worth(at: Situation, placement: Placement) -> Worth:
     unit = BYTES if at.has_sizes else TUPLES
     noise = 0.0 if room.bottleneck is None else _noise(at, placement, room.bottleneck)
     travels, deviation = at.travels(placement), at.deviation(placement)
-    return Worth(value, room.bottleneck, travels, unit, deviation, noise)
+    burden = _burden(at, placement) if travels else 0.0
+    return Worth(value, room.bottleneck, travels, unit, deviation, noise, burden)
+
+
+def _burden(at: Situation, placement: Placement) -> float:
+    """Return which share of nodes' CPU travelling takes, or of the fullest link, if that is more.
+
+    Of a node whose CPU nobody states, a core counts.
+    """
+    used = uses(at.problem, placement)
+    load = {use.kind: use.load for use in used}
+    nodes = executor_nodes(at.problem, placement)
+    ran = np.unique(nodes[(nodes >= 0) & (nodes < len(at.problem.nodes))])
+    offered = sum(at.problem.nodes[node].cpu_percent or CORE_PERCENT for node in ran.tolist())
+    transfer = max(float(load[CPU].sum() - load[EXECUTOR].sum()), 0.0)
+    links = [float(use.share.max(initial=0.0)) for use in used if use.kind not in (CPU, EXECUTOR)]
+    return min(max(transfer / max(offered, 1e-9), *links), 1.0)
 
 
 def _noise(at: Situation, placement: Placement, bottleneck: Bottleneck) -> float:

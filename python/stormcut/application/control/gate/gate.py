@@ -30,8 +30,6 @@ from stormcut.model.cluster import name_in
 DWELL_SECONDS = 60.0
 #: With less head-room a topology is overloaded: it waits for the dwell alone, not the cool-down.
 OVERLOADED = 1.25
-#: Traffic weighs so much at least, however little the resources are in use: it takes time.
-LEAST_USE = 0.05
 #: How often it is looked whether quiet hours are over.
 QUIET_SECONDS = 60.0
 #: Until then Nimbus has asked again, and sees what became of the last round.
@@ -261,26 +259,20 @@ def _is_contradicted(change: Change, moment: Moment) -> bool:
 def gain_of(reason: Reason) -> float | None:
     """Return which share of its work a topology gains by a move, None where that is not weighed.
 
-    More head-room counts as that much more work. Less traffic counts as the share that is saved, as
-    far as the fullest resource is in use: traffic that nothing suffers from costs little.
+    More head-room counts as that much more work. Less traffic counts as the share of CPU or of a
+    link that it frees: a saving that fills no resource is worth no restart.
     """
     cause = cause_of(reason)
     if isinstance(cause, MoreHeadroom):
         return min(cause.then.headroom / max(cause.now.headroom, 1e-9) - 1, 1.0)
-    if isinstance(cause, LessTraffic) and cause.now.travels > 0:
-        saved = (cause.now.travels - cause.then.travels) / cause.now.travels
-        return saved * _use(cause.now.headroom)
+    if isinstance(cause, LessTraffic):
+        return max(cause.now.burden - cause.then.burden, 0.0)
     return None
 
 
 def cause_of(reason: Reason) -> Reason:
     """Return why a topology moves, be it alone or with others."""
     return reason.whole if isinstance(reason, Together) else reason
-
-
-def _use(headroom: float) -> float:
-    """Return what weighs traffic: the use of the fullest resource, 1 where none is known."""
-    return 1.0 if math.isinf(headroom) else min(max(1 / max(headroom, 1e-9), LEAST_USE), 1.0)
 
 
 def _is_overloaded(reason: Reason) -> bool:

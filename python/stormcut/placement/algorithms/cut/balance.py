@@ -370,22 +370,44 @@ class ByOrder(Judge):
         for topology in np.unique(topologies).tolist():
             own = topologies == topology
             used = np.unique(at.nodes[own])
-            for node, to in product(used, np.union1d(used, before[own & (before >= 0)])):
-                nodes = np.where(own & (at.nodes == node), to, at.nodes)
-                if node == to or not self.task.instance.is_whole(self.task.instance.counted(nodes)):
-                    continue
-                found = self.candidate(nodes)
-                value = self.value(found)
-                if value.traffic <= now.traffic * (1 + TOLERANCE) and value.restarts < now.restarts:
-                    yield found
+            homes = np.union1d(used, before[own & (before >= 0)])
+            for node in used:
+                moving = np.flatnonzero(own & (at.nodes == node))
+                others = homes[homes != node]
+                whole = ((moving, np.array([to])) for to in others)
+                # All on one node, or each on any.
+                for many, choice in (*whole, (moving[:, None], others)):
+                    found = self._moved(at.nodes, many, choice)
+                    value = None if found is None else self.value(found)
+                    if (
+                        value is not None
+                        and value.traffic <= now.traffic * (1 + TOLERANCE)
+                        and value.restarts < now.restarts
+                    ):
+                        assert found is not None
+                        yield found
+
+    def _moved(self, nodes: Ints, moving: Ints, choice: Ints) -> Candidate | None:
+        """Return executors on other nodes, one row after the other where traffic is least.
+
+        Parameters
+        ----------
+        moving : array of shape (rows,) or (rows, 1)
+            Executors; those of no axis of their own move together.
+        choice : array of shape (nodes,)
+        """
+        asked = self.task.instance
+        for row in moving if moving.ndim > 1 else moving[None]:
+            tried = [np.where(np.isin(np.arange(len(nodes)), row), to, nodes) for to in choice]
+            able = [self.candidate(n) for n in tried if asked.is_whole(asked.counted(n))]
+            if not able:
+                return None
+            nodes = min(able, key=lambda each: self.value(each).traffic).nodes
+        return self.candidate(nodes)
 
     def _room(self, at: Candidate) -> tuple[float, float]:
         value = self.value(at)
         return min(value.room, ENOUGH_ROOM), -value.traffic
-
-    def _stay(self, at: Candidate) -> tuple[float, float]:
-        value = self.value(at)
-        return -value.traffic, value.room
 
     def _relief(self, at: Candidate) -> tuple[float, float]:
         used, travels = self.uses(at)
@@ -430,7 +452,12 @@ class ByOrder(Judge):
         if not self.is_searched or self.value(best).carries:
             return []
         held = self.resources.throttled(self._sustained_parts(best))
-        topologies = len(self.problem.topologies)
+        topologies, least = len(self.problem.topologies), self.value(best).sustained
+        least *= 1 - TOLERANCE / 2
+
+        def promise(at: Candidate) -> tuple[float, float]:
+            value = self.value(at)
+            return value.sustained >= least, -value.traffic
 
         def lighten(nodes: Ints, part: float, used: float) -> Ints:
             most = max(part * effort, LEAST_EFFORT)
@@ -439,7 +466,7 @@ class ByOrder(Judge):
         return [
             end
             for used in (USED if self.value(best).has_windows else USED[:1])
-            for end in self.halved([best.nodes, *starts], partial(lighten, used=used), self._stay)
+            for end in self.halved([best.nodes, *starts], partial(lighten, used=used), promise)
         ]
 
     def _sustained_parts(self, at: Candidate) -> Floats:

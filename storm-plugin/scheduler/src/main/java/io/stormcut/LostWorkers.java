@@ -41,7 +41,7 @@ final class LostWorkers {
     if (!executors.equals(new HashSet<>(cluster.getUnassignedExecutors(topology)))) {
       return null;
     }
-    Map<WorkerSlot, Set<ExecutorDetails>> placed = inFreeSlots(lost, cluster);
+    Map<WorkerSlot, Set<ExecutorDetails>> placed = inFreeSlots(lost, suspects(applied, running), cluster);
     if (placed == null) {
       return null;
     }
@@ -49,26 +49,42 @@ final class LostWorkers {
     return Placement.running(topology.getId(), cluster);
   }
 
+  /**
+   * Nodes that have lost all of a topology's workers while others of it live: most likely dead,
+   * though Nimbus lists them for a while.
+   */
+  static Set<String> suspects(Placement applied, Placement running) {
+    Set<String> suspects = new HashSet<>();
+    if (applied != null && !running.slots().isEmpty()) {
+      suspects.addAll(nodes(applied.slots()));
+      suspects.removeAll(nodes(running.slots()));
+    }
+    return suspects;
+  }
+
   private static boolean isRest(Placement running, Placement applied) {
     return running.slots().stream().allMatch(slot -> running.sameWorker(applied, slot));
   }
 
-  /** Each worker where it was, if that slot is free, else on the node with most free slots. */
+  /**
+   * Each worker where it was, if that slot is free and others of the topology live on its node,
+   * else on the node with most free slots; suspects come last.
+   */
   private static Map<WorkerSlot, Set<ExecutorDetails>> inFreeSlots(
-      Map<WorkerSlot, Set<ExecutorDetails>> lost, Cluster cluster) {
+      Map<WorkerSlot, Set<ExecutorDetails>> lost, Set<String> suspects, Cluster cluster) {
     Set<WorkerSlot> free = new HashSet<>(cluster.getAvailableSlots());
     Map<WorkerSlot, Set<ExecutorDetails>> placed = new HashMap<>();
     List<Set<ExecutorDetails>> elsewhere = new ArrayList<>();
     lost.forEach(
         (slot, executors) -> {
-          if (free.remove(slot)) {
+          if (!suspects.contains(slot.getNodeId()) && free.remove(slot)) {
             placed.put(slot, executors);
           } else {
             elsewhere.add(executors);
           }
         });
     for (Set<ExecutorDetails> executors : elsewhere) {
-      WorkerSlot best = free.stream().min(onTheEmptiest(free)).orElse(null);
+      WorkerSlot best = free.stream().min(order(free, suspects)).orElse(null);
       if (best == null) {
         return null;
       }
@@ -78,10 +94,17 @@ final class LostWorkers {
     return placed;
   }
 
-  private static Comparator<WorkerSlot> onTheEmptiest(Set<WorkerSlot> free) {
+  private static Set<String> nodes(Set<WorkerSlot> slots) {
+    Set<String> nodes = new HashSet<>();
+    slots.forEach(slot -> nodes.add(slot.getNodeId()));
+    return nodes;
+  }
+
+  private static Comparator<WorkerSlot> order(Set<WorkerSlot> free, Set<String> suspects) {
     Map<String, Integer> on = new HashMap<>();
     free.forEach(slot -> on.merge(slot.getNodeId(), 1, Integer::sum));
-    return Comparator.comparingInt((WorkerSlot slot) -> -on.get(slot.getNodeId()))
+    return Comparator.comparing((WorkerSlot slot) -> suspects.contains(slot.getNodeId()))
+        .thenComparingInt(slot -> -on.get(slot.getNodeId()))
         .thenComparing(WorkerSlot::getNodeId)
         .thenComparingInt(WorkerSlot::getPort);
   }

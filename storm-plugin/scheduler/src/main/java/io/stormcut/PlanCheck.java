@@ -25,21 +25,33 @@ import org.apache.storm.scheduler.WorkerSlot;
 final class PlanCheck {
   private final Topologies topologies;
   private final Cluster cluster;
+  /** Where plans have put topologies; null where a plan may move what runs. */
+  private final AppliedPlacements applied;
   private final Map<String, Placement> accepted = new LinkedHashMap<>();
   private final Map<String, String> refused = new TreeMap<>();
 
-  private PlanCheck(Topologies topologies, Cluster cluster) {
+  private PlanCheck(Topologies topologies, Cluster cluster, AppliedPlacements applied) {
     this.topologies = topologies;
     this.cluster = cluster;
+    this.applied = applied;
   }
 
   /** Check each topology of `plan`, which must have passed {@link #whole}. */
   static PlanCheck topologies(Plan plan, Topologies topologies, Cluster cluster) {
-    PlanCheck check = new PlanCheck(topologies, cluster);
-    plan.getTopologies().forEach(check::checkAlone);
-    check.refuseSharedSlots();
-    check.refuseTakenSlots();
-    return check;
+    return new PlanCheck(topologies, cluster, null).check(plan);
+  }
+
+  /** The same for a plan that is no answer: it may place what runs nowhere, and move nothing. */
+  static PlanCheck completing(
+      Plan plan, Topologies topologies, Cluster cluster, AppliedPlacements applied) {
+    return new PlanCheck(topologies, cluster, applied).check(plan);
+  }
+
+  private PlanCheck check(Plan plan) {
+    plan.getTopologies().forEach(this::checkAlone);
+    refuseSharedSlots();
+    refuseTakenSlots();
+    return this;
   }
 
   /**
@@ -83,6 +95,9 @@ final class PlanCheck {
       }
       Placement placement = Placement.planned(plan, topology);
       Placement running = Placement.running(id, cluster);
+      if (applied != null) {
+        checkCompletes(placement, running, applied.get(id));
+      }
       for (WorkerSlot slot : placement.slots()) {
         // A worker outlives its supervisor; Storm leaves it alone for as long as it lives.
         if (!placement.sameWorker(running, slot)) {
@@ -92,6 +107,21 @@ final class PlanCheck {
       accepted.put(id, placement);
     } catch (Unusable reason) {
       refuse(id, reason.getMessage());
+    }
+  }
+
+  private static void checkCompletes(Placement planned, Placement running, Placement applied)
+      throws Unusable {
+    Set<String> suspects = LostWorkers.suspects(applied, running);
+    for (WorkerSlot slot : running.slots()) {
+      if (!running.sameWorker(planned, slot)) {
+        throw new Unusable("it would move what runs, which only an answer in time may");
+      }
+    }
+    for (WorkerSlot slot : planned.slots()) {
+      if (suspects.contains(slot.getNodeId())) {
+        throw new Unusable("node " + slot.getNodeId() + " has just lost its workers");
+      }
     }
   }
 

@@ -48,9 +48,17 @@ final class Round {
     return whole.contains(topology);
   }
 
-  /** Check `plan` and make so what may be. */
+  /** Check `plan`, the brain's answer, and make so what may be. */
   void apply(Plan plan) {
-    PlanCheck check = PlanCheck.topologies(plan, topologies, cluster);
+    apply(PlanCheck.topologies(plan, topologies, cluster));
+  }
+
+  /** Place by a remembered plan what runs nowhere; what runs stays. */
+  void complete(Plan plan, AppliedPlacements applied) {
+    apply(PlanCheck.completing(plan, topologies, cluster, applied));
+  }
+
+  private void apply(PlanCheck check) {
     accepted = check.accepted();
     refused = check.refused();
     changed = PlanApplier.apply(accepted, cluster);

@@ -91,19 +91,22 @@ public final class StormcutScheduler implements IScheduler {
   private void run(Round round, Topologies topologies, Cluster cluster) {
     announced.keySet().removeIf(id -> topologies.getById(id) == null);
     ClusterState state = StateReader.read(topologies, cluster, warnings);
-    Plan plan = state.getTopologies().isEmpty() ? null : choose(state);
-    if (plan != null) {
-      round.apply(plan);
-    }
+    Plan plan = state.getTopologies().isEmpty() ? null : make(state, round);
     Map<String, Set<ExecutorDetails>> worse = round.finish(applied, source.remembered());
     report(round, plan, worse);
   }
 
-  /** A fresh plan, else a remembered one for the same state, else null. */
-  private Plan choose(ClusterState state) {
+  /**
+   * Make so what the brain answers. Without an answer, what a remembered plan for the same state
+   * says of executors that run nowhere: the world may have changed since, and nothing that runs is
+   * moved. Null if there is neither.
+   */
+  private Plan make(ClusterState state, Round round) {
     String reason;
     try {
-      return source.ask(state);
+      Plan plan = source.ask(state);
+      round.apply(plan);
+      return plan;
     } catch (BrainTrouble trouble) {
       reason = trouble.getMessage();
     } catch (InterruptedException interrupted) {
@@ -113,7 +116,9 @@ public final class StormcutScheduler implements IScheduler {
     for (Plan plan : source.remembered()) {
       try {
         PlanCheck.whole(plan, state.getFingerprint());
-        warnings.warn(reason + "; plan " + plan.getId() + " for this same state is used again");
+        warnings.warn(reason + "; plan " + plan.getId()
+            + " for this same state places what runs nowhere, and moves nothing");
+        round.complete(plan, applied);
         return plan;
       } catch (Unusable forAnotherState) {
         continue;

@@ -19,6 +19,7 @@ import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.Collections;
+import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
@@ -47,6 +48,8 @@ class StormcutSchedulerTest {
 
   private static final TopologyPlan A_ON_N =
       topology("a", worker("n", 1, 1, 2), worker("n", 2, 3, 4));
+
+  private static final TopologyPlan B_ON_N = topology("b", worker("n", 3, 1, 2));
 
   @TempDir Path folder;
   private final Clusters given =
@@ -110,6 +113,14 @@ class StormcutSchedulerTest {
       WorkerSlot expected = new WorkerSlot("n", task <= 2 ? 1 : 2);
       assertEquals(expected, slots.get(new ExecutorDetails(task, task)), log.toString());
     }
+  }
+
+  /** Topology b, executors 1 and 2, ran nowhere, and is where a plan has it; a stays at home. */
+  private void onlyBIsPlaced(Cluster cluster) {
+    assertEquals(runs(given.cluster(), "a"), runs(cluster, "a"), log.toString());
+    WorkerSlot planned = new WorkerSlot("n", 3);
+    assertEquals(
+        Collections.singleton(planned), new HashSet<>(runs(cluster, "b").values()), log.toString());
   }
 
   private void logged(String level, String part) {
@@ -309,13 +320,14 @@ class StormcutSchedulerTest {
   }
 
   @Test
-  void aHangingBrainCostsTheDeadlineOnceAndItsLateReplyIsUsed() throws Exception {
+  void aHangingBrainCostsTheDeadlineOnceAndItsLateReplyPlacesWhatRunsNowhere() throws Exception {
+    given.topology("b", 1, 1);
     CountDownLatch answer = new CountDownLatch(1);
     CountDownLatch asked = new CountDownLatch(1);
     brain.think(state -> {
       asked.countDown();
       answer.await();
-      return Plans.plan(state, A_ON_N);
+      return Plans.plan(state, A_ON_N, B_ON_N);
     });
     prepare(1000);
     long start = System.nanoTime();
@@ -329,14 +341,14 @@ class StormcutSchedulerTest {
     // The brain is gone then: what it said late must do.
     brain.think(state -> { throw new Refusal(1, "tired"); });
     awaitLateReply();
-    placedOnN(round());
-    assertTrue(log.count("WARN", "plan-1 for this same state is used again") > 0, log.toString());
+    onlyBIsPlaced(round());
+    assertTrue(log.count("WARN", "for this same state places what runs nowhere") > 0, log.toString());
   }
 
   private void awaitLateReply() throws InterruptedException {
     while (true) {
       Cluster cluster = round();
-      if (runs(cluster, "a").get(new ExecutorDetails(3, 3)).getNodeId().equals("n")) {
+      if (runs(cluster, "b").containsValue(new WorkerSlot("n", 3))) {
         return;
       }
       Thread.sleep(20);
@@ -346,6 +358,8 @@ class StormcutSchedulerTest {
   @Test
   void aRequestThatHangsTooLongIsCutOff() throws Exception {
     try (ServerSocket silent = new ServerSocket(0, 50, InetAddress.getLoopbackAddress())) {
+      given.topology("b", 1, 1);
+      brain.think(state -> Plans.plan(state, A_ON_N, B_ON_N));
       zookeeper.lead(silent.getLocalPort());
       prepare(50);
       // The first rounds may go by while ZooKeeper connects.
@@ -449,12 +463,13 @@ class StormcutSchedulerTest {
 
   @Test
   void thePublishedPlanServesARestartedNimbusWithoutABrain() throws Exception {
+    given.topology("b", 1, 1);
     brain.close();
     ClusterState state = described();
-    zookeeper.publish(Plans.plan(state, A_ON_N), "aa", 50);
+    zookeeper.publish(Plans.plan(state, A_ON_N, B_ON_N), "aa", 50);
     prepare(AMPLE_MS);
-    placedOnN(round());
-    logged("WARN", "plan plan-1 for this same state is used again");
+    onlyBIsPlaced(round());
+    logged("WARN", "plan plan-1 for this same state places what runs nowhere");
   }
 
   @Test
@@ -591,6 +606,72 @@ class StormcutSchedulerTest {
       assertEquals(expected, now.get(new ExecutorDetails(task, task)), log.toString());
     }
     logged("INFO", "topology a: lost workers start anew");
+  }
+
+  @Test
+  void aLostWorkerStartsOnANodeThatHasNotLostItIfThereIsOne() {
+    given.topology("a", 3, 5);
+    TopologyPlan two = topology("a", worker("n", 1, 1, 2), worker("m", 1, 3, 4, 5, 6));
+    brain.think(state -> Plans.plan(state, two));
+    prepare(AMPLE_MS);
+    round();
+    brain.close();
+    given.assignments.clear();
+    given.assigned("a", "n", 1, 1, 2);
+    // Nimbus still lists the dead node.
+    assertEquals("n", runs(round(), "a").get(new ExecutorDetails(3, 3)).getNodeId());
+    given.supervisor("n", 1);
+    assertEquals("m", runs(round(), "a").get(new ExecutorDetails(3, 3)).getNodeId());
+  }
+
+  /** It was moved back since by hand, and rests on nothing that is known today. */
+  @Test
+  void aPlanOfAnyAgeMovesNothingWithoutAController() throws Exception {
+    brain.close();
+    zookeeper.publish(Plans.plan(described(), A_ON_N), "aa", 50);
+    prepare(AMPLE_MS);
+    Map<ExecutorDetails, WorkerSlot> home = runs(given.cluster(), "a");
+    assertEquals(home, runs(round(), "a"), log.toString());
+    logged("WARN", "which only an answer in time may");
+  }
+
+  /** `pause` is acknowledged between a late answer and the next one, which is late as well. */
+  @Test
+  void anAnswerOfBeforeAPauseMovesNothing() throws Exception {
+    CountDownLatch late = new CountDownLatch(1);
+    CountDownLatch never = new CountDownLatch(1);
+    brain.think(state -> {
+      late.await();
+      return Plans.plan(state, A_ON_N);
+    });
+    prepare(500);
+    Map<ExecutorDetails, WorkerSlot> home = runs(given.cluster(), "a");
+    assertEquals(home, runs(round(), "a"), log.toString());
+    brain.think(state -> {
+      never.await();
+      return null;
+    });
+    late.countDown();
+    while (log.count("WARN", "which only an answer in time may") == 0) {
+      assertEquals(home, runs(round(), "a"), log.toString());
+    }
+    never.countDown();
+  }
+
+  /** Of a leader that is no more: the newer plan, an undo, is published, and its brain is slow. */
+  @Test
+  void anOlderAnswerDoesNotOutliveANewerPublishedPlan() throws Exception {
+    prepare(2000);
+    placedOnN(round());
+    CountDownLatch never = new CountDownLatch(1);
+    brain.think(state -> {
+      never.await();
+      return null;
+    });
+    TopologyPlan home = topology("a", worker("n", 1, 1, 2), worker("m", 1, 3, 4));
+    zookeeper.publish(Plans.plan(described(), home), "bb", 50);
+    assertEquals(runs(given.cluster(), "a"), runs(round(), "a"), log.toString());
+    never.countDown();
   }
 
   @Test
