@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections import defaultdict
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from test_spark_profiling import FAR, NEAR, START, WORDS, lines_of
 
 from stormcut.adapters.files.pieces import Cutter
 from stormcut.adapters.spark import profile_logs
+from stormcut.adapters.spark.metrics_log import AHEAD, MOST_AHEAD_S
 from stormcut.adapters.spark.streaming import StreamSettings, metrics_stream
 from stormcut.application.waiting import wait_until
 from stormcut.profile.decay import DecayedTotals
@@ -40,9 +42,9 @@ class Stream:
     def open(self):
         return metrics_stream(self.spark, str(self.spool), StreamSettings(every_s=0.2), self.take)
 
-    def feed(self, lines):
+    def feed(self, lines, topology=TOPOLOGY):
         before = self.batches
-        log = self.logs / "workers-artifacts" / TOPOLOGY / "6700" / "worker.log.metrics"
+        log = self.logs / "workers-artifacts" / topology / "6700" / "worker.log.metrics"
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("a") as file:
             file.writelines(f"{line}\n" for line in lines)
@@ -100,6 +102,22 @@ def test_what_cannot_be_used_is_told_and_what_was_read_is_removed(stream):
     assert stream.problems == {"not a line of Storm's metrics consumer": 1}
     scratch = stream.spark.conf.get("spark.local.dir")
     assert not list(Path(scratch).glob("stream*"))
+
+
+@pytest.mark.parametrize("ahead_s", [7200, 10**9])
+def test_a_line_from_the_future_blinds_no_other_topology(stream, ahead_s):
+    """It made all that others had measured so old that it was forgotten, for hours."""
+    other = "other-2-1700000000"
+    with stream.open():
+        for at in (START + 10, START + 20):
+            stream.feed(lines_of([WORDS, NEAR, FAR], [at]))
+        stream.feed(lines_of([WORDS], [START + ahead_s]), other)
+        before = len(stream.slices[TOPOLOGY])
+        for at in (START + 30, START + 40):
+            stream.feed(lines_of([WORDS, NEAR, FAR], [at]))
+    assert len(stream.slices[TOPOLOGY]) == before + 2
+    is_refused = START + ahead_s > time.time() + MOST_AHEAD_S
+    assert stream.problems == ({AHEAD: 1} if is_refused else {})
 
 
 def test_damaged_pieces_do_not_end_it(stream):

@@ -19,6 +19,11 @@ HOOK_VERSION = 1
 NOT_A_METRIC = "not a line of Storm's metrics consumer"
 NEWER_HOOK = f"written by another version of the hook than {HOOK_VERSION}: update stormcut"
 BROKEN_HOOK = "value of the hook with missing or wrong parts"
+AHEAD = "of a time that is to come: the clock of its host is more than 5 minutes ahead"
+
+#: Clocks of two hosts may differ by so much; a worker that writes of later would have all that
+#: is measured later taken for old.
+MOST_AHEAD_S = 300.0
 
 #: What an interval can hold, with much to spare; beyond it sums would leave a BIGINT's range, of
 #: which Spark makes an end of the whole batch.
@@ -44,13 +49,15 @@ _HOOK_SCHEMA = """
 """
 
 
-def parse_lines(raw: DataFrame) -> DataFrame:
+def parse_lines(raw: DataFrame, now_s: float) -> DataFrame:
     """Split lines into fields.
 
     Parameters
     ----------
     raw : DataFrame
         ``topology``, ``line``.
+    now_s : float
+        The time, in seconds since the epoch: lines of more than `MOST_AHEAD_S` later are refused.
 
     Returns
     -------
@@ -73,7 +80,7 @@ def parse_lines(raw: DataFrame) -> DataFrame:
         field[4].alias("value"),
     )
     hook = F.when(F.col("metric") == HOOK_METRIC, F.from_json("value", _HOOK_SCHEMA))
-    judged = fields.withColumn("hook", hook).withColumn("problem", _problem())
+    judged = fields.withColumn("hook", hook).withColumn("problem", _problem(now_s))
     # What is kept is small: no line stays that was understood, no text beside its meaning.
     return judged.withColumns(
         {
@@ -83,7 +90,7 @@ def parse_lines(raw: DataFrame) -> DataFrame:
     )
 
 
-def _problem() -> Column:
+def _problem(now_s: float) -> Column:
     known = [F.col(name).isNotNull() for name in ("epoch_s", "port", "task", "value")]
     is_metric = known[0] & known[1] & known[2] & known[3]
     is_metric &= F.coalesce(F.col("epoch_s") <= LAST_EPOCH_S, F.lit(False))
@@ -91,6 +98,7 @@ def _problem() -> Column:
     other_version = F.coalesce(F.col("hook.v") != HOOK_VERSION, F.lit(False))
     return (
         F.when(~is_metric, NOT_A_METRIC)
+        .when(F.col("epoch_s") > now_s + MOST_AHEAD_S, AHEAD)
         .when(is_hook & other_version, NEWER_HOOK)
         .when(is_hook & ~F.coalesce(_hook_is_whole(), F.lit(False)), BROKEN_HOOK)
     )

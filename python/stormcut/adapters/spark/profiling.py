@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -137,7 +138,7 @@ def _profile_of(
     progress: Progress,
 ) -> ProfileResult:
     progress(f"parsing {sum(map(len, logs.values()))} metrics logs")
-    lines = parse_lines(raw).persist()
+    lines = parse_lines(raw, time.time()).persist()
     counted = tables.line_counts(lines).persist()
     counts = counted.collect()
     bad = lines.where("problem IS NOT NULL").select("topology", "problem", "line").limit(EXAMPLES)

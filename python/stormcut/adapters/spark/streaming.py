@@ -144,7 +144,7 @@ class _Batches:
         self._carried: Path | None = None
 
     def take(self, raw: DataFrame, number: int) -> None:
-        lines = parse_lines(raw.coalesce(1)).persist()
+        lines = parse_lines(raw.coalesce(1), time.time()).persist()
         try:
             problems = lines.where("problem IS NOT NULL").groupBy("problem").count().collect()
             slices = self._slices(lines, number)
@@ -175,7 +175,7 @@ class _Batches:
     def _carry(self, intervals: DataFrame, number: int) -> None:
         """Keep the last interval of every task for the next batch; it does not count there."""
         last = Window.partitionBy("topology", "task").orderBy(F.desc("end_s"))
-        latest = F.max("end_s").over(Window.partitionBy(F.lit(0)))
+        latest = F.max("end_s").over(Window.partitionBy("topology"))
         kept = (
             intervals.withColumns({"nth": F.row_number().over(last), "latest": latest})
             .where((F.col("nth") == 1) & (F.col("end_s") > F.col("latest") - FORGET_S))
