@@ -48,12 +48,18 @@ TOLERANCE = 0.01
 #: differs by a few percent, sources reach half as much again in one (`bigbench_diamond`).
 LOOSE_TOLERANCE = 0.05
 
-#: Maximum number of executors for which the order asks what sources reach: 0.3 s for each placement
-#: of 200, 1 s of 400. Of more, head-room says what is sustained.
-MAX_PREDICTED = 200
+#: Maximum number of executors, and of them times sources, for which the order asks what sources
+#: reach: 0.1 s and more for each placement. Of more, head-room says what is carried.
+MAX_PREDICTED, MAX_SHARES = 200, 5_000
 
 #: Rates that are this near to those asked for are carried.
 ROUNDING = 1e-9
+
+
+def is_predicted(problem: Problem) -> bool:
+    """Return whether the order asks what sources reach: it takes long of many."""
+    count, sources = problem.executor_count, int(problem.executor_is_spout.sum())
+    return count <= MAX_PREDICTED and count * sources <= MAX_SHARES
 
 
 class PlacementValue:
@@ -131,14 +137,14 @@ class PlacementValue:
     @cached_property
     def throughput(self) -> Throughput | None:
         """What closed-loop sources reach; None where it is unknown, or takes too long."""
-        if self.problem.executor_count > MAX_PREDICTED:
+        if not is_predicted(self.problem):
             return None
         return foretold(self.problem, self.placement)
 
     @cached_property
     def offered(self) -> Throughput | None:
         """What sources reach that send no more than they are asked to; None as above."""
-        if self.problem.executor_count > MAX_PREDICTED:
+        if not is_predicted(self.problem):
             return None
         return foretold(self.problem, self.placement, is_open=False)
 

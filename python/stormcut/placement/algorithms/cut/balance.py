@@ -38,7 +38,7 @@ from stormcut.objective.anchoring import anchored_share
 from stormcut.objective.congestion import IDLE, LOOSE, congestion
 from stormcut.objective.cut import inter_node_tuples_per_second
 from stormcut.objective.headroom import fullest
-from stormcut.objective.order import ENOUGH_ROOM, MAX_PREDICTED, TOLERANCE, PlacementValue
+from stormcut.objective.order import ENOUGH_ROOM, TOLERANCE, PlacementValue, is_predicted
 from stormcut.objective.order import best as best_by_order
 from stormcut.objective.order import is_ahead as is_ahead_by_order
 from stormcut.objective.resources import (
@@ -570,7 +570,7 @@ class LeastCongestion(_ByWorth):
 
     def _speed(self, at: Candidate) -> float:
         """Return the sum of the logarithms of what sources reach (fairness), 0 if unknown."""
-        few = self.problem.executor_count <= MAX_PREDICTED
+        few = is_predicted(self.problem)
         found = foretold(self.problem, self.placement(at)) if few else None
         return 0.0 if found is None else float(np.log(np.maximum(found.rates, LEAST_RATE)).sum())
 
@@ -578,7 +578,7 @@ class LeastCongestion(_ByWorth):
         self, starts: list[Ints], effort: float, rng: np.random.Generator
     ) -> list[Ints]:
         ends = self.improved(starts, lambda nodes, part: self.relaxed(nodes, part * effort, rng))
-        if self.problem.executor_count <= MAX_PREDICTED:
+        if is_predicted(self.problem):
             # Placements with most head-room may be as congested, and faster.
             ends += self.improved(
                 starts, lambda nodes, part: self.relieved(nodes, 0.0, part * effort, rng)
