@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
 from brain_clusters import dealt, profile_of, supervisors, topology
@@ -11,8 +12,10 @@ from governed import Stage, spread
 from test_staging import FEW, swapped
 
 from stormcut.application.control.apply.staging import STAGE_SECONDS
-from stormcut.application.control.gate.change import restarted
+from stormcut.application.control.decide.decision import Circumstance, Evidence, Ground
+from stormcut.application.control.gate.change import Change, Initiator, restarted
 from stormcut.application.control.gate.gate import DWELL_SECONDS
+from stormcut.application.control.gate.ledger import Ledger
 from stormcut.application.control.operations import undo_to
 from stormcut.application.control.orders import NO_ORDERS, By, Orders, Undo
 from stormcut.application.control.policy import Mode, Policy, QuietTime, TopologyRule
@@ -295,3 +298,71 @@ def test_a_clock_that_is_set_neither_frees_restarts_nor_makes_a_plan_recent():
     stage.policy(replace(AUTOMATIC, restarts_per_hour=5))
     assert stage.round() == []
     assert stage.brain._plan_age_s() == float("inf")
+
+
+def test_quiet_hours_hold_a_plan_that_was_told_before_them_and_not_made():
+    """The answer of 21:59 was given again at 23:30, from memory."""
+    state, profiles = spread("a")
+    stage = Stage(state, profiles, replace(AUTOMATIC, quiet_hours=(QuietTime(22 * 60, 6 * 60),)))
+    stage.clock.ahead = datetime(2026, 1, 5, 21, 59).timestamp() - stage.clock.seconds
+    assert stage.brain.plan(state).of("a").workers != tuple(sorted(state.topologies[0].assignment))
+    assert stage.round(5400.0) == []
+    assert stage.waits() == {"a": "quiet"}
+
+
+def test_nor_is_it_made_when_the_node_has_fallen_silent_meanwhile():
+    state, profiles = spread("a")
+    stage = Stage(state, profiles, AUTOMATIC)
+    told = stage.brain.plan(state).of("a").workers
+    nodes = {worker.slot.node for worker in told}
+    heard = {("a", f"h{n}"): f"n{n}" not in nodes for n in range(4)}
+    stage.brain.heard = lambda: heard
+    assert stage.round() == []
+
+
+def test_a_plan_that_passes_still_is_the_same_plan():
+    state, profiles = spread("a")
+    stage = Stage(state, profiles, AUTOMATIC)
+    first = stage.brain.plan(state)
+    stage.clock.seconds += 10.0
+    assert stage.brain.plan(state) is first
+
+
+def test_what_is_made_late_counts_from_then():
+    """Told at 0:00 and made at 0:59:50, it was forgotten ten seconds later."""
+    ledger = Ledger()
+    home, target = (
+        tuple(dealt(topology("a", (2, 2)), [s]).assignment)
+        for s in (Slot("n0", 6700), Slot("n1", 6700))
+    )
+    change = Change(
+        Initiator.GAIN, "a", home, target, Circumstance.AS_PLANNED, Evidence(Ground.MEASURED)
+    )
+    ledger.spend(change, 0.0)
+    state = ClusterState((), ())
+    for now in range(10, 3600, 10):
+        ledger.spend(change, float(now))
+    ledger.observe(state, 3610.0)
+    assert sum(each.count for each in ledger.spent) == change.restart_count
+    ledger.observe(state, 3590.0 + 3601.0)
+    assert not ledger.spent
+    ledger.spend(change, 8000.0)
+    assert sum(each.count for each in ledger.spent) == change.restart_count
+
+
+def test_nothing_goes_back_onto_a_node_on_probation():
+    state, profiles = spread("a")
+    stage = Stage(state, profiles, AUTOMATIC)
+    stage.round()
+    moved = stage.homes()
+    away = {w.slot.node for w in state.topologies[0].assignment} - {w.slot.node for w in moved["a"]}
+    flapping = min(away)
+    whole = stage.state.supervisors
+    for present in (False, True, False, True):
+        kept = tuple(s for s in whole if present or s.id != flapping)
+        stage.state = replace(stage.state, supervisors=kept)
+        stage.round()
+    before = tuple(sorted(state.topologies[0].assignment))
+    stage.store.back = {"a": Undo(before, By.CONTROLLER)}
+    assert stage.round(90.0) == []
+    assert stage.homes() == moved

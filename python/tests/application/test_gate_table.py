@@ -114,14 +114,16 @@ def answer(guard, initiator, override=None):
         policy = replace(policy, topologies=(TopologyRule("first", priority=9),))
         first = replace(change, topology="first-1-1", override=None)
         before = [replace(first, initiator=Initiator.APPROVE)]
-    held = Gate(policy).judge([*before, change], replace(moment, **differs)).get("a-1-1")
+    gate, moment = Gate(policy), replace(moment, **differs)
+    changes = [*before, change]
+    held = (gate.judge(changes, moment) or gate.unrested(changes, moment)).get("a-1-1")
     return "go" if held is None else held.answer.value
 
 
 NAMES = {
     Guard.PINNED: "`pin`",
     Guard.NEVER: "`policy: {name: never}`",
-    Guard.DRAINED: "drained, excluded or silent node",
+    Guard.DRAINED: "drained, excluded or silent node, on probation, or just bereft of its workers",
     Guard.ADVICE: "`mode: advise`",
     Guard.APPROVAL: "`mode: approve`",
     Guard.SILENT: "workers are silent",

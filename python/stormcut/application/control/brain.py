@@ -221,7 +221,7 @@ class Brain:
         with self._deciding:
             moment = _milliseconds(self._clock.now())
             known = self._known()
-            if not self._still_answers(state, known):
+            if not (self._still_answers(state, known) and self._still_passes(state, known)):
                 self._answer, known = self._decided(state, known)
                 # Not before: a plan that could not be published has told nobody of what is known.
                 self._told = known
@@ -243,6 +243,14 @@ class Brain:
         last = self._answer
         asked_before = last is not None and (last.state, self._told) == (state, known)
         return asked_before and last is not None and self._clock.elapsed() < last.until
+
+    def _still_passes(self, state: ClusterState, known: _Known) -> bool:
+        """Return whether guards let through now, too, what they did when it was decided."""
+        changes = self._governed.changes if self._governed else ()
+        if not changes:
+            return True
+        self._governor.silence.observe(state, self.heard(), self._clock.elapsed())
+        return self._governor.reaffirms(changes, self._asked_of(state, known, self._pace))
 
     def preview(
         self,

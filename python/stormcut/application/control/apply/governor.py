@@ -212,7 +212,8 @@ class Governor:
         passed: dict[str, Change] = {}
         for _ in range(MAX_ROUNDS):
             changes = [self._change(d, running[d.topology], asked, proposal) for d in decided]
-            held = self._withheld(decided, self._gate.judge(changes, moment))
+            verdicts = self._gate.judge(changes, moment) or self._gate.unrested(changes, moment)
+            held = self._withheld(decided, verdicts)
             withheld |= held
             passed = {c.topology: c for c in changes if c.topology not in withheld}
             if not held or len(held) == len(decided):
@@ -241,6 +242,14 @@ class Governor:
         held_back = tuple(hold.proposed for hold in withheld.values())
         return Governed(told, held_back, proposal, tuple(passed.values()))
 
+    def reaffirms(self, changes: Sequence[Change], asked: Asked) -> bool:
+        """Return whether changes that were told before still pass every guard, and count them."""
+        if self._gate.judge(changes, self._moment(asked, False)):
+            return False
+        for change in changes:
+            self.ledger.spend(change, asked.now)
+        return True
+
     def _moment(self, asked: Asked, is_staging: bool) -> Moment:
         return Moment(
             asked.now,
@@ -252,7 +261,10 @@ class Governor:
             self._price,
             self._has_rested,
             is_staging,
-            self._barred(asked.state, asked.orders) | self.silence.nodes,
+            self._barred(asked.state, asked.orders)
+            | self.silence.nodes
+            | set(self.probation.present(asked.now)),
+            self.losses.nodes(),
             self.silence.is_partial,
             asked.accounts,
         )

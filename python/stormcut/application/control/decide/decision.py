@@ -190,7 +190,7 @@ class Guard(Enum):
 
     PINNED = "pinned: its rule says never to move it"
     NEVER = "the policy never moves what runs"
-    DRAINED = "it would use a node that is drained, excluded or silent"
+    DRAINED = "it would use a node that is drained, excluded, silent or on probation"
     ADVICE = "advise mode: will not act"
     APPROVAL = "waits for approval"
     SILENT = "workers have fallen silent"

@@ -62,6 +62,8 @@ class Moment:
         Another move is made in stages now.
     barred : collection of str
         Ids of the nodes that shall run nothing, or nothing new.
+    lost : mapping of str to collection of str
+        By topology id: the nodes that have just lost its workers.
     is_silence : bool
         Workers that Nimbus says run are not heard of any more.
     accounts : mapping of str to Account
@@ -83,6 +85,7 @@ class Moment:
     has_rested: Callable[[Change], bool]
     is_staging: bool = False
     barred: Collection[str] = ()
+    lost: Mapping[str, Collection[str]] = field(default_factory=dict)
     is_silence: bool = False
     accounts: Mapping[str, Account] = field(default_factory=dict)
 
@@ -109,7 +112,7 @@ class Gate:
                 budget.take(change)
             else:
                 held[change.topology] = verdict
-        return held | self._unrested([c for c in changes if c.topology not in held], moment)
+        return held
 
     def _rank(self, change: Change, moment: Moment) -> tuple[bool, bool, int, int, str]:
         rule = self._policy.rule_of(name_in(change.topology))
@@ -171,8 +174,11 @@ class Gate:
         share = change.restart_count / workers
         return Pay(gain * self._policy.horizon_s, moment.price(change.topology) * share)
 
-    def _unrested(self, going: Sequence[Change], moment: Moment) -> dict[str, Verdict]:
-        """Withhold all whose spouts are to rest, which belong together, until each has."""
+    def unrested(self, going: Sequence[Change], moment: Moment) -> dict[str, Verdict]:
+        """Withhold all whose spouts are to rest, which belong together, until each has.
+
+        To be asked of what all guards let through: from then on spouts rest.
+        """
         asked = [
             change
             for change in going
@@ -243,7 +249,8 @@ def _exceeds(count: int, most: int | None) -> bool:
 def _uses_barred(change: Change, moment: Moment) -> bool:
     """Return whether a change starts a worker on a node where its topology shall not run."""
     begun = [worker for worker in change.target if worker not in change.home]
-    return any(w.slot.node in moment.barred for w in begun) or not moment.allowed.has(
+    barred = {*moment.barred, *moment.lost.get(change.topology, ())}
+    return any(w.slot.node in barred for w in begun) or not moment.allowed.has(
         change.topology, begun
     )
 

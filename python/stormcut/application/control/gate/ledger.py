@@ -23,8 +23,9 @@ class Restarts:
 class Ledger:
     """Counts each restart once, however often Nimbus asks for the same plan.
 
-    A change that Nimbus was told is open until the topology runs so; told again meanwhile, it
-    restarts nothing more. From then on the same change counts anew.
+    A change that Nimbus was told is open until the topology runs so. Told again meanwhile, it
+    restarts nothing more, and all of it later: it counts from when it was told last. From when it
+    runs so, the same change counts anew.
     """
 
     def __init__(self, spent: Iterable[Restarts] = ()) -> None:
@@ -53,9 +54,16 @@ class Ledger:
 
     def spend(self, change: Change, now: float) -> None:
         """Count a change that Nimbus is told now."""
-        if count := self.count(change):
-            self._spent.append(Restarts(now, change.topology, count))
-        self._open[change.topology] = change.target
+        topology, count = change.topology, self.count(change)
+        own = [each for each in self._spent if each.topology == topology]
+        if count == 0 and own:
+            self._spent.remove(own[-1])
+            count = own[-1].count
+        elif count == 0:
+            count = change.restart_count
+        if count:
+            self._spent.append(Restarts(now, topology, count))
+        self._open[topology] = change.target
 
     @property
     def spent(self) -> tuple[Restarts, ...]:
