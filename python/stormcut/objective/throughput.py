@@ -40,6 +40,9 @@ STEPS, PACE = 4000, 0.2
 #: Times that rates are found by the batches of the rates before.
 ROUNDS = 4
 
+#: Share of the fullest resource in use at the rates from which those that settle are sought.
+NEAR = 0.9
+
 #: Of more, nothing is foretold: executors, of which it takes memory for the square, and pairs of
 #: executors times sources.
 MOST_EXECUTORS, MOST_SHARES = 1000, 2_000_000
@@ -131,7 +134,8 @@ def throughput(problem: Problem, placement: Placement, is_open: bool = True) -> 
     else:
         # The faster they are, the more tuples share a batch.
         rates = rate[sources]
-        near = None
+        # Not far from where they settle, if windows are wide.
+        near: Floats | None = rates * min(1.0, NEAR / float((demands.busy @ rates).max()))
         for _ in range(ROUNDS):
             demands = demands_of(problem, placement, sources, rates)
             stations, background = demands.stations(binding), demands.background(binding)

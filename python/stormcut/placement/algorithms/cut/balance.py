@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain, islice, product
 
 import numpy as np
@@ -108,6 +108,9 @@ MOST_PAIRS = 4_000_000
 #: All placements are annealed with the first share of the effort, and the best of them with the
 #: second.
 FIRST_ROUND, LAST_ROUND, FINALISTS = 0.25, 2.0, 3
+
+#: As many of those with least traffic that sustain what the best does are annealed to the end.
+SUSTAINING = 2
 
 #: Workers and nodes that are tried before one worker goes to another node.
 MOST_TRIED = 100
@@ -455,18 +458,17 @@ class ByOrder(Judge):
         topologies, least = len(self.problem.topologies), self.value(best).sustained
         least *= 1 - TOLERANCE / 2
 
-        def promise(at: Candidate) -> tuple[float, float]:
-            value = self.value(at)
-            return value.sustained >= least, -value.traffic
-
         def lighten(nodes: Ints, part: float, used: float) -> Ints:
             most = max(part * effort, LEAST_EFFORT)
             return most_headroom(held, topologies, nodes, used, most, rng)
 
+        first = [self.candidate(lighten(each, FIRST_ROUND, 1.0)) for each in (best.nodes, *starts)]
+        first.sort(key=lambda each: self.value(each).traffic)
+        finalists = (each for each in first if self.value(each).sustained >= least)
         return [
-            end
+            lighten(each.nodes, LAST_ROUND, used)
+            for each in islice(finalists, SUSTAINING)
             for used in (USED if self.value(best).has_windows else USED[:1])
-            for end in self.halved([best.nodes, *starts], partial(lighten, used=used), promise)
         ]
 
     def _sustained_parts(self, at: Candidate) -> Floats:
