@@ -234,6 +234,16 @@ def test_a_profile_may_lack_system_executors():
     assert decision.evidence.ground.value == "measured"
 
 
+@pytest.mark.parametrize("digits", [20, 309, 5000])
+def test_an_absurd_number_of_one_supervisor_costs_nobody_a_plan(digits):
+    *others, last = supervisors(4)
+    nodes = (*others, replace(last, meta={"stormcut.max.executors": "9" * digits}))
+    running = dealt(topology("t"), slots(3))
+    state = ClusterState(nodes, (running,))
+    (decision,) = decide(Question(state, {"t": profile_of(running)}, None, DEFAULT)).decided
+    assert decision.workers
+
+
 def test_a_dead_worker_returns_to_where_the_plan_had_it():
     """Others of the topology live on that node: it is not the node that has died."""
     running = dealt(topology("t", (20, 20)), [Slot("n1", 6702), Slot("n1", 6703)])

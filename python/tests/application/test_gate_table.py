@@ -74,7 +74,7 @@ def scene(guard):
     }.get(guard, replace(AUTOMATIC, **budget.get(guard, {})))
     moment = {
         Guard.DRAINED: {"barred": {"n2"}},
-        Guard.SILENT: {"is_silence": True},
+        Guard.SILENT: {"silent": {"a-1-1"}},
         Guard.CONTRADICTED: {"accounts": {"a-1-1": Account(factor=0.5)}},
         Guard.PAUSED: {"orders": Orders(is_paused=True)},
         Guard.COOL_DOWN: {"pace": moved_s_ago(100.0)},

@@ -106,6 +106,17 @@ def test_nothing_moves_for_gain_while_workers_are_silent_and_status_says_so():
     assert stage.round() == [state.topologies[0].id]
 
 
+def test_one_silent_topology_holds_itself_alone():
+    """Whose metrics stop, on purpose or not, once held every move of all others."""
+    state, profiles = spread()
+    evil = dealt(topology("evil-2-1", (1, 1), acker=False), [Slot("n3", 6703)])
+    both = ClusterState(state.supervisors, (*state.topologies, evil))
+    stage = Stage(both, profiles, AUTOMATIC)
+    host = next(s.host for s in state.supervisors if s.id == "n3")
+    stage.brain.heard = lambda: {**heard(state), ("evil-2-1", host): False}
+    assert stage.round() == [state.topologies[0].id]
+
+
 def test_lost_executors_are_not_placed_on_a_node_that_has_fallen_silent():
     """Only the silent node, and the one that lost them, have a slot left."""
     state, profiles = spread()
@@ -154,7 +165,7 @@ class TestSilence:
         silence.observe(state, heard(state) | {("a-1-1", "host-n0"): False}, 0.0)
         names = {s.id: s.host for s in state.supervisors}
         silence.observe(state, heard(state) | {(both[0].id, names["n0"]): False}, 0.0)
-        assert silence.is_partial
+        assert silence.topologies == {both[0].id}
         assert silence.nodes == frozenset()
 
     def test_an_emptied_node_is_left_out_for_a_while(self):
@@ -166,7 +177,7 @@ class TestSilence:
         emptied = ClusterState(state.supervisors, (dealt(before, slots),))
         silence.observe(emptied, heard(emptied), EMPTIED_SECONDS - 1)
         assert silence.nodes == {"n3"}
-        assert not silence.is_partial
+        assert not silence.topologies
         silence.observe(emptied, heard(emptied), EMPTIED_SECONDS)
         assert silence.nodes == frozenset()
 

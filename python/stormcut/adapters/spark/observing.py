@@ -183,7 +183,8 @@ class _Loop:
         spool, topic = self._sources.spool, self._sources.topic
         cutter = None
         if "://" not in spool:
-            Path(spool).mkdir(parents=True, exist_ok=True)
+            # What workers log is not for every user of this machine.
+            Path(spool).mkdir(mode=0o700, parents=True, exist_ok=True)
             cutter = Cutter(self._sources.logs, Path(spool), self._sources.keep_s)
         patience_s = max(STALL_S, STALL_BATCHES * self._settings.every_s)
         stall = Stall(patience_s * 2 ** min(self._stalls, MOST_DOUBLINGS))

@@ -265,7 +265,7 @@ class Governor:
             | self.silence.nodes
             | set(self.probation.present(asked.now)),
             self.losses.nodes(),
-            self.silence.is_partial,
+            self.silence.topologies,
             asked.accounts,
         )
 

@@ -14,6 +14,8 @@ log = logging.getLogger(__name__)
 MAX_EXECUTORS_KEY = "stormcut.max.executors"
 LINK_KEY = "stormcut.link.mbit"
 RACK_KEY = "stormcut.rack"
+#: Of a number of executors: no arithmetic exceeds its range by more of them.
+MOST_DIGITS = 9
 WORKERS_KEY = "stormcut.workers"
 WORKERS_POLICIES = ("any", "keep")
 
@@ -27,8 +29,9 @@ def max_executors(supervisor: Supervisor) -> int | None:
 @lru_cache(maxsize=4096)
 def _whole_number(supervisor: str, text: str) -> int | None:
     """Return the number or None; cached so that a wrong one is logged once, not every round."""
-    if text.strip().isascii() and text.strip().isdigit():
-        return int(text)
+    digits = text.strip()
+    if digits.isascii() and digits.isdigit() and len(digits) <= MOST_DIGITS:
+        return int(digits)
     log.warning(
         "supervisor %s: %s: %r is not a whole number; ignored (no limit)",
         supervisor,

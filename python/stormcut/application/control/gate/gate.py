@@ -64,8 +64,8 @@ class Moment:
         Ids of the nodes that shall run nothing, or nothing new.
     lost : mapping of str to collection of str
         By topology id: the nodes that have just lost its workers.
-    is_silence : bool
-        Workers that Nimbus says run are not heard of any more.
+    silent : collection of str
+        Ids of the topologies of which workers that run, as Nimbus says, are not heard of any more.
     accounts : mapping of str to Account
         How topologies fare, by id.
     price : callable
@@ -86,7 +86,7 @@ class Moment:
     is_staging: bool = False
     barred: Collection[str] = ()
     lost: Mapping[str, Collection[str]] = field(default_factory=dict)
-    is_silence: bool = False
+    silent: Collection[str] = ()
     accounts: Mapping[str, Account] = field(default_factory=dict)
 
 
@@ -139,7 +139,7 @@ class Gate:
             yield Verdict(wait, Guard.NEVER)
         if _uses_barred(change, moment):
             yield Verdict(wait, Guard.DRAINED)
-        if moment.is_silence:
+        if change.topology in moment.silent:
             yield Verdict(wait, Guard.SILENT, ROUND_SECONDS)
         if _is_contradicted(change, moment):
             yield Verdict(wait, Guard.CONTRADICTED, ROUND_SECONDS)

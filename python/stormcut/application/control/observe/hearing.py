@@ -75,13 +75,14 @@ class Silence:
     """Which nodes have fallen silent, from who is heard of and what Nimbus says runs where."""
 
     def __init__(self) -> None:
-        self.is_partial = False
+        #: Topologies that run where nothing is heard of them.
+        self.topologies: frozenset[str] = frozenset()
         self._silent_s: dict[str, float] = {}
 
     def copy(self) -> Silence:
         """Return the same for somebody who only thinks what would be."""
         other = Silence()
-        other.is_partial, other._silent_s = self.is_partial, dict(self._silent_s)
+        other.topologies, other._silent_s = self.topologies, dict(self._silent_s)
         return other
 
     @property
@@ -96,14 +97,14 @@ class Silence:
         """
         hosts = {supervisor.id: supervisor.host for supervisor in state.supervisors}
         running = {
-            (worker.slot.node, heard[topology.id, host])
+            (topology.id, worker.slot.node, heard[topology.id, host])
             for topology in state.topologies
             for worker in topology.assignment
             if (topology.id, host := hosts.get(worker.slot.node, "")) in heard
         }
-        speaking = {node for node, is_heard in running if is_heard}
-        silent = {node for node, is_heard in running if not is_heard}
-        self.is_partial = bool(silent)
+        speaking = {node for _, node, is_heard in running if is_heard}
+        silent = {node for _, node, is_heard in running if not is_heard}
+        self.topologies = frozenset(name for name, _, is_heard in running if not is_heard)
         kept = {
             node: since
             for node, since in self._silent_s.items()
