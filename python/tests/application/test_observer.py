@@ -55,9 +55,12 @@ class Press:
 
 
 class Clock:
-    now_s = 1000.0
+    now_s, ahead_s = 1000.0, 0.0
 
     def now(self):
+        return self.now_s + self.ahead_s
+
+    def elapsed(self):
         return self.now_s
 
 
@@ -204,6 +207,23 @@ def test_never_is_never():
     stage.run(300, 1000)
     assert not stage.press.profiles
     assert stage.observer.seen()[T].measured.emitted_per_s > 0
+
+
+@pytest.mark.parametrize("ahead_s", [600.0, -600.0])
+def test_a_clock_that_is_set_makes_nobody_silent_and_hides_no_silence(ahead_s):
+    stage = Stage()
+    other = {"u": stage.slice(100.0, (1, 2), "b", 1.0)}
+    for _ in range(6):
+        stage.run(10, 100.0)
+        stage.observer.take(other, {})
+    stage.clock.ahead_s = ahead_s
+    stage.clock.now_s += 5.0
+    stage.observer.take(other, {})
+    assert all(stage.observer.heard().values())
+    for _ in range(6):
+        stage.clock.now_s += 10.0
+        stage.observer.take(other, {})
+    assert stage.observer.heard() == {(T, "a"): False, ("u", "b"): True}
 
 
 def test_what_is_silent_for_long_is_forgotten():

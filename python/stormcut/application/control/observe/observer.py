@@ -147,6 +147,8 @@ class _Topology:
     drifts: DriftWatch = field(default_factory=DriftWatch)
     began_s: float = 0.0
     heard_s: float = 0.0
+    #: When that came, by a clock that never runs back.
+    came_s: float = 0.0
     published_s: float | None = None
     #: Of which a profile is made after a change: what was before says nothing of it.
     recent: deque[Slice] = field(default_factory=lambda: deque(maxlen=WHOLE))
@@ -222,7 +224,7 @@ class Observer:
         leads, resting = self._remembers(), self._resting()
         slices = {name: slice_ for name, slice_ in slices.items() if name not in resting}
         with self._lock:
-            self._hearing.take(slices, self._clock.now())
+            self._hearing.take(slices, self._clock.elapsed())
             silent = {name for (name, _), is_heard in self._hearing.heard().items() if not is_heard}
             findings = [(name, self._add(name, slice_)) for name, slice_ in slices.items()]
             self._forget()
@@ -244,7 +246,7 @@ class Observer:
             known.began_s = slice_.from_epoch_s
             self._topologies[name] = known
             log.info("first intervals of %s: %d tasks", name, slice_.measured_tasks)
-        known.heard_s = slice_.to_epoch_s
+        known.heard_s, known.came_s = slice_.to_epoch_s, self._clock.elapsed()
         known.recent.append(slice_)
         known.totals.add(slice_)
         known.drifts.add(slice_)
@@ -312,8 +314,8 @@ class Observer:
 
     def _forget(self) -> None:
         """Forget what has been silent for long: it is gone, or its logs do not come any more."""
-        oldest = self._clock.now() - max(FORGOTTEN * self._watching.half_life_s, 600.0)
-        gone = [name for name, known in self._topologies.items() if known.heard_s < oldest]
+        oldest = self._clock.elapsed() - max(FORGOTTEN * self._watching.half_life_s, 600.0)
+        gone = [name for name, known in self._topologies.items() if known.came_s < oldest]
         for name in gone:
             log.info("nothing heard of %s for long; forgotten", name)
             del self._topologies[name]
