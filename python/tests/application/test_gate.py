@@ -23,6 +23,7 @@ from stormcut.model.cluster import ClusterState, Slot, Worker
 from stormcut.model.errors import InvalidInput
 
 AUTOMATIC = Policy(Mode.AUTOMATIC)
+EVIDENCE = Evidence(Ground.MEASURED)
 ALL_DAY = (QuietTime(0, 1440),)
 PINNED = replace(AUTOMATIC, topologies=(TopologyRule("a", pin=True),))
 
@@ -348,6 +349,22 @@ def test_what_is_made_late_counts_from_then():
     assert not ledger.spent
     ledger.spend(change, 8000.0)
     assert sum(each.count for each in ledger.spent) == change.restart_count
+
+
+def test_a_change_that_restarts_nothing_makes_no_earlier_restart_younger():
+    ledger = Ledger()
+    home, target = (
+        tuple(dealt(topology("a", (2, 2)), [Slot(node, 6700)]).assignment) for node in ("n0", "n1")
+    )
+    moves, placed = (
+        Change(Initiator.GAIN, "a", before, after, Circumstance.AS_PLANNED, EVIDENCE)
+        for before, after in ((home, target), ((), home))
+    )
+    ledger.spend(moves, 0.0)
+    for now in (1800.0, 3500.0):
+        ledger.spend(placed, now)
+    ledger.observe(ClusterState((), ()), 3601.0)
+    assert not ledger.spent
 
 
 def test_nothing_goes_back_onto_a_node_on_probation():

@@ -244,7 +244,8 @@ class Governor:
 
     def reaffirms(self, changes: Sequence[Change], asked: Asked) -> bool:
         """Return whether changes that were told before still pass every guard, and count them."""
-        if self._gate.judge(changes, self._moment(asked, False)):
+        moment = self._moment(asked, False)
+        if self._gate.judge(changes, moment) or self._gate.unrested(changes, moment):
             return False
         for change in changes:
             self.ledger.spend(change, asked.now)

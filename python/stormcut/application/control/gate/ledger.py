@@ -54,16 +54,16 @@ class Ledger:
 
     def spend(self, change: Change, now: float) -> None:
         """Count a change that Nimbus is told now."""
-        topology, count = change.topology, self.count(change)
-        own = [each for each in self._spent if each.topology == topology]
-        if count == 0 and own:
-            self._spent.remove(own[-1])
-            count = own[-1].count
-        elif count == 0:
-            count = change.restart_count
-        if count:
-            self._spent.append(Restarts(now, topology, count))
+        topology, count = change.topology, change.restart_count
+        is_open = self._open.get(topology) == change.target
         self._open[topology] = change.target
+        if not count:
+            return
+        own = [each for each in self._spent if each.topology == topology] if is_open else []
+        for earlier in own[-1:]:
+            self._spent.remove(earlier)
+            count = earlier.count
+        self._spent.append(Restarts(now, topology, count))
 
     @property
     def spent(self) -> tuple[Restarts, ...]:

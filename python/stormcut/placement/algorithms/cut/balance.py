@@ -112,6 +112,9 @@ FIRST_ROUND, LAST_ROUND, FINALISTS = 0.25, 2.0, 3
 #: As many of those with least traffic that sustain what the best does are annealed to the end.
 SUSTAINING = 2
 
+#: Executors times nodes up to which workers are joined to restart fewer: 0.2 s.
+MOST_JOINED = 1000
+
 #: Workers and nodes that are tried before one worker goes to another node.
 MOST_TRIED = 100
 
@@ -355,6 +358,8 @@ class ByOrder(Judge):
 
     def with_fewer_restarts(self, best: Candidate) -> Candidate:  # noqa: D102
         first = best
+        if self.problem.executor_count * len(self.problem.nodes) > MOST_JOINED:
+            return best
         while self.value(best).restarts > 1:
             found = islice(self._joined(best), MOST_TRIED)
             better = next((each for each in found if self.is_ahead(each, first)), None)
