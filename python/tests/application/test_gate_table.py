@@ -123,7 +123,9 @@ def answer(guard, initiator, override=None):
 NAMES = {
     Guard.PINNED: "`pin`",
     Guard.NEVER: "`policy: {name: never}`",
-    Guard.DRAINED: "drained, excluded or silent node, on probation, or just bereft of its workers",
+    Guard.DRAINED: (
+        "node that is drained, excluded, silent or on probation, or has just lost its workers"
+    ),
     Guard.ADVICE: "`mode: advise`",
     Guard.APPROVAL: "`mode: approve`",
     Guard.SILENT: "workers are silent",

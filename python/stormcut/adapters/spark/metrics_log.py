@@ -19,10 +19,10 @@ HOOK_VERSION = 1
 NOT_A_METRIC = "not a line of Storm's metrics consumer"
 NEWER_HOOK = f"written by another version of the hook than {HOOK_VERSION}: update stormcut"
 BROKEN_HOOK = "value of the hook with missing or wrong parts"
-AHEAD = "of a time that is to come: the clock of its host is more than 5 minutes ahead"
+AHEAD = "dated in the future: its host's clock is more than 5 minutes ahead"
 
-#: Clocks of two hosts may differ by so much; a worker that writes of later would have all that
-#: is measured later taken for old.
+#: Clocks of two hosts may differ by this much. A line dated later would make all lines of the same
+#: topology that follow look old.
 MOST_AHEAD_S = 300.0
 
 #: What an interval can hold, with much to spare; beyond it sums would leave a BIGINT's range, of

@@ -54,7 +54,7 @@ _PLAIN = {
     (Action.DECLINE, Circumstance.UNMEASURED): "runs already, nothing measured",
     (Action.DECLINE, Circumstance.AWAY): f"{_AWAY}; left alone",
     (Action.DECLINE, Circumstance.NO_ROOM): (
-        "its lost workers find no free slot, nodes that have just lost them aside"
+        "no slot is free for its lost workers, except on nodes that have just lost them"
     ),
     (Action.DECLINE, Circumstance.NO_EXECUTORS): "it has no executors",
 }

@@ -112,7 +112,7 @@ FIRST_ROUND, LAST_ROUND, FINALISTS = 0.25, 2.0, 3
 #: As many of those with least traffic that sustain what the best does are annealed to the end.
 SUSTAINING = 2
 
-#: Executors times nodes up to which workers are joined to restart fewer: 0.2 s.
+#: Executors times nodes up to which workers are joined to restart fewer.
 MOST_JOINED = 1000
 
 #: Workers and nodes that are tried before one worker goes to another node.
@@ -386,13 +386,10 @@ class ByOrder(Judge):
                 # All on one node, or each on any.
                 for many, choice in (*whole, (moving[:, None], others)):
                     found = self._moved(at.nodes, many, choice)
-                    value = None if found is None else self.value(found)
-                    if (
-                        value is not None
-                        and value.traffic <= now.traffic * (1 + TOLERANCE)
-                        and value.restarts < now.restarts
-                    ):
-                        assert found is not None
+                    if found is None:
+                        continue
+                    value, most = self.value(found), now.traffic * (1 + TOLERANCE)
+                    if value.traffic <= most and value.restarts < now.restarts:
                         yield found
 
     def _moved(self, nodes: Ints, moving: Ints, choice: Ints) -> Candidate | None:
@@ -401,7 +398,7 @@ class ByOrder(Judge):
         Parameters
         ----------
         moving : array of shape (rows,) or (rows, 1)
-            Executors; those of no axis of their own move together.
+            Executors; those of one row move together.
         choice : array of shape (nodes,)
         """
         asked = self.task.instance

@@ -589,8 +589,8 @@ class StormcutSchedulerTest {
     return cluster;
   }
 
-  @Test
-  void aLostWorkerStartsAnewWithoutABrainAndTheOthersStay() {
+  /** Topology a was planned in a worker on n and one on m; that on m and the brain are gone. */
+  private void loseTheWorkerOnM() {
     given.topology("a", 3, 5);
     TopologyPlan two = topology("a", worker("n", 1, 1, 2), worker("m", 1, 3, 4, 5, 6));
     brain.think(state -> Plans.plan(state, two));
@@ -599,6 +599,11 @@ class StormcutSchedulerTest {
     brain.close();
     given.assignments.clear();
     given.assigned("a", "n", 1, 1, 2);
+  }
+
+  @Test
+  void aLostWorkerStartsAnewWithoutABrainAndTheOthersStay() {
+    loseTheWorkerOnM();
     given.supervisors.remove("m");
     Map<ExecutorDetails, WorkerSlot> now = runs(round(), "a");
     for (int task = 1; task <= 6; task++) {
@@ -610,14 +615,7 @@ class StormcutSchedulerTest {
 
   @Test
   void aLostWorkerStartsOnANodeThatHasNotLostItIfThereIsOne() {
-    given.topology("a", 3, 5);
-    TopologyPlan two = topology("a", worker("n", 1, 1, 2), worker("m", 1, 3, 4, 5, 6));
-    brain.think(state -> Plans.plan(state, two));
-    prepare(AMPLE_MS);
-    round();
-    brain.close();
-    given.assignments.clear();
-    given.assigned("a", "n", 1, 1, 2);
+    loseTheWorkerOnM();
     // Nimbus still lists the dead node.
     assertEquals("n", runs(round(), "a").get(new ExecutorDetails(3, 3)).getNodeId());
     given.supervisor("n", 1);
