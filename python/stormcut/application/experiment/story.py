@@ -114,7 +114,7 @@ class Stage:
 class Phase:
     """A window under one placement, at one offered load; rates in tuples/s, times in ms.
 
-    ``traffic`` is what the controller had measured last by then.
+    ``traffic`` is the last that the controller had measured by then with a size.
     """
 
     name: str
@@ -202,6 +202,7 @@ class _Teller:
         self._launched = float(info.id.rsplit("-", 1)[1])
         self._record = Recorder(samples, lambda at: load.at(at - self._launched), self._launched)
         self._phases: list[Phase] = []
+        self._traffic: Flows = {}
         self._shown = info
         self._update: Update = lambda detail: None
 
@@ -224,6 +225,8 @@ class _Teller:
     def _load_rises(self) -> None:
         with self._step("waiting for the first acknowledged tuples"):
             self._until(self._all_ack, "every source gets tuples acknowledged")
+        with self._step("waiting until the controller has measured the traffic"):
+            self._until(self._has_traffic, "the controller measures the topology's traffic")
         for number, rate in enumerate(self._load.rates):
             at = self._launched + number * self._load.step_s
             if number and rate != self._load.rates[number - 1]:
@@ -313,7 +316,8 @@ class _Teller:
 
     def _add(self, name: str, begin: float, end: float, info: TopologyInfo) -> None:
         found, began = self._record.window(begin, end), self._launched
-        profile = self._stage.profiles().get(self._id)
+        # Of a topology that stalls there may be nothing to measure.
+        self._has_traffic()
         self._phases.append(
             Phase(
                 name,
@@ -324,9 +328,17 @@ class _Teller:
                 found.mean_ms,
                 found.p99_ms,
                 info.executors,
-                flows(profile.traffic) if profile else {},
+                self._traffic,
             )
         )
+
+    def _has_traffic(self) -> bool:
+        """Keep what the controller has measured last; return whether sizes were ever known."""
+        profile = self._stage.profiles().get(self._id)
+        found = flows(profile.traffic) if profile else {}
+        if total(found).bytes:
+            self._traffic = found
+        return bool(self._traffic)
 
     def _all_ack(self) -> bool:
         sources = [each for each in self._info().executors if each.component == SOURCE]
