@@ -86,7 +86,7 @@ def foresee_and_act(
     nodes: StormcutNodes,
     tls: Tls | None,
     change: Change,
-    act: Callable[[], None],
+    act: Callable[[dict[str, Any] | None], None],
     yes: bool,
     as_json: bool,
 ) -> None:
@@ -109,7 +109,7 @@ def foresee_and_act(
         print_preview(Console(width=width, highlight=False), preview, change.topology)
     wanted = yes or (asks and click.confirm(f"{change.deed}?"))
     if wanted:
-        act()
+        act(preview)
     if as_json:
         click.echo(json.dumps({"done": wanted, "preview": preview}, indent=2))
     elif wanted:

@@ -88,9 +88,8 @@ def approve(
         change = approving(plan, override, outlook)
         _order(nodes, change, f"approved {plan}: Nimbus carries it out in its next round (10 s)")
     if override is None:
-        for line in held_when_approved(outlook):
-            answer = "waits" if line["answer"] == "wait" else "does not move"
-            click.echo(f"{line['topology']} {answer} all the same: {line['guard']}")
+        for topology, guards in held_when_approved(outlook):
+            click.echo(f"it waits with {topology}: {guards}")
 
 
 @click.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -60,7 +61,7 @@ def publish(
 def _publish(
     nodes: StormcutNodes, tls: Tls | None, profile: Profile, yes: bool, as_json: bool
 ) -> None:
-    def act() -> None:
+    def act(preview: dict[str, Any] | None) -> None:
         nodes.secure()
         nodes.write_profile(profile)
         # Last: until then it stays where it was ordered to.
@@ -81,7 +82,7 @@ def _withdraw(
     profiles = nodes.read_profiles()
     topology = resolved(topology, {*profiles, *read_undos(nodes)})
 
-    def act() -> None:
+    def act(preview: dict[str, Any] | None) -> None:
         nodes.delete_profile(topology)
         delete_undo(nodes, topology)
 

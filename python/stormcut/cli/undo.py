@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
 from stormcut.adapters.tls.channel import Tls
 from stormcut.adapters.zookeeper.client import connected, read_auth_file
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
+from stormcut.adapters.zookeeper.orders import read_orders
 from stormcut.adapters.zookeeper.trails import read_trail, topologies_with_trail
 from stormcut.adapters.zookeeper.undos import delete_undo, read_undos, write_undo
-from stormcut.application.control.operations import resolved, undo_to
-from stormcut.application.control.orders import Undo
+from stormcut.application.control.operations import overriding, resolved, undo_to
+from stormcut.application.control.orders import Override, Undo
 from stormcut.cli.foresight import Change, foresee_and_act
 from stormcut.cli.preview_options import override_option, preview_options
 from stormcut.cli.tls_option import tls_option
@@ -58,9 +60,13 @@ def undo(
             f" and stays there until: stormcut release {name}"
         )
         profile = nodes.read_profiles().get(name)
-        order = Undo(step.before, override=override)
+        order = Undo(step.before, override=None if override is None else Override(override))
         change = Change(name, "go back", done, profile, order)
-        act = partial(write_undo, nodes, name, order)
+
+        def act(preview: Mapping[str, Any] | None) -> None:
+            pauses = read_orders(nodes).pauses
+            write_undo(nodes, name, overriding(order, preview, name, pauses))
+
         foresee_and_act(nodes, tls, change, act, yes, as_json)
 
 

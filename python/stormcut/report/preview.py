@@ -52,19 +52,64 @@ def print_outlook(console: Console, outlook: Mapping[str, Any]) -> None:
     left = outlook.get("left_on_drained", {})
     for text in drain_progress(left, len(left) == len(outlook.get("nodes", {}))):
         _say(console, escape(text))
-    if outlook["proposal"] is None:
+    if not outlook["withheld"]:
         rest = "" if not any(left.values()) else ", drained nodes apart"
         _say(console, f"nothing waits: all runs as decided{rest} (mode {outlook['mode']})")
         return
-    _say(console, f"plan [bold]{outlook['proposal']}[/], mode {outlook['mode']}")
-    for line in outlook["withheld"]:
-        _print_line(console, line)
-        for text in destinations(line, outlook.get("nodes", {})):
-            _say(console, escape(text))
-        never = line.get("answer") == "never"
-        _say(console, f"{'never' if never else 'not now'}: {escape(line['guard'])}")
-    if outlook["mode"] == "approve":
-        _say(console, f"To do it: stormcut approve {outlook['proposal']}")
+    proposal, hosts = outlook["proposal"], outlook.get("nodes", {})
+    offered = [line for line in outlook["withheld"] if line["is_offered"]]
+    held = [line for line in outlook["withheld"] if not line["is_offered"]]
+    if proposal is not None:
+        is_approved = proposal in outlook["approved"]
+        _say(
+            console,
+            f"plan [bold]{proposal}[/], mode {outlook['mode']}{', approved' * is_approved}",
+        )
+        for line in offered:
+            _print_withheld(console, line, hosts)
+        if way := _way(outlook, offered, is_approved):
+            _say(console, escape(way))
+    if held:
+        _say(console, "[bold]held[/], whoever approves:" if proposal else "[bold]held[/]:")
+    for line in held:
+        _print_withheld(console, line, hosts)
+    _print_forced(console, outlook)
+
+
+def _way(outlook: Mapping[str, Any], offered: Sequence[Line], is_approved: bool) -> str:
+    """Return what lets the proposed plan go, empty where an approval changes nothing."""
+    waits = ", ".join(sorted({guard for line in offered for guard in line["when_approved"]}))
+    if is_approved:
+        return f"It is made once this is over: {waits}" if waits else "It is made in the next round"
+    if outlook["mode"] == "advise":
+        return "The controller only advises: nothing is done"
+    if all(line["waits_for"] in line["when_approved"] for line in offered):
+        return ""
+    after = f" (it then waits for the end of: {waits})" if waits else ""
+    return f"To do exactly this: stormcut approve {outlook['proposal']}{after}"
+
+
+def _print_withheld(console: Console, line: Line, hosts: Mapping[str, str]) -> None:
+    _print_line(console, line)
+    for text in destinations(line, hosts):
+        _say(console, escape(text))
+    never = line.get("answer") == "never"
+    _say(console, f"{'never' if never else 'not now'}: {escape(line['guard'])}")
+
+
+def _print_forced(console: Console, outlook: Mapping[str, Any]) -> None:
+    """Print what a person can have done past the guards, where that is more or goes at once."""
+    forced = outlook["override"]
+    if forced is None or not forced["guards"] or outlook["mode"] == "advise":
+        return
+    if forced["proposal"] != outlook["proposal"]:
+        _say(console, f"past these guards: plan [bold]{forced['proposal']}[/]")
+        for line in forced["topologies"]:
+            _say(console, f"[bold]{escape(line['topology'])}[/]: {escape(line['reason'])}")
+            for text in destinations(line, outlook.get("nodes", {})):
+                _say(console, escape(text))
+    command = f"stormcut approve {forced['proposal']} --override REASON"
+    _say(console, escape(f"To do it past {', '.join(forced['guards'])}: {command}"))
 
 
 def drain_progress(left: Mapping[str, int], is_all: bool) -> Iterator[str]:

@@ -38,7 +38,7 @@ from stormcut.adapters.thrift.values import (
     idl,
     to_state_struct,
 )
-from stormcut.application.control.orders import Undo
+from stormcut.application.control.orders import Override, Undo
 from stormcut.application.control.ports import Unavailable
 from stormcut.model.cluster import ClusterState, Described, Slot, Worker
 from stormcut.model.errors import InvalidInput
@@ -139,7 +139,7 @@ WORKERS = (Worker(Slot("n", 1), (1, 2)), Worker(Slot("n", 2), (3,)))
 
 
 @pytest.mark.parametrize("profile", [None, profile_of(STATE.topologies[0])])
-@pytest.mark.parametrize("undo", [None, Undo(WORKERS), Undo(WORKERS, override="fire")])
+@pytest.mark.parametrize("undo", [None, Undo(WORKERS), Undo(WORKERS, override=Override("fire"))])
 def test_what_people_ask_arrives_and_is_answered(profile, undo):
     with serving(EchoPlanner(), Seer()) as server:
         client = client_of(server)

@@ -36,7 +36,7 @@ from stormcut.adapters.zookeeper.undos import (
 )
 from stormcut.application.control.gate.change import Initiator
 from stormcut.application.control.gate.ledger import Restarts
-from stormcut.application.control.orders import Undo
+from stormcut.application.control.orders import Override, Undo
 from stormcut.application.control.ports import Record, Unavailable
 from stormcut.application.control.review.trail import Step
 from stormcut.model.cluster import Slot, Worker
@@ -383,6 +383,10 @@ class TestFence:
 
     def test_what_a_person_ordered_back_is_not_taken_back(self, nodes):
         workers = (Worker(Slot("n", 6700), (1,)),)
-        write_undo(nodes, "t-1-1", Undo(workers, override="a reason"))
+        write_undo(
+            nodes, "t-1-1", Undo(workers, override=Override("a reason", frozenset({"pinned"}), 3))
+        )
         ZooKeeperPublication(nodes).take_back("t-1-1", (), 9.0)
-        assert read_undos(nodes) == {"t-1-1": Undo(workers, override="a reason")}
+        assert read_undos(nodes) == {
+            "t-1-1": Undo(workers, override=Override("a reason", frozenset({"pinned"}), 3))
+        }

@@ -14,10 +14,10 @@ from test_staging import FEW, swapped
 from stormcut.application.control.apply.staging import STAGE_SECONDS
 from stormcut.application.control.decide.decision import Circumstance, Evidence, Ground
 from stormcut.application.control.gate.change import Change, Initiator, restarted
-from stormcut.application.control.gate.gate import DWELL_SECONDS
+from stormcut.application.control.gate.gate import DWELL_SECONDS, Gate
 from stormcut.application.control.gate.ledger import Ledger
-from stormcut.application.control.operations import undo_to
-from stormcut.application.control.orders import NO_ORDERS, By, Orders, Undo
+from stormcut.application.control.operations import pausing, undo_to
+from stormcut.application.control.orders import NO_ORDERS, By, Orders, Override, Undo
 from stormcut.application.control.policy import Mode, Policy, QuietTime, TopologyRule
 from stormcut.model.cluster import ClusterState, Slot, Worker
 from stormcut.model.errors import InvalidInput
@@ -93,7 +93,7 @@ def test_orders_back_pass_every_guard(by, policy, orders, guard, answer):
 )
 def test_a_person_may_override_with_a_reason(policy, orders):
     stage, home = moved_away(policy, orders)
-    stage.store.back = {"a": Undo(home, override="the customer is on the phone")}
+    stage.store.back = {"a": Undo(home, override=Override("the customer is on the phone"))}
     assert stage.round() == ["a"]
     (_, entry) = stage.store.plans[-1]
     (line,) = entry["topologies"]
@@ -108,7 +108,7 @@ def test_an_undo_is_made_in_stages_too_and_keeps_its_override():
         stage.round(STAGE_SECONDS + 1)
     assert stage.homes()["a"] != set(home)
     stage.store.ordered = Orders(is_paused=True)
-    stage.store.back = {"a": Undo(home, override="the customer is on the phone")}
+    stage.store.back = {"a": Undo(home, override=Override("the customer is on the phone"))}
     stages = 0
     for _ in range(12):
         before = stage.homes()["a"]
@@ -132,11 +132,92 @@ def test_approval_moves_neither_what_is_pinned_nor_in_quiet_hours():
     quiet = replace(AUTOMATIC, topologies=rules, quiet_hours=ALL_DAY, cool_down_s=1e9)
     stage = Stage(state, profiles, quiet)
     stage.round()
-    proposal = stage.brain.outlook()["proposal"]
+    outlook = stage.brain.outlook()
+    proposal, forced = outlook["proposal"], outlook["override"]
     stage.store.ordered = Orders(approved=frozenset({proposal}))
     assert stage.round() == []
-    stage.store.ordered = Orders(approved=frozenset({proposal}), overrides={proposal: "agreed"})
+    assert forced["guards"] == ["pinned", "quiet"]
+    agreed = {forced["proposal"]: Override("agreed", frozenset(forced["guards"]))}
+    stage.store.ordered = Orders(approved=frozenset(agreed), overrides=agreed)
     assert stage.round() == ["a", "b"]
+
+
+def test_a_pause_that_comes_later_holds_what_an_override_let_go():
+    """A staged move under an override went on although somebody ordered a pause."""
+    state, profiles = swapped()
+    home = tuple(sorted(state.topologies[0].assignment))
+    stage = Stage(state, profiles, FEW)
+    for _ in range(12):
+        stage.round(STAGE_SECONDS + 1)
+    stage.store.back = {"a": Undo(home, override=Override("the pin was for last week"))}
+    assert stage.round(STAGE_SECONDS + 1) == ["a"]
+    there = stage.homes()
+    assert there["a"] != set(home)
+    stage.store.ordered = pausing(True)(NO_ORDERS)
+    for _ in range(8):
+        assert stage.round(STAGE_SECONDS + 1) == []
+    assert stage.homes() == there
+    stage.store.ordered = pausing(False)(stage.store.ordered)
+    for _ in range(12):
+        stage.round(STAGE_SECONDS + 1)
+    assert stage.homes()["a"] == set(home)
+
+
+def test_an_override_counts_once():
+    """An undo that was carried out long ago sent its topology back past a pin that came since."""
+    stage, home = moved_away()
+    stage.store.back = {"a": Undo(home, override=Override("quick"))}
+    assert stage.round() == ["a"]
+    stage.round()
+    stage.brain._governor._policy = PINNED
+    stage.brain._governor._gate = Gate(PINNED)
+    moved = tuple(replace(w, slot=replace(w.slot, port=6703)) for w in home)
+    topologies = (replace(stage.state.topologies[0], assignment=moved),)
+    stage.state = replace(stage.state, topologies=topologies)
+    assert stage.round(3600) == []
+    assert stage.waits() == {"a": "pinned"}
+
+
+def test_an_override_passes_the_guards_that_it_names_and_no_others():
+    quiet = replace(PINNED, quiet_hours=ALL_DAY)
+    stage, home = moved_away(quiet)
+    stage.store.back = {"a": Undo(home, override=Override("quick", frozenset({"pinned"})))}
+    assert stage.round() == []
+    assert stage.waits() == {"a": "quiet"}
+
+
+def test_what_is_approved_in_quiet_hours_is_made_when_they_end():
+    state, profiles = spread("a")
+    stage = Stage(state, profiles, AUTOMATIC)
+    now = datetime.fromtimestamp(stage.clock.now() + 10)
+    minute = 60 * now.hour + now.minute
+    quiet = (QuietTime(minute, (minute + 30) % 1440),)
+    stage = Stage(state, profiles, Policy(Mode.APPROVE, quiet_hours=quiet))
+    stage.round()
+    outlook = stage.brain.outlook()
+    (line,) = outlook["withheld"]
+    assert (line["waits_for"], line["when_approved"]) == ("approval", ["quiet"])
+    stage.store.ordered = Orders(approved=frozenset({outlook["proposal"]}))
+    assert stage.round() == []
+    # A name that is approved passes no guard by itself, though an override would have it, too.
+    assert stage.brain.outlook()["override"]["proposal"] == outlook["proposal"]
+    assert stage.waits() == {"a": "quiet"}
+    assert stage.round(1800) == ["a"]
+
+
+def test_what_is_approved_waits_until_its_spouts_rest():
+    state, profiles = spread("a")
+    rules = (TopologyRule("a", drain_s=20.0),)
+    stage = Stage(state, profiles, Policy(Mode.APPROVE, topologies=rules))
+    rested = []
+    stage.brain._governor._is_drained = lambda *asked: bool(rested)
+    stage.round()
+    stage.store.ordered = Orders(approved=frozenset({stage.brain.outlook()["proposal"]}))
+    assert stage.round() == []
+    assert stage.waits() == {"a": "rest"}
+    rested.append(True)
+    # Nothing has changed but the time.
+    assert stage.round(10) == ["a"]
 
 
 def swapping():

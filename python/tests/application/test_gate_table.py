@@ -33,7 +33,7 @@ from stormcut.application.control.gate.change import Change, Initiator, restarte
 from stormcut.application.control.gate.gate import DWELL_SECONDS, Gate, Moment
 from stormcut.application.control.gate.guards import FIRM, TABLE
 from stormcut.application.control.gate.ledger import Ledger
-from stormcut.application.control.orders import NO_ORDERS, By, Orders, Undo
+from stormcut.application.control.orders import NO_ORDERS, By, Orders, Override, Undo
 from stormcut.application.control.policy import Mode, Policy, QuietTime, Rule, TopologyRule
 from stormcut.model.cluster import ClusterState, Slot
 from stormcut.model.plan import Plan, TopologyPlan
@@ -148,7 +148,7 @@ def table():
     rows = [head, ["---"] * len(head)]
     for guard, name in NAMES.items():
         answers = [answer(guard, initiator) for initiator in Initiator]
-        override = answer(guard, Initiator.UNDO, "a reason")
+        override = answer(guard, Initiator.UNDO, Override("a reason"))
         if guard in FIRM:
             assert override == answer(guard, Initiator.UNDO)
         rows.append([name, *answers, "no" if guard in FIRM else "yes"])

@@ -10,6 +10,7 @@ import pytest
 from brain_clusters import clusters, dealt, profile_of, supervisors, topology
 from governed import Stage, homes, spread
 from hypothesis import given
+from hypothesis import strategies as st
 
 from stormcut.application.control.brain import UNBOUND
 from stormcut.application.control.decide.allowed import Allowed
@@ -83,6 +84,51 @@ def test_what_is_approved_is_what_an_unbound_brain_does(cluster):
     stage.store.ordered = Orders(approved=frozenset({proposal} if proposal else ()))
     stage.round()
     assert stage.homes() == unbound.homes()
+
+
+def shown(outlook):
+    """Return what a plan says of each topology that it moves, as values."""
+    return {
+        line["topology"]: {(node, port, tuple(tasks)) for node, port, tasks in line["workers"]}
+        for line in outlook["withheld"]
+        if line["is_offered"]
+    }
+
+
+@given(
+    cluster=clusters(),
+    mode=st.sampled_from([Mode.APPROVE, Mode.AUTOMATIC]),
+    pinned=st.sampled_from(["t0", "t1", "none"]),
+    most=st.sampled_from([None, 2, 4]),
+    drained=st.sampled_from([frozenset(), frozenset({"n0"})]),
+)
+def test_what_is_approved_is_what_was_shown_and_nothing_else(cluster, mode, pinned, most, drained):
+    """Where a guard held one topology of a plan, what others did around that had not been shown."""
+    state, profiles = cluster
+    rules = (TopologyRule(pinned, pin=True),)
+    policy = Policy(mode, restarts_per_round=most, topologies=rules)
+    stage = Stage(state, profiles, policy, Orders(drained=drained))
+    stage.round()
+    outlook = stage.brain.outlook()
+    if outlook["proposal"] is None:
+        return
+    plan, before = shown(outlook), homes(stage.state)
+    moving = {
+        line["topology"]: {(node, port, tuple(tasks)) for node, port, tasks in line["workers"]}
+        for line in stage.brain.preview("none", None, None)["topologies"]
+        if line["initiator"] is not None
+    }
+    stage.store.ordered = replace(
+        NO_ORDERS, approved=frozenset({outlook["proposal"]}), drained=drained
+    )
+    stage.round()
+    after = {
+        name: {(w.slot.node, w.slot.port, w.executors) for w in workers}
+        for name, workers in homes(stage.state).items()
+        if workers != before[name]
+    }
+    assert after == {**moving, **plan}
+    assert plan
 
 
 @given(cluster=clusters())

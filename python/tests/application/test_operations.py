@@ -1,5 +1,7 @@
 """The rules behind what people order: each refuses in one line, or gives the order."""
 
+from dataclasses import replace
+
 import pytest
 
 from stormcut.application.control.operations import (
@@ -13,7 +15,7 @@ from stormcut.application.control.operations import (
     pausing,
     undraining,
 )
-from stormcut.application.control.orders import NO_ORDERS
+from stormcut.application.control.orders import NO_ORDERS, Override
 from stormcut.model.cluster import Supervisor
 from stormcut.model.errors import InvalidInput
 
@@ -32,7 +34,18 @@ def test_a_plan_is_approved_by_its_name_alone():
     outlook = {"mode": "approve", "proposal": "3f2a", "withheld": []}
     orders = approving("3f2a", None, outlook)(NO_ORDERS)
     assert (orders.approved, orders.overrides) == (frozenset({"3f2a"}), {})
-    assert approving("3f2a", "fire", outlook)(NO_ORDERS).overrides == {"3f2a": "fire"}
+
+
+def test_an_override_names_its_plan_what_it_passes_and_the_pause_that_it_found():
+    forced = {"proposal": "77aa", "guards": ["paused", "pinned"], "topologies": []}
+    outlook = {"mode": "automatic", "proposal": "3f2a", "override": forced, "pauses": 2}
+    orders = approving("77aa", "fire", outlook)(NO_ORDERS)
+    assert orders.approved == {"77aa"}
+    assert orders.overrides == {"77aa": Override("fire", frozenset({"paused", "pinned"}), 2)}
+    with pytest.raises(InvalidInput, match="another plan would be done: 77aa"):
+        approving("3f2a", "fire", outlook)
+    with pytest.raises(InvalidInput, match=r"needs --override REASON: .* \(paused, pinned\)"):
+        approving("77aa", None, outlook)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +53,7 @@ def test_a_plan_is_approved_by_its_name_alone():
     [
         ({"mode": "advise", "proposal": "3f2a"}, "only advises"),
         ({"mode": "approve", "proposal": None}, "nothing waits"),
-        ({"mode": "approve", "proposal": "77aa"}, "that is 77aa"),
+        ({"mode": "approve", "proposal": "77aa", "override": None}, "that is 77aa"),
     ],
 )
 def test_an_approval_of_anything_else_is_refused(outlook, words):
@@ -49,14 +62,14 @@ def test_an_approval_of_anything_else_is_refused(outlook, words):
 
 
 def test_what_a_guard_holds_beside_the_approval_is_told():
-    lines = [{"topology": "a", "waits_for": "approval"}, {"topology": "b", "waits_for": "pin"}]
-    assert [line["topology"] for line in held_when_approved({"withheld": lines})] == ["b"]
+    lines = [{"topology": "a", "when_approved": []}, {"topology": "b", "when_approved": ["quiet"]}]
+    assert held_when_approved({"withheld": lines}) == [("b", "quiet")]
 
 
 def test_orders_change_only_what_they_name():
     orders = draining("host1", NODES)(pausing(True)(NO_ORDERS))
     assert orders.is_paused and orders.drained == {"host1"}
-    assert undraining("host1")(pausing(False)(orders)) == NO_ORDERS
+    assert undraining("host1")(pausing(False)(orders)) == replace(NO_ORDERS, pauses=1)
 
 
 def test_only_nodes_that_are_there_are_drained_and_only_drained_ones_used_again():

@@ -43,7 +43,7 @@ from stormcut.adapters.thrift.values import (
     to_state_struct,
 )
 from stormcut.adapters.tls.channel import Distrusted, Role, Tls, accepted
-from stormcut.application.control.orders import Undo
+from stormcut.application.control.orders import Override, Undo
 from stormcut.application.control.ports import Unavailable
 from stormcut.model.cluster import ClusterState, Described
 from stormcut.model.errors import InvalidInput, StormcutError
@@ -290,6 +290,8 @@ class BrainServer:
         with self._refusing("preview"):
             check_version(getattr(evidence, "version", None), "evidence")
             profile, undo_to = evidence.profile, evidence.undo_to
+            reason = evidence.override_reason
+            override = None if reason is None else Override(reason)
             # One at a time: Nimbus's plans need the processor, too.
             if not self._previewing.acquire(timeout=CLIENT_SECONDS / 2):
                 raise InvalidInput("other previews are being computed: ask again")
@@ -301,7 +303,7 @@ class BrainServer:
                     else parse_profile(profile.encode(), "evidence.profile"),
                     None
                     if undo_to is None
-                    else Undo(from_worker_structs(undo_to), override=evidence.override_reason),
+                    else Undo(from_worker_structs(undo_to), override=override),
                 )
             finally:
                 self._previewing.release()

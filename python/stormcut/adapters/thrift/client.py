@@ -97,12 +97,13 @@ class BrainClient:
         undo: Undo | None,
     ) -> dict[str, Any]:
         """Return what the brain would plan if this were known of a topology: `Brain.preview`."""
+        override = None if undo is None else undo.override
         evidence = idl.Evidence(
             version=PROTOCOL_VERSION,
             topology=topology,
             profile=None if profile is None else format_profile(profile),
             undo_to=None if undo is None else to_worker_structs(undo.workers),
-            override_reason=None if undo is None else undo.override,
+            override_reason=None if override is None else override.reason,
         )
         return _document(self._call(lambda client: client.preview(evidence)), "preview")
 

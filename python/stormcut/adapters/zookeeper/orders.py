@@ -14,7 +14,7 @@ from kazoo.exceptions import BadVersionError, NoAuthError, NodeExistsError, NoNo
 
 from stormcut.adapters.zookeeper.blob import node_data
 from stormcut.adapters.zookeeper.nodes import StormcutNodes, parsed_json
-from stormcut.application.control.orders import NO_ORDERS, Orders
+from stormcut.application.control.orders import NO_ORDERS, UNKNOWN_ORDERS, Orders, Override
 from stormcut.application.waiting import TimedOut, wait_until
 from stormcut.model.errors import InvalidInput
 
@@ -38,13 +38,13 @@ def read_orders(nodes: StormcutNodes) -> Orders:
         return NO_ORDERS
     except NoAuthError:
         _warn(f"ZooKeeper node {nodes.path(_NODE)} belongs to others")
-        return Orders(is_paused=True)
+        return UNKNOWN_ORDERS
     try:
         document = parsed_json(nodes.path(_NODE), data, "orders", ORDERS_VERSION)
         return replace(_orders(nodes, document), revision=stat.mzxid)
     except InvalidInput as error:
         _warn(str(error))
-        return Orders(is_paused=True, revision=stat.mzxid)
+        return replace(UNKNOWN_ORDERS, revision=stat.mzxid)
 
 
 def acknowledge(nodes: StormcutNodes, revision: int) -> None:
@@ -111,7 +111,8 @@ def _content(nodes: StormcutNodes, orders: Orders) -> bytes:
         "paused": orders.is_paused,
         "approved": sorted(orders.approved),
         "drained": sorted(orders.drained),
-        "overrides": dict(orders.overrides),
+        "overrides": {plan: override_json(each) for plan, each in orders.overrides.items()},
+        "pauses": orders.pauses,
     }
     return json.dumps({**document, "hmac": nodes.seal.mark(*_marked(document))}).encode()
 
@@ -123,8 +124,27 @@ def _orders(nodes: StormcutNodes, document: Mapping[str, Any]) -> Orders:
         document.get("paused") is True,
         frozenset(map(str, document.get("approved", ()))),
         frozenset(map(str, document.get("drained", ()))),
-        {str(plan): str(why) for plan, why in dict(document.get("overrides", {})).items()},
+        {
+            str(plan): override_in(each)
+            for plan, each in dict(document.get("overrides", {})).items()
+        },
+        int(document.get("pauses", 0)),
     )
+
+
+def override_json(override: Override) -> dict[str, Any]:
+    """Return an override as JSON values."""
+    guards = None if override.guards is None else sorted(override.guards)
+    return {"reason": override.reason, "guards": guards, "pauses": override.pauses}
+
+
+def override_in(document: Any) -> Override:
+    """Return the override in JSON values; a mere reason, as once stored, passes all guards."""
+    if not isinstance(document, dict):
+        return Override(str(document))
+    guards = document.get("guards")
+    names = None if guards is None else frozenset(map(str, guards))
+    return Override(str(document.get("reason")), names, int(document.get("pauses", 0)))
 
 
 def _marked(document: Mapping[str, Any]) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from typing import Any
 from kazoo.exceptions import NoNodeError
 
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
+from stormcut.adapters.zookeeper.orders import override_in, override_json
 from stormcut.application.control.history import rows
 from stormcut.application.control.orders import By, Undo
 from stormcut.model.cluster import Slot, Worker
@@ -54,7 +55,7 @@ def _content(nodes: StormcutNodes, topology: str, undo: Undo) -> bytes:
         "version": UNDO_VERSION,
         "workers": rows(undo.workers),
         "by": undo.by.value,
-        "override": undo.override,
+        "override": None if undo.override is None else override_json(undo.override),
         "until_s": undo.until_s,
     }
     mark = nodes.seal.mark(*_marked(topology, document))
@@ -73,7 +74,7 @@ def _undo(nodes: StormcutNodes, topology: str) -> Undo | None:
         return Undo(
             workers_in(document.get("workers"), where),
             By(document.get("by")),
-            None if override is None else str(override),
+            None if override is None else override_in(override),
             None if until_s is None else float(until_s),
         )
     except (InvalidInput, ValueError, TypeError) as error:

@@ -274,7 +274,7 @@ class Brain:
         governor, memory, known = self._governor.copy(), self._memory.copy(), self._known()
         known = _Known(
             _with(known.profiles, topology, profile),
-            _with(known.undos, topology, undo),
+            _with(known.undos, topology, _overriding(undo, known.orders)),
             known.orders,
         )
         question = self._question(described.state, known, governor, pace)
@@ -394,7 +394,7 @@ class Brain:
             self._listener.decided(Decided(state, decisions, self._last, is_new, took))
         governor = self._governor
         ends_in = governor.probation.ends_in(began), governor.losses.ends_in(began)
-        again_in = min(decisions.again_in, *ends_in)
+        again_in = min(self._governed.again_in, *ends_in)
         return _Answer(state, self._last, began + again_in), known
 
 
@@ -433,6 +433,13 @@ def _milliseconds(moment: float) -> int:
 def _with(known: Mapping[str, T], topology: str, value: T | None) -> dict[str, T]:
     others = {name: each for name, each in known.items() if name != topology}
     return others if value is None else {**others, topology: value}
+
+
+def _overriding(undo: Undo | None, orders: Orders) -> Undo | None:
+    """Return an order back that is given now: it passes the pause that it finds."""
+    if undo is None or undo.override is None:
+        return undo
+    return replace(undo, override=replace(undo.override, pauses=orders.pauses))
 
 
 def _report(plan: Plan, seconds: float) -> None:

@@ -94,9 +94,11 @@ def rows(workers: Iterable[Worker]) -> list[list[Any]]:
 
 
 def _initiated(change: Change | None) -> dict[str, Any]:
+    override = None if change is None else change.override
     return {
         "initiator": None if change is None else change.initiator.value,
-        "override": None if change is None else change.override,
+        "override": None if override is None else override.reason,
+        "passed": [] if change is None else list(change.passed),
     }
 
 

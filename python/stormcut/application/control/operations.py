@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from stormcut.application.control.orders import Orders
+from stormcut.application.control.orders import Orders, Override, Undo
 from stormcut.application.control.review.trail import Step, way_back
 from stormcut.model.cluster import Supervisor, name_in
 from stormcut.model.errors import InvalidInput
@@ -71,24 +71,47 @@ def approving(
             "start it again",
             plan,
         )
+    if override is not None:
+        return _forcing(plan, override, outlook)
     proposal = outlook["proposal"]
     if proposal is None:
         raise InvalidInput("nothing waits for approval", plan)
     if proposal != plan:
+        forced = outlook["override"]
+        if forced is not None and forced["proposal"] == plan:
+            guards = ", ".join(forced["guards"])
+            what = f"needs --override REASON: it passes what holds it now ({guards})"
+            raise InvalidInput(what, plan)
         what = f"is not what would be done now: that is {proposal}; see `stormcut plan`"
         raise InvalidInput(what, plan)
-    overrides = {} if override is None else {plan: override}
-    return lambda orders: replace(orders, approved=frozenset({plan}), overrides=overrides)
+    return lambda orders: replace(orders, approved=frozenset({plan}), overrides={})
 
 
-def held_when_approved(outlook: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the withheld changes that an approval alone does not let go."""
-    return [line for line in outlook["withheld"] if line["waits_for"] != "approval"]
+def _forcing(plan: str, reason: str, outlook: Mapping[str, Any]) -> Callable[[Orders], Orders]:
+    """Return the order that approves a plan and passes the guards that hold it now."""
+    forced = outlook["override"]
+    if forced is None:
+        raise InvalidInput("nothing waits for approval", plan)
+    if forced["proposal"] != plan:
+        what = f"with --override another plan would be done: {forced['proposal']}; see"
+        raise InvalidInput(f"{what} `stormcut plan`", plan)
+    override = Override(reason, frozenset(forced["guards"]), outlook["pauses"])
+    return lambda orders: replace(orders, approved=frozenset({plan}), overrides={plan: override})
+
+
+def held_when_approved(outlook: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the changes of a plan that guards hold though it is approved, with what holds them."""
+    return [
+        (line["topology"], ", ".join(line["when_approved"]))
+        for line in outlook["withheld"]
+        if line["when_approved"]
+    ]
 
 
 def pausing(is_paused: bool) -> Callable[[Orders], Orders]:
     """Return the order that pauses the controller, or ends the pause."""
-    return lambda orders: replace(orders, is_paused=is_paused)
+    more = 1 if is_paused else 0
+    return lambda orders: replace(orders, is_paused=is_paused, pauses=orders.pauses + more)
 
 
 def draining(node: str, known: Sequence[Supervisor]) -> Callable[[Orders], Orders]:
@@ -125,6 +148,28 @@ def all_drained(orders: Orders, known: Iterable[Supervisor]) -> bool:
 def held(preview: Mapping[str, Any], topology: str) -> Mapping[str, Any] | None:
     """Return the change of a topology that a guard withholds, None if none is."""
     return next((each for each in preview["withheld"] if each["topology"] == topology), None)
+
+
+def overriding(undo: Undo, preview: Mapping[str, Any] | None, topology: str, pauses: int) -> Undo:
+    """Return an order back whose override names what it passes, as far as that was foreseen.
+
+    Parameters
+    ----------
+    pauses : int
+        How often a pause was ordered by now.
+    """
+    if undo.override is None:
+        return undo
+    lines = () if preview is None else preview["topologies"]
+    guards = next(
+        (
+            frozenset(line["passed"])
+            for line in lines
+            if (line["topology"], line["initiator"]) == (topology, "undo")
+        ),
+        None,
+    )
+    return replace(undo, override=replace(undo.override, guards=guards, pauses=pauses))
 
 
 def check_goes_back(preview: Mapping[str, Any], topology: str) -> None:

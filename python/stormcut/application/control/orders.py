@@ -10,6 +10,29 @@ from stormcut.model.cluster import Worker
 
 
 @dataclass(frozen=True)
+class Override:
+    """A person's order to pass guards for once.
+
+    Parameters
+    ----------
+    reason : str
+        As the person gave it.
+    guards : frozenset of str, optional
+        Keys of the guards that held it when it was ordered; None: not known, it passes all.
+    pauses : int
+        `Orders.pauses` by then: a pause that is ordered later holds it.
+    """
+
+    reason: str
+    guards: frozenset[str] | None = None
+    pauses: int = 0
+
+    def passes(self, guard: str) -> bool:
+        """Return whether it names a guard, by its key."""
+        return self.guards is None or guard in self.guards
+
+
+@dataclass(frozen=True)
 class Orders:
     """Orders in force.
 
@@ -21,8 +44,10 @@ class Orders:
         Names of proposals that may be carried out.
     drained : frozenset of str
         Ids or hosts of nodes that shall run nothing.
-    overrides : mapping of str to str
-        By the name of an approved proposal: the reason a person gave for overriding guards.
+    overrides : mapping of str to Override
+        By the name of an approved proposal: the guards that it passes.
+    pauses : int
+        How often a pause was ordered.
     revision : int
         Tells what was stored last; higher ones are newer.
     """
@@ -30,11 +55,14 @@ class Orders:
     is_paused: bool = False
     approved: frozenset[str] = frozenset()
     drained: frozenset[str] = frozenset()
-    overrides: Mapping[str, str] = field(default_factory=dict)
+    overrides: Mapping[str, Override] = field(default_factory=dict)
+    pauses: int = 0
     revision: int = field(default=0, compare=False)
 
 
 NO_ORDERS = Orders()
+#: Where nobody can tell what people want nothing is done, and no override says otherwise.
+UNKNOWN_ORDERS = Orders(is_paused=True, pauses=-1)
 
 
 class By(Enum):
@@ -49,11 +77,11 @@ class By(Enum):
 class Undo:
     """An order: a topology shall run on these workers again, and stay there.
 
-    ``override`` is the reason a person gave for overriding guards, None if guards hold. Until
+    ``override`` says which guards it passes, None: none. Until
     ``until_s``, in seconds since the epoch, it stays there; None: until a person says otherwise.
     """
 
     workers: tuple[Worker, ...]
     by: By = By.PERSON
-    override: str | None = None
+    override: Override | None = None
     until_s: float | None = None

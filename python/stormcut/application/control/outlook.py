@@ -9,8 +9,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from stormcut.application.control.apply.governor import Governed, Governor
+from stormcut.application.control.apply.proposal import Proposal
 from stormcut.application.control.decide.decision import Decision, Decisions, Guard, Withheld
 from stormcut.application.control.decide.wording import sentence
+from stormcut.application.control.gate.guards import FIRM
 from stormcut.application.control.history import line, lines
 from stormcut.application.control.orders import Orders
 from stormcut.application.control.policy import Mode
@@ -100,6 +102,8 @@ def outlook_document(at: Snapshot, parts: Mapping[str, Part]) -> dict[str, Any]:
         "described_ms": at.described.moment_ms,
         "mode": at.mode.value,
         "paused": at.orders.is_paused,
+        "pauses": at.orders.pauses,
+        "approved": sorted(at.orders.approved),
         "drained": sorted(at.orders.drained),
         "left_on_drained": at.left_on_drained(),
         "nodes": {s.id: s.host for s in at.described.state.supervisors},
@@ -149,20 +153,37 @@ def withheld(told: Decisions) -> list[tuple[Decision, Withheld]]:
 
 
 def _lines(governed: Governed) -> dict[str, Any]:
-    """Return what is done and what is withheld, and under which name it can be approved."""
-    waits = {decision.topology: reason for decision, reason in withheld(governed.told)}
+    """Return what is done, what is withheld, and under which names it can be approved."""
+    offered, forced = governed.offered, governed.forced
+    is_done = bool(governed.approved)
     return {
-        "proposal": governed.proposal if governed.withheld else None,
-        "withheld": [
-            {
-                **line(d),
-                "waits_for": waits[d.topology].guard.name.lower().replace("_", " "),
-                "answer": "never" if waits[d.topology].is_final else "wait",
-                "guard": waits[d.topology].guard.value,
-            }
-            for d in governed.withheld
-        ],
+        "proposal": None if offered is None or is_done else offered.name,
+        "withheld": [_withheld_line(each, offered) for each in governed.withheld],
+        "override": None if forced is None or is_done else _forced_lines(forced),
         **lines(governed.told, {change.topology: change for change in governed.changes}),
+    }
+
+
+def _withheld_line(held: Withheld, offered: Proposal | None) -> dict[str, Any]:
+    topology = held.proposed.topology
+    guards = {} if offered is None else offered.guards
+    return {
+        **line(held.proposed),
+        "waits_for": held.guard.key,
+        "answer": "never" if held.is_final else "wait",
+        "guard": held.guard.value,
+        "is_offered": topology in guards,
+        "when_approved": list(guards.get(topology, ())),
+    }
+
+
+def _forced_lines(forced: Proposal) -> dict[str, Any]:
+    firm = {guard.key for guard in FIRM}
+    guards = {key for keys in forced.guards.values() for key in keys} - firm
+    return {
+        "proposal": forced.name,
+        "guards": sorted(guards),
+        "topologies": [line(decision) for decision in forced.decisions],
     }
 
 

@@ -6,14 +6,22 @@ says what would be done and what it waits for. The others are then decided anew,
 
 from __future__ import annotations
 
-import hashlib
-import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property, partial
 
 from stormcut.application.control.apply.draining import IsDrained, at_once
+from stormcut.application.control.apply.proposal import Proposal
+from stormcut.application.control.apply.settling import (
+    Decide,
+    Settled,
+    remembered,
+    settle,
+    withheld,
+)
 from stormcut.application.control.apply.staging import Part, Rollout, told_elsewhere
 from stormcut.application.control.decide.allowed import allowed
 from stormcut.application.control.decide.decision import (
@@ -42,7 +50,7 @@ from stormcut.application.control.gate.ledger import Ledger
 from stormcut.application.control.observe.hearing import Silence
 from stormcut.application.control.observe.losses import Losses
 from stormcut.application.control.observe.probation import Probation
-from stormcut.application.control.orders import By, Orders, Undo
+from stormcut.application.control.orders import By, Orders, Override, Undo
 from stormcut.application.control.policy import Mode, Policy
 from stormcut.model.cluster import ClusterState, RunningTopology, Supervisor, Worker, name_in
 from stormcut.model.plan import Plan
@@ -51,12 +59,6 @@ from stormcut.model.plan import Plan
 RESTART_SECONDS = 20.0
 #: What it costs at least: work that was only late is not lost, but it was late.
 LEAST_RESTART_SECONDS = 5.0
-
-#: Far above what was ever seen: what is withheld changes what others do, and that what is withheld.
-MAX_ROUNDS = 10
-
-#: Decides with topologies that stay where they run, by topology id.
-Decide = Callable[[Mapping[str, tuple[Worker, ...]]], Decisions]
 
 #: By topology id: the measured seconds of work that a restart of all its workers costs.
 MeasuredPrice = Callable[[str], float | None]
@@ -69,15 +71,36 @@ NOTHING = {MAX_EXECUTORS_KEY: "0"}
 class Governed:
     """What is done, and what would be.
 
-    ``told`` holds every topology, what is withheld as it runs; ``withheld`` are the decisions as
-    they would be carried out; ``proposal`` names them all, empty if there are none. ``changes`` are
-    those that Nimbus is told, as they passed the gate.
+    Parameters
+    ----------
+    told : Decisions
+        Every topology, what is withheld as it runs.
+    withheld : tuple of Withheld
+        What is not done, as it would be.
+    offered, forced : Proposal, optional
+        What would be done if a person approved it now, and if it passed the guards, too, that a
+        person may override; None: nothing more than is done anyhow.
+    approved : str
+        Name of the proposal that is done now as it was approved, empty if none is.
+    changes : tuple of Change
+        Those that Nimbus is told, as they passed the gate.
+    again_in : float
+        Seconds after which time alone may change it.
     """
 
     told: Decisions
-    withheld: tuple[Decision, ...]
-    proposal: str
+    withheld: tuple[Withheld, ...]
+    offered: Proposal | None = None
+    forced: Proposal | None = None
+    approved: str = ""
     changes: tuple[Change, ...] = ()
+    again_in: float = math.inf
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names under which something can be approved, or was."""
+        proposals = (self.offered, self.forced)
+        return frozenset(each.name for each in proposals if each is not None)
 
 
 @dataclass(frozen=True)
@@ -106,6 +129,11 @@ class Asked:
     undos: Mapping[str, Undo] = field(default_factory=dict)
     last_plan: Plan | None = None
     accounts: Mapping[str, Account] = field(default_factory=dict)
+
+    @cached_property
+    def running(self) -> Mapping[str, RunningTopology]:
+        """All topologies, by id."""
+        return {topology.id: topology for topology in self.state.topologies}
 
     def is_as_planned(self, topology: str, workers: tuple[Worker, ...]) -> bool:
         """Return whether the last plan has a topology on these workers."""
@@ -143,6 +171,8 @@ class Governor:
         self.losses = Losses()
         self.ledger = Ledger()
         self._rollout: Rollout | None = None
+        #: The orders back that were carried out, by topology id.
+        self._obeyed: dict[str, Undo] = {}
 
     def copy(self) -> Governor:
         """Return the same for somebody who only thinks what would be."""
@@ -151,7 +181,7 @@ class Governor:
         other.probation = self.probation.copy()
         other.silence = self.silence.copy()
         other.losses = self.losses.copy()
-        other._rollout = copy(self._rollout)
+        other._rollout, other._obeyed = copy(self._rollout), dict(self._obeyed)
         return other
 
     def state(self, state: ClusterState, orders: Orders, now: float) -> ClusterState:
@@ -200,38 +230,19 @@ class Governor:
         """
         state = asked.state
         self.ledger.observe(state, asked.now)
+        self._note_obeyed(asked)
         rollout = self._going_on(asked)
         base = {} if rollout is None else rollout.present(state)
-        running = {topology.id: topology for topology in state.topologies}
-        first = decisions = decide(base)
-        wanted = [d for d in first.decided if _changes(d, running[d.topology])]
-        proposal = name_of(wanted)
         moment = self._moment(asked, rollout is not None)
-        withheld: dict[str, Withheld] = {}
-        decided = wanted
-        passed: dict[str, Change] = {}
-        for _ in range(MAX_ROUNDS):
-            changes = [self._change(d, running[d.topology], asked, proposal) for d in decided]
-            verdicts = self._gate.judge(changes, moment) or self._gate.unrested(changes, moment)
-            held = self._withheld(decided, verdicts)
-            withheld |= held
-            passed = {c.topology: c for c in changes if c.topology not in withheld}
-            if not held or len(held) == len(decided):
-                break
-            staying = [running[name] for name in withheld if not running[name].unassigned]
-            decisions = decide({**base, **{t.id: tuple(sorted(t.assignment)) for t in staying}})
-            decided = [
-                d
-                for d in decisions.decided
-                if d.topology not in withheld and _changes(d, running[d.topology])
-            ]
-        else:
-            # None that depends on another's answer is left to chance.
-            withheld |= {d.topology: Withheld(Guard.OTHERS, d, ROUND_SECONDS) for d in decided}
-            passed = {}
-        told = self._told(decisions, withheld, asked)
+        settles = partial(settle, remembered(decide), base, asked.running)
+        usual = settles(partial(self._change, asked), partial(self._all_held, moment))
+        trials = self._trials(usual, settles, asked, moment) if usual.held else ()
+        chosen = self._chosen(usual, trials, asked.orders, moment)
+        passed = {c.topology: self._with_passed(c, moment) for c in chosen.settled.changes}
+        held = {topology: chosen.holds[topology] for topology in chosen.settled.held}
+        told = self._told(chosen.settled.decisions, held, asked)
         if rollout is None:
-            rollout = self._begun(decided, passed, asked.now)
+            rollout = self._begun(chosen.settled.going, passed, asked.now)
         staged = set() if rollout is None else set(rollout.decisions)
         for change in passed.values():
             if change.topology not in staged:
@@ -239,8 +250,96 @@ class Governor:
         if rollout is not None:
             told, stage = self._staged(rollout, told, asked)
             passed = {n: c for n, c in passed.items() if n not in staged} | stage
-        held_back = tuple(hold.proposed for hold in withheld.values())
-        return Governed(told, held_back, proposal, tuple(passed.values()))
+        offered, forced = (each.proposal for each in trials) if trials else (None, None)
+        return Governed(
+            told,
+            tuple(chosen.holds.values()),
+            offered,
+            forced,
+            chosen.name,
+            tuple(passed.values()),
+            min(told.again_in, chosen.again_in),
+        )
+
+    def _trials(
+        self, usual: Settled, settles: Callable[..., Settled], asked: Asked, moment: Moment
+    ) -> tuple[_Trial, _Trial]:
+        """Return what would be done if a person approved it, and past all guards that may be."""
+        past_all = Override("", pauses=asked.orders.pauses)
+        found = (
+            settles(
+                partial(self._change, asked, is_approved=True, override=override),
+                partial(self._held_for_good, moment),
+            )
+            for override in (None, past_all)
+        )
+        offered, forced = (_Trial(each, self._proposal(each, usual, moment)) for each in found)
+        return offered, forced
+
+    def _chosen(
+        self, usual: Settled, trials: Sequence[_Trial], orders: Orders, moment: Moment
+    ) -> _Chosen:
+        """Return what is done: what was approved, if that is still what it names, and may go."""
+        holds = {**usual.held, **(_foreseen(usual, trials[0].settled) if trials else {})}
+        again_in = math.inf
+        for trial, is_forced in zip(trials, (False, True), strict=False):
+            proposal = trial.proposal
+            if proposal is None or proposal.name not in orders.approved:
+                continue
+            override = orders.overrides.get(proposal.name)
+            if (override is not None) is not is_forced:
+                continue
+            settled = _ordered(trial.settled, usual, override)
+            verdicts = self._all_held(moment, settled.changes)
+            if not verdicts:
+                return _Chosen(settled, dict(settled.held), proposal.name)
+            again_in = min(verdict.left_s for verdict in verdicts.values())
+            holds |= {
+                d.topology: withheld(d, verdicts[d.topology])
+                for d in proposal.decisions
+                if d.topology in verdicts
+            }
+        return _Chosen(usual, holds, again_in=again_in)
+
+    def _all_held(self, moment: Moment, changes: Sequence[Change]) -> Mapping[str, Verdict]:
+        return self._gate.judge(changes, moment) or self._gate.unrested(changes, moment)
+
+    def _held_for_good(self, moment: Moment, changes: Sequence[Change]) -> Mapping[str, Verdict]:
+        """Return what holds changes whatever time passes, or as others go first."""
+        verdicts = self._gate.judge(changes, moment)
+        return {
+            topology: verdict
+            for topology, verdict in verdicts.items()
+            if verdict.answer is Answer.NEVER or verdict.guard in (Guard.ROUND, Guard.NODE)
+        }
+
+    def _proposal(self, settled: Settled, usual: Settled, moment: Moment) -> Proposal | None:
+        """Return what would be done beyond what is done anyhow; None if that is nothing."""
+        own = usual.targets()
+        changes = tuple(c for c in settled.changes if own.get(c.topology) != c.target)
+        if not changes:
+            return None
+        names = {change.topology for change in changes}
+        return Proposal(
+            tuple(d for d in settled.going if d.topology in names),
+            changes,
+            {change.topology: self._gate.guards(change, moment) for change in changes},
+        )
+
+    def _with_passed(self, change: Change, moment: Moment) -> Change:
+        """Return a change with the guards that it passes by a person's order alone."""
+        override = change.override
+        if override is None:
+            return change
+        keys = self._gate.guards(change, moment)
+        return replace(change, passed=tuple(key for key in keys if override.passes(key)))
+
+    def _note_obeyed(self, asked: Asked) -> None:
+        """Take note of who has gone back: an override counts until then."""
+        for name, undo in asked.undos.items():
+            topology = asked.running.get(name)
+            if topology and tuple(sorted(topology.assignment)) == tuple(sorted(undo.workers)):
+                self._obeyed[name] = undo
 
     def reaffirms(self, changes: Sequence[Change], asked: Asked) -> bool:
         """Return whether changes that were told before still pass every guard, and count them."""
@@ -271,27 +370,36 @@ class Governor:
         )
 
     def _change(
-        self, decision: Decision, running: RunningTopology, asked: Asked, proposal: str
+        self,
+        asked: Asked,
+        decision: Decision,
+        is_approved: bool = False,
+        override: Override | None = None,
     ) -> Change:
-        """Return a decision as the value that passes the gate."""
-        initiator = self._initiator(decision, running, asked)
-        override = None
-        is_approved = proposal in asked.orders.approved
+        """Return a decision as the value that passes the gate.
+
+        Parameters
+        ----------
+        is_approved : bool
+            As it is, or would be, once a person has approved it.
+        """
+        topology = asked.running[decision.topology]
+        initiator = self._initiator(decision, topology, asked)
         if initiator is Initiator.UNDO:
-            override = asked.undos[decision.topology].override
-        elif is_approved:
-            override = asked.orders.overrides.get(proposal)
-            if initiator in (Initiator.GAIN, Initiator.LIMIT, Initiator.DRAIN):
-                initiator = Initiator.APPROVE
+            undo = asked.undos[decision.topology]
+            is_obeyed = self._obeyed.get(decision.topology) == undo
+            override = override or (None if is_obeyed else undo.override)
+        elif is_approved and initiator in (Initiator.GAIN, Initiator.LIMIT, Initiator.DRAIN):
+            initiator = Initiator.APPROVE
         return Change(
             initiator,
             decision.topology,
-            tuple(sorted(running.assignment)),
+            tuple(sorted(topology.assignment)),
             decision.workers,
             decision.choice.reason,
             decision.evidence,
             override,
-            is_approved,
+            is_approved=is_approved,
         )
 
     def _initiator(self, decision: Decision, running: RunningTopology, asked: Asked) -> Initiator:
@@ -308,16 +416,6 @@ class Governor:
         barred = self._barred(asked.state, asked.orders)
         drains = any(worker.slot.node in barred for worker in running.assignment)
         return Initiator.DRAIN if drains else Initiator.LIMIT
-
-    @staticmethod
-    def _withheld(
-        decided: Iterable[Decision], verdicts: Mapping[str, Verdict]
-    ) -> dict[str, Withheld]:
-        return {
-            d.topology: _with_verdict(d, verdicts[d.topology])
-            for d in decided
-            if d.topology in verdicts
-        }
 
     def _going_on(self, asked: Asked) -> Rollout | None:
         """Return the move that is made in stages now, None if there is none (any more)."""
@@ -361,7 +459,7 @@ class Governor:
             verdicts = self._gate.judge(changes, moment)
             if verdicts:
                 topology, verdict = next(iter(verdicts.items()))
-                return _with_verdict(rollout.decisions[topology], verdict)
+                return withheld(rollout.decisions[topology], verdict)
             passed.update({change.topology: change for change in changes})
             return None
 
@@ -395,9 +493,10 @@ class Governor:
         holds: Mapping[str, Withheld],
         asked: Asked,
     ) -> Decisions:
-        running = {topology.id: topology for topology in asked.state.topologies}
         every = [
-            _as_it_runs(d, holds[d.topology], running[d.topology]) if d.topology in holds else d
+            _as_it_runs(d, holds[d.topology], asked.running[d.topology])
+            if d.topology in holds
+            else d
             for d in (*decisions.decided, *decisions.declined)
         ]
         if self._policy.mode is Mode.ADVISE:
@@ -409,22 +508,48 @@ class Governor:
         )
 
 
-def name_of(changes: Iterable[Decision]) -> str:
-    """Return a name of what would be done: the same as long as that is the same; empty for none."""
-    rows = [
-        [d.topology, [[w.slot.node, w.slot.port, list(w.executors)] for w in d.workers]]
-        for d in sorted(changes, key=lambda d: d.topology)
-    ]
-    return hashlib.sha256(json.dumps(rows).encode()).hexdigest()[:8] if rows else ""
+@dataclass(frozen=True)
+class _Trial:
+    """What would become of it if something were ordered, and what that proposes."""
+
+    settled: Settled
+    proposal: Proposal | None
 
 
-def _with_verdict(decision: Decision, verdict: Verdict) -> Withheld:
-    is_final = verdict.answer is Answer.NEVER
-    return Withheld(verdict.guard, decision, verdict.left_s, verdict.pay, is_final)
+@dataclass(frozen=True)
+class _Chosen:
+    """What is done, what is not, and the name of what was approved; empty: nothing was."""
+
+    settled: Settled
+    holds: Mapping[str, Withheld]
+    name: str = ""
+    again_in: float = math.inf
 
 
-def _changes(decision: Decision, topology: RunningTopology) -> bool:
-    return decision.workers != tuple(sorted(topology.assignment))
+def _ordered(settled: Settled, usual: Settled, override: Override | None) -> Settled:
+    """Return what was approved, past the guards that its order names; others go as usual."""
+    own = {change.topology: change for change in usual.changes}
+
+    def change(approved: Change) -> Change:
+        known = own.get(approved.topology)
+        if known is not None and known.target == approved.target:
+            return known
+        return approved if override is None else replace(approved, override=override)
+
+    return replace(settled, changes=tuple(map(change, settled.changes)))
+
+
+def _foreseen(usual: Settled, offered: Settled) -> dict[str, Withheld]:
+    """Return what is withheld as it would be done once it is approved, with what holds it now."""
+    own = usual.targets()
+    later = {
+        d.topology: replace(usual.held[d.topology], proposed=d)
+        if d.topology in usual.held
+        else Withheld(Guard.OTHERS, d, ROUND_SECONDS)
+        for d in offered.going
+        if own.get(d.topology) != d.workers
+    }
+    return {**later, **{n: held for n, held in offered.held.items() if n not in own}}
 
 
 def _restarts(decision: Decision) -> int:

@@ -207,6 +207,11 @@ class Guard(Enum):
     OTHERS = "it needs room that others do not leave yet"
     REST = "its spouts rest first"
 
+    @property
+    def key(self) -> str:
+        """Its name in documents and orders."""
+        return self.name.lower().replace("_", " ")
+
 
 @dataclass(frozen=True)
 class Pay:

@@ -9,6 +9,7 @@ from enum import Enum
 from functools import cached_property
 
 from stormcut.application.control.decide.decision import Evidence, Reason
+from stormcut.application.control.orders import Override
 from stormcut.model.cluster import Slot, Worker
 
 Workers = tuple[Worker, ...]
@@ -43,8 +44,10 @@ class Change:
     ----------
     home, target : tuple of Worker
         Where it runs, and where it shall run.
-    override : str, optional
-        The reason that a person gave for overriding guards; None: guards hold.
+    override : Override, optional
+        A person's order to pass guards; None: guards hold.
+    passed : tuple of str
+        Keys of the guards that it passes by that alone.
     is_approved : bool
         A person approved the proposal that it is part of.
     origin : Initiator, optional
@@ -59,7 +62,8 @@ class Change:
     target: Workers
     reason: Reason
     evidence: Evidence
-    override: str | None = None
+    override: Override | None = None
+    passed: tuple[str, ...] = ()
     is_approved: bool = False
     origin: Initiator | None = None
     continues: bool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from stormcut.application.control.decide.allowed import Allowed
@@ -20,7 +20,7 @@ from stormcut.application.control.decide.decision import (
 from stormcut.application.control.decide.pace import Pace
 from stormcut.application.control.gate.account import Account
 from stormcut.application.control.gate.change import Change, Initiator
-from stormcut.application.control.gate.guards import Answer, answer
+from stormcut.application.control.gate.guards import GO, Answer, answer
 from stormcut.application.control.gate.ledger import Ledger
 from stormcut.application.control.orders import Orders
 from stormcut.application.control.policy import Mode, Policy, Rule
@@ -106,8 +106,8 @@ class Gate:
         held: dict[str, Verdict] = {}
         budget = _Budget(self._policy, moment)
         for change in sorted(changes, key=lambda change: self._rank(change, moment)):
-            verdict = self._first(change, self._standing(change, moment))
-            verdict = verdict or self._first(change, budget.standing(change))
+            verdict = self._first(change, self._standing(change, moment), moment)
+            verdict = verdict or self._first(change, budget.standing(change), moment)
             if verdict is None:
                 budget.take(change)
             else:
@@ -120,10 +120,17 @@ class Gate:
         is_new = moment.ledger.count(change) > 0
         return is_new, not is_person, -rule.priority, change.restart_count, change.topology
 
-    def _first(self, change: Change, standing: Iterator[Verdict]) -> Verdict | None:
-        """Return the first guard that this initiator does not pass."""
+    def guards(self, change: Change, moment: Moment) -> tuple[str, ...]:
+        """Return the keys of all guards that hold a change alone, overridden or not."""
+        plain = replace(change, override=None)
+        standing = (*self._standing(plain, moment), *_Budget(self._policy, moment).standing(plain))
+        pauses = moment.orders.pauses
+        return tuple(v.guard.key for v in standing if answer(v.guard, plain, pauses) is not GO)
+
+    def _first(self, change: Change, standing: Iterator[Verdict], moment: Moment) -> Verdict | None:
+        """Return the first guard that this change does not pass."""
         for found in standing:
-            said = answer(found.guard, change.initiator, change.override is not None)
+            said = answer(found.guard, change, moment.orders.pauses)
             if said is Answer.NEVER or (said is Answer.WAIT and found.answer is Answer.NEVER):
                 return Verdict(Answer.NEVER, found.guard, math.inf, found.pay)
             if said is Answer.WAIT:
@@ -182,7 +189,7 @@ class Gate:
         asked = [
             change
             for change in going
-            if answer(Guard.REST, change.initiator, change.override is not None) is Answer.WAIT
+            if answer(Guard.REST, change, moment.orders.pauses) is Answer.WAIT
         ]
         # All are asked: they come to rest at the same time.
         rested = [moment.has_rested(change) for change in asked]

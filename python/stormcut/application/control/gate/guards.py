@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import Enum
 
 from stormcut.application.control.decide.decision import Guard
-from stormcut.application.control.gate.change import Initiator
+from stormcut.application.control.gate.change import Change, Initiator
 
 
 class Answer(Enum):
@@ -50,6 +50,16 @@ TABLE: Mapping[Guard, Mapping[Initiator, Answer]] = {
 FIRM = frozenset({Guard.DRAINED, Guard.ADVICE, Guard.STAGE, Guard.REST})
 
 
-def answer(guard: Guard, initiator: Initiator, is_overridden: bool) -> Answer:
-    """Return what the gate says while a guard stands."""
-    return GO if is_overridden and guard not in FIRM else TABLE[guard][initiator]
+def answer(guard: Guard, change: Change, pauses: int) -> Answer:
+    """Return what the gate says to a change while a guard stands.
+
+    Parameters
+    ----------
+    pauses : int
+        How often a pause was ordered by now: an override passes none that came after it.
+    """
+    override = change.override
+    if override is not None and guard not in FIRM and override.passes(guard.key):
+        is_later = guard is Guard.PAUSED and pauses != override.pauses
+        return TABLE[guard][change.initiator] if is_later else GO
+    return TABLE[guard][change.initiator]
