@@ -8,10 +8,8 @@ import click
 
 from stormcut.adapters.zookeeper.client import connected, hand_over, read_auth_file
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
-from stormcut.adapters.zookeeper.orders import read_orders, write_orders
 from stormcut.adapters.zookeeper.trails import read_trail, topologies_with_trail, write_trail
 from stormcut.adapters.zookeeper.undos import read_undos, write_undo
-from stormcut.application.control.orders import NO_ORDERS
 from stormcut.cli.zookeeper_options import zookeeper_options
 from stormcut.model.errors import InvalidInput
 
@@ -45,7 +43,8 @@ def rotate(new_auth_file: Path, zookeeper: str, auth_file: Path, root: str) -> N
             raise InvalidInput("a brain leads there: stop all brains first", root)
         plan, profiles, undos = nodes.read_plan(), nodes.read_profiles(), read_undos(nodes)
         trails = {name: read_trail(nodes, name) for name in topologies_with_trail(nodes)}
-        orders = read_orders(nodes)
+        # Orders, restarts, reviews, and which spouts rest.
+        marked = nodes.marked()
         handed = hand_over(client, root, after)
     with connected(zookeeper, after) as client:
         nodes = StormcutNodes(client, root)
@@ -57,6 +56,6 @@ def rotate(new_auth_file: Path, zookeeper: str, auth_file: Path, root: str) -> N
             write_undo(nodes, topology, undo)
         for topology, trail in trails.items():
             write_trail(nodes, topology, trail)
-        if orders != NO_ORDERS:
-            write_orders(nodes, orders)
+        for name, document in marked.items():
+            nodes.write_marked(name, document)
     click.echo(f"{handed} nodes below {root} belong to {after.user} of {new_auth_file} now")

@@ -48,7 +48,10 @@ def print_preview(console: Console, preview: Mapping[str, Any], topology: str) -
 def print_outlook(console: Console, outlook: Mapping[str, Any]) -> None:
     """Print what was decided and waits, and what approves it; one line if nothing does."""
     if outlook["paused"]:
-        _say(console, "[bold yellow]paused[/]: nothing is done before `stormcut resume`")
+        why = escape(f" ({outlook['why_paused']})") if outlook["why_paused"] else ""
+        _say(console, f"[bold yellow]paused[/]: nothing is done before `stormcut resume`{why}")
+    for name in outlook["drained_nowhere"]:
+        _say(console, f"[yellow]drained: {escape(name)}[/], but no supervisor has this id or host")
     left = outlook.get("left_on_drained", {})
     for text in drain_progress(left, len(left) == len(outlook.get("nodes", {}))):
         _say(console, escape(text))

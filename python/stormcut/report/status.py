@@ -48,6 +48,9 @@ def document(
         **{key: outlook[key] for key in ("mode", "paused", "plan", "proposal", "drained")},
         # Of brains that are older than this command there are none.
         "left_on_drained": outlook.get("left_on_drained", {}),
+        "why_paused": outlook.get("why_paused", ""),
+        "approved": outlook.get("approved", []),
+        "drained_nowhere": outlook.get("drained_nowhere", []),
         "parts": outlook.get("parts", {}),
         "reviews": outlook.get("reviews", []),
         "topologies": [
@@ -70,7 +73,7 @@ def document(
                 "slots": len(node.ports),
                 "workers": workers[node.id],
                 "executors": executors[node.id],
-                "drained": bool({node.id, node.host} & set(outlook["drained"])),
+                "drained": node.id in outlook.get("drained_nodes", ()),
                 "silent": node.id in outlook.get("silent", ()),
                 "on_probation": node.id in outlook.get("on_probation", ()),
             }
@@ -112,8 +115,14 @@ def print_status(console: Console, found: Mapping[str, Any]) -> None:
     for name, part in found["parts"].items():
         words = escape(f"{name}: {part['words']}")
         _say(console, words if part["is_well"] else f"[red]{words}[/]")
+    if found["why_paused"]:
+        _say(console, f"[yellow]paused by itself[/]: {escape(found['why_paused'])}")
     if found["proposal"]:
-        _say(console, f"[bold]waits[/]: {found['proposal']}, see `stormcut plan`")
+        is_approved = found["proposal"] in found["approved"]
+        waits = "is approved, but waits" if is_approved else "waits"
+        _say(console, f"plan [bold]{found['proposal']}[/] {waits}: see `stormcut plan`")
+    for name in found["drained_nowhere"]:
+        _say(console, f"[yellow]drained: {escape(name)}[/], but no supervisor has this id or host")
     left = found["left_on_drained"]
     for text in drain_progress(left, len(left) == len(found["nodes"])):
         _say(console, escape(text))

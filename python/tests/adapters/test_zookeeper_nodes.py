@@ -13,9 +13,10 @@ from brain_clusters import profile_of, topology
 from conftest_zookeeper import PATIENCE_S
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoAuthError
-from kazoo.security import make_digest_acl
+from kazoo.security import OPEN_ACL_UNSAFE, make_digest_acl
 
 from stormcut.adapters.thrift.seal import Seal
+from stormcut.adapters.zookeeper import undos
 from stormcut.adapters.zookeeper.blob import (
     BLOB_VERSION,
     PART_BYTES,
@@ -26,6 +27,7 @@ from stormcut.adapters.zookeeper.blob import (
 )
 from stormcut.adapters.zookeeper.client import Client, Credentials, connected, read_auth_file
 from stormcut.adapters.zookeeper.nodes import HISTORY_KEPT, StormcutNodes
+from stormcut.adapters.zookeeper.orders import read_orders
 from stormcut.adapters.zookeeper.publication import ZooKeeperPublication
 from stormcut.adapters.zookeeper.store import ZooKeeperStore
 from stormcut.adapters.zookeeper.trails import read_trail
@@ -36,7 +38,7 @@ from stormcut.adapters.zookeeper.undos import (
 )
 from stormcut.application.control.gate.change import Initiator
 from stormcut.application.control.gate.ledger import Restarts
-from stormcut.application.control.orders import Override, Undo
+from stormcut.application.control.orders import By, Override, Undo
 from stormcut.application.control.ports import Record, Unavailable
 from stormcut.application.control.review.trail import Step
 from stormcut.model.cluster import Slot, Worker
@@ -305,6 +307,30 @@ class TestNodes:
         ):
             StormcutNodes(client, nodes.root).read_plan()
 
+    @pytest.mark.parametrize("name", ["restarts", "reviews", "plan", "history", "election"])
+    def test_what_a_stranger_made_in_our_folder_first_is_replaced(self, zookeeper, auth_file, name):
+        root = f"/first-{uuid.uuid4().hex}"
+        with connected(zookeeper, Credentials("mallory", "x")) as stranger:
+            # Open, as Storm's own nodes are.
+            stranger.create(root, b"", acl=OPEN_ACL_UNSAFE)
+            stranger.create(f"{root}/{name}", b"evil")
+        with connected(zookeeper, read_auth_file(auth_file)) as client:
+            ours = StormcutNodes(client, root)
+            ours.secure()
+            ours.write_plan(PLAN, None, {"restarts": {"version": 1, "restarts": []}})
+            assert ours.read_plan() == PLAN
+
+    def test_nothing_is_deleted_while_the_secret_may_be_about_to_change(self, nodes, zookeeper):
+        nodes.write_plan(PLAN)
+        nodes.client.create(nodes.path("orders"), b"")
+        with connected(zookeeper, Credentials("stormcut", "new")) as client:
+            new = client.default_acl
+        for name in ("orders", "plan"):
+            nodes.client.set_acls(nodes.path(name), new)
+        nodes.secure()
+        assert nodes.client.exists(nodes.path("plan"))
+        assert read_orders(nodes).is_paused
+
     def test_the_password_is_in_no_log(self, zookeeper, auth_file, caplog):
         caplog.set_level(logging.DEBUG)
         credentials = read_auth_file(auth_file)
@@ -380,6 +406,25 @@ class TestFence:
         assert store.last_plan() == PLAN
         assert len(nodes.read_history(9)) == 1
         assert nodes.read_profiles() == read_undos(nodes) == {}
+
+    def test_a_person_who_orders_between_reading_and_writing_has_the_last_word(
+        self, nodes, monkeypatch
+    ):
+        workers = (Worker(Slot("n", 6700), (1,)),)
+        persons, own = Undo(workers), Undo((), By.CONTROLLER, until_s=1.0)
+        publication, is_by = ZooKeeperPublication(nodes), undos._is_by
+
+        def slow(*asked):
+            found = is_by(*asked)
+            write_undo(nodes, "t-1-1", persons)
+            return found
+
+        write_undo(nodes, "t-1-1", own)
+        monkeypatch.setattr(undos, "_is_by", slow)
+        publication.release("t-1-1")
+        assert read_undos(nodes) == {"t-1-1": persons}
+        publication.take_back("t-1-1", (), 9.0)
+        assert read_undos(nodes) == {"t-1-1": persons}
 
     def test_what_a_person_ordered_back_is_not_taken_back(self, nodes):
         workers = (Worker(Slot("n", 6700), (1,)),)

@@ -26,11 +26,13 @@ from stormcut.application.control.decide.pace import Pace
 from stormcut.application.control.gate.change import Change, Initiator
 from stormcut.application.control.gate.gate import Gate, Moment, gain_of
 from stormcut.application.control.gate.ledger import Ledger
+from stormcut.application.control.operations import draining
 from stormcut.application.control.orders import NO_ORDERS, Orders
 from stormcut.application.control.policy import Mode, Policy, QuietTime, Rule, TopologyRule
-from stormcut.model.cluster import ClusterState, Slot
+from stormcut.model.cluster import ClusterState, Slot, Supervisor
 
 AUTOMATIC = Policy(Mode.AUTOMATIC)
+PORTS = (6700, 6701, 6702, 6703)
 HERE, THERE = [Slot("n0", 6700)], [Slot("n1", 6700)]
 
 
@@ -247,6 +249,42 @@ def test_a_drained_node_is_left_and_used_again_when_it_may(name):
     stage = Stage(state, profiles, policy)
     stage.round()
     assert {w.slot.node for t in stage.state.topologies for w in t.assignment} == {"n3"}
+
+
+@pytest.mark.parametrize(
+    ("named", "back"),
+    [("n0", Supervisor("new", "h0", PORTS)), ("h0", Supervisor("n0", "h", PORTS))],
+)
+def test_a_drained_machine_that_returns_under_another_name_stays_empty(named, back):
+    state, profiles = spread("a", nodes=2)
+    orders = draining(named, state.supervisors)(NO_ORDERS)
+    stage = Stage(state, profiles, AUTOMATIC, orders)
+    stage.round()
+    stage.round(100)
+    stage.state = replace(stage.state, supervisors=(back,))
+    stage.round(100)
+    assert all(w.slot.node != back.id for t in stage.state.topologies for w in t.assignment)
+    # A machine of which nobody knows a name is shown.
+    stage.state = replace(stage.state, supervisors=(Supervisor("x", "y", PORTS),))
+    stage.round(100)
+    assert stage.brain.outlook()["drained_nowhere"] == [named]
+
+
+def test_a_budget_that_cannot_be_read_is_spent_and_one_whose_data_are_lost_is_remembered():
+    state, profiles = spread("a")
+    for spent, waits in ((None, {"a": "hour"}), ((), {})):
+        stage = Stage(state, profiles, AUTOMATIC)
+        stage.store.spent = spent
+        stage.brain.take_over()
+        stage.round()
+        assert stage.waits() == waits
+    policy = Policy(Mode.AUTOMATIC, restarts_per_hour=5, cool_down_s=0.0)
+    stage = Stage(*spread("a", "b"), policy)
+    assert stage.round() == ["a"]
+    stage.store.spent = ()
+    stage.brain.take_over()
+    assert stage.round() == []
+    assert stage.waits() == {"b": "hour"}
 
 
 def test_less_traffic_is_worth_the_share_of_cpu_or_of_a_link_that_it_frees():

@@ -9,6 +9,7 @@ from simulated import SimulatedClock, ids
 from stormcut.application.control import brain as module
 from stormcut.application.control.decide.adviser import Settings
 from stormcut.application.control.observe.descriptions import GONE_SECONDS
+from stormcut.application.control.operations import pausing
 from stormcut.application.control.orders import NO_ORDERS, Orders
 from stormcut.application.control.policy import Mode, Policy
 from stormcut.application.control.standing import MOST_OF_A_CORE, Standing
@@ -55,6 +56,9 @@ class Outside:
     def orders(self):
         return self.ordered
 
+    def hold(self, why):
+        self.ordered = replace(self.ordered, is_paused=True, why=why, revision=99)
+
     def forget_approvals(self):
         self.ordered = replace(self.ordered, approved=frozenset())
 
@@ -78,6 +82,24 @@ def standing():
     clock = SimulatedClock()
     outside = Outside(clock)
     return Standing(Settings(), outside, outside, clock, ids()), outside, clock
+
+
+def test_a_leader_that_knew_orders_and_finds_none_pauses_until_a_person_resumes():
+    """ZooKeeper came back without its data: pauses and drains were forgotten, and it moved on."""
+    brain, outside, clock = standing()
+    outside.ordered = Orders(drained=frozenset({"n0"}), revision=7)
+    brain.elected()
+    assert not brain.brain._source.orders().is_paused
+    outside.ordered = NO_ORDERS
+    clock.seconds += 10
+    brain.elected()
+    found = brain.brain._source.orders()
+    assert found.is_paused and "are gone from ZooKeeper" in found.why
+    # Who leads next reads it, too.
+    assert outside.ordered.is_paused
+    outside.ordered = replace(pausing(False)(outside.ordered), revision=100)
+    brain.watch()
+    assert not brain.brain._source.orders().is_paused
 
 
 def test_it_leads_while_it_runs_and_is_elected():

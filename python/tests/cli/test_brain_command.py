@@ -27,7 +27,7 @@ from stormcut.adapters.thrift.values import BinaryProtocol, WriteBuffer, to_stat
 from stormcut.adapters.zookeeper.client import Credentials, connected, read_auth_file
 from stormcut.adapters.zookeeper.leader import leader_address, leaders_client
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
-from stormcut.adapters.zookeeper.orders import read_orders, write_orders
+from stormcut.adapters.zookeeper.orders import change_orders, read_orders
 from stormcut.adapters.zookeeper.undos import read_undos, write_undo
 from stormcut.application.control.orders import Orders, Undo
 from stormcut.model.cluster import ClusterState, Slot
@@ -419,7 +419,15 @@ class TestRotate:
         brains.nodes.write_profile(profile)
         write_undo(brains.nodes, "t-1", Undo(RUNNING.topologies[0].assignment))
         orders = Orders(is_paused=True, drained=frozenset({"n1"}))
-        write_orders(brains.nodes, orders)
+        change_orders(brains.nodes, lambda _: orders)
+        # The hour's budget, and which spouts rest, as a brain keeps them.
+        kept = {
+            "restarts": {"version": 1, "restarts": [[1.0, "t-1", 4]]},
+            "deactivated": {"version": 1, "topologies": ["t-1"]},
+            "reviews": {"version": 1, "reviews": []},
+        }
+        for name, document in kept.items():
+            brains.nodes.write_marked(name, document)
         fresh = tmp_path / "new.auth"
         fresh.write_text("stormcut:neu\n")
         fresh.chmod(0o600)
@@ -438,6 +446,8 @@ class TestRotate:
             assert nodes.read_profiles() == {"t-1": profile}
             assert read_undos(nodes) == {"t-1": Undo(RUNNING.topologies[0].assignment)}
             assert read_orders(nodes) == orders
+            for name, document in kept.items():
+                assert nodes.read_marked(name, name, 1) == document
             assert len(nodes.read_history(10)) == 1
         again = brains.run("rotate", "--new-auth-file", str(fresh), "--auth-file", str(fresh))
         assert again.returncode == 2

@@ -13,6 +13,7 @@ from kazoo.exceptions import (
     KazooException,
     NoAuthError,
     NoNodeError,
+    NotEmptyError,
     RolledBackError,
 )
 
@@ -109,9 +110,38 @@ class StormcutNodes:
         if self.client.get_acls(self.root)[0] != self.client.default_acl:
             log.warning("ZooKeeper node %s had another ACL; now only ours", self.root)
             self.client.set_acls(self.root, self.client.default_acl)
+        children = self.client.get_children(self.root)
+        foreign = [child for child in children if self._is_foreign(child)]
+        # Where people's orders are, too, the secret may be about to change: see `rotate`.
+        for child in () if "orders" in foreign else foreign:
+            self._evict(self.path(child))
 
-    def commit(self, sets: Mapping[str, bytes], appends: Mapping[str, bytes] | None = None) -> None:
-        """Set nodes' data, and append sequential nodes below others: all in one transaction.
+    def _is_foreign(self, name: str) -> bool:
+        try:
+            return bool(self.client.get_acls(self.path(name))[0] != self.client.default_acl)
+        except NoNodeError:
+            return False
+        except NoAuthError:
+            return True
+
+    def _evict(self, path: str) -> None:
+        """Delete a node that a stranger has made in our folder: nobody could use it."""
+        try:
+            # Not what is below it, which others may hold: that cannot even be listed.
+            self.client.delete(path)
+            log.warning("ZooKeeper node %s belonged to others: deleted", path)
+        except NoNodeError:
+            pass
+        except (NoAuthError, NotEmptyError):
+            log.warning("ZooKeeper node %s belongs to others: delete it", path)
+
+    def commit(
+        self,
+        sets: Mapping[str, bytes],
+        appends: Mapping[str, bytes] | None = None,
+        creates: Mapping[str, bytes] | None = None,
+    ) -> None:
+        """Set nodes' data, append sequential nodes below others, make new ones: at once.
 
         Parameters
         ----------
@@ -119,6 +149,8 @@ class StormcutNodes:
             By path; the nodes are there.
         appends : mapping of str to bytes, optional
             By path of the parent.
+        creates : mapping of str to bytes, optional
+            By path; none of the nodes is there.
 
         Raises
         ------
@@ -133,6 +165,8 @@ class StormcutNodes:
         for parent, data in (appends or {}).items():
             # kazoo drops a trailing slash here: the name needs a letter.
             transaction.create(f"{parent}/p", data, sequence=True)
+        for path, data in (creates or {}).items():
+            transaction.create(path, data)
         results = transaction.commit()
         if self.fence is not None and isinstance(results[0], NoNodeError):
             raise Unavailable("this brain does not lead any more")
@@ -256,6 +290,20 @@ class StormcutNodes:
         data = node_data(self.client, path)
         return None if data is None else parsed_json(path, data, what, known)
 
+    def marked(self) -> dict[str, dict[str, Any]]:
+        """Return what all nodes of `write_marked` hold, by name; damaged ones are left out."""
+        found = {}
+        for name in self.client.get_children(self.root):
+            path = self.path(name)
+            try:
+                document = json.loads(node_data(self.client, path) or b"null")
+                is_blob = isinstance(document, dict) and "sha256" in document
+                if isinstance(document, dict) and "hmac" in document and not is_blob:
+                    found[name] = self._unmarked(name, document)
+            except (ValueError, RecursionError, InvalidInput) as error:
+                log.warning("ZooKeeper node %s left out: %s", path, error)
+        return found
+
     def write_marked(self, name: str, document: Mapping[str, Any]) -> None:
         """Put a JSON document, marked by the secret, in the place of whatever is there."""
         path = self.path(name)
@@ -275,8 +323,9 @@ class StormcutNodes:
             As `read_json`; or its mark is not of this secret.
         """
         document = self.read_json(name, what, known)
-        if document is None:
-            return None
+        return None if document is None else self._unmarked(name, document)
+
+    def _unmarked(self, name: str, document: Mapping[str, Any]) -> dict[str, Any]:
         content = {key: value for key, value in document.items() if key != "hmac"}
         where = f"ZooKeeper node {self.path(name)}"
         self.seal.check_mark(document.get("hmac"), where, name, json.dumps(content, sort_keys=True))

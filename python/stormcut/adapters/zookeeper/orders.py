@@ -37,14 +37,15 @@ def read_orders(nodes: StormcutNodes) -> Orders:
     except NoNodeError:
         return NO_ORDERS
     except NoAuthError:
-        _warn(f"ZooKeeper node {nodes.path(_NODE)} belongs to others")
-        return UNKNOWN_ORDERS
+        why = f"ZooKeeper node {nodes.path(_NODE)} belongs to others"
+        _warn(why)
+        return replace(UNKNOWN_ORDERS, why=why)
     try:
         document = parsed_json(nodes.path(_NODE), data, "orders", ORDERS_VERSION)
         return replace(_orders(nodes, document), revision=stat.mzxid)
     except InvalidInput as error:
         _warn(str(error))
-        return replace(UNKNOWN_ORDERS, revision=stat.mzxid)
+        return replace(UNKNOWN_ORDERS, why=str(error), revision=stat.mzxid)
 
 
 def acknowledge(nodes: StormcutNodes, revision: int) -> None:
@@ -68,13 +69,6 @@ def _seen(nodes: StormcutNodes) -> int:
     return int(data) if data and data.isdigit() else 0
 
 
-def write_orders(nodes: StormcutNodes, orders: Orders) -> None:
-    """Put orders in the place of whatever is there."""
-    path = nodes.path(_NODE)
-    nodes.client.ensure_path(path)
-    nodes.client.set(path, _content(nodes, orders))
-
-
 def change_orders(nodes: StormcutNodes, change: Callable[[Orders], Orders]) -> Orders:
     """Put changed orders in the place of those in force, and return them.
 
@@ -96,7 +90,7 @@ def change_orders(nodes: StormcutNodes, change: Callable[[Orders], Orders]) -> O
         try:
             before = _orders(nodes, parsed_json(path, data, "orders", ORDERS_VERSION))
         except InvalidInput as error:
-            raise InvalidInput(f"{error}; delete it to begin without orders", path) from error
+            raise InvalidInput(f"{error}; delete it, then `stormcut resume`", path) from error
         orders = change(before)
         try:
             written = nodes.client.set(path, _content(nodes, orders), version=stat.version)
@@ -113,6 +107,8 @@ def _content(nodes: StormcutNodes, orders: Orders) -> bytes:
         "drained": sorted(orders.drained),
         "overrides": {plan: override_json(each) for plan, each in orders.overrides.items()},
         "pauses": orders.pauses,
+        "aliases": dict(orders.aliases),
+        "why": orders.why,
     }
     return json.dumps({**document, "hmac": nodes.seal.mark(*_marked(document))}).encode()
 
@@ -129,6 +125,8 @@ def _orders(nodes: StormcutNodes, document: Mapping[str, Any]) -> Orders:
             for plan, each in dict(document.get("overrides", {})).items()
         },
         int(document.get("pauses", 0)),
+        {str(name): str(other) for name, other in dict(document.get("aliases", {})).items()},
+        str(document.get("why", "")),
     )
 
 

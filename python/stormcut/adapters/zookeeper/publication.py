@@ -13,7 +13,8 @@ from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.adapters.zookeeper.orders import acknowledge, change_orders, read_orders
 from stormcut.adapters.zookeeper.reviews import read_reviews, write_reviews
 from stormcut.adapters.zookeeper.trails import delete_trail, read_trail
-from stormcut.adapters.zookeeper.undos import Workers, delete_undo, read_undos, write_undo
+from stormcut.adapters.zookeeper.undos import Workers, create_undo, delete_undo, read_undos
+from stormcut.application.control.operations import pausing
 from stormcut.application.control.orders import By, Orders, Undo
 from stormcut.application.control.ports import Unavailable
 from stormcut.application.control.review.reviews import Review
@@ -43,6 +44,11 @@ class ZooKeeperPublication:
         """Tell people that the orders of this revision are in force."""
         acknowledge(self._nodes, revision)
 
+    def hold(self, why: str) -> None:
+        """Store a pause and its reason."""
+        with available():
+            change_orders(self._nodes, lambda orders: replace(pausing(True)(orders), why=why))
+
     def forget_approvals(self) -> None:
         """Take back all approvals."""
 
@@ -64,8 +70,7 @@ class ZooKeeperPublication:
     def take_back(self, topology: str, workers: Workers, until_s: float) -> None:
         """Order a topology back, unless a person has."""
         with available():
-            if topology not in read_undos(self._nodes):
-                write_undo(self._nodes, topology, Undo(workers, By.CONTROLLER, until_s=until_s))
+            create_undo(self._nodes, topology, Undo(workers, By.CONTROLLER, until_s=until_s))
 
     def reviews(self) -> tuple[Review, ...]:
         """Return what became of moves, as far as it can be used."""

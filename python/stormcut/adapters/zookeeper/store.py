@@ -35,15 +35,16 @@ class ZooKeeperStore:
             log.warning("last plan not used: %s", error)
             return None
 
-    def restarts(self) -> tuple[Restarts, ...]:
-        """Return which workers plans have restarted; what cannot be read is logged, and none."""
+    def restarts(self) -> tuple[Restarts, ...] | None:
+        """Return which workers plans have restarted; what cannot be read is logged, and None."""
         try:
             document = self._nodes.read_marked(_RESTARTS, "a list of restarts", RESTARTS_VERSION)
             rows = [] if document is None else document["restarts"]
             return tuple(Restarts(float(at), str(name), int(count)) for at, name, count in rows)
         except (InvalidInput, KeyError, TypeError, ValueError) as error:
-            log.warning("restarts of the last hour not known: %s", error)
-            return ()
+            told = "%s: the hour's restarts are not known, and count as spent"
+            log.warning(told, error)
+            return None
 
     def publish(self, plan: Plan, record: Record) -> None:
         """Write the plan, its history entry and the restarts in one transaction.

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from kazoo.exceptions import NoNodeError
+from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError
 
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.adapters.zookeeper.orders import override_in, override_json
@@ -32,14 +32,29 @@ def write_undo(nodes: StormcutNodes, topology: str, undo: Undo) -> None:
     nodes.set_data(path, _content(nodes, topology, undo))
 
 
+def create_undo(nodes: StormcutNodes, topology: str, undo: Undo) -> bool:
+    """Order a topology back unless it is ordered somewhere already; return whether it was not."""
+    path = nodes.topology_path(_KIND, topology)
+    nodes.client.ensure_path(nodes.path(_KIND))
+    try:
+        nodes.commit({}, creates={path: _content(nodes, topology, undo)})
+    except NodeExistsError:
+        return False
+    return True
+
+
 def delete_undo(nodes: StormcutNodes, topology: str, by: By | None = None) -> bool:
     """Take an order back, ``by`` None: whoever gave it; return whether there was one."""
     path = nodes.topology_path(_KIND, topology)
     try:
-        if by is not None and not _is_by(by, nodes.client.get(path)[0]):
-            return False
-        nodes.client.delete(path)
-    except NoNodeError:
+        version = -1
+        if by is not None:
+            content, stat = nodes.client.get(path)
+            if not _is_by(by, content):
+                return False
+            version = stat.version
+        nodes.client.delete(path, version=version)
+    except (NoNodeError, BadVersionError):  # a person has ordered otherwise meanwhile
         return False
     return True
 

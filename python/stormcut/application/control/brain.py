@@ -202,13 +202,22 @@ class Brain:
             self._last = self._store.last_plan() or self._last
             self._published_s = self._clock.elapsed() - _age_s(self._last, self._clock.now())
             self._pace = Pace()
-            self._governor.ledger = Ledger(_aged(self._store.restarts(), self._clock))
+            self._governor.ledger = self._restarts_so_far()
         self._descriptions.forget()
         if self._last is not None:
             plan = self._last.id
             log.info("this brain goes on from plan %s", plan, extra={"plan": plan})
         if self._listener is not None:
             self._listener.took_over()
+
+    def _restarts_so_far(self) -> Ledger:
+        """Return what restarted within the last hour; all that may, where that is not known."""
+        found = self._store.restarts()
+        if found is None:
+            most = self._policy.restarts_per_hour
+            return Ledger([Restarts(self._clock.elapsed(), "", most)] if most else ())
+        # Where nothing is stored its data are gone, or nothing ever restarted.
+        return Ledger(_aged(found, self._clock) or self._governor.ledger.spent)
 
     def plan(self, state: ClusterState) -> Plan:
         """Return the plan for a state.

@@ -111,7 +111,9 @@ def held_when_approved(outlook: Mapping[str, Any]) -> list[tuple[str, str]]:
 def pausing(is_paused: bool) -> Callable[[Orders], Orders]:
     """Return the order that pauses the controller, or ends the pause."""
     more = 1 if is_paused else 0
-    return lambda orders: replace(orders, is_paused=is_paused, pauses=orders.pauses + more)
+    return lambda orders: replace(
+        orders, is_paused=is_paused, pauses=max(orders.pauses, 0) + more, why=""
+    )
 
 
 def draining(node: str, known: Sequence[Supervisor]) -> Callable[[Orders], Orders]:
@@ -122,27 +124,43 @@ def draining(node: str, known: Sequence[Supervisor]) -> Callable[[Orders], Order
     InvalidInput
         No supervisor has this id or host.
     """
-    if not any(node in (each.id, each.host) for each in known):
+    found = [each for each in known if node in (each.id, each.host)]
+    if not found:
         there = ", ".join(sorted({each.host for each in known})) or "none"
         raise InvalidInput(f"no supervisor has this id or host (there are: {there})", node)
-    return lambda orders: replace(orders, drained=orders.drained | {node})
+    alias = _alias(node, found, known)
+
+    def change(orders: Orders) -> Orders:
+        return replace(orders, drained=orders.drained | {node}, aliases={**orders.aliases, **alias})
+
+    return change
+
+
+def _alias(node: str, found: Sequence[Supervisor], known: Sequence[Supervisor]) -> dict[str, str]:
+    """Return a node's other name, its id or host; none where that is not its alone."""
+    names = {name for each in found for name in (each.id, each.host)} - {node}
+    shared = {each.host for each in known if each not in found}
+    return {node: names.pop()} if len(names) == 1 and not names & shared else {}
 
 
 def undraining(node: str) -> Callable[[Orders], Orders]:
     """Return the order that lets a drained node be used again; it refuses any other node."""
 
     def change(orders: Orders) -> Orders:
-        if node not in orders.drained:
+        names = {name for name in orders.drained if node in (name, orders.aliases.get(name))}
+        if not names:
             there = ", ".join(sorted(orders.drained)) or "none"
             raise InvalidInput(f"is not drained by an order (drained: {there})", node)
-        return replace(orders, drained=orders.drained - {node})
+        aliases = {name: other for name, other in orders.aliases.items() if name not in names}
+        return replace(orders, drained=orders.drained - names, aliases=aliases)
 
     return change
 
 
 def all_drained(orders: Orders, known: Iterable[Supervisor]) -> bool:
     """Return whether orders leave no node to run anything on."""
-    return all({each.id, each.host} & orders.drained for each in known)
+    supervisors = tuple(known)
+    return orders.drained_nodes(supervisors) == {each.id for each in supervisors}
 
 
 def held(preview: Mapping[str, Any], topology: str) -> Mapping[str, Any] | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from stormcut.model.cluster import Worker
+from stormcut.model.cluster import Supervisor, Worker
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,14 @@ class Orders:
         Names of proposals that may be carried out.
     drained : frozenset of str
         Ids or hosts of nodes that shall run nothing.
+    aliases : mapping of str to str
+        By a name in ``drained``: the id of the host, or the host of the id, when it was drained.
     overrides : mapping of str to Override
         By the name of an approved proposal: the guards that it passes.
     pauses : int
         How often a pause was ordered.
+    why : str
+        Why the controller paused by itself, empty if a person did.
     revision : int
         Tells what was stored last; higher ones are newer.
     """
@@ -57,7 +61,30 @@ class Orders:
     drained: frozenset[str] = frozenset()
     overrides: Mapping[str, Override] = field(default_factory=dict)
     pauses: int = 0
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    why: str = ""
     revision: int = field(default=0, compare=False)
+
+    def drained_nodes(self, supervisors: Iterable[Supervisor]) -> frozenset[str]:
+        """Return the ids of the drained nodes.
+
+        A machine that has returned under another id, or host, is known by its other name.
+        """
+        known = tuple(supervisors)
+        names = _names(known)
+        wanted = {name if name in names else self.aliases.get(name) for name in self.drained}
+        return frozenset(each.id for each in known if wanted & {each.id, each.host})
+
+    def drained_nowhere(self, supervisors: Iterable[Supervisor]) -> tuple[str, ...]:
+        """Return the drained names that no supervisor has (any more), ascending."""
+        names = _names(supervisors)
+        return tuple(
+            sorted(n for n in self.drained if n not in names and self.aliases.get(n) not in names)
+        )
+
+
+def _names(supervisors: Iterable[Supervisor]) -> set[str]:
+    return {name for each in supervisors for name in (each.id, each.host)}
 
 
 NO_ORDERS = Orders()

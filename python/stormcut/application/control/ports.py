@@ -65,8 +65,11 @@ class PlanStore(Protocol):
         """Return the plan published last, None if there is none or it cannot be read."""
         ...
 
-    def restarts(self) -> tuple[Restarts, ...]:
-        """Return which workers plans have restarted within the last hour, since the epoch."""
+    def restarts(self) -> tuple[Restarts, ...] | None:
+        """Return which workers plans have restarted within the last hour, since the epoch.
+
+        None where that is stored and cannot be read.
+        """
         ...
 
     def publish(self, plan: Plan, record: Record) -> None:
@@ -133,6 +136,16 @@ class Publication(Protocol):
 
     def acknowledge(self, revision: int) -> None:
         """Tell people that the orders of this revision are in force."""
+        ...
+
+    def hold(self, why: str) -> None:
+        """Store a pause that the controller orders itself.
+
+        Raises
+        ------
+        Unavailable
+            It was not stored.
+        """
         ...
 
     def forget_approvals(self) -> None:

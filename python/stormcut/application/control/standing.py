@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
 from stormcut.application.control.apply.draining import Draining, at_once
 from stormcut.application.control.brain import Brain
 from stormcut.application.control.decide.adviser import Recorder, Settings
 from stormcut.application.control.decide.decide import decide
 from stormcut.application.control.decide.question import Question
-from stormcut.application.control.orders import NO_ORDERS, Orders, Undo
+from stormcut.application.control.orders import NO_ORDERS, UNKNOWN_ORDERS, Orders, Undo
 from stormcut.application.control.policy import Policy
 from stormcut.application.control.ports import (
     Clock,
@@ -20,6 +21,7 @@ from stormcut.application.control.ports import (
     Publication,
     Server,
     StandingStore,
+    Unavailable,
     Valve,
 )
 from stormcut.application.control.review.reviews import Review
@@ -40,6 +42,11 @@ MOST_OF_A_CORE = 0.05
 
 #: How soon an order to stop is noticed at the latest.
 STOP_SECONDS = 0.2
+
+ORDERS_LOST = (
+    "the orders that were in force are gone from ZooKeeper: pauses, drains and undos are lost; "
+    "order anew what shall hold, then `stormcut resume`"
+)
 
 #: The smallest cluster with something to decide.
 TOY = ClusterState(
@@ -77,7 +84,7 @@ class Evidence:
         """Read what is published, ``now`` or if it is time: many profiles take long to look at."""
         began = self._clock.elapsed()
         # At each look, however many profiles there are: who says pause does not wait for them.
-        self._orders = self._publication.orders()
+        self._orders = self._newest_orders()
         if not now and began < self._next:
             return
         # Orders first: one that is gone was followed by a new profile before.
@@ -86,6 +93,21 @@ class Evidence:
         self._profiles = self._publication.profiles()
         took = self._clock.elapsed() - began
         self._next = began + took / MOST_OF_A_CORE
+
+    def _newest_orders(self) -> Orders:
+        """Return the orders; where there were some and are none, ZooKeeper has lost its data."""
+        found, before = self._publication.orders(), self._orders
+        if found.revision or not before.revision:
+            return found
+        if before.why != ORDERS_LOST:
+            log.warning("paused: %s", ORDERS_LOST)
+        lost = replace(UNKNOWN_ORDERS, why=ORDERS_LOST, revision=before.revision)
+        # Whoever leads next knows nothing of them.
+        try:
+            self._publication.hold(ORDERS_LOST)
+        except Unavailable as error:
+            log.info("the pause is not stored yet: %s", error)
+        return lost
 
     def remove(self, topologies: Iterable[str]) -> None:
         """Remove what is known of topologies that are gone."""

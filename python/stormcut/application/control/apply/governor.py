@@ -52,7 +52,7 @@ from stormcut.application.control.observe.losses import Losses
 from stormcut.application.control.observe.probation import Probation
 from stormcut.application.control.orders import By, Orders, Override, Undo
 from stormcut.application.control.policy import Mode, Policy
-from stormcut.model.cluster import ClusterState, RunningTopology, Supervisor, Worker, name_in
+from stormcut.model.cluster import ClusterState, RunningTopology, Worker, name_in
 from stormcut.model.plan import Plan
 
 #: What the restart of a topology's workers costs where it was not measured: seconds of its work.
@@ -214,11 +214,8 @@ class Governor:
         return {hosts[node]: count for node, count in sorted(left.items())}
 
     def _barred(self, state: ClusterState, orders: Orders) -> frozenset[str]:
-        return frozenset(s.id for s in state.supervisors if self._has_no_room(s, orders))
-
-    def _has_no_room(self, supervisor: Supervisor, orders: Orders) -> bool:
-        names = (supervisor.id, supervisor.host)
-        return self._policy.is_drained(*names) or bool(orders.drained.intersection(names))
+        by_policy = {s.id for s in state.supervisors if self._policy.is_drained(s.id, s.host)}
+        return orders.drained_nodes(state.supervisors) | by_policy
 
     def govern(self, decide: Decide, asked: Asked) -> Governed:
         """Return which decisions are carried out now.
