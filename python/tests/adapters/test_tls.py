@@ -99,6 +99,31 @@ def test_only_nimbus_may_feed_a_state_and_only_readers_read():
     assert not {"preview", "outlook", "last_state"} & (MAY_ASK["nimbus"] | MAY_ASK["brain"])
 
 
+def test_who_only_looks_takes_no_seat_from_nimbus(tls_site, monkeypatch, caplog):
+    """64 viewers who waited for what became of a plan once kept Nimbus from every answer."""
+    monkeypatch.setattr(thrift_brain, "MAX_CLIENTS", 16)
+    monkeypatch.setattr(thrift_brain, "MOST_OF_ROLE", 4)
+    settled = threading.Event()
+    monkeypatch.setattr(Brain, "outlook", lambda self: settled.wait() and {})
+
+    def look():
+        with suppress(InvalidInput):
+            client_of(server, tls_site.tls("view"), VIEWERS, ANY_BRAIN).outlook()
+
+    with answering(tls_site.tls("brain")) as server:
+        viewers = [threading.Thread(target=look) for _ in range(12)]
+        try:
+            for each in viewers:
+                each.start()
+            await_true(lambda: caplog.text.count("others of the role view ask at once") >= 8)
+            assert QUESTIONS["plan"](client_of(server, tls_site.tls("nimbus"))).id == "p"
+            assert QUESTIONS["last_state"](client_of(server, tls_site.tls("operate")))
+        finally:
+            settled.set()
+            for each in viewers:
+                each.join()
+
+
 def test_a_viewer_needs_no_secret_and_nobody_else_does_without(server, tls_site, caplog):
     viewer = client_of(server, tls_site.tls("view"), VIEWERS, ANY_BRAIN)
     assert viewer.described() == Described(STATE, 7)

@@ -234,6 +234,14 @@ def test_a_profile_may_lack_system_executors():
     assert decision.evidence.ground.value == "measured"
 
 
+@pytest.mark.parametrize("workers", [0, -3])
+def test_a_topology_that_asks_for_no_worker_costs_nobody_a_plan(workers):
+    others = (topology("a", (2, 2), acker=False), topology("b", (2, 2), acker=False))
+    state = ClusterState(supervisors(4), (others[0], replace(others[1], workers=workers)))
+    decided = decide(Question(state, {}, None, DEFAULT)).decided
+    assert {decision.topology for decision in decided} == {"a", "b"}
+
+
 @pytest.mark.parametrize("digits", [20, 309, 5000])
 def test_an_absurd_number_of_one_supervisor_costs_nobody_a_plan(digits):
     *others, last = supervisors(4)

@@ -98,6 +98,7 @@ def test_a_person_may_override_with_a_reason(policy, orders):
     (_, entry) = stage.store.plans[-1]
     (line,) = entry["topologies"]
     assert (line["initiator"], line["override"]) == ("undo", "the customer is on the phone")
+    assert line["passed"]
 
 
 def test_an_undo_is_made_in_stages_too_and_keeps_its_override():
@@ -286,6 +287,39 @@ def test_nothing_else_moves_while_a_move_is_made_in_stages():
         assert not (goes_on and "a" in before.decisions and "b" in moved)
         waits.add(stage.waits().get("b"))
     assert "stage" in waits
+
+
+@pytest.mark.parametrize("at_a_time", [None, 2])
+def test_a_move_larger_than_the_budget_of_an_hour_is_made_in_stages_within_it(at_a_time):
+    """A move of 61 slots was never made, not even off a drained node."""
+    running = dealt(
+        topology("a", (16, 16), acker=False, workers=32),
+        [Slot(f"n{n % 4}", 6700 + n // 4) for n in range(32)],
+    )
+    policy = Policy(Mode.AUTOMATIC, restarts_per_hour=30, workers_at_a_time=at_a_time)
+    drained = frozenset({"n0", "n1"})
+    state = ClusterState(supervisors(8, slots=16), (running,))
+    stage = Stage(state, {"a": profile_of(running)}, policy, Orders(drained=drained))
+    restarts = []
+    for _ in range(300):
+        before = stage.state.topologies[0].assignment
+        stage.round(60)
+        now = stage.state.topologies[0].assignment
+        restarts.append((stage.clock.seconds, len(restarted(before, now))))
+        if not drained.intersection(nodes_of(stage)):
+            break
+    assert not drained.intersection(nodes_of(stage)), "a drain ends"
+    for at, _ in restarts:
+        assert sum(count for when, count in restarts if at <= when < at + 3600) <= 30
+
+
+def test_a_part_that_exceeds_a_budget_alone_is_never_made():
+    stage, home = moved_away(replace(AUTOMATIC, restarts_per_round=3))
+    stage.store.back = {"a": Undo(home)}
+    # All four workers become one, or one becomes four: that does not fall apart.
+    assert stage.round(DWELL_SECONDS) == []
+    (line,) = stage.brain.outlook()["withheld"]
+    assert (line["waits_for"], line["answer"]) == ("round", "never")
 
 
 def test_a_move_of_many_stages_is_not_dropped():

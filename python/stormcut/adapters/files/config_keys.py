@@ -170,7 +170,7 @@ class PolicyKeys(Keys):
     restarts_per_hour: int | None = Field(60, ge=1, description="most workers in an hour")
     restarts_per_node: int | None = Field(None, ge=1, description="most on one node at a time")
     workers_at_a_time: int | None = Field(
-        None, ge=1, description="of one move, where it can be staged; null: all at once"
+        None, ge=1, description="of one move, where it can be staged; null: as budgets allow"
     )
     take_back: bool = Field(
         True, description="automatic mode: what does worse since a plan goes back by itself"

@@ -53,6 +53,9 @@ from stormcut.model.profile import Profile
 log = logging.getLogger(__name__)
 
 MAX_CLIENTS = 64
+#: Of one role, with TLS: whoever looks may wait for what becomes of a plan, and takes no seat from
+#: Nimbus meanwhile.
+MOST_OF_ROLE = 16
 #: Longest that it may take to show by the head of its request that it knows the secret.
 HEAD_SECONDS = 3.0
 #: Of all requests under way together: two of the largest.
@@ -168,6 +171,7 @@ class BrainServer:
         self._budget = Budget(MOST_BYTES)
         self._previewing = threading.Lock()
         self._seats = threading.BoundedSemaphore(MAX_CLIENTS)
+        self._seats_of = {role: threading.BoundedSemaphore(MOST_OF_ROLE) for role in Role}
         self._closed = threading.Event()
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
@@ -225,13 +229,24 @@ class BrainServer:
             # The plain socket is as good as closed then: this one has to be.
             with self._tls.server_side(connection) as secured:
                 role = accepted(secured, deadline)
-                self._converse(secured, deadline, role)
+                with self._seat_of(role):
+                    self._converse(secured, deadline, role)
         else:
             try:
                 self._converse(connection, deadline, role)
             except (BadFrame, BadSeal):
                 part(connection)
                 raise
+
+    @contextmanager
+    def _seat_of(self, role: Role) -> Iterator[None]:
+        seats = self._seats_of[role]
+        if not seats.acquire(blocking=False):
+            raise InvalidInput(f"{MOST_OF_ROLE} others of the role {role} ask at once")
+        try:
+            yield
+        finally:
+            seats.release()
 
     def _converse(self, connection: socket.socket, deadline: float, role: Role | None) -> None:
         """Answer a request; nothing of it is read before its head is known to be sealed."""

@@ -7,6 +7,8 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kazoo.exceptions import NoAuthError
+
 from stormcut.adapters.zookeeper.blob import delete_blob, read_blob, write_blob
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.adapters.zookeeper.undos import workers_in
@@ -22,8 +24,15 @@ _KIND = "trails"
 
 
 def append_step(nodes: StormcutNodes, topology: str, step: Step) -> None:
-    """Add a step to a topology's trail; a trail that cannot be read begins anew."""
-    write_trail(nodes, topology, appended(read_trail(nodes, topology), step))
+    """Add a step to a topology's trail; one that cannot be read begins anew.
+
+    Where it belongs to others the move is made all the same, and cannot be undone.
+    """
+    try:
+        write_trail(nodes, topology, appended(read_trail(nodes, topology), step))
+    except NoAuthError:
+        told = "ZooKeeper node %s belongs to others: the move of %s is not kept, for any undo"
+        log.warning(told, nodes.topology_path(_KIND, topology), topology)
 
 
 def write_trail(nodes: StormcutNodes, topology: str, trail: Sequence[Step]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -109,7 +110,7 @@ class Policy:
         Most workers that may restart in a round, in an hour, on one node in a round; None: any
         number.
     workers_at_a_time : int, optional
-        Most workers that a move restarts at once; None: all that it restarts.
+        Most workers that a move restarts at once; None: as many as budgets allow.
     quiet_hours : tuple of QuietTime
     restart_seconds : float, optional
         What a worker's restart costs, in seconds of its work; None: the shipped value.
@@ -132,6 +133,17 @@ class Policy:
     restart_seconds: float | None = None
     topologies: tuple[TopologyRule, ...] = ()
     drained: tuple[str, ...] = ()
+
+    @property
+    def workers_at_once(self) -> float:
+        """Most workers that a stage of a move may restart, infinite without a limit."""
+        return math.inf if self.workers_at_a_time is None else self.workers_at_a_time
+
+    @property
+    def restarts_at_once(self) -> float:
+        """In how many slots a stage may, so that it exceeds no budget; infinite without any."""
+        budgets = (self.restarts_per_round, self.restarts_per_hour, self.restarts_per_node)
+        return min((each for each in budgets if each is not None), default=math.inf)
 
     def is_quiet(self, moment: datetime) -> bool:
         """Return whether nothing may be moved at a local moment."""

@@ -22,7 +22,7 @@ from stormcut.application.control.apply.settling import (
     settle,
     withheld,
 )
-from stormcut.application.control.apply.staging import Part, Rollout, told_elsewhere
+from stormcut.application.control.apply.staging import Rollout, told_elsewhere
 from stormcut.application.control.decide.allowed import allowed
 from stormcut.application.control.decide.decision import (
     Action,
@@ -45,8 +45,9 @@ from stormcut.application.control.gate.gate import (
     Verdict,
     cause_of,
 )
-from stormcut.application.control.gate.guards import Answer
+from stormcut.application.control.gate.guards import BUDGETS, Answer
 from stormcut.application.control.gate.ledger import Ledger
+from stormcut.application.control.gate.parts import Part
 from stormcut.application.control.observe.hearing import Silence
 from stormcut.application.control.observe.losses import Losses
 from stormcut.application.control.observe.probation import Probation
@@ -433,11 +434,15 @@ class Governor:
         self, decided: Iterable[Decision], passed: Mapping[str, Change], now: float
     ) -> Rollout | None:
         """Return the moves that are to be made in stages, None if they restart few workers."""
-        most = self._policy.workers_at_a_time
         moves = {d.topology: d for d in decided if d.topology in passed and d.former}
-        if most is None or sum(map(_restarts, moves.values())) <= most:
+        wholes = {name: passed[name] for name in moves}
+        most, budget = self._policy.workers_at_once, self._policy.restarts_at_once
+        if sum(change.restart_count for change in wholes.values()) <= most and (
+            sum(change.restart_count for change in wholes.values() if not _is_past_budget(change))
+            <= budget
+        ):
             return None
-        return Rollout(moves, {name: passed[name] for name in moves}, most, now)
+        return Rollout(moves, wholes, most, budget, now)
 
     def _staged(
         self, rollout: Rollout, told: Decisions, asked: Asked
@@ -523,6 +528,11 @@ class _Chosen:
     again_in: float = math.inf
 
 
+def _is_past_budget(change: Change) -> bool:
+    """Return whether a person has ordered to exceed a budget with it."""
+    return not {guard.key for guard in BUDGETS}.isdisjoint(change.passed)
+
+
 def _ordered(settled: Settled, usual: Settled, override: Override | None) -> Settled:
     """Return what was approved, past the guards that its order names; others go as usual."""
     own = {change.topology: change for change in usual.changes}
@@ -547,10 +557,6 @@ def _foreseen(usual: Settled, offered: Settled) -> dict[str, Withheld]:
         if own.get(d.topology) != d.workers
     }
     return {**later, **{n: held for n, held in offered.held.items() if n not in own}}
-
-
-def _restarts(decision: Decision) -> int:
-    return decision.after.metrics.workers_restarted if decision.after else 0
 
 
 def _as_it_runs(decision: Decision, hold: Withheld, topology: RunningTopology) -> Decision:

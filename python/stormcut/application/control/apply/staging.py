@@ -1,9 +1,4 @@
-"""Moves of few workers at a time: what a plan changes falls apart into parts that can go alone.
-
-Workers of before and after belong together if they share an executor or a slot; what belongs to
-nothing else (a connected component of that graph) moves without it: before and after, every
-executor of the topology runs exactly once.
-"""
+"""Moves of few workers at a time, in parts that can go alone: `parts`."""
 
 from __future__ import annotations
 
@@ -12,11 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import networkx as nx
-
 from stormcut.application.control.decide.decision import Action, Decision, Ground, Guard, Withheld
 from stormcut.application.control.decide.declared import max_executors
 from stormcut.application.control.gate.change import Change, Initiator
+from stormcut.application.control.gate.parts import Part, parts
 from stormcut.model.cluster import ClusterState, RunningTopology, Slot, Worker
 
 Workers = tuple[Worker, ...]
@@ -30,41 +24,6 @@ STAGE_SECONDS = 30.0
 MOST_SECONDS = 1800.0
 
 
-@dataclass(frozen=True)
-class Part:
-    """Workers of a topology that end, and those that begin instead."""
-
-    topology: str
-    before: Workers
-    after: Workers
-
-    @property
-    def restarts(self) -> int:
-        """How many workers begin."""
-        return len(self.after)
-
-
-def parts(topology: str, present: Workers, target: Workers) -> list[Part]:
-    """Return what has to change, in the smallest parts that can change alone, smallest first.
-
-    Takes O(workers + executors).
-    """
-    graph = nx.Graph()
-    for side, workers in enumerate((present, target)):
-        for worker in workers:
-            shared = (("slot", worker.slot), *(("executor", task) for task in worker.executors))
-            graph.add_edges_from(((side, worker), each) for each in shared)
-    found = []
-    for component in nx.connected_components(graph):
-        before, after = (
-            tuple(worker for worker in workers if (side, worker) in component)
-            for side, workers in enumerate((present, target))
-        )
-        if before != after:
-            found.append(Part(topology, before, after))
-    return sorted(found, key=lambda part: (part.restarts, part.before, part.after))
-
-
 @dataclass
 class Rollout:
     """A move that is made in stages: the decisions, and how far they are carried out.
@@ -75,15 +34,18 @@ class Rollout:
         Of the topologies that move, by id; they ran whole.
     wholes : mapping of str to Change
         The same moves as they passed the gate: a stage keeps an override.
-    most : int
+    most : float
         Workers that may restart in one stage; a part that needs more goes alone.
+    budget : float
+        Slots in which they may; a part that needs more does not go.
     began_s : float
         Seconds since the epoch.
     """
 
     decisions: Mapping[str, Decision]
     wholes: Mapping[str, Change]
-    most: int
+    most: float
+    budget: float
     began_s: float
     number: int = 0
     told_s: float = -math.inf
@@ -149,7 +111,7 @@ class Rollout:
         for part in chosen:
             restarts[part.topology] += part.restarts
         left = sum(
-            part.restarts
+            part.workers
             for name, decision in self.decisions.items()
             for part in parts(name, told[name], decision.workers)
         )
@@ -199,14 +161,16 @@ class Rollout:
         ]
         room = _Room(state, (*taken, *(w for workers in present.values() for w in workers)))
         chosen: list[Part] = []
-        count = 0
-        for part in sorted(open_, key=lambda part: part.restarts):
-            if chosen and count + part.restarts > self.most:
+        workers = restarts = 0
+        for part in sorted(open_, key=lambda part: part.workers):
+            workers, restarts = workers + part.workers, restarts + part.restarts
+            if chosen and (workers > self.most or restarts > self.budget):
                 break
             if room.takes((part,)):
                 room.move((part,))
                 chosen.append(part)
-                count += part.restarts
+            else:
+                workers, restarts = workers - part.workers, restarts - part.restarts
         if chosen:
             return chosen
         return open_ if room.takes(open_) else None

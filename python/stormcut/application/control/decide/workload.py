@@ -127,7 +127,8 @@ def workload(running: RunningTopology, profile: Profile | None) -> Workload:
         pairs = _measured_pairs(profile, by_component)
         streams = _measured_streams(streams, pairs)
     tasks = tuple(e.start_task for executors in by_component.values() for e in executors)
-    topology = Topology(running.id, components, streams, pairs, running.workers)
+    # A topology may ask for no worker, or fewer: a problem has one at least.
+    topology = Topology(running.id, components, streams, pairs, max(running.workers, 1))
     return Workload(topology, tasks, profile is not None, profile.seconds if profile else math.inf)
 
 

@@ -22,6 +22,7 @@ from stormcut.application.control.gate.account import Account
 from stormcut.application.control.gate.change import Change, Initiator
 from stormcut.application.control.gate.guards import GO, Answer, answer
 from stormcut.application.control.gate.ledger import Ledger
+from stormcut.application.control.gate.parts import parts
 from stormcut.application.control.orders import Orders
 from stormcut.application.control.policy import Mode, Policy, Rule
 from stormcut.model.cluster import name_in
@@ -208,7 +209,7 @@ class _Budget:
         self._nodes: Counter[str] = Counter()
 
     def standing(self, change: Change) -> Iterator[Verdict]:
-        """Yield the budgets that a change exceeds: for good where it does so alone."""
+        """Yield the budgets that a change exceeds: for good where one of its parts does alone."""
         policy, at_once = self._policy, self._at_once(change)
         if _exceeds(self._round + at_once, policy.restarts_per_round):
             never = _exceeds(at_once, policy.restarts_per_round)
@@ -219,7 +220,7 @@ class _Budget:
                 yield Verdict(_never_or_wait(never), Guard.NODE, ROUND_SECONDS)
                 break
         # Told before and not made yet, it is counted already.
-        most, count = policy.restarts_per_hour, self._ledger.count(change)
+        most, count = policy.restarts_per_hour, min(self._ledger.count(change), at_once)
         if most is None or not count:
             return
         if count > most:
@@ -229,16 +230,20 @@ class _Budget:
 
     def take(self, change: Change) -> None:
         """Count a change that goes."""
-        self._round += self._at_once(change)
-        self._hour += self._ledger.count(change)
+        at_once = self._at_once(change)
+        self._round += at_once
+        self._hour += min(self._ledger.count(change), at_once)
         self._nodes.update(self._on_nodes(change))
 
     def _at_once(self, change: Change) -> int:
-        """Return how many of its workers restart in one round: a staged move's fewer."""
-        count, most = change.restart_count, self._policy.workers_at_a_time
-        if most is None or change.initiator is Initiator.STAGE:
+        """Return in how many slots workers restart in one round: of a staged move in fewer."""
+        count, policy = change.restart_count, self._policy
+        most = min(policy.workers_at_once, policy.restarts_at_once)
+        if change.initiator is Initiator.STAGE or count <= most:
             return count
-        return min(count, most)
+        # A stage holds one part at least.
+        largest = parts(change.topology, change.home, change.target)[-1].restarts
+        return max(int(most), largest)
 
     def _on_nodes(self, change: Change) -> Mapping[str, int]:
         most = self._at_once(change)

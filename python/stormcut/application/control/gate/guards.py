@@ -41,6 +41,9 @@ _ROWS = {
     Guard.REST: (GO, WAIT, WAIT, WAIT, WAIT, GO, WAIT, WAIT),
 }
 
+#: How much may restart.
+BUDGETS = frozenset({Guard.ROUND, Guard.NODE, Guard.HOUR})
+
 TABLE: Mapping[Guard, Mapping[Initiator, Answer]] = {
     guard: dict(zip(Initiator, answers, strict=True)) for guard, answers in _ROWS.items()
 }
