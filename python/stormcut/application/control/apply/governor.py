@@ -560,12 +560,16 @@ def _foreseen(usual: Settled, offered: Settled) -> dict[str, Withheld]:
 
 
 def _as_it_runs(decision: Decision, hold: Withheld, topology: RunningTopology) -> Decision:
-    """Return the decision to leave a topology as it is, and to say why."""
+    """Return the decision to leave a topology as it is, and to say why.
+
+    One that has lost workers is left to Storm, and so is one whose supervisor is away.
+    """
     present = tuple(sorted(topology.assignment))
-    is_whole = bool(present) and not topology.unassigned
+    value = decision.after if decision.workers == present else decision.before
+    is_whole = bool(present) and not topology.unassigned and value is not None
     action = Action.KEEP if is_whole else Action.DECLINE
     choice = Choice(action, hold, Ground.KEPT, present if is_whole else None)
-    value = decision.before if is_whole else None
+    value = value if is_whole else None
     return replace(decision, choice=choice, before=value, after=value, former=())
 
 

@@ -81,11 +81,8 @@ def settle(
         }
         if not verdicts or len(verdicts) == len(wanted):
             break
-        staying |= {
-            name: tuple(sorted(running[name].assignment))
-            for name in held
-            if not running[name].unassigned
-        }
+        # What lives of one that has lost workers, too: nobody else gets its slots.
+        staying |= {name: tuple(sorted(running[name].assignment)) for name in held}
     else:
         # None that depends on another's answer is left to chance.
         held |= {d.topology: Withheld(Guard.OTHERS, d, ROUND_SECONDS) for d in wanted}
