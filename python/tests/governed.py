@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from brain_clusters import applied, dealt, profile_of, supervisors, topology
 from simulated import SimulatedClock, ids
 
@@ -19,16 +21,18 @@ class Store:
     def __init__(self, profiles):
         self.plans, self.known, self.ordered, self.back = [], profiles, NO_ORDERS, {}
         self.spent, self.trails = (), {}
+        self.clock, self.written = SimulatedClock(), 0.0
 
     def last_plan(self):
         return self.plans[-1][0] if self.plans else None
 
     def restarts(self):
-        return self.spent
+        since = self.clock.elapsed() - self.written
+        return self.spent and tuple(replace(each, at_s=each.at_s - since) for each in self.spent)
 
     def publish(self, plan, record):
         self.plans.append((plan, record.entry))
-        self.spent = record.restarts
+        self.spent, self.written = record.restarts, self.clock.elapsed()
         for name, step in record.steps.items():
             self.trails[name] = appended(self.trails.get(name, ()), step)
 
@@ -51,6 +55,7 @@ class Stage:
     def __init__(self, state, profiles, policy, orders=NO_ORDERS):
         self.state, self.clock = state, SimulatedClock()
         self.store = Store(profiles)
+        self.store.clock = self.clock
         self.store.ordered = orders
         self.brain = Brain(Settings(), self.store, self.store, self.clock, ids(), policy=policy)
 

@@ -109,7 +109,7 @@ KINDS: dict[
     "restarts": (
         "restarts",
         lambda nodes: ZooKeeperStore(nodes).publish(
-            PLAN, Record(restarts=(Restarts(5.0, TAXI.id, 4),))
+            PLAN, Record(restarts=(Restarts(-5.0, TAXI.id, 4),))
         ),
         lambda nodes: ZooKeeperStore(nodes).restarts(),
     ),

@@ -304,6 +304,16 @@ class StormcutNodes:
                 log.warning("ZooKeeper node %s left out: %s", path, error)
         return found
 
+    def age_s(self, name: str) -> float:
+        """Return how long ago a node was written, by ZooKeeper's clock; 0 if it is not there."""
+        written = self.client.exists(self.path(name))
+        if written is None:
+            return 0.0
+        clock = self.path("clock")
+        self.client.ensure_path(clock)
+        now = self.client.set(clock, b"")
+        return max(float(now.mtime - written.mtime) / 1000, 0.0)
+
     def write_marked(self, name: str, document: Mapping[str, Any]) -> None:
         """Put a JSON document, marked by the secret, in the place of whatever is there."""
         path = self.path(name)

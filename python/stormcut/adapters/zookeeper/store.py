@@ -17,7 +17,7 @@ from stormcut.model.plan import Plan
 
 log = logging.getLogger(__name__)
 
-RESTARTS_VERSION = 1
+RESTARTS_VERSION = 2
 _RESTARTS = "restarts"
 
 
@@ -40,7 +40,10 @@ class ZooKeeperStore:
         try:
             document = self._nodes.read_marked(_RESTARTS, "a list of restarts", RESTARTS_VERSION)
             rows = [] if document is None else document["restarts"]
-            return tuple(Restarts(float(at), str(name), int(count)) for at, name, count in rows)
+            since_s = self._nodes.age_s(_RESTARTS) if rows else 0.0
+            return tuple(
+                Restarts(float(at) - since_s, str(name), int(count)) for at, name, count in rows
+            )
         except (InvalidInput, KeyError, TypeError, ValueError) as error:
             told = "%s: the hour's restarts are not known, and count as spent"
             log.warning(told, error)

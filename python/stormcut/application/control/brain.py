@@ -212,12 +212,13 @@ class Brain:
 
     def _restarts_so_far(self) -> Ledger:
         """Return what restarted within the last hour; all that may, where that is not known."""
-        found = self._store.restarts()
+        found, now = self._store.restarts(), self._clock.elapsed()
         if found is None:
             most = self._policy.restarts_per_hour
-            return Ledger([Restarts(self._clock.elapsed(), "", most)] if most else ())
+            return Ledger([Restarts(now, "", most)] if most else ())
+        known = [replace(each, at_s=now + min(each.at_s, 0.0)) for each in found]
         # Where nothing is stored its data are gone, or nothing ever restarted.
-        return Ledger(_aged(found, self._clock) or self._governor.ledger.spent)
+        return Ledger(known or self._governor.ledger.spent)
 
     def plan(self, state: ClusterState) -> Plan:
         """Return the plan for a state.
@@ -330,9 +331,9 @@ class Brain:
     def _record(self, plan: Plan, state: ClusterState, known: _Known) -> Record:
         """Return what is kept with a plan."""
         assert self._governed is not None
-        ahead_s = self._clock.now() - self._clock.elapsed()
+        now = self._clock.elapsed()
         restarts = tuple(
-            replace(each, at_s=each.at_s + ahead_s) for each in self._governor.ledger.spent
+            replace(each, at_s=each.at_s - now) for each in self._governor.ledger.spent
         )
         is_told = self._last is None or not plan.places_alike(self._last)
         entry = history_entry(plan, self._governed, known.profiles) if is_told else None
@@ -420,12 +421,6 @@ def _moves(plan: Plan, state: ClusterState) -> bool:
     """Return whether a plan has something run elsewhere than it does."""
     present = {topology.id: tuple(sorted(topology.assignment)) for topology in state.topologies}
     return any(part.workers != present[part.topology] for part in plan.topologies)
-
-
-def _aged(restarts: Iterable[Restarts], clock: Clock) -> list[Restarts]:
-    """Return restarts by the clock that never runs back; what is of the future is of now."""
-    now, elapsed = clock.now(), clock.elapsed()
-    return [replace(each, at_s=elapsed - max(now - each.at_s, 0.0)) for each in restarts]
 
 
 def _age_s(plan: Plan | None, now: float) -> float:

@@ -50,7 +50,8 @@ class Record:
     steps : mapping of str to Step
         By topology id, of those that it moves.
     restarts : tuple of Restarts
-        Of the last hour, with this plan's; in seconds since the epoch.
+        Of the last hour, with this plan's; in seconds from now, negative: each machine has a clock
+        of its own, and somebody may set it.
     """
 
     entry: Mapping[str, Any] | None = None
@@ -66,7 +67,7 @@ class PlanStore(Protocol):
         ...
 
     def restarts(self) -> tuple[Restarts, ...] | None:
-        """Return which workers plans have restarted within the last hour, since the epoch.
+        """Return which workers plans have restarted within the last hour, in seconds from now.
 
         None where that is stored and cannot be read.
         """
