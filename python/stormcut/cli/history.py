@@ -19,6 +19,7 @@ from stormcut.adapters.zookeeper.reviews import read_reviews
 from stormcut.application.control.outlook import review_line
 from stormcut.application.control.review.reviews import Review
 from stormcut.cli.zookeeper_options import zookeeper_options
+from stormcut.report.status import with_hosts
 
 WIDTH = 100
 
@@ -74,13 +75,16 @@ def _table(entries: list[dict[str, Any]]) -> Table:
 def _rows(entry: dict[str, Any]) -> Iterator[tuple[str, ...]]:
     moment = datetime.fromtimestamp(entry["created_ms"] / 1000).strftime("%m-%d %H:%M:%S")
     head = (moment, entry["plan"][:8])
+    hosts = entry.get("hosts", {})
     for line in entry["topologies"]:
-        yield *head, line["topology"], str(line["workers_restarted"]), line["reason"]
+        who = f"by {line['who']} ({line['initiator']}): " if line.get("who") else ""
+        reason = who + with_hosts(line["reason"], hosts)
+        yield *head, line["topology"], str(line["workers_restarted"]), reason
         head = ("", "")
         if line["turned_out"]:
             yield "", "", "", "", f"turned out {line['turned_out']['words']}"
     for line in entry["declined"]:
-        yield *head, line["topology"], "-", f"declined: {line['reason']}"
+        yield *head, line["topology"], "-", f"declined: {with_hosts(line['reason'], hosts)}"
         head = ("", "")
     if head[0]:
         yield *head, "-", "-", "no topologies"

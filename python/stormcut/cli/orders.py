@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from stormcut.adapters.machine.person import person
 from stormcut.adapters.tls.channel import Tls
 from stormcut.adapters.zookeeper.client import connected, read_auth_file
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
@@ -85,7 +86,7 @@ def approve(
     """
     with _nodes(zookeeper, auth_file, root) as nodes:
         outlook = leading_brain(nodes, tls).outlook()
-        change = approving(plan, override, outlook)
+        change = approving(plan, override, outlook, person())
         _order(nodes, change, f"approved {plan}: Nimbus carries it out in its next round (10 s)")
     if override is None:
         for topology, guards in held_when_approved(outlook):
@@ -107,7 +108,7 @@ def pause(zookeeper: str, auth_file: Path, root: str) -> None:
     """
     with _nodes(zookeeper, auth_file, root) as nodes:
         done = "paused: nothing is moved or placed until `stormcut resume`"
-        _order(nodes, pausing(True), done)
+        _order(nodes, pausing(True, f"ordered by {person()}"), done)
 
 
 @click.command()

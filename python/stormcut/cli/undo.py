@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from stormcut.adapters.machine.person import person
 from stormcut.adapters.tls.channel import Tls
 from stormcut.adapters.zookeeper.client import connected, read_auth_file
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
@@ -53,14 +54,18 @@ def undo(
     """
     with connected(zookeeper, read_auth_file(auth_file)) as client:
         nodes = StormcutNodes(client, root)
-        name = resolved(topology, topologies_with_trail(nodes))
+        moved = topologies_with_trail(nodes)
+        if not moved:
+            raise InvalidInput("no plan has moved any topology: there is nothing to undo", topology)
+        name = resolved(topology, moved, "no plan has moved a topology of this id or name")
         step = undo_to(name, read_trail(nodes, name))
         done = (
             f"{name} goes back to where it ran before plan {step.plan[:8]}, in Nimbus's next round,"
             f" and stays there until: stormcut release {name}"
         )
         profile = nodes.read_profiles().get(name)
-        order = Undo(step.before, override=None if override is None else Override(override))
+        past = None if override is None else Override(override)
+        order = Undo(step.before, override=past, who=person())
         change = Change(name, "go back", done, profile, order)
 
         def act(preview: Mapping[str, Any] | None) -> None:

@@ -55,6 +55,8 @@ def print_outlook(console: Console, outlook: Mapping[str, Any]) -> None:
     left = outlook.get("left_on_drained", {})
     for text in drain_progress(left, len(left) == len(outlook.get("nodes", {}))):
         _say(console, escape(text))
+    for order in outlook["pending"]:
+        _say(console, escape(pending_words(order)))
     if not outlook["withheld"]:
         rest = "" if not any(left.values()) else ", drained nodes apart"
         _say(console, f"nothing waits: all runs as decided{rest} (mode {outlook['mode']})")
@@ -77,6 +79,13 @@ def print_outlook(console: Console, outlook: Mapping[str, Any]) -> None:
     for line in held:
         _print_withheld(console, line, hosts)
     _print_forced(console, outlook)
+
+
+def pending_words(order: Mapping[str, str]) -> str:
+    """Return an order back that is not carried out yet, in words."""
+    who = f" by {order['who']}" if order["who"] else ""
+    who = who or (" by the controller" if order["by"] == "controller" else "")
+    return f"{order['topology']}: ordered back{who}, does not run there yet"
 
 
 def _way(outlook: Mapping[str, Any], offered: Sequence[Line], is_approved: bool) -> str:

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from stormcut.model.cluster import Described
-from stormcut.report.preview import drain_progress
+from stormcut.report.preview import drain_progress, pending_words
 
 STATUS_VERSION = 1
 #: Nimbus asks every 10 s.
@@ -50,6 +50,7 @@ def document(
         "left_on_drained": outlook.get("left_on_drained", {}),
         "why_paused": outlook.get("why_paused", ""),
         "approved": outlook.get("approved", []),
+        "pending": outlook.get("pending", []),
         "drained_nowhere": outlook.get("drained_nowhere", []),
         "parts": outlook.get("parts", {}),
         "reviews": outlook.get("reviews", []),
@@ -62,7 +63,7 @@ def document(
                 "unassigned": len(topology.unassigned),
                 "between_nodes": _between(said.get(topology.id, {})),
                 **_room(said.get(topology.id, {}), hosts),
-                "decision": _named(said.get(topology.id, {}).get("reason", "none yet"), hosts),
+                "decision": with_hosts(said.get(topology.id, {}).get("reason", "none yet"), hosts),
             }
             for topology in sorted(described.state.topologies, key=lambda t: t.id)
         ],
@@ -91,13 +92,13 @@ def _room(line: Mapping[str, Any], hosts: Mapping[str, str]) -> dict[str, Any]:
     """Return the head-room of what a topology does now, and which resource is full first."""
     value = line.get("after") or {}
     fullest = value.get("fullest")
-    named = None if fullest is None else _named(fullest, hosts).replace("node ", "")
+    named = None if fullest is None else with_hosts(fullest, hosts).replace("node ", "")
     if named is not None:
         named = named.removesuffix(f" of {line['topology']}")
     return {"headroom": value.get("headroom"), "fullest": named}
 
 
-def _named(text: str, hosts: Mapping[str, str]) -> str:
+def with_hosts(text: str, hosts: Mapping[str, str]) -> str:
     """Return a text that names nodes by their hosts: people do not know ids of supervisors."""
     for node, host in hosts.items():
         text = text.replace(node, host)
@@ -116,11 +117,13 @@ def print_status(console: Console, found: Mapping[str, Any]) -> None:
         words = escape(f"{name}: {part['words']}")
         _say(console, words if part["is_well"] else f"[red]{words}[/]")
     if found["why_paused"]:
-        _say(console, f"[yellow]paused by itself[/]: {escape(found['why_paused'])}")
+        _say(console, f"[yellow]paused[/]: {escape(found['why_paused'])}")
     if found["proposal"]:
         is_approved = found["proposal"] in found["approved"]
         waits = "is approved, but waits" if is_approved else "waits"
         _say(console, f"plan [bold]{found['proposal']}[/] {waits}: see `stormcut plan`")
+    for order in found["pending"]:
+        _say(console, escape(pending_words(order)))
     for name in found["drained_nowhere"]:
         _say(console, f"[yellow]drained: {escape(name)}[/], but no supervisor has this id or host")
     left = found["left_on_drained"]

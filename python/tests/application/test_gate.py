@@ -16,7 +16,7 @@ from stormcut.application.control.decide.decision import Circumstance, Evidence,
 from stormcut.application.control.gate.change import Change, Initiator, restarted
 from stormcut.application.control.gate.gate import DWELL_SECONDS, Gate
 from stormcut.application.control.gate.ledger import Ledger
-from stormcut.application.control.operations import pausing, undo_to
+from stormcut.application.control.operations import approving, pausing, undo_to
 from stormcut.application.control.orders import NO_ORDERS, By, Orders, Override, Undo
 from stormcut.application.control.policy import Mode, Policy, QuietTime, TopologyRule
 from stormcut.model.cluster import ClusterState, Slot, Worker
@@ -185,6 +185,38 @@ def test_an_override_passes_the_guards_that_it_names_and_no_others():
     stage.store.back = {"a": Undo(home, override=Override("quick", frozenset({"pinned"})))}
     assert stage.round() == []
     assert stage.waits() == {"a": "quiet"}
+
+
+def test_the_plan_shows_what_people_have_ordered_since_nimbus_asked():
+    """After `resume` it still said paused, and an undo that waited stood nowhere."""
+    state, profiles = spread("a")
+    home = tuple(sorted(state.topologies[0].assignment))
+    stage = Stage(
+        state, profiles, Policy(Mode.APPROVE), pausing(True, "ordered by anna@ops1")(NO_ORDERS)
+    )
+    stage.round()
+    outlook = stage.brain.outlook()
+    assert outlook["why_paused"] == "ordered by anna@ops1"
+    assert outlook["topologies"][0]["reason"].startswith("kept: paused")
+    stage.store.ordered = pausing(False)(stage.store.ordered)
+    outlook = stage.brain.outlook()
+    assert outlook["topologies"][0]["reason"].startswith("kept: waits for approval")
+    stage.store.ordered = approving(outlook["proposal"], None, outlook, "anna@ops1")(NO_ORDERS)
+    outlook = stage.brain.outlook()
+    assert outlook["approved"] == [outlook["proposal"]]
+    assert stage.round() == ["a"]
+    (_, entry) = stage.store.plans[-1]
+    assert [(x["initiator"], x["who"]) for x in entry["topologies"]] == [("approve", "anna@ops1")]
+    stage.store.ordered = pausing(True)(NO_ORDERS)
+    stage.round()
+    stage.store.back = {"a": Undo(home, who="bert@ops2")}
+    outlook = stage.brain.outlook()
+    assert outlook["pending"] == [{"topology": "a", "by": "person", "who": "bert@ops2"}]
+    assert [line["waits_for"] for line in outlook["withheld"]] == ["paused"]
+    stage.store.ordered = pausing(False)(stage.store.ordered)
+    assert stage.round(DWELL_SECONDS) == ["a"]
+    stage.round()
+    assert stage.brain.outlook()["pending"] == []
 
 
 def test_what_is_approved_in_quiet_hours_is_made_when_they_end():

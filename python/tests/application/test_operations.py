@@ -20,6 +20,7 @@ from stormcut.model.cluster import Supervisor
 from stormcut.model.errors import InvalidInput
 
 NODES = (Supervisor("id-1", "host1", (6700,)), Supervisor("id-2", "host2", (6700,)))
+HELD = {"topology": "a", "answer": "never"}
 NOW_S = 1_700_000_000.0
 
 
@@ -88,7 +89,8 @@ def test_all_nodes_are_drained_by_ids_and_hosts_alike():
 @pytest.mark.parametrize(
     ("preview", "words"),
     [
-        ({"withheld": [{"topology": "a", "answer": "never", "guard": "is pinned"}]}, "--override"),
+        ({"withheld": [{**HELD, "guard": "is pinned", "waits_for": "pinned"}]}, "--override"),
+        ({"withheld": [{**HELD, "guard": "drained", "waits_for": "drained"}]}, "nothing overrides"),
         ({"withheld": [], "topologies": [], "declined": []}, "does not run now"),
         (
             {

@@ -109,6 +109,7 @@ def _content(nodes: StormcutNodes, orders: Orders) -> bytes:
         "pauses": orders.pauses,
         "aliases": dict(orders.aliases),
         "why": orders.why,
+        "approved_by": dict(orders.approved_by),
     }
     return json.dumps({**document, "hmac": nodes.seal.mark(*_marked(document))}).encode()
 
@@ -127,6 +128,7 @@ def _orders(nodes: StormcutNodes, document: Mapping[str, Any]) -> Orders:
         int(document.get("pauses", 0)),
         {str(name): str(other) for name, other in dict(document.get("aliases", {})).items()},
         str(document.get("why", "")),
+        {str(plan): str(who) for plan, who in dict(document.get("approved_by", {})).items()},
     )
 
 

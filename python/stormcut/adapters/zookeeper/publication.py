@@ -47,13 +47,13 @@ class ZooKeeperPublication:
     def hold(self, why: str) -> None:
         """Store a pause and its reason."""
         with available():
-            change_orders(self._nodes, lambda orders: replace(pausing(True)(orders), why=why))
+            change_orders(self._nodes, pausing(True, why))
 
     def forget_approvals(self) -> None:
         """Take back all approvals."""
 
         def forget(orders: Orders) -> Orders:
-            return replace(orders, approved=frozenset(), overrides={})
+            return replace(orders, approved=frozenset(), approved_by={}, overrides={})
 
         change_orders(self._nodes, forget)
 

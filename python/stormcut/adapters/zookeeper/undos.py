@@ -72,6 +72,7 @@ def _content(nodes: StormcutNodes, topology: str, undo: Undo) -> bytes:
         "by": undo.by.value,
         "override": None if undo.override is None else override_json(undo.override),
         "until_s": undo.until_s,
+        "who": undo.who,
     }
     mark = nodes.seal.mark(*_marked(topology, document))
     return json.dumps({**document, "hmac": mark}).encode()
@@ -91,6 +92,7 @@ def _undo(nodes: StormcutNodes, topology: str) -> Undo | None:
             By(document.get("by")),
             None if override is None else override_in(override),
             None if until_s is None else float(until_s),
+            str(document.get("who", "")),
         )
     except (InvalidInput, ValueError, TypeError) as error:
         _warn(str(error))

@@ -278,22 +278,24 @@ class Brain:
         InvalidInput
             Nimbus has not described any state.
         """
-        described, last, now = self.described(), self._last, self._clock.elapsed()
-        pace = self._pace.copy()
-        pace.observe(described.state, last, now, self._least_age_s())
-        governor, memory, known = self._governor.copy(), self._memory.copy(), self._known()
+        described, known = self.described(), self._known()
         known = _Known(
             _with(known.profiles, topology, profile),
             _with(known.undos, topology, _overriding(undo, known.orders)),
             known.orders,
         )
-        question = self._question(described.state, known, governor, pace)
+        return preview_document(described, self._foreseen(described.state, known))
+
+    def _foreseen(self, state: ClusterState, known: _Known) -> Governed:
+        """Return what a round would decide now; nothing remembers it."""
+        governor, memory, pace = self._governor.copy(), self._memory.copy(), self._pace.copy()
+        pace.observe(state, self._last, self._clock.elapsed(), self._least_age_s())
+        question = self._question(state, known, governor, pace)
 
         def decided(staying: Staying) -> Decisions:
             return decide(replace(question, staying=staying), memory)
 
-        governed = governor.govern(decided, self._asked_of(described.state, known, pace))
-        return preview_document(described, governed)
+        return governor.govern(decided, self._asked_of(state, known, pace))
 
     def outlook(self, settled: bool = True) -> dict[str, Any]:
         """Return as JSON values what was decided last: what is done, and what waits for what.
@@ -310,7 +312,15 @@ class Brain:
         """
         described = self.described() if settled else self.last_described
         parts = {name: part() for name, part in self.parts.items()}
-        return outlook_document(self._snapshot(described), parts)
+        snapshot, told = self._snapshot(described), self._told
+        ordered = snapshot.orders, snapshot.undos
+        if described is not None and told is not None and ordered != (told.orders, told.undos):
+            # People have ordered something since: it counts from the next round on. What they
+            # approved is shown as it waits for that.
+            orders = replace(snapshot.orders, approved=frozenset(), overrides={})
+            known = _Known(told.profiles, snapshot.undos, orders)
+            snapshot = replace(snapshot, governed=self._foreseen(described.state, known))
+        return outlook_document(snapshot, parts)
 
     def control(self) -> Control:
         """Return who may act now, and what waits for what."""
@@ -322,6 +332,7 @@ class Brain:
             self._governed,
             self._governor,
             self._source.orders(),
+            self._source.undos(),
             self._policy.mode,
             self._source.reviews(),
             self._last.id if self._last else None,
@@ -336,7 +347,7 @@ class Brain:
             replace(each, at_s=each.at_s - now) for each in self._governor.ledger.spent
         )
         is_told = self._last is None or not plan.places_alike(self._last)
-        entry = history_entry(plan, self._governed, known.profiles) if is_told else None
+        entry = history_entry(plan, self._governed, known.profiles, state) if is_told else None
         return Record(entry, steps(plan, self._governed, state), restarts)
 
     def _plan_age_s(self) -> float:

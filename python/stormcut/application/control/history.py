@@ -30,16 +30,20 @@ def plan_parts(decisions: Decisions) -> tuple[tuple[TopologyPlan, ...], tuple[De
 
 
 def history_entry(
-    plan: Plan, governed: Governed, profiles: Mapping[str, Profile]
+    plan: Plan, governed: Governed, profiles: Mapping[str, Profile], state: ClusterState
 ) -> dict[str, Any]:
     """Return a plan with its reasons, and who initiated its changes, as JSON values."""
+    told = lines(governed.told, {change.topology: change for change in governed.changes})
+    reasons = " ".join(line["reason"] for kind in told.values() for line in kind)
     return {
         "version": HISTORY_VERSION,
         "plan": plan.id,
         "created_ms": plan.created_ms,
         "fingerprint": plan.fingerprint,
         "profiles": {name: profile.to_epoch_s for name, profile in sorted(profiles.items())},
-        **lines(governed.told, {change.topology: change for change in governed.changes}),
+        # People know no ids of supervisors.
+        "hosts": {s.id: s.host for s in state.supervisors if s.id in reasons},
+        **told,
     }
 
 
@@ -99,6 +103,7 @@ def _initiated(change: Change | None) -> dict[str, Any]:
         "initiator": None if change is None else change.initiator.value,
         "override": None if override is None else override.reason,
         "passed": [] if change is None else list(change.passed),
+        "who": "" if change is None else change.who,
     }
 
 

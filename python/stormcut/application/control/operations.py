@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from stormcut.application.control.gate.guards import FIRM
 from stormcut.application.control.orders import Orders, Override, Undo
 from stormcut.application.control.review.trail import Step, way_back
 from stormcut.model.cluster import Supervisor, name_in
@@ -15,10 +16,10 @@ from stormcut.model.errors import InvalidInput
 STALE_SECONDS = 60.0
 
 
-def resolved(topology: str, known: Iterable[str]) -> str:
+def resolved(topology: str, known: Iterable[str], none: str = "no such topology") -> str:
     """Return the id of a topology that is named by its id or its name.
 
-    Of several of one name it is the newest one's.
+    Of several of one name it is the newest one's. ``none`` says that there is none.
 
     Raises
     ------
@@ -31,7 +32,7 @@ def resolved(topology: str, known: Iterable[str]) -> str:
     named = [each for each in ids if name_in(each) == topology]
     if not named:
         there = ", ".join(ids) or "none"
-        raise InvalidInput(f"no such topology (known: {there})", topology)
+        raise InvalidInput(f"{none} (known: {there})", topology)
     return max(named, key=_submitted)
 
 
@@ -56,7 +57,7 @@ def undo_to(topology: str, trail: Sequence[Step]) -> Step:
 
 
 def approving(
-    plan: str, override: str | None, outlook: Mapping[str, Any]
+    plan: str, override: str | None, outlook: Mapping[str, Any], who: str = ""
 ) -> Callable[[Orders], Orders]:
     """Return the order that approves a plan, given what the brain foresees.
 
@@ -72,7 +73,7 @@ def approving(
             plan,
         )
     if override is not None:
-        return _forcing(plan, override, outlook)
+        return _forcing(plan, override, outlook, who)
     proposal = outlook["proposal"]
     if proposal is None:
         raise InvalidInput("nothing waits for approval", plan)
@@ -84,10 +85,14 @@ def approving(
             raise InvalidInput(what, plan)
         what = f"is not what would be done now: that is {proposal}; see `stormcut plan`"
         raise InvalidInput(what, plan)
-    return lambda orders: replace(orders, approved=frozenset({plan}), overrides={})
+    return lambda orders: replace(
+        orders, approved=frozenset({plan}), approved_by={plan: who}, overrides={}
+    )
 
 
-def _forcing(plan: str, reason: str, outlook: Mapping[str, Any]) -> Callable[[Orders], Orders]:
+def _forcing(
+    plan: str, reason: str, outlook: Mapping[str, Any], who: str
+) -> Callable[[Orders], Orders]:
     """Return the order that approves a plan and passes the guards that hold it now."""
     forced = outlook["override"]
     if forced is None:
@@ -96,7 +101,12 @@ def _forcing(plan: str, reason: str, outlook: Mapping[str, Any]) -> Callable[[Or
         what = f"with --override another plan would be done: {forced['proposal']}; see"
         raise InvalidInput(f"{what} `stormcut plan`", plan)
     override = Override(reason, frozenset(forced["guards"]), outlook["pauses"])
-    return lambda orders: replace(orders, approved=frozenset({plan}), overrides={plan: override})
+    return lambda orders: replace(
+        orders,
+        approved=frozenset({plan}),
+        approved_by={plan: who},
+        overrides={plan: override},
+    )
 
 
 def held_when_approved(outlook: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -108,11 +118,11 @@ def held_when_approved(outlook: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def pausing(is_paused: bool) -> Callable[[Orders], Orders]:
+def pausing(is_paused: bool, why: str = "") -> Callable[[Orders], Orders]:
     """Return the order that pauses the controller, or ends the pause."""
     more = 1 if is_paused else 0
     return lambda orders: replace(
-        orders, is_paused=is_paused, pauses=max(orders.pauses, 0) + more, why=""
+        orders, is_paused=is_paused, pauses=max(orders.pauses, 0) + more, why=why
     )
 
 
@@ -202,6 +212,8 @@ def check_goes_back(preview: Mapping[str, Any], topology: str) -> None:
     if withheld is not None:
         if withheld["answer"] == "never":
             what = f"is not sent back: {withheld['guard']}"
+            if withheld["waits_for"] in {guard.key for guard in FIRM}:
+                raise InvalidInput(f"{what}; nothing overrides that", topology)
             raise InvalidInput(f"{what}; to do it all the same: --override REASON", topology)
         return
     lines = (*preview["topologies"], *preview["declined"])

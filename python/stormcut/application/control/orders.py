@@ -46,12 +46,14 @@ class Orders:
         Ids or hosts of nodes that shall run nothing.
     aliases : mapping of str to str
         By a name in ``drained``: the id of the host, or the host of the id, when it was drained.
+    approved_by : mapping of str to str
+        By the name of a proposal: who approved it.
     overrides : mapping of str to Override
         By the name of an approved proposal: the guards that it passes.
     pauses : int
         How often a pause was ordered.
     why : str
-        Why the controller paused by itself, empty if a person did.
+        Who paused it, or why it paused by itself.
     revision : int
         Tells what was stored last; higher ones are newer.
     """
@@ -63,6 +65,7 @@ class Orders:
     pauses: int = 0
     aliases: Mapping[str, str] = field(default_factory=dict)
     why: str = ""
+    approved_by: Mapping[str, str] = field(default_factory=dict)
     revision: int = field(default=0, compare=False)
 
     def drained_nodes(self, supervisors: Iterable[Supervisor]) -> frozenset[str]:
@@ -104,7 +107,7 @@ class By(Enum):
 class Undo:
     """An order: a topology shall run on these workers again, and stay there.
 
-    ``override`` says which guards it passes, None: none. Until
+    ``who`` gave the order; ``override`` says which guards it passes, None: none. Until
     ``until_s``, in seconds since the epoch, it stays there; None: until a person says otherwise.
     """
 
@@ -112,3 +115,4 @@ class Undo:
     by: By = By.PERSON
     override: Override | None = None
     until_s: float | None = None
+    who: str = ""

@@ -14,7 +14,7 @@ from stormcut.application.control.decide.decision import Decision, Decisions, Gu
 from stormcut.application.control.decide.wording import sentence
 from stormcut.application.control.gate.guards import FIRM
 from stormcut.application.control.history import line, lines
-from stormcut.application.control.orders import Orders
+from stormcut.application.control.orders import Orders, Undo
 from stormcut.application.control.policy import Mode
 from stormcut.application.control.review.reviews import Review
 from stormcut.application.control.review.trial import Outcome
@@ -65,10 +65,20 @@ class Snapshot:
     governed: Governed | None
     governor: Governor
     orders: Orders
+    undos: Mapping[str, Undo]
     mode: Mode
     reviews: Sequence[Review]
     plan: str | None
     now_s: float
+
+    def pending(self) -> list[dict[str, str]]:
+        """Return which topologies do not run yet where they were ordered back to, and by whom."""
+        running = () if self.described is None else self.described.state.topologies
+        return [
+            {"topology": t.id, "by": undo.by.value, "who": undo.who}
+            for t in running
+            if (undo := self.undos.get(t.id)) and set(undo.workers) != set(t.assignment)
+        ]
 
     def left_on_drained(self) -> dict[str, int]:
         """Return how many executors still run on each drained node, by host."""
@@ -105,6 +115,7 @@ def outlook_document(at: Snapshot, parts: Mapping[str, Part]) -> dict[str, Any]:
         "why_paused": at.orders.why,
         "pauses": at.orders.pauses,
         "approved": sorted(at.orders.approved),
+        "pending": at.pending(),
         "drained": sorted(at.orders.drained),
         "drained_nodes": sorted(at.orders.drained_nodes(at.described.state.supervisors)),
         "drained_nowhere": list(at.orders.drained_nowhere(at.described.state.supervisors)),

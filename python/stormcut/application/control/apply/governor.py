@@ -287,7 +287,8 @@ class Governor:
             override = orders.overrides.get(proposal.name)
             if (override is not None) is not is_forced:
                 continue
-            settled = _ordered(trial.settled, usual, override)
+            who = orders.approved_by.get(proposal.name, "")
+            settled = _ordered(trial.settled, usual, override, who)
             verdicts = self._all_held(moment, settled.changes)
             if not verdicts:
                 return _Chosen(settled, dict(settled.held), proposal.name)
@@ -383,8 +384,10 @@ class Governor:
         """
         topology = asked.running[decision.topology]
         initiator = self._initiator(decision, topology, asked)
+        who = ""
         if initiator is Initiator.UNDO:
             undo = asked.undos[decision.topology]
+            who = undo.who
             is_obeyed = self._obeyed.get(decision.topology) == undo
             override = override or (None if is_obeyed else undo.override)
         elif is_approved and initiator in (Initiator.GAIN, Initiator.LIMIT, Initiator.DRAIN):
@@ -398,6 +401,7 @@ class Governor:
             decision.evidence,
             override,
             is_approved=is_approved,
+            who=who,
         )
 
     def _initiator(self, decision: Decision, running: RunningTopology, asked: Asked) -> Initiator:
@@ -533,7 +537,7 @@ def _is_past_budget(change: Change) -> bool:
     return not {guard.key for guard in BUDGETS}.isdisjoint(change.passed)
 
 
-def _ordered(settled: Settled, usual: Settled, override: Override | None) -> Settled:
+def _ordered(settled: Settled, usual: Settled, override: Override | None, who: str) -> Settled:
     """Return what was approved, past the guards that its order names; others go as usual."""
     own = {change.topology: change for change in usual.changes}
 
@@ -541,7 +545,8 @@ def _ordered(settled: Settled, usual: Settled, override: Override | None) -> Set
         known = own.get(approved.topology)
         if known is not None and known.target == approved.target:
             return known
-        return approved if override is None else replace(approved, override=override)
+        ordered = replace(approved, who=approved.who or who)
+        return ordered if override is None else replace(ordered, override=override)
 
     return replace(settled, changes=tuple(map(change, settled.changes)))
 

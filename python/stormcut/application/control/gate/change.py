@@ -50,6 +50,8 @@ class Change:
         Keys of the guards that it passes by that alone.
     is_approved : bool
         A person approved the proposal that it is part of.
+    who : str
+        The person who ordered or approved it, empty if none did.
     origin : Initiator, optional
         Of a stage: who initiated the whole move.
     continues : bool
@@ -65,6 +67,7 @@ class Change:
     override: Override | None = None
     passed: tuple[str, ...] = ()
     is_approved: bool = False
+    who: str = ""
     origin: Initiator | None = None
     continues: bool = False
 
