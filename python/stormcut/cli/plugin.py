@@ -35,8 +35,10 @@ def plugin() -> None:
 def install(storm_homes: tuple[Path, ...], auth_file: Path | None) -> None:
     """Put the jars and, with --auth-file, Nimbus's keys into STORM_HOMES; then restart Nimbus.
 
-    conf/storm.yaml gets one marked block; what else is in the file stays as it is. All folders are
-    checked before the first is written to.
+    conf/storm.yaml gets one marked block; what else is in the file stays as it is. A scheduler
+    that it names already (isolation, multitenant, resource-aware, ...) decides wherever no plan
+    does, and is back when the plugin is removed. All folders are checked before the first is
+    written to.
 
     \b
     Example:

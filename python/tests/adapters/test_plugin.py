@@ -82,6 +82,24 @@ def test_removal_leaves_no_trace(storm: Path, jars: PluginJars, text: str) -> No
     assert plugin.remove(storm, hook=True) == plugin.Removed((), (), nimbus=False)
 
 
+ISOLATION = "org.apache.storm.scheduler.IsolationScheduler"
+
+
+@pytest.mark.parametrize("form", ["storm.scheduler: {}", "storm.scheduler : '{}'  # since 2019"])
+def test_the_scheduler_that_was_there_decides_wherever_no_plan_does_and_comes_back(
+    storm: Path, jars: PluginJars, form: str
+) -> None:
+    text = f"{form.format(ISOLATION)}\n{OWN}"
+    (storm / "conf" / "storm.yaml").write_text(text)
+    for _ in range(2):
+        plugin.install(storm, jars, "/etc/stormcut.auth")
+        keys = yaml.safe_load(config(storm))
+        assert keys["storm.scheduler"] == "io.stormcut.StormcutScheduler"
+        assert keys["stormcut.fallback.scheduler"] == ISOLATION
+    plugin.remove(storm, hook=True)
+    assert config(storm) == text
+
+
 def test_the_hook_stays_for_topologies_that_carry_it(storm: Path, jars: PluginJars) -> None:
     plugin.install(storm, jars, "/etc/stormcut.auth")
     removed = plugin.remove(storm, hook=False)
@@ -90,9 +108,9 @@ def test_the_hook_stays_for_topologies_that_carry_it(storm: Path, jars: PluginJa
 
 
 def test_what_the_user_set_is_not_overwritten(storm: Path, jars: PluginJars) -> None:
-    text = f"{OWN}storm.scheduler: org.example.Mine\n"
+    text = f"{OWN}topology.auto.task.hooks: [org.example.Mine]\n"
     (storm / "conf" / "storm.yaml").write_text(text)
-    with pytest.raises(InvalidInput, match=r"storm\.scheduler already"):
+    with pytest.raises(InvalidInput, match=r"topology\.auto\.task\.hooks already"):
         plugin.install(storm, jars, "/etc/stormcut.auth")
     assert config(storm) == text
     assert jars_in(storm) == set()

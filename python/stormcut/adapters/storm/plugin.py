@@ -30,6 +30,11 @@ _BEGIN = "# begin stormcut: `stormcut plugin remove` takes these lines out\n"
 _END = "# end stormcut\n"
 _BLOCK = re.compile(f"{re.escape(_BEGIN)}.*?{re.escape(_END)}", re.DOTALL)
 
+#: The scheduler that a cluster had: it decides wherever no plan does, and comes back.
+_SCHEDULER_KEY, _FALLBACK_KEY = "storm.scheduler", "stormcut.fallback.scheduler"
+_KEPT = "# kept by stormcut: "
+_SCHEDULER_LINE = re.compile(rf"^(?={re.escape(_SCHEDULER_KEY)}\s*:)", re.MULTILINE)
+
 #: In the name of every class of the plugin.
 OURS = "io.stormcut."
 #: Keys by which Storm does not start without the jar of the scheduler, or of the hook.
@@ -115,7 +120,7 @@ def check_removal(storm_home: Path, hook: bool) -> None:
         Nimbus would not start.
     """
     config = _storm_yaml(storm_home)
-    present = _keys(_BLOCK.sub("", _read(config)), config)
+    present = _keys(_without(_read(config)), config)
     needed = [*_NEEDS_SCHEDULER, *(_NEEDS_HOOK if hook else ())]
     if still := [key for key in needed if OURS in str(present.get(key))]:
         raise InvalidInput(
@@ -159,7 +164,7 @@ def remove(storm_home: Path, hook: bool) -> Removed:
     taken = []
     has_keys = bool(_BLOCK.search(text))
     if has_keys:
-        _write(config, _BLOCK.sub("", text))
+        _write(config, _without(text))
         taken.append("the keys in conf/storm.yaml")
     schedulers = sorted((storm_home / "extlib-daemon").glob(_SCHEDULER))
     hooks = sorted((storm_home / "extlib").glob(_HOOK))
@@ -207,8 +212,13 @@ def _read(config: Path) -> str:
 
 def _added(text: str, auth_file: str, config: Path) -> str:
     """Return storm.yaml with the block, or refuse if Storm could not read that as meant."""
-    without, keys = _BLOCK.sub("", text), {**KEYS, _AUTH_KEY: auth_file}
+    without, keys = _without(text), {**KEYS, _AUTH_KEY: auth_file}
     present = _keys(without, config)
+    before = present.get(_SCHEDULER_KEY)
+    if isinstance(before, str) and OURS not in before:
+        keys[_FALLBACK_KEY] = present.get(_FALLBACK_KEY, before)
+        without = _SCHEDULER_LINE.sub(_KEPT, without)
+        present = _keys(without, config)
     if taken := clashes(present):
         raise InvalidInput(f"sets {', '.join(taken)} already: take that out first", str(config))
     # A last line without its end would run into the block, and could not be told apart later.
@@ -219,6 +229,11 @@ def _added(text: str, auth_file: str, config: Path) -> str:
             return added
     what = "lines can only be added to KEY: VALUE lines that begin in the first column"
     raise InvalidInput(f"{what}: mend it first", str(config))
+
+
+def _without(text: str) -> str:
+    """Return storm.yaml as it was before the plugin was installed."""
+    return _BLOCK.sub("", text).replace(f"{_KEPT}{_SCHEDULER_KEY}", _SCHEDULER_KEY)
 
 
 def _keys(text: str, config: Path) -> dict[str, object]:

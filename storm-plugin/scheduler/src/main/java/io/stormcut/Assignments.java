@@ -34,6 +34,19 @@ final class Assignments {
     cluster.setAssignments(byTopology);
   }
 
+  /** Whether these topologies run in a cluster as they do here. */
+  boolean holds(Set<String> topologies, Cluster cluster) {
+    for (String id : topologies) {
+      SchedulerAssignment here = byTopology.get(id);
+      SchedulerAssignment there = cluster.getAssignmentById(id);
+      if (here != null
+          && (there == null || !here.getExecutorToSlot().equals(there.getExecutorToSlot()))) {
+        return false;
+      }
+    }
+    return true;
+  }
+
   /** Topology id to its unassigned executors, if any. */
   static Map<String, Set<ExecutorDetails>> missing(Topologies topologies, Cluster cluster) {
     Map<String, Set<ExecutorDetails>> missing = new HashMap<>();

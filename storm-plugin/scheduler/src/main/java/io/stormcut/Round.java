@@ -15,6 +15,7 @@ import org.apache.storm.scheduler.IScheduler;
 import org.apache.storm.scheduler.Topologies;
 import org.apache.storm.scheduler.TopologyDetails;
 import org.apache.storm.scheduler.WorkerSlot;
+import org.apache.storm.scheduler.resource.ResourceAwareScheduler;
 
 /**
  * One scheduling round: what a plan covers is placed by it, what runs as an older plan wanted is
@@ -99,7 +100,14 @@ final class Round {
         rest.put(topology.getId(), topology);
       }
     }
-    storm.schedule(placed.isEmpty() ? topologies : new Topologies(rest), cluster);
+    // It looks up the resources of all that runs, and moves nothing that runs whole.
+    boolean asksForAll = placed.isEmpty() || storm instanceof ResourceAwareScheduler;
+    Assignments planned = Assignments.of(cluster);
+    storm.schedule(asksForAll ? topologies : new Topologies(rest), cluster);
+    if (!planned.holds(placed, cluster)) {
+      throw new IllegalStateException("what a plan has placed was moved again by "
+          + storm.getClass().getSimpleName());
+    }
   }
 
   private boolean restartsLost(TopologyDetails topology, Placement applied) {

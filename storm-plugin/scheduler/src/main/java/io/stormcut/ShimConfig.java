@@ -10,6 +10,7 @@ import org.slf4j.LoggerFactory;
 /** The shim's keys in storm.yaml, validated: docs/protocol.md lists them. */
 final class ShimConfig {
   static final String ENABLED = "stormcut.enabled";
+  static final String FALLBACK = "stormcut.fallback.scheduler";
   static final String DEADLINE_MS = "stormcut.brain.deadline.ms";
   static final String TLS_FOLDER = "stormcut.brain.tls.folder";
   static final String ZOOKEEPER_SERVERS = "stormcut.zookeeper.servers";
@@ -23,6 +24,8 @@ final class ShimConfig {
   private static final Logger LOG = LoggerFactory.getLogger(ShimConfig.class);
 
   final boolean enabled;
+  /** Class of the scheduler that decides wherever no plan does. */
+  final String fallback;
   final int deadlineMs;
   final List<String> zookeeperServers;
   final int zookeeperPort;
@@ -34,6 +37,7 @@ final class ShimConfig {
 
   private ShimConfig(Map<?, ?> conf) {
     enabled = bool(conf, ENABLED, true);
+    fallback = path(conf, FALLBACK, "the class of a scheduler", null);
     deadlineMs = integer(conf, DEADLINE_MS, 50, 10_000, 2000);
     zookeeperServers =
         hosts(conf, ZOOKEEPER_SERVERS, hosts(conf, "storm.zookeeper.servers", localhost()));

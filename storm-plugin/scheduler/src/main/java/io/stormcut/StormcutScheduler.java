@@ -26,15 +26,16 @@ import org.slf4j.LoggerFactory;
  * The scheduler shim in Nimbus: `storm.scheduler: io.stormcut.StormcutScheduler`.
  *
  * <p>It describes the cluster to the brain, waits for a plan no longer than its deadline, checks
- * it, applies what is sound, and leaves everything else to Storm's DefaultScheduler. It never
- * throws: an exception here would end Nimbus.
+ * it, applies what is sound, and leaves everything else to Storm's DefaultScheduler, or to the one
+ * that `stormcut.fallback.scheduler` names. It never throws: an exception here would end Nimbus.
  */
 public final class StormcutScheduler implements IScheduler {
   private static final Logger LOG = LoggerFactory.getLogger(StormcutScheduler.class);
   private static final String APPLIED_FILE = "stormcut-applied.json";
-  private static final String DEFAULT_DECIDES = "; Storm's default scheduler decides";
 
-  private final IScheduler storm = new DefaultScheduler();
+  /** Decides wherever no plan does. */
+  private IScheduler storm = new DefaultScheduler();
+  private String stormDecides = "; Storm's default scheduler decides";
   private final Warnings warnings = new Warnings(LOG, System::nanoTime);
   /** Null: Storm's DefaultScheduler and nothing else. */
   private PlanSource source;
@@ -46,8 +47,8 @@ public final class StormcutScheduler implements IScheduler {
   @Override
   public void prepare(Map conf) {
     try {
-      storm.prepare(conf);
       ShimConfig config = ShimConfig.from(conf == null ? Collections.emptyMap() : conf);
+      useStorms(config.fallback, conf);
       applied = AppliedPlacements.in(appliedFile(conf), warnings);
       source = config.enabled ? new PlanSource(config, warnings) : null;
       LOG.info(
@@ -56,11 +57,31 @@ public final class StormcutScheduler implements IScheduler {
               ? "plans come from the brain that leads in ZooKeeper at "
                   + config.zookeeperConnect()
                   + config.zookeeperRoot
-              : "switched off by " + ShimConfig.ENABLED + DEFAULT_DECIDES);
+              : "switched off by " + ShimConfig.ENABLED + stormDecides);
     } catch (Throwable failure) {
       source = null;
-      LOG.error("stormcut: cannot start" + DEFAULT_DECIDES, failure);
+      LOG.error("stormcut: cannot start" + stormDecides, failure);
     }
+  }
+
+  /** One that cannot be loaded or does not start must not end Nimbus: Storm's default does. */
+  private void useStorms(String fallback, Map conf) {
+    if (fallback != null) {
+      try {
+        IScheduler named = (IScheduler) Class.forName(fallback).getDeclaredConstructor().newInstance();
+        if (named instanceof StormcutScheduler) {
+          throw new IllegalArgumentException("it would ask itself");
+        }
+        named.prepare(conf);
+        storm = named;
+        stormDecides = "; " + named.getClass().getSimpleName() + " decides";
+        return;
+      } catch (Throwable failure) {
+        LOG.error("stormcut: {}: {} cannot be used{}", ShimConfig.FALLBACK,
+            Warnings.oneLine(fallback), stormDecides, failure);
+      }
+    }
+    storm.prepare(conf);
   }
 
   /** Null where Storm keeps nothing, as in tests of the default configuration. */
@@ -124,7 +145,7 @@ public final class StormcutScheduler implements IScheduler {
         continue;
       }
     }
-    warnings.warn(reason + DEFAULT_DECIDES);
+    warnings.warn(reason + stormDecides);
     return null;
   }
 
@@ -140,7 +161,7 @@ public final class StormcutScheduler implements IScheduler {
     }
     round.refused().forEach((id, reason) ->
         warnings.warn("topology " + id + ": plan " + plan.getId() + " is refused: " + reason
-            + DEFAULT_DECIDES));
+            + stormDecides));
     int unchanged = 0;
     for (TopologyPlan part : plan.getTopologies()) {
       if (round.accepted().containsKey(part.getTopology()) && !announce(plan.getId(), part, round)) {
@@ -180,7 +201,7 @@ public final class StormcutScheduler implements IScheduler {
   private void announce(String plan, Declined part, Round round) {
     String id = part.getTopology();
     String text = "topology " + id + ": plan " + plan + " leaves it alone: " + part.getReason()
-        + DEFAULT_DECIDES;
+        + stormDecides;
     String before = announced.put(id, part.getReason());
     if (!round.wasWhole(id)) {
       warnings.warn(text);
@@ -196,7 +217,7 @@ public final class StormcutScheduler implements IScheduler {
 
   private void giveUp(Round round, Topologies topologies, Cluster cluster, Throwable failure) {
     try {
-      LOG.warn("stormcut: the round failed" + DEFAULT_DECIDES, failure);
+      LOG.warn("stormcut: the round failed" + stormDecides, failure);
       if (round == null) {
         storm.schedule(topologies, cluster);
       } else {

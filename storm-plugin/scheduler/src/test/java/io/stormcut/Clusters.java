@@ -74,7 +74,8 @@ final class Clusters {
     Map<String, SchedulerAssignmentImpl> copies = new HashMap<>();
     assignments.forEach(
         (id, a) -> copies.put(id, new SchedulerAssignmentImpl(id, a.getExecutorToSlot())));
-    return new Cluster(new StandaloneNimbus(), supervisors, copies, new HashMap<>());
+    return new Cluster(
+        new StandaloneNimbus(), supervisors, copies, new HashMap<String, Object>(Utils.readDefaultConfig()));
   }
 
   static List<ExecutorDetails> executors(Integer... tasks) {
