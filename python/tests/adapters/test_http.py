@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 import pytest
+import yaml
 from brain_clusters import applied, dealt, profile_of, supervisors, topology
 from conftest_zookeeper import PATIENCE_S, await_true
 from damage import damaged, little_memory, messages
@@ -365,6 +366,16 @@ def test_the_dashboard_asks_for_metrics_that_there_are(site):
         for label in each.replace(" ", "").split(",")
     }
     assert wanted | grouped <= labels
+
+
+def test_the_alerts_ask_for_metrics_that_there_are(site):
+    text = (checkout() / "docs" / "prometheus-alerts.yaml").read_text()
+    (group,) = yaml.safe_load(text)["groups"]
+    names = named(" ".join(rule["expr"] for rule in group["rules"]))
+    # The observer's gauges are those of `operate` alone; another test holds their page.
+    assert names - {"stormcut_observer_up"} <= families(site) and len(names) >= 9
+    assert all(rule["annotations"]["summary"] for rule in group["rules"])
+    assert len({rule["alert"] for rule in group["rules"]}) == len(group["rules"])
 
 
 def exchanged(port, content):

@@ -56,7 +56,7 @@ public final class StormcutScheduler implements IScheduler {
           config.enabled
               ? "plans come from the brain that leads in ZooKeeper at "
                   + config.zookeeperConnect()
-                  + config.zookeeperRoot
+                  + config.zookeeperRoot + stormDecides + " wherever no plan does"
               : "switched off by " + ShimConfig.ENABLED + stormDecides);
     } catch (Throwable failure) {
       source = null;
