@@ -53,6 +53,13 @@ def java(key: str) -> str:
     raise AssertionError(f"no Java source knows {key}")
 
 
+def fallback() -> str:
+    """Return the scheduler that decides without a plan, as the plugin's Java source has it."""
+    source = next((ROOT / "storm-plugin").glob("*/src/main/java/**/StormcutScheduler.java"))
+    (name,) = re.findall(r"IScheduler storm = new (\w+)\(\)", source.read_text(encoding="utf-8"))
+    return str(name)
+
+
 def percent(share: float) -> str:
     return f"{100 * share:g}"
 
@@ -75,6 +82,7 @@ CLAIMS: list[tuple[str, tuple[str, ...]]] = [
             "stormcut.hook.busy.per.sec",
         )
     ),
+    (r"`stormcut\.fallback\.scheduler` \| Storm's (\w+)", (fallback(),)),
     (r"CPU of an executor .* (\d+) points by default", (number(DEFAULT_CPU_PERCENT),)),
     (r"unless that is Storm's default of (\d+) MB", (number(DEFAULT_MEMORY_MB),)),
     (r"`--min-gain` \((\d+) %\)", (percent(Settings.min_gain),)),

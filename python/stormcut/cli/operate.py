@@ -6,12 +6,14 @@ import logging
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import click
 from prometheus_client import CollectorRegistry
 
 from stormcut.adapters.files.config_file import Config, read_config
+from stormcut.adapters.files.pieces import hooked_logs
 from stormcut.adapters.http.measured import MeasuredMetrics
 from stormcut.adapters.machine.clock import SystemClock
 from stormcut.adapters.machine.log_lines import TEXT, log_to_stderr
@@ -23,6 +25,7 @@ from stormcut.application.control.standing import Standing
 from stormcut.cli.addresses import Address
 from stormcut.cli.config import described
 from stormcut.cli.serving import serve
+from stormcut.model.cluster import RunningTopology
 
 log = logging.getLogger("stormcut")
 
@@ -94,8 +97,27 @@ def _observing(
     with observing(sources, settings, observer.take) as streams:
         registry.register(MeasuredMetrics(streams, observer.seen))
         standing.brain.heard, standing.brain.accounts = observer.heard, observer.accounts
+        standing.brain.unmeasured = partial(_unmeasured, config, observer)
         standing.brain.parts["metrics"] = lambda: _part(streams(), observer.seen())
         yield
+
+
+def _unmeasured(config: Config, observer: Observer, topology: RunningTopology) -> str:
+    """Return why nothing is known of a topology."""
+    if not topology.assignment:
+        return "no worker of it runs"
+    if (tasks := observer.measured_tasks(topology.id)) is not None:
+        every = sum(each.end_task - each.start_task + 1 for each in topology.executors)
+        return f"{tasks} of {every} tasks have reported so far: it is measured when all have"
+    if not config.logs:
+        return "no report of it has come"
+    logs, hooked = hooked_logs(config.logs, topology.id)
+    if not logs:
+        folders = ", ".join(map(str, config.logs))
+        return f"no metrics log of it is in {folders}: do its supervisors' logs come here?"
+    if not hooked:
+        return "its metrics logs have no line of the hook: submit it anew, now that Nimbus has it"
+    return "its first interval is not over yet"
 
 
 def _part(is_read: bool, seen: Mapping[str, Seen]) -> Part:

@@ -21,6 +21,15 @@ _ROWS = (
     ("workers_used", "workers used", ","),
 )
 
+#: What brains that are older than this command do not tell.
+_OLDER: Mapping[str, Any] = {
+    "approved": (),
+    "drained_nowhere": (),
+    "override": None,
+    "pending": (),
+    "why_paused": "",
+}
+
 KEEP = (
     "to keep the number, submit it with stormcut.workers: keep, or start the brain with "
     "--option workers=keep"
@@ -47,6 +56,7 @@ def print_preview(console: Console, preview: Mapping[str, Any], topology: str) -
 
 def print_outlook(console: Console, outlook: Mapping[str, Any]) -> None:
     """Print what was decided and waits, and what approves it; one line if nothing does."""
+    outlook = {**_OLDER, **outlook}
     if outlook["paused"]:
         why = escape(f" ({outlook['why_paused']})") if outlook["why_paused"] else ""
         _say(console, f"[bold yellow]paused[/]: nothing is done before `stormcut resume`{why}")
@@ -62,8 +72,8 @@ def print_outlook(console: Console, outlook: Mapping[str, Any]) -> None:
         _say(console, f"nothing waits: all runs as decided{rest} (mode {outlook['mode']})")
         return
     proposal, hosts = outlook["proposal"], outlook.get("nodes", {})
-    offered = [line for line in outlook["withheld"] if line["is_offered"]]
-    held = [line for line in outlook["withheld"] if not line["is_offered"]]
+    offered = [line for line in outlook["withheld"] if line.get("is_offered", True)]
+    held = [line for line in outlook["withheld"] if not line.get("is_offered", True)]
     if proposal is not None:
         is_approved = proposal in outlook["approved"]
         _say(
@@ -90,15 +100,21 @@ def pending_words(order: Mapping[str, str]) -> str:
 
 def _way(outlook: Mapping[str, Any], offered: Sequence[Line], is_approved: bool) -> str:
     """Return what lets the proposed plan go, empty where an approval changes nothing."""
-    waits = ", ".join(sorted({guard for line in offered for guard in line["when_approved"]}))
+    waits = ", ".join(sorted({guard for line in offered for guard in _when_approved(line)}))
     if is_approved:
         return f"It is made once this is over: {waits}" if waits else "It is made in the next round"
     if outlook["mode"] == "advise":
         return "The controller only advises: nothing is done"
-    if all(line["waits_for"] in line["when_approved"] for line in offered):
+    if all(line.get("waits_for") in _when_approved(line) for line in offered):
         return ""
     after = f" (it then waits for the end of: {waits})" if waits else ""
     return f"To do exactly this: stormcut approve {outlook['proposal']}{after}"
+
+
+def _when_approved(line: Line) -> Sequence[str]:
+    """Return the guards that still hold a change once it is approved."""
+    found: Sequence[str] = line.get("when_approved", ())
+    return found
 
 
 def _print_withheld(console: Console, line: Line, hosts: Mapping[str, str]) -> None:

@@ -64,6 +64,7 @@ def document(
                 "between_nodes": _between(said.get(topology.id, {})),
                 **_room(said.get(topology.id, {}), hosts),
                 "decision": with_hosts(said.get(topology.id, {}).get("reason", "none yet"), hosts),
+                "unmeasured": outlook.get("unmeasured", {}).get(topology.id, ""),
             }
             for topology in sorted(described.state.topologies, key=lambda t: t.id)
         ],
@@ -175,7 +176,8 @@ def _decisions(found: Mapping[str, Any]) -> Table:
     table.add_column("topology", overflow="fold", max_width=26)
     table.add_column("last decision", overflow="fold")
     for line in found["topologies"]:
-        table.add_row(escape(line["topology"]), escape(line["decision"]))
+        why = f" ({line['unmeasured']})" if line["unmeasured"] else ""
+        table.add_row(escape(line["topology"]), escape(line["decision"] + why))
     return table
 
 

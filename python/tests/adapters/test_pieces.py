@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from storm_metrics import metric_line
 
 from stormcut.adapters.files import pieces
-from stormcut.adapters.files.pieces import Cutter
+from stormcut.adapters.files.pieces import Cutter, hooked_logs
 from stormcut.model.errors import InvalidInput
 
 
@@ -46,6 +47,18 @@ class Logs:
 @pytest.fixture
 def logs(tmp_path):
     return Logs(tmp_path)
+
+
+def test_whether_the_hook_writes_to_a_topology_s_logs_is_known(logs):
+    assert hooked_logs([logs.logs], "t-1-1") == (0, 0)
+    logs.write(3)
+    logs.write(3, port=6701)
+    assert hooked_logs([logs.logs], "t-1-1") == (2, 0)
+    line = metric_line(1_700_000_000, "h", 6701, 3, "c", "stormcut", "{}")
+    logs.log(port=6701).write_text(f"{line}\n")
+    assert hooked_logs([logs.logs], "t-1-1") == (2, 1)
+    assert hooked_logs([logs.logs / "workers-artifacts"], "t-1-1") == (2, 1)
+    assert hooked_logs([logs.logs], "t-[1]-1") == (0, 0)
 
 
 def roll(path, packed):

@@ -8,6 +8,7 @@ the rolled file.
 from __future__ import annotations
 
 import errno
+import glob
 import gzip
 import logging
 import os
@@ -107,7 +108,7 @@ class Cutter:
     def _logs(self) -> Iterator[Path]:
         for folder in self._folders:
             for path in folder.rglob(METRICS_LOG):
-                if path.parent.parent.parent.name == "workers-artifacts":
+                if _is_artifact(path):
                     yield path
 
     def _news(self, path: Path) -> tuple[_Read, bytes] | None:
@@ -191,6 +192,35 @@ class Cutter:
                         piece.unlink()
                 if not any(folder.iterdir()):
                     folder.rmdir()
+
+
+#: At the end of a log it shows whether the hook writes to it: tasks report every 10 s.
+_TAIL_BYTES = 1 << 20
+_HOOK_NAME = b"\tstormcut\t"
+
+
+def hooked_logs(folders: Iterable[Path], topology: str) -> tuple[int, int]:
+    """Return how many metrics logs of a topology there are, and in how many the hook has written.
+
+    Of many logs of a topology the first 16 are looked at.
+    """
+    pattern = f"{glob.escape(topology)}/*/{METRICS_LOG}"
+    found = (path for folder in folders for path in folder.rglob(pattern))
+    logs = [path for path in sorted(found) if _is_artifact(path)][:16]
+    return len(logs), sum(map(_has_hook, logs))
+
+
+def _has_hook(path: Path) -> bool:
+    try:
+        with _opened(path) as file:
+            file.seek(max(os.fstat(file.fileno()).st_size - _TAIL_BYTES, 0))
+            return any(_HOOK_NAME in b"\t".join(line.split()) for line in file)
+    except OSError:
+        return False
+
+
+def _is_artifact(path: Path) -> bool:
+    return path.parent.parent.parent.name == "workers-artifacts"
 
 
 def _topology_of(path: Path) -> str:

@@ -46,7 +46,7 @@ from stormcut.application.control.ports import (
     Record,
 )
 from stormcut.application.control.review.reviews import restart_seconds
-from stormcut.model.cluster import ClusterState, Described, Worker
+from stormcut.model.cluster import ClusterState, Described, RunningTopology, Worker
 from stormcut.model.plan import Plan
 from stormcut.model.profile import Profile
 
@@ -158,6 +158,8 @@ class Brain:
         self.heard: Callable[[], Heard] = dict
         #: How topologies fare, by id.
         self.accounts: Callable[[], Mapping[str, Account]] = dict
+        #: Why a topology that runs is not measured, in words; empty if nobody measures.
+        self.unmeasured: Callable[[RunningTopology], str] = lambda topology: ""
         #: How those are that work beside it, for an outlook; by name.
         self.parts: dict[str, Callable[[], Part]] = {}
 
@@ -320,7 +322,14 @@ class Brain:
             orders = replace(snapshot.orders, approved=frozenset(), overrides={})
             known = _Known(told.profiles, snapshot.undos, orders)
             snapshot = replace(snapshot, governed=self._foreseen(described.state, known))
-        return outlook_document(snapshot, parts)
+        return {**outlook_document(snapshot, parts), "unmeasured": self._unmeasured(described)}
+
+    def _unmeasured(self, described: Described | None) -> dict[str, str]:
+        """Return why topologies that run are not measured, by id, of those that are not."""
+        measured = self._source.profiles()
+        running = () if described is None else described.state.topologies
+        whys = {t.id: self.unmeasured(t) for t in running if t.id not in measured}
+        return {name: why for name, why in whys.items() if why}
 
     def control(self) -> Control:
         """Return who may act now, and what waits for what."""

@@ -78,7 +78,7 @@ def approving(
     if proposal is None:
         raise InvalidInput("nothing waits for approval", plan)
     if proposal != plan:
-        forced = outlook["override"]
+        forced = outlook.get("override")
         if forced is not None and forced["proposal"] == plan:
             guards = ", ".join(forced["guards"])
             what = f"needs --override REASON: it passes what holds it now ({guards})"
@@ -94,7 +94,7 @@ def _forcing(
     plan: str, reason: str, outlook: Mapping[str, Any], who: str
 ) -> Callable[[Orders], Orders]:
     """Return the order that approves a plan and passes the guards that hold it now."""
-    forced = outlook["override"]
+    forced = outlook.get("override")
     if forced is None:
         raise InvalidInput("nothing waits for approval", plan)
     if forced["proposal"] != plan:
@@ -114,7 +114,7 @@ def held_when_approved(outlook: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [
         (line["topology"], ", ".join(line["when_approved"]))
         for line in outlook["withheld"]
-        if line["when_approved"]
+        if line.get("when_approved")
     ]
 
 

@@ -418,6 +418,12 @@ class Observer:
         with self._lock:
             return self._hearing.heard()
 
+    def measured_tasks(self, topology: str) -> int | None:
+        """Return how many tasks were measured last, None if none ever was."""
+        with self._lock:
+            known = self._topologies.get(topology)
+            return known.recent[-1].measured_tasks if known and known.recent else None
+
     def seen(self) -> dict[str, Seen]:
         """Return what is known now, by topology id."""
         with self._lock:
