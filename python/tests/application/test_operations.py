@@ -20,7 +20,7 @@ from stormcut.model.cluster import Supervisor
 from stormcut.model.errors import InvalidInput
 
 NODES = (Supervisor("id-1", "host1", (6700,)), Supervisor("id-2", "host2", (6700,)))
-HELD = {"topology": "a", "answer": "never"}
+HELD = {"topology": "a", "answer": "never", "action": "undo"}
 NOW_S = 1_700_000_000.0
 
 
@@ -91,6 +91,7 @@ def test_all_nodes_are_drained_by_ids_and_hosts_alike():
     [
         ({"withheld": [{**HELD, "guard": "is pinned", "waits_for": "pinned"}]}, "--override"),
         ({"withheld": [{**HELD, "guard": "drained", "waits_for": "drained"}]}, "nothing overrides"),
+        ({"withheld": [{**HELD, "action": "move", "reason": "h1 is drained"}]}, "h1 is drained"),
         ({"withheld": [], "topologies": [], "declined": []}, "does not run now"),
         (
             {
@@ -108,6 +109,6 @@ def test_an_undo_that_would_never_be_carried_out_is_refused(preview, words):
 
 
 def test_an_undo_that_waits_or_goes_back_is_taken():
-    check_goes_back({"withheld": [{"topology": "a", "answer": "wait", "guard": "paused"}]}, "a")
+    check_goes_back({"withheld": [{**HELD, "answer": "wait", "guard": "paused"}]}, "a")
     back = {"topology": "a", "evidence": "undone", "reason": "undone"}
     check_goes_back({"withheld": [], "topologies": [back], "declined": []}, "a")

@@ -210,6 +210,10 @@ def check_goes_back(preview: Mapping[str, Any], topology: str) -> None:
     """
     withheld = held(preview, topology)
     if withheld is not None:
+        if withheld["action"] != "undo":
+            # What waits is another move: there is no way back.
+            what = f"cannot go back to where it ran before: {withheld['reason']}"
+            raise InvalidInput(what, topology)
         if withheld["answer"] == "never":
             what = f"is not sent back: {withheld['guard']}"
             if withheld["waits_for"] in {guard.key for guard in FIRM}:
