@@ -143,6 +143,21 @@ def test_approval_moves_neither_what_is_pinned_nor_in_quiet_hours():
     assert stage.round() == ["a", "b"]
 
 
+def test_an_undo_ends_a_move_that_is_made_in_stages():
+    state, profiles = swapped()
+    home = set(state.topologies[0].assignment)
+    stage = Stage(state, profiles, FEW)
+    stage.round()
+    target = set(stage.brain._governor._rollout.decisions["a"].workers)
+    done = len(stage.homes()["a"] & target - home)
+    assert 0 < done < len(target - home)
+    stage.store.back = {"a": Undo(tuple(sorted(home)))}
+    for _ in range(12):
+        stage.round(STAGE_SECONDS + 1)
+        assert len(stage.homes()["a"] & target - home) <= done, "not one stage more"
+    assert stage.homes()["a"] == home
+
+
 def test_a_pause_that_comes_later_holds_what_an_override_let_go():
     """A staged move under an override went on although somebody ordered a pause."""
     state, profiles = swapped()
@@ -177,6 +192,18 @@ def test_an_override_counts_once():
     stage.state = replace(stage.state, topologies=topologies)
     assert stage.round(3600) == []
     assert stage.waits() == {"a": "pinned"}
+
+
+def test_an_override_counts_for_the_plan_that_it_names_alone():
+    state, profiles = spread("a")
+    stage = Stage(state, profiles, PINNED)
+    stage.round()
+    plan = stage.brain.outlook()["override"]["proposal"]
+    for other in ("12345678", plan):
+        stage.store.ordered = Orders(
+            approved=frozenset({plan}), overrides={other: Override("agreed")}
+        )
+        assert stage.round() == (["a"] if other == plan else [])
 
 
 def test_an_override_passes_the_guards_that_it_names_and_no_others():
