@@ -143,6 +143,51 @@ def test_approval_moves_neither_what_is_pinned_nor_in_quiet_hours():
     assert stage.round() == ["a", "b"]
 
 
+def test_a_stage_waits_for_the_one_before():
+    stage = Stage(*swapped(), FEW)
+    assert stage.round() == ["a"]
+    assert stage.round(STAGE_SECONDS / 3) == []
+    assert stage.round(STAGE_SECONDS) == ["a"]
+
+
+def test_a_move_in_stages_does_not_go_on_from_where_nobody_put_it():
+    stage = Stage(*swapped(), FEW)
+    assert stage.round() == ["a"]
+    first = stage.brain._governor._rollout
+    running = stage.state.topologies[0]
+    by_hand = tuple(replace(w, slot=replace(w.slot, port=6703)) for w in running.assignment)
+    stage.state = replace(stage.state, topologies=(replace(running, assignment=by_hand),))
+    stage.round(STAGE_SECONDS + 1)
+    assert stage.brain._governor._rollout is not first
+
+
+def unheard(stage, *hosts):
+    """Nothing is heard of b on these hosts, and it is on the others."""
+    stage.brain.heard = lambda: {("b", f"h{n}"): f"h{n}" not in hosts for n in range(4)}
+
+
+def test_nobody_goes_back_to_a_node_that_has_fallen_silent():
+    state, profiles = spread("a", "b")
+    home = tuple(sorted(state.topologies[0].assignment))
+    policy = replace(AUTOMATIC, topologies=(TopologyRule("b", pin=True),))
+    stage = Stage(state, profiles, policy)
+    assert stage.round() == ["a"]
+    unheard(stage, "h0", "h1", "h2", "h3")
+    stage.store.back = {"a": Undo(home)}
+    assert stage.round(DWELL_SECONDS) == []
+    assert stage.waits()["a"] == "drained"
+
+
+def test_what_is_new_starts_where_somebody_is_heard():
+    state, profiles = spread("a", "b")
+    policy = replace(AUTOMATIC, topologies=(TopologyRule("[ab]", pin=True),))
+    new = topology("c", (2, 2), acker=False)
+    stage = Stage(replace(state, topologies=(*state.topologies, new)), profiles, policy)
+    unheard(stage, "h1", "h2", "h3")
+    stage.round()
+    assert {w.slot.node for w in stage.state.topologies[2].assignment} == {"n0"}
+
+
 def test_an_undo_ends_a_move_that_is_made_in_stages():
     state, profiles = swapped()
     home = set(state.topologies[0].assignment)

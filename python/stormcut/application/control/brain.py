@@ -147,6 +147,8 @@ class Brain:
             lambda topology: restart_seconds(source.reviews(), topology),
             is_drained,
         )
+        #: As it was before the last state was decided: what would be is asked of that state.
+        self._before = self._governor.copy()
         self._governed: Governed | None = None
         self._told: _Known | None = None
         self._last: Plan | None = None
@@ -290,14 +292,17 @@ class Brain:
 
     def _foreseen(self, state: ClusterState, known: _Known) -> Governed:
         """Return what a round would decide now; nothing remembers it."""
-        governor, memory, pace = self._governor.copy(), self._memory.copy(), self._pace.copy()
-        pace.observe(state, self._last, self._clock.elapsed(), self._least_age_s())
+        governor, memory, pace = self._before.copy(), self._memory.copy(), self._pace.copy()
+        now = self._clock.elapsed()
+        pace.observe(state, self._last, now, self._least_age_s())
+        governor.silence.observe(state, self.heard(), now)
         question = self._question(state, known, governor, pace)
 
         def decided(staying: Staying) -> Decisions:
             return decide(replace(question, staying=staying), memory)
 
-        return governor.govern(decided, self._asked_of(state, known, pace))
+        asked = replace(self._asked_of(state, known, pace), is_shown=True)
+        return governor.govern(decided, asked)
 
     def outlook(self, settled: bool = True) -> dict[str, Any]:
         """Return as JSON values what was decided last: what is done, and what waits for what.
@@ -314,15 +319,31 @@ class Brain:
         """
         described = self.described() if settled else self.last_described
         parts = {name: part() for name, part in self.parts.items()}
-        snapshot, told = self._snapshot(described), self._told
-        ordered = snapshot.orders, snapshot.undos
-        if described is not None and told is not None and ordered != (told.orders, told.undos):
-            # People have ordered something since: it counts from the next round on. What they
-            # approved is shown as it waits for that.
-            orders = replace(snapshot.orders, approved=frozenset(), overrides={})
-            known = _Known(told.profiles, snapshot.undos, orders)
-            snapshot = replace(snapshot, governed=self._foreseen(described.state, known))
+        snapshot = self._shown(self._snapshot(described))
         return {**outlook_document(snapshot, parts), "unmeasured": self._unmeasured(described)}
+
+    def _shown(self, at: Snapshot) -> Snapshot:
+        """Return a snapshot with what could be approved, and as people have ordered since."""
+        told, governed = self._told, at.governed
+        if at.described is None or told is None or governed is None:
+            return at
+        is_news = (at.orders, at.undos) != (told.orders, told.undos)
+        if not is_news and (not governed.withheld or governed.names):
+            return at
+        # What was approved since is shown as it waits for the next round.
+        orders = replace(at.orders, approved=frozenset(), overrides={}) if is_news else at.orders
+        found = self._foreseen(at.described.state, _Known(told.profiles, at.undos, orders))
+        if not is_news:
+            # Whose spouts rest first is not asked again: that would have them rest.
+            held = {each.proposed.topology: each for each in governed.withheld}
+            held |= {each.proposed.topology: each for each in found.withheld}
+            found = replace(
+                governed,
+                withheld=tuple(held.values()),
+                offered=found.offered,
+                forced=found.forced,
+            )
+        return replace(at, governed=found)
 
     def _unmeasured(self, described: Described | None) -> dict[str, str]:
         """Return why topologies that run are not measured, by id, of those that are not."""
@@ -402,6 +423,7 @@ class Brain:
     def _decided(self, state: ClusterState, known: _Known) -> tuple[_Answer, _Known]:
         """Return an answer, and what it rests on: orders that came meanwhile are obeyed."""
         began = self._clock.elapsed()
+        self._before = self._governor.copy()
         self._pace.observe(state, self._last, began, self._least_age_s())
         self._governed = self._governed_by(state, known)
         for _ in range(MOST_REVISIONS):

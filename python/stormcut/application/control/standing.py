@@ -226,7 +226,9 @@ class Standing:
     def _forget_approvals(self) -> None:
         """Take back approvals that were used: the same proposal may come again at another time."""
         approved, governed = self._evidence.orders().approved, self.brain.governed
-        if approved and governed is not None and not approved & governed.names:
+        if governed is None or approved != governed.considered:
+            return  # Nimbus has not asked since
+        if approved and not approved & governed.names:
             self._publication.forget_approvals()
             self._evidence.refresh(now=True)
 

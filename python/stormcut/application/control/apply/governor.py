@@ -80,13 +80,15 @@ class Governed:
         What is not done, as it would be.
     offered, forced : Proposal, optional
         What would be done if a person approved it now, and if it passed the guards, too, that a
-        person may override; None: nothing more than is done anyhow.
+        person may override; None: nothing more than is done anyhow, or nobody wants to know.
     approved : str
         Name of the proposal that is done now as it was approved, empty if none is.
     changes : tuple of Change
         Those that Nimbus is told, as they passed the gate.
     again_in : float
         Seconds after which time alone may change it.
+    considered : frozenset of str
+        The approvals that were in force.
     """
 
     told: Decisions
@@ -96,6 +98,7 @@ class Governed:
     approved: str = ""
     changes: tuple[Change, ...] = ()
     again_in: float = math.inf
+    considered: frozenset[str] = frozenset()
 
     @property
     def names(self) -> frozenset[str]:
@@ -120,6 +123,8 @@ class Asked:
         The plan that the cluster was told last.
     accounts : mapping of str to Account
         How topologies fare, by id.
+    is_shown : bool
+        Somebody looks at what could be approved: that takes three times as long.
     """
 
     state: ClusterState
@@ -130,6 +135,7 @@ class Asked:
     undos: Mapping[str, Undo] = field(default_factory=dict)
     last_plan: Plan | None = None
     accounts: Mapping[str, Account] = field(default_factory=dict)
+    is_shown: bool = False
 
     @cached_property
     def running(self) -> Mapping[str, RunningTopology]:
@@ -234,7 +240,8 @@ class Governor:
         moment = self._moment(asked, rollout is not None)
         settles = partial(settle, remembered(decide), base, asked.running)
         usual = settles(partial(self._change, asked), partial(self._all_held, moment))
-        trials = self._trials(usual, settles, asked, moment) if usual.held else ()
+        is_asked = asked.is_shown or asked.orders.approved
+        trials = self._trials(usual, settles, asked, moment) if usual.held and is_asked else ()
         chosen = self._chosen(usual, trials, asked.orders, moment)
         passed = {c.topology: self._with_passed(c, moment) for c in chosen.settled.changes}
         held = {topology: chosen.holds[topology] for topology in chosen.settled.held}
@@ -257,6 +264,7 @@ class Governor:
             chosen.name,
             tuple(passed.values()),
             min(told.again_in, chosen.again_in),
+            asked.orders.approved,
         )
 
     def _trials(
