@@ -1,5 +1,6 @@
 """What a brain does while it leads, and while it does not."""
 
+import threading
 from dataclasses import replace
 
 from brain_clusters import applied, dealt, profile_of, supervisors, topology
@@ -209,6 +210,34 @@ def test_an_order_to_pause_does_not_wait_for_profiles_and_is_acknowledged():
         brain.watch()
     assert clock.now() - began <= 2.5
     assert brain.brain.plan(RUNNING).topologies == ()
+
+
+def test_an_order_is_acknowledged_once_what_is_decided_before_it_is_published():
+    """Who was told that the controller is paused saw it move something a second later."""
+    brain, outside, _ = standing()
+    brain.elected()
+    publishes, may, publish = threading.Event(), threading.Event(), outside.publish
+
+    def slow(plan, record):
+        publishes.set()
+        may.wait()
+        publish(plan, record)
+
+    outside.publish = slow
+    plan = threading.Thread(target=brain.plan, args=(RUNNING,))
+    plan.start()
+    publishes.wait()
+    outside.ordered = Orders(is_paused=True, revision=7)
+    watch = threading.Thread(target=brain.watch)
+    watch.start()
+    try:
+        watch.join(0.2)
+        assert getattr(outside, "obeyed", 0) != 7
+    finally:
+        may.set()
+        plan.join()
+        watch.join()
+    assert outside.obeyed == 7
 
 
 def test_an_order_that_comes_while_something_is_decided_is_obeyed_by_that_decision(monkeypatch):
