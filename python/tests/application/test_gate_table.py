@@ -85,9 +85,17 @@ def scene(guard):
     return policy, moment, LITTLE if guard is Guard.DEAR else GAIN
 
 
-def answer(guard, initiator, override=None):
-    policy, differs, reason = scene(guard)
-    moment = Moment(
+def test_what_persons_order_goes_first():
+    policy = replace(AUTOMATIC, restarts_per_round=5)
+    evidence = Evidence(Ground.MEASURED)
+    gain = Change(Initiator.GAIN, "a-1-1", HOME, TARGET, GAIN, evidence)
+    undo = Change(Initiator.UNDO, "z-1-1", HOME, TARGET, GAIN, evidence)
+    for changes in ([gain, undo], [undo, gain]):
+        assert set(Gate(policy).judge(changes, any_moment())) == {"a-1-1"}
+
+
+def any_moment():
+    return Moment(
         10_000.0,
         NOON,
         NO_ORDERS,
@@ -97,6 +105,11 @@ def answer(guard, initiator, override=None):
         lambda topology: 20.0,
         lambda change: True,
     )
+
+
+def answer(guard, initiator, override=None):
+    policy, differs, reason = scene(guard)
+    moment = any_moment()
     evidence = Evidence(Ground.MEASURED)
     change = Change(
         initiator,
