@@ -188,6 +188,33 @@ def test_what_is_new_starts_where_somebody_is_heard():
     assert {w.slot.node for w in stage.state.topologies[2].assignment} == {"n0"}
 
 
+def test_nobody_gets_the_slot_of_a_living_worker_whose_topology_is_held():
+    """It was to go back elsewhere, was held, and another was given the slot that it still had."""
+    running = dealt(topology("a", (2, 2), acker=False), [Slot(f"n{n}", 6700) for n in range(3)])
+    new = topology("c", (2, 2), acker=False, workers=2)
+    stage = Stage(ClusterState(supervisors(3, slots=1), (running,)), {}, AUTOMATIC)
+    stage.round()
+    living = tuple(w for w in running.assignment if w.slot.node != "n1")
+    stage.state = replace(stage.state, topologies=(replace(running, assignment=living), new))
+    tasks = tuple(each.start_task for each in running.executors)
+    stage.store.back = {"a": Undo((Worker(Slot("n1", 6700), tasks),))}
+    plan = stage.brain.plan(stage.state)
+    assert stage.waits()["a"] == "drained"
+    told = {part.topology: part.workers for part in plan.topologies}
+    assert not {w.slot for w in told.get("c", ())} & {w.slot for w in living}
+
+
+def test_an_approved_drain_is_a_person_s_order():
+    state, profiles = spread("a")
+    stage = Stage(state, profiles, Policy(Mode.APPROVE), Orders(drained=frozenset({"n0"})))
+    assert stage.round() == []
+    outlook = stage.brain.outlook()
+    stage.store.ordered = approving(outlook["proposal"], None, outlook)(stage.store.ordered)
+    assert stage.round() == ["a"]
+    (_, entry) = stage.store.plans[-1]
+    assert [line["initiator"] for line in entry["topologies"]] == ["approve"]
+
+
 def test_an_undo_ends_a_move_that_is_made_in_stages():
     state, profiles = swapped()
     home = set(state.topologies[0].assignment)
