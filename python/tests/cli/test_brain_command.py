@@ -227,7 +227,7 @@ class TestOneBrain:
         process = brains.start()
         leader = brains.await_leader()
         leader.plan(RUNNING)
-        assert "no such topology (known: none)" in brains.run("undo", "t-1").stderr
+        assert "no plan has moved any topology" in brains.run("undo", "t-1").stderr
         path = tmp_path / "profile.json"
         write_profile(path, profile_of(RUNNING.topologies[0]))
         brains.run("publish", str(path), "--yes")
