@@ -72,13 +72,20 @@ def _table(entries: list[dict[str, Any]]) -> Table:
     return table
 
 
+def _ordered(line: dict[str, Any]) -> str:
+    """Return who ordered a change, and why guards were passed for it; empty if nobody did."""
+    if not line.get("who"):
+        return ""
+    past = f", past {', '.join(line['passed'])}: {line['override']}" if line["override"] else ""
+    return f"by {line['who']} ({line['initiator']}{past}): "
+
+
 def _rows(entry: dict[str, Any]) -> Iterator[tuple[str, ...]]:
     moment = datetime.fromtimestamp(entry["created_ms"] / 1000).strftime("%m-%d %H:%M:%S")
     head = (moment, entry["plan"][:8])
     hosts = entry.get("hosts", {})
     for line in entry["topologies"]:
-        who = f"by {line['who']} ({line['initiator']}): " if line.get("who") else ""
-        reason = who + with_hosts(line["reason"], hosts)
+        reason = _ordered(line) + with_hosts(line["reason"], hosts)
         yield *head, line["topology"], str(line["workers_restarted"]), reason
         head = ("", "")
         if line["turned_out"]:

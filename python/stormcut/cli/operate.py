@@ -117,7 +117,7 @@ def _unmeasured(config: Config, observer: Observer, topology: RunningTopology) -
         return f"no metrics log of it is in {folders}: do its supervisors' logs come here?"
     if not hooked:
         return "its metrics logs have no line of the hook: submit it anew, now that Nimbus has it"
-    return "its first interval is not over yet"
+    return "its hook reports: the first reports are being read"
 
 
 def _part(is_read: bool, seen: Mapping[str, Seen]) -> Part:

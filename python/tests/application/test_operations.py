@@ -45,8 +45,9 @@ def test_an_override_names_its_plan_what_it_passes_and_the_pause_that_it_found()
     assert orders.overrides == {"77aa": Override("fire", frozenset({"paused", "pinned"}), 2)}
     with pytest.raises(InvalidInput, match="another plan would be done: 77aa"):
         approving("3f2a", "fire", outlook)
-    with pytest.raises(InvalidInput, match=r"needs --override REASON: .* \(paused, pinned\)"):
-        approving("77aa", None, outlook)
+    for offered in ("3f2a", None):
+        with pytest.raises(InvalidInput, match=r"needs --override REASON: .* \(paused, pinned\)"):
+            approving("77aa", None, outlook | {"proposal": offered})
 
 
 @pytest.mark.parametrize(

@@ -74,15 +74,14 @@ def approving(
         )
     if override is not None:
         return _forcing(plan, override, outlook, who)
-    proposal = outlook["proposal"]
-    if proposal is None:
-        raise InvalidInput("nothing waits for approval", plan)
+    proposal, forced = outlook["proposal"], outlook.get("override")
     if proposal != plan:
-        forced = outlook.get("override")
         if forced is not None and forced["proposal"] == plan:
             guards = ", ".join(forced["guards"])
             what = f"needs --override REASON: it passes what holds it now ({guards})"
             raise InvalidInput(what, plan)
+        if proposal is None:
+            raise InvalidInput("nothing waits for approval", plan)
         what = f"is not what would be done now: that is {proposal}; see `stormcut plan`"
         raise InvalidInput(what, plan)
     return lambda orders: replace(
