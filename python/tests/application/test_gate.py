@@ -352,6 +352,26 @@ def test_what_is_approved_waits_until_its_spouts_rest():
     assert stage.round(10) == ["a"]
 
 
+def test_a_move_that_was_made_counts_though_workers_were_lost_before_anybody_saw_it():
+    home, target = (
+        tuple(sorted(dealt(topology("a", (2, 2), acker=False), slots).assignment))
+        for slots in ([Slot("n0", 6700), Slot("n1", 6700)], [Slot("n2", 6700), Slot("n3", 6700)])
+    )
+    state, _ = spread("a")
+    reason = Circumstance.NOTHING_BETTER
+    change = Change(Initiator.UNDO, "a", home, target, reason, EVIDENCE)
+    ledger = Ledger()
+    ledger.spend(change, 0.0)
+    # It was made, lost its workers, and Storm placed it elsewhere.
+    elsewhere = tuple(replace(w, slot=replace(w.slot, port=6703)) for w in home)
+    topologies = (replace(state.topologies[0], assignment=elsewhere),)
+    ledger.observe(replace(state, topologies=topologies), 10.0)
+    again = replace(change, home=elsewhere)
+    assert ledger.count(again) == 4
+    ledger.spend(again, 20.0)
+    assert sum(each.count for each in ledger.spent) == 8
+
+
 def swapping():
     """CPU of two executors that swaps every 40 s: where they run breaks a limit each time."""
     running = topology("a", (3,), acker=False)

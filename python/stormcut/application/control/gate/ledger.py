@@ -23,14 +23,16 @@ class Restarts:
 class Ledger:
     """Counts each restart once, however often Nimbus asks for the same plan.
 
-    A change that Nimbus was told is open until the topology runs so. Told again meanwhile, it
-    restarts nothing more, and all of it later: it counts from when it was told last. From when it
-    runs so, the same change counts anew.
+    A change that Nimbus was told is open as long as the topology runs as it did then. Told again
+    meanwhile, it restarts nothing more, and all of it later: it counts from when it was told last.
+    From when the topology runs otherwise, the same change counts anew: it may have been made, and
+    workers lost since.
     """
 
     def __init__(self, spent: Iterable[Restarts] = ()) -> None:
         self._spent = list(spent)
-        self._open: dict[str, Workers] = {}
+        #: Where each ran when it was told, and where it shall run.
+        self._open: dict[str, tuple[Workers, Workers]] = {}
 
     def copy(self) -> Ledger:
         """Return the same for somebody who only thinks what would be."""
@@ -42,21 +44,24 @@ class Ledger:
         """Take note of what runs where at a moment; forget what is older than an hour."""
         homes = {t.id: tuple(sorted(t.assignment)) for t in state.topologies}
         self._open = {
-            name: target
-            for name, target in self._open.items()
-            if name in homes and homes[name] != target
+            name: (home, target)
+            for name, (home, target) in self._open.items()
+            if homes.get(name) == home
         }
         self._spent = [each for each in self._spent if each.at_s > now - HOUR_SECONDS]
 
     def count(self, change: Change) -> int:
         """Return how many workers a change restarts beyond those that are counted already."""
-        return 0 if self._open.get(change.topology) == change.target else change.restart_count
+        return 0 if self._is_open(change) else change.restart_count
+
+    def _is_open(self, change: Change) -> bool:
+        return self._open.get(change.topology) == (change.home, change.target)
 
     def spend(self, change: Change, now: float) -> None:
         """Count a change that Nimbus is told now."""
         topology, count = change.topology, change.restart_count
-        is_open = self._open.get(topology) == change.target
-        self._open[topology] = change.target
+        is_open = self._is_open(change)
+        self._open[topology] = change.home, change.target
         if not count:
             return
         own = [each for each in self._spent if each.topology == topology] if is_open else []
