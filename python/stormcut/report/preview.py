@@ -85,7 +85,7 @@ def print_outlook(console: Console, outlook: Mapping[str, Any]) -> None:
         if way := _way(outlook, offered, is_approved):
             _say(console, escape(way))
     if held:
-        _say(console, "[bold]held[/], whoever approves:" if proposal else "[bold]held[/]:")
+        _say(console, "[bold]held[/], even if approved:" if proposal else "[bold]held[/]:")
     for line in held:
         _print_withheld(console, line, hosts)
     _print_forced(console, outlook)
@@ -102,7 +102,7 @@ def _way(outlook: Mapping[str, Any], offered: Sequence[Line], is_approved: bool)
     """Return what lets the proposed plan go, empty where an approval changes nothing."""
     waits = ", ".join(sorted({guard for line in offered for guard in _when_approved(line)}))
     if is_approved:
-        return f"It is made once this is over: {waits}" if waits else "It is made in the next round"
+        return f"It goes once no guard holds it: {waits}" if waits else "It goes in the next round"
     if outlook["mode"] == "advise":
         return "The controller only advises: nothing is done"
     if all(line.get("waits_for") in _when_approved(line) for line in offered):
@@ -131,13 +131,13 @@ def _print_forced(console: Console, outlook: Mapping[str, Any]) -> None:
     if forced is None or not forced["guards"] or outlook["mode"] == "advise":
         return
     if forced["proposal"] != outlook["proposal"]:
-        _say(console, f"past these guards: plan [bold]{forced['proposal']}[/]")
+        _say(console, f"overriding these guards: plan [bold]{forced['proposal']}[/]")
         for line in forced["topologies"]:
             _say(console, f"[bold]{escape(line['topology'])}[/]: {escape(line['reason'])}")
             for text in destinations(line, outlook.get("nodes", {})):
                 _say(console, escape(text))
     command = f"stormcut approve {forced['proposal']} --override REASON"
-    _say(console, escape(f"To do it past {', '.join(forced['guards'])}: {command}"))
+    _say(console, escape(f"To override {', '.join(forced['guards'])}: {command}"))
 
 
 def drain_progress(left: Mapping[str, int], is_all: bool) -> Iterator[str]:

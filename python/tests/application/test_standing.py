@@ -103,6 +103,18 @@ def test_a_leader_that_knew_orders_and_finds_none_pauses_until_a_person_resumes(
     assert not brain.brain._source.orders().is_paused
 
 
+def test_orders_that_cannot_be_read_for_a_while_and_are_then_gone_are_lost():
+    brain, outside, _ = standing()
+    outside.ordered = Orders(revision=7)
+    brain.elected()
+    outside.ordered = Orders(is_paused=True, pauses=-1, why="belongs to others")
+    brain.elected()
+    assert brain.brain._source.orders().why == "belongs to others"
+    outside.ordered = NO_ORDERS
+    brain.elected()
+    assert "are gone from ZooKeeper" in brain.brain._source.orders().why
+
+
 def test_it_leads_while_it_runs_and_is_elected():
     brain, outside, _ = standing()
     outside.leads = True

@@ -45,7 +45,7 @@ STOP_SECONDS = 0.2
 
 ORDERS_LOST = (
     "the orders that were in force are gone from ZooKeeper: pauses, drains and undos are lost; "
-    "order anew what shall hold, then `stormcut resume`"
+    "give them again, then `stormcut resume`"
 )
 
 #: The smallest cluster with something to decide.
@@ -99,6 +99,8 @@ class Evidence:
         found, before = self._publication.orders(), self._orders
         if found.revision or not before.revision:
             return found
+        if found.is_paused:  # they are there, and cannot be read
+            return replace(found, revision=before.revision)
         if before.why != ORDERS_LOST:
             log.warning("paused: %s", ORDERS_LOST)
         lost = replace(UNKNOWN_ORDERS, why=ORDERS_LOST, revision=before.revision)

@@ -1,6 +1,6 @@
-"""Decide, withhold what guards hold, decide the others anew around it, until all that is left goes.
+"""Decides, withholds what guards hold, and decides the rest again, until all that is left passes.
 
-What is withheld changes what others do, and that what is withheld.
+Withholding one move can change another.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from stormcut.application.control.gate.gate import ROUND_SECONDS, Verdict
 from stormcut.application.control.gate.guards import Answer
 from stormcut.model.cluster import RunningTopology, Worker
 
-#: Far above what was ever seen.
+#: Upper bound; two or three rounds are usual.
 MAX_ROUNDS = 10
 
 #: Workers that topologies keep, by id.
