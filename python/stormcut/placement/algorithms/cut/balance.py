@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain, islice, product
 
@@ -112,7 +113,7 @@ FIRST_ROUND, LAST_ROUND, FINALISTS = 0.25, 2.0, 3
 #: As many of those with least traffic that sustain what the best does are annealed to the end.
 SUSTAINING = 2
 
-#: Executors times nodes up to which workers are joined to restart fewer.
+#: Executors times nodes up to which time is spent to restart fewer workers.
 MOST_JOINED = 1000
 
 #: Workers and nodes that are tried before one worker goes to another node.
@@ -348,6 +349,11 @@ class ByOrder(Judge):
             )
         return self._values[key]
 
+    @property
+    def _is_small(self) -> bool:
+        """Whether fewer restarts are worth the time."""
+        return self.problem.executor_count * len(self.problem.nodes) <= MOST_JOINED
+
     def is_ahead(  # noqa: D102
         self, one: Candidate, other: Candidate, tolerance: float = TOLERANCE
     ) -> bool:
@@ -358,7 +364,7 @@ class ByOrder(Judge):
 
     def with_fewer_restarts(self, best: Candidate) -> Candidate:  # noqa: D102
         first = best
-        if self.problem.executor_count * len(self.problem.nodes) > MOST_JOINED:
+        if not self._is_small:
             return best
         while self.value(best).restarts > 1:
             found = islice(self._joined(best), MOST_TRIED)
@@ -434,7 +440,26 @@ class ByOrder(Judge):
                 self._relief,
             )
             ends += self._sustaining(starts, ends, effort, rng)
-        return ends + self._roomier(starts, ends, effort, rng)
+        ends += self._roomier(starts, ends, effort, rng)
+        return ends + self._annealed_on_fewer_nodes(starts, ends, effort, rng)
+
+    def _annealed_on_fewer_nodes(
+        self, starts: list[Ints], ends: list[Ints], effort: float, rng: np.random.Generator
+    ) -> list[Ints]:
+        """Return the start that restarts fewest annealed on its nodes alone.
+
+        None if the best restarts as few: annealing knows nothing of restarts, and spreads.
+        """
+        if self.problem.current is None or not self._is_small:
+            return []
+        best = self.best([self.candidate(each) for each in (*starts, *ends)])
+        few = min(starts, key=lambda nodes: self.value(self.candidate(nodes)).restarts)
+        used = np.unique(few)
+        all_used = np.isin(np.flatnonzero(self.task.instance.slots), used).all()
+        if all_used or self.value(self.candidate(few)).restarts >= self.value(best).restarts:
+            return []
+        there = ByOrder(replace(self.task, instance=self.task.instance.on(used)))
+        return there.annealed([few], effort, rng)
 
     def _roomier(
         self, starts: list[Ints], ends: list[Ints], effort: float, rng: np.random.Generator

@@ -105,6 +105,12 @@ class Instance:
         limits[:, CPU] = np.minimum(limits[:, CPU], np.where(self.slots > 0, most, 0.0))
         return replace(self, limits=limits)
 
+    def on(self, nodes: Ints) -> Instance:
+        """Return this instance with no node but those, given by ordinal."""
+        is_other = ~np.isin(np.arange(len(self.slots)), nodes)
+        limits = np.where(is_other[:, None], 0.0, self.limits)
+        return replace(self, limits=limits, slots=np.where(is_other, 0, self.slots))
+
     def balanced(self, factor: float) -> Instance:
         """Return this instance with no node above that many fair shares of the CPU in use.
 
