@@ -60,8 +60,9 @@ def _for_cut(options: Any, sized: bool) -> float:
 
 
 #: Algorithms whose placements `cut` improves on, so that none is ahead of it, and the maximum
-#: number of executors for which each answers in a tenth of a second, about. `exact` and
-#: `i-scheduler` take longer, and minimise what the search of `cut` does.
+#: number of executors for which each answers in a tenth of the time that `cut` takes then, most in
+#: a tenth of a second. `exact` and `i-scheduler` take longer, and minimise what the search of `cut`
+#: does.
 _REACH = {
     "dsm": 100_000,
     "even": 10_000,
@@ -72,11 +73,11 @@ _REACH = {
     "bframework": 2_000,
     "caps": 2_000,
     "r-storm": 2_000,
-    "r-storm-distance": 1_000,
-    "rsm": 1_000,
-    "sam": 1_000,
-    "t3-scheduler": 500,
-    "p-scheduler": 300,
+    "sam": 2_000,
+    "r-storm-distance": 1_500,
+    "rsm": 1_500,
+    "t3-scheduler": 1_500,
+    "p-scheduler": 1_000,
     "ols": 100,
 }
 #: Share of that for a search without any effort.
