@@ -31,12 +31,12 @@ from stormcut.adapters.thrift.values import (
     idl,
     to_state_struct,
 )
-from stormcut.application.control.brain import Brain
-from stormcut.application.control.decide.adviser import Settings
-from stormcut.application.control.gate.ledger import Restarts
-from stormcut.application.control.orders import Orders, Undo
-from stormcut.application.control.ports import Record
-from stormcut.application.control.review.reviews import Review
+from stormcut.control.brain import Brain
+from stormcut.control.decide.adviser import Settings
+from stormcut.control.gate.ledger import Restarts
+from stormcut.control.orders import Orders, Undo
+from stormcut.control.ports import Record
+from stormcut.control.review.reviews import Review
 from stormcut.model.cluster import (
     ClusterState,
     RunningExecutor,

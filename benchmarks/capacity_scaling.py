@@ -32,7 +32,6 @@ from stormcut.adapters.files.json_document import write_text
 from stormcut.adapters.files.placement_file import read_placement, write_placement
 from stormcut.adapters.files.problem_file import read_problem, write_problem
 from stormcut.adapters.spark import profile_logs, spark_session
-from stormcut.application.control.decide.workload import Workload, workload
 from stormcut.application.experiment.bench.cell import measure_cell
 from stormcut.application.experiment.bench.cells import Cell
 from stormcut.application.experiment.bench.contest import (
@@ -49,6 +48,7 @@ from stormcut.application.experiment.ports import HOOK_INTERVAL_S, Profiler
 from stormcut.capacity.evidence import costs_that_fit
 from stormcut.cli.own_cluster import ended
 from stormcut.cli.steps import Steps
+from stormcut.control.decide.workload import Workload, workload
 from stormcut.model.cluster import RunningTopology
 from stormcut.model.network import Costs
 from stormcut.model.placement import Placement

@@ -34,7 +34,6 @@ from stormcut.adapters.files.placement_file import read_placement, write_placeme
 from stormcut.adapters.files.problem_file import read_problem, write_problem
 from stormcut.adapters.spark import profile_logs, spark_session
 from stormcut.adapters.storm.topology_site import docker_site
-from stormcut.application.control.decide.workload import Workload, workload
 from stormcut.application.experiment.bench.contest import capacities
 from stormcut.application.experiment.bench.entrants import FIRST_PORT, SEED, Hosts
 from stormcut.application.experiment.bench.planner import BenchPlanner, Wanted
@@ -43,6 +42,7 @@ from stormcut.application.experiment.recorder import REPORTED_S, Recorder
 from stormcut.application.waiting import wait_until
 from stormcut.cli.own_cluster import ended
 from stormcut.cli.steps import Steps
+from stormcut.control.decide.workload import Workload, workload
 from stormcut.model.cluster import RunningTopology
 from stormcut.model.network import Link
 from stormcut.model.placement import Placement

@@ -7,11 +7,11 @@ from dataclasses import replace
 from brain_clusters import applied, dealt, profile_of, supervisors, topology
 from simulated import SimulatedClock, ids
 
-from stormcut.application.control.brain import Brain
-from stormcut.application.control.decide.adviser import Settings
-from stormcut.application.control.orders import NO_ORDERS
-from stormcut.application.control.ports import Unavailable
-from stormcut.application.control.review.trail import appended
+from stormcut.control.brain import Brain
+from stormcut.control.decide.adviser import Settings
+from stormcut.control.orders import NO_ORDERS
+from stormcut.control.ports import Unavailable
+from stormcut.control.review.trail import appended
 from stormcut.model.cluster import ClusterState, Slot
 
 

@@ -19,9 +19,9 @@ from click.testing import CliRunner
 from stormcut.adapters.machine.home import checkout
 from stormcut.adapters.storm.topology_project import load
 from stormcut.adapters.zookeeper.nodes import DEFAULT_ROOT
-from stormcut.application.control.decide.adviser import Settings
 from stormcut.cli.bench import SCHEDULERS
 from stormcut.cli.main import COMMANDS, cli
+from stormcut.control.decide.adviser import Settings
 from stormcut.model.problem import DEFAULT_CPU_PERCENT, DEFAULT_MEMORY_MB
 from stormcut.objective.congestion import IDLE
 from stormcut.objective.order import ENOUGH_ROOM, TOLERANCE

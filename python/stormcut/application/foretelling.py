@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from stormcut.application.control.decide.situation import running_problem
+from stormcut.control.decide.situation import running_problem
 from stormcut.model.cluster import ClusterState, Slot, Worker
 from stormcut.model.errors import InvalidInput
 from stormcut.model.placement import Placement

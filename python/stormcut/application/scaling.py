@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from stormcut.application.control.decide.situation import (
+from stormcut.capacity.demand import Demand, Need, demand
+from stormcut.capacity.evidence import costs_that_fit
+from stormcut.capacity.plan import Plan, Shape, plan
+from stormcut.control.decide.situation import (
     named_by_host,
     running_problem,
     unmeasured,
 )
-from stormcut.application.control.decide.workload import misfit
-from stormcut.capacity.demand import Demand, Need, demand
-from stormcut.capacity.evidence import costs_that_fit
-from stormcut.capacity.plan import Plan, Shape, plan
+from stormcut.control.decide.workload import misfit
 from stormcut.model.cluster import ClusterState, RunningTopology
 from stormcut.model.errors import InvalidInput
 from stormcut.model.network import Costs

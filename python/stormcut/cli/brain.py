@@ -11,7 +11,6 @@ from stormcut.adapters.files.decision_files import DecisionFiles
 from stormcut.adapters.machine.log_lines import FORMATS, TEXT, log_to_stderr
 from stormcut.adapters.tls.channel import Tls
 from stormcut.adapters.zookeeper.client import connected, read_auth_file
-from stormcut.application.control.decide.adviser import Settings
 from stormcut.cli.addresses import Address, given_address
 from stormcut.cli.key_values import parse_pairs
 from stormcut.cli.numbers import Finite
@@ -19,6 +18,7 @@ from stormcut.cli.outputs import OutputFolder
 from stormcut.cli.serving import check_bind, check_http, serve
 from stormcut.cli.tls_option import tls_option
 from stormcut.cli.zookeeper_options import zookeeper_options
+from stormcut.control.decide.adviser import Settings
 from stormcut.placement.registry import algorithm, parse_options
 from stormcut.placement.solve import DEFAULT_ALGORITHM
 

@@ -284,10 +284,10 @@ def advise(
     from stormcut.adapters.files.costs_file import read_costs
     from stormcut.adapters.zookeeper.client import connected, read_auth_file
     from stormcut.adapters.zookeeper.nodes import StormcutNodes
-    from stormcut.application.control.operations import resolved
     from stormcut.application.scaling import advise as advice
     from stormcut.application.scaling import measured_problem
     from stormcut.cli.foresight import leading_brain
+    from stormcut.control.operations import resolved
 
     offered = read_shapes(shapes) if shapes else ()
     fitted = None if costs is None else read_costs(costs)
@@ -316,7 +316,7 @@ def advise(
 
 def _growth(problem: Problem, rates: Mapping[str, str], where: str) -> dict[str, float]:
     """Return by which factor each topology's rate grows."""
-    from stormcut.application.control.operations import resolved
+    from stormcut.control.operations import resolved
 
     known = [topology.id for topology in problem.topologies]
     growth: dict[str, float] = {}

@@ -17,10 +17,10 @@ from stormcut.adapters.thrift.client import BrainClient
 from stormcut.adapters.tls.channel import Tls
 from stormcut.adapters.zookeeper.leader import leaders_client
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
-from stormcut.application.control.operations import check_fresh, check_goes_back, held
-from stormcut.application.control.orders import Undo
 from stormcut.application.waiting import TimedOut, wait_until
 from stormcut.cli.steps import waiting
+from stormcut.control.operations import check_fresh, check_goes_back, held
+from stormcut.control.orders import Undo
 from stormcut.model.errors import InvalidInput
 from stormcut.model.profile import Profile
 from stormcut.report.preview import print_preview

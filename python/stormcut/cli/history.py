@@ -16,9 +16,9 @@ from rich.text import Text
 from stormcut.adapters.zookeeper.client import connected, read_auth_file
 from stormcut.adapters.zookeeper.nodes import HISTORY_KEPT, StormcutNodes
 from stormcut.adapters.zookeeper.reviews import read_reviews
-from stormcut.application.control.outlook import review_line
-from stormcut.application.control.review.reviews import Review
 from stormcut.cli.zookeeper_options import zookeeper_options
+from stormcut.control.outlook import review_line
+from stormcut.control.review.reviews import Review
 from stormcut.report.status import with_hosts
 
 WIDTH = 100

@@ -11,12 +11,12 @@ from rich.progress import track
 
 from stormcut.adapters.files.problem_file import write_problem
 from stormcut.adapters.tls.channel import Tls
-from stormcut.application.control.decide.situation import named_by_host, running_problem, unmeasured
 from stormcut.application.scaling import as_proven
 from stormcut.cli.numbers import Finite
 from stormcut.cli.outputs import OutputFile
 from stormcut.cli.tls_option import tls_option
 from stormcut.cli.zookeeper_options import zookeeper_options
+from stormcut.control.decide.situation import named_by_host, running_problem, unmeasured
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 

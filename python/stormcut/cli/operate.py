@@ -19,12 +19,12 @@ from stormcut.adapters.machine.clock import SystemClock
 from stormcut.adapters.machine.log_lines import TEXT, log_to_stderr
 from stormcut.adapters.zookeeper.client import connected, read_auth_file
 from stormcut.adapters.zookeeper.publication import ZooKeeperPublication
-from stormcut.application.control.observe.observer import Observer, Seen
-from stormcut.application.control.outlook import Part
-from stormcut.application.control.standing import Standing
 from stormcut.cli.addresses import Address
 from stormcut.cli.config import described
 from stormcut.cli.serving import serve
+from stormcut.control.observe.observer import Observer, Seen
+from stormcut.control.outlook import Part
+from stormcut.control.standing import Standing
 from stormcut.model.cluster import RunningTopology
 
 log = logging.getLogger("stormcut")

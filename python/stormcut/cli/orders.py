@@ -14,7 +14,12 @@ from stormcut.adapters.tls.channel import Tls
 from stormcut.adapters.zookeeper.client import connected, read_auth_file
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.adapters.zookeeper.orders import await_acknowledged, change_orders, read_orders
-from stormcut.application.control.operations import (
+from stormcut.cli.foresight import leading_brain
+from stormcut.cli.preview_options import override_option
+from stormcut.cli.steps import waiting
+from stormcut.cli.tls_option import tls_option
+from stormcut.cli.zookeeper_options import zookeeper_options
+from stormcut.control.operations import (
     all_drained,
     approving,
     draining,
@@ -22,12 +27,7 @@ from stormcut.application.control.operations import (
     pausing,
     undraining,
 )
-from stormcut.application.control.orders import Orders
-from stormcut.cli.foresight import leading_brain
-from stormcut.cli.preview_options import override_option
-from stormcut.cli.steps import waiting
-from stormcut.cli.tls_option import tls_option
-from stormcut.cli.zookeeper_options import zookeeper_options
+from stormcut.control.orders import Orders
 from stormcut.model.errors import InvalidInput
 
 #: Longest that a controller takes to obey: as long as it may decide.

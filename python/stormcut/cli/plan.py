@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
-from stormcut.application.control.operations import check_fresh
 from stormcut.cli.asking import Asked, Asking, asking_options
 from stormcut.cli.foresight import WIDTH
 from stormcut.cli.steps import waiting
+from stormcut.control.operations import check_fresh
 from stormcut.report.preview import print_outlook
 
 if TYPE_CHECKING:

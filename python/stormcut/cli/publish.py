@@ -12,11 +12,11 @@ from stormcut.adapters.tls.channel import Tls
 from stormcut.adapters.zookeeper.client import connected, read_auth_file
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.adapters.zookeeper.undos import delete_undo, read_undos
-from stormcut.application.control.operations import resolved
 from stormcut.cli.foresight import Change, foresee_and_act
 from stormcut.cli.preview_options import preview_options
 from stormcut.cli.tls_option import tls_option
 from stormcut.cli.zookeeper_options import zookeeper_options
+from stormcut.control.operations import resolved
 from stormcut.model.errors import InvalidInput
 from stormcut.model.profile import Profile
 

@@ -26,11 +26,11 @@ from stormcut.adapters.zookeeper.leader import Leadership
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.adapters.zookeeper.publication import ZooKeeperPublication
 from stormcut.adapters.zookeeper.store import ZooKeeperStore
-from stormcut.application.control.decide.adviser import Recorder, Settings
-from stormcut.application.control.policy import Policy
-from stormcut.application.control.standing import Standing, warm_up
 from stormcut.cli.addresses import Address, resolved
 from stormcut.cli.interruption import stop_signals
+from stormcut.control.decide.adviser import Recorder, Settings
+from stormcut.control.policy import Policy
+from stormcut.control.standing import Standing, warm_up
 from stormcut.model.errors import InvalidInput
 
 log = logging.getLogger("stormcut.brain")

@@ -10,7 +10,7 @@ from stormcut.adapters.storm.nimbus import Nimbus, NimbusUnavailable
 from stormcut.adapters.zookeeper.client import connected, read_auth_file
 from stormcut.adapters.zookeeper.leader import leaders_client
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
-from stormcut.application.control.policy import matches
+from stormcut.control.policy import matches
 from stormcut.model.errors import InvalidInput
 
 #: Of an answer of the brain.

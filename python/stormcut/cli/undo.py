@@ -15,12 +15,12 @@ from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.adapters.zookeeper.orders import read_orders
 from stormcut.adapters.zookeeper.trails import read_trail, topologies_with_trail
 from stormcut.adapters.zookeeper.undos import delete_undo, read_undos, write_undo
-from stormcut.application.control.operations import overriding, resolved, undo_to
-from stormcut.application.control.orders import Override, Undo
 from stormcut.cli.foresight import Change, foresee_and_act
 from stormcut.cli.preview_options import override_option, preview_options
 from stormcut.cli.tls_option import tls_option
 from stormcut.cli.zookeeper_options import zookeeper_options
+from stormcut.control.operations import overriding, resolved, undo_to
+from stormcut.control.orders import Override, Undo
 from stormcut.model.errors import InvalidInput
 
 

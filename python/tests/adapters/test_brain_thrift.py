@@ -38,8 +38,8 @@ from stormcut.adapters.thrift.values import (
     idl,
     to_state_struct,
 )
-from stormcut.application.control.orders import Override, Undo
-from stormcut.application.control.ports import Unavailable
+from stormcut.control.orders import Override, Undo
+from stormcut.control.ports import Unavailable
 from stormcut.model.cluster import ClusterState, Described, Slot, Worker
 from stormcut.model.errors import InvalidInput
 from stormcut.model.plan import Declined, Plan, TopologyPlan

@@ -13,8 +13,8 @@ from stormcut.adapters.files.config_file import effective, read_config
 from stormcut.adapters.files.kafka_topic import NEEDED_JARS
 from stormcut.adapters.files.yaml_document import MOST_BYTES
 from stormcut.adapters.machine.home import checkout
-from stormcut.application.control.policy import Mode, Policy, QuietTime, Rule
 from stormcut.cli.config import described
+from stormcut.control.policy import Mode, Policy, QuietTime, Rule
 from stormcut.model.errors import InvalidInput
 
 TOPIC = {"servers": "a:9092", "topic": "metrics", "jars": "jars"}

@@ -11,9 +11,9 @@ from hypothesis import given
 from stormcut.adapters.files.decision_files import DecisionFiles
 from stormcut.adapters.files.placement_file import read_placement
 from stormcut.adapters.files.problem_file import read_problem
-from stormcut.application.control.decide.adviser import Settings
-from stormcut.application.control.decide.decide import decide
-from stormcut.application.control.decide.question import Question
+from stormcut.control.decide.adviser import Settings
+from stormcut.control.decide.decide import decide
+from stormcut.control.decide.question import Question
 from stormcut.model.cluster import ClusterState
 from stormcut.model.errors import InvalidInput
 from stormcut.placement.registry import algorithm

@@ -20,9 +20,9 @@ from stormcut.adapters.files.placement_file import read_placement
 from stormcut.adapters.files.problem_file import COSTS, MOST_EXECUTORS, read_problem
 from stormcut.adapters.files.profile_file import format_profile, read_profile
 from stormcut.adapters.zookeeper.client import read_auth_file
-from stormcut.application.control.decide.adviser import Settings
-from stormcut.application.control.decide.decide import decide
-from stormcut.application.control.decide.question import Question
+from stormcut.control.decide.adviser import Settings
+from stormcut.control.decide.decide import decide
+from stormcut.control.decide.question import Question
 from stormcut.model.cluster import ClusterState, Slot
 from stormcut.model.errors import InvalidInput
 from stormcut.model.network import SHIPPED

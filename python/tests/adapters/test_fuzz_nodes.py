@@ -26,14 +26,14 @@ from stormcut.adapters.zookeeper.reviews import read_reviews, write_reviews
 from stormcut.adapters.zookeeper.store import ZooKeeperStore
 from stormcut.adapters.zookeeper.trails import append_step, read_trail
 from stormcut.adapters.zookeeper.undos import read_undos, workers_in, write_undo
-from stormcut.application.control.gate.change import Initiator
-from stormcut.application.control.gate.ledger import Restarts
-from stormcut.application.control.orders import Orders, Undo
-from stormcut.application.control.ports import Record, Unavailable
-from stormcut.application.control.review.reviews import Review
-from stormcut.application.control.review.trail import Step
-from stormcut.application.control.review.trial import Outcome
 from stormcut.cli.history import history as history_command
+from stormcut.control.gate.change import Initiator
+from stormcut.control.gate.ledger import Restarts
+from stormcut.control.orders import Orders, Undo
+from stormcut.control.ports import Record, Unavailable
+from stormcut.control.review.reviews import Review
+from stormcut.control.review.trail import Step
+from stormcut.control.review.trial import Outcome
 from stormcut.model.cluster import Slot
 from stormcut.model.errors import InvalidInput
 from stormcut.model.plan import Declined, Plan, TopologyPlan

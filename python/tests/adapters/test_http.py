@@ -26,11 +26,11 @@ from stormcut.adapters.http.pages import Pages
 from stormcut.adapters.http.server import MAX_CLIENTS, serving
 from stormcut.adapters.http.view import View
 from stormcut.adapters.machine.home import checkout
-from stormcut.application.control.decide.adviser import Settings
-from stormcut.application.control.observe.observer import Seen
-from stormcut.application.control.orders import NO_ORDERS, Orders
-from stormcut.application.control.ports import Unavailable
-from stormcut.application.control.standing import Standing
+from stormcut.control.decide.adviser import Settings
+from stormcut.control.observe.observer import Seen
+from stormcut.control.orders import NO_ORDERS, Orders
+from stormcut.control.ports import Unavailable
+from stormcut.control.standing import Standing
 from stormcut.model.cluster import ClusterState, Slot
 from stormcut.model.errors import InvalidInput
 from stormcut.profile.measured import Measured

@@ -36,11 +36,11 @@ from stormcut.adapters.zookeeper.undos import (
     read_undos,
     write_undo,
 )
-from stormcut.application.control.gate.change import Initiator
-from stormcut.application.control.gate.ledger import Restarts
-from stormcut.application.control.orders import By, Override, Undo
-from stormcut.application.control.ports import Record, Unavailable
-from stormcut.application.control.review.trail import Step
+from stormcut.control.gate.change import Initiator
+from stormcut.control.gate.ledger import Restarts
+from stormcut.control.orders import By, Override, Undo
+from stormcut.control.ports import Record, Unavailable
+from stormcut.control.review.trail import Step
 from stormcut.model.cluster import Slot, Worker
 from stormcut.model.errors import InvalidInput
 from stormcut.model.plan import Declined, Plan, TopologyPlan

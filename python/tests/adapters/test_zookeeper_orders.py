@@ -12,7 +12,7 @@ import pytest
 from stormcut.adapters.zookeeper.client import connected, read_auth_file
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.adapters.zookeeper.orders import change_orders, read_orders
-from stormcut.application.control.orders import NO_ORDERS, Orders
+from stormcut.control.orders import NO_ORDERS, Orders
 from stormcut.model.errors import InvalidInput
 
 pytestmark = pytest.mark.cluster

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 from brain_clusters import profile_of, supervisors, topology
 
-from stormcut.application.control.decide.adviser import Settings
-from stormcut.application.control.observe.observer import Watching
-from stormcut.application.control.policy import Mode, Policy, Rule
 from stormcut.application.rehearsal.rehearsal import STEP_S, Controller, rehearse
 from stormcut.application.rehearsal.world import DEAD_S, LIVE_S, Offered, Outage, World
+from stormcut.control.decide.adviser import Settings
+from stormcut.control.observe.observer import Watching
+from stormcut.control.policy import Mode, Policy, Rule
 from stormcut.model.cluster import Slot, Worker
 from stormcut.model.plan import Plan, TopologyPlan
 from stormcut.simulator.timeline import RESTART_S

@@ -29,7 +29,7 @@ from stormcut.adapters.zookeeper.leader import leader_address, leaders_client
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.adapters.zookeeper.orders import change_orders, read_orders
 from stormcut.adapters.zookeeper.undos import read_undos, write_undo
-from stormcut.application.control.orders import Orders, Undo
+from stormcut.control.orders import Orders, Undo
 from stormcut.model.cluster import ClusterState, Slot
 from stormcut.model.errors import InvalidInput
 

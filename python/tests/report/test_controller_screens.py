@@ -10,8 +10,8 @@ from brain_clusters import topology
 from governed import Stage, spread
 from rich.console import Console
 
-from stormcut.application.control.orders import Orders
-from stormcut.application.control.policy import Mode, Policy
+from stormcut.control.orders import Orders
+from stormcut.control.policy import Mode, Policy
 from stormcut.report.preview import print_outlook
 from stormcut.report.status import document, print_status
 

@@ -23,9 +23,9 @@ from stormcut.adapters.storm.nimbus import Nimbus
 from stormcut.adapters.tls.channel import Tls
 from stormcut.adapters.zookeeper.client import check_servers, read_auth_file
 from stormcut.adapters.zookeeper.nodes import check_root
-from stormcut.application.control.decide.adviser import Settings
-from stormcut.application.control.observe.observer import Watching
-from stormcut.application.control.policy import Mode, Policy, QuietTime, Rule, TopologyRule
+from stormcut.control.decide.adviser import Settings
+from stormcut.control.observe.observer import Watching
+from stormcut.control.policy import Mode, Policy, QuietTime, Rule, TopologyRule
 from stormcut.model.errors import InvalidInput
 from stormcut.placement.registry import ALGORITHMS, Algorithm, algorithm, parse_options
 

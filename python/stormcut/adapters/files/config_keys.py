@@ -9,8 +9,8 @@ from pydantic import BeforeValidator, Field
 
 from stormcut.adapters.files.keys import Keys
 from stormcut.adapters.zookeeper.nodes import DEFAULT_ROOT
-from stormcut.application.control.decide.adviser import ENOUGH
-from stormcut.application.control.policy import QuietTime
+from stormcut.control.decide.adviser import ENOUGH
+from stormcut.control.policy import QuietTime
 from stormcut.placement.solve import DEFAULT_ALGORITHM
 
 _UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}

@@ -11,8 +11,8 @@ from prometheus_client import (
 )
 
 from stormcut.adapters.thrift.brain import KINDS, OUTCOMES, REFUSED, UNREAD
-from stormcut.application.control.decide.decision import Action
-from stormcut.application.control.ports import Clock, Decided
+from stormcut.control.decide.decision import Action
+from stormcut.control.ports import Clock, Decided
 
 #: Upper ends in seconds; Nimbus waits for 2 s.
 DECIDE_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)

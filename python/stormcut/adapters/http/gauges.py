@@ -10,9 +10,9 @@ from prometheus_client.registry import Collector
 
 from stormcut import __version__
 from stormcut.adapters.http.view import View
-from stormcut.application.control.decide.decision import Decision, Guard, Value
-from stormcut.application.control.policy import Mode
-from stormcut.application.control.review.trial import Outcome
+from stormcut.control.decide.decision import Decision, Guard, Value
+from stormcut.control.policy import Mode
+from stormcut.control.review.trial import Outcome
 
 #: Of a decided topology: name, meaning, and its figure, None if that is not known.
 DECIDED: tuple[tuple[str, str, Callable[[Value], float | None]], ...] = (

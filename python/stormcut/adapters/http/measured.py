@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from stormcut.application.control.observe.observer import Seen
+from stormcut.control.observe.observer import Seen
 
 
 class MeasuredMetrics(Collector):

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from stormcut.adapters.http.counters import Counters
-from stormcut.application.control.decide.decision import Decision
-from stormcut.application.control.decide.wording import sentence
-from stormcut.application.control.outlook import Control
-from stormcut.application.control.ports import Clock, Decided
-from stormcut.application.control.standing import Standing
+from stormcut.control.decide.decision import Decision
+from stormcut.control.decide.wording import sentence
+from stormcut.control.outlook import Control
+from stormcut.control.ports import Clock, Decided
+from stormcut.control.standing import Standing
 
 STATUS_VERSION = 1
 

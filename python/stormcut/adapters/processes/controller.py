@@ -17,9 +17,9 @@ from stormcut.adapters.clusters.running import RunningCluster
 from stormcut.adapters.processes.last_words import of_process
 from stormcut.adapters.zookeeper.nodes import HISTORY_KEPT, StormcutNodes, nodes_at
 from stormcut.adapters.zookeeper.reviews import read_reviews
-from stormcut.application.control.decide.decision import Action
 from stormcut.application.experiment.timeline import Kind
 from stormcut.application.waiting import Watch, wait_until
+from stormcut.control.decide.decision import Action
 from stormcut.model.errors import StormcutError
 
 #: Served time: Python starts and imports what it needs, and Java starts for Spark.

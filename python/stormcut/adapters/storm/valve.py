@@ -8,7 +8,7 @@ from typing import TypeVar
 from stormcut.adapters.storm.nimbus import Nimbus, NimbusUnavailable
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.adapters.zookeeper.publication import available
-from stormcut.application.control.ports import Unavailable
+from stormcut.control.ports import Unavailable
 from stormcut.model.cluster import name_in
 from stormcut.model.errors import InvalidInput
 

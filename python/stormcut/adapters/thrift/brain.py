@@ -43,8 +43,8 @@ from stormcut.adapters.thrift.values import (
     to_state_struct,
 )
 from stormcut.adapters.tls.channel import Distrusted, Role, Tls, accepted
-from stormcut.application.control.orders import Override, Undo
-from stormcut.application.control.ports import Unavailable
+from stormcut.control.orders import Override, Undo
+from stormcut.control.ports import Unavailable
 from stormcut.model.cluster import ClusterState, Described
 from stormcut.model.errors import InvalidInput, StormcutError
 from stormcut.model.plan import Plan

@@ -28,7 +28,7 @@ from stormcut.adapters.thrift.values import (
     to_worker_structs,
 )
 from stormcut.adapters.tls.channel import Tls
-from stormcut.application.control.orders import Undo
+from stormcut.control.orders import Undo
 from stormcut.model.cluster import ClusterState, Described
 from stormcut.model.errors import InvalidInput
 from stormcut.model.plan import Plan

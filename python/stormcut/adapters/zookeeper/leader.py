@@ -15,7 +15,7 @@ from kazoo.recipe.election import Election
 from stormcut.adapters.thrift.client import BrainClient
 from stormcut.adapters.tls.channel import Tls
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
-from stormcut.application.control.ports import Unavailable
+from stormcut.control.ports import Unavailable
 from stormcut.model.errors import InvalidInput
 
 log = logging.getLogger(__name__)

@@ -27,7 +27,7 @@ from stormcut.adapters.zookeeper.blob import (
     write_blob,
 )
 from stormcut.adapters.zookeeper.client import Client, connected, read_auth_file
-from stormcut.application.control.ports import Unavailable
+from stormcut.control.ports import Unavailable
 from stormcut.model.errors import InvalidInput
 from stormcut.model.plan import Plan
 from stormcut.model.profile import Profile

@@ -14,8 +14,8 @@ from kazoo.exceptions import BadVersionError, NoAuthError, NodeExistsError, NoNo
 
 from stormcut.adapters.zookeeper.blob import node_data
 from stormcut.adapters.zookeeper.nodes import StormcutNodes, parsed_json
-from stormcut.application.control.orders import NO_ORDERS, UNKNOWN_ORDERS, Orders, Override
 from stormcut.application.waiting import TimedOut, wait_until
+from stormcut.control.orders import NO_ORDERS, UNKNOWN_ORDERS, Orders, Override
 from stormcut.model.errors import InvalidInput
 
 log = logging.getLogger(__name__)

@@ -14,11 +14,11 @@ from stormcut.adapters.zookeeper.orders import acknowledge, change_orders, read_
 from stormcut.adapters.zookeeper.reviews import read_reviews, write_reviews
 from stormcut.adapters.zookeeper.trails import delete_trail, read_trail
 from stormcut.adapters.zookeeper.undos import Workers, create_undo, delete_undo, read_undos
-from stormcut.application.control.operations import pausing
-from stormcut.application.control.orders import By, Orders, Undo
-from stormcut.application.control.ports import Unavailable
-from stormcut.application.control.review.reviews import Review
-from stormcut.application.control.review.trail import Step
+from stormcut.control.operations import pausing
+from stormcut.control.orders import By, Orders, Undo
+from stormcut.control.ports import Unavailable
+from stormcut.control.review.reviews import Review
+from stormcut.control.review.trail import Step
 from stormcut.model.profile import Profile
 
 

@@ -10,8 +10,8 @@ from kazoo.exceptions import KazooException
 
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.adapters.zookeeper.trails import append_step
-from stormcut.application.control.gate.ledger import Restarts
-from stormcut.application.control.ports import Record, Unavailable
+from stormcut.control.gate.ledger import Restarts
+from stormcut.control.ports import Record, Unavailable
 from stormcut.model.errors import InvalidInput
 from stormcut.model.plan import Plan
 

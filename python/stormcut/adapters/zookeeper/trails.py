@@ -12,9 +12,9 @@ from kazoo.exceptions import NoAuthError
 from stormcut.adapters.zookeeper.blob import delete_blob, read_blob, write_blob
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.adapters.zookeeper.undos import workers_in
-from stormcut.application.control.gate.change import Initiator
-from stormcut.application.control.history import rows
-from stormcut.application.control.review.trail import Step, appended
+from stormcut.control.gate.change import Initiator
+from stormcut.control.history import rows
+from stormcut.control.review.trail import Step, appended
 from stormcut.model.errors import InvalidInput
 
 log = logging.getLogger(__name__)

@@ -12,8 +12,8 @@ from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError
 
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.adapters.zookeeper.orders import override_in, override_json
-from stormcut.application.control.history import rows
-from stormcut.application.control.orders import By, Undo
+from stormcut.control.history import rows
+from stormcut.control.orders import By, Undo
 from stormcut.model.cluster import Slot, Worker
 from stormcut.model.errors import InvalidInput
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import count
 
-from stormcut.application.control.gate.ledger import Restarts
-from stormcut.application.control.orders import NO_ORDERS, By, Orders, Undo
-from stormcut.application.control.ports import Record
-from stormcut.application.control.review.reviews import Review
-from stormcut.application.control.review.trail import Step, appended
+from stormcut.control.gate.ledger import Restarts
+from stormcut.control.orders import NO_ORDERS, By, Orders, Undo
+from stormcut.control.ports import Record
+from stormcut.control.review.reviews import Review
+from stormcut.control.review.trail import Step, appended
 from stormcut.model.cluster import Worker
 from stormcut.model.plan import Plan
 from stormcut.model.profile import Profile

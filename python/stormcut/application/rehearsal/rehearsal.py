@@ -6,12 +6,12 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from stormcut.application.control.brain import Brain
-from stormcut.application.control.decide.adviser import Settings
-from stormcut.application.control.observe.observer import Observer, Watching
-from stormcut.application.control.policy import Policy
 from stormcut.application.rehearsal.books import Books, PlansOf
 from stormcut.application.rehearsal.world import EPOCH_S, Tally, World
+from stormcut.control.brain import Brain
+from stormcut.control.decide.adviser import Settings
+from stormcut.control.observe.observer import Observer, Watching
+from stormcut.control.policy import Policy
 
 #: Seconds from one look of the controller to the next, and of Nimbus: `nimbus.monitor.freq.secs`.
 STEP_S = 10.0

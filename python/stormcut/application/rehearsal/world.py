@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from stormcut.application.control.decide.situation import running_problem
+from stormcut.control.decide.situation import running_problem
 from stormcut.model.cluster import ClusterState, RunningTopology, Slot, Supervisor, Worker
 from stormcut.model.network import Costs
 from stormcut.model.placement import Placement

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stormcut.application.compare import Scheduler
-from stormcut.application.control.decide.workload import Workload, workload
+from stormcut.control.decide.workload import Workload, workload
 from stormcut.model.cluster import RunningTopology
 from stormcut.model.network import UNKNOWN, Link
 from stormcut.model.placement import Placement

@@ -1,0 +1,230 @@
+"""Better places for what runs: sought for topologies together or one alone, judged, and taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from stormcut.control.decide.adviser import Adviser
+from stormcut.control.decide.decision import (
+    Circumstance,
+    LessHeadroom,
+    NoPlacement,
+    Reason,
+    Together,
+    Worth,
+)
+from stormcut.control.decide.intended import Intended, Workers
+from stormcut.control.decide.rules import Rules
+from stormcut.control.decide.situation import Situation
+from stormcut.control.decide.worth import worth
+from stormcut.model.cluster import RunningTopology
+from stormcut.model.errors import Infeasible
+from stormcut.model.placement import Placement
+from stormcut.objective.verify import violations
+
+
+@dataclass(frozen=True)
+class Move:
+    """Other workers for a topology, why, and what its placements are worth."""
+
+    workers: Workers
+    reason: Reason
+    notes: tuple[str, ...]
+    now: Worth
+    then: Worth
+
+
+class Improving:
+    """Moves topologies that run to where they are worth more.
+
+    Parameters
+    ----------
+    intended : Intended
+        Where all run; what is moved is put there.
+    rules : Rules
+        What a move must be worth.
+    """
+
+    def __init__(self, intended: Intended, adviser: Adviser, rules: Rules) -> None:
+        self._intended = intended
+        self._adviser = adviser
+        self._rules = rules
+
+    def by_own_rule(
+        self, topologies: Sequence[RunningTopology], settled: Reason | None
+    ) -> Mapping[str, Move] | Reason:
+        """Move topologies, as one problem, if the algorithm's own rule says so; else say why not.
+
+        Parameters
+        ----------
+        settled : Reason, optional
+            Why they stay as long as they break no limit.
+        """
+        names = [topology.id for topology in topologies]
+        at = self._intended.on_all_nodes(names)
+        now = Placement(at.problem.current_slots())
+        broken = self._intended.broken_limit(names, at, now)
+        if settled and not broken:
+            return settled
+        if not broken and self._rules.is_enough(worth(at, now)):
+            return Circumstance.NOTHING_TRAVELS
+        try:
+            found = self._adviser.advice(topologies, at)
+        except Infeasible as error:
+            return NoPlacement(str(error))
+        judged = self._rules.own(tuple(names), at.problem, now, at.placement(found.workers))
+        if not broken and not judged.moves:
+            return judged.reason
+        then = dict(zip(names, found.workers, strict=True))
+        before = {n: self._worth(n) for n in names if then[n] != self._intended.workers[n]}
+        if not before:
+            return Circumstance.NOTHING_BETTER
+        self._put(then)
+        reason = broken or judged.reason
+        return {
+            name: Move(then[name], _with(before, name, reason), found.notes, its, self._worth(name))
+            for name, its in before.items()
+        }
+
+    def alone(
+        self, topology: RunningTopology, settled: Reason | None, others: Sequence[str]
+    ) -> Move | Reason:
+        """Move one topology if that pays; else return why not.
+
+        Parameters
+        ----------
+        settled : Reason, optional
+            Why it stays as long as it breaks no limit.
+        others : sequence of str
+            Those that it is placed together with: their head-room must not pay for the move.
+        """
+        name = topology.id
+        here = self._intended.where_it_runs(name)
+        now = Placement(here.problem.current_slots())
+        broken = self._intended.broken_limit((name,), here, now)
+        if settled and not broken:
+            return settled
+        before = worth(here, now)
+        if not broken and self._rules.is_enough(before):
+            return Circumstance.NOTHING_TRAVELS
+        at = self._intended.on_all_nodes((name,))
+        try:
+            found = self._adviser.advice((topology,), at)
+        except Infeasible as error:
+            return NoPlacement(str(error))
+        then = at.placement(found.workers)
+        after = worth(at, then)
+        judged = self._rules.default(before, after)
+        if not broken and not judged.moves:
+            return judged.reason
+        (workers,) = found.workers
+        if not broken and (lost := self._lost((name, *others), {name: workers})):
+            return lost
+        self._intended.put(name, workers)
+        reason = broken or judged.reason
+        return Move(workers, reason, found.notes, before, after)
+
+    def together(
+        self, topologies: Sequence[RunningTopology], is_settled: bool
+    ) -> Mapping[str, Move]:
+        """Move topologies, as one problem, if that pays for them as a whole; return those moved.
+
+        One stays if the others can have their places all the same, the cluster keeps its
+        head-room, and its own move would not be worth it.
+
+        Parameters
+        ----------
+        is_settled : bool
+            Whether nothing is to be sought as long as no limit is broken.
+        """
+        names = [topology.id for topology in topologies]
+        at = self._intended.on_all_nodes(names)
+        now = Placement(at.problem.current_slots())
+        broken = self._intended.broken_limit(names, at, now)
+        if is_settled and not broken:
+            return {}
+        before = worth(at, now)
+        if not broken and self._rules.is_enough(before):
+            return {}
+        try:
+            found = self._adviser.advice(topologies, at)
+        except Infeasible:
+            return {}
+        then = dict(zip(names, found.workers, strict=True))
+        proposed = at.placement(found.workers)
+        judged = self._rules.default(before, worth(at, proposed))
+        if not broken and not judged.moves:
+            return {}
+        was = {name: self._intended.workers[name] for name in names}
+        own = {name: self._worth(name) for name in names if then[name] != was[name]}
+        self._put(then)
+        self._spare(at, own, was)
+        spared = self._rules.default(before, worth(at, self._placed(at, names)))
+        if spared.moves:
+            judged = spared
+        elif not broken:
+            self._put(then)
+        whole = broken or judged.reason
+        return self._moves(
+            [n for n in own if self._intended.workers[n] != was[n]], own, whole, found.notes
+        )
+
+    def _moves(
+        self,
+        names: Sequence[str],
+        before: Mapping[str, Worth],
+        whole: Reason,
+        notes: tuple[str, ...],
+    ) -> Mapping[str, Move]:
+        """Return the moves of topologies that were moved together."""
+        moves = {}
+        for name in names:
+            now, then, reason = before[name], self._worth(name), whole
+            if len(names) > 1:
+                reason = _with(names, name, whole)
+            elif (own := self._rules.default(now, then)).moves:
+                reason = own.reason
+            moves[name] = Move(self._intended.workers[name], reason, notes, now, then)
+        return moves
+
+    def _put(self, workers: Mapping[str, Workers]) -> None:
+        for name, its in workers.items():
+            self._intended.put(name, its)
+
+    def _worth(self, topology: str) -> Worth:
+        """Return what a topology's place is worth on what the others leave."""
+        here = self._intended.where_it_runs(topology)
+        return worth(here, Placement(here.problem.current_slots()))
+
+    def _placed(self, at: Situation, names: Sequence[str]) -> Placement:
+        return at.placement([self._intended.workers[name] for name in names])
+
+    def _spare(self, at: Situation, moved: Mapping[str, Worth], was: Mapping[str, Workers]) -> None:
+        """Put back each that was moved and need not be."""
+        for name in moved:
+            there, then = self._intended.workers[name], self._worth(name)
+            whole = worth(at, self._placed(at, [*was]))
+            self._intended.put(name, was[name])
+            placed = self._placed(at, [*was])
+            if (
+                violations(at.problem, placed)
+                or self._rules.loses(whole, worth(at, placed))
+                or self._rules.default(self._worth(name), then).moves
+            ):
+                self._intended.put(name, there)
+
+    def _lost(self, names: Sequence[str], moved: Mapping[str, Workers]) -> Reason | None:
+        """Return what head-room a move would cost those that are placed together, None if none."""
+        if len(names) < 2:
+            return None
+        at = self._intended.on_all_nodes(names)
+        then = [moved.get(name, self._intended.workers[name]) for name in names]
+        before, after = worth(at, self._placed(at, names)), worth(at, at.placement(then))
+        return LessHeadroom(before, after) if self._rules.loses(before, after) else None
+
+
+def _with(names: Iterable[str], name: str, whole: Reason) -> Reason:
+    """Return why one of several was moved."""
+    others = tuple(each for each in names if each != name)
+    return Together(others, whole) if others else whole

@@ -1,0 +1,98 @@
+"""What was worked out for earlier states and still holds: little is new if little changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from stormcut.control.decide.decision import Reason
+from stormcut.control.decide.workload import Workload, workload
+from stormcut.model.cluster import ClusterState, RunningTopology, Supervisor, Worker
+from stormcut.model.profile import Profile
+
+
+@dataclass(frozen=True)
+class _Known:
+    """A workload, and of what."""
+
+    running: RunningTopology
+    profile: Profile | None
+    load: Workload
+
+    def is_of(self, running: RunningTopology, profile: Profile | None) -> bool:
+        before = self.running
+        return (
+            self.profile == profile
+            and before.workers == running.workers
+            and before.executors == running.executors
+            and before.streams == running.streams
+        )
+
+
+#: What a verdict rests on: workloads, and where they run. Of a topology that was decided alone only
+#: its own, else those of all.
+View = tuple[tuple[Workload, tuple[Worker, ...]], ...]
+
+
+@dataclass(frozen=True)
+class _Verdict:
+    """That nothing better was found for a topology, and in view of what."""
+
+    view: View
+    supervisors: tuple[Supervisor, ...]
+    topologies: frozenset[str]
+    reason: Reason
+
+
+class Memory:
+    """The brain's, from one decision to the next; with none of it all decisions are the same.
+
+    But for one thing: where nothing better was found for a topology, nothing is sought again
+    before its profile, its workers or the supervisors change or a topology goes; of those that are
+    placed together, before any one's profile or workers change. Where they are placed in turn, that
+    others move may leave it a better place; its next profile will show.
+    """
+
+    def __init__(self) -> None:
+        self._loads: dict[str, _Known] = {}
+        self._verdicts: dict[str, _Verdict] = {}
+
+    def copy(self) -> Memory:
+        """Return the same for somebody who only thinks what would be."""
+        other = Memory()
+        other._loads, other._verdicts = dict(self._loads), dict(self._verdicts)
+        return other
+
+    def forget_all_but(self, topologies: Iterable[str]) -> None:
+        """Forget topologies that are gone."""
+        living = set(topologies)
+        self._loads = {name: each for name, each in self._loads.items() if name in living}
+        self._verdicts = {name: each for name, each in self._verdicts.items() if name in living}
+
+    def workload(self, running: RunningTopology, profile: Profile | None) -> Workload:
+        """Return `workload` of the same."""
+        known = self._loads.get(running.id)
+        if known is None or not known.is_of(running, profile):
+            known = _Known(running, profile, workload(running, profile))
+            self._loads[running.id] = known
+        return known.load
+
+    def settle(self, topology: str, view: View, state: ClusterState, reason: Reason) -> None:
+        """Remember that a topology stays where it is, and why."""
+        topologies = frozenset(each.id for each in state.topologies)
+        self._verdicts[topology] = _Verdict(view, state.supervisors, topologies, reason)
+
+    def settled(self, topology: str, view: View, state: ClusterState) -> Reason | None:
+        """Return why a topology stays where it is, None if that is to be found out anew.
+
+        What was found of several holds for some of them: each was asked for alone, too.
+        """
+        verdict = self._verdicts.get(topology)
+        if (
+            verdict is not None
+            and set(view) <= set(verdict.view)
+            and verdict.supervisors == state.supervisors
+            and verdict.topologies <= {each.id for each in state.topologies}
+        ):
+            return verdict.reason
+        return None

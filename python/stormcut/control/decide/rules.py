@@ -1,0 +1,74 @@
+"""Whether a move is worth it: by the algorithm's own rule, or by the default one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from stormcut.control.decide.adviser import Adviser, Settings
+from stormcut.control.decide.decision import Worth
+from stormcut.control.decide.pace import Joint, Pace
+from stormcut.control.decide.worth import Verdict, verdict
+from stormcut.model.placement import Placement
+from stormcut.model.problem import Problem
+from stormcut.model.profile import Profile
+from stormcut.placement.acceptance import Acceptance, Moment
+from stormcut.placement.registry import algorithm, parse_options
+
+
+class Rules:
+    """The rules of a brain's settings, in view of what time has passed.
+
+    Parameters
+    ----------
+    profiles : mapping of str to Profile
+        By topology id.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        adviser: Adviser,
+        pace: Pace,
+        profiles: Mapping[str, Profile],
+    ) -> None:
+        chosen = algorithm(settings.algorithm)
+        self._own: Acceptance | None = chosen.acceptance
+        self._options = parse_options(chosen, settings.options) if self._own else None
+        self._least, self._adviser = settings.min_gain, adviser
+        self._pace, self._profiles = pace, profiles
+
+    @property
+    def are_own(self) -> bool:
+        """Whether the algorithm brings its rule; the default one then decides nothing."""
+        return self._own is not None
+
+    def default(self, now: Worth, then: Worth) -> Verdict:
+        """Return whether what is gained is worth a move."""
+        return verdict(now, then, self._least, self._adviser.enough(now))
+
+    def is_enough(self, now: Worth) -> bool:
+        """Return whether no placement could be worth more."""
+        return now.travels == 0 and now.headroom >= self._adviser.enough(now)
+
+    def loses(self, now: Worth, then: Worth) -> bool:
+        """Return whether head-room that counts is lost."""
+        enough = self._adviser.enough(now)
+        return min(then.headroom, enough) < min(now.headroom, enough) * (1 - 1e-9)
+
+    def own(
+        self, joint: Joint, problem: Problem, present: Placement, proposed: Placement
+    ) -> Verdict:
+        """Return whether running topologies that are one problem shall move by the own rule.
+
+        Parameters
+        ----------
+        joint : tuple of str
+            Their ids, ascending; all have a profile.
+        """
+        assert self._own is not None
+        condition = self._own.condition(problem, present, proposed, self._options)
+        measured = tuple(self._profiles[name].to_epoch_s for name in joint)
+        held = self._pace.held(joint, measured, condition)
+        moment = Moment(self._pace.since_change(joint), held)
+        found = self._own.verdict(problem, present, proposed, moment, self._options)
+        return Verdict(found.accepts, found.reason)

@@ -1,0 +1,206 @@
+"""What is done, what waits for what, and how the parts fare: for `stormcut plan` and gauges."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from stormcut.control.apply.governor import Governed, Governor
+from stormcut.control.apply.proposal import Proposal
+from stormcut.control.decide.decision import Decision, Decisions, Guard, Withheld
+from stormcut.control.decide.wording import sentence
+from stormcut.control.gate.guards import FIRM
+from stormcut.control.history import line, lines
+from stormcut.control.orders import Orders, Undo
+from stormcut.control.policy import Mode
+from stormcut.control.review.reviews import Review
+from stormcut.control.review.trial import Outcome
+from stormcut.model.cluster import Described
+from stormcut.model.errors import InvalidInput
+
+log = logging.getLogger(__name__)
+
+PREVIEW_VERSION = OUTLOOK_VERSION = 1
+
+#: Of what became of moves, in an outlook.
+SHOWN_REVIEWS = 5
+
+
+@dataclass(frozen=True)
+class Part:
+    """How somebody is that works beside the brain: whether that is well, and in words."""
+
+    is_well: bool
+    words: str
+
+
+@dataclass(frozen=True)
+class Control:
+    """Who may act now, and what waits for what.
+
+    ``left_on_drained`` are executors that still run on each drained node, by host; ``waiting``
+    changes that are withheld, by guard; ``outcomes`` what became of the last moves.
+    """
+
+    mode: Mode
+    is_paused: bool
+    left_on_drained: Mapping[str, int]
+    silent: frozenset[str]
+    waiting: Mapping[Guard, int]
+    outcomes: Mapping[Outcome, int]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A brain at one moment: what Nimbus described, what was decided, and who may act.
+
+    ``described`` and ``governed`` are None before Nimbus has asked; ``now_s`` is by the clock that
+    never runs back, ``plan`` the id of the last one.
+    """
+
+    described: Described | None
+    governed: Governed | None
+    governor: Governor
+    orders: Orders
+    undos: Mapping[str, Undo]
+    mode: Mode
+    reviews: Sequence[Review]
+    plan: str | None
+    now_s: float
+
+    def pending(self) -> list[dict[str, str]]:
+        """Return which topologies do not run yet where they were ordered back to, and by whom."""
+        running = () if self.described is None else self.described.state.topologies
+        return [
+            {"topology": t.id, "by": undo.by.value, "who": undo.who}
+            for t in running
+            if (undo := self.undos.get(t.id)) and set(undo.workers) != set(t.assignment)
+        ]
+
+    def left_on_drained(self) -> dict[str, int]:
+        """Return how many executors still run on each drained node, by host."""
+        if self.described is None:
+            return {}
+        return self.governor.left_on_drained(self.described.state, self.orders)
+
+
+def preview_document(described: Described, governed: Governed) -> dict[str, Any]:
+    """Return as JSON values what would be planned for a state."""
+    return {
+        "version": PREVIEW_VERSION,
+        "described_ms": described.moment_ms,
+        "fingerprint": described.state.fingerprint(),
+        **_lines(governed),
+    }
+
+
+def outlook_document(at: Snapshot, parts: Mapping[str, Part]) -> dict[str, Any]:
+    """Return as JSON values what was decided last, and how the parts beside the brain fare.
+
+    Raises
+    ------
+    InvalidInput
+        Nimbus has not asked yet.
+    """
+    if at.described is None or at.governed is None:
+        raise InvalidInput("Nimbus has not asked this brain yet")
+    return {
+        "version": OUTLOOK_VERSION,
+        "described_ms": at.described.moment_ms,
+        "mode": at.mode.value,
+        "paused": at.orders.is_paused,
+        "why_paused": at.orders.why,
+        "pauses": at.orders.pauses,
+        "approved": sorted(at.orders.approved),
+        "pending": at.pending(),
+        "drained": sorted(at.orders.drained),
+        "drained_nodes": sorted(at.orders.drained_nodes(at.described.state.supervisors)),
+        "drained_nowhere": list(at.orders.drained_nowhere(at.described.state.supervisors)),
+        "left_on_drained": at.left_on_drained(),
+        "nodes": {s.id: s.host for s in at.described.state.supervisors},
+        "silent": sorted(at.governor.silence.nodes),
+        "on_probation": list(at.governor.probation.present(at.now_s)),
+        "plan": at.plan,
+        "parts": {name: asdict(part) for name, part in parts.items()},
+        "reviews": [review_line(each) for each in at.reviews[-SHOWN_REVIEWS:]],
+        **_lines(at.governed),
+    }
+
+
+def control(at: Snapshot) -> Control:
+    """Return who may act now, and what waits for what."""
+    held = () if at.governed is None else withheld(at.governed.told)
+    return Control(
+        at.mode,
+        at.orders.is_paused,
+        at.left_on_drained(),
+        at.governor.silence.nodes,
+        Counter(reason.guard for _, reason in held),
+        Counter(review.outcome for review in at.reviews),
+    )
+
+
+class GuardLog:
+    """Logs which guard holds a topology's change, once, and when nothing does any more."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, Guard] = {}
+
+    def note(self, told: Decisions, is_told: bool) -> None:
+        """Take note of decisions; ``is_told``: a plan has just said what is new of them."""
+        held = {decision.topology: reason.guard for decision, reason in withheld(told)}
+        for decision, reason in withheld(told):
+            if not is_told and reason.guard is not self._held.get(decision.topology):
+                log.info("%s %s", decision.topology, sentence(decision))
+        for name in self._held.keys() - held.keys():
+            log.info("%s: nothing is withheld any more", name)
+        self._held = held
+
+
+def withheld(told: Decisions) -> list[tuple[Decision, Withheld]]:
+    """Return which decisions a guard holds, with the guard."""
+    both = ((d, d.choice.reason) for d in (*told.decided, *told.declined))
+    return [(decision, reason) for decision, reason in both if isinstance(reason, Withheld)]
+
+
+def _lines(governed: Governed) -> dict[str, Any]:
+    """Return what is done, what is withheld, and under which names it can be approved."""
+    offered, forced = governed.offered, governed.forced
+    is_done = bool(governed.approved)
+    return {
+        "proposal": None if offered is None or is_done else offered.name,
+        "withheld": [_withheld_line(each, offered) for each in governed.withheld],
+        "override": None if forced is None or is_done else _forced_lines(forced),
+        **lines(governed.told, {change.topology: change for change in governed.changes}),
+    }
+
+
+def _withheld_line(held: Withheld, offered: Proposal | None) -> dict[str, Any]:
+    topology = held.proposed.topology
+    guards = {} if offered is None else offered.guards
+    return {
+        **line(held.proposed),
+        "waits_for": held.guard.key,
+        "answer": "never" if held.is_final else "wait",
+        "guard": held.guard.value,
+        "is_offered": topology in guards,
+        "when_approved": list(guards.get(topology, ())),
+    }
+
+
+def _forced_lines(forced: Proposal) -> dict[str, Any]:
+    firm = {guard.key for guard in FIRM}
+    guards = {key for keys in forced.guards.values() for key in keys} - firm
+    return {
+        "proposal": forced.name,
+        "guards": sorted(guards),
+        "topologies": [line(decision) for decision in forced.decisions],
+    }
+
+
+def review_line(review: Review) -> dict[str, Any]:
+    """Return what became of a move as JSON values."""
+    return {**asdict(review), "outcome": review.outcome.value, "words": str(review)}

@@ -1,0 +1,202 @@
+"""The brain between Nimbus, which asks for plans, and people, who ask what would follow."""
+
+import logging
+import threading
+from dataclasses import replace
+
+import pytest
+from brain_clusters import applied, dealt, profile_of, supervisors, topology
+from simulated import SimulatedClock, ids
+
+from stormcut.adapters.machine.clock import SystemClock
+from stormcut.control.brain import Brain
+from stormcut.control.decide.adviser import Settings
+from stormcut.control.observe import descriptions as module
+from stormcut.control.orders import NO_ORDERS, Undo
+from stormcut.control.ports import Unavailable
+from stormcut.model.cluster import ClusterState, Slot
+from stormcut.model.errors import InvalidInput
+
+RUNNING = ClusterState(
+    supervisors(3), (dealt(topology("t", (2, 2)), [Slot(f"n{i}", 6700) for i in range(3)]),)
+)
+PROFILE = profile_of(RUNNING.topologies[0])
+
+
+class Memory:
+    """Store and evidence of one brain."""
+
+    def __init__(self, profiles):
+        self.plans, self.known = [], profiles
+
+    def last_plan(self):
+        return None
+
+    def restarts(self):
+        return ()
+
+    def publish(self, plan, record):
+        self.plans.append((plan, record.entry))
+
+    def profiles(self):
+        return self.known
+
+    def reviews(self):
+        return ()
+
+    def orders(self):
+        return NO_ORDERS
+
+    def undos(self):
+        return {}
+
+
+def brain_of(clock=None, **profiles):
+    memory = Memory(profiles)
+    return Brain(Settings(), memory, memory, clock or SimulatedClock(), ids()), memory
+
+
+def test_a_preview_publishes_nothing_and_is_what_follows():
+    brain, memory = brain_of()
+    with pytest.raises(InvalidInput, match="Nimbus has not asked this brain yet"):
+        brain.preview("t", PROFILE, None)
+    brain.plan(RUNNING)
+    published = len(memory.plans)
+    foreseen = brain.preview("t", PROFILE, None)
+    assert len(memory.plans) == published
+    memory.known = {"t": PROFILE}
+    brain.plan(RUNNING)
+    assert memory.plans[-1][1]["topologies"] == foreseen["topologies"]
+
+
+def test_what_is_foreseen_waits_for_what_became_of_the_last_plan():
+    """Nimbus does as told after it has asked: until it asks again the brain knows the past."""
+    brain, _ = brain_of(SystemClock(), t=PROFILE)
+    moved = applied(RUNNING, brain.plan(RUNNING).topologies)
+    asks = threading.Timer(0.3, brain.plan, (moved,))
+    asks.start()
+    (line,) = brain.preview("t", PROFILE, Undo(RUNNING.topologies[0].assignment))["topologies"]
+    asks.join()
+    assert line["workers_restarted"] > 0
+    assert brain.described().state == moved
+
+
+def test_it_does_not_wait_for_a_nimbus_that_is_gone():
+    clock = SimulatedClock()
+    brain, _ = brain_of(clock, t=PROFILE)
+    brain.plan(RUNNING)
+    began = clock.now()
+    assert brain.described().state == RUNNING
+    assert clock.now() == began + module.SETTLE_SECONDS
+
+
+def test_what_nimbus_does_not_describe_any_more_is_gone_after_a_while():
+    clock = SimulatedClock()
+    brain, _ = brain_of(clock)
+    known = {"here-1-1", "gone-1-1"}
+    assert brain.gone(known) == set()
+    state = ClusterState(supervisors(2), (topology("here-1-1"),))
+    for _ in range(int(module.GONE_SECONDS / 10)):
+        clock.seconds += 10
+        brain.plan(state)
+        assert brain.gone(known) == set()
+    clock.seconds += 10
+    brain.plan(state)
+    assert brain.gone(known) == {"gone-1-1"}
+
+
+def test_nothing_is_gone_while_nimbus_says_nothing():
+    clock = SimulatedClock()
+    brain, _ = brain_of(clock)
+    brain.plan(ClusterState(supervisors(2), (topology("here-1-1"),)))
+    assert brain.gone({"gone-1-1"}) == set()
+    clock.seconds += module.GONE_SECONDS + module.SILENT_SECONDS
+    assert brain.gone({"gone-1-1"}) == set()
+    brain.plan(ClusterState(supervisors(2), (topology("here-1-1"),)))
+    assert brain.gone({"gone-1-1"}) == set()
+
+
+def test_what_changes_nothing_is_not_published():
+    """However many profiles come: the history keeps what moved something."""
+    brain, memory = brain_of()
+    brain.plan(RUNNING)
+    for end in range(200, 300):
+        known = profile_of(topology("t", (1, 1)))  # fits nothing: nothing moves
+        memory.known = {"t": replace(known, to_epoch_s=end)}
+        brain.plan(RUNNING)
+    assert len(memory.plans) == 1
+
+
+def test_a_plan_for_other_nodes_is_published_but_no_news_to_people():
+    brain, memory = brain_of()
+    first = brain.plan(RUNNING)
+    more = replace(RUNNING, supervisors=supervisors(4))
+    second = brain.plan(more)
+    assert (first.fingerprint, second.fingerprint) == (RUNNING.fingerprint(), more.fingerprint())
+    assert [entry is None for _, entry in memory.plans] == [False, True]
+
+
+def test_what_could_not_be_published_is_published_when_it_is_asked_again():
+    brain, memory = brain_of()
+    brain.plan(RUNNING)
+    memory.known = {"t": PROFILE}
+    publish = memory.publish
+
+    def away(plan, record):
+        raise Unavailable("no connection to ZooKeeper")
+
+    memory.publish = away
+    with pytest.raises(Unavailable):
+        brain.plan(RUNNING)
+    memory.publish = publish
+    brain.plan(RUNNING)
+    assert [sorted(entry["profiles"]) for _, entry in memory.plans] == [[], ["t"]]
+
+
+def test_a_day_of_decisions_passes_on_simulated_time():
+    """Nimbus asks every 10 s and does as told; a new profile comes every 10 minutes."""
+    clock, day = SimulatedClock(), 24 * 3600
+    brain, memory = brain_of(clock)
+    state, began, moves = RUNNING, clock.now(), 0
+    while clock.now() < began + day:
+        if (clock.now() - began) % 600 == 0:
+            hour = int((clock.now() - began) // 3600)
+            memory.known = {"t": profile_of(state.topologies[0], cpu=10.0 + hour)}
+        after = applied(state, brain.plan(state).topologies)
+        moves += after != state
+        state = after
+        clock.seconds += 10
+    moments = [plan.created_ms for plan, _ in memory.plans]
+    assert moments == sorted(moments)
+    assert len(moments) <= 2  # that it stays is no news
+    assert moves == 1
+
+
+def test_lines_of_the_log_that_concern_a_plan_carry_its_whole_id(caplog):
+    caplog.set_level(logging.INFO)
+    brain, memory = brain_of()
+    plan = brain.plan(RUNNING)
+    memory.last_plan = lambda: plan
+    brain.take_over()
+    assert [(r.plan, f"plan {r.plan}" in r.getMessage()) for r in caplog.records] == [
+        (plan.id, True)
+    ] * 2
+
+
+def test_a_listener_hears_of_every_decision_but_not_of_the_same_answer_again():
+    heard = []
+
+    class Listener:
+        def took_over(self):
+            heard.append("took over")
+
+        def decided(self, what):
+            heard.append((what.plan.id, what.is_new))
+
+    memory = Memory({"t": PROFILE})
+    brain = Brain(Settings(), memory, memory, SimulatedClock(), ids(), listener=Listener())
+    brain.take_over()
+    first = brain.plan(RUNNING)
+    brain.plan(RUNNING)
+    assert brain.plan(applied(RUNNING, first.topologies)) == first
+    assert heard == ["took over", (first.id, True), (first.id, False)]

@@ -1,0 +1,268 @@
+"""Random histories of a cluster under a whole brain: real decisions, the gate, orders and stages.
+
+Nimbus is a function call, ZooKeeper a dictionary, the clock is set. What really restarts is counted
+apart from everything that the brain counts.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from datetime import datetime
+
+import pytest
+from brain_clusters import applied, dealt, profile_of, supervisors, topology
+from governed import Stage
+
+from stormcut.control.gate.change import restarted
+from stormcut.control.operations import approving, draining, pausing, undraining
+from stormcut.control.orders import NO_ORDERS, Override, Undo
+from stormcut.control.policy import Mode, Policy, QuietTime, TopologyRule
+from stormcut.model.cluster import ClusterState, Slot, Worker
+from stormcut.model.errors import InvalidInput
+
+NOON = datetime(2026, 1, 5, 11, 55).timestamp()
+QUIET = QuietTime(720, 725)
+#: Histories in each of ten parts, by profile; one takes a second or two.
+SIZES = {"fast": 2, "full": 100}
+USUAL = 4
+ROUNDS = 16
+
+
+class World:
+    """A cluster, people, and what is known of what they have ordered."""
+
+    def __init__(self, seed):
+        self.random = chance = random.Random(seed)
+        mode = chance.choice((Mode.AUTOMATIC, Mode.AUTOMATIC, Mode.APPROVE))
+        self.policy = Policy(
+            mode,
+            cool_down_s=chance.choice((0.0, 300.0)),
+            restarts_per_round=chance.choice((None, 4)),
+            restarts_per_hour=chance.choice((6, 60)),
+            workers_at_a_time=chance.choice((None, 1)),
+            quiet_hours=chance.choice(((), (QUIET,))),
+            topologies=chance.choice(((), (TopologyRule("t0", pin=True),))),
+        )
+        nodes, slots = chance.choice((3, 4)), chance.choice((2, 3, 4))
+        free = [Slot(f"n{node}", 6700 + port) for node in range(nodes) for port in range(slots)]
+        chance.shuffle(free)
+        topologies, profiles = [], {}
+        for number in range(2):
+            its, free = free[:3], free[3:]
+            running = topology(f"t{number}-{number}-1", (2, 2), acker=False, workers=3)
+            running = replace(dealt(running, its), name=f"t{number}")
+            topologies.append(running)
+            if chance.random() < 0.8:
+                profiles[running.id] = profile_of(running)
+        state = ClusterState(supervisors(nodes, slots=slots), tuple(topologies))
+        self.stage = Stage(state, profiles, self.policy)
+        self.nodes, self.profiles = state.supervisors, profiles
+        self.clock = self.stage.clock
+        self.clock.ahead = NOON - self.clock.seconds
+        #: Where topologies ran, for who goes back.
+        self.trail = {t.id: [tuple(sorted(t.assignment))] for t in topologies}
+        #: Workers that people have approved or ordered, by topology.
+        self.wanted = {t.id: set() for t in topologies}
+        #: What they have ordered to pass for each: a stage may follow long after.
+        self.overrides = {t.id: [] for t in topologies}
+        self.restarts, self.moves = [], 0
+
+    @property
+    def orders(self):
+        return self.stage.store.ordered
+
+    def order(self, change):
+        before = self.orders
+        self.stage.store.ordered = replace(change(before), revision=before.revision + 1)
+
+    # What happens
+
+    def happens(self):
+        for probability, event in (
+            (0.12, self.pause),
+            (0.12, self.drain),
+            (0.10, self.set_clock),
+            (0.10, self.fail_over),
+            (0.18, self.lose_worker),
+            (0.20, self.measure),
+            (0.35, self.approve),
+            (0.12, self.undo),
+            (0.06, self.release),
+            (0.05, self.rename_node),
+        ):
+            if self.random.random() < probability:
+                event()
+        present = tuple(each for each in self.nodes if self.random.random() > 0.12)
+        self.stage.state = replace(self.stage.state, supervisors=present or self.nodes)
+
+    def pause(self):
+        self.order(pausing(not self.orders.is_paused))
+
+    def drain(self):
+        node = self.random.choice(self.nodes)
+        name = self.random.choice((node.id, node.host))
+        if self.orders.drained:
+            self.order(undraining(min(self.orders.drained)))
+        else:
+            self.order(draining(name, self.nodes))
+
+    def set_clock(self):
+        self.clock.ahead = NOON - self.clock.seconds + self.random.choice((-600, 0, 300, 3600))
+
+    def fail_over(self):
+        self.stage.policy(self.policy)
+
+    def lose_worker(self):
+        each = self.random.choice(self.stage.state.topologies)
+        if each.assignment:
+            gone = self.random.choice(each.assignment)
+            self.put(each.id, tuple(w for w in each.assignment if w != gone))
+
+    def measure(self):
+        at = int(self.clock.seconds - 1_700_000_000) + 200
+        self.stage.store.known = {
+            name: replace(profile, to_epoch_s=at) for name, profile in self.profiles.items()
+        }
+
+    def approve(self):
+        """Approve what was shown last, whatever has happened since."""
+        try:
+            outlook = self.stage.brain.outlook(settled=False)
+        except InvalidInput:
+            return
+        forced, reason = outlook["override"], None
+        plan, lines = outlook["proposal"], [x for x in outlook["withheld"] if x["is_offered"]]
+        if forced is not None and self.random.random() < 0.3:
+            plan, reason, lines = forced["proposal"], "because", forced["topologies"]
+        if plan is None:
+            return
+        self.order(approving(plan, reason, outlook))
+        for line in lines:
+            self.overrides[line["topology"]] += self.orders.overrides.values()
+            self.wanted[line["topology"]] |= {
+                Worker(Slot(node, port), tuple(tasks)) for node, port, tasks in line["workers"]
+            }
+
+    def undo(self):
+        name = self.random.choice(list(self.trail))
+        workers = self.random.choice(self.trail[name])
+        override = None
+        if self.random.random() < 0.4:
+            override = Override("because", frozenset({"pinned", "paused"}), self.orders.pauses)
+            self.overrides[name].append(override)
+        self.stage.store.back = {**self.stage.store.back, name: Undo(workers, override=override)}
+        self.wanted[name] |= set(workers)
+
+    def release(self):
+        self.stage.store.back = {}
+
+    def rename_node(self):
+        """A machine is installed anew: its supervisor has another id."""
+        at = self.random.randrange(len(self.nodes))
+        node = self.nodes[at]
+        new = replace(node, id=node.id + "x")
+        self.nodes = (*self.nodes[:at], new, *self.nodes[at + 1 :])
+        for each in self.stage.state.topologies:
+            self.put(each.id, tuple(w for w in each.assignment if w.slot.node != node.id))
+
+    def put(self, name, workers):
+        self.stage.state = replace(
+            self.stage.state,
+            topologies=tuple(
+                replace(each, assignment=workers) if each.id == name else each
+                for each in self.stage.state.topologies
+            ),
+        )
+
+    # What is done, and what holds
+
+    def round(self, is_late=False):
+        before = self.stage.state
+        plan = self.stage.brain.plan(before)
+        parts = {part.topology: part.workers for part in plan.topologies}
+        for each in before.topologies:
+            told = parts.get(each.id)
+            if each.unassigned and told is not None:
+                tasks = sorted(task for worker in told for task in worker.executors)
+                assert tasks == sorted(e.start_task for e in each.executors), "half a placement"
+        if not is_late:
+            self.stage.state = applied(before, plan.topologies)
+            self.check(before)
+            self.stock_completes()
+            for each in self.stage.state.topologies:
+                if not each.unassigned:
+                    self.trail[each.id].append(tuple(sorted(each.assignment)))
+        return before.topologies != self.stage.state.topologies
+
+    def stock_completes(self):
+        """Storm's own scheduler places what a plan leaves to it in slots that are free."""
+        for each in self.stage.state.topologies:
+            used = {w.slot for t in self.stage.state.topologies for w in t.assignment}
+            free = sorted(self.stage.state.slots - used)
+            if each.unassigned and free:
+                new = Worker(free[0], tuple(sorted(each.unassigned)))
+                self.put(each.id, (*each.assignment, new))
+
+    def check(self, before):
+        policy, orders = self.policy, self.orders
+        drained = orders.drained_nodes(before.supervisors)
+        local, total, past = datetime.fromtimestamp(self.clock.now()), 0, set()
+        for was, now in zip(before.topologies, self.stage.state.topologies, strict=True):
+            home, target = set(was.assignment), set(now.assignment)
+            gone = restarted(was.assignment, now.assignment) & {w.slot for w in home}
+            begun = {worker for worker in target if worker not in home}
+            if not gone and not begun:
+                continue
+            passed = self.passed(was.id)
+            past |= passed
+            assert not {worker.slot.node for worker in begun} & drained
+            assert "paused" in passed or not orders.is_paused
+            if gone:
+                self.moves += 1
+                assert "pinned" in passed or not policy.rule_of(was.name).pin
+                assert "quiet" in passed or not policy.is_quiet(local)
+                if policy.mode is Mode.APPROVE:
+                    assert begun <= self.wanted[was.id], "made and never shown"
+                total += len(gone)
+        if policy.restarts_per_round is not None and "round" not in past:
+            assert total <= policy.restarts_per_round
+        if "hour" not in past:
+            self.restarts.append((self.clock.seconds, total))
+            recent = sum(n for at, n in self.restarts if at > self.clock.seconds - 3600)
+            assert recent <= policy.restarts_per_hour
+
+    def passed(self, name):
+        """Return the guards that people have ordered to pass for a topology."""
+        return {
+            guard
+            for each in self.overrides[name]
+            for guard in each.guards
+            if guard != "paused" or each.pauses == self.orders.pauses
+        }
+
+    def settles(self):
+        """Return whether nothing moves any more some time after all faults and orders are over."""
+        self.stage.store.ordered = replace(NO_ORDERS, pauses=self.orders.pauses)
+        self.stage.store.back = {}
+        self.stage.state = replace(self.stage.state, supervisors=self.nodes)
+        changed = []
+        for _ in range(40):
+            self.clock.seconds += 400
+            changed.append(self.round())
+        return not any(changed[-10:])
+
+
+@pytest.mark.parametrize("part", range(10))
+def test_no_history_breaks_a_promise(part, request):
+    profile = request.config.getoption("--hypothesis-profile")
+    moves = 0
+    for number in range(SIZES.get(profile, USUAL)):
+        world = World(1000 * part + number)
+        for _ in range(ROUNDS):
+            world.clock.seconds += world.random.choice((10, 10, 40, 90, 400))
+            world.happens()
+            world.round(is_late=world.random.random() < 0.25)
+        assert world.settles(), f"seed {1000 * part + number}"
+        moves += world.moves
+    assert moves

@@ -1,0 +1,135 @@
+"""Spouts rest while their topology moves, never for long, and never by anybody's mistake."""
+
+from __future__ import annotations
+
+import pytest
+from governed import Stage, Valve, spread
+from simulated import SimulatedClock
+
+from stormcut.control.apply.draining import (
+    ADOPT_SECONDS,
+    GIVEN_UP_SECONDS,
+    MOST_SECONDS,
+    UNUSED_SECONDS,
+    Draining,
+)
+from stormcut.control.apply.governor import Governor
+from stormcut.control.policy import Mode, Policy, TopologyRule
+
+
+class Drained(Stage):
+    """A cluster in which topology a is drained for 20 s before it moves."""
+
+    def __init__(self, *names):
+        state, profiles = spread(*(names or ("a",)))
+        rules = (TopologyRule("a", drain_s=20.0),)
+        policy = Policy(Mode.AUTOMATIC, topologies=rules)
+        super().__init__(state, profiles, policy)
+        self.valve = Valve()
+        self.draining = Draining(self.valve, self.clock)
+        self.brain._governor = Governor(policy, is_drained=self.draining.is_drained)
+
+    def round(self, seconds=10.0):
+        moved = super().round(seconds)
+        self.draining.watch(self.state)
+        return moved
+
+
+def test_it_rests_moves_and_goes_on():
+    stage = Drained()
+    assert stage.round() == []
+    assert stage.waits() == {"a": "rest"}
+    assert stage.valve.inactive == stage.draining.resting() == {"a"}
+    assert stage.round() == []
+    assert stage.round() == ["a"]
+    assert stage.valve.inactive == {"a"}
+    stage.round(ADOPT_SECONDS + 1)
+    stage.round(1)
+    assert not stage.valve.inactive
+    assert stage.valve.kept == ()
+    assert not stage.draining.resting()
+
+
+def test_others_that_move_with_it_wait_for_it():
+    stage = Drained("a", "b")
+    assert stage.round() == []
+    assert set(stage.waits()) == {"a", "b"}
+    assert stage.valve.inactive == {"a"}
+    stage.round()
+    assert sorted(stage.round()) == ["a", "b"]
+
+
+def test_where_it_cannot_be_drained_it_moves_all_the_same():
+    stage = Drained()
+    stage.valve.is_down = True
+    assert stage.round() == []
+    assert stage.round() == ["a"]
+    assert not stage.valve.inactive
+
+
+def test_what_a_person_has_deactivated_moves_and_stays_deactivated():
+    stage = Drained()
+    stage.valve.inactive.add("a")
+    stage.round()
+    assert stage.round() == ["a"]
+    for _ in range(5):
+        stage.round(30)
+    assert stage.valve.inactive == {"a"}
+    assert stage.valve.done == []
+
+
+def test_it_never_rests_for_long():
+    stage = Drained()
+    stage.round()
+    assert stage.valve.inactive == {"a"}
+    # Nimbus asks no more, and the move never comes.
+    for _ in range(12):
+        stage.clock.seconds += 10
+        stage.draining.watch(stage.state)
+    assert not stage.valve.inactive
+    assert MOST_SECONDS >= 12 * 10
+    assert UNUSED_SECONDS < MOST_SECONDS
+    # It has failed once: next time it is not tried.
+    assert stage.round() == ["a"]
+
+
+def test_activation_is_tried_until_it_is_done():
+    stage = Drained()
+    stage.round()
+    stage.round()
+    assert stage.round() == ["a"]
+    stage.valve.is_down = True
+    for _ in range(10):
+        stage.round(30)
+    assert stage.valve.inactive == {"a"}
+    stage.valve.is_down = False
+    stage.round()
+    assert not stage.valve.inactive
+    assert stage.valve.kept == ()
+
+
+@pytest.mark.parametrize("crashed", ["marked", "deactivated"])
+def test_who_leads_next_activates_what_was_left(crashed):
+    valve, clock = Valve(), SimulatedClock()
+    valve.kept = ("a", "b")
+    if crashed == "deactivated":
+        valve.inactive = {"a", "b"}
+    draining = Draining(valve, clock)
+    draining.take_over()
+    valve.is_down = True
+    draining.watch(None)
+    assert valve.kept == ("a", "b")
+    valve.is_down = False
+    draining.watch(None)
+    assert not valve.inactive
+    assert valve.kept == ()
+
+
+def test_an_orderly_end_leaves_nothing_behind():
+    stage = Drained()
+    stage.round()
+    assert stage.valve.inactive
+    stage.draining.close()
+    assert not stage.valve.inactive
+    assert stage.valve.kept == ()
+    assert GIVEN_UP_SECONDS > MOST_SECONDS

@@ -1,0 +1,88 @@
+"""Storm's bookkeeping gets no node of its own while there is room where its topology runs."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from brain_clusters import dealt, profile_of, supervisors, topology
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stormcut.control.decide.adviser import Settings
+from stormcut.control.decide.decide import decide
+from stormcut.control.decide.gathering import gathered
+from stormcut.control.decide.question import Question
+from stormcut.control.decide.situation import situation
+from stormcut.control.decide.usage import Usage
+from stormcut.control.decide.workload import workload
+from stormcut.model.cluster import ClusterState, RunningExecutor, Slot, Subscription
+from stormcut.model.placement import Placement
+from stormcut.objective.cut import executor_nodes
+from stormcut.objective.verify import violations
+
+CONSUMER = "__metricsorg.apache.storm.metric.LoggingMetricsConsumer"
+
+
+def with_consumer(sizes):
+    """A chain of components, and a consumer that every task sends metrics to."""
+    running = topology("t", sizes)
+    task = max(e.end_task for e in running.executors) + 1
+    consumer = RunningExecutor(task, task, CONSUMER, 10.0, 128.0)
+    names = sorted({e.component for e in running.executors})
+    streams = tuple(Subscription(name, CONSUMER, "__metrics", "shuffle") for name in names)
+    executors = (*running.executors, consumer)
+    return replace(running, executors=executors, streams=(*running.streams, *streams)), task
+
+
+def measured(running, task):
+    """A profile as the hook's: sizes, and no load of the consumer, which nobody measures."""
+    rate = lambda source, target: 0.3 if target == task else 40.0  # noqa: E731
+    found = profile_of(running, rate=rate)
+    traffic = tuple(
+        replace(pair, bytes_per_tuple=340.0 if pair.target_task == task else 21.0)
+        for pair in found.traffic
+    )
+    loads = tuple(load for load in found.executors if load.start_task != task)
+    return replace(found, executors=loads, traffic=traffic)
+
+
+def nodes_of(decisions):
+    (decided,) = decisions.decided
+    return {task: w.slot.node for w in decided.workers for task in w.executors}
+
+
+@pytest.mark.parametrize("algorithm", ["cut", "p-scheduler", "even"])
+@pytest.mark.parametrize("known", [True, False])
+def test_the_brain_uses_no_node_for_the_consumer_alone(known, algorithm):
+    running, task = with_consumer((4, 4, 2, 1, 1))
+    slots = [Slot(f"n{i}", 6700) for i in range(4)]
+    running = dealt(running, slots) if known else running
+    state = ClusterState(supervisors(4, meta={"stormcut.max.executors": "8"}), (running,))
+    profiles = {running.id: measured(running, task)} if known else {}
+    nodes = nodes_of(decide(Question(state, profiles, None, Settings(algorithm))))
+    assert nodes.pop(task) in set(nodes.values())
+
+
+@given(st.data())
+def test_any_placement_stays_allowed_and_only_lonely_consumers_move(data):
+    running, task = with_consumer(data.draw(st.lists(st.integers(1, 3), min_size=1, max_size=3)))
+    most = data.draw(st.integers(1, 4))
+    nodes = supervisors(11, slots=2, meta={"stormcut.max.executors": str(most)})
+    load = workload(running, measured(running, task))
+    at = situation((load,), Usage(ClusterState(nodes, (running,))).left(), ((),))
+    seats = [slot for slot in range(22) if slot % 2 == 0 for _ in range(most)]
+    slots = data.draw(st.permutations(seats))[: len(load.tasks)]
+    placement = Placement(np.array(slots))
+    keep_workers = data.draw(st.booleans())
+    result = gathered(at, placement, keep_workers)
+    assert not keep_workers or len({*result.slots}) == len({*placement.slots})
+    assert not violations(at.problem, result)
+    own = load.tasks.index(task)
+    before, after = (executor_nodes(at.problem, each) for each in (placement, result))
+    others = np.delete(before, own)
+    assert np.array_equal(np.delete(after, own), others)
+    has_room = any((others == node).sum() < most for node in set(others.tolist()))
+    if before[own] in others:
+        assert result == placement
+    else:
+        assert (after[own] in others) is has_room

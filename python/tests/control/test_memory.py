@@ -1,0 +1,136 @@
+"""Large clusters: little is new if little changes, and the search is as long as time allows."""
+
+from dataclasses import replace
+
+import pytest
+from brain_clusters import applied, dealt, profile_of, supervisors, topology
+
+from stormcut.control.decide import adviser
+from stormcut.control.decide.adviser import Settings, effort_for
+from stormcut.control.decide.attempts import MANY_NODES, SPACIOUS, roomiest
+from stormcut.control.decide.decide import decide
+from stormcut.control.decide.memory import Memory
+from stormcut.control.decide.question import Question
+from stormcut.control.decide.situation import running_problem
+from stormcut.control.history import plan_parts
+from stormcut.model.cluster import ClusterState, Slot
+from stormcut.model.plan import Plan
+
+SLOTS = [Slot(f"n{i}", 6700) for i in range(3)]
+OTHER_SLOTS = [Slot(f"n{i}", 6701) for i in range(3)]
+RUNNING = ClusterState(
+    supervisors(3),
+    (dealt(topology("a-1-1", (2, 2)), SLOTS), dealt(topology("b-1-1", (2, 2)), OTHER_SLOTS)),
+)
+#: More than a node has: something always travels.
+CPU_PERCENT = 90.0
+PROFILES = {t.id: profile_of(t, CPU_PERCENT, memory=None) for t in RUNNING.topologies}
+
+
+@pytest.fixture
+def solved(monkeypatch):
+    """The ids of the topologies for which a placement was sought."""
+    sought, solve = [], adviser.solve
+
+    def noted(problem, *rest):
+        sought.append(problem.topologies[0].id)
+        return solve(problem, *rest)
+
+    monkeypatch.setattr(adviser, "solve", noted)
+    return sought
+
+
+def done(state, memory, profiles, last=None):
+    decisions = decide(Question(state, profiles, last, Settings()), memory)
+    plan = Plan("p", "", 0, *plan_parts(decisions))
+    return applied(state, plan.topologies), plan
+
+
+def test_what_is_settled_is_not_sought_again(solved):
+    memory = Memory()
+    state, plan = done(RUNNING, memory, PROFILES)
+    solved.clear()
+    again, same = done(state, memory, PROFILES, plan)
+    assert again == state
+    assert same.places_like(plan)
+    assert not solved
+
+
+def test_only_what_is_new_is_sought(solved):
+    memory = Memory()
+    state, plan = done(RUNNING, memory, PROFILES)
+    solved.clear()
+    more = replace(state, topologies=(*state.topologies, topology("c-1-1", (2, 2))))
+    done(more, memory, PROFILES, plan)
+    assert set(solved) == {"c-1-1"}
+
+
+@pytest.mark.parametrize("change", ["profile", "supervisor", "gone", "workers"])
+def test_what_a_change_may_make_better_is_sought_anew(solved, change):
+    memory = Memory()
+    state, plan = done(RUNNING, memory, PROFILES)
+    solved.clear()
+    first, second = state.topologies
+    profiles = dict(PROFILES)
+    if change == "profile":
+        profiles["a-1-1"] = profile_of(first, CPU_PERCENT, rate=lambda s, t: 10.0 * s)
+    elif change == "supervisor":
+        state = replace(state, supervisors=supervisors(4))
+    elif change == "gone":
+        state = replace(state, topologies=(first,))
+    else:
+        state = replace(state, topologies=(dealt(first, SLOTS), second))
+    done(state, memory, profiles, plan)
+    assert "a-1-1" in solved
+
+
+def test_a_memory_changes_no_decision():
+    memory = Memory()
+    state, plan = done(RUNNING, memory, PROFILES)
+    assert done(RUNNING, None, PROFILES)[1] == plan
+    assert done(state, memory, PROFILES, plan)[0] == done(state, None, PROFILES, plan)[0]
+
+
+def test_a_preview_leaves_no_trace_in_a_memory(solved):
+    memory = Memory()
+    done(RUNNING, memory.copy(), PROFILES)
+    solved.clear()
+    done(RUNNING, memory, PROFILES)
+    assert solved
+
+
+@pytest.mark.parametrize(
+    ("nowhere", "running", "effort"),
+    [
+        ([13], [], None),
+        ([], [66, *[6] * 11], None),  # together, and each alone
+        ([], [1_000], None),
+        ([], [1_000] * 3, "0.1"),
+        ([], [250] * 20, "0"),
+        ([1_000], [], "0.1"),
+        ([1_000] * 50, [], "0"),
+        ([], [10_000] * 3, "0"),
+    ],
+)
+def test_the_more_there_is_to_place_the_shorter_it_is_sought(nowhere, running, effort):
+    assert effort_for(nowhere, running) == effort
+
+
+def test_of_many_nodes_those_with_most_room_are_searched_and_those_in_use():
+    few = ClusterState(supervisors(MANY_NODES), (topology("t-1-1"),))
+    problem = running_problem(few, {})
+    assert roomiest(problem, problem.nodes) == problem.nodes
+    small, large = supervisors(MANY_NODES, cpu=100.0), supervisors(300, cpu=400.0)[MANY_NODES:]
+    running = dealt(topology("t-1-1"), [Slot("n0", 6700)])
+    problem = running_problem(ClusterState((*small, *large), (running,)), {})
+    chosen = [node.id for node in roomiest(problem, problem.nodes)]
+    assert len(chosen) == MANY_NODES
+    assert "n0" in chosen
+    assert sum(node in {s.id for s in large} for node in chosen) == MANY_NODES - 1
+
+
+def test_a_large_topology_has_a_choice_among_many_nodes():
+    wide = topology("t-1-1", (2_000, 2_000))
+    problem = running_problem(ClusterState(supervisors(1_000), (wide,)), {})
+    needed = 4_001 * 10.0 / 400.0
+    assert len(roomiest(problem, problem.nodes)) == SPACIOUS * -(-needed // 1)

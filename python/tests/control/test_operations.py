@@ -1,0 +1,115 @@
+"""The rules behind what people order: each refuses in one line, or gives the order."""
+
+from dataclasses import replace
+
+import pytest
+
+from stormcut.control.operations import (
+    STALE_SECONDS,
+    all_drained,
+    approving,
+    check_fresh,
+    check_goes_back,
+    draining,
+    held_when_approved,
+    pausing,
+    undraining,
+)
+from stormcut.control.orders import NO_ORDERS, Override
+from stormcut.model.cluster import Supervisor
+from stormcut.model.errors import InvalidInput
+
+NODES = (Supervisor("id-1", "host1", (6700,)), Supervisor("id-2", "host2", (6700,)))
+HELD = {"topology": "a", "answer": "never", "action": "undo"}
+NOW_S = 1_700_000_000.0
+
+
+def test_what_nimbus_describes_no_more_is_not_taken_for_the_present():
+    check_fresh({"described_ms": int(NOW_S * 1000)}, NOW_S)
+    old_ms = int((NOW_S - STALE_SECONDS - 5) * 1000)
+    with pytest.raises(InvalidInput, match=r"65 s ago, .* no topology runs"):
+        check_fresh({"described_ms": old_ms}, NOW_S)
+
+
+def test_a_plan_is_approved_by_its_name_alone():
+    outlook = {"mode": "approve", "proposal": "3f2a", "withheld": []}
+    orders = approving("3f2a", None, outlook)(NO_ORDERS)
+    assert (orders.approved, orders.overrides) == (frozenset({"3f2a"}), {})
+
+
+def test_an_override_names_its_plan_what_it_passes_and_the_pause_that_it_found():
+    forced = {"proposal": "77aa", "guards": ["paused", "pinned"], "topologies": []}
+    outlook = {"mode": "automatic", "proposal": "3f2a", "override": forced, "pauses": 2}
+    orders = approving("77aa", "fire", outlook)(NO_ORDERS)
+    assert orders.approved == {"77aa"}
+    assert orders.overrides == {"77aa": Override("fire", frozenset({"paused", "pinned"}), 2)}
+    with pytest.raises(InvalidInput, match="another plan would be done: 77aa"):
+        approving("3f2a", "fire", outlook)
+    for offered in ("3f2a", None):
+        with pytest.raises(InvalidInput, match=r"needs --override REASON: .* \(paused, pinned\)"):
+            approving("77aa", None, outlook | {"proposal": offered})
+
+
+@pytest.mark.parametrize(
+    ("outlook", "words"),
+    [
+        ({"mode": "advise", "proposal": "3f2a"}, "only advises"),
+        ({"mode": "approve", "proposal": None}, "nothing waits"),
+        ({"mode": "approve", "proposal": "77aa", "override": None}, "that is 77aa"),
+    ],
+)
+def test_an_approval_of_anything_else_is_refused(outlook, words):
+    with pytest.raises(InvalidInput, match=words):
+        approving("3f2a", None, outlook)
+
+
+def test_what_a_guard_holds_beside_the_approval_is_told():
+    lines = [{"topology": "a", "when_approved": []}, {"topology": "b", "when_approved": ["quiet"]}]
+    assert held_when_approved({"withheld": lines}) == [("b", "quiet")]
+
+
+def test_orders_change_only_what_they_name():
+    orders = draining("host1", NODES)(pausing(True)(NO_ORDERS))
+    assert orders.is_paused and orders.drained == {"host1"}
+    assert undraining("host1")(pausing(False)(orders)) == replace(NO_ORDERS, pauses=1)
+
+
+def test_only_nodes_that_are_there_are_drained_and_only_drained_ones_used_again():
+    with pytest.raises(InvalidInput, match="there are: host1, host2"):
+        draining("host3", NODES)
+    with pytest.raises(InvalidInput, match=r"drained: none"):
+        undraining("host1")(NO_ORDERS)
+
+
+def test_all_nodes_are_drained_by_ids_and_hosts_alike():
+    orders = draining("host1", NODES)(NO_ORDERS)
+    assert not all_drained(orders, NODES)
+    assert all_drained(draining("id-2", NODES)(orders), NODES)
+
+
+@pytest.mark.parametrize(
+    ("preview", "words"),
+    [
+        ({"withheld": [{**HELD, "guard": "is pinned", "waits_for": "pinned"}]}, "--override"),
+        ({"withheld": [{**HELD, "guard": "drained", "waits_for": "drained"}]}, "nothing overrides"),
+        ({"withheld": [{**HELD, "action": "move", "reason": "h1 is drained"}]}, "h1 is drained"),
+        ({"withheld": [], "topologies": [], "declined": []}, "does not run now"),
+        (
+            {
+                "withheld": [],
+                "topologies": [{"topology": "a", "evidence": "measured", "reason": "n1 is full"}],
+                "declined": [],
+            },
+            "n1 is full",
+        ),
+    ],
+)
+def test_an_undo_that_would_never_be_carried_out_is_refused(preview, words):
+    with pytest.raises(InvalidInput, match=words):
+        check_goes_back(preview, "a")
+
+
+def test_an_undo_that_waits_or_goes_back_is_taken():
+    check_goes_back({"withheld": [{**HELD, "answer": "wait", "guard": "paused"}]}, "a")
+    back = {"topology": "a", "evidence": "undone", "reason": "undone"}
+    check_goes_back({"withheld": [], "topologies": [back], "declined": []}, "a")

@@ -1,0 +1,78 @@
+"""Supervisors that come and go are trusted again only after a while."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from brain_clusters import topology
+from governed import Stage, spread
+
+from stormcut.control.observe.probation import PROBATION_SECONDS, Probation
+from stormcut.control.policy import Mode, Policy
+from stormcut.model.cluster import ClusterState
+
+
+def without(state: ClusterState, *names: str) -> ClusterState:
+    return replace(state, supervisors=tuple(s for s in state.supervisors if s.id not in names))
+
+
+def flapping(probation: Probation, state: ClusterState, losses: int, every_s: float) -> float:
+    """Lose the first node so often; return the moment of the last loss."""
+    now = 1000.0
+    for number in range(losses):
+        now = 1000.0 + number * every_s
+        probation.observe(state, now - 10)
+        probation.observe(without(state, "n0"), now)
+    probation.observe(state, now + 10)
+    return now
+
+
+def test_who_was_lost_twice_in_ten_minutes_is_on_probation_for_ten():
+    state, _ = spread("a")
+    probation = Probation()
+    now = flapping(probation, state, 2, 300.0)
+    assert probation.present(now + 10) == ("n0",)
+    assert probation.ends_in(now + 10) == PROBATION_SECONDS - 10
+    assert probation.present(now + PROBATION_SECONDS) == ()
+    assert math.isinf(probation.ends_in(now + PROBATION_SECONDS))
+
+
+def test_who_was_lost_once_or_seldom_is_not():
+    state, _ = spread("a")
+    for losses, every_s in ((1, 0.0), (3, PROBATION_SECONDS + 1)):
+        probation = Probation()
+        now = flapping(probation, state, losses, every_s)
+        assert probation.present(now + 10) == ()
+
+
+def test_when_most_go_at_once_it_is_not_theirs():
+    state, _ = spread("a")
+    probation = Probation()
+    for number in range(3):
+        probation.observe(state, 100.0 * number)
+        probation.observe(without(state, "n0", "n1", "n2"), 100.0 * number + 50)
+    probation.observe(state, 400.0)
+    assert probation.present(400.0) == ()
+
+
+def test_nothing_new_is_placed_there_and_what_runs_stays():
+    """Without probation the emptiest node is where a new topology fits."""
+    state, profiles = spread("a")
+    stage = Stage(state, profiles, Policy(Mode.AUTOMATIC))
+    stage.round()
+    homes = stage.homes()
+    idle = [s.id for s in state.supervisors if s.id not in {w.slot.node for w in homes["a"]}]
+    for _ in range(2):
+        whole = stage.state
+        for name in idle:
+            stage.state = without(stage.state, name)
+            stage.round()
+            stage.state = replace(stage.state, supervisors=whole.supervisors)
+            stage.round()
+    assert stage.brain.outlook()["on_probation"] == idle
+    new = topology("b", (1, 1))
+    stage.state = replace(stage.state, topologies=(*stage.state.topologies, new))
+    stage.round()
+    assert stage.homes()["a"] == homes["a"]
+    assert not {w.slot.node for w in stage.homes()["b"]} & {*idle}

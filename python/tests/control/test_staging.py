@@ -1,0 +1,99 @@
+"""Moves of few workers at a time: each stage is whole, and the last one is the target."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+from brain_clusters import clusters, dealt, profile_of, supervisors, topology
+from governed import Stage
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stormcut.control.apply.staging import STAGE_SECONDS, Part, parts
+from stormcut.control.brain import UNBOUND
+from stormcut.control.policy import Mode, Policy
+from stormcut.model.cluster import ClusterState, Slot, Worker
+
+FEW = Policy(Mode.AUTOMATIC, cool_down_s=300.0, workers_at_a_time=1)
+
+
+@st.composite
+def homes(draw, tasks=tuple(range(1, 9))):
+    """Where tasks run: each in one worker, each worker in a slot of its own."""
+    slots = draw(st.permutations([Slot(f"n{n}", port) for n in range(4) for port in (1, 2)]))
+    at = [draw(st.integers(0, len(slots) - 1)) for _ in tasks]
+    return tuple(
+        sorted(
+            Worker(slots[slot], tuple(t for t, its in zip(tasks, at, strict=True) if its == slot))
+            for slot in {*at}
+        )
+    )
+
+
+@given(present=homes(), target=homes(), order=st.randoms())
+def test_parts_may_go_in_any_order(present, target, order):
+    found = parts("t", present, target)
+    assert all(isinstance(part, Part) and part.before != part.after for part in found)
+    order.shuffle(found)
+    here = set(present)
+    for part in found:
+        here = (here - {*part.before}) | {*part.after}
+        tasks = [task for worker in here for task in worker.executors]
+        slots = [worker.slot for worker in here]
+        assert sorted(tasks) == list(range(1, 9))
+        assert len(slots) == len({*slots})
+    assert here == {*target}
+    assert parts("t", target, target) == []
+
+
+def swapped():
+    """Three pairs that talk, each on two nodes: to bring them together needs three exchanges."""
+    running = topology("a", (3, 3), acker=False)
+    slots = [Slot(f"n{n}", 6700) for n in range(6)]
+    nodes = supervisors(6, meta={"stormcut.max.executors": "2"})
+    state = ClusterState(nodes, (dealt(running, slots),))
+    first = [e.start_task for e in running.executors if e.component == "c0"]
+    second = [e.start_task for e in running.executors if e.component == "c1"]
+    pairs = {*zip(first, second, strict=True)}
+    profile = profile_of(running, rate=lambda s, t: 100_000.0 if (s, t) in pairs else 0.0)
+    return state, {"a": profile}
+
+
+def test_a_move_is_made_in_stages_that_say_so():
+    state, profiles = swapped()
+    at_once = Stage(state, profiles, UNBOUND)
+    at_once.round()
+    stage = Stage(state, profiles, FEW)
+    seen = [stage.homes()["a"]]
+    for _ in range(12):
+        stage.round(STAGE_SECONDS / 2)
+        if stage.homes()["a"] != seen[-1]:
+            seen.append(stage.homes()["a"])
+    assert seen[-1] == at_once.homes()["a"]
+    assert len(seen) > 2
+    reasons = [line["reason"] for _, entry in stage.store.plans for line in entry["topologies"]]
+    assert any("(stage 1, " in reason and "to follow)" in reason for reason in reasons)
+    for before, after in pairwise(seen):
+        begun = {w for w in after if w not in before}
+        assert len(begun) <= 1
+    assert stage.round(STAGE_SECONDS) == []
+
+
+@given(cluster=clusters(), most=st.integers(1, 2), forgets=st.booleans())
+def test_every_stage_is_whole_and_they_end(cluster, most, forgets):
+    state, profiles = cluster
+    policy = replace(FEW, workers_at_a_time=most, cool_down_s=0.0)
+    stage = Stage(state, profiles, policy)
+    for number in range(24):
+        before = stage.state
+        stage.round(STAGE_SECONDS + 1)
+        if forgets and number == 1:
+            stage.brain._governor._rollout = None
+        slots = [worker.slot for t in stage.state.topologies for worker in t.assignment]
+        assert len(slots) == len({*slots})
+        for was, now in zip(before.topologies, stage.state.topologies, strict=True):
+            assert was.unassigned or not now.unassigned
+            tasks = [task for worker in now.assignment for task in worker.executors]
+            assert len(tasks) == len({*tasks})
+    assert stage.round(STAGE_SECONDS + 1) == []
