@@ -129,6 +129,11 @@ def much(source, target):
     return 50_000.0
 
 
+def goes_on(rollout, later):
+    """Return whether a move in stages is the same, a stage later."""
+    return None not in (rollout, later) and later.decisions is rollout.decisions
+
+
 def homes(state):
     """Return what runs where, whatever the order."""
     return {topology.id: set(topology.assignment) for topology in state.topologies}

@@ -10,17 +10,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
-from stormcut.control.apply.draining import IsDrained, at_once
-from stormcut.control.apply.governor import Asked, Governed, Governor
+from stormcut.control.apply.context import Inputs
+from stormcut.control.apply.draining import Draining
 from stormcut.control.decide.adviser import Recorder, Settings
-from stormcut.control.decide.decide import decide
-from stormcut.control.decide.decision import (
-    Decisions,
-)
-from stormcut.control.decide.memory import Memory
+from stormcut.control.decide.decision import Decisions
 from stormcut.control.decide.pace import Pace
-from stormcut.control.decide.question import Question
 from stormcut.control.gate.account import Account
+from stormcut.control.gate.change import Change
 from stormcut.control.gate.ledger import Ledger, Restarts
 from stormcut.control.history import history_entry, plan_parts, steps
 from stormcut.control.observe.descriptions import Descriptions
@@ -45,8 +41,8 @@ from stormcut.control.ports import (
     PlanStore,
     Record,
 )
-from stormcut.control.review.reviews import restart_seconds
-from stormcut.model.cluster import ClusterState, Described, RunningTopology, Worker
+from stormcut.control.round import Governed, RoundState, play, reaffirm
+from stormcut.model.cluster import ClusterState, Described, RunningTopology, name_in
 from stormcut.model.plan import Plan
 from stormcut.model.profile import Profile
 
@@ -54,15 +50,8 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-#: For so long a plan that Nimbus has not made so is offered again: what runs instead has just begun
-#: and is cheap to restart.
-LATE_SECONDS = 60.0
-
 #: So often a decision is made anew as people order otherwise meanwhile.
-MOST_REVISIONS = 3
-
-#: Workers that topologies keep, by id.
-Staying = Mapping[str, tuple[Worker, ...]]
+MAX_REVISIONS = 3
 
 #: Of a brain that does what it decides, at once.
 UNBOUND = Policy(Mode.AUTOMATIC, horizon_s=math.inf, cool_down_s=0.0, restarts_per_hour=None)
@@ -114,8 +103,8 @@ class Brain:
         What it may do of what it decides; without one, all.
     listener : DecisionListener, optional
         Is told of every decision.
-    is_drained : callable, optional
-        Has a topology drained before it moves, where its rule asks for that.
+    draining : Draining, optional
+        Has topologies drained before they move, where their rule asks for that.
     """
 
     def __init__(
@@ -128,7 +117,7 @@ class Brain:
         recorder: Recorder | None = None,
         policy: Policy | None = None,
         listener: DecisionListener | None = None,
-        is_drained: IsDrained = at_once,
+        draining: Draining | None = None,
     ) -> None:
         self._clock = clock
         self._new_id = new_id
@@ -137,18 +126,13 @@ class Brain:
         self._settings = settings
         self._store = store
         self._source = source
-        self._memory = Memory()
-        self._pace = Pace()
         self._deciding = threading.Lock()
         self._answer: _Answer | None = None
         self._policy = UNBOUND if policy is None else policy
-        self._governor = Governor(
-            self._policy,
-            lambda topology: restart_seconds(source.reviews(), topology),
-            is_drained,
-        )
-        #: As it was before the last state was decided: what would be is asked of that state.
-        self._before = self._governor.copy()
+        self._draining = draining
+        #: What rounds have left, and what they had left when the last state came: what would be is
+        #: asked of that.
+        self._left = self._before = RoundState()
         self._governed: Governed | None = None
         self._told: _Known | None = None
         self._last: Plan | None = None
@@ -205,8 +189,7 @@ class Brain:
             self._told = self._known()
             self._last = self._store.last_plan() or self._last
             self._published_s = self._clock.elapsed() - _age_s(self._last, self._clock.now())
-            self._pace = Pace()
-            self._governor.ledger = self._restarts_so_far()
+            self._left = replace(self._left, pace=Pace(), ledger=self._restarts_so_far())
         self._descriptions.forget()
         if self._last is not None:
             plan = self._last.id
@@ -219,10 +202,10 @@ class Brain:
         found, now = self._store.restarts(), self._clock.elapsed()
         if found is None:
             most = self._policy.restarts_per_hour
-            return Ledger([Restarts(now, "", most)] if most else ())
-        known = [replace(each, at_s=now + min(each.at_s, 0.0)) for each in found]
+            return Ledger((Restarts(now, "", most),) if most else ())
+        known = tuple(replace(each, at_s=now + min(each.at_s, 0.0)) for each in found)
         # Where nothing is stored its data are gone, or nothing ever restarted.
-        return Ledger(known or self._governor.ledger.spent)
+        return Ledger(known or self._left.ledger.spent)
 
     def plan(self, state: ClusterState) -> Plan:
         """Return the plan for a state.
@@ -260,11 +243,15 @@ class Brain:
 
     def _still_passes(self, state: ClusterState, known: _Known) -> bool:
         """Return whether guards let through now, too, what they did when it was decided."""
-        changes = self._governed.changes if self._governed else ()
-        if not changes:
+        governed = self._governed
+        if governed is None or not governed.changes:
             return True
-        self._governor.silence.observe(state, self.heard(), self._clock.elapsed())
-        return self._governor.reaffirms(changes, self._asked_of(state, known, self._pace))
+        left = reaffirm(self._left, self._inputs(state, known), governed.changes)
+        if left is None:
+            return False
+        self._left = left
+        self._have_rest(governed.resting)
+        return True
 
     def preview(
         self,
@@ -292,17 +279,11 @@ class Brain:
 
     def _foreseen(self, state: ClusterState, known: _Known) -> Governed:
         """Return what a round would decide now; nothing remembers it."""
-        governor, memory, pace = self._before.copy(), self._memory.copy(), self._pace.copy()
-        now = self._clock.elapsed()
-        pace.observe(state, self._last, now, self._least_age_s())
-        governor.silence.observe(state, self.heard(), now)
-        question = self._question(state, known, governor, pace)
-
-        def decided(staying: Staying) -> Decisions:
-            return decide(replace(question, staying=staying), memory)
-
-        asked = replace(self._asked_of(state, known, pace), is_shown=True)
-        return governor.govern(decided, asked)
+        given = self._inputs(state, known)
+        rested = [topology.id for topology in state.topologies]
+        given = replace(given, is_shown=True, rested=rested, recorder=None)
+        before = replace(self._before, memory=self._left.memory, pace=self._left.pace)
+        return play(before, given)[1]
 
     def outlook(self, settled: bool = True) -> dict[str, Any]:
         """Return as JSON values what was decided last: what is done, and what waits for what.
@@ -360,94 +341,83 @@ class Brain:
         return Snapshot(
             described,
             self._governed,
-            self._governor,
+            self._left,
             self._source.orders(),
             self._source.undos(),
-            self._policy.mode,
+            self._policy,
             self._source.reviews(),
             self._last.id if self._last else None,
             self._clock.elapsed(),
         )
 
-    def _record(self, plan: Plan, state: ClusterState, known: _Known) -> Record:
+    def _record(self, plan: Plan, given: Inputs, left: RoundState, governed: Governed) -> Record:
         """Return what is kept with a plan."""
-        assert self._governed is not None
         now = self._clock.elapsed()
-        restarts = tuple(
-            replace(each, at_s=each.at_s - now) for each in self._governor.ledger.spent
-        )
+        restarts = tuple(replace(each, at_s=each.at_s - now) for each in left.ledger.spent)
         is_told = self._last is None or not plan.places_alike(self._last)
-        entry = history_entry(plan, self._governed, known.profiles, state) if is_told else None
-        return Record(entry, steps(plan, self._governed, state), restarts)
+        entry = history_entry(plan, governed, given.profiles, given.state) if is_told else None
+        return Record(entry, steps(plan, governed, given.state), restarts)
 
-    def _plan_age_s(self) -> float:
-        return self._clock.elapsed() - self._published_s
-
-    def _least_age_s(self) -> float:
-        """Return how old the last plan is at least: who has moved stays, where that is unknown."""
-        age_s = self._plan_age_s()
-        return age_s if math.isfinite(age_s) else 0.0
-
-    def _question(
-        self, state: ClusterState, known: _Known, governor: Governor, pace: Pace
-    ) -> Question:
-        limited = governor.state(state, known.orders, self._clock.elapsed())
-        return Question(
-            limited,
-            known.profiles,
-            self._last,
+    def _inputs(self, state: ClusterState, known: _Known) -> Inputs:
+        now = self._clock.elapsed()
+        if self._draining is None:
+            rested = frozenset(topology.id for topology in state.topologies)
+        else:
+            rested = self._draining.rested()
+        return Inputs(
+            state,
+            self._policy,
             self._settings,
+            now,
+            datetime.fromtimestamp(self._clock.now()),
+            known.profiles,
             known.undos,
-            lost=governor.losses.nodes(),
-            is_recent=self._plan_age_s() < LATE_SECONDS,
-            pace=pace,
-            rule_of=self._policy.rule_of,
+            known.orders,
+            self._last,
+            now - self._published_s,
+            self._source.reviews(),
+            self.heard(),
+            self.accounts(),
+            rested,
+            recorder=self._recorder,
         )
 
-    def _asked_of(self, state: ClusterState, known: _Known, pace: Pace) -> Asked:
-        local = datetime.fromtimestamp(self._clock.now())
-        now = self._clock.elapsed()
-        accounts = self.accounts()
-        return Asked(state, known.orders, pace, now, local, known.undos, self._last, accounts)
-
-    def _governed_by(self, state: ClusterState, known: _Known) -> Governed:
-        self._governor.silence.observe(state, self.heard(), self._clock.elapsed())
-        question = self._question(state, known, self._governor, self._pace)
-        question = replace(question, recorder=self._recorder)
-
-        def decided(staying: Staying) -> Decisions:
-            return decide(replace(question, staying=staying), self._memory)
-
-        return self._governor.govern(decided, self._asked_of(state, known, self._pace))
+    def _have_rest(self, changes: Iterable[Change]) -> None:
+        """Have spouts rest whose topologies are about to move, where a rule asks for that."""
+        for change in changes:
+            seconds = self._policy.rule_of(name_in(change.topology)).drain_s
+            if self._draining is not None and seconds is not None:
+                self._draining.ask(change.topology, change.home, change.target, seconds)
 
     def _decided(self, state: ClusterState, known: _Known) -> tuple[_Answer, _Known]:
         """Return an answer, and what it rests on: orders that came meanwhile are obeyed."""
         began = self._clock.elapsed()
-        self._before = self._governor.copy()
-        self._pace.observe(state, self._last, began, self._least_age_s())
-        self._governed = self._governed_by(state, known)
-        for _ in range(MOST_REVISIONS):
+        before = self._left
+        given = self._inputs(state, known)
+        left, governed = play(before, given)
+        for _ in range(MAX_REVISIONS):
             if (orders := self._source.orders()) == known.orders:
                 break
             known = replace(known, orders=orders)
-            self._governed = self._governed_by(state, known)
-        decisions = self._governed.told
+            given = self._inputs(state, known)
+            left, governed = play(replace(before, memory=left.memory), given)
         took = self._clock.elapsed() - began
-        plan = _plan(self._new_id(), state, decisions, self._clock.now())
+        plan = _plan(self._new_id(), state, governed.told, self._clock.now())
         # One that changes nothing is not published: it would push what did out of the history.
         is_new = self._last is None or not plan.places_like(self._last)
         if is_new:
-            self._store.publish(plan, self._record(plan, state, known))
+            # What was worked out is kept; nobody is told the rest of a plan that was not stored.
+            self._left = replace(before, memory=left.memory)
+            self._store.publish(plan, self._record(plan, given, left, governed))
             self._last, self._published_s = plan, self._clock.elapsed()
             _report(plan, self._clock.elapsed() - began)
-        self._guard_log.note(decisions, is_new)
+        self._before, self._left, self._governed = before, left, governed
+        self._have_rest(governed.resting)
+        self._guard_log.note(governed.told, is_new)
         assert self._last is not None
         if self._listener is not None:
-            self._listener.decided(Decided(state, decisions, self._last, is_new, took))
-        governor = self._governor
-        ends_in = governor.probation.ends_in(began), governor.losses.ends_in(began)
-        again_in = min(self._governed.again_in, *ends_in)
-        return _Answer(state, self._last, began + again_in), known
+            self._listener.decided(Decided(state, governed.told, self._last, is_new, took))
+        return _Answer(state, self._last, began + governed.again_in), known
 
 
 def _plan(name: str, state: ClusterState, decisions: Decisions, now: float) -> Plan:

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from stormcut.control.apply.governor import Governed
 from stormcut.control.decide.decision import Decision, Decisions, Value
 from stormcut.control.decide.wording import sentence
 from stormcut.control.gate.change import Change, Initiator
 from stormcut.control.review.trail import Step
+from stormcut.control.round import Governed
 from stormcut.model.cluster import ClusterState, Worker
 from stormcut.model.plan import Declined, Plan, TopologyPlan
 from stormcut.model.profile import Profile

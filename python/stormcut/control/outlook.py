@@ -8,16 +8,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from stormcut.control.apply.governor import Governed, Governor
 from stormcut.control.apply.proposal import Proposal
 from stormcut.control.decide.decision import Decision, Decisions, Guard, Withheld
 from stormcut.control.decide.wording import sentence
 from stormcut.control.gate.guards import FIRM
 from stormcut.control.history import line, lines
+from stormcut.control.observe.nodes import drained, executors_left
 from stormcut.control.orders import Orders, Undo
-from stormcut.control.policy import Mode
+from stormcut.control.policy import Mode, Policy
 from stormcut.control.review.reviews import Review
 from stormcut.control.review.trial import Outcome
+from stormcut.control.round import Governed, RoundState
 from stormcut.model.cluster import Described
 from stormcut.model.errors import InvalidInput
 
@@ -57,16 +58,17 @@ class Control:
 class Snapshot:
     """A brain at one moment: what Nimbus described, what was decided, and who may act.
 
-    ``described`` and ``governed`` are None before Nimbus has asked; ``now_s`` is by the clock that
+    ``described`` and ``governed`` are None before Nimbus has asked; ``left`` is what rounds have
+    left, ``now_s`` is by the clock that
     never runs back, ``plan`` the id of the last one.
     """
 
     described: Described | None
     governed: Governed | None
-    governor: Governor
+    left: RoundState
     orders: Orders
     undos: Mapping[str, Undo]
-    mode: Mode
+    policy: Policy
     reviews: Sequence[Review]
     plan: str | None
     now_s: float
@@ -84,7 +86,8 @@ class Snapshot:
         """Return how many executors still run on each drained node, by host."""
         if self.described is None:
             return {}
-        return self.governor.left_on_drained(self.described.state, self.orders)
+        state = self.described.state
+        return executors_left(state, drained(state, self.orders, self.policy))
 
 
 def preview_document(described: Described, governed: Governed) -> dict[str, Any]:
@@ -110,7 +113,7 @@ def outlook_document(at: Snapshot, parts: Mapping[str, Part]) -> dict[str, Any]:
     return {
         "version": OUTLOOK_VERSION,
         "described_ms": at.described.moment_ms,
-        "mode": at.mode.value,
+        "mode": at.policy.mode.value,
         "paused": at.orders.is_paused,
         "why_paused": at.orders.why,
         "pauses": at.orders.pauses,
@@ -121,8 +124,8 @@ def outlook_document(at: Snapshot, parts: Mapping[str, Part]) -> dict[str, Any]:
         "drained_nowhere": list(at.orders.drained_nowhere(at.described.state.supervisors)),
         "left_on_drained": at.left_on_drained(),
         "nodes": {s.id: s.host for s in at.described.state.supervisors},
-        "silent": sorted(at.governor.silence.nodes),
-        "on_probation": list(at.governor.probation.present(at.now_s)),
+        "silent": sorted(at.left.silence.nodes),
+        "on_probation": list(at.left.probation.present(at.now_s)),
         "plan": at.plan,
         "parts": {name: asdict(part) for name, part in parts.items()},
         "reviews": [review_line(each) for each in at.reviews[-SHOWN_REVIEWS:]],
@@ -134,10 +137,10 @@ def control(at: Snapshot) -> Control:
     """Return who may act now, and what waits for what."""
     held = () if at.governed is None else withheld(at.governed.told)
     return Control(
-        at.mode,
+        at.policy.mode,
         at.orders.is_paused,
         at.left_on_drained(),
-        at.governor.silence.nodes,
+        at.left.silence.nodes,
         Counter(reason.guard for _, reason in held),
         Counter(review.outcome for review in at.reviews),
     )

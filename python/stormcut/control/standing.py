@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from stormcut.control.apply.draining import Draining, at_once
+from stormcut.control.apply.draining import Draining
 from stormcut.control.brain import Brain
 from stormcut.control.decide.adviser import Recorder, Settings
 from stormcut.control.decide.decide import decide
@@ -162,9 +162,16 @@ class Standing:
         #: The revision of the orders that people were told to be in force.
         self._acknowledged: int | None = None
         self._draining = None if valve is None else Draining(valve, clock)
-        is_drained = at_once if self._draining is None else self._draining.is_drained
         self.brain = Brain(
-            settings, store, self._evidence, clock, new_id, recorder, policy, listener, is_drained
+            settings,
+            store,
+            self._evidence,
+            clock,
+            new_id,
+            recorder,
+            policy,
+            listener,
+            self._draining,
         )
 
     @property

@@ -13,7 +13,6 @@ from stormcut.control.apply.draining import (
     UNUSED_SECONDS,
     Draining,
 )
-from stormcut.control.apply.governor import Governor
 from stormcut.control.policy import Mode, Policy, TopologyRule
 
 
@@ -27,7 +26,7 @@ class Drained(Stage):
         super().__init__(state, profiles, policy)
         self.valve = Valve()
         self.draining = Draining(self.valve, self.clock)
-        self.brain._governor = Governor(policy, is_drained=self.draining.is_drained)
+        self.brain._draining = self.draining
 
     def round(self, seconds=10.0):
         moved = super().round(seconds)

@@ -8,17 +8,19 @@ from datetime import datetime
 
 import pytest
 from brain_clusters import dealt, profile_of, supervisors, topology
-from governed import Stage, spread
+from governed import Stage, Valve, goes_on, spread
 from test_staging import FEW, swapped
 
+from stormcut.control.apply.draining import Draining
 from stormcut.control.apply.staging import STAGE_SECONDS
 from stormcut.control.decide.decision import Circumstance, Evidence, Ground
 from stormcut.control.gate.change import Change, Initiator, restarted
-from stormcut.control.gate.gate import DWELL_SECONDS, Gate
+from stormcut.control.gate.gate import DWELL_SECONDS
 from stormcut.control.gate.ledger import Ledger
 from stormcut.control.operations import approving, pausing, undo_to
 from stormcut.control.orders import NO_ORDERS, By, Orders, Override, Undo
 from stormcut.control.policy import Mode, Policy, QuietTime, TopologyRule
+from stormcut.control.ports import Unavailable
 from stormcut.model.cluster import ClusterState, Slot, Worker
 from stormcut.model.errors import InvalidInput
 
@@ -153,12 +155,12 @@ def test_a_stage_waits_for_the_one_before():
 def test_a_move_in_stages_does_not_go_on_from_where_nobody_put_it():
     stage = Stage(*swapped(), FEW)
     assert stage.round() == ["a"]
-    first = stage.brain._governor._rollout
+    first = stage.brain._left.rollout
     running = stage.state.topologies[0]
     by_hand = tuple(replace(w, slot=replace(w.slot, port=6703)) for w in running.assignment)
     stage.state = replace(stage.state, topologies=(replace(running, assignment=by_hand),))
     stage.round(STAGE_SECONDS + 1)
-    assert stage.brain._governor._rollout is not first
+    assert not goes_on(first, stage.brain._left.rollout)
 
 
 def unheard(stage, *hosts):
@@ -220,7 +222,7 @@ def test_an_undo_ends_a_move_that_is_made_in_stages():
     home = set(state.topologies[0].assignment)
     stage = Stage(state, profiles, FEW)
     stage.round()
-    target = set(stage.brain._governor._rollout.decisions["a"].workers)
+    target = set(stage.brain._left.rollout.decisions["a"].workers)
     done = len(stage.homes()["a"] & target - home)
     assert 0 < done < len(target - home)
     stage.store.back = {"a": Undo(tuple(sorted(home)))}
@@ -257,8 +259,7 @@ def test_an_override_counts_once():
     stage.store.back = {"a": Undo(home, override=Override("quick"))}
     assert stage.round() == ["a"]
     stage.round()
-    stage.brain._governor._policy = PINNED
-    stage.brain._governor._gate = Gate(PINNED)
+    stage.brain._policy = PINNED
     moved = tuple(replace(w, slot=replace(w.slot, port=6703)) for w in home)
     topologies = (replace(stage.state.topologies[0], assignment=moved),)
     stage.state = replace(stage.state, topologies=topologies)
@@ -341,15 +342,14 @@ def test_what_is_approved_waits_until_its_spouts_rest():
     state, profiles = spread("a")
     rules = (TopologyRule("a", drain_s=20.0),)
     stage = Stage(state, profiles, Policy(Mode.APPROVE, topologies=rules))
-    rested = []
-    stage.brain._governor._is_drained = lambda *asked: bool(rested)
+    stage.brain._draining = draining = Draining(Valve(), stage.clock)
     stage.round()
     stage.store.ordered = Orders(approved=frozenset({stage.brain.outlook()["proposal"]}))
     assert stage.round() == []
     assert stage.waits() == {"a": "rest"}
-    rested.append(True)
+    draining.watch(stage.state)
     # Nothing has changed but the time.
-    assert stage.round(10) == ["a"]
+    assert stage.round(20) == ["a"]
 
 
 def test_a_move_that_was_made_counts_though_workers_were_lost_before_anybody_saw_it():
@@ -361,14 +361,14 @@ def test_a_move_that_was_made_counts_though_workers_were_lost_before_anybody_saw
     reason = Circumstance.NOTHING_BETTER
     change = Change(Initiator.UNDO, "a", home, target, reason, EVIDENCE)
     ledger = Ledger()
-    ledger.spend(change, 0.0)
+    ledger = ledger.spend([change], 0.0)
     # It was made, lost its workers, and Storm placed it elsewhere.
     elsewhere = tuple(replace(w, slot=replace(w.slot, port=6703)) for w in home)
     topologies = (replace(state.topologies[0], assignment=elsewhere),)
-    ledger.observe(replace(state, topologies=topologies), 10.0)
+    ledger = ledger.observe(replace(state, topologies=topologies), 10.0)
     again = replace(change, home=elsewhere)
     assert ledger.count(again) == 4
-    ledger.spend(again, 20.0)
+    ledger = ledger.spend([again], 20.0)
     assert sum(each.count for each in ledger.spent) == 8
 
 
@@ -432,10 +432,10 @@ def test_nothing_else_moves_while_a_move_is_made_in_stages():
     for number in range(14):
         if number == 2:
             stage.store.known = {"a": profile, "b": known(b)}
-        before = stage.brain._governor._rollout
+        before = stage.brain._left.rollout
         moved = stage.round(STAGE_SECONDS / 2)
-        goes_on = before is not None and stage.brain._governor._rollout is before
-        assert not (goes_on and "a" in before.decisions and "b" in moved)
+        continues = goes_on(before, stage.brain._left.rollout)
+        assert not (continues and "a" in before.decisions and "b" in moved)
         waits.add(stage.waits().get("b"))
     assert "stage" in waits
 
@@ -485,7 +485,7 @@ def test_a_move_of_many_stages_is_not_dropped():
     policy = Policy(Mode.AUTOMATIC, workers_at_a_time=1, restarts_per_hour=None)
     stage = Stage(ClusterState(nodes, (spread_out,)), {"a": profile}, policy)
     stage.round()
-    rollout = stage.brain._governor._rollout
+    rollout = stage.brain._left.rollout
     target = set(rollout.decisions["a"].workers)
     # An hour and more: each stage takes five minutes as other restarts come first.
     for _ in range(2 * pairs):
@@ -564,7 +564,7 @@ def test_a_clock_that_is_set_neither_frees_restarts_nor_makes_a_plan_recent():
     stage.clock.ahead = -3600.0
     stage.policy(replace(AUTOMATIC, restarts_per_hour=5))
     assert stage.round() == []
-    assert stage.brain._plan_age_s() == float("inf")
+    assert stage.brain._published_s == float("-inf")
 
 
 def test_quiet_hours_hold_a_plan_that_was_told_before_them_and_not_made():
@@ -605,15 +605,15 @@ def test_what_is_made_late_counts_from_then():
     change = Change(
         Initiator.GAIN, "a", home, target, Circumstance.AS_PLANNED, Evidence(Ground.MEASURED)
     )
-    ledger.spend(change, 0.0)
+    ledger = ledger.spend([change], 0.0)
     state = ClusterState((), ())
     for now in range(10, 3600, 10):
-        ledger.spend(change, float(now))
-    ledger.observe(state, 3610.0)
+        ledger = ledger.spend([change], float(now))
+    ledger = ledger.observe(state, 3610.0)
     assert sum(each.count for each in ledger.spent) == change.restart_count
-    ledger.observe(state, 3590.0 + 3601.0)
+    ledger = ledger.observe(state, 3590.0 + 3601.0)
     assert not ledger.spent
-    ledger.spend(change, 8000.0)
+    ledger = ledger.spend([change], 8000.0)
     assert sum(each.count for each in ledger.spent) == change.restart_count
 
 
@@ -626,10 +626,10 @@ def test_a_change_that_restarts_nothing_makes_no_earlier_restart_younger():
         Change(Initiator.GAIN, "a", before, after, Circumstance.AS_PLANNED, EVIDENCE)
         for before, after in ((home, target), ((), home))
     )
-    ledger.spend(moves, 0.0)
+    ledger = ledger.spend([moves], 0.0)
     for now in (1800.0, 3500.0):
-        ledger.spend(placed, now)
-    ledger.observe(ClusterState((), ()), 3601.0)
+        ledger = ledger.spend([placed], now)
+    ledger = ledger.observe(ClusterState((), ()), 3601.0)
     assert not ledger.spent
 
 
@@ -649,3 +649,22 @@ def test_nothing_goes_back_onto_a_node_on_probation():
     stage.store.back = {"a": Undo(before, By.CONTROLLER)}
     assert stage.round(90.0) == []
     assert stage.homes() == moved
+
+
+def test_a_plan_that_could_not_be_stored_has_restarted_nothing(monkeypatch):
+    """Restarts that nobody was told of used up the hour."""
+    state, profiles = spread("a")
+    stage = Stage(state, profiles, replace(AUTOMATIC, restarts_per_hour=4))
+
+    def fail(plan, record):
+        raise Unavailable("away")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(stage.store, "publish", fail)
+        for _ in range(2):
+            stage.clock.seconds += 10.0
+            with pytest.raises(Unavailable):
+                stage.brain.plan(stage.state)
+    assert not stage.brain._left.ledger.spent
+    # Another decision than the one that failed may use the whole hour.
+    assert stage.round() == ["a"]

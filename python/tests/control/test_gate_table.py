@@ -7,11 +7,15 @@ from collections import Counter
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from brain_clusters import applied, dealt, supervisors, topology
+from governed import goes_on
 
-from stormcut.control.apply.governor import Asked, Governor
+from stormcut.control.apply import context
+from stormcut.control.apply.context import Inputs
+from stormcut.control.decide.adviser import Settings
 from stormcut.control.decide.allowed import Allowed
 from stormcut.control.decide.decision import (
     Action,
@@ -35,6 +39,7 @@ from stormcut.control.gate.guards import FIRM, TABLE
 from stormcut.control.gate.ledger import Ledger
 from stormcut.control.orders import NO_ORDERS, By, Orders, Override, Undo
 from stormcut.control.policy import Mode, Policy, QuietTime, Rule, TopologyRule
+from stormcut.control.round import RoundState, play
 from stormcut.model.cluster import ClusterState, Slot
 from stormcut.model.plan import Plan, TopologyPlan
 from stormcut.objective.metrics import Metrics
@@ -52,9 +57,7 @@ LITTLE = MoreHeadroom(Worth(1.3, None, 9.0, "bytes/s"), Worth(1.3, None, 9.0, "b
 
 
 def moved_s_ago(seconds):
-    pace = Pace()
-    pace._changed, pace._now = {"a-1-1": 10_000.0 - seconds}, 10_000.0
-    return pace
+    return Pace(10_000.0, changed={"a-1-1": 10_000.0 - seconds})
 
 
 def scene(guard):
@@ -70,6 +73,7 @@ def scene(guard):
         Guard.NEVER: replace(AUTOMATIC, rule=Rule.NEVER),
         Guard.ADVICE: Policy(Mode.ADVISE),
         Guard.APPROVAL: Policy(Mode.APPROVE),
+        Guard.REST: replace(AUTOMATIC, topologies=(TopologyRule("a", drain_s=20.0),)),
         Guard.QUIET: replace(AUTOMATIC, quiet_hours=(QuietTime(0, 1440),)),
     }.get(guard, replace(AUTOMATIC, **budget.get(guard, {})))
     moment = {
@@ -80,7 +84,6 @@ def scene(guard):
         Guard.COOL_DOWN: {"pace": moved_s_ago(100.0)},
         Guard.DWELL: {"pace": moved_s_ago(10.0)},
         Guard.STAGE: {"is_staging": True},
-        Guard.REST: {"has_rested": lambda change: False},
     }.get(guard, {})
     return policy, moment, LITTLE if guard is Guard.DEAR else GAIN
 
@@ -102,8 +105,6 @@ def any_moment():
         Pace(),
         Ledger(),
         Allowed({}),
-        lambda topology: 20.0,
-        lambda change: True,
     )
 
 
@@ -214,7 +215,7 @@ class History:
         ]
         self.state = ClusterState(nodes, tuple(running))
         self.now, self.ahead = 1e6, 0.0
-        self.governor, self.pace, self.plan = Governor(self.policy), Pace(), None
+        self.left, self.plan = RoundState(), None
         self.orders, self.undos = NO_ORDERS, {}
         #: Moments at which slots' workers restarted, and when each topology moved last.
         self.restarts, self.moved = [], {}
@@ -257,9 +258,7 @@ class History:
             self.ahead += chance.choice((-3600.0, 1800.0, 3600.0))
         if chance.random() < 0.1:
             # Another controller leads: it knows what is stored, and by another clock of its own.
-            spent = self.governor.ledger.spent
-            self.governor, self.pace = Governor(self.policy), Pace()
-            self.governor.ledger = Ledger(spent)
+            self.left = RoundState(ledger=Ledger(self.left.ledger.spent))
         if chance.random() < 0.2:
             name = f"t{chance.randrange(3)}-"
             each = next(t for t in self.state.topologies if t.id.startswith(name))
@@ -275,11 +274,20 @@ class History:
     def round(self):
         self.now += self.random.choice((10.0, 10.0, 35.0, 70.0, 400.0))
         self.events()
-        self.pace.observe(self.state, self.plan, self.now)
         local = datetime.fromtimestamp(self.now + self.ahead)
-        rolling = self.governor._rollout
-        asked = Asked(self.state, self.orders, self.pace, self.now, local, self.undos)
-        governed = self.governor.govern(self.decide, asked)
+        rolling = self.left.rollout
+        given = Inputs(
+            self.state,
+            self.policy,
+            Settings(),
+            self.now,
+            local,
+            undos=self.undos,
+            orders=self.orders,
+            last_plan=self.plan,
+        )
+        with patch.object(context, "decide", lambda question, _: self.decide(question.staying)):
+            self.left, governed = play(self.left, given)
         told = {d.topology: d.workers for d in governed.told.decided}
         self.check(told, local, rolling)
         if self.random.random() < 0.8:  # else the plan comes too late for Nimbus
@@ -304,11 +312,11 @@ class History:
             assert not {worker.slot.node for worker in begun} & self.orders.drained
             undo = self.undos.get(each.id)
             is_person = undo is not None and undo.by is By.PERSON
-            goes_on = rolling is not None and each.id in rolling.decisions
-            if rolling is not None and self.governor._rollout is rolling:
-                assert goes_on
-            if not is_person and not goes_on:
-                since = self.pace.since_change((each.id,))
+            continues = rolling is not None and each.id in rolling.decisions
+            if goes_on(rolling, self.left.rollout):
+                assert continues
+            if not is_person and not continues:
+                since = self.left.pace.since_change((each.id,))
                 assert since is None or since >= min(DWELL_SECONDS, policy.cool_down_s)
             self.restarts.append((self.now, each.id, told[each.id], len(slots)))
         assert policy.restarts_per_round is None or in_round <= policy.restarts_per_round

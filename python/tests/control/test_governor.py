@@ -310,8 +310,7 @@ def test_a_saving_that_nobody_would_notice_restarts_nothing():
 @pytest.mark.parametrize(("headroom", "waits"), [(1.1, False), (1.5, True)])
 def test_who_is_overloaded_does_not_wait_for_a_whole_cool_down(headroom, waits):
     now, then = (Worth(room, None, 100.0, "bytes/s") for room in (headroom, 9.0))
-    pace = Pace()
-    pace._changed, pace._now = {"a-1-1": 1000.0}, 1100.0
+    pace = Pace(1100.0, changed={"a-1-1": 1000.0})
     moment = Moment(
         1100.0,
         datetime(2026, 1, 1, 12),
@@ -319,8 +318,6 @@ def test_who_is_overloaded_does_not_wait_for_a_whole_cool_down(headroom, waits):
         pace,
         Ledger(),
         Allowed({}),
-        lambda topology: 20.0,
-        lambda change: True,
     )
     home, target = (tuple(dealt(topology("a", (2, 2)), s).assignment) for s in (HERE, THERE))
     reason, evidence = MoreHeadroom(now, then), Evidence(Ground.MEASURED)

@@ -162,29 +162,29 @@ class TestSilence:
         )
         state = ClusterState(supervisors(2), both)
         silence = Silence()
-        silence.observe(state, heard(state) | {("a-1-1", "host-n0"): False}, 0.0)
+        silence = silence.observe(state, heard(state) | {("a-1-1", "host-n0"): False}, 0.0)
         names = {s.id: s.host for s in state.supervisors}
-        silence.observe(state, heard(state) | {(both[0].id, names["n0"]): False}, 0.0)
+        silence = silence.observe(state, heard(state) | {(both[0].id, names["n0"]): False}, 0.0)
         assert silence.topologies == {both[0].id}
         assert silence.nodes == frozenset()
 
     def test_an_emptied_node_is_left_out_for_a_while(self):
         state, _ = spread()
         silence = Silence()
-        silence.observe(state, heard(state, "n3"), 0.0)
+        silence = silence.observe(state, heard(state, "n3"), 0.0)
         (before,) = state.topologies
         slots = [Slot(f"n{node}", 6701) for node in range(3)]
         emptied = ClusterState(state.supervisors, (dealt(before, slots),))
-        silence.observe(emptied, heard(emptied), EMPTIED_SECONDS - 1)
+        silence = silence.observe(emptied, heard(emptied), EMPTIED_SECONDS - 1)
         assert silence.nodes == {"n3"}
         assert not silence.topologies
-        silence.observe(emptied, heard(emptied), EMPTIED_SECONDS)
+        silence = silence.observe(emptied, heard(emptied), EMPTIED_SECONDS)
         assert silence.nodes == frozenset()
 
     def test_one_that_nimbus_does_not_list_any_more_is_forgotten(self):
         state, _ = spread()
         silence = Silence()
-        silence.observe(state, heard(state, "n3"), 0.0)
+        silence = silence.observe(state, heard(state, "n3"), 0.0)
         fewer = ClusterState(state.supervisors[:3], state.topologies)
-        silence.observe(fewer, {}, 1.0)
+        silence = silence.observe(fewer, {}, 1.0)
         assert silence.nodes == frozenset()

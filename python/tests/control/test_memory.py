@@ -15,6 +15,7 @@ from stormcut.control.decide.situation import running_problem
 from stormcut.control.history import plan_parts
 from stormcut.model.cluster import ClusterState, Slot
 from stormcut.model.plan import Plan
+from stormcut.placement.acceptance import Saving, Skew
 
 SLOTS = [Slot(f"n{i}", 6700) for i in range(3)]
 OTHER_SLOTS = [Slot(f"n{i}", 6701) for i in range(3)]
@@ -134,3 +135,21 @@ def test_a_large_topology_has_a_choice_among_many_nodes():
     problem = running_problem(ClusterState(supervisors(1_000), (wide,)), {})
     needed = 4_001 * 10.0 / 400.0
     assert len(roomiest(problem, problem.nodes)) == SPACIOUS * -(-needed // 1)
+
+
+def test_a_condition_counts_once_a_measurement_and_only_in_a_row():
+    memory, skew = Memory(), Skew("n0", 1.5, 1.12)
+    assert [memory.held(("t",), (at,), skew) for at in (60, 60, 120)] == [1, 1, 2]
+    assert memory.copy().held(("t",), (180,), skew) == 3
+    # Others, another kind, or nothing of it.
+    assert memory.held(("s", "t"), (180,), skew) == 1
+    assert memory.held(("t",), (180,), Skew("n1", 2.0, 1.12)) == 3
+    assert memory.held(("t",), (240,), Saving(2.0, 1.0, 0.0)) == 1
+    assert memory.held(("t",), (300,), None) == 0
+    assert memory.held(("t",), (360,), skew) == 1
+
+
+def test_an_applied_change_begins_the_count_anew():
+    memory, skew = Memory(), Skew("n0", 1.5, 1.12)
+    assert [memory.held(("t",), (at,), skew, 10.0) for at in (1, 2)] == [1, 2]
+    assert memory.held(("t",), (3,), skew, 60.0) == 1

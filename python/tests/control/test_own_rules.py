@@ -123,7 +123,7 @@ def test_ols_does_not_wait_for_a_change_that_nobody_made():
     )
     memory, pace = Memory(), Pace()
     for now in (0.0, 10.0, 20.0):
-        pace.observe(state, None, now)
+        pace = pace.observe(state, None, now)
         decision = asked(state, Settings("ols"), pairs(FAR, 60), memory=memory, pace=pace)
         assert decision.choice.action is Action.MOVE
 
@@ -141,7 +141,7 @@ def test_bframework_saves_traffic_when_several_measurements_say_so():
         "kept: what calls for a move held in 2 of 3 measurements in a row"
     )
     third = pairs(FAR, 180)
-    foreseen = asked(state, settings, third, memory=memory.copy(), pace=pace.copy())
+    foreseen = asked(state, settings, third, memory=memory.copy(), pace=pace)
     decision = asked(state, settings, third, memory=memory, pace=pace)
     assert decision == foreseen
     assert decision.choice.action is Action.MOVE
@@ -165,8 +165,7 @@ def test_bframework_acts_on_an_overload_at_once():
 def test_time_alone_may_change_a_decision_that_waits_for_it():
     state = cluster(("n0", TASKS[:6]), ("n1", TASKS[6:7]), ("n2", TASKS[7:]))
     home = tuple(sorted(state.topologies[0].assignment))
-    pace = Pace()
-    pace.observe(
+    pace = Pace().observe(
         state, Plan("p", "", 0, (TopologyPlan("t", home, "stromax", "moved"),)), 20.0, 20.0
     )
     decisions = decide(Question(state, {"t": PROFILE}, None, Settings("stromax"), pace=pace))

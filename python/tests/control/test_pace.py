@@ -1,4 +1,4 @@
-"""What the brain knows of time: when changes were applied, how long conditions held."""
+"""What the brain knows of time: when changes were applied."""
 
 from dataclasses import replace
 
@@ -7,7 +7,6 @@ from brain_clusters import applied, dealt, supervisors, topology
 from stormcut.control.decide.pace import Pace
 from stormcut.model.cluster import ClusterState, Slot
 from stormcut.model.plan import Plan, TopologyPlan
-from stormcut.placement.acceptance import Saving, Skew
 
 HERE = ClusterState(
     supervisors(3), (dealt(topology("t", (2, 2)), [Slot(f"n{i}", 6700) for i in range(2)]),)
@@ -21,7 +20,7 @@ def seen(*observations):
     """Return the seconds since the last change, after (state, plan, moment) were observed."""
     pace = Pace()
     for state, plan, now in observations:
-        pace.observe(state, plan, now, now - 40.0)
+        pace = pace.observe(state, plan, now, now - 40.0)
     return pace.since_change(("t",))
 
 
@@ -54,7 +53,7 @@ def test_a_new_leader_takes_what_runs_as_planned_for_moved_by_that_plan():
 def test_topologies_that_are_one_problem_have_the_latest_change_of_all():
     pace = Pace()
     for state, now in ((HERE, 10.0), (MOVED, 60.0), (MOVED, 70.0)):
-        pace.observe(state, PLAN, now)
+        pace = pace.observe(state, PLAN, now)
     assert pace.since_change(("s", "t")) == 10.0
     assert pace.since_change(("s",)) is None
 
@@ -64,23 +63,3 @@ def test_a_topology_that_is_gone_is_forgotten():
         seen((HERE, None, 10.0), (MOVED, PLAN, 60.0), (replace(HERE, topologies=()), None, 70.0))
         is None
     )
-
-
-def test_a_condition_counts_once_a_measurement_and_only_in_a_row():
-    pace, skew = Pace(), Skew("n0", 1.5, 1.12)
-    assert [pace.held(("t",), (at,), skew) for at in (60, 60, 120)] == [1, 1, 2]
-    assert pace.copy().held(("t",), (180,), skew) == 3
-    # Others, another kind, or nothing of it.
-    assert pace.held(("s", "t"), (180,), skew) == 1
-    assert pace.held(("t",), (180,), Skew("n1", 2.0, 1.12)) == 3
-    assert pace.held(("t",), (240,), Saving(2.0, 1.0, 0.0)) == 1
-    assert pace.held(("t",), (300,), None) == 0
-    assert pace.held(("t",), (360,), skew) == 1
-
-
-def test_an_applied_change_begins_the_count_anew():
-    pace, skew = Pace(), Skew("n0", 1.5, 1.12)
-    pace.observe(HERE, None, 10.0)
-    assert [pace.held(("t",), (at,), skew) for at in (1, 2)] == [1, 2]
-    pace.observe(MOVED, PLAN, 60.0)
-    assert pace.held(("t",), (3,), skew) == 1

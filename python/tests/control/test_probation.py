@@ -17,21 +17,20 @@ def without(state: ClusterState, *names: str) -> ClusterState:
     return replace(state, supervisors=tuple(s for s in state.supervisors if s.id not in names))
 
 
-def flapping(probation: Probation, state: ClusterState, losses: int, every_s: float) -> float:
-    """Lose the first node so often; return the moment of the last loss."""
-    now = 1000.0
+def flapping(state: ClusterState, losses: int, every_s: float) -> tuple[Probation, float]:
+    """Lose the first node so often; return who is on probation, and the moment of the last loss."""
+    probation, now = Probation(), 1000.0
     for number in range(losses):
         now = 1000.0 + number * every_s
-        probation.observe(state, now - 10)
-        probation.observe(without(state, "n0"), now)
-    probation.observe(state, now + 10)
-    return now
+        probation = probation.observe(state, now - 10)
+        probation = probation.observe(without(state, "n0"), now)
+    probation = probation.observe(state, now + 10)
+    return probation, now
 
 
 def test_who_was_lost_twice_in_ten_minutes_is_on_probation_for_ten():
     state, _ = spread("a")
-    probation = Probation()
-    now = flapping(probation, state, 2, 300.0)
+    probation, now = flapping(state, 2, 300.0)
     assert probation.present(now + 10) == ("n0",)
     assert probation.ends_in(now + 10) == PROBATION_SECONDS - 10
     assert probation.present(now + PROBATION_SECONDS) == ()
@@ -41,8 +40,7 @@ def test_who_was_lost_twice_in_ten_minutes_is_on_probation_for_ten():
 def test_who_was_lost_once_or_seldom_is_not():
     state, _ = spread("a")
     for losses, every_s in ((1, 0.0), (3, PROBATION_SECONDS + 1)):
-        probation = Probation()
-        now = flapping(probation, state, losses, every_s)
+        probation, now = flapping(state, losses, every_s)
         assert probation.present(now + 10) == ()
 
 
@@ -50,9 +48,9 @@ def test_when_most_go_at_once_it_is_not_theirs():
     state, _ = spread("a")
     probation = Probation()
     for number in range(3):
-        probation.observe(state, 100.0 * number)
-        probation.observe(without(state, "n0", "n1", "n2"), 100.0 * number + 50)
-    probation.observe(state, 400.0)
+        probation = probation.observe(state, 100.0 * number)
+        probation = probation.observe(without(state, "n0", "n1", "n2"), 100.0 * number + 50)
+    probation = probation.observe(state, 400.0)
     assert probation.present(400.0) == ()
 
 

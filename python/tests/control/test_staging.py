@@ -89,7 +89,7 @@ def test_every_stage_is_whole_and_they_end(cluster, most, forgets):
         before = stage.state
         stage.round(STAGE_SECONDS + 1)
         if forgets and number == 1:
-            stage.brain._governor._rollout = None
+            stage.brain._left = replace(stage.brain._left, rollout=None)
         slots = [worker.slot for t in stage.state.topologies for worker in t.assignment]
         assert len(slots) == len({*slots})
         for was, now in zip(before.topologies, stage.state.topologies, strict=True):

@@ -7,7 +7,7 @@ from brain_clusters import applied, dealt, profile_of, supervisors, topology
 from governed import Valve, spread
 from simulated import SimulatedClock, ids
 
-from stormcut.control import brain as module
+from stormcut.control.apply import context
 from stormcut.control.decide.adviser import Settings
 from stormcut.control.observe.descriptions import GONE_SECONDS
 from stormcut.control.operations import pausing
@@ -256,14 +256,14 @@ def test_an_order_that_comes_while_something_is_decided_is_obeyed_by_that_decisi
     brain, outside, _ = standing()
     outside.known = {"t": PROFILE}
     brain.elected()
-    real = module.decide
+    real = context.decide
 
     def slow(question, memory=None):
         outside.ordered = Orders(is_paused=True, revision=7)
         brain._evidence._orders = outside.ordered
         return real(question, memory)
 
-    monkeypatch.setattr(module, "decide", slow)
+    monkeypatch.setattr(context, "decide", slow)
     plan = brain.plan(RUNNING)
     assert plan.topologies == () or plan.topologies[0].workers == tuple(
         sorted(RUNNING.topologies[0].assignment)
@@ -275,7 +275,7 @@ def test_spouts_wake_when_it_ends_while_zookeeper_is_away():
     outside, valve = Outside(clock), Valve()
     brain = Standing(Settings(), outside, outside, clock, ids(), valve=valve)
     home, target = ((Worker(Slot(node, 1), (1,)),) for node in ("n", "m"))
-    brain._draining.is_drained("a", home, target, 20.0)
+    brain._draining.ask("a", home, target, 20.0)
     brain._draining.watch(None)
     assert valve.inactive == {"a"}
     outside.leads = False

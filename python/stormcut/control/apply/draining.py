@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from stormcut.control.ports import Clock, Unavailable, Valve
@@ -61,20 +60,29 @@ class Draining:
         self._lock = threading.Lock()
         self._told = ""
 
-    def is_drained(self, topology: str, home: Workers, target: Workers, seconds: float) -> bool:
-        """Return whether a topology may move now; from the first call on it is being drained.
+    def ask(self, topology: str, home: Workers, target: Workers, seconds: float) -> None:
+        """Have a topology drained before it moves; to be asked again until it has moved.
 
         Answers at once.
         """
         now = self._clock.elapsed()
         with self._lock:
             if now < self._given_up.get(topology, 0.0):
-                return True
+                return
             rest = self._rests.setdefault(topology, _Rest(seconds, home, target, now))
             rest.asked_s, rest.target = now, target
-            return rest.is_foreign or (
-                rest.since_s is not None and now - rest.since_s >= rest.seconds
-            )
+
+    def rested(self) -> frozenset[str]:
+        """Return the topologies that may move: they have rested, or nothing can have them rest."""
+        now = self._clock.elapsed()
+        with self._lock:
+            drained = {
+                topology
+                for topology, rest in self._rests.items()
+                if rest.is_foreign
+                or (rest.since_s is not None and now - rest.since_s >= rest.seconds)
+            }
+            return frozenset(drained | {n for n, until in self._given_up.items() if now < until})
 
     def resting(self) -> set[str]:
         """Return the topologies of which nothing is measured now: their spouts rest."""
@@ -187,12 +195,3 @@ class Draining:
         for topology, rest in open_.items():
             if rest.since_s is not None:
                 self._activate(topology, "the controller ends")
-
-
-#: Of topologies that are not drained: topology, home, target, seconds.
-IsDrained = Callable[[str, Workers, Workers, float], bool]
-
-
-def at_once(topology: str, home: Workers, target: Workers, seconds: float) -> bool:
-    """Return that a topology may move, as where there is no valve."""
-    return True

@@ -5,26 +5,20 @@ Withholding one move can change another.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from stormcut.control.apply.changes import change_of
+from stormcut.control.apply.context import RoundContext
 from stormcut.control.decide.decision import Decision, Decisions, Guard, Withheld
 from stormcut.control.gate.change import Change
 from stormcut.control.gate.gate import ROUND_SECONDS, Verdict
 from stormcut.control.gate.guards import Answer
+from stormcut.control.orders import Override
 from stormcut.model.cluster import RunningTopology, Worker
 
 #: Upper bound; two or three rounds are usual.
 MAX_ROUNDS = 10
-
-#: Workers that topologies keep, by id.
-Staying = Mapping[str, tuple[Worker, ...]]
-
-#: Decides with topologies that stay where they run.
-Decide = Callable[[Staying], Decisions]
-
-#: Returns what does not go, by topology, and why.
-Judge = Callable[[Sequence[Change]], Mapping[str, Verdict]]
 
 
 @dataclass(frozen=True)
@@ -41,12 +35,15 @@ class Settled:
         The same, as they pass the gate.
     held : mapping of str to Withheld
         By topology id.
+    resting : tuple of Change
+        Those for which spouts are to rest first, whether or not they do by now.
     """
 
     decisions: Decisions
     going: tuple[Decision, ...]
     changes: tuple[Change, ...]
     held: Mapping[str, Withheld]
+    resting: tuple[Change, ...] = ()
 
     def targets(self) -> dict[str, tuple[Worker, ...]]:
         """Return where those that go shall run, by topology id."""
@@ -54,40 +51,61 @@ class Settled:
 
 
 def settle(
-    decide: Decide,
-    base: Staying,
-    running: Mapping[str, RunningTopology],
-    change_of: Callable[[Decision], Change],
-    judge: Judge,
+    at: RoundContext, if_approved: bool = False, override: Override | None = None
 ) -> Settled:
     """Return which changes go, and what becomes of the others.
 
     Parameters
     ----------
-    base : mapping of str to tuple of Worker
-        Topologies that stay whatever is judged.
-    running : mapping of str to RunningTopology
-        All, by id.
+    if_approved : bool
+        Decide as if a person had approved what is decided: around that alone which an approval
+        does not let go.
+    override : Override, optional
+        The order under which it is approved.
     """
     held: dict[str, Withheld] = {}
-    staying = dict(base)
+    resting: tuple[Change, ...] = ()
+    staying = dict(at.base)
     for _ in range(MAX_ROUNDS):
-        decisions = decide(staying)
-        wanted = [d for d in _changing(decisions, running) if d.topology not in held]
-        changes = [change_of(decision) for decision in wanted]
-        verdicts = judge(changes)
+        decisions = at.deciding.around(staying)
+        wanted = [d for d in _changing(decisions, at.running) if d.topology not in held]
+        changes = [change_of(at, decision, if_approved, override) for decision in wanted]
+        verdicts = held_for_good(at, changes) if if_approved else held_now(at, changes)
+        if not if_approved and all(v.guard is Guard.REST for v in verdicts.values()):
+            resting = at.gate.resting(changes, at.given.orders)
         held |= {
             d.topology: withheld(d, verdicts[d.topology]) for d in wanted if d.topology in verdicts
         }
         if not verdicts or len(verdicts) == len(wanted):
             break
         # What lives of one that has lost workers, too: nobody else gets its slots.
-        staying |= {name: tuple(sorted(running[name].assignment)) for name in held}
+        staying |= {name: tuple(sorted(at.running[name].assignment)) for name in held}
     else:
         # None that depends on another's answer is left to chance.
         held |= {d.topology: Withheld(Guard.OTHERS, d, ROUND_SECONDS) for d in wanted}
     going = tuple(d for d in wanted if d.topology not in held)
-    return Settled(decisions, going, tuple(c for c in changes if c.topology not in held), held)
+    passed = tuple(change for change in changes if change.topology not in held)
+    return Settled(decisions, going, passed, held, resting)
+
+
+def held_now(at: RoundContext, changes: Sequence[Change]) -> Mapping[str, Verdict]:
+    """Return which changes do not go now, by topology, and why."""
+    return at.gate.judge(changes, at.moment) or at.gate.unrested(changes, at.moment)
+
+
+def held_for_good(at: RoundContext, changes: Sequence[Change]) -> Mapping[str, Verdict]:
+    """Return what holds changes whatever time passes, or as others go first."""
+    return {
+        topology: verdict
+        for topology, verdict in at.gate.judge(changes, at.moment).items()
+        if verdict.answer is Answer.NEVER or verdict.guard in (Guard.ROUND, Guard.NODE)
+    }
+
+
+def withheld(decision: Decision, verdict: Verdict) -> Withheld:
+    """Return a change with what holds it."""
+    is_final = verdict.answer is Answer.NEVER
+    return Withheld(verdict.guard, decision, verdict.left_s, verdict.pay, is_final)
 
 
 def _changing(decisions: Decisions, running: Mapping[str, RunningTopology]) -> Iterator[Decision]:
@@ -95,22 +113,3 @@ def _changing(decisions: Decisions, running: Mapping[str, RunningTopology]) -> I
     for decision in decisions.decided:
         if decision.workers != tuple(sorted(running[decision.topology].assignment)):
             yield decision
-
-
-def remembered(decide: Decide) -> Decide:
-    """Return the same that answers no question twice."""
-    known: dict[tuple[tuple[str, tuple[Worker, ...]], ...], Decisions] = {}
-
-    def answer(staying: Staying) -> Decisions:
-        key = tuple(sorted(staying.items()))
-        if key not in known:
-            known[key] = decide(staying)
-        return known[key]
-
-    return answer
-
-
-def withheld(decision: Decision, verdict: Verdict) -> Withheld:
-    """Return a change with what holds it."""
-    is_final = verdict.answer is Answer.NEVER
-    return Withheld(verdict.guard, decision, verdict.left_s, verdict.pay, is_final)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from stormcut.control.decide.decision import Action, Decision, Ground, Guard, Withheld
@@ -15,16 +15,13 @@ from stormcut.model.cluster import ClusterState, RunningTopology, Slot, Worker
 
 Workers = tuple[Worker, ...]
 
-#: Returns what withholds parts, None if they may go.
-May = Callable[[Sequence["Part"]], Withheld | None]
-
 #: Between two parts: workers have started by then.
 STAGE_SECONDS = 30.0
 #: A move whose next stage has not begun for longer is decided anew.
 MOST_SECONDS = 1800.0
 
 
-@dataclass
+@dataclass(frozen=True)
 class Rollout:
     """A move that is made in stages: the decisions, and how far they are carried out.
 
@@ -38,8 +35,12 @@ class Rollout:
         Workers that may restart in one stage; a part that needs more goes alone.
     budget : float
         Slots in which they may; a part that needs more does not go.
-    began_s : float
-        Seconds since the epoch.
+    began_s, told_s : float
+        When it began, and when its last stage was told: seconds of a clock that never runs back.
+    number : int
+        Stages told by now.
+    told : mapping of str to tuple of Worker
+        What was told last, by topology id.
     """
 
     decisions: Mapping[str, Decision]
@@ -49,8 +50,7 @@ class Rollout:
     began_s: float
     number: int = 0
     told_s: float = -math.inf
-    #: What was told last, none at first.
-    told: dict[str, Workers] = field(default_factory=dict)
+    told: Mapping[str, Workers] = field(default_factory=dict)
 
     def goes_on(self, state: ClusterState, now: float) -> bool:
         """Return whether there is something left to do, and all is as it was told."""
@@ -80,48 +80,39 @@ class Rollout:
             t.id: tuple(sorted(t.assignment)) for t in state.topologies if t.id in self.decisions
         }
 
-    def next(
-        self, state: ClusterState, others: Mapping[str, Workers], now: float, may: May
-    ) -> tuple[Decision, ...] | None:
-        """Return what those that move are told now; None if the rest cannot go.
+    def left_s(self, now: float) -> float:
+        """Return the seconds until its next stage may begin, 0 or less if it may now."""
+        return self.told_s + STAGE_SECONDS - now
 
-        Parameters
-        ----------
-        others : mapping of str to tuple of Worker
-            Where all others run or shall run.
-        may : callable
-            What withholds parts that would go now, None if nothing does.
-        """
+    def advance(
+        self, state: ClusterState, chosen: Collection[Part], now: float
+    ) -> tuple[Rollout, tuple[Decision, ...]]:
+        """Return the move once parts of it are told, and what those that move are told."""
         present = self.present(state)
-        left_s = self.told_s + STAGE_SECONDS - now
-        if left_s > 0:
-            return self.waiting(state, left_s)
-        taken = [worker for workers in others.values() for worker in workers]
-        chosen = self._chosen(state, present, taken)
-        if chosen is None:
-            return None
-        if (held := may(chosen)) is not None:
-            return None if held.is_final else self.waiting(state, held.left_s, held.guard)
         told = dict(present)
         for part in chosen:
             told[part.topology] = _with(told[part.topology], part)
-        self.number, self.told_s, self.told = self.number + 1, now, told
-        restarts = Counter(dict.fromkeys(present, 0))
-        restarts.update({part.topology: 0 for part in chosen})
+        restarts: Counter[str] = Counter()
         for part in chosen:
             restarts[part.topology] += part.restarts
-        left = sum(
-            part.workers
-            for name, decision in self.decisions.items()
-            for part in parts(name, told[name], decision.workers)
-        )
-        note = f"stage {self.number}, {left} workers to follow" if left else f"stage {self.number}"
-        return tuple(
+        left = sum(part.workers for part in self._open(told))
+        number = self.number + 1
+        note = f"stage {number}, {left} workers to follow" if left else f"stage {number}"
+        decisions = tuple(
             self._stage(name, told[name], restarts[name], note)
             if told[name] != present[name]
             else self._waiting(name, present[name], STAGE_SECONDS)
             for name in present
         )
+        return replace(self, number=number, told_s=now, told=told), decisions
+
+    def _open(self, present: Mapping[str, Workers]) -> list[Part]:
+        """Return what is yet to be done where those that move run as given."""
+        return [
+            part
+            for name, decision in self.decisions.items()
+            for part in parts(name, present[name], decision.workers)
+        ]
 
     def waiting(
         self, state: ClusterState, left_s: float, guard: Guard = Guard.STAGE
@@ -150,15 +141,19 @@ class Rollout:
             )
         return found
 
-    def _chosen(
-        self, state: ClusterState, present: Mapping[str, Workers], taken: Collection[Worker]
-    ) -> list[Part] | None:
-        """Return parts that go now: as many as may, at least one; all if none can go alone."""
-        open_ = [
-            part
-            for name, decision in self.decisions.items()
-            for part in parts(name, present[name], decision.workers)
-        ]
+    def next(self, state: ClusterState, others: Mapping[str, Workers]) -> list[Part] | None:
+        """Return parts that fit now: as many as may, at least one; all if none can go alone.
+
+        None if the rest cannot go.
+
+        Parameters
+        ----------
+        others : mapping of str to tuple of Worker
+            Where all others run or shall run.
+        """
+        present = self.present(state)
+        taken = [worker for workers in others.values() for worker in workers]
+        open_ = self._open(present)
         room = _Room(state, (*taken, *(w for workers in present.values() for w in workers)))
         chosen: list[Part] = []
         workers = restarts = 0

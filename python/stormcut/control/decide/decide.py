@@ -94,7 +94,7 @@ class _Round:
         #: which the gate is asked for.
         self._completions: dict[str, Choice] = {}
         self._effects = Effects(state, self._loads, profiles, self._adviser, settings.costs)
-        self._rules = Rules(settings, self._adviser, question.pace, profiles)
+        self._rules = Rules(settings, self._adviser, question.pace, memory, profiles)
         self._improving = Improving(self._intended, self._adviser, self._rules)
 
     def _effort(self) -> str | None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stormcut.control.decide.decision import Reason
+from stormcut.control.decide.pace import Joint
 from stormcut.control.decide.workload import Workload, workload
 from stormcut.model.cluster import ClusterState, RunningTopology, Supervisor, Worker
 from stormcut.model.profile import Profile
@@ -35,6 +36,19 @@ View = tuple[tuple[Workload, tuple[Worker, ...]], ...]
 
 
 @dataclass(frozen=True)
+class _Run:
+    """So many measurements in a row said one thing, where topologies ran since one moment.
+
+    The last of them was of these seconds.
+    """
+
+    said: type[object]
+    since: float | None
+    measured: tuple[int, ...]
+    count: int
+
+
+@dataclass(frozen=True)
 class _Verdict:
     """That nothing better was found for a topology, and in view of what."""
 
@@ -56,11 +70,13 @@ class Memory:
     def __init__(self) -> None:
         self._loads: dict[str, _Known] = {}
         self._verdicts: dict[str, _Verdict] = {}
+        self._runs: dict[Joint, _Run] = {}
 
     def copy(self) -> Memory:
         """Return the same for somebody who only thinks what would be."""
         other = Memory()
         other._loads, other._verdicts = dict(self._loads), dict(self._verdicts)
+        other._runs = dict(self._runs)
         return other
 
     def forget_all_but(self, topologies: Iterable[str]) -> None:
@@ -68,6 +84,7 @@ class Memory:
         living = set(topologies)
         self._loads = {name: each for name, each in self._loads.items() if name in living}
         self._verdicts = {name: each for name, each in self._verdicts.items() if name in living}
+        self._runs = {joint: run for joint, run in self._runs.items() if living.issuperset(joint)}
 
     def workload(self, running: RunningTopology, profile: Profile | None) -> Workload:
         """Return `workload` of the same."""
@@ -96,3 +113,32 @@ class Memory:
         ):
             return verdict.reason
         return None
+
+    def held(
+        self,
+        joint: Joint,
+        measured: tuple[int, ...],
+        condition: object | None,
+        since: float | None = None,
+    ) -> int:
+        """Count a condition, and return in how many measurements in a row one of its kind held.
+
+        Parameters
+        ----------
+        measured : tuple of int
+            What tells measurements apart: their last seconds. One counts once, however often it is
+            asked about.
+        condition : object, optional
+            What the algorithm says of this one; None: nothing calls for a change.
+        since : float, optional
+            When the topologies moved last: what was counted before says nothing of where they run.
+        """
+        if condition is None:
+            self._runs.pop(joint, None)
+            return 0
+        before = self._runs.get(joint)
+        if before is None or (before.said, before.since) != (type(condition), since):
+            self._runs[joint] = _Run(type(condition), since, measured, 1)
+        elif before.measured != measured:
+            self._runs[joint] = replace(before, measured=measured, count=before.count + 1)
+        return self._runs[joint].count

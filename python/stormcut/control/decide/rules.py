@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from stormcut.control.decide.adviser import Adviser, Settings
 from stormcut.control.decide.decision import Worth
+from stormcut.control.decide.memory import Memory
 from stormcut.control.decide.pace import Joint, Pace
 from stormcut.control.decide.worth import Verdict, verdict
 from stormcut.model.placement import Placement
@@ -29,13 +30,14 @@ class Rules:
         settings: Settings,
         adviser: Adviser,
         pace: Pace,
+        memory: Memory,
         profiles: Mapping[str, Profile],
     ) -> None:
         chosen = algorithm(settings.algorithm)
         self._own: Acceptance | None = chosen.acceptance
         self._options = parse_options(chosen, settings.options) if self._own else None
         self._least, self._adviser = settings.min_gain, adviser
-        self._pace, self._profiles = pace, profiles
+        self._pace, self._memory, self._profiles = pace, memory, profiles
 
     @property
     def are_own(self) -> bool:
@@ -68,7 +70,7 @@ class Rules:
         assert self._own is not None
         condition = self._own.condition(problem, present, proposed, self._options)
         measured = tuple(self._profiles[name].to_epoch_s for name in joint)
-        held = self._pace.held(joint, measured, condition)
+        held = self._memory.held(joint, measured, condition, self._pace.changed_at(joint))
         moment = Moment(self._pace.since_change(joint), held)
         found = self._own.verdict(problem, present, proposed, moment, self._options)
         return Verdict(found.accepts, found.reason)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -35,6 +35,8 @@ OVERLOADED = 1.25
 QUIET_SECONDS = 60.0
 #: Until then Nimbus has asked again, and sees what became of the last round.
 ROUND_SECONDS = 15.0
+#: What the restart of a topology's workers costs where it was not measured: seconds of its work.
+RESTART_SECONDS = 20.0
 #: How often it is looked whether spouts have come to rest.
 REST_LOOK_SECONDS = 5.0
 
@@ -69,11 +71,11 @@ class Moment:
         Ids of the topologies of which workers that run, as Nimbus says, are not heard of any more.
     accounts : mapping of str to Account
         How topologies fare, by id.
-    price : callable
+    prices : mapping of str to float
         By topology id: seconds of its work that a restart of all its workers costs.
-    has_rested : callable
-        Has the spouts of a topology come to rest where its rule asks for that, and returns
-        whether they have.
+    rested : collection of str
+        Ids of the topologies that may move as far as their spouts are concerned, of those whose
+        rule has them rest before.
     """
 
     now: float
@@ -82,8 +84,8 @@ class Moment:
     pace: Pace
     ledger: Ledger
     allowed: Allowed
-    price: Callable[[str], float]
-    has_rested: Callable[[Change], bool]
+    prices: Mapping[str, float] = field(default_factory=dict)
+    rested: Collection[str] = ()
     is_staging: bool = False
     barred: Collection[str] = ()
     lost: Mapping[str, Collection[str]] = field(default_factory=dict)
@@ -180,24 +182,30 @@ class Gate:
             return None
         workers = max(len(change.home), len(change.target), 1)
         share = change.restart_count / workers
-        return Pay(gain * self._policy.horizon_s, moment.price(change.topology) * share)
+        return Pay(
+            gain * self._policy.horizon_s,
+            moment.prices.get(change.topology, RESTART_SECONDS) * share,
+        )
 
     def unrested(self, going: Sequence[Change], moment: Moment) -> dict[str, Verdict]:
         """Withhold all whose spouts are to rest, which belong together, until each has.
 
         To be asked of what all guards let through: from then on spouts rest.
         """
-        asked = [
-            change
-            for change in going
-            if answer(Guard.REST, change, moment.orders.pauses) is Answer.WAIT
-        ]
-        # All are asked: they come to rest at the same time.
-        rested = [moment.has_rested(change) for change in asked]
-        if all(rested):
+        asked = [each for each in going if _waits_for_rest(each, moment.orders)]
+        if all(each.topology in moment.rested for each in self.resting(asked, moment.orders)):
             return {}
         waiting = Verdict(Answer.WAIT, Guard.REST, REST_LOOK_SECONDS)
         return {change.topology: waiting for change in asked}
+
+    def resting(self, changes: Sequence[Change], orders: Orders) -> tuple[Change, ...]:
+        """Return those of changes for which spouts rest before they are made."""
+        rules = (self._policy.rule_of(name_in(change.topology)) for change in changes)
+        return tuple(
+            change
+            for change, rule in zip(changes, rules, strict=True)
+            if rule.drain_s is not None and _waits_for_rest(change, orders)
+        )
 
 
 class _Budget:
@@ -298,3 +306,7 @@ def _is_overloaded(reason: Reason) -> bool:
     """Return whether a topology nearly fills a resource, and would not where it shall go."""
     cause = cause_of(reason)
     return isinstance(cause, MoreHeadroom) and cause.now.headroom < OVERLOADED
+
+
+def _waits_for_rest(change: Change, orders: Orders) -> bool:
+    return answer(Guard.REST, change, orders.pauses) is Answer.WAIT

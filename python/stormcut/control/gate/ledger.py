@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from stormcut.control.gate.change import Change, Workers
 from stormcut.model.cluster import ClusterState
@@ -20,6 +20,7 @@ class Restarts:
     count: int
 
 
+@dataclass(frozen=True)
 class Ledger:
     """Counts each restart once, however often Nimbus asks for the same plan.
 
@@ -27,58 +28,55 @@ class Ledger:
     meanwhile, it restarts nothing more, and all of it later: it counts from when it was told last.
     From when the topology runs otherwise, the same change counts anew: it may have been made, and
     workers lost since.
+
+    Parameters
+    ----------
+    spent : tuple of Restarts
+        What restarted within the last hour, oldest first.
+    open : mapping of str to (tuple of Worker, tuple of Worker)
+        Where each topology ran when it was told a change, and where it shall run.
     """
 
-    def __init__(self, spent: Iterable[Restarts] = ()) -> None:
-        self._spent = list(spent)
-        #: Where each ran when it was told, and where it shall run.
-        self._open: dict[str, tuple[Workers, Workers]] = {}
+    spent: tuple[Restarts, ...] = ()
+    open: Mapping[str, tuple[Workers, Workers]] = field(default_factory=dict)
 
-    def copy(self) -> Ledger:
-        """Return the same for somebody who only thinks what would be."""
-        other = Ledger(self._spent)
-        other._open = dict(self._open)
-        return other
-
-    def observe(self, state: ClusterState, now: float) -> None:
-        """Take note of what runs where at a moment; forget what is older than an hour."""
+    def observe(self, state: ClusterState, now: float) -> Ledger:
+        """Return what counts once a state was seen; what is older than an hour does not."""
         homes = {t.id: tuple(sorted(t.assignment)) for t in state.topologies}
-        self._open = {
+        still = {
             name: (home, target)
-            for name, (home, target) in self._open.items()
+            for name, (home, target) in self.open.items()
             if homes.get(name) == home
         }
-        self._spent = [each for each in self._spent if each.at_s > now - HOUR_SECONDS]
+        return Ledger(tuple(each for each in self.spent if each.at_s > now - HOUR_SECONDS), still)
 
     def count(self, change: Change) -> int:
         """Return how many workers a change restarts beyond those that are counted already."""
         return 0 if self._is_open(change) else change.restart_count
 
     def _is_open(self, change: Change) -> bool:
-        return self._open.get(change.topology) == (change.home, change.target)
+        return self.open.get(change.topology) == (change.home, change.target)
 
-    def spend(self, change: Change, now: float) -> None:
-        """Count a change that Nimbus is told now."""
-        topology, count = change.topology, change.restart_count
-        is_open = self._is_open(change)
-        self._open[topology] = change.home, change.target
-        if not count:
-            return
-        own = [each for each in self._spent if each.topology == topology] if is_open else []
-        for earlier in own[-1:]:
-            self._spent.remove(earlier)
-            count = earlier.count
-        self._spent.append(Restarts(now, topology, count))
-
-    @property
-    def spent(self) -> tuple[Restarts, ...]:
-        """What restarted within the last hour, oldest first."""
-        return tuple(self._spent)
+    def spend(self, changes: Iterable[Change], now: float) -> Ledger:
+        """Return what counts once Nimbus is told changes."""
+        spent, told = list(self.spent), dict(self.open)
+        for change in changes:
+            topology, count = change.topology, change.restart_count
+            told[topology] = change.home, change.target
+            if not count:
+                continue
+            if self._is_open(change):
+                earlier = next((e for e in reversed(spent) if e.topology == topology), None)
+                if earlier is not None:
+                    spent.remove(earlier)
+                    count = earlier.count
+            spent.append(Restarts(now, topology, count))
+        return Ledger(tuple(spent), told)
 
     def frees_in(self, count: int, most: int, now: float) -> float:
         """Return in how many seconds so many more restarts keep below the most in an hour."""
-        total, left = sum(each.count for each in self._spent) + count, 0.0
-        for each in self._spent:
+        total, left = sum(each.count for each in self.spent) + count, 0.0
+        for each in self.spent:
             if total <= most:
                 return left
             total, left = total - each.count, each.at_s + HOUR_SECONDS - now

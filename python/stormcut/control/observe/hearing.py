@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from stormcut.control.observe.probation import with_room_for_what_runs
@@ -71,27 +72,28 @@ def _patience(signs: Iterable[float]) -> float:
     return max(PATIENCE * longest, LEAST_SECONDS)
 
 
+@dataclass(frozen=True)
 class Silence:
-    """Which nodes have fallen silent, from who is heard of and what Nimbus says runs where."""
+    """Which nodes have fallen silent, from who is heard of and what Nimbus says runs where.
 
-    def __init__(self) -> None:
-        #: Topologies that run where nothing is heard of them.
-        self.topologies: frozenset[str] = frozenset()
-        self._silent_s: dict[str, float] = {}
+    Parameters
+    ----------
+    topologies : frozenset of str
+        Ids of those that run where nothing is heard of them.
+    since : mapping of str to float
+        When nodes were found silent last, by id.
+    """
 
-    def copy(self) -> Silence:
-        """Return the same for somebody who only thinks what would be."""
-        other = Silence()
-        other.topologies, other._silent_s = self.topologies, dict(self._silent_s)
-        return other
+    topologies: frozenset[str] = frozenset()
+    since: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def nodes(self) -> frozenset[str]:
         """The nodes that nothing is heard of."""
-        return frozenset(self._silent_s)
+        return frozenset(self.since)
 
-    def observe(self, state: ClusterState, heard: Heard, now: float) -> None:
-        """Take note of who is silent at a moment, in seconds of a clock that never runs back.
+    def observe(self, state: ClusterState, heard: Heard, now: float) -> Silence:
+        """Return who is silent at a moment, in seconds of a clock that never runs back.
 
         What does not run any more where it was heard of is not silent.
         """
@@ -104,13 +106,15 @@ class Silence:
         }
         speaking = {node for _, node, is_heard in running if is_heard}
         silent = {node for _, node, is_heard in running if not is_heard}
-        self.topologies = frozenset(name for name, _, is_heard in running if not is_heard)
         kept = {
             node: since
-            for node, since in self._silent_s.items()
+            for node, since in self.since.items()
             if node in hosts and node not in speaking and now - since < EMPTIED_SECONDS
         }
-        self._silent_s = {**kept, **dict.fromkeys(silent - speaking, now)}
+        return Silence(
+            frozenset(name for name, _, is_heard in running if not is_heard),
+            {**kept, **dict.fromkeys(silent - speaking, now)},
+        )
 
     def limited(self, state: ClusterState) -> ClusterState:
         """Return a state in which silent nodes have room for what runs there alone."""

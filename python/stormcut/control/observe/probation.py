@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from stormcut.control.decide.declared import MAX_EXECUTORS_KEY, max_executors
 from stormcut.model.cluster import ClusterState, Supervisor
@@ -15,47 +15,48 @@ from stormcut.model.cluster import ClusterState, Supervisor
 LOSSES, PROBATION_SECONDS = 2, 600.0
 
 
+@dataclass(frozen=True)
 class Probation:
-    """Which supervisors are on probation, from what Nimbus describes."""
+    """Which supervisors are on probation, from what Nimbus describes.
 
-    def __init__(self) -> None:
-        self._present: frozenset[str] = frozenset()
-        self._lost: Mapping[str, tuple[float, ...]] = {}
+    Parameters
+    ----------
+    there : frozenset of str
+        Ids of those that were there last.
+    lost : mapping of str to tuple of float
+        When each was lost, the last times.
+    """
 
-    def copy(self) -> Probation:
-        """Return the same for somebody who only thinks what would be."""
-        other = Probation()
-        other._present, other._lost = self._present, self._lost
-        return other
+    there: frozenset[str] = frozenset()
+    lost: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
-    def observe(self, state: ClusterState, now: float) -> None:
-        """Take note of who is there at a moment, in seconds since the epoch."""
-        present = frozenset(supervisor.id for supervisor in state.supervisors)
-        gone = self._present - present
+    def observe(self, state: ClusterState, now: float) -> Probation:
+        """Return who is on probation once a state was seen, in seconds of a clock."""
+        there = frozenset(supervisor.id for supervisor in state.supervisors)
+        gone = self.there - there
         # Most of them at once do not flap: it is what they all depend on.
-        counted = gone if 2 * len(gone) <= len(self._present) else frozenset()
-        lost = {name: (*self._lost.get(name, ()), now) for name in counted}
+        counted = gone if 2 * len(gone) <= len(self.there) else frozenset()
+        lost = {name: (*self.lost.get(name, ()), now) for name in counted}
         recent = {
             name: tuple(at for at in times if at > now - 2 * PROBATION_SECONDS)
-            for name, times in {**self._lost, **lost}.items()
+            for name, times in {**self.lost, **lost}.items()
         }
-        self._lost = {name: times[-LOSSES:] for name, times in recent.items() if times}
-        self._present = present
+        return Probation(there, {name: times[-LOSSES:] for name, times in recent.items() if times})
 
     def until(self, supervisor: str) -> float:
         """Return until when it is on probation, 0 if it never was."""
-        times = self._lost.get(supervisor, ())
+        times = self.lost.get(supervisor, ())
         flaps = len(times) == LOSSES and times[-1] - times[0] <= PROBATION_SECONDS
         return times[-1] + PROBATION_SECONDS if flaps else 0.0
 
     def ends_in(self, now: float) -> float:
         """Return the seconds until one's probation ends next, infinite if none is on it."""
-        left = (self.until(name) - now for name in self._present)
+        left = (self.until(name) - now for name in self.there)
         return min((each for each in left if each > 0), default=math.inf)
 
     def present(self, now: float) -> tuple[str, ...]:
         """Return who is there on probation at a moment, ascending."""
-        return tuple(sorted(name for name in self._present if self.until(name) > now))
+        return tuple(sorted(name for name in self.there if self.until(name) > now))
 
     def limited(self, state: ClusterState, now: float) -> ClusterState:
         """Return a state in which who is on probation has room for what runs there alone."""
