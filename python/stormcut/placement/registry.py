@@ -61,8 +61,7 @@ def _for_cut(options: Any, sized: bool) -> float:
 
 #: Algorithms whose placements `cut` improves on, so that none is ahead of it, and the maximum
 #: number of executors for which each answers in a tenth of the time that `cut` takes then, most in
-#: a tenth of a second. `exact` and `i-scheduler` take longer, and minimise what the search of `cut`
-#: does.
+#: a tenth of a second. `exact` takes longer, and minimises what the search of `cut` does.
 _REACH = {
     "dsm": 100_000,
     "even": 10_000,
@@ -78,6 +77,7 @@ _REACH = {
     "rsm": 1_500,
     "t3-scheduler": 1_500,
     "p-scheduler": 1_000,
+    "i-scheduler": 100,
     "ols": 100,
 }
 #: Share of that for a search without any effort.

@@ -179,9 +179,12 @@ def balance(
     begin += [task.problem.slot_node[start.slots] for start in starts]
     distinct = list({nodes.tobytes(): nodes for nodes in begin}.values())
     ends = [judge.candidate(each) for each in (*distinct, *judge.annealed(distinct, effort, rng))]
-    if not task.keeps_workers:
-        ends += [Candidate(task.problem.slot_node[each.slots], each.slots) for each in starts]
-    best = judge.best(ends)
+    own = [Candidate(task.problem.slot_node[each.slots], each.slots) for each in starts]
+    if task.keeps_workers:
+        own = []
+    best = judge.best(ends + own)
+    # Values that differ by less than a tolerance are equal, so the best of many can be behind one.
+    best = next((each for each in own if judge.is_ahead(each, best)), best)
     if task.keeps_workers:
         best = _apart(judge, asked, best)
     best = judge.with_fewer_restarts(best)
