@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from brain_clusters import applied, dealt, profile_of, supervisors, topology
+from governed import Stage, spread
 from simulated import SimulatedClock, ids
 
 from stormcut.adapters.machine.clock import SystemClock
@@ -13,6 +14,7 @@ from stormcut.control.brain import Brain
 from stormcut.control.decide.adviser import Settings
 from stormcut.control.observe import descriptions as module
 from stormcut.control.orders import NO_ORDERS, Undo
+from stormcut.control.policy import Mode, Policy
 from stormcut.control.ports import Unavailable
 from stormcut.model.cluster import ClusterState, Slot
 from stormcut.model.errors import InvalidInput
@@ -200,3 +202,14 @@ def test_a_listener_hears_of_every_decision_but_not_of_the_same_answer_again():
     brain.plan(RUNNING)
     assert brain.plan(applied(RUNNING, first.topologies)) == first
     assert heard == ["took over", (first.id, True), (first.id, False)]
+
+
+def test_who_asks_waits_once_for_a_nimbus_that_is_away():
+    """`status` asks twice, and hung for 30 s."""
+    state, profiles = spread("a")
+    stage = Stage(state, profiles, Policy(Mode.AUTOMATIC))
+    stage.brain.plan(state)
+    began = stage.clock.elapsed()
+    stage.brain.outlook()
+    stage.brain.described()
+    assert stage.clock.elapsed() - began == module.SETTLE_SECONDS

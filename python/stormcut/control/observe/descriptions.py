@@ -57,8 +57,10 @@ class Descriptions:
         """
         with self._asked:
             last = self._last
-            if last is not None and self._moves:
-                self._clock.wait(self._asked, lambda: self._last is not last, SETTLE_SECONDS)
+            # Waited for once, not by each who asks: Nimbus may be away.
+            left_s = self._last_s + SETTLE_SECONDS - self._clock.elapsed()
+            if last is not None and self._moves and left_s > 0:
+                self._clock.wait(self._asked, lambda: self._last is not last, left_s)
             if self._last is None:
                 raise InvalidInput(
                     "Nimbus has not asked this brain yet; it asks every 10 s as soon as a topology "
