@@ -77,6 +77,9 @@ class TopologyRule:
         It runs on no more than so many; None: on any number.
     alone : bool
         Nothing else runs there; with ``most_nodes``.
+    workers : str, optional
+        ``keep``: as many workers as it asks for, ``any``: the algorithm decides, whatever its own
+        ``stormcut.workers`` says; None: what that says.
     """
 
     match: str
@@ -86,6 +89,7 @@ class TopologyRule:
     nodes: tuple[str, ...] = ()
     most_nodes: int | None = None
     alone: bool = False
+    workers: str | None = None
 
 
 #: Of a topology that no rule names.

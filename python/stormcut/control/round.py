@@ -26,7 +26,7 @@ from stormcut.control.apply.context import Deciding, Inputs, RoundContext
 from stormcut.control.apply.proposal import Proposal
 from stormcut.control.apply.settling import held_now, settle, withheld
 from stormcut.control.apply.staging import Rollout, told_elsewhere
-from stormcut.control.decide.allowed import allowed
+from stormcut.control.decide.allowed import allowed, with_workers
 from stormcut.control.decide.decision import Decision, Decisions, Withheld
 from stormcut.control.decide.memory import Memory
 from stormcut.control.decide.pace import Pace
@@ -248,7 +248,7 @@ def _context(state: RoundState, given: Inputs) -> RoundContext:
     cluster, policy, now = given.state, given.policy, given.now
     barred = drained(cluster, given.orders, policy)
     limited = state.silence.limited(state.probation.limited(cluster, now))
-    limited = without_room(limited, barred)
+    limited = with_workers(without_room(limited, barred), policy.rule_of)
     rollout = state.rollout
     question = Question(
         limited,

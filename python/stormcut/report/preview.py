@@ -31,8 +31,8 @@ _OLDER: Mapping[str, Any] = {
 }
 
 KEEP = (
-    "to keep the number, submit it with stormcut.workers: keep, or start the brain with "
-    "--option workers=keep"
+    "to keep the number, submit it with stormcut.workers: keep, give it a rule with workers: keep, "
+    "or start the brain with --option workers=keep"
 )
 
 

@@ -146,3 +146,17 @@ def test_nodes_are_chosen_where_it_runs_then_where_others_do_least():
     may = allowed(state, policy.rule_of)
     assert may.of("a") == {"n2", "n1"}
     assert may.of("b") == {"n0", "n3"}
+
+
+@pytest.mark.parametrize(
+    ("said", "rule", "count"), [(None, "keep", 4), ("any", "keep", 4), ("keep", "any", 1)]
+)
+def test_a_rule_keeps_the_number_of_workers(said, rule, count):
+    state, profiles = spread("a")
+    (running,) = state.topologies
+    asks = replace(running, workers=4, workers_policy=said)
+    # All may share a node: only a rule has it keep four workers.
+    policy = Policy(Mode.AUTOMATIC, topologies=(TopologyRule("a", workers=rule),))
+    stage = Stage(replace(state, topologies=(asks,)), profiles, policy)
+    stage.round()
+    assert len(stage.homes()["a"]) == count

@@ -261,6 +261,7 @@ def _policy(document: Document, period: float | None) -> Policy:
                 tuple(each.nodes),
                 each.most_nodes,
                 each.alone,
+                each.workers,
             )
             for each in document.topologies
         ),

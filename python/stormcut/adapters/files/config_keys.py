@@ -194,6 +194,7 @@ class RuleKeys(Keys):
     nodes: list[str] = Field([])
     most_nodes: int | None = Field(None, ge=1)
     alone: bool = False
+    workers: Literal["any", "keep"] | None = None
 
 
 class Document(Keys):
@@ -214,7 +215,8 @@ class Document(Keys):
         [],
         description="{match: payments*, pin: true}: never moved; priority: who goes first;"
         " drain: 20 s: its spouts rest so long before it moves; nodes: [rack7-*]: only there;"
-        " most_nodes: 3; alone: true: nothing else on its nodes",
+        " most_nodes: 3; alone: true: nothing else on its nodes; workers: keep: as many as it asks"
+        " for",
     )
     nimbus: str | None = Field(
         None, description="host:port, several separated by commas; for drain"

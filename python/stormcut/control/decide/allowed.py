@@ -47,6 +47,15 @@ class Allowed:
         return tuple(n if n.id in its else replace(n, max_executors=0) for n in nodes)
 
 
+def with_workers(state: ClusterState, rule_of: RuleOf) -> ClusterState:
+    """Return a state in which topologies keep their number of workers where a rule says so."""
+    said = {t.id: rule_of(t.name).workers or t.workers_policy for t in state.topologies}
+    if all(said[t.id] == t.workers_policy for t in state.topologies):
+        return state
+    topologies = tuple(replace(t, workers_policy=said[t.id]) for t in state.topologies)
+    return replace(state, topologies=topologies)
+
+
 def in_order(topologies: Iterable[RunningTopology], rule_of: RuleOf) -> list[RunningTopology]:
     """Return topologies as they get their places: those with own nodes, then by priority."""
 
