@@ -82,6 +82,13 @@ class Snapshot:
             if (undo := self.undos.get(t.id)) and set(undo.workers) != set(t.assignment)
         ]
 
+    def moving(self) -> list[dict[str, Any]]:
+        """Return how far moves are that are made in stages."""
+        rollout = self.left.rollout
+        if rollout is None or self.described is None:
+            return []
+        return [asdict(each) for each in rollout.progress(self.described.state, self.now_s)]
+
     def left_on_drained(self) -> dict[str, int]:
         """Return how many executors still run on each drained node, by host."""
         if self.described is None:
@@ -119,6 +126,7 @@ def outlook_document(at: Snapshot, parts: Mapping[str, Part]) -> dict[str, Any]:
         "pauses": at.orders.pauses,
         "approved": sorted(at.orders.approved),
         "pending": at.pending(),
+        "moving": at.moving(),
         "drained": sorted(at.orders.drained),
         "drained_nodes": sorted(at.orders.drained_nodes(at.described.state.supervisors)),
         "drained_nowhere": list(at.orders.drained_nowhere(at.described.state.supervisors)),

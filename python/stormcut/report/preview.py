@@ -26,13 +26,14 @@ _OLDER: Mapping[str, Any] = {
     "approved": (),
     "drained_nowhere": (),
     "override": None,
+    "moving": (),
     "pending": (),
     "why_paused": "",
 }
 
 KEEP = (
-    "to keep the number, submit it with stormcut.workers: keep, give it a rule with workers: keep, "
-    "or start the brain with --option workers=keep"
+    "to keep the number, submit it with stormcut.workers: keep, or give it a rule with "
+    "workers: keep"
 )
 
 
@@ -65,6 +66,8 @@ def print_outlook(console: Console, outlook: Mapping[str, Any]) -> None:
     left = outlook.get("left_on_drained", {})
     for text in drain_progress(left, len(left) == len(outlook.get("nodes", {}))):
         _say(console, escape(text))
+    for move in outlook["moving"]:
+        _say(console, escape(progress_words(move)))
     for order in outlook["pending"]:
         _say(console, escape(pending_words(order)))
     if not outlook["withheld"]:
@@ -89,6 +92,16 @@ def print_outlook(console: Console, outlook: Mapping[str, Any]) -> None:
     for line in held:
         _print_withheld(console, line, hosts)
     _print_forced(console, outlook)
+
+
+def progress_words(move: Mapping[str, Any]) -> str:
+    """Return how far a move is that is made in stages."""
+    done, left_s = move["workers"] - move["workers_left"], move["left_s"]
+    when = f"the last stage begins in {left_s:.0f} s or later" if left_s > 0 else "the last stage"
+    return (
+        f"{move['topology']} moves in stages: {done} of {move['workers']} workers done, {when}; "
+        "`stormcut pause` stops it between two, `undo` takes it back"
+    )
 
 
 def pending_words(order: Mapping[str, str]) -> str:

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from stormcut.model.cluster import Described
-from stormcut.report.preview import drain_progress, pending_words
+from stormcut.report.preview import drain_progress, pending_words, progress_words
 
 STATUS_VERSION = 1
 #: Nimbus asks every 10 s.
@@ -51,6 +51,7 @@ def document(
         "why_paused": outlook.get("why_paused", ""),
         "approved": outlook.get("approved", []),
         "pending": outlook.get("pending", []),
+        "moving": outlook.get("moving", []),
         "drained_nowhere": outlook.get("drained_nowhere", []),
         "parts": outlook.get("parts", {}),
         "reviews": outlook.get("reviews", []),
@@ -123,6 +124,8 @@ def print_status(console: Console, found: Mapping[str, Any]) -> None:
         is_approved = found["proposal"] in found["approved"]
         waits = "is approved, but waits" if is_approved else "waits"
         _say(console, f"plan [bold]{found['proposal']}[/] {waits}: see `stormcut plan`")
+    for move in found["moving"]:
+        _say(console, escape(progress_words(move)))
     for order in found["pending"]:
         _say(console, escape(pending_words(order)))
     for name in found["drained_nowhere"]:

@@ -97,3 +97,18 @@ def test_every_stage_is_whole_and_they_end(cluster, most, forgets):
             tasks = [task for worker in now.assignment for task in worker.executors]
             assert len(tasks) == len({*tasks})
     assert stage.round(STAGE_SECONDS + 1) == []
+
+
+def test_an_outlook_tells_how_far_a_move_is():
+    stage = Stage(*swapped(), FEW)
+    stage.round()
+    seen = []
+    while moving := stage.brain.outlook(settled=False)["moving"]:
+        (line,) = moving
+        seen.append((line["workers_left"], line["left_s"]))
+        stage.round(STAGE_SECONDS + 1)
+    lefts = [left for left, _ in seen]
+    assert lefts == sorted(lefts, reverse=True)
+    assert lefts[0] == line["workers"]
+    assert len(seen) > 1
+    assert seen[0][1] > seen[-1][1]

@@ -3,7 +3,7 @@
 import pytest
 from rich.console import Console
 
-from stormcut.report.preview import print_preview
+from stormcut.report.preview import print_preview, progress_words
 
 
 def metrics(tuples, size, nodes, workers, restarted=0):
@@ -46,7 +46,7 @@ def test_before_and_after_and_the_number_of_workers_are_plain():
     assert "tuples/s between nodes │ 4,112.0 │ 1,028.0 │ -75%" in text
     assert "bytes/s between nodes │ 30,000 │ 0 │ -100%" in text
     assert "asked for 4 workers (topology.workers), 4 run now; the plan has 2" in text
-    assert "stormcut.workers: keep" in text and "--option workers=keep" in text
+    assert "stormcut.workers: keep" in text and "a rule with workers: keep" in text
     assert "why: moved by measured traffic [x]" in text
 
 
@@ -80,3 +80,10 @@ def test_others_are_shown_if_they_move_with_it():
     assert "t-1: stays with Storm's own scheduler why: runs already" in text
     assert "u-1: moves; workers end or start anew in 3 slots" in text and "v-1" not in text
     assert "t-1 does not run now: nothing follows before it does" in shown(stays)
+
+
+def test_a_move_in_stages_says_how_far_it_is():
+    move = {"topology": "t", "workers": 8, "workers_left": 5, "left_s": 75.0}
+    assert progress_words(move).startswith(
+        "t moves in stages: 3 of 8 workers done, the last stage begins in 75 s or later; "
+    )

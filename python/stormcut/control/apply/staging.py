@@ -22,6 +22,19 @@ MOST_SECONDS = 1800.0
 
 
 @dataclass(frozen=True)
+class Progress:
+    """How far the move of a topology is: so many of its workers have yet to end or begin.
+
+    ``left_s`` are the seconds until the last stage may begin, at the earliest.
+    """
+
+    topology: str
+    workers: int
+    workers_left: int
+    left_s: float
+
+
+@dataclass(frozen=True)
 class Rollout:
     """A move that is made in stages: the decisions, and how far they are carried out.
 
@@ -79,6 +92,20 @@ class Rollout:
         return {
             t.id: tuple(sorted(t.assignment)) for t in state.topologies if t.id in self.decisions
         }
+
+    def progress(self, state: ClusterState, now: float) -> tuple[Progress, ...]:
+        """Return how far each topology's move is."""
+        present = self.present(state)
+        left = dict.fromkeys(present, 0)
+        for part in self._open(present):
+            left[part.topology] += part.workers
+        stages = math.ceil(sum(left.values()) / max(min(self.most, self.budget), 1))
+        left_s = max(self.left_s(now), 0.0) + max(stages - 1, 0) * STAGE_SECONDS
+        all_ = {
+            name: sum(part.workers for part in parts(name, decision.former, decision.workers))
+            for name, decision in self.decisions.items()
+        }
+        return tuple(Progress(name, all_[name], left[name], left_s) for name in present)
 
     def left_s(self, now: float) -> float:
         """Return the seconds until its next stage may begin, 0 or less if it may now."""
