@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+from brain_clusters import topology
 from governed import Stage, Valve, spread
 from simulated import SimulatedClock
 
@@ -132,3 +135,11 @@ def test_an_orderly_end_leaves_nothing_behind():
     assert not stage.valve.inactive
     assert stage.valve.kept == ()
     assert GIVEN_UP_SECONDS > MOST_SECONDS
+
+
+def test_it_rests_although_something_new_is_placed_at_the_same_time():
+    stage = Drained()
+    new = topology("b", (1, 1))
+    stage.state = replace(stage.state, topologies=(*stage.state.topologies, new))
+    assert stage.round() == []
+    assert stage.valve.inactive == {"a"}

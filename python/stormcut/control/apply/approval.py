@@ -75,7 +75,9 @@ def choose(at: RoundContext, usual: Settled, tried: tuple[Trial, ...]) -> Select
         settled = _with_order(trial.settled, usual, override, who)
         verdicts = held_now(at, settled.changes)
         if all(verdict.guard is Guard.REST for verdict in verdicts.values()):
-            resting = at.gate.resting(settled.changes, orders)
+            own = {change.topology for change in settled.changes}
+            others = (change for change in usual.resting if change.topology not in own)
+            resting = (*at.gate.resting(settled.changes, orders), *others)
         if not verdicts:
             return Selection(settled, dict(settled.held), resting, proposal.name)
         again_in = min(verdict.left_s for verdict in verdicts.values())

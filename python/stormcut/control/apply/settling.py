@@ -64,7 +64,7 @@ def settle(
         The order under which it is approved.
     """
     held: dict[str, Withheld] = {}
-    resting: tuple[Change, ...] = ()
+    resting: dict[str, Change] = {}
     staying = dict(at.base)
     for _ in range(MAX_ROUNDS):
         decisions = at.deciding.around(staying)
@@ -72,7 +72,8 @@ def settle(
         changes = [change_of(at, decision, if_approved, override) for decision in wanted]
         verdicts = held_for_good(at, changes) if if_approved else held_now(at, changes)
         if not if_approved and all(v.guard is Guard.REST for v in verdicts.values()):
-            resting = at.gate.resting(changes, at.given.orders)
+            asked = at.gate.resting(changes, at.given.orders)
+            resting |= {change.topology: change for change in asked}
         held |= {
             d.topology: withheld(d, verdicts[d.topology]) for d in wanted if d.topology in verdicts
         }
@@ -85,7 +86,7 @@ def settle(
         held |= {d.topology: Withheld(Guard.OTHERS, d, ROUND_SECONDS) for d in wanted}
     going = tuple(d for d in wanted if d.topology not in held)
     passed = tuple(change for change in changes if change.topology not in held)
-    return Settled(decisions, going, passed, held, resting)
+    return Settled(decisions, going, passed, held, tuple(resting.values()))
 
 
 def held_now(at: RoundContext, changes: Sequence[Change]) -> Mapping[str, Verdict]:
