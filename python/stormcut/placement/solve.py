@@ -101,10 +101,10 @@ def _placement(chosen: Algorithm, problem: Problem, seed: int, options: Any) -> 
 
 
 def _start(other: Algorithm, problem: Problem, seed: int) -> Placement | None:
-    """Return what another algorithm finds, None if that is nothing."""
+    """Return what another algorithm finds, None if that is nothing, or its extra is missing."""
     try:
         return other.place(problem, np.random.default_rng(seed), other.options())
-    except (Infeasible, InvalidInput, NativeFailure):
+    except (Infeasible, InvalidInput, NativeFailure, ModuleNotFoundError):
         return None
 
 
