@@ -282,8 +282,9 @@ class Brain:
         given = self._inputs(state, known)
         rested = [topology.id for topology in state.topologies]
         given = replace(given, is_shown=True, rested=rested, recorder=None)
-        before = replace(self._before, memory=self._left.memory, pace=self._left.pace)
-        return play(before, given)[1]
+        # Nimbus may be answered meanwhile.
+        left = self._left
+        return play(replace(self._before, memory=left.memory, pace=left.pace), given)[1]
 
     def outlook(self, settled: bool = True) -> dict[str, Any]:
         """Return as JSON values what was decided last: what is done, and what waits for what.
