@@ -13,7 +13,7 @@ from stormcut.control.decide.decision import Decision, Decisions, Guard, Withhel
 from stormcut.control.decide.wording import sentence
 from stormcut.control.gate.guards import FIRM
 from stormcut.control.history import line, lines
-from stormcut.control.observe.nodes import drained, executors_left
+from stormcut.control.observe.nodes import drained_nodes, executors_left
 from stormcut.control.orders import Orders, Undo
 from stormcut.control.policy import Mode, Policy
 from stormcut.control.review.reviews import Review
@@ -94,7 +94,7 @@ class Snapshot:
         if self.described is None:
             return {}
         state = self.described.state
-        return executors_left(state, drained(state, self.orders, self.policy))
+        return executors_left(state, drained_nodes(state, self.orders, self.policy))
 
 
 def preview_document(described: Described, governed: Governed) -> dict[str, Any]:

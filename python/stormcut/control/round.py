@@ -36,7 +36,7 @@ from stormcut.control.gate.gate import RESTART_SECONDS, ROUND_SECONDS, Gate, Mom
 from stormcut.control.gate.ledger import Ledger
 from stormcut.control.observe.hearing import Silence
 from stormcut.control.observe.losses import Losses
-from stormcut.control.observe.nodes import drained, without_room
+from stormcut.control.observe.nodes import drained_nodes, without_room
 from stormcut.control.observe.probation import Probation
 from stormcut.control.orders import Undo
 from stormcut.control.review.reviews import restart_seconds
@@ -246,7 +246,7 @@ def _begun(
 
 def _context(state: RoundState, given: Inputs) -> RoundContext:
     cluster, policy, now = given.state, given.policy, given.now
-    barred = drained(cluster, given.orders, policy)
+    barred = drained_nodes(cluster, given.orders, policy)
     limited = state.silence.limited(state.probation.limited(cluster, now))
     limited = with_workers(without_room(limited, barred), policy.rule_of)
     rollout = state.rollout

@@ -97,10 +97,14 @@ def print_outlook(console: Console, outlook: Mapping[str, Any]) -> None:
 def progress_words(move: Mapping[str, Any]) -> str:
     """Return how far a move is that is made in stages."""
     done, left_s = move["workers"] - move["workers_left"], move["left_s"]
-    when = f"the last stage begins in {left_s:.0f} s or later" if left_s > 0 else "the last stage"
+    when = (
+        f"the last stage begins in {left_s:.0f} s at the earliest"
+        if left_s > 0
+        else "this is the last stage"
+    )
     return (
         f"{move['topology']} moves in stages: {done} of {move['workers']} workers done, {when}; "
-        "`stormcut pause` stops it between two, `undo` takes it back"
+        "`stormcut pause` stops it between two stages, `undo` takes it back"
     )
 
 

@@ -85,5 +85,5 @@ def test_others_are_shown_if_they_move_with_it():
 def test_a_move_in_stages_says_how_far_it_is():
     move = {"topology": "t", "workers": 8, "workers_left": 5, "left_s": 75.0}
     assert progress_words(move).startswith(
-        "t moves in stages: 3 of 8 workers done, the last stage begins in 75 s or later; "
+        "t moves in stages: 3 of 8 workers done, the last stage begins in 75 s at the earliest; "
     )

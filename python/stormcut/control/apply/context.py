@@ -93,7 +93,7 @@ class Deciding:
         self._question, self._memory = question, memory
         self._known: dict[tuple[tuple[str, tuple[Worker, ...]], ...], Decisions] = {}
 
-    def around(self, staying: Staying) -> Decisions:
+    def decide_around(self, staying: Staying) -> Decisions:
         """Return what is decided if these stay."""
         key = tuple(sorted(staying.items()))
         if key not in self._known:

@@ -67,7 +67,7 @@ def settle(
     resting: dict[str, Change] = {}
     staying = dict(at.base)
     for _ in range(MAX_ROUNDS):
-        decisions = at.deciding.around(staying)
+        decisions = at.deciding.decide_around(staying)
         wanted = [d for d in _changing(decisions, at.running) if d.topology not in held]
         changes = [change_of(at, decision, if_approved, override) for decision in wanted]
         verdicts = held_for_good(at, changes) if if_approved else held_now(at, changes)

@@ -22,7 +22,7 @@ MOST_SECONDS = 1800.0
 
 
 @dataclass(frozen=True)
-class Progress:
+class MoveProgress:
     """How far the move of a topology is: so many of its workers have yet to end or begin.
 
     ``left_s`` are the seconds until the last stage may begin, at the earliest.
@@ -93,11 +93,11 @@ class Rollout:
             t.id: tuple(sorted(t.assignment)) for t in state.topologies if t.id in self.decisions
         }
 
-    def progress(self, state: ClusterState, now: float) -> tuple[Progress, ...]:
+    def progress(self, state: ClusterState, now: float) -> tuple[MoveProgress, ...]:
         """Return how far each topology's move is."""
         present = self.present(state)
         left = dict.fromkeys(present, 0)
-        for part in self._open(present):
+        for part in self._open_parts(present):
             left[part.topology] += part.workers
         stages = math.ceil(sum(left.values()) / max(min(self.most, self.budget), 1))
         left_s = max(self.left_s(now), 0.0) + max(stages - 1, 0) * STAGE_SECONDS
@@ -105,7 +105,7 @@ class Rollout:
             name: sum(part.workers for part in parts(name, decision.former, decision.workers))
             for name, decision in self.decisions.items()
         }
-        return tuple(Progress(name, all_[name], left[name], left_s) for name in present)
+        return tuple(MoveProgress(name, all_[name], left[name], left_s) for name in present)
 
     def left_s(self, now: float) -> float:
         """Return the seconds until its next stage may begin, 0 or less if it may now."""
@@ -122,7 +122,7 @@ class Rollout:
         restarts: Counter[str] = Counter()
         for part in chosen:
             restarts[part.topology] += part.restarts
-        left = sum(part.workers for part in self._open(told))
+        left = sum(part.workers for part in self._open_parts(told))
         number = self.number + 1
         note = f"stage {number}, {left} workers to follow" if left else f"stage {number}"
         decisions = tuple(
@@ -133,7 +133,7 @@ class Rollout:
         )
         return replace(self, number=number, told_s=now, told=told), decisions
 
-    def _open(self, present: Mapping[str, Workers]) -> list[Part]:
+    def _open_parts(self, present: Mapping[str, Workers]) -> list[Part]:
         """Return what is yet to be done where those that move run as given."""
         return [
             part
@@ -180,7 +180,7 @@ class Rollout:
         """
         present = self.present(state)
         taken = [worker for workers in others.values() for worker in workers]
-        open_ = self._open(present)
+        open_ = self._open_parts(present)
         room = _Room(state, (*taken, *(w for workers in present.values() for w in workers)))
         chosen: list[Part] = []
         workers = restarts = 0

@@ -14,7 +14,7 @@ from stormcut.model.cluster import ClusterState
 NOTHING = {MAX_EXECUTORS_KEY: "0"}
 
 
-def drained(state: ClusterState, orders: Orders, policy: Policy) -> frozenset[str]:
+def drained_nodes(state: ClusterState, orders: Orders, policy: Policy) -> frozenset[str]:
     """Return the ids of the nodes that shall run nothing, by order or by policy."""
     by_policy = {s.id for s in state.supervisors if policy.is_drained(s.id, s.host)}
     return orders.drained_nodes(state.supervisors) | by_policy

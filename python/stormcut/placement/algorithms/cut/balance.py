@@ -179,9 +179,8 @@ def balance(
     begin += [task.problem.slot_node[start.slots] for start in starts]
     distinct = list({nodes.tobytes(): nodes for nodes in begin}.values())
     ends = [judge.candidate(each) for each in (*distinct, *judge.annealed(distinct, effort, rng))]
-    own = [Candidate(task.problem.slot_node[each.slots], each.slots) for each in starts]
-    if task.keeps_workers:
-        own = []
+    kept = () if task.keeps_workers else starts
+    own = [Candidate(task.problem.slot_node[each.slots], each.slots) for each in kept]
     best = judge.best(ends + own)
     # Values that differ by less than a tolerance are equal, so the best of many can be behind one.
     best = next((each for each in own if judge.is_ahead(each, best)), best)
