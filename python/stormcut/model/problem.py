@@ -314,6 +314,12 @@ class Problem:
             return np.full(self.executor_count, UNASSIGNED, dtype=np.int64)
         return self.current.slots
 
+    @cached_property
+    def executors_now(self) -> Ints:
+        """Executors in each slot now, (slots,)."""
+        slots = self.current_slots()
+        return np.bincount(slots[slots >= 0], minlength=self.slot_count)
+
     def current_nodes(self) -> Ints:
         """Node ordinal of each executor now, `UNASSIGNED` where its slot is lost or it has none."""
         slots = self.current_slots()

@@ -197,23 +197,32 @@ def _measured_pairs(
         for ordinal, executor in enumerate(executors)
         for task in range(executor.start_task, executor.end_task + 1)
     }
-    between: dict[tuple[int, int], list[TaskTraffic]] = defaultdict(list)
-    for traffic in profile.traffic:
-        source, target = owner.get(traffic.source_task), owner.get(traffic.target_task)
-        if source is not None and target is not None and source != target:
-            between[source, target].append(traffic)
-    pairs = (
-        MeasuredPair(names[source], names[target], _rate(parts), _bytes_per_tuple(parts))
-        for (source, target), parts in sorted(between.items())
+    traffic, count = profile.traffic, len(names)
+    source = np.array([owner.get(each.source_task, -1) for each in traffic], dtype=np.int64)
+    target = np.array([owner.get(each.target_task, -1) for each in traffic], dtype=np.int64)
+    rate = np.array([each.tuples_per_second for each in traffic], dtype=np.float64)
+    size = np.array([each.bytes_per_tuple or 0.0 for each in traffic], dtype=np.float64)
+    between = (source >= 0) & (target >= 0) & (source != target)
+    keys, pair = np.unique((source * count + target)[between], return_inverse=True)
+    rates = np.bincount(pair, rate[between], len(keys))
+    # The mean size of a tuple is that of the parts whose size is known.
+    sized = np.where(size > 0, rate, 0.0)[between]
+    known = np.bincount(pair, sized, len(keys))
+    content = np.bincount(pair, sized * size[between], len(keys))
+    means = np.divide(content, known, out=np.zeros(len(keys)), where=known > 0)
+    columns = (keys // count, keys % count, rates, means)
+    return tuple(
+        MeasuredPair(names[one], names[other], each, mean or None)
+        for one, other, each, mean in zip(*(column.tolist() for column in columns), strict=True)
+        if each > 0
     )
-    return tuple(pair for pair in pairs if pair.tuples_per_second > 0)
 
 
-def _rate(parts: Sequence[TaskTraffic | MeasuredPair]) -> float:
+def _rate(parts: Sequence[MeasuredPair]) -> float:
     return sum(part.tuples_per_second for part in parts)
 
 
-def _bytes_per_tuple(parts: Sequence[TaskTraffic | MeasuredPair]) -> float | None:
+def _bytes_per_tuple(parts: Sequence[MeasuredPair]) -> float | None:
     """Return the mean size of a tuple by the parts of known size, None without any."""
     sized = [(p.tuples_per_second, p.bytes_per_tuple) for p in parts if p.bytes_per_tuple]
     total = sum(rate for rate, _ in sized)

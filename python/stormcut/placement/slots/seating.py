@@ -11,6 +11,7 @@ from stormcut.placement.slots.workers import onto_slots
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 
 def seat(problem: Problem, nodes: Ints, groups: Ints, reluctance: Ints | None = None) -> Ints:
@@ -36,12 +37,12 @@ def seat(problem: Problem, nodes: Ints, groups: Ints, reluctance: Ints | None = 
     slots = np.full(problem.executor_count, UNASSIGNED, dtype=np.int64)
     reluctant = np.zeros_like(slots) if reluctance is None else reluctance
     own_slots = np.split(np.arange(problem.slot_count), np.cumsum(_ports(problem))[:-1])
-    for node in np.unique(nodes).tolist():
-        executors = np.flatnonzero(nodes == node)
-        workers = _workers(problem, executors, groups[executors])
-        _merge(problem, executors, workers, reluctant[executors], len(own_slots[node]))
-        numbered = np.unique(workers, return_inverse=True)[1].reshape(-1)
-        slots[executors] = onto_slots(problem, executors, numbered, own_slots[node])[numbered]
+    workers = _workers(nodes * len(problem.topologies) + problem.executor_topology, groups)
+    for executors in _alike(nodes):
+        own, sharing = own_slots[nodes[executors[0]]], workers[executors]
+        _merge(problem, executors, sharing, reluctant[executors], len(own))
+        numbered = np.unique(sharing, return_inverse=True)[1].reshape(-1)
+        slots[executors] = onto_slots(problem, executors, numbered, own)[numbered]
     return slots
 
 
@@ -49,20 +50,39 @@ def _ports(problem: Problem) -> list[int]:
     return [len(node.ports) for node in problem.nodes]
 
 
-def _workers(problem: Problem, executors: Ints, groups: Ints) -> Ints:
-    """Return the worker of each executor of a node, numbered by their first executor."""
-    topology = problem.executor_topology[executors]
-    keys = np.stack((topology, groups), axis=1)
-    _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    workers = first[inverse.reshape(-1)]
-    for tenant in np.unique(topology[groups < 0]).tolist():
-        strangers = np.flatnonzero((groups < 0) & (topology == tenant))
-        known = workers[(groups >= 0) & (topology == tenant)]
-        for stranger in strangers.tolist() if len(known) else ():
-            names, sizes = np.unique(known, return_counts=True)
-            workers[stranger] = names[np.argmin(sizes)]
-            known = np.append(known, workers[stranger])
+def _alike(keys: Ints) -> list[Ints]:
+    """Return the positions of each key in ascending order; no list for no key."""
+    order = np.argsort(keys, kind="stable")
+    parts = np.split(order, np.flatnonzero(np.diff(keys[order])) + 1)
+    return parts if len(keys) else []
+
+
+def _workers(tenancies: Ints, groups: Ints) -> Ints:
+    """Return the worker of each executor, numbered by their first executor.
+
+    Parameters
+    ----------
+    tenancies, groups : array of shape (executors,)
+        A number for the topology and node of each, and its group there; -1: no group.
+    """
+    keys = tenancies * (int(groups.max(initial=0)) + 2) + groups + 1
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    workers: Ints = first[inverse.reshape(-1)]
+    alone = groups < 0
+    joined = np.flatnonzero(np.isin(tenancies, np.intersect1d(tenancies[alone], tenancies[~alone])))
+    for executors in _alike(tenancies[joined]):
+        _join_smallest(workers, joined[executors], alone)
     return workers
+
+
+def _join_smallest(workers: Ints, executors: Ints, alone: Bools) -> None:
+    """Put those without a group into the smallest worker of a topology on a node, in place."""
+    strangers = alone[executors]
+    names, sizes = np.unique(workers[executors[~strangers]], return_counts=True)
+    for stranger in executors[strangers].tolist():
+        smallest = np.argmin(sizes)
+        workers[stranger] = names[smallest]
+        sizes[smallest] += 1
 
 
 def _merge(problem: Problem, executors: Ints, workers: Ints, reluctance: Ints, slots: int) -> None:

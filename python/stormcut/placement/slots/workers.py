@@ -119,18 +119,16 @@ def onto_slots(problem: Problem, executors: Ints, workers: Ints, slots: Ints) ->
     workers : array of shape (n,)
         Worker of each of them, from 0.
     slots : array of shape (m,)
-        The node's slot ordinals, at least as many as workers.
+        The node's slot ordinals, ascending, at least as many as workers.
     """
     count = int(workers.max()) + 1
-    current = problem.current_slots()
-    before = np.bincount(current[current >= 0], minlength=int(slots.max()) + 1)[slots]
-    present = current[executors]
+    before = problem.executors_now[slots]
+    present = problem.current_slots()[executors]
     known = np.bincount(workers[present >= 0], minlength=count)
+    position = np.minimum(np.searchsorted(slots, present), len(slots) - 1)
+    here = slots[position] == present
     shared = np.zeros((count, len(slots)), dtype=np.int64)
-    position = {slot: at for at, slot in enumerate(slots.tolist())}
-    for worker, slot in zip(workers.tolist(), present.tolist(), strict=True):
-        if slot in position:
-            shared[worker, position[slot]] += 1
+    np.add.at(shared, (workers[here], position[here]), 1)
     # A worker keeps running if the slot held exactly its executors, and one whose executors ran
     # nowhere restarts nothing in an empty slot. A slot that held others restarts whether it is
     # used or not, so that to use it costs nothing more.
