@@ -21,7 +21,7 @@ from stormcut.model.problem import (
     Stream,
     Topology,
 )
-from stormcut.model.profile import ExecutorLoad, Profile, TaskTraffic
+from stormcut.model.profile import ExecutorLoad, Profile
 from stormcut.model.traffic import Traffic
 from stormcut.placement.graph.weighing import is_measured, weighed
 
