@@ -37,7 +37,7 @@ from stormcut.application.waiting import TimedOut, wait_until
 
 LEDGER = Path(__file__).resolve().with_name("ledger")
 TOPOLOGIES = ("alpha", "beta")
-SUPERVISORS, SLOTS = 3, 4
+SUPERVISORS, SLOTS, WORKERS = 3, 4, 2
 SAMPLE_S = 0.25
 #: Nimbus asks every second here, and only if something runs.
 ASKED_S = 15.0
@@ -229,8 +229,9 @@ class Ground:
         controllers: int,
         topologies: int,
         config: Mapping[str, object] = MappingProxyType({}),
+        workers: int = WORKERS,
     ) -> None:
-        self.cluster, self.folder = cluster, folder
+        self.cluster, self.folder, self._workers = cluster, folder, workers
         self._disks: list[Path] = []
         #: The supervisor that a fault has taken away.
         self.lost = 0
@@ -288,7 +289,7 @@ class Ground:
             topology="ledger",
             name=name,
             nimbus=self.cluster.nimbus_address,
-            workers=2,
+            workers=self._workers,
             options={**OPTIONS, "ledger.folder": self.books_of(name)},
             environment={},
             virtualenv=Path(sys.prefix),
@@ -452,14 +453,17 @@ def embedded(
     topologies: int = 2,
     whole: bool = True,
     config: Callable[[RunningCluster], Mapping[str, object]] = lambda cluster: {},
+    workers: int = WORKERS,
+    storm: Mapping[str, object] = MappingProxyType({}),
 ) -> Iterator[Ground]:
     """Yield the embedded cluster under load, with controllers, until the block ends.
 
     ``whole``: the controllers have disks that can be filled, and clocks that can be set.
-    ``config`` returns what is in their file beside what they need.
+    ``config`` returns what is in their file beside what they need; ``workers`` are those that each
+    topology asks for, ``storm`` is what is in Storm's file.
     """
-    with LocalCluster.up(name, SUPERVISORS, SLOTS, config=CONFIG) as cluster:
-        ground = Ground(cluster, folder, 2, topologies, config(cluster))
+    with LocalCluster.up(name, SUPERVISORS, SLOTS, config={**CONFIG, **storm}) as cluster:
+        ground = Ground(cluster, folder, 2, topologies, config(cluster), workers)
         try:
             if whole and is_there("root"):
                 ground.give_disks()

@@ -44,6 +44,7 @@ def test_place_on_the_file_gives_the_brains_plan(tmp_path_factory, cluster, size
     state = replace(state, topologies=state.topologies[:1])
     profiles = {name: with_sizes(p) if sized else p for name, p in profiles.items()}
     decided = decide(Question(state, profiles, None, FAST)).decided
+    # Where a limit is broken only what must leave does, which no algorithm is asked for.
     assume(decided and decided[0].choice.algorithm == FAST.algorithm)
     part = decided[0]
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from stormcut.control.decide.decision import (
+    KEPT,
     Action,
     Choice,
     Circumstance,
@@ -79,7 +80,7 @@ class Choices:
                 move.reason,
                 Ground.MEASURED,
                 move.workers,
-                self._algorithm,
+                KEPT if move.is_relief else self._algorithm,
                 move.notes,
                 self._unused(topology),
                 move.now,

@@ -53,12 +53,12 @@ def completed(
     (load,) = at.loads
     position = {task: index for index, task in enumerate(load.tasks)}
     lost = [task for task, index in position.items() if slots[index] == UNASSIGNED]
-    broken = _broken(at, placement)
+    before = broken(at, placement)
     begun: list[int] = []
     for group in sorted(_groups(lost, planned), key=lambda tasks: (-len(tasks), tasks)):
         rows = [position[task] for task in group]
         for free in (_free(at, slots, suspects), begun):
-            tried = _tried(at, slots, rows, broken, free)
+            tried = _tried(at, slots, rows, before, free)
             best = min(tried, key=lambda found: found[0], default=None)
             if best is not None:
                 break
@@ -79,7 +79,7 @@ def _groups(lost: Iterable[int], planned: Workers | None) -> list[tuple[int, ...
 
 
 def _tried(
-    at: Situation, slots: Ints, rows: list[int], broken: Broken, free: Iterable[int]
+    at: Situation, slots: Ints, rows: list[int], before: Broken, free: Iterable[int]
 ) -> Iterator[tuple[tuple[float, float, int], Ints]]:
     """Yield placements with these executors on each of these slots, with what it costs."""
     for slot in free:
@@ -87,12 +87,12 @@ def _tried(
         tried[rows] = slot
         placement = Placement(tried)
         # What was broken before is no reason against it.
-        if _broken(at, placement) <= broken:
+        if broken(at, placement) <= before:
             value = worth(at, placement)
             yield (-value.headroom, value.travels, slot), tried
 
 
-def _broken(at: Situation, placement: Placement) -> Broken:
+def broken(at: Situation, placement: Placement) -> Broken:
     """Return the limits that are broken, and by how much: that executors run nowhere is none."""
     found = violations(at.problem, placement)
     return {(v.constraint, v.message) for v in found if v.constraint != "unassigned"}

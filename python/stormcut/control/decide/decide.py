@@ -93,6 +93,8 @@ class _Round:
         #: What was lost and is completed stays so in this decision: a better place is another one,
         #: which the gate is asked for.
         self._completions: dict[str, Choice] = {}
+        #: What leaves only where it must does no more in this decision.
+        self._relieved: set[str] = set()
         self._effects = Effects(state, self._loads, profiles, self._adviser, settings.costs)
         self._rules = Rules(settings, self._adviser, question.pace, memory, profiles)
         self._improving = Improving(self._intended, self._adviser, self._rules)
@@ -247,6 +249,7 @@ class _Round:
 
         Those that are ``new`` are among them as long as it is not settled where the others run.
         """
+        group = tuple(topology for topology in group if topology.id not in self._relieved)
         running = tuple(topology for topology in group if topology.id not in new)
         settled = self._settled(running)
         if self._rules.are_own:
@@ -259,7 +262,7 @@ class _Round:
             moves = self._improving.together(members, is_settled)
             for topology in members:
                 if topology.id in moves:
-                    self._choices.move(topology, moves[topology.id])
+                    self._move(topology, moves[topology.id])
             if moves:
                 self._agreed = self._view(members)
                 return
@@ -267,12 +270,17 @@ class _Round:
             others = [each.id for each in members if each is not topology]
             found = self._improving.alone(topology, settled.get(topology.id), others)
             if isinstance(found, Move):
-                self._choices.move(topology, found)
+                self._move(topology, found)
                 if not others:
                     self._settle(topology, members, Circumstance.NOTHING_BETTER)
             else:
                 self._settle(topology, members, found)
                 self._choices.keep(topology, found)
+
+    def _move(self, topology: RunningTopology, move: Move) -> None:
+        self._choices.move(topology, move)
+        if move.is_relief:
+            self._relieved.add(topology.id)
 
     def _by_own_rule(self, running: Topologies, settled: Mapping[str, Reason]) -> None:
         """Such a rule judges what runs, not what this decision has just placed or moved."""
@@ -289,7 +297,7 @@ class _Round:
                     self._settle(topology, running, reason)
         for topology in running:
             if topology.id in moves:
-                self._choices.move(topology, moves[topology.id])
+                self._move(topology, moves[topology.id])
             else:
                 self._choices.keep(topology, reason)
 

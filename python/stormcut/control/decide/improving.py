@@ -15,6 +15,7 @@ from stormcut.control.decide.decision import (
     Worth,
 )
 from stormcut.control.decide.intended import Intended, Workers
+from stormcut.control.decide.relief import relieved
 from stormcut.control.decide.rules import Rules
 from stormcut.control.decide.situation import Situation
 from stormcut.control.decide.worth import worth
@@ -26,13 +27,17 @@ from stormcut.objective.verify import violations
 
 @dataclass(frozen=True)
 class Move:
-    """Other workers for a topology, why, and what its placements are worth."""
+    """Other workers for a topology, why, and what its placements are worth.
+
+    ``is_relief``: only what had to leave does; nothing else is to be sought before that is made.
+    """
 
     workers: Workers
     reason: Reason
     notes: tuple[str, ...]
     now: Worth
     then: Worth
+    is_relief: bool = False
 
 
 class Improving:
@@ -76,14 +81,22 @@ class Improving:
         judged = self._rules.own(tuple(names), at.problem, now, at.placement(found.workers))
         if not broken and not judged.moves:
             return judged.reason
-        then = dict(zip(names, found.workers, strict=True))
+        fewer = None if judged.moves else self._relieved(topologies, at)
+        then = fewer or dict(zip(names, found.workers, strict=True))
         before = {n: self._worth(n) for n in names if then[n] != self._intended.workers[n]}
         if not before:
             return Circumstance.NOTHING_BETTER
         self._put(then)
         reason = broken or judged.reason
         return {
-            name: Move(then[name], _with(before, name, reason), found.notes, its, self._worth(name))
+            name: Move(
+                then[name],
+                _with(before, name, reason),
+                () if fewer else found.notes,
+                its,
+                self._worth(name),
+                fewer is not None,
+            )
             for name, its in before.items()
         }
 
@@ -118,6 +131,11 @@ class Improving:
         judged = self._rules.default(before, after)
         if not broken and not judged.moves:
             return judged.reason
+        if broken and (fewer := self._relieved((topology,), at)):
+            less = worth(at, at.placement([fewer[name]]))
+            if not self._rules.gains_room(less, after):
+                self._intended.put(name, fewer[name])
+                return Move(fewer[name], broken, (), before, less, is_relief=True)
         (workers,) = found.workers
         if not broken and (lost := self._lost((name, *others), {name: workers})):
             return lost
@@ -151,12 +169,16 @@ class Improving:
             found = self._adviser.advice(topologies, at)
         except Infeasible:
             return {}
-        then = dict(zip(names, found.workers, strict=True))
-        proposed = at.placement(found.workers)
-        judged = self._rules.default(before, worth(at, proposed))
+        after = worth(at, at.placement(found.workers))
+        judged = self._rules.default(before, after)
         if not broken and not judged.moves:
             return {}
+        if broken and (fewer := self._relieved(topologies, at)):
+            less = worth(at, at.placement([fewer[name] for name in names]))
+            if not self._rules.gains_room(less, after):
+                return self._relief(fewer, broken)
         was = {name: self._intended.workers[name] for name in names}
+        then = dict(zip(names, found.workers, strict=True))
         own = {name: self._worth(name) for name in names if then[name] != was[name]}
         self._put(then)
         self._spare(at, own, was)
@@ -187,6 +209,36 @@ class Improving:
                 reason = own.reason
             moves[name] = Move(self._intended.workers[name], reason, notes, now, then)
         return moves
+
+    def _relieved(
+        self, topologies: Sequence[RunningTopology], at: Situation
+    ) -> Mapping[str, Workers] | None:
+        """Return topologies with only those workers moved that must leave, None if that fails."""
+        names = [topology.id for topology in topologies]
+        was = {name: self._intended.workers[name] for name in names}
+        then = dict(was)
+        try:
+            for topology in topologies:
+                name = topology.id
+                found = relieved(topology, self._intended.on_all_nodes((name,)), was[name])
+                if found is None:
+                    return None
+                then[name] = found
+                self._intended.put(name, found)
+        finally:
+            self._put(was)
+        is_kept = violations(at.problem, at.placement([then[name] for name in names]))
+        return None if is_kept else then
+
+    def _relief(self, then: Mapping[str, Workers], broken: Reason) -> Mapping[str, Move]:
+        """Make the moves of those that have to leave."""
+        leaving = {n: its for n, its in then.items() if its != self._intended.workers[n]}
+        before = {name: self._worth(name) for name in leaving}
+        self._put(leaving)
+        return {
+            name: Move(its, _with(leaving, name, broken), (), before[name], self._worth(name), True)
+            for name, its in leaving.items()
+        }
 
     def _put(self, workers: Mapping[str, Workers]) -> None:
         for name, its in workers.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from stormcut.control.decide.adviser import Adviser, Settings
-from stormcut.control.decide.decision import Worth
+from stormcut.control.decide.decision import MoreHeadroom, Worth
 from stormcut.control.decide.memory import Memory
 from stormcut.control.decide.pace import Joint, Pace
 from stormcut.control.decide.worth import Verdict, verdict
@@ -47,6 +47,10 @@ class Rules:
     def default(self, now: Worth, then: Worth) -> Verdict:
         """Return whether what is gained is worth a move."""
         return verdict(now, then, self._least, self._adviser.enough(now))
+
+    def gains_room(self, now: Worth, then: Worth) -> bool:
+        """Return whether a move would be worth it for head-room."""
+        return isinstance(self.default(now, then).reason, MoreHeadroom)
 
     def is_enough(self, now: Worth) -> bool:
         """Return whether no placement could be worth more."""

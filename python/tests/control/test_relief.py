@@ -1,0 +1,73 @@
+"""What breaks a limit where it runs is mended by the workers that must leave, and no others."""
+
+from dataclasses import replace
+
+import pytest
+from brain_clusters import clusters, dealt, profile_of, supervisors, topology
+from hypothesis import assume, given
+
+from stormcut.control.decide.adviser import Settings
+from stormcut.control.decide.decide import decide
+from stormcut.control.decide.decision import Action
+from stormcut.control.decide.question import Question
+from stormcut.model.cluster import ClusterState, Slot
+
+CLOSED = {"stormcut.max.executors": "0"}
+
+
+def closed(state, node):
+    """The state with a node that may hold no executor, as when it is drained."""
+    nodes = (replace(s, meta=CLOSED) if s.id == node else s for s in state.supervisors)
+    return replace(state, supervisors=tuple(nodes))
+
+
+@pytest.mark.parametrize("names", [("a",), ("a", "b")])
+def test_a_drain_ends_no_worker_of_other_nodes(names):
+    """All five were moved, for 76 tuples/s less that nobody would have noticed."""
+    running = [
+        dealt(
+            topology(name, (2, 3), workers=5),
+            [Slot(f"n{n % 3}", 6700 + 5 * at + n) for n in range(5)],
+        )
+        for at, name in enumerate(names)
+    ]
+    state = closed(ClusterState(supervisors(3, slots=12), tuple(running)), "n0")
+    profiles = {each.id: profile_of(each, cpu=1.0, rate=lambda *_: 5.0) for each in running}
+    for decision in decide(Question(state, profiles, None, Settings())).decided:
+        before = next(each for each in running if each.id == decision.topology).assignment
+        staying = {worker for worker in before if worker.slot.node != "n0"}
+        assert staying < set(decision.workers)
+        assert "n0" not in {worker.slot.node for worker in decision.workers}
+
+
+@pytest.mark.parametrize(("heap_mb", "sizes"), [(768.0, [1, 1, 1, 3]), (128.0, [1] * 6)])
+def test_where_slots_are_too_few_those_that_leave_share_one_if_it_has_the_heap(heap_mb, sizes):
+    chain = topology("a", (2, 3), workers=6)
+    executors = tuple(replace(e, memory_mb=100.0) for e in chain.executors)
+    chain = replace(chain, executors=executors, worker_heap_mb=heap_mb)
+    running = dealt(chain, [Slot(f"n{n % 2}", 6700 + n // 2) for n in range(6)])
+    state = closed(ClusterState(supervisors(2, slots=4), (running,)), "n0")
+    profiles = {"a": profile_of(running, cpu=1.0, rate=lambda *_: 5.0)}
+    (decision,) = decide(Question(state, profiles, None, Settings())).decided
+    assert sorted(len(worker.executors) for worker in decision.workers) == sizes
+    assert {w for w in running.assignment if w.slot.node == "n1"} <= set(decision.workers)
+
+
+@given(clusters())
+def test_what_leaves_a_node_leaves_for_good_and_whole(cluster):
+    state, profiles = cluster
+    used = sorted({w.slot.node for t in state.topologies for w in t.assignment})
+    assume(used and all(t.assignment and not t.unassigned for t in state.topologies))
+    state = closed(state, used[0])
+    found = decide(Question(state, profiles, None, Settings()))
+    again = {t.id: t.assignment for t in state.topologies}
+    again |= {each.topology: tuple(sorted(each.workers)) for each in found.decided}
+    for each in found.decided:
+        if each.choice.action is Action.MOVE:
+            assert used[0] not in {worker.slot.node for worker in each.workers}
+    moved = replace(
+        state,
+        topologies=tuple(replace(t, assignment=again[t.id]) for t in state.topologies),
+    )
+    for each in decide(Question(moved, profiles, None, Settings())).decided:
+        assert tuple(sorted(each.workers)) == again[each.topology]
