@@ -29,6 +29,7 @@ from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Topol
 from stormcut.placement.algorithms.cut import (
     balance,
     construction,
+    judges,
     node_choice,
     place,
     prepare,
@@ -103,7 +104,7 @@ TRIALS = (
     Trial(balance, "BALANCES", ((), (1.2,), (1.05, 1.1, 1.2, 1.3, 1.5, 2.0, 3.0)), ("congestion",)),
     Trial(balance, "HASTY", ((1.05,), (1.5,), (2.0,)), ("congestion, effort 0",)),
     Trial(balance, "LARGE", ((1.2,), (1.02, 1.2)), ("by keys",)),
-    Trial(balance, "LEAST_EFFORT", (0.0, 0.01, 0.1), ("congestion, effort 0",)),
+    Trial(judges, "LEAST_EFFORT", (0.0, 0.01, 0.1), ("congestion, effort 0",)),
     Trial(prepare, "MOST_COUNTS", (10_000, 1_000_000), ("by keys",)),
     Trial(resource_annealing, "STEPS", (1000, 16_000), ("congestion",)),
     Trial(construction, "SPARE", (0.25, 1.0), ("large",)),
@@ -211,7 +212,7 @@ def partly_running(problem: Problem) -> Problem:
 
 def congestion(problem: Problem, solution: Solution) -> float:
     """Return what ``objective=congestion`` minimises."""
-    judge = balance.LeastCongestion(prepare.prepare(problem, Options()))
+    judge = judges.LeastCongestion(prepare.prepare(problem, Options()))
     at = judge.candidate(problem.slot_node[solution.placement.slots])
     return 1.0 / judge.worth(at)[0]
 

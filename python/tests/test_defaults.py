@@ -26,7 +26,7 @@ from stormcut.model.problem import DEFAULT_CPU_PERCENT, DEFAULT_MEMORY_MB
 from stormcut.objective.congestion import IDLE
 from stormcut.objective.order import ENOUGH_ROOM, TOLERANCE
 from stormcut.placement.algorithms import p_scheduler
-from stormcut.placement.algorithms.cut.balance import TRAVEL
+from stormcut.placement.algorithms.cut.judges import TRAVEL
 from stormcut.placement.algorithms.cut.options import Options as Cut
 from stormcut.placement.registry import ALGORITHMS
 from stormcut.placement.solve import DEFAULT_ALGORITHM

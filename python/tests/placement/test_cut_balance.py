@@ -35,7 +35,7 @@ from stormcut.objective.resources import (
 from stormcut.objective.throughput import foretold
 from stormcut.objective.verify import violations
 from stormcut.placement.algorithms.cut import least_traffic, resource_annealing
-from stormcut.placement.algorithms.cut.balance import LeastCongestion
+from stormcut.placement.algorithms.cut.judges import LeastCongestion
 from stormcut.placement.algorithms.cut.options import Options
 from stormcut.placement.algorithms.cut.prepare import prepare
 from stormcut.placement.graph.weighing import weighed

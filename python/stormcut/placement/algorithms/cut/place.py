@@ -46,7 +46,8 @@ from stormcut.model.placement import LowerBound, Placement, UpperBound
 from stormcut.model.problem import Problem
 from stormcut.objective.cut import inter_node_tuples_per_second
 from stormcut.objective.verify import violations
-from stormcut.placement.algorithms.cut.balance import BALANCES, MostHeadroom, balance, instances
+from stormcut.placement.algorithms.cut.balance import BALANCES, balance, instances
+from stormcut.placement.algorithms.cut.judges import MostHeadroom
 from stormcut.placement.algorithms.cut.least_traffic import build, cheapest, near, refusal
 from stormcut.placement.algorithms.cut.model import Ints
 from stormcut.placement.algorithms.cut.options import Options
