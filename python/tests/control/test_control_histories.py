@@ -256,8 +256,8 @@ class World:
 @pytest.mark.parametrize("part", range(10))
 def test_no_history_breaks_a_promise(part, request):
     profile = request.config.getoption("--hypothesis-profile")
-    moves = 0
-    for number in range(SIZES.get(profile, USUAL)):
+    moves, histories = 0, SIZES.get(profile, USUAL)
+    for number in range(histories):
         world = World(1000 * part + number)
         for _ in range(ROUNDS):
             world.clock.seconds += world.random.choice((10, 10, 40, 90, 400))
@@ -265,4 +265,5 @@ def test_no_history_breaks_a_promise(part, request):
             world.round(is_late=world.random.random() < 0.25)
         assert world.settles(), f"seed {1000 * part + number}"
         moves += world.moves
-    assert moves
+    # In a few histories nothing may be worth a move.
+    assert moves or histories < USUAL

@@ -34,7 +34,7 @@ def screen(show, *arguments):
     show(Console(file=file, width=100, highlight=False), *arguments)
     text = file.getvalue()
     assert max(map(len, text.splitlines())) <= 100
-    assert len(text.splitlines()) <= 52
+    assert len(text.splitlines()) <= 56
     return " ".join(text.split())
 
 
