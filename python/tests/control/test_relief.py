@@ -53,6 +53,19 @@ def test_where_slots_are_too_few_those_that_leave_share_one_if_it_has_the_heap(h
     assert {w for w in running.assignment if w.slot.node == "n1"} <= set(decision.workers)
 
 
+def test_what_no_node_has_room_for_goes_to_several():
+    """All workers were placed anew."""
+    running = dealt(
+        topology("a", (12, 12), acker=False, workers=4), [Slot(f"n{n}", 6700) for n in range(4)]
+    )
+    state = closed(ClusterState(supervisors(4, cpu=110.0), (running,)), "n0")
+    profiles = {"a": profile_of(running, rate=lambda *_: 0.1)}
+    (decision,) = decide(Question(state, profiles, None, Settings())).decided
+    staying = {worker for worker in running.assignment if worker.slot.node != "n0"}
+    assert staying < set(decision.workers)
+    assert len(decision.workers) - len(staying) > 1
+
+
 @given(clusters())
 def test_what_leaves_a_node_leaves_for_good_and_whole(cluster):
     state, profiles = cluster

@@ -28,6 +28,7 @@ def completed(
     present: Workers,
     planned: Workers | None,
     suspects: Collection[str] = (),
+    halves: bool = False,
 ) -> Workers | None:
     """Return the workers of one topology with those that it has lost, each on one free slot.
 
@@ -42,6 +43,8 @@ def completed(
         Where a plan has put it.
     suspects : set of str
         Nodes on which nothing starts: they have just lost its workers.
+    halves : bool
+        Whether executors that no slot takes together may go to several.
 
     Returns
     -------
@@ -55,7 +58,9 @@ def completed(
     lost = [task for task, index in position.items() if slots[index] == UNASSIGNED]
     before = broken(at, placement)
     begun: list[int] = []
-    for group in sorted(_groups(lost, planned), key=lambda tasks: (-len(tasks), tasks)):
+    waiting = sorted(_groups(lost, planned), key=lambda tasks: (-len(tasks), tasks))
+    while waiting:
+        group = waiting.pop(0)
         rows = [position[task] for task in group]
         for free in (_free(at, slots, suspects), begun):
             tried = _tried(at, slots, rows, before, free)
@@ -63,7 +68,11 @@ def completed(
             if best is not None:
                 break
         else:
-            return None
+            if not halves or len(group) == 1:
+                return None
+            middle = len(group) // 2
+            waiting[:0] = [group[:middle], group[middle:]]
+            continue
         slots = best[1]
         begun.append(int(slots[rows[0]]))
     return at.workers(Placement(slots))[0]

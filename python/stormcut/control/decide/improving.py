@@ -40,6 +40,14 @@ class Move:
     is_relief: bool = False
 
 
+@dataclass(frozen=True)
+class _Relief:
+    """Where topologies run once those workers have left that must, and what that is worth."""
+
+    workers: Mapping[str, Workers]
+    worth: Worth
+
+
 class Improving:
     """Moves topologies that run to where they are worth more.
 
@@ -81,22 +89,16 @@ class Improving:
         judged = self._rules.own(tuple(names), at.problem, now, at.placement(found.workers))
         if not broken and not judged.moves:
             return judged.reason
-        fewer = None if judged.moves else self._relieved(topologies, at)
-        then = fewer or dict(zip(names, found.workers, strict=True))
+        if broken and not judged.moves and (relief := self._relief(topologies, at)):
+            return self._relieve(relief, broken)
+        then = dict(zip(names, found.workers, strict=True))
         before = {n: self._worth(n) for n in names if then[n] != self._intended.workers[n]}
         if not before:
             return Circumstance.NOTHING_BETTER
         self._put(then)
         reason = broken or judged.reason
         return {
-            name: Move(
-                then[name],
-                _with(before, name, reason),
-                () if fewer else found.notes,
-                its,
-                self._worth(name),
-                fewer is not None,
-            )
+            name: Move(then[name], _with(before, name, reason), found.notes, its, self._worth(name))
             for name, its in before.items()
         }
 
@@ -122,6 +124,9 @@ class Improving:
         if not broken and self._rules.is_enough(before):
             return Circumstance.NOTHING_TRAVELS
         at = self._intended.on_all_nodes((name,))
+        relief = self._relief((topology,), at) if broken else None
+        if broken and relief and relief.worth.headroom >= 1:
+            return self._relieve(relief, broken)[name]
         try:
             found = self._adviser.advice((topology,), at)
         except Infeasible as error:
@@ -131,11 +136,8 @@ class Improving:
         judged = self._rules.default(before, after)
         if not broken and not judged.moves:
             return judged.reason
-        if broken and (fewer := self._relieved((topology,), at)):
-            less = worth(at, at.placement([fewer[name]]))
-            if not self._rules.gains_room(less, after):
-                self._intended.put(name, fewer[name])
-                return Move(fewer[name], broken, (), before, less, is_relief=True)
+        if broken and relief and not self._rules.gains_room(relief.worth, after):
+            return self._relieve(relief, broken)[name]
         (workers,) = found.workers
         if not broken and (lost := self._lost((name, *others), {name: workers})):
             return lost
@@ -165,6 +167,9 @@ class Improving:
         before = worth(at, now)
         if not broken and self._rules.is_enough(before):
             return {}
+        relief = self._relief(topologies, at) if broken else None
+        if broken and relief and relief.worth.headroom >= 1:
+            return self._relieve(relief, broken)
         try:
             found = self._adviser.advice(topologies, at)
         except Infeasible:
@@ -173,10 +178,8 @@ class Improving:
         judged = self._rules.default(before, after)
         if not broken and not judged.moves:
             return {}
-        if broken and (fewer := self._relieved(topologies, at)):
-            less = worth(at, at.placement([fewer[name] for name in names]))
-            if not self._rules.gains_room(less, after):
-                return self._relief(fewer, broken)
+        if broken and relief and not self._rules.gains_room(relief.worth, after):
+            return self._relieve(relief, broken)
         was = {name: self._intended.workers[name] for name in names}
         then = dict(zip(names, found.workers, strict=True))
         own = {name: self._worth(name) for name in names if then[name] != was[name]}
@@ -210,12 +213,13 @@ class Improving:
             moves[name] = Move(self._intended.workers[name], reason, notes, now, then)
         return moves
 
-    def _relieved(
-        self, topologies: Sequence[RunningTopology], at: Situation
-    ) -> Mapping[str, Workers] | None:
-        """Return topologies with only those workers moved that must leave, None if that fails."""
-        names = [topology.id for topology in topologies]
-        was = {name: self._intended.workers[name] for name in names}
+    def _relief(self, topologies: Sequence[RunningTopology], at: Situation) -> _Relief | None:
+        """Return where topologies run once those workers have left that must, None without room.
+
+        Where that carries the rates no better place is sought: that is another move, which guards
+        may hold.
+        """
+        was = {topology.id: self._intended.workers[topology.id] for topology in topologies}
         then = dict(was)
         try:
             for topology in topologies:
@@ -227,12 +231,15 @@ class Improving:
                 self._intended.put(name, found)
         finally:
             self._put(was)
-        is_kept = violations(at.problem, at.placement([then[name] for name in names]))
-        return None if is_kept else then
+        placement = at.placement(list(then.values()))
+        if then == was or violations(at.problem, placement):
+            return None
+        return _Relief(then, worth(at, placement))
 
-    def _relief(self, then: Mapping[str, Workers], broken: Reason) -> Mapping[str, Move]:
-        """Make the moves of those that have to leave."""
-        leaving = {n: its for n, its in then.items() if its != self._intended.workers[n]}
+    def _relieve(self, relief: _Relief, broken: Reason) -> Mapping[str, Move]:
+        """Move those that have to leave."""
+        was = self._intended.workers
+        leaving = {name: its for name, its in relief.workers.items() if its != was[name]}
         before = {name: self._worth(name) for name in leaving}
         self._put(leaving)
         return {

@@ -12,32 +12,40 @@ from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement
 from stormcut.objective.verify import violations
 
-#: Of more workers none is tried alone.
+#: Placements that are looked at to find who leaves.
 MOST_TRIED = 256
+#: Of more workers that leave, or of larger topologies, all is placed anew: to look for the best
+#: slot of each takes longer than Nimbus waits.
+MOST_LEAVING, MOST_EXECUTORS = 32, 2_000
 
 
 def relieved(topology: RunningTopology, at: Situation, present: Workers) -> Workers | None:
     """Return the workers of one topology with those on other nodes that break a limit.
 
-    Each that leaves keeps its executors together and starts in a free slot; where these are too
-    few, those that leave share some, as far as a worker's heap allows. All others stay as they are.
-     Those on nodes that may hold none leave; then, while a limit is broken, the one with which
-    fewest are, the smallest of several. Takes O(workers^2) evaluations of a placement.
+    Each that leaves starts in a free slot, or in several where no node has room for all of it;
+    where these are too few, those that leave share some, as far as a worker's heap allows. All
+    others stay as they are. Those on nodes that may hold none leave; then, while a limit is broken,
+    the one with which fewest are, the smallest of several. Takes at most `MOST_TRIED` evaluations
+    of a placement, and those of `completed`.
 
     Returns
     -------
     tuple of Worker or None
-        None if there is no room for one that leaves, or all would have to.
+        None if there is no room for one that leaves, all would have to, or they are too many.
     """
+    if at.problem.executor_count > MOST_EXECUTORS:
+        return None
     closed = {node.id for node in at.problem.nodes if node.max_executors == 0}
     staying = tuple(worker for worker in present if worker.slot.node not in closed)
+    tried = 0
     while staying and broken(at, at.placement([staying])):
-        if len(staying) > MOST_TRIED:
+        tried += len(staying)
+        if tried > MOST_TRIED:
             return None
         staying = min(_without_one(staying), key=lambda left: _rank(at, left))
-    if not staying:
+    if not staying or len(present) - len(staying) > MOST_LEAVING:
         return None
-    found = completed(at, staying, present)
+    found = completed(at, staying, present, halves=True)
     if found is None:
         return None
     placement = at.placement([found])
@@ -54,7 +62,8 @@ def _has_heap(
     present: Workers,
 ) -> bool:
     """Return whether those that share a slot are not too many for one worker."""
-    if len(found) == len(present):
+    executors = [set(worker.executors) for worker in present]
+    if all(any(its.issuperset(w.executors) for its in executors) for w in found):
         return True
     try:
         kept = within_heap((topology,), at, placement)
