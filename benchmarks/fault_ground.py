@@ -459,8 +459,8 @@ def embedded(
     """Yield the embedded cluster under load, with controllers, until the block ends.
 
     ``whole``: the controllers have disks that can be filled, and clocks that can be set.
-    ``config`` returns what is in their file beside what they need; ``workers`` are those that each
-    topology asks for, ``storm`` is what is in Storm's file.
+    ``config`` returns further keys of their file, ``storm`` holds further keys of Storm's, and
+    ``workers`` is what each topology asks for.
     """
     with LocalCluster.up(name, SUPERVISORS, SLOTS, config={**CONFIG, **storm}) as cluster:
         ground = Ground(cluster, folder, 2, topologies, config(cluster), workers)

@@ -93,7 +93,7 @@ class _Round:
         #: What was lost and is completed stays so in this decision: a better place is another one,
         #: which the gate is asked for.
         self._completions: dict[str, Choice] = {}
-        #: What leaves only where it must does no more in this decision.
+        #: Topologies of which only what must leave has moved: this decision moves no more of them.
         self._relieved: set[str] = set()
         self._effects = Effects(state, self._loads, profiles, self._adviser, settings.costs)
         self._rules = Rules(settings, self._adviser, question.pace, memory, profiles)

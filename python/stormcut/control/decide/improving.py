@@ -29,7 +29,7 @@ from stormcut.objective.verify import violations
 class Move:
     """Other workers for a topology, why, and what its placements are worth.
 
-    ``is_relief``: only what had to leave does; nothing else is to be sought before that is made.
+    ``is_relief``: only what must leave moves, and the decision seeks nothing better for the rest.
     """
 
     workers: Workers

@@ -14,8 +14,8 @@ from stormcut.objective.verify import violations
 
 #: Placements that are looked at to find who leaves.
 MOST_TRIED = 256
-#: Of more workers that leave, or of larger topologies, all is placed anew: to look for the best
-#: slot of each takes longer than Nimbus waits.
+#: With more workers that leave, or more executors, the algorithm places the topology instead: to
+#: find the best slot for each would take longer than Nimbus waits.
 MOST_LEAVING, MOST_EXECUTORS = 32, 2_000
 
 
@@ -45,6 +45,8 @@ def relieved(topology: RunningTopology, at: Situation, present: Workers) -> Work
         staying = min(_without_one(staying), key=lambda left: _rank(at, left))
     if not staying or len(present) - len(staying) > MOST_LEAVING:
         return None
+    if len(staying) == len(present):
+        return present
     found = completed(at, staying, present, halves=True)
     if found is None:
         return None
