@@ -37,7 +37,7 @@ def _never(options: Any, running: bool) -> bool:
 Enough = Callable[[Any, bool], float]
 
 #: ``starts(options, executors)``: names of the algorithms whose placements are improved on.
-Starts = Callable[[Any, int], tuple[str, ...]]
+Starts = Callable[[Any, int, bool], tuple[str, ...]]
 
 #: The thesis fills nodes to 80 %, and what transfer costs comes on top.
 FILLED = 1.15
@@ -60,8 +60,8 @@ def _for_cut(options: Any, sized: bool) -> float:
 
 
 #: Algorithms whose placements `cut` improves on, so that none is ahead of it, and the maximum
-#: number of executors for which each answers in a tenth of the time that `cut` takes then, most in
-#: a tenth of a second. `exact` takes longer, and minimises what the search of `cut` does.
+#: number of executors for which each answers in a tenth of a second or of the time that `cut` takes
+#: then. `exact` takes longer, and minimises what the search of `cut` does.
 _REACH = {
     "dsm": 100_000,
     "even": 10_000,
@@ -77,19 +77,22 @@ _REACH = {
     "rsm": 1_500,
     "t3-scheduler": 1_500,
     "p-scheduler": 1_000,
-    "i-scheduler": 100,
     "ols": 100,
 }
+#: Those that may take seconds, asked where no other carries the rates. I-Scheduler puts several
+#: workers of a topology on a node, each with its own local-or-shuffle targets; no search here does.
+_LAST_REACH = {"i-scheduler": 100}
 #: Share of that for a search without any effort.
 _LEAST_REACH = 0.01
 
 
-def _starts_of_cut(options: Any, executors: int) -> tuple[str, ...]:
+def _starts_of_cut(options: Any, executors: int, is_overloaded: bool) -> tuple[str, ...]:
     """Return what `cut` starts from; nothing where what runs counts by a price."""
     if options.restart_price:
         return ()
     haste = min(1.0, max(options.effort, _LEAST_REACH))
-    return tuple(name for name, reach in _REACH.items() if executors <= reach * haste)
+    reaches = _LAST_REACH if is_overloaded else _REACH
+    return tuple(name for name, reach in reaches.items() if executors <= reach * haste)
 
 
 def _once_it_runs(options: Any, running: bool) -> bool:
@@ -147,8 +150,9 @@ class Algorithm:
         Module of `stormcut.placement.algorithms` that holds its ``place`` and ``Options``; imported
         when it is used, so that no command waits for solvers that it does not need.
     starts_from : callable, optional
-        ``starts_from(options, executors) -> names``: algorithms whose placements of a problem of
-        that size it improves on. Its module has ``improve``, too.
+        ``starts_from(options, executors, is_overloaded) -> names``: algorithms whose placements of
+        a problem of that size it improves on, or further ones where none of these carries the
+        rates. Its module has ``improve``, too.
     accepts_by : str, optional
         Module that holds its own rule of when a running topology moves, as `Acceptance`; imported
         likewise. None: the brain's rule.
@@ -376,6 +380,7 @@ _ALGORITHMS = (
         "caps.place",
         enough=_no_amount,
         joint=True,
+        counts=(LOCAL,),
     ),
 )
 

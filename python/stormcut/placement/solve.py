@@ -15,6 +15,7 @@ from stormcut.model.problem import Problem
 from stormcut.objective.headroom import Headroom, headroom
 from stormcut.objective.metrics import Metrics, measure
 from stormcut.objective.necessary import require_possible
+from stormcut.objective.order import PlacementValue
 from stormcut.objective.verify import Violation, violations
 from stormcut.placement.native.process import NativeFailure
 from stormcut.placement.registry import Algorithm, algorithm, parse_options
@@ -95,9 +96,19 @@ def _placement(chosen: Algorithm, problem: Problem, seed: int, options: Any) -> 
     rng = np.random.default_rng(seed)
     if chosen.starts_from is None:
         return chosen.place(problem, rng, options)
-    names = chosen.starts_from(options, problem.executor_count)
-    found = (_start(algorithm(name), problem, seed) for name in names)
-    return chosen.improve(problem, rng, options, [start for start in found if start is not None])
+    starts: list[Placement] = []
+    for is_overloaded in (False, True):
+        if is_overloaded and any(_carries(problem, start) for start in starts):
+            break
+        names = chosen.starts_from(options, problem.executor_count, is_overloaded)
+        found = (_start(algorithm(name), problem, seed) for name in names)
+        starts += [start for start in found if start is not None]
+    return chosen.improve(problem, rng, options, starts)
+
+
+def _carries(problem: Problem, start: Placement) -> bool:
+    value = PlacementValue(problem, start)
+    return value.is_feasible and value.carries
 
 
 def _start(other: Algorithm, problem: Problem, seed: int) -> Placement | None:

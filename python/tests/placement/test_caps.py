@@ -18,14 +18,16 @@ from stormcut.placement.solve import solve
 
 NAME = "caps"
 
+GROUPINGS = ("shuffle", "local_or_shuffle")
+
 
 def topology(loads, streams=()):
-    """A topology of components (executors, CPU) and streams (source, target, tuples/s)."""
+    """A topology: components (executors, CPU), streams (source, target, tuples/s, grouping)."""
     parts = tuple(
         Component.uniform(f"c{i}", count, cpu_percent=cpu, memory_mb=0.0)
         for i, (count, cpu) in enumerate(loads)
     )
-    return Topology("t", parts, tuple(Stream(f"c{a}", f"c{b}", rate) for a, b, rate in streams))
+    return Topology("t", parts, tuple(Stream(f"c{a}", f"c{b}", *rest) for a, b, *rest in streams))
 
 
 def loads_of(problem, placement):
@@ -33,22 +35,24 @@ def loads_of(problem, placement):
     at = executor_nodes(problem, placement)
     compute = np.bincount(at, problem.executor_cpu, minlength=len(problem.nodes))
     network = np.zeros(len(problem.nodes))
-    for source, target, rate in pairs(problem):
-        if at[source] != at[target]:
-            network[at[source]] += rate
+    for sources, targets, rate, local in streams_of(problem):
+        for source in sources:
+            near = targets[at[targets] == at[source]]
+            if not (local and len(near)):
+                network[at[source]] += rate * (len(targets) - len(near)) / len(targets)
     return compute, network
 
 
-def pairs(problem):
-    """Yield (source, target, tuples/s) of all pairs of executors of shuffled streams."""
+def streams_of(problem):
+    """Yield (sources, targets, tuples/s of one source, whether local-or-shuffle) of each stream."""
     for ordinal, each in enumerate(problem.topologies):
         first = problem.topology_offsets[ordinal]
         size = {part.name: part.executors for part in each.components}
         for stream in each.streams:
             sources = first + each.offsets[stream.source] + np.arange(size[stream.source])
             targets = first + each.offsets[stream.target] + np.arange(size[stream.target])
-            rate = stream.tuples_per_second / (len(sources) * len(targets))
-            yield from ((s, t, rate) for s in sources for t in targets)
+            rate = stream.tuples_per_second / len(sources)
+            yield sources, targets, rate, stream.grouping == "local_or_shuffle"
 
 
 def test_heavy_executors_are_spread():
@@ -74,6 +78,17 @@ def test_traffic_decides_where_cpu_does_not():
     )
     _, network = loads_of(problem, solve(problem, NAME).placement)
     assert network.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("max_steps", ["50000", "1"])
+def test_local_or_shuffle_stays_where_a_target_is(max_steps):
+    # By shuffle, three quarters of 400 tuples/s would leave wherever the executors are.
+    parts = topology([(4, 40.0), (4, 20.0)], [(0, 1, 400.0, "local_or_shuffle")])
+    problem = Problem(nodes(4, max_executors=2), (parts,))
+    found = solve(problem, NAME, options={"max_steps": max_steps}).placement
+    compute, network = loads_of(problem, found)
+    assert compute.tolist() == [60.0] * 4
+    assert network.tolist() == [0.0] * 4
 
 
 def test_cpu_counts_in_shares_of_the_node():
@@ -125,8 +140,8 @@ def small(draw):
     sizes = draw(st.lists(st.integers(1, 3), min_size=1, max_size=3))
     loads = [(size, float(draw(st.integers(0, 40)))) for size in sizes]
     end = st.integers(0, len(sizes) - 1)
-    streams = draw(st.lists(st.tuples(end, end, st.sampled_from((1.0, 10.0, 40.0))), max_size=3))
-    streams = [(a, b, rate) for a, b, rate in streams if a != b]
+    stream = st.tuples(end, end, st.sampled_from((1.0, 10.0, 40.0)), st.sampled_from(GROUPINGS))
+    streams = [each for each in draw(st.lists(stream, max_size=3)) if each[0] != each[1]]
     limit = draw(st.sampled_from((None, 2, 3)))
     return Problem(nodes(3, slots=1, max_executors=limit), (topology(loads, streams),))
 

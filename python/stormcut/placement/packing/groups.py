@@ -8,6 +8,7 @@ group of one.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -72,6 +73,34 @@ class Groups:
         held = counts.astype(np.float64)
         own = self.pair_rate.diagonal() @ held.sum(axis=1)
         return float(((self.pair_rate @ held) * held).sum() - own) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class LocalFirst:
+    """A local-or-shuffle stream: each source on a node with a target keeps ``rate`` tuples/s there.
+
+    ``sources`` and ``targets`` are groups, ascending.
+    """
+
+    sources: Ints
+    targets: Ints
+    rate: float
+
+
+def local_first_streams(problem: Problem, of: Ints) -> Iterator[LocalFirst]:
+    """Yield the local-or-shuffle streams; of one from a component to itself nothing ever leaves.
+
+    Parameters
+    ----------
+    of : array of shape (executors,)
+        Group of each executor.
+    """
+    for block in problem.traffic.blocks:
+        if block.local_first and block.rate > 0 and block.sources != block.targets:
+            sources, targets = (
+                np.unique(of[part.start : part.stop]) for part in (block.sources, block.targets)
+            )
+            yield LocalFirst(sources, targets, block.rate * len(block.targets))
 
 
 def fold(problem: Problem, apart: npt.ArrayLike = (), weights: Traffic | None = None) -> Groups:

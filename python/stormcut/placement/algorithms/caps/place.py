@@ -22,7 +22,8 @@ tuning, choice among undominated plans. Read from Flink to Storm, or decided her
 - CPU counts in shares of the node's ``cpu_percent`` where all nodes have one, else in points. The
   problem knows no I/O, so that this dimension is 0 and left out. A node's network load is the
   tuples/s that its executors send to other nodes, counted as soon as both ends are placed (the
-  paper has bytes). A local-or-shuffle stream counts as if no target were local.
+  paper has bytes). Of a local-or-shuffle stream that is all that sources on nodes without a target
+  send; CPU counts as limits do, as if all targets took the same share.
 - Limits of CPU, memory and executors and the number of slots prune too. Numbers of tasks that
   leave more than the other workers can take are not tried; no plan is lost by that.
 - The authors stop a search after a time, and choose an undominated plan at random. Here a search
@@ -58,12 +59,19 @@ from stormcut.placement.algorithms.caps.search import Tree, search
 from stormcut.placement.options import ONE_OR_MORE, POSITIVE_FRACTION, Bounded
 from stormcut.placement.packing.capacity import CPU, EXECUTORS, Hosts, hosts, scarcest
 from stormcut.placement.packing.fit import fit
-from stormcut.placement.packing.groups import Groups, fold, sent_between
+from stormcut.placement.packing.groups import (
+    Groups,
+    LocalFirst,
+    fold,
+    local_first_streams,
+    sent_between,
+)
 from stormcut.placement.packing.room import Room
 from stormcut.placement.slots.seating import seat
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 #: Columns of costs.
 COMPUTE, NETWORK = range(2)
@@ -134,7 +142,9 @@ class Cluster:
         The operators.
     able : Hosts
     sent : csr_array of shape (groups, groups)
-        Tuples/s from one executor of a group to one of another, or of the same.
+        Tuples/s from one executor of a group to one of another, or of the same; without
+        local-or-shuffle.
+    streams : tuple of LocalFirst
     capacity : array of shape (nodes,)
         CPU load counts in parts of this.
     least, most : array of shape (2,)
@@ -144,6 +154,7 @@ class Cluster:
     groups: Groups
     able: Hosts
     sent: csr_array
+    streams: tuple[LocalFirst, ...]
     capacity: Floats
     least: Floats
     most: Floats
@@ -152,17 +163,20 @@ class Cluster:
     def of(cls, problem: Problem, able: Hosts) -> Cluster:
         """Return the cluster of a problem."""
         groups = fold(problem)
-        sent = sent_between(problem.traffic, groups.of)
+        sent = sent_between(problem.traffic.without_local_first(), groups.of)
+        streams = tuple(local_first_streams(problem, groups.of))
         capacity = able.limits[:, CPU]
         capacity = capacity if np.isfinite(capacity).all() else np.ones(len(capacity))
         room = able.limits[:, EXECUTORS].max()
         compute, size = groups.load[:, CPU], groups.size
         sending = sent @ size.astype(np.float64)
+        for stream in streams:
+            sending[stream.sources] += stream.rate
         least = np.array([(compute @ size) / capacity.sum(), 0.0])
         most = np.array(
             [_heaviest(compute, size, room) / capacity.min(), _heaviest(sending, size, room)]
         )
-        return cls(groups, able, sent, capacity, least, np.maximum(least, most))
+        return cls(groups, able, sent, streams, capacity, least, np.maximum(least, most))
 
     @property
     def way(self) -> Floats:
@@ -191,6 +205,7 @@ class _Search:
         limits = able.limits + TOLERANCE / 2 * np.maximum(1.0, finite)
         sent = cluster.sent[self.order, :][:, self.order].tocsr()
         received = sent.T.tocsr()
+        rates, last, sends, takes = self._streams()
         self.tree = Tree(
             groups.size[self.order],
             groups.topology[self.order],
@@ -201,7 +216,21 @@ class _Search:
             able.slots[self.nodes],
             np.diff(able.kinds[self.nodes], prepend=-1) == 0,
             cluster.capacity[self.nodes],
+            rates,
+            last,
+            sends,
+            takes,
         )
+
+    def _streams(self) -> tuple[Floats, Ints, Bools, Bools]:
+        """Return the fields of `Tree` for local-or-shuffle streams."""
+        streams = self.cluster.streams
+        rank = np.argsort(self.order)
+        sends, takes = np.zeros((2, len(streams), len(rank)), dtype=np.bool_)
+        for row, stream in enumerate(streams):
+            sends[row, rank[stream.sources]] = takes[row, rank[stream.targets]] = True
+        last = np.array([rank[stream.targets].max() for stream in streams], dtype=np.int64)
+        return np.array([stream.rate for stream in streams]), last, sends, takes
 
     def best(self, ratios: Floats, first: bool = False) -> Ints | None:
         """Return the best plan found within thresholds, or the first; None if none is found.
@@ -273,6 +302,10 @@ def _greedy(cluster: Cluster, topology: Ints) -> Ints:
     groups, able = cluster.groups, cluster.able
     room = Room(able, groups.load[groups.of], topology)
     received = cluster.sent.T.tocsr()
+    streams: list[list[LocalFirst]] = [[] for _ in groups.size]
+    for stream in cluster.streams:
+        for group in np.union1d(stream.sources, stream.targets).tolist():
+            streams[group].append(stream)
     plan = np.zeros((len(groups.size), len(able.ordinals)), dtype=np.int64)
     network = np.zeros(len(able.ordinals))
     nodes = np.full(len(groups.of), -1, dtype=np.int64)
@@ -286,12 +319,30 @@ def _greedy(cluster: Cluster, topology: Ints) -> Ints:
         sources, rates = _row(received, group)
         inward = rates @ plan[sources]
         compute = (room.totals[:, CPU] + groups.load[group, CPU]) / cluster.capacity
-        cost = np.column_stack((compute, network + there.sum() - there))
+        before = _stranded(streams[group], plan)
+        plan[group] += 1
+        change = _stranded(streams[group], plan) - before
+        plan[group] -= 1
+        cost = np.column_stack((compute, network + there.sum() - there + change))
         parts = ((cost - cluster.least) / cluster.way)[fits]
         node = int(fits[np.lexsort((parts.sum(axis=1), np.round(parts.max(axis=1), 9)))[0]])
         network += inward
         network[node] += there.sum() - there[node] - inward[node]
         plan[group, node] += 1
+        network += _stranded(streams[group], plan) - before
         room.put(executor, node)
         nodes[executor] = node
     return nodes
+
+
+def _stranded(streams: list[LocalFirst], plan: Ints) -> Floats:
+    """Return what local-or-shuffle streams send from each node, shape (nodes,).
+
+    That is what sources send from nodes without a target, once there is one anywhere.
+    """
+    result: Floats = np.zeros(plan.shape[1])
+    for stream in streams:
+        takes = plan[stream.targets].any(axis=0)
+        if takes.any():
+            result += stream.rate * np.where(takes, 0, plan[stream.sources].sum(axis=0))
+    return result

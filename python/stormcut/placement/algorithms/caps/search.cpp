@@ -27,6 +27,10 @@ struct Tree {
   Row<Int> slots;
   Row<bool> alike;
   Row<double> capacity;
+  Row<double> stream_rate;
+  Row<Int> stream_last;
+  Matrix<bool> sends;
+  Matrix<bool> takes;
 };
 
 struct Levels {
@@ -35,6 +39,7 @@ struct Levels {
   Matrix<bool> alike;
   Matrix<double> outward;
   Matrix<double> inward;
+  Matrix<double> stranded;
   Matrix<Int> highest;
   Matrix<Int> left;
   Matrix<Int> kind_left;
@@ -155,6 +160,34 @@ class Search {
       for (Int node = 0; node < nodes; node++)
         levels.inward(depth, node) += tree.received[at] * double(plan(other, node));
     }
+    add_streams(depth);
+  }
+
+  // Works out what an operator makes of local-or-shuffle streams. Of those whose targets are all
+  // placed before it, what it sends from nodes without any; if it is the last of the targets, what
+  // the sources placed before it send from a node that gets none of it and has none.
+  void add_streams(Int depth) {
+    levels.stranded[depth].fill(0.0);
+    for (Int stream = 0; stream < tree.stream_rate.size; stream++) {
+      const Int last = tree.stream_last[stream];
+      if (last > depth || (last < depth && !tree.sends(stream, depth))) continue;
+      for (Int node = 0; node < nodes; node++) {
+        if (count(tree.takes[stream], depth, node)) continue;
+        if (last < depth)
+          levels.outward(depth, node) += tree.stream_rate[stream];
+        else
+          levels.stranded(depth, node) +=
+              tree.stream_rate[stream] * double(count(tree.sends[stream], depth, node));
+      }
+    }
+  }
+
+  // How many executors of some operators, of those placed before one, are on a node.
+  Int count(Row<bool> members, Int before, Int node) const {
+    Int total = 0;
+    for (Int other = 0; other < before; other++)
+      if (members[other]) total += plan(other, node);
+    return total;
   }
 
   // How many executors of an operator a node can take.
@@ -177,7 +210,7 @@ class Search {
     const double elsewhere = double(tree.size[depth] - number);
     const double each = levels.outward(depth, node) + levels.inside[depth] * elsewhere;
     return levels.network(depth, node) + double(number) * each +
-           levels.inward(depth, node) * elsewhere;
+           levels.inward(depth, node) * elsewhere + (number ? 0.0 : levels.stranded(depth, node));
   }
 
   // Sets a node to one below the least number that it may take of what is left.

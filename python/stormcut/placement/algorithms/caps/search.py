@@ -31,7 +31,10 @@ class Tree(NamedTuple):
 
     ``size``, ``topology`` (operators,) and ``load`` (operators, 3); rows of tuples/s from one
     executor to one of another operator, and columns likewise; ``limits`` (nodes, 3), ``slots``,
-    ``alike`` (whether a node is like the one before), ``capacity`` (nodes,).
+    ``alike`` (whether a node is like the one before), ``capacity`` (nodes,). Of local-or-shuffle
+    streams, none of them in the rows: ``stream_rate`` (streams,), tuples/s of one source;
+    ``stream_last``, the last operator among the targets; which operators are sources and which
+    targets, ``sends`` and ``takes`` (streams, operators).
     """
 
     size: Ints
@@ -47,6 +50,10 @@ class Tree(NamedTuple):
     slots: Ints
     alike: Bools
     capacity: Floats
+    stream_rate: Floats
+    stream_last: Ints
+    sends: Bools
+    takes: Bools
 
 
 class Levels(NamedTuple):
@@ -54,8 +61,9 @@ class Levels(NamedTuple):
 
     Before an operator, (operators + 1, nodes): what nodes use (and resources), their network load,
     and which are like the one before. While it is spread, (operators, nodes): tuples/s to other
-    nodes of one executor, and to all executors elsewhere of each node; how many a node may take,
-    how many are left for it and those after it, and how many of its kind begin with it; and
+    nodes of one executor, and to all executors elsewhere of each node; what local-or-shuffle
+    streams send from a node that gets none of the operator; how many a node may take, how many are
+    left for it and those after it, and how many of its kind begin with it; and
     (operators, nodes + 1) the most and least that the nodes from here on can take together.
     ``inside`` (operators,): tuples/s between two executors of the operator. ``held`` (nodes,
     topologies) counts executors, ``tenants`` (nodes,) topologies.
@@ -66,6 +74,7 @@ class Levels(NamedTuple):
     alike: Bools
     outward: Floats
     inward: Floats
+    stranded: Floats
     highest: Ints
     left: Ints
     kind_left: Ints
@@ -78,10 +87,10 @@ class Levels(NamedTuple):
 
 TREE = Record(
     *(INTS, INTS, FLOAT_ROWS, INTS, INTS, FLOATS, INTS, INTS, FLOATS),
-    *(FLOAT_ROWS, INTS, BOOLS, FLOATS),
+    *(FLOAT_ROWS, INTS, BOOLS, FLOATS, FLOATS, INTS, BOOL_ROWS, BOOL_ROWS),
 )
 LEVELS = Record(
-    *(FLOAT_CUBE, FLOAT_ROWS, BOOL_ROWS, FLOAT_ROWS, FLOAT_ROWS),
+    *(FLOAT_CUBE, FLOAT_ROWS, BOOL_ROWS, FLOAT_ROWS, FLOAT_ROWS, FLOAT_ROWS),
     *(INT_ROWS, INT_ROWS, INT_ROWS, INT_ROWS, INT_ROWS, FLOATS, INT_ROWS, INTS),
 )
 
@@ -98,6 +107,7 @@ def _levels(tree: Tree) -> Levels:
         np.zeros((depth + 1, nodes, tree.limits.shape[1])),
         np.zeros((depth + 1, nodes)),
         alike,
+        np.zeros(shape),
         np.zeros(shape),
         np.zeros(shape),
         np.zeros(shape, dtype=np.int64),

@@ -110,7 +110,7 @@ def balance(
     best = next((each for each in own if judge.is_ahead(each, best)), best)
     if task.keeps_workers:
         best = _apart(judge, asked, best)
-    best = judge.with_fewer_restarts(best)
+    best = judge.with_fewer_restarts(judge.polished(best, ends + own, rng))
     assert asked.is_whole(asked.counted(best.nodes))
     if now is not None:
         stays = judge.candidate(begin[len(counts) - 1])

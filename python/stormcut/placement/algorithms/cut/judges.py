@@ -90,6 +90,13 @@ MOST_JOINED = 1000
 #: Workers and nodes that are tried before one worker goes to another node.
 MOST_TRIED = 100
 
+#: Moves of one executor that are tried for what sources reach; none, if there are more. Each takes
+#: milliseconds.
+MOST_MOVES = 20
+
+#: What a step has to gain for a search that takes many.
+FINE = TOLERANCE / 10
+
 
 class Judge(ABC):
     """What placements of one problem are worth."""
@@ -106,6 +113,12 @@ class Judge(ABC):
     @abstractmethod
     def best(self, ends: list[Candidate]) -> Candidate:
         """Return that which is worth most."""
+
+    def polished(
+        self, best: Candidate, ends: list[Candidate], rng: np.random.Generator
+    ) -> Candidate:
+        """Return the best of several, or one that is worth more by what annealing does not ask."""
+        return best
 
     def with_fewer_restarts(self, best: Candidate) -> Candidate:
         """Return the same, or one as good that restarts fewer workers, where these count."""
@@ -230,6 +243,43 @@ class ByOrder(Judge):
 
     def best(self, ends: list[Candidate]) -> Candidate:  # noqa: D102
         return ends[best_by_order([self.value(each) for each in ends])]
+
+    def polished(  # noqa: D102
+        self, best: Candidate, ends: list[Candidate], rng: np.random.Generator
+    ) -> Candidate:
+        # They are annealed for congestion, which is not quite what windows let sources reach.
+        occupied, nodes = len(np.unique(self._homes(best.nodes))), len(self.problem.nodes)
+        if occupied * nodes > MOST_MOVES or not (
+            self.value(best).is_windowed and self.value(best).reached
+        ):
+            return best
+        distinct = {each.nodes.tobytes(): each for each in ends}.values()
+        fastest = sorted(distinct, key=lambda each: -self.value(each).reached)[:FINALISTS]
+        found = [self._climbed(each, rng) for each in (best, *fastest)]
+        return self.best([best, *found])
+
+    def _climbed(self, at: Candidate, rng: np.random.Generator) -> Candidate:
+        """Return what moves of one executor after the other make better."""
+        left, moves = MOST_MOVES, self._moves_of_one(at.nodes, rng)
+        while left and (found := next(moves, None)):
+            left -= 1
+            if self.is_ahead(found, at, FINE) and not self.is_ahead(at, found):
+                at, moves = found, self._moves_of_one(found.nodes, rng)
+        return at
+
+    def _moves_of_one(self, nodes: Ints, rng: np.random.Generator) -> Iterator[Candidate]:
+        """Yield, in any order, all placements with one executor on another node."""
+        asked = self.task.instance
+        first = np.unique(self._homes(nodes), return_index=True)[1]
+        choice = [(executor, to) for executor in first for to in np.flatnonzero(asked.slots)]
+        for executor, to in rng.permutation(choice):
+            moved = np.where(np.arange(len(nodes)) == executor, to, nodes)
+            if to != nodes[executor] and asked.is_whole(asked.counted(moved)):
+                yield self.candidate(moved)
+
+    def _homes(self, nodes: Ints) -> Ints:
+        """Return a number for each executor, the same for those of a group on one node."""
+        return self.task.instance.groups.of * len(self.problem.nodes) + nodes
 
     def with_fewer_restarts(self, best: Candidate) -> Candidate:  # noqa: D102
         first = best

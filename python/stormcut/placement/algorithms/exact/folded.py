@@ -8,7 +8,6 @@ group run on a node of each kind.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,7 +16,7 @@ from scipy.sparse import csr_array
 
 from stormcut.model.problem import Problem
 from stormcut.objective.verify import TOLERANCE
-from stormcut.placement.packing.groups import Groups, fold
+from stormcut.placement.packing.groups import Groups, LocalFirst, fold, local_first_streams
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -27,18 +26,6 @@ DIGITS = 12
 
 #: Beyond this number of groups only streams of one component are folded: O(groups^2) memory.
 MOST_GROUPS = 2000
-
-
-@dataclass(frozen=True, eq=False)
-class LocalFirst:
-    """A local-or-shuffle stream: each source on a node with a target keeps ``rate`` tuples/s there.
-
-    ``sources`` and ``targets`` are groups.
-    """
-
-    sources: Ints
-    targets: Ints
-    rate: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +114,7 @@ def fold_symmetry(problem: Problem) -> Folded:
     """
     plain = problem.traffic.without_local_first()
     groups = _without_own_rate_of_singles(fold(problem, weights=plain))
-    streams = tuple(_local_first(problem, groups))
+    streams = tuple(local_first_streams(problem, groups.of))
     merged = _twins(groups, streams)
     order = _order(groups, np.unique(merged, return_index=True)[1])
     rank = np.empty(len(order), dtype=np.int64)
@@ -161,17 +148,6 @@ def _without_own_rate_of_singles(groups: Groups) -> Groups:
     rate.setdiag(rate.diagonal() * (groups.size > 1))
     rate.eliminate_zeros()
     return replace(groups, pair_rate=rate)
-
-
-def _local_first(problem: Problem, groups: Groups) -> Iterator[LocalFirst]:
-    """Yield the local-or-shuffle streams; of one from a component to itself nothing ever leaves."""
-    for block in problem.traffic.blocks:
-        if block.local_first and block.rate > 0 and block.sources != block.targets:
-            sources, targets = (
-                np.unique(groups.of[part.start : part.stop])
-                for part in (block.sources, block.targets)
-            )
-            yield LocalFirst(sources, targets, block.rate * len(block.targets))
 
 
 def _twins(groups: Groups, streams: tuple[LocalFirst, ...]) -> Ints:

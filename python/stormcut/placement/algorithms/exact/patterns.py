@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from stormcut.placement.algorithms.exact.folded import Folded, LocalFirst
+from stormcut.placement.algorithms.exact.folded import Folded
+from stormcut.placement.packing.groups import LocalFirst
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
