@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -213,6 +213,21 @@ class Controller:
             with suppress(psutil.Error):
                 each.kill()
         self.kill()
+
+
+def worker_ports(pids: Iterable[int]) -> dict[int, int]:
+    """Return the ports of those processes that are workers' JVMs, by process id.
+
+    Each has a process beside it that copies what it prints, started with its command.
+    """
+    found = {}
+    for pid in pids:
+        with suppress(psutil.Error):
+            command = psutil.Process(pid).cmdline()
+            ports = [each for each in command if each.startswith("-Dworker.port=")]
+            if ports and "org.apache.storm.LogWriter" not in command:
+                found[pid] = int(ports[0].partition("=")[2])
+    return found
 
 
 class Ground:
@@ -432,13 +447,25 @@ class Ground:
         """Return the JVM of a worker that has a source."""
         executors = self.nimbus.topology(self.topologies[0]).executors
         port = next(each.port for each in executors if each.is_spout)
-        for process in map(psutil.Process, self.cluster.pids()):
-            with suppress(psutil.Error):
-                command = process.cmdline()
-                copies = "org.apache.storm.LogWriter" in command
-                if f"-Dworker.port={port}" in command and not copies:
-                    return process
+        for pid, at in self.workers().items():
+            if at == port:
+                return psutil.Process(pid)
         raise LookupError(f"no worker at port {port}")
+
+    def workers(self) -> dict[int, int]:
+        """Return the ports of the workers' JVMs by process id."""
+        return worker_ports(self.cluster.pids())
+
+    def command(self, *arguments: str) -> str:
+        """Run a stormcut command as a user would; return what it prints."""
+        done = subprocess.run(
+            [sys.executable, "-m", "stormcut.cli.main", *arguments],
+            capture_output=True,
+            text=True,
+            env={**os.environ, **self.cluster.environment()},
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
     def lose_zookeepers_data(self) -> None:
         """Delete what ZooKeeper has stored; it must not run."""
@@ -454,15 +481,16 @@ def embedded(
     whole: bool = True,
     config: Callable[[RunningCluster], Mapping[str, object]] = lambda cluster: {},
     workers: int = WORKERS,
+    slots: int = SLOTS,
     storm: Mapping[str, object] = MappingProxyType({}),
 ) -> Iterator[Ground]:
     """Yield the embedded cluster under load, with controllers, until the block ends.
 
     ``whole``: the controllers have disks that can be filled, and clocks that can be set.
     ``config`` returns further keys of their file, ``storm`` holds further keys of Storm's, and
-    ``workers`` is what each topology asks for.
+    ``workers`` is what each topology asks for, ``slots`` what each supervisor has.
     """
-    with LocalCluster.up(name, SUPERVISORS, SLOTS, config={**CONFIG, **storm}) as cluster:
+    with LocalCluster.up(name, SUPERVISORS, slots, config={**CONFIG, **storm}) as cluster:
         ground = Ground(cluster, folder, 2, topologies, config(cluster), workers)
         try:
             if whole and is_there("root"):

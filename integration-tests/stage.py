@@ -7,11 +7,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO, ClassVar, Generic, TypeVar
 
-import psutil
+from fault_ground import worker_ports
 
 from stormcut.adapters.clusters.docker import VIRTUALENV, DockerCluster
 from stormcut.adapters.clusters.local import LocalCluster
@@ -162,18 +162,8 @@ class Stage(Generic[C]):
         return done.stdout
 
     def worker_processes(self) -> set[int]:
-        """Return the ids of the workers' processes.
-
-        Each has a process beside it that copies what it prints, started with its command.
-        """
-        found = set()
-        for pid in self.cluster.pids():
-            with suppress(psutil.Error):
-                command = psutil.Process(pid).cmdline()
-                copies = "org.apache.storm.LogWriter" in command
-                if "org.apache.storm.daemon.worker" in command and not copies:
-                    found.add(pid)
-        return found
+        """Return the ids of the workers' processes."""
+        return set(worker_ports(self.cluster.pids()))
 
     def workers(self, name: str) -> dict[tuple[str, int], frozenset[int]]:
         """Return the first tasks of the executors in each slot of a topology."""

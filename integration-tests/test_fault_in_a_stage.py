@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-import psutil
 import pytest
 from fault_ground import Fault, Ground, embedded, faults_in_logs, is_there, recovered
 from fault_list import (
@@ -69,37 +66,11 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
         yield ground
 
 
-def command(ground: Ground, *arguments: str) -> str:
-    """Run a stormcut command as a user would; return what it prints."""
-    done = subprocess.run(
-        [sys.executable, "-m", "stormcut.cli.main", *arguments],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **ground.cluster.environment()},
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def ports_by_host(ground: Ground) -> dict[str, set[int]]:
     (name,) = ground.topologies
     found: dict[str, set[int]] = {}
     for host, port in ground.nimbus.topology(name).workers:
         found.setdefault(host, set()).add(port)
-    return found
-
-
-def processes(ground: Ground) -> Mapping[int, set[str]]:
-    """Return the ports' workers by process id: JVMs, not what copies their output."""
-    found = {}
-    for pid in ground.cluster.pids():
-        try:
-            command = psutil.Process(pid).cmdline()
-        except psutil.Error:
-            continue
-        if "org.apache.storm.LogWriter" not in command:
-            ports = {each for each in command if each.startswith("-Dworker.port=")}
-            found.update({pid: ports} if ports else {})
     return found
 
 
@@ -112,11 +83,11 @@ def test_the_move_ends_and_no_other_worker_does(ground: Ground, fault: Fault) ->
     if not is_there(fault.needs):
         pytest.skip(f"needs {fault.needs}")
     crowded = max(ports_by_host(ground).items(), key=lambda each: len(each[1]))[0]
-    leaving = {f"-Dworker.port={port}" for port in ports_by_host(ground)[crowded]}
+    leaving = ports_by_host(ground)[crowded]
     assert len(leaving) > 1
-    others = {pid for pid, ports in processes(ground).items() if not ports & leaving}
+    others = {pid for pid, port in ground.workers().items() if port not in leaving}
     since = time.time()
-    command(ground, "drain", crowded)
+    ground.command("drain", crowded)
     try:
         wait_until(
             lambda: 0 < left(ground, crowded) < len(leaving),
@@ -132,12 +103,12 @@ def test_the_move_ends_and_no_other_worker_does(ground: Ground, fault: Fault) ->
         acked = ground.acked()
         recovery = recovered(ground, acked, time.time(), fault.bound_s)
         assert not recovery.wrong, recovery.wrong
-        assert others <= set(processes(ground)), "a worker that was to stay has ended"
+        assert others <= set(ground.workers()), "a worker that was to stay has ended"
         assert not ground.books().lost
-        assert json.loads(command(ground, "status", "--json"))["moving"] == []
+        assert json.loads(ground.command("status", "--json"))["moving"] == []
         assert not faults_in_logs(ground)
     finally:
-        command(ground, "undrain", crowded)
+        ground.command("undrain", crowded)
     print(f"{fault.name}: drained {time.time() - since:.0f} s after it was asked for")
 
 

@@ -29,6 +29,7 @@ GROUPS = {
         "plan": "stormcut.cli.plan",
         "approve": "stormcut.cli.orders:approve",
         "undo": "stormcut.cli.undo",
+        "stop": "stormcut.cli.undo:stop",
         "release": "stormcut.cli.undo:release",
         "publish": "stormcut.cli.publish",
         "pause": "stormcut.cli.orders:pause",
@@ -49,23 +50,21 @@ GROUPS = {
         "capacity": "stormcut.cli.capacity",
         "algorithms": "stormcut.cli.algorithms",
     },
-    "Measure": {
-        "profile": "stormcut.cli.profile",
-        "model": "stormcut.cli.model",
-        "calibrate": "stormcut.cli.calibrate",
-    },
     "Set up": {
         "plugin": "stormcut.cli.plugin",
         "certs": "stormcut.cli.certs",
         "rotate": "stormcut.cli.rotate",
         "doctor": "stormcut.cli.doctor",
     },
-    "Try and compare": {
+    "Try and measure": {
+        "demo": "stormcut.cli.demo",
         "cluster": "stormcut.cli.cluster",
         "docker": "stormcut.cli.docker",
-        "demo": "stormcut.cli.demo",
         "topologies": "stormcut.cli.topologies",
+        "profile": "stormcut.cli.profile",
         "bench": "stormcut.cli.bench",
+        "model": "stormcut.cli.model",
+        "calibrate": "stormcut.cli.calibrate",
     },
 }
 COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}

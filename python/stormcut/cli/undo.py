@@ -1,4 +1,4 @@
-"""`stormcut undo` and `stormcut release`: takes a topology back, and frees it again."""
+"""`stormcut undo`, `stop` and `release`: take a topology back, keep it there, free it again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.adapters.zookeeper.orders import read_orders
 from stormcut.adapters.zookeeper.trails import read_trail, topologies_with_trail
 from stormcut.adapters.zookeeper.undos import delete_undo, read_undos, write_undo
-from stormcut.cli.foresight import Change, foresee_and_act
+from stormcut.cli.foresight import Change, foresee_and_act, leading_brain
 from stormcut.cli.preview_options import override_option, preview_options
 from stormcut.cli.tls_option import tls_option
 from stormcut.cli.zookeeper_options import zookeeper_options
@@ -78,8 +78,33 @@ def undo(
 @click.command()
 @click.argument("topology")
 @zookeeper_options
+@tls_option
+def stop(topology: str, zookeeper: str, auth_file: Path, root: str, tls: Tls | None) -> None:
+    """Keep TOPOLOGY where it runs, even in the middle of a move.
+
+    TOPOLOGY is an id or a name. Of a move in stages, no further stage is made; `stormcut undo`
+    takes back those that were. The topology stays until `stormcut release`. Workers that it
+    loses start again.
+
+    \b
+    Example:
+      stormcut stop taxi --zookeeper localhost:2181 --auth-file ~/.stormcut-auth
+    """
+    with connected(zookeeper, read_auth_file(auth_file)) as client:
+        nodes = StormcutNodes(client, root)
+        running = leading_brain(nodes, tls).described().state.topologies
+        name = resolved(topology, [each.id for each in running])
+        write_undo(nodes, name, Undo((), who=person()))
+    click.echo(
+        f"{name} stays where it runs, from Nimbus's next round on, until: stormcut release {name}"
+    )
+
+
+@click.command()
+@click.argument("topology")
+@zookeeper_options
 def release(topology: str, zookeeper: str, auth_file: Path, root: str) -> None:
-    """Let the controller move TOPOLOGY again after an undo.
+    """Let the controller move TOPOLOGY again after an undo or a stop.
 
     TOPOLOGY is an id or a name. A move that the controller took back is released, too.
 
@@ -91,7 +116,7 @@ def release(topology: str, zookeeper: str, auth_file: Path, root: str) -> None:
         nodes = StormcutNodes(client, root)
         undos = read_undos(nodes)
         if not undos:
-            raise InvalidInput("no topology was sent back: there is nothing to release", topology)
+            raise InvalidInput("no topology was sent back or stopped", topology)
         name = resolved(topology, undos)
         delete_undo(nodes, name)
     click.echo(f"{name} may move again")

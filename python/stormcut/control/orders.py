@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from stormcut.model.cluster import Supervisor, Worker
+from stormcut.model.cluster import RunningTopology, Supervisor, Worker
 
 
 @dataclass(frozen=True)
@@ -107,8 +107,9 @@ class By(Enum):
 class Undo:
     """An order: a topology shall run on these workers again, and stay there.
 
-    ``who`` gave the order; ``override`` says which guards it passes, None: none. Until
-    ``until_s``, in seconds since the epoch, it stays there; None: until a person says otherwise.
+    No workers: wherever it runs when the order is carried out. ``who`` gave the order;
+    ``override`` says which guards it passes, None: none. Until ``until_s``, in seconds since the
+    epoch, it stays there; None: until a person says otherwise.
     """
 
     workers: tuple[Worker, ...]
@@ -116,3 +117,7 @@ class Undo:
     override: Override | None = None
     until_s: float | None = None
     who: str = ""
+
+    def target(self, topology: RunningTopology) -> tuple[Worker, ...]:
+        """Return the workers that the topology shall run on, ascending."""
+        return tuple(sorted(self.workers or topology.assignment))

@@ -79,7 +79,7 @@ class Snapshot:
         return [
             {"topology": t.id, "by": undo.by.value, "who": undo.who}
             for t in running
-            if (undo := self.undos.get(t.id)) and set(undo.workers) != set(t.assignment)
+            if (undo := self.undos.get(t.id)) and undo.target(t) != tuple(sorted(t.assignment))
         ]
 
     def moving(self) -> list[dict[str, Any]]:

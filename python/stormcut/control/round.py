@@ -143,8 +143,11 @@ def observe(before: RoundState, given: Inputs) -> RoundState:
     state, now = given.state, given.now
     # Who has moved stays, where a plan's age is unknown.
     age_s = given.plan_age_s if math.isfinite(given.plan_age_s) else 0.0
-    homes = {t.id: tuple(sorted(t.assignment)) for t in state.topologies}
-    back = {n: u for n, u in given.undos.items() if homes.get(n) == tuple(sorted(u.workers))}
+    back = {
+        t.id: undo
+        for t in state.topologies
+        if (undo := given.undos.get(t.id)) and undo.target(t) == tuple(sorted(t.assignment))
+    }
     return RoundState(
         before.silence.observe(state, given.heard, now),
         before.probation.observe(state, now),
@@ -223,9 +226,9 @@ def _going_on(rollout: Rollout | None, given: Inputs) -> Rollout | None:
         return None
     # A person says otherwise of one of them.
     is_undone = any(
-        tuple(sorted(given.undos[name].workers)) != decision.workers
-        for name, decision in rollout.decisions.items()
-        if name in given.undos
+        undo.target(t) != rollout.decisions[t.id].workers
+        for t in given.state.topologies
+        if t.id in rollout.decisions and (undo := given.undos.get(t.id))
     )
     return None if is_undone or not rollout.goes_on(given.state, given.now) else rollout
 

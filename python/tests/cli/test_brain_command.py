@@ -254,6 +254,19 @@ class TestOneBrain:
         assert brains.run("publish", str(path), "--yes").returncode == 0
         await_true(lambda: leader.plan(back).topologies[0].workers != former)
 
+    def test_a_stopped_topology_stays_where_it_runs_until_it_is_released(self, brains):
+        brains.start()
+        leader = brains.await_leader()
+        leader.plan(RUNNING)
+        done = brains.run("stop", "t-1")
+        assert done.returncode == 0, done.stderr
+        assert "t-1 stays where it runs" in done.stdout
+        present = tuple(sorted(RUNNING.topologies[0].assignment))
+        await_true(lambda: [t.workers for t in leader.plan(RUNNING).topologies] == [present])
+        assert "no such topology" in brains.run("stop", "other").stderr
+        assert "t-1 may move again" in brains.run("release", "t-1").stdout
+        assert not read_undos(brains.nodes)
+
     def test_what_cannot_be_foreseen_is_one_line_and_yes_acts_without(self, brains, tmp_path):
         brains.nodes.secure()
         path = tmp_path / "profile.json"

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from stormcut.control.apply.staging import STAGE_SECONDS, Part, parts
 from stormcut.control.brain import UNBOUND
+from stormcut.control.orders import Undo
 from stormcut.control.policy import Mode, Policy
 from stormcut.model.cluster import ClusterState, Slot, Worker
 
@@ -112,3 +113,34 @@ def test_an_outlook_tells_how_far_a_move_is():
     assert lefts[0] == line["workers"]
     assert len(seen) > 1
     assert seen[0][1] > seen[-1][1]
+
+
+def test_a_stopped_move_goes_no_further_until_it_is_released():
+    stage = Stage(*swapped(), FEW)
+    before = stage.homes()["a"]
+    stage.round()
+    half = stage.homes()["a"]
+    assert half != before
+    stage.store.back = {"a": Undo(())}
+    for _ in range(4):
+        assert stage.round(STAGE_SECONDS + 1) == []
+    assert stage.homes()["a"] == half
+    outlook = stage.brain.outlook(settled=False)
+    assert outlook["moving"] == outlook["pending"] == []
+    (line,) = outlook["topologies"]
+    assert line["reason"].startswith("kept: stopped where it ran")
+    stage.store.back = {}
+    assert any(stage.round(STAGE_SECONDS + FEW.cool_down_s) for _ in range(4))
+
+
+def test_a_stopped_topology_gets_its_lost_workers_back():
+    state, profiles = swapped()
+    stage = Stage(state, profiles, FEW)
+    stage.store.back = {"a": Undo(())}
+    stage.round()
+    (running,) = stage.state.topologies
+    _, *living = running.assignment
+    stage.state = replace(stage.state, topologies=(replace(running, assignment=tuple(living)),))
+    stage.round()
+    assert {*living} < stage.homes()["a"]
+    assert not stage.state.topologies[0].unassigned

@@ -79,6 +79,8 @@ class Circumstance(Enum):
     TOO_LATE = "too late"
     #: Runs where a person ordered it back to.
     UNDONE = "undone"
+    #: Stays where it ran when a person ordered that.
+    STOPPED = "stopped"
     #: Runs where it did before a move that turned out worse.
     TAKEN_BACK = "taken back"
     #: Stays where it runs, as a guard withholds what would become of it.

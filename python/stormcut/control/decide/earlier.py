@@ -22,6 +22,8 @@ from stormcut.model.cluster import RunningTopology, Worker
 
 Workers = tuple[Worker, ...]
 
+_REASONS = {By.PERSON: Circumstance.UNDONE, By.CONTROLLER: Circumstance.TAKEN_BACK}
+
 
 class Earlier:
     """The last plan and the orders to go back, in view of what runs and who uses which slots."""
@@ -53,9 +55,10 @@ class Earlier:
         if undo is None:
             return None
         # An order to drain outranks what keeps a place.
-        if drained := {w.slot for w in undo.workers if w.slot.node in self._drained}:
+        workers = undo.target(topology)
+        if drained := {w.slot for w in workers if w.slot.node in self._drained}:
             return InTheWay(Obstacle.DRAINED, min(drained))
-        return self._in_the_way(topology, undo.workers)
+        return self._in_the_way(topology, workers)
 
     def _in_the_way(self, topology: RunningTopology, workers: Workers) -> InTheWay | None:
         tasks = sorted(task for worker in workers for task in worker.executors)
@@ -80,10 +83,9 @@ class Earlier:
         undo = self._undos.get(topology.id)
         if undo is None or self.no_way_back(topology):
             return None
-        workers = tuple(sorted(undo.workers))
+        workers = undo.target(topology)
         action = Action.KEEP if workers == present else Action.UNDO
-        is_person = undo.by is By.PERSON
-        reason = Circumstance.UNDONE if is_person else Circumstance.TAKEN_BACK
+        reason = _REASONS[undo.by] if undo.workers else Circumstance.STOPPED
         return Choice(action, reason, Ground.UNDONE, workers)
 
     def restored(self, topology: RunningTopology, present: Workers) -> Choice | None:

@@ -45,6 +45,7 @@ _PLAIN = {
     (Action.KEEP, Circumstance.UNMEASURED): "as planned before, nothing measured",
     (Action.KEEP, Circumstance.AWAY): f"as planned before; {_AWAY}",
     (Action.KEEP, Circumstance.UNDONE): "undone",
+    (Action.KEEP, Circumstance.STOPPED): "stopped where it ran",
     (Action.KEEP, Circumstance.TAKEN_BACK): "taken back, as its last move turned out worse",
     (Action.KEEP, Circumstance.NOTHING_TRAVELS): "nothing travels between nodes",
     (Action.KEEP, Circumstance.NOTHING_BETTER): "nothing better was found for this profile",
