@@ -25,8 +25,8 @@ final class LostWorkers {
    * Assign the executors of lost workers.
    *
    * @param applied where a plan has put the topology
-   * @return where it is now, or null if that is not known or there are too few slots: then nothing
-   *     was assigned
+   * @return where it is now, or null if that is not known or there are too few slots on nodes that
+   *     have not just lost it: then nothing was assigned
    */
   static Placement restart(TopologyDetails topology, Placement applied, Cluster cluster) {
     Placement running = Placement.running(topology.getId(), cluster);
@@ -67,24 +67,25 @@ final class LostWorkers {
   }
 
   /**
-   * Each worker where it was, if that slot is free and others of the topology live on its node,
-   * else on the node with most free slots; suspects come last.
+   * Each worker where it was, if that slot is free, else on the node with most free slots; never on
+   * a suspect.
    */
   private static Map<WorkerSlot, Set<ExecutorDetails>> inFreeSlots(
       Map<WorkerSlot, Set<ExecutorDetails>> lost, Set<String> suspects, Cluster cluster) {
     Set<WorkerSlot> free = new HashSet<>(cluster.getAvailableSlots());
+    free.removeIf(slot -> suspects.contains(slot.getNodeId()));
     Map<WorkerSlot, Set<ExecutorDetails>> placed = new HashMap<>();
     List<Set<ExecutorDetails>> elsewhere = new ArrayList<>();
     lost.forEach(
         (slot, executors) -> {
-          if (!suspects.contains(slot.getNodeId()) && free.remove(slot)) {
+          if (free.remove(slot)) {
             placed.put(slot, executors);
           } else {
             elsewhere.add(executors);
           }
         });
     for (Set<ExecutorDetails> executors : elsewhere) {
-      WorkerSlot best = free.stream().min(order(free, suspects)).orElse(null);
+      WorkerSlot best = free.stream().min(order(free)).orElse(null);
       if (best == null) {
         return null;
       }
@@ -100,11 +101,10 @@ final class LostWorkers {
     return nodes;
   }
 
-  private static Comparator<WorkerSlot> order(Set<WorkerSlot> free, Set<String> suspects) {
+  private static Comparator<WorkerSlot> order(Set<WorkerSlot> free) {
     Map<String, Integer> on = new HashMap<>();
     free.forEach(slot -> on.merge(slot.getNodeId(), 1, Integer::sum));
-    return Comparator.comparing((WorkerSlot slot) -> suspects.contains(slot.getNodeId()))
-        .thenComparingInt(slot -> -on.get(slot.getNodeId()))
+    return Comparator.comparingInt((WorkerSlot slot) -> -on.get(slot.getNodeId()))
         .thenComparing(WorkerSlot::getNodeId)
         .thenComparingInt(WorkerSlot::getPort);
   }

@@ -614,12 +614,18 @@ class StormcutSchedulerTest {
   }
 
   @Test
-  void aLostWorkerStartsOnANodeThatHasNotLostItIfThereIsOne() {
+  void aLostWorkerStartsOnANodeThatHasNotLostIt() {
     loseTheWorkerOnM();
     // Nimbus still lists the dead node.
     assertEquals("n", runs(round(), "a").get(new ExecutorDetails(3, 3)).getNodeId());
+  }
+
+  @Test
+  void withoutASlotOnSuchANodeStormDecides() {
+    loseTheWorkerOnM();
     given.supervisor("n", 1);
-    assertEquals("m", runs(round(), "a").get(new ExecutorDetails(3, 3)).getNodeId());
+    asStormsDefault(round());
+    assertEquals(0, log.count("INFO", "lost workers start anew"), log.toString());
   }
 
   /** It was moved back since by hand, and rests on nothing that is known today. */
