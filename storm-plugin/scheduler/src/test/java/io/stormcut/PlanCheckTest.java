@@ -8,9 +8,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.stormcut.protocol.TopologyPlan;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.HashSet;
 import org.apache.storm.scheduler.Cluster;
 import org.junit.jupiter.api.Test;
+import org.slf4j.LoggerFactory;
 
 /** Topologies a and b have executors 1, 2, 3; a runs on n:1, b on n:2; n:3 and m:1 are free. */
 class PlanCheckTest {
@@ -89,6 +91,45 @@ class PlanCheckTest {
     assertEquals(2, swap.accepted().size());
     PlanCheck blocked = check(toB, topology("b", worker("x", 1, 1, 2, 3)));
     assertTrue(blocked.accepted().isEmpty(), "b is refused, stays, and so a cannot go there");
+  }
+
+  /** Topology a has lost its worker on m, and Nimbus still lists that node. */
+  private PlanCheck completing(TopologyPlan plan) {
+    AppliedPlacements applied =
+        AppliedPlacements.in(
+            null, new Warnings(LoggerFactory.getLogger(PlanCheck.class), System::nanoTime));
+    Cluster before = new Clusters()
+        .supervisor("n", 1, 2, 3)
+        .supervisor("m", 1)
+        .topology("a", 2, 2)
+        .assigned("a", "n", 1, 1, 2)
+        .assigned("a", "m", 1, 3)
+        .cluster();
+    given.assignments.remove("a");
+    given.assigned("a", "n", 1, 1, 2);
+    Cluster now = given.cluster();
+    applied.update(
+        Collections.singletonMap("a", Placement.running("a", before)), given.topologies(), now);
+    return PlanCheck.completing(Plans.plan("f", plan), given.topologies(), now, applied);
+  }
+
+  @Test
+  void aPlanThatIsNoAnswerPlacesWhatRunsNowhere() {
+    PlanCheck check = completing(topology("a", worker("n", 1, 1, 2), worker("n", 3, 3)));
+    assertTrue(check.refused().isEmpty(), check.refused().toString());
+    assertEquals(Collections.singleton("a"), check.accepted().keySet());
+  }
+
+  @Test
+  void aPlanThatIsNoAnswerMovesNothing() {
+    PlanCheck check = completing(topology("a", worker("n", 1, 1), worker("n", 3, 2, 3)));
+    assertTrue(check.refused().get("a").contains("it would move what runs"));
+  }
+
+  @Test
+  void aPlanThatIsNoAnswerStartsNothingWhereItWasJustLost() {
+    PlanCheck check = completing(topology("a", worker("n", 1, 1, 2), worker("m", 1, 3)));
+    assertTrue(check.refused().get("a").contains("has just lost its workers"));
   }
 
   @Test

@@ -3,18 +3,25 @@ package io.stormcut;
 import static io.stormcut.Plans.topology;
 import static io.stormcut.Plans.worker;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.stormcut.protocol.Plan;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import org.apache.storm.scheduler.Cluster;
 import org.apache.storm.scheduler.DefaultScheduler;
 import org.apache.storm.scheduler.ExecutorDetails;
+import org.apache.storm.scheduler.IScheduler;
+import org.apache.storm.scheduler.Topologies;
+import org.apache.storm.scheduler.WorkerSlot;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.slf4j.LoggerFactory;
@@ -68,5 +75,76 @@ class RoundTest {
     assertEquals(new TreeSet<>(Arrays.asList("p-1-1", "q-2-1")),
         new TreeSet<>(round.placed().keySet()));
     assertTrue(Assignments.missing(given.topologies(), cluster).isEmpty());
+  }
+
+  @Test
+  void aPlanStandsWhereStormAloneWouldLeaveAsMuchUnassigned() {
+    given.supervisor("n", 6700).supervisor("m", 6700).topology("x-3-1", 1, 2);
+    packed("p-1-1", "n");
+    packed("q-2-1", "m");
+    Cluster cluster = given.cluster();
+    Plan exchange = Plans.plan("",
+        topology("p-1-1", worker("m", 6700, ALL)), topology("q-2-1", worker("n", 6700, ALL)));
+    Round round = new Round(given.topologies(), cluster, storm);
+    round.apply(exchange);
+    AppliedPlacements none = AppliedPlacements.in(null, warnings);
+    assertTrue(round.finish(none, Collections.singletonList(exchange)).isEmpty());
+    assertEquals(Collections.singleton("m6700"), slots(cluster, "p-1-1"));
+    assertEquals(Collections.singleton("n6700"), slots(cluster, "q-2-1"));
+    assertEquals(2, round.placed().size());
+  }
+
+  /** A topology in one worker, which Storm's default would spread over four. */
+  private Set<String> afterRemembering(Plan... remembered) {
+    given.supervisor("n", 6700, 6701, 6702, 6703);
+    packed("p-1-1", "n");
+    Cluster cluster = given.cluster();
+    new Round(given.topologies(), cluster, storm)
+        .finish(AppliedPlacements.in(null, warnings), Arrays.asList(remembered));
+    return slots(cluster, "p-1-1");
+  }
+
+  @Test
+  void whatRunsAsARememberedPlanSaysIsLeftAlone() {
+    Plan other = Plans.plan("", topology("q-2-1", worker("n", 6701, ALL)));
+    Plan wanted = Plans.plan("",
+        topology("q-2-1", worker("n", 6701, ALL)), topology("p-1-1", worker("n", 6700, ALL)));
+    assertEquals(Collections.singleton("n6700"), afterRemembering(other, wanted));
+  }
+
+  @Test
+  void whatRunsOtherwiseIsStorms() {
+    Plan other = Plans.plan("", topology("p-1-1", worker("n", 6701, ALL)));
+    Plan ofOtherExecutors = Plans.plan("", topology("p-1-1", worker("n", 6700, 1, 2, 99)));
+    assertEquals(4, afterRemembering(other, ofOtherExecutors).size());
+  }
+
+  @Test
+  void aSchedulerThatMovesWhatAPlanPlacedIsCaughtAndAllIsGivenUp() {
+    given.supervisor("n", 6700, 6701, 6702, 6703);
+    packed("p-1-1", "n");
+    Cluster cluster = given.cluster();
+    List<Set<String>> seen = new ArrayList<>();
+    IScheduler restless = new IScheduler() {
+      @Override
+      public void prepare(Map conf) {}
+
+      @Override
+      public void schedule(Topologies topologies, Cluster at) {
+        seen.add(slots(at, "p-1-1"));
+        at.freeSlots(new HashSet<>(at.getAssignmentById("p-1-1").getSlots()));
+        at.assign(new WorkerSlot("n", 6703), "p-1-1", Clusters.executors(ALL));
+      }
+    };
+    Round round = new Round(given.topologies(), cluster, restless);
+    round.apply(Plans.plan("", topology("p-1-1", worker("n", 6702, ALL))));
+    assertEquals(Collections.singleton("n6702"), slots(cluster, "p-1-1"));
+    AppliedPlacements none = AppliedPlacements.in(null, warnings);
+    assertThrows(
+        IllegalStateException.class, () -> round.finish(none, Collections.emptyList()));
+    round.giveUp();
+    assertEquals(Collections.singleton("n6700"), seen.get(1), "it begins from what ran before");
+    assertEquals(Collections.singleton("n6703"), slots(cluster, "p-1-1"));
+    assertTrue(round.placed().isEmpty());
   }
 }
