@@ -105,12 +105,12 @@ def balance(
     ends = [judge.candidate(each) for each in (*distinct, *judge.annealed(distinct, effort, rng))]
     kept = () if task.keeps_workers else starts
     own = [Candidate(task.problem.slot_node[each.slots], each.slots) for each in kept]
-    best = judge.best(ends + own)
+    best = judge.polished(judge.best(ends + own), ends + own, rng)
     # Values that differ by less than a tolerance are equal, so the best of many can be behind one.
     best = next((each for each in own if judge.is_ahead(each, best)), best)
     if task.keeps_workers:
         best = _apart(judge, asked, best)
-    best = judge.with_fewer_restarts(judge.polished(best, ends + own, rng))
+    best = judge.with_fewer_restarts(best)
     assert asked.is_whole(asked.counted(best.nodes))
     if now is not None:
         stays = judge.candidate(begin[len(counts) - 1])
