@@ -218,7 +218,7 @@ class Controller:
 def worker_ports(pids: Iterable[int]) -> dict[int, int]:
     """Return the ports of those processes that are workers' JVMs, by process id.
 
-    Each has a process beside it that copies what it prints, started with its command.
+    Storm starts another process with the same command, which copies what the worker prints.
     """
     found = {}
     for pid in pids:

@@ -319,9 +319,9 @@ def _greedy(cluster: Cluster, topology: Ints) -> Ints:
         sources, rates = _row(received, group)
         inward = rates @ plan[sources]
         compute = (room.totals[:, CPU] + groups.load[group, CPU]) / cluster.capacity
-        before = _stranded(streams[group], plan)
+        before = _count_stranded(streams[group], plan)
         plan[group] += 1
-        change = _stranded(streams[group], plan) - before
+        change = _count_stranded(streams[group], plan) - before
         plan[group] -= 1
         cost = np.column_stack((compute, network + there.sum() - there + change))
         parts = ((cost - cluster.least) / cluster.way)[fits]
@@ -329,13 +329,13 @@ def _greedy(cluster: Cluster, topology: Ints) -> Ints:
         network += inward
         network[node] += there.sum() - there[node] - inward[node]
         plan[group, node] += 1
-        network += _stranded(streams[group], plan) - before
+        network += _count_stranded(streams[group], plan) - before
         room.put(executor, node)
         nodes[executor] = node
     return nodes
 
 
-def _stranded(streams: list[LocalFirst], plan: Ints) -> Floats:
+def _count_stranded(streams: list[LocalFirst], plan: Ints) -> Floats:
     """Return what local-or-shuffle streams send from each node, shape (nodes,).
 
     That is what sources send from nodes without a target, once there is one anywhere.

@@ -105,7 +105,7 @@ def balance(
     ends = [judge.candidate(each) for each in (*distinct, *judge.annealed(distinct, effort, rng))]
     kept = () if task.keeps_workers else starts
     own = [Candidate(task.problem.slot_node[each.slots], each.slots) for each in kept]
-    best = judge.polished(judge.best(ends + own), ends + own, rng)
+    best = judge.polish(judge.best(ends + own), ends + own, rng)
     # Values that differ by less than a tolerance are equal, so the best of many can be behind one.
     best = next((each for each in own if judge.is_ahead(each, best)), best)
     if task.keeps_workers:

@@ -114,9 +114,7 @@ class Judge(ABC):
     def best(self, ends: list[Candidate]) -> Candidate:
         """Return that which is worth most."""
 
-    def polished(
-        self, best: Candidate, ends: list[Candidate], rng: np.random.Generator
-    ) -> Candidate:
+    def polish(self, best: Candidate, ends: list[Candidate], rng: np.random.Generator) -> Candidate:
         """Return the best of several, or one that is worth more by what annealing does not ask."""
         return best
 
@@ -244,10 +242,10 @@ class ByOrder(Judge):
     def best(self, ends: list[Candidate]) -> Candidate:  # noqa: D102
         return ends[best_by_order([self.value(each) for each in ends])]
 
-    def polished(  # noqa: D102
+    def polish(  # noqa: D102
         self, best: Candidate, ends: list[Candidate], rng: np.random.Generator
     ) -> Candidate:
-        # They are annealed for congestion, which is not quite what windows let sources reach.
+        # Annealing minimises congestion, which only approximates what windows let sources reach.
         occupied, nodes = len(np.unique(self._homes(best.nodes))), len(self.problem.nodes)
         if occupied * nodes > MOST_MOVES or not (
             self.value(best).is_windowed and self.value(best).reached
@@ -255,10 +253,10 @@ class ByOrder(Judge):
             return best
         distinct = {each.nodes.tobytes(): each for each in ends}.values()
         fastest = sorted(distinct, key=lambda each: -self.value(each).reached)[:FINALISTS]
-        found = [self._climbed(each, rng) for each in (best, *fastest)]
+        found = [self._climb(each, rng) for each in (best, *fastest)]
         return self.best([best, *found])
 
-    def _climbed(self, at: Candidate, rng: np.random.Generator) -> Candidate:
+    def _climb(self, at: Candidate, rng: np.random.Generator) -> Candidate:
         """Return what moves of one executor after the other make better."""
         left, moves = MOST_MOVES, self._moves_of_one(at.nodes, rng)
         while left and (found := next(moves, None)):
