@@ -133,6 +133,19 @@ def test_a_stopped_move_goes_no_further_until_it_is_released():
     assert any(stage.round(STAGE_SECONDS + FEW.cool_down_s) for _ in range(4))
 
 
+def test_an_undo_after_a_stop_takes_back_the_stages_that_were_made():
+    stage = Stage(*swapped(), FEW)
+    before = stage.homes()["a"]
+    stage.round()
+    stage.store.back = {"a": Undo(())}
+    stage.round(STAGE_SECONDS + 1)
+    assert stage.homes()["a"] != before
+    stage.store.back = {"a": Undo(stage.store.trails["a"][-1].before)}
+    for _ in range(8):
+        stage.round(STAGE_SECONDS + 1)
+    assert stage.homes()["a"] == before
+
+
 def test_a_stopped_topology_gets_its_lost_workers_back():
     state, profiles = swapped()
     stage = Stage(state, profiles, FEW)
