@@ -6,6 +6,7 @@ components and their executors in the order given; slots through nodes and their
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -48,6 +49,11 @@ ARRIVALS = ("uniform", "poisson")
 #: Points of a core, and the microseconds of CPU in a second of it.
 CORE_PERCENT = 100.0
 CORE_US = 1e6
+
+
+def threads_for(cpu_percent: float) -> float:
+    """Return how many threads so many points of CPU take: each has a core at most."""
+    return float(max(1, math.ceil(cpu_percent / CORE_PERCENT)))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,9 @@ class ExecutorLoad:
 
     ``cpu_percent`` counts the executor's threads and, for multilang components, its subprocess,
     in points (100 = one core); ``memory_mb`` is the resident memory of the subprocess, None for a
-    component inside the JVM, whose memory cannot be told apart.
+    component inside the JVM, whose memory cannot be told apart. Of a multilang executor,
+    ``busiest_percent`` is the CPU of the busiest of its processes - its threads in the JVM, or one
+    subprocess -, each of which has one core at most; None if it was not told apart.
     """
 
     component: str
@@ -19,6 +21,16 @@ class ExecutorLoad:
     end_task: int
     cpu_percent: float
     memory_mb: float | None
+    busiest_percent: float | None = None
+
+    def scaled(self, factor: float) -> ExecutorLoad:
+        """Return the load of so many times the tuples; memory does not follow it."""
+        busiest = self.busiest_percent
+        return replace(
+            self,
+            cpu_percent=factor * self.cpu_percent,
+            busiest_percent=None if busiest is None else factor * busiest,
+        )
 
 
 @dataclass(frozen=True)
@@ -50,7 +62,7 @@ class Profile:
         """Return the profile of so many times the load; memory does not follow it."""
         if factor == 1.0:
             return self
-        executors = tuple(replace(e, cpu_percent=factor * e.cpu_percent) for e in self.executors)
+        executors = tuple(executor.scaled(factor) for executor in self.executors)
         traffic = tuple(
             replace(t, tuples_per_second=factor * t.tuples_per_second) for t in self.traffic
         )

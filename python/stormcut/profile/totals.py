@@ -226,6 +226,8 @@ def _load(
     children = [task.child for task in tasks if task.child and task.child.ms]
     if multilang and len(children) < len(members):
         return None
-    cpu = leader.thread_cpu_ms / leader.thread_ms + sum(c.cpu_ms / c.ms for c in children)
+    parts = [100.0 * leader.thread_cpu_ms / leader.thread_ms]
+    parts += [100.0 * child.cpu_ms / child.ms for child in children]
     memory = sum(c.rss_byte_ms / c.ms for c in children) / BYTES_PER_MB if children else None
-    return ExecutorLoad(leader.component or "", first, last, 100.0 * cpu, memory)
+    busiest = max(parts) if children else None
+    return ExecutorLoad(leader.component or "", first, last, sum(parts), memory, busiest)

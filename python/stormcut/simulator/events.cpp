@@ -48,7 +48,7 @@ struct Root {
 };
 
 // What runs on a node: a tuple at an executor, or one that a worker sends or takes.
-enum Work : Id { EXECUTE = 0, SEND = 1, TAKE = 2 };
+enum Work : Id { EXECUTE = 0, SEND = 1, TAKE = 2, REST = 3 };
 
 struct Job {
   double done;  // in the node's virtual time
@@ -171,7 +171,8 @@ class Simulation {
     progress(node);
     std::vector<Job> left;
     for (const Job& job : cpu.jobs) {
-      const Int of = job.work == EXECUTE ? executors.worker[job.who] : static_cast<Int>(job.who);
+      const bool own = job.work == EXECUTE || job.work == REST;
+      const Int of = own ? executors.worker[job.who] : static_cast<Int>(job.who);
       if (of != worker) left.push_back(job);
       else lose(job.tuple);
     }
@@ -310,17 +311,26 @@ class Simulation {
 
   void start(Id executor, Id tuple) {
     stations[executor].running++;
-    double work = executors.service[executor];
+    work_on(EXECUTE, executor, tuple, executors.service[executor]);
+  }
+
+  void work_on(Work part, Id executor, Id tuple, double work) {
     if (executors.exponential[executor]) work *= service_stream(executor).exponential();
     counts.work[executor] += work;
-    add_job(cluster.node[executors.worker[executor]], EXECUTE, executor, tuple, work);
+    add_job(cluster.node[executors.worker[executor]], part, executor, tuple, work);
+  }
+
+  void served(Id executor, Id tuple) {
+    Station& own = stations[executor];
+    own.running--;
+    if (!own.queue.empty()) start(executor, own.queue.pop());
+    if (executors.rest[executor] <= 0.0) return executed(executor, tuple);
+    work_on(REST, executor, tuple, executors.rest[executor]);
+    if (executors.window[executor]) refill(executor);
   }
 
   void executed(Id executor, Id id) {
-    Station& own = stations[executor];
     account(executor, -1);
-    own.running--;
-    if (!own.queue.empty()) start(executor, own.queue.pop());
     counts.executed[executor]++;
     Tree tree = tuples[id].tree;
     const bool made = tuples[id].pair == NONE;
@@ -596,7 +606,8 @@ class Simulation {
   }
 
   void finished(const Job& job) {
-    if (job.work == EXECUTE) return executed(job.who, job.tuple);
+    if (job.work == EXECUTE) return served(job.who, job.tuple);
+    if (job.work == REST) return executed(job.who, job.tuple);
     job.work == SEND ? sent(job.who, job.tuple) : taken(job.who, job.tuple);
   }
 

@@ -12,6 +12,7 @@ struct Executors {
   Row<Int> topology;
   Row<Int> worker;
   Row<double> service;    // mean CPU of a tuple, ns
+  Row<double> rest;       // and what it takes then, while the next one is served
   Row<bool> exponential;  // else every tuple takes the mean
   Row<Int> servers;
   Row<bool> is_source;

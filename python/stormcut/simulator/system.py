@@ -67,14 +67,16 @@ BUCKET_BYTES, BUCKET_MS = 32_768.0, 10.0
 class Executors(NamedTuple):
     """Threads that run tuples; arrays of shape (executors,), ``groups`` with the end beside.
 
-    ``service`` is the mean CPU of a tuple in ns, ``rate`` in tuples/s, ``window`` the tuple trees
-    of a source that may be under way, 0 in open loop, ``timeout`` what they have to be done in, in
-    ns, 0 for ever, ``groups`` the first group of routes of each.
+    ``service`` is the mean CPU of a tuple in ns while it has one of the ``servers``, ``rest`` what
+    it takes after that, ``rate`` in tuples/s, ``window`` the tuple trees of a source that may be
+    under way, 0 in open loop, ``timeout`` what they have to be done in, in ns, 0 for ever,
+    ``groups`` the first group of routes of each.
     """
 
     topology: Ints
     worker: Ints
     service: Floats
+    rest: Floats
     exponential: Bools
     servers: Ints
     is_source: Bools
@@ -203,13 +205,15 @@ def _executors(
     us = problem.executor_cpu_us
     with np.errstate(divide="ignore", invalid="ignore"):
         of_load = np.where(rate > 0, problem.executor_cpu / CORE_PERCENT / rate * NS, 0.0)
-    # Of less than a core, a tuple takes longer on one.
+    work = np.where(np.isnan(us), of_load, us * US_NS)
     servers = np.maximum(np.floor(threads), 1.0)
-    service = np.where(np.isnan(us), of_load, us * US_NS) / np.minimum(threads / servers, 1.0)
+    # Of less than a core, a tuple takes longer on one. Beyond whole ones, processes take turns.
+    service = work * servers / threads
     return Executors(
         problem.executor_topology.copy(),
         slots.astype(np.int64),
         service,
+        np.maximum(work - service, 0.0),
         np.repeat([component.service == "exponential" for component in components], counts),
         servers.astype(np.int64),
         problem.executor_is_spout.copy(),

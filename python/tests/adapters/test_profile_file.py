@@ -40,10 +40,11 @@ DOCUMENT: dict[str, Any] = {
 def profiles(draw: st.DrawFn) -> Profile:
     bounds = draw(st.lists(st.integers(0, 10**6), unique=True, max_size=12).map(sorted))
     ranges = zip(bounds[::2], bounds[1::2], strict=False)
-    executors = [
-        ExecutorLoad(draw(names), first, last, draw(numbers), draw(st.none() | numbers))
-        for first, last in ranges
-    ]
+    executors = []
+    for first, last in ranges:
+        cpu, memory = draw(numbers), draw(st.none() | numbers)
+        busiest = draw(st.none() | st.floats(0, cpu))
+        executors.append(ExecutorLoad(draw(names), first, last, cpu, memory, busiest))
     tasks = st.integers(0, 50)
     pairs = draw(st.lists(st.tuples(tasks, tasks), unique=True, max_size=8))
     traffic = [TaskTraffic(*pair, draw(numbers), draw(st.none() | numbers)) for pair in pairs]

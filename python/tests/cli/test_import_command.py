@@ -189,6 +189,14 @@ def test_hints_tasks_loads_and_groupings(import_storm, tmp_path):
     assert {stream.tuples_per_second for stream in topology.streams} == {3.0}
 
 
+@pytest.mark.parametrize(("points", "threads"), [(100.0, 1.0), (150.0, 2.0), (400.0, 4.0)])
+def test_points_above_a_core_are_those_of_threads(import_storm, tmp_path, points, threads):
+    pool = common(hint=2, **{"topology.component.cpu.pcore.percent": points})
+    _, _, output = import_storm(*stored(tmp_path, "t", {"pool": pool}, {}, {}))
+    (topology,) = read_problem(output).topologies
+    assert topology.components[0].threads == threads
+
+
 def test_supervisors_are_numbered_through_their_rack(import_storm):
     _, _, output = import_storm(CODE, CONF)
     nodes = [

@@ -137,12 +137,41 @@ def test_links_are_read_from_storm_yaml(text, meant, caplog):
     assert bool(caplog.records) == (meant == UNKNOWN)
 
 
-@pytest.mark.parametrize(("memory", "threads"), [(None, 1.0), (30.0, 2.0)])
-def test_a_subprocess_has_a_core_of_its_own(memory, threads):
+def _threads(running, profile=None):
+    """Cores that an executor of the first component can use."""
+    return workload(running, profile).topology.components[0].threads
+
+
+@pytest.mark.parametrize(
+    ("cpu", "memory", "busiest", "threads"),
+    [
+        (60.0, None, None, 1.0),
+        # As measured, a thread that is never idle is about a core; beyond that there are several.
+        (103.0, None, None, 1.0),
+        (150.0, None, None, 2.0),
+        # One process of Python is one core, however little its thread in the JVM does.
+        (92.0, 30.0, 85.0, 92 / 85),
+        (100.0, 30.0, 100.0, 1.0),
+        # Three subprocesses at 80 each fill at 100 each, and the JVM at a third of that.
+        (270.0, 90.0, 80.0, 3.375),
+        # Measured by an earlier release: one subprocess for each task.
+        (60.0, 30.0, None, 1.0),
+    ],
+)
+def test_every_process_of_an_executor_fills_a_core(cpu, memory, busiest, threads):
     running = topology("t")
-    profile = profile_of(running, memory=memory)
-    assert {c.threads for c in workload(running, profile).topology.components} == {threads}
-    assert {c.threads for c in workload(running, None).topology.components} == {1.0}
+    profile = profile_of(running, cpu, memory=memory)
+    loads = tuple(replace(load, busiest_percent=busiest) for load in profile.executors)
+    assert _threads(running, replace(profile, executors=loads)) == pytest.approx(threads)
+
+
+@pytest.mark.parametrize(
+    ("declared", "threads"), [(None, 1.0), (100.0, 1.0), (101.0, 2.0), (250.0, 3.0), (400.0, 4.0)]
+)
+def test_what_is_declared_above_a_core_has_threads(declared, threads):
+    running = topology("t")
+    executors = tuple(replace(e, cpu_percent=declared) for e in running.executors)
+    assert _threads(replace(running, executors=executors)) == threads
 
 
 def test_streams_stay_beside_what_was_measured_between_their_executors():

@@ -132,8 +132,8 @@ def test_a_node_that_joins_takes_of_what_two_topologies_fill():
         {Slot("n0", 6700): (0, 1, 2, 4, 5, 6), Slot("n1", 6700): (3, 7)},
     )
     small = on(topology("b", (2, 2), acker=False), {Slot("n1", 6701): range(4)})
-    profiles = {**measured(large, cpu=60.0), **measured(small, cpu=80.0)}
-    state = ClusterState(supervisors(3, cpu=450.0), (large, small))
+    profiles = {**measured(large, cpu=30.0), **measured(small, cpu=40.0)}
+    state = ClusterState(supervisors(3, cpu=233.0), (large, small))
     found = of(decide(Question(state, profiles, None, FAST)))
     assert "for head-room, 0.99 -> " in sentence(found["a"])
     assert nodes_of(found["a"]) | nodes_of(found["b"]) == {"n0", "n1", "n2"}

@@ -110,6 +110,10 @@ def test_an_executor_s_load_is_its_threads_and_all_its_subprocesses() -> None:
     assert (load.start_task, load.end_task) == (5, 6)
     assert load.cpu_percent == pytest.approx(90.0)
     assert load.memory_mb == pytest.approx(60.0)
+    assert load.busiest_percent == pytest.approx(50.0)
+    quiet = [replace(each, child=None) for each in tasks]
+    ((in_the_jvm,), _) = (profile_of("t-1", WINDOW, quiet, [])[0].executors, None)
+    assert in_the_jvm.busiest_percent is None
 
 
 @pytest.mark.parametrize(

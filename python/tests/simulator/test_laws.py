@@ -129,6 +129,22 @@ def test_drained_it_is_empty():
         assert engine.counts.latency.sum() == emitted
 
 
+@pytest.mark.parametrize("service", ["deterministic", "exponential"])
+@pytest.mark.parametrize("threads", [1.0, 1.25, 2.0, 2.5])
+def test_an_executor_of_several_processes_is_full_when_its_busiest_is(threads, service):
+    """It costs its node all its CPU, and carries what its busiest process does."""
+    bolt = component("a", 1000.0, service=service, threads=threads)
+    topology = Topology(
+        "t", (component("s", 1.0, "spout"), bolt), (Stream("s", "a", 100.0),), max_spout_pending=50
+    )
+    problem = Problem((Node("n", (1,), cpu_percent=800.0),), (topology,))
+    found = simulate(problem, Placement(np.zeros(2, dtype=np.int64)), closed=True, seconds=20.0)
+    carried = threads * 1000.0
+    assert found.sources["t"] == pytest.approx(carried, rel=0.02)
+    used = {use.resource.kind: use.value for use in found.uses if use.resource.kind == "cpu"}
+    assert used["cpu"] * 8.0 == pytest.approx(threads, rel=0.05)
+
+
 def test_what_has_no_end_is_refused():
     topology = Topology(
         "t",

@@ -20,6 +20,7 @@ _SHOWN = 40
 
 _PROFILE_KEYS = ("format", "topology", "from_epoch_s", "to_epoch_s", "executors", "traffic")
 _EXECUTOR_KEYS = ("component", "start_task", "end_task", "cpu_percent", "memory_mb")
+_BUSIEST = "busiest_percent"
 
 
 def read_profile(path: Path) -> Profile:
@@ -47,7 +48,9 @@ def write_profile(path: Path, profile: Profile) -> None:
 def format_profile(profile: Profile) -> str:
     """Return a profile as JSON text, one executor and one traffic pair a line."""
     executors = [
-        {key: getattr(executor, key) for key in _EXECUTOR_KEYS} for executor in profile.executors
+        {key: getattr(executor, key) for key in _EXECUTOR_KEYS}
+        | ({} if executor.busiest_percent is None else {_BUSIEST: executor.busiest_percent})
+        for executor in profile.executors
     ]
     traffic = [
         [pair.source_task, pair.target_task, pair.tuples_per_second, pair.bytes_per_tuple]
@@ -124,13 +127,16 @@ class _Reader:
     def fail(self, what: str, path: str) -> NoReturn:
         raise InvalidInput(what, f"{self._where}: {path}" if path else self._where)
 
-    def keys(self, value: Any, required: tuple[str, ...], path: str) -> None:
+    def keys(
+        self, value: Any, required: tuple[str, ...], path: str, others: tuple[str, ...] = ()
+    ) -> None:
         if not isinstance(value, Mapping):
             self.fail("must be an object", path)
         prefix = f"{path}." if path else ""
         for key in value:
-            if key not in required:
-                self.fail(f"unknown key; known are {', '.join(required)}", f"{prefix}{key}")
+            if key not in (*required, *others):
+                known = ", ".join((*required, *others))
+                self.fail(f"unknown key; known are {known}", f"{prefix}{key}")
         for key in required:
             if key not in value:
                 self.fail("is missing", f"{prefix}{key}")
@@ -170,17 +176,24 @@ class _Reader:
         return tuple(loads)
 
     def _executor(self, row: Any, path: str) -> ExecutorLoad:
-        self.keys(row, _EXECUTOR_KEYS, path)
+        self.keys(row, _EXECUTOR_KEYS, path, (_BUSIEST,))
         start = self.whole(row["start_task"], f"{path}.start_task")
         end = self.whole(row["end_task"], f"{path}.end_task")
         if end < start:
             self.fail(f"must be at least start_task ({start}), is {end}", f"{path}.end_task")
+        cpu = self.number(row["cpu_percent"], f"{path}.cpu_percent")
+        busiest = self.optional(row.get(_BUSIEST), f"{path}.{_BUSIEST}")
+        if busiest is not None and busiest > cpu:
+            self.fail(
+                f"must be at most cpu_percent ({cpu:g}), is {busiest:g}", f"{path}.{_BUSIEST}"
+            )
         return ExecutorLoad(
             self.text(row["component"], f"{path}.component"),
             start,
             end,
-            self.number(row["cpu_percent"], f"{path}.cpu_percent"),
+            cpu,
             self.optional(row["memory_mb"], f"{path}.memory_mb"),
+            busiest,
         )
 
     def traffic(self, value: Any) -> tuple[TaskTraffic, ...]:

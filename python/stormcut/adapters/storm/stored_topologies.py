@@ -9,7 +9,8 @@ What Storm's own Nimbus would make of them:
   more than tasks; a hint that is absent or 0 counts as 1.
 - An executor's CPU and memory (on-heap and off-heap together) are those of
   ``topology.component.resources.map`` in the component's ``json_conf``, else the same keys beside
-  that map, else those of the topology's configuration, else Storm's defaults.
+  that map, else those of the topology's configuration, else Storm's defaults. CPU above 100
+  points is that of several threads.
 - ``fields`` with an empty list is ``global``; custom groupings, whose Java objects are not looked
   into, count as spread over all targets.
 - System components (ackers, metrics consumers) are added by Storm later and are not in the files.
@@ -27,7 +28,7 @@ import glob
 import gzip
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,7 @@ from stormcut.model.problem import (
     Problem,
     Stream,
     Topology,
+    threads_for,
 )
 
 CODE = "stormcode.ser"
@@ -287,9 +289,9 @@ def _component(name: str, kind: str, common: Any, conf: Mapping[str, Any], path:
     tasks = own.get("topology.tasks")
     if type(tasks) is int and tasks >= 1:
         executors = min(executors, tasks)
-    return Component.uniform(
-        name, executors, kind, amounts[CPU], amounts[ON_HEAP] + amounts[OFF_HEAP]
-    )
+    cpu, memory = amounts[CPU], amounts[ON_HEAP] + amounts[OFF_HEAP]
+    component = Component.uniform(name, executors, kind, cpu, memory)
+    return replace(component, threads=threads_for(cpu))
 
 
 def _amount(key: str, sources: list[Mapping[str, Any]], where: str) -> float:

@@ -20,10 +20,14 @@ from stormcut.model.problem import (
     Problem,
     Stream,
     Topology,
+    threads_for,
 )
 from stormcut.model.profile import ExecutorLoad, Profile
 from stormcut.model.traffic import Traffic
 from stormcut.placement.graph.weighing import is_measured, weighed
+
+#: Points above a core at which a thread that is busy all the time may be measured.
+MEASURED_ABOVE = 5.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +121,7 @@ def workload(running: RunningTopology, profile: Profile | None) -> Workload:
             len(executors),
             np.array([_cpu(e, loads.get((name, e.start_task))) for e in executors]),
             np.array([_memory(e, loads.get((name, e.start_task))) for e in executors]),
-            threads=_threads([loads.get((name, e.start_task)) for e in executors]),
+            threads=_threads([(e, loads.get((name, e.start_task))) for e in executors]),
         )
         for name, executors in by_component.items()
     )
@@ -138,12 +142,22 @@ def _cpu(executor: RunningExecutor, load: ExecutorLoad | None) -> float:
     return DEFAULT_CPU_PERCENT if executor.cpu_percent is None else executor.cpu_percent
 
 
-def _threads(loads: Sequence[ExecutorLoad | None]) -> float:
-    """Return the cores that an executor can use; another language's subprocess has a second one.
+def _threads(executors: Sequence[tuple[RunningExecutor, ExecutorLoad | None]]) -> float:
+    """Return the cores that an executor of a component can use, by all its executors' loads.
 
-    Only a subprocess has memory of its own that could be measured.
+    A multilang executor is full when one of its processes has a core to itself, be it that its
+    threads in the JVM have, or a subprocess; if these were not told apart, it has a core for each
+    of its tasks' subprocesses. What takes more than a core in the JVM, as declared or measured, has
+    threads of its own, so many.
     """
-    return 2.0 if any(load and load.memory_mb is not None for load in loads) else 1.0
+    busiest = [load for _, load in executors if load and load.busiest_percent]
+    if busiest:
+        return sum(e.cpu_percent for e in busiest) / sum(e.busiest_percent or 0.0 for e in busiest)
+    if any(load and load.memory_mb is not None for _, load in executors):
+        return float(min(e.end_task - e.start_task + 1 for e, _ in executors))
+    return threads_for(
+        max(_cpu(e, load) - (MEASURED_ABOVE if load else 0) for e, load in executors)
+    )
 
 
 def _memory(executor: RunningExecutor, load: ExecutorLoad | None) -> float:
