@@ -49,8 +49,8 @@ MEASURED_S = 240.0
 START_S = 180.0
 #: JVMs are slow at first: nobody asks before.
 WARM_S = 90.0
-#: As docs/capacity.md advises: what is asked for is so much more than what is offered.
-RESERVE = 1.2
+#: The part of threads, CPU and links that a plan may use.
+UTILISATION = 0.83
 MBIT = "5mbit"
 #: Of the smallest node.
 CORES = 0.25
@@ -62,11 +62,11 @@ PAGE = """\
 
 Each topology was submitted with too little to hold its rate. After {warm:g} s, and once the
 controller had measured it for a minute, `stormcut capacity advise --placed-by storm` was asked what
-{reserve:g} times the rate needs, and the lines that it printed were typed, once. *Held* is the
-share of the offered tuples that was acknowledged in {window:g} s: before; and afterwards in the
-first such window that reached {held:.0%}, or the last one within {patience:g} s. Nodes of a Docker
-cluster, links of {mbit} each way; the controller in mode `advise`, so that Storm's own scheduler
-places.
+the rate needs with {utilisation:.0%} of every thread, CPU and link in use at most, and the lines
+that it printed were typed, once. *Held* is the share of the offered tuples that was acknowledged in
+{window:g} s: before; and afterwards in the first such window that reached {held:.0%}, or the last
+one within {patience:g} s. Nodes of a Docker cluster, links of {mbit} each way; the controller in
+mode `advise`, so that Storm's own scheduler places.
 
 {table}
 
@@ -233,8 +233,8 @@ class Desk:
 
         def asked() -> bool:
             nonlocal refused
-            asked_for = f"{case.name}={RESERVE * case.rate:g}"
-            done = self._stormcut("capacity", "advise", asked_for, "--placed-by", "storm")
+            asked_for = (f"{case.name}={case.rate:g}", "--utilisation", f"{UTILISATION}")
+            done = self._stormcut("capacity", "advise", *asked_for, "--placed-by", "storm")
             refused = done.stderr.strip()
             if done.returncode not in (0, 2):
                 raise StormcutError(refused)
@@ -352,7 +352,7 @@ def main() -> None:
     short = [each for each in found if each.before < HELD]
     text = PAGE.format(
         held=HELD,
-        reserve=RESERVE,
+        utilisation=UTILISATION,
         warm=WARM_S,
         window=WINDOW_S,
         patience=PATIENCE_S,

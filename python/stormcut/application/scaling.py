@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from stormcut.capacity.demand import Demand, Need, demand
+from stormcut.capacity.demand import UTILISATION, Demand, Need, demand
 from stormcut.capacity.evidence import costs_that_fit
 from stormcut.capacity.plan import Plan, Shape, plan
 from stormcut.control.decide.situation import (
@@ -100,6 +100,7 @@ def advise(
     shapes: Sequence[Shape] = (),
     seed: int = 1,
     algorithm: str = DEFAULT_ALGORITHM,
+    utilisation: float = UTILISATION,
 ) -> Advice:
     """Return what topologies need whose rates grow by such factors.
 
@@ -109,13 +110,15 @@ def advise(
         Of `measured_problem`.
     algorithm : str
         By which executors will be placed.
+    utilisation : float
+        Part of every thread, CPU and link that may be used, above 0 and at most 1.
 
     Raises
     ------
     Infeasible
         The nodes that can be had do not carry it; says what binds.
     """
-    wanted = demand(problem, growth)
+    wanted = demand(problem, growth, utilisation)
     found = plan(wanted, shapes, seed, algorithm)
     running = {topology.id: topology for topology in state.topologies}
     commands, notes = [], list(_cautions(problem))

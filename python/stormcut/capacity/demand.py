@@ -1,8 +1,9 @@
 """What measured topologies need at other rates: executors of every component, and their loads.
 
 Loads and traffic grow with a topology's rate. A component gets as many executors more as keep its
-threads below a core each (`Component.threads`), by what its executors take on average, and by what
-the one takes that takes most: keys that are shared out unevenly stay so. None gets fewer than it
+threads below a core each (`Component.threads`), or the part of one that may be used, by what its
+executors take on average, and by what the one takes that takes most: keys that are shared out
+unevenly stay so. None gets fewer than it
 has: a task that waits for something else needs threads that its CPU does not show.
 
 References
@@ -30,6 +31,10 @@ Floats = npt.NDArray[np.float64]
 #: Sums that differ by less are the same.
 ROUNDING = 1e-9
 
+#: Which part of every thread, CPU and link a plan uses unless asked otherwise. The rest is for what
+#: comes in bursts, is restarted, or was measured too low.
+UTILISATION = 0.8
+
 
 @dataclass(frozen=True)
 class Need:
@@ -51,10 +56,19 @@ class Need:
 
 @dataclass(frozen=True, eq=False)
 class Demand:
-    """A problem at the asked rates, and what every component needs, by topology and component."""
+    """A problem at the asked rates, and what every component needs, by topology and component.
+
+    ``utilisation`` is the part of every thread, CPU and link that may be used.
+    """
 
     problem: Problem
     needs: Mapping[str, Mapping[str, Need]]
+    utilisation: float
+
+    @property
+    def headroom(self) -> float:
+        """Head-room that a placement must have at least."""
+        return (1.0 - ROUNDING) / self.utilisation
 
 
 def source_rate(problem: Problem, topology: str) -> float:
@@ -64,10 +78,17 @@ def source_rate(problem: Problem, topology: str) -> float:
     return float(problem.executor_rate[own].sum())
 
 
-def demand(problem: Problem, growth: Mapping[str, float]) -> Demand:
+def demand(
+    problem: Problem, growth: Mapping[str, float], utilisation: float = UTILISATION
+) -> Demand:
     """Return what topologies need whose rates grow by such factors; the others stay as they are.
 
     Takes O(pairs).
+
+    Parameters
+    ----------
+    utilisation : float
+        Part of every thread, CPU and link that may be used, above 0 and at most 1.
 
     Raises
     ------
@@ -89,7 +110,7 @@ def demand(problem: Problem, growth: Mapping[str, float]) -> Demand:
         needs[topology.id] = {}
         for component in topology.components:
             own = slice(at, at + component.executors)
-            need = _need(component, cpu[own] * factor)
+            need = _need(component, cpu[own] * factor, utilisation)
             needs[topology.id][component.name] = need
             components.append(_grown(component, need, cpu[own] * factor, memory[own]))
             at += component.executors
@@ -105,11 +126,11 @@ def demand(problem: Problem, growth: Mapping[str, float]) -> Demand:
             )
         )
     grown = replace(problem, topologies=tuple(topologies), current=None, lost_slots=())
-    return Demand(grown, needs)
+    return Demand(grown, needs, utilisation)
 
 
-def _need(component: Component, cpu: Floats) -> Need:
-    most = CORE_PERCENT * component.threads
+def _need(component: Component, cpu: Floats, utilisation: float) -> Need:
+    most = CORE_PERCENT * component.threads * utilisation
     mean, largest = (float(each) * component.executors for each in (cpu.mean(), cpu.max()))
     low, high = (max(1, math.ceil(total / most - ROUNDING)) for total in (mean, largest))
     return Need(component.executors, low, high)

@@ -1,10 +1,10 @@
 """The fewest nodes that carry topologies at asked rates, with a placement that does.
 
-Nodes of one shape are added until `cut` finds a placement whose head-room is 1 or more. That fewer
-would do is disproved by the bound on head-room, which holds for every placement: where it is below
-1, nothing fits. Of several shapes the cheapest plan counts, then that with fewest nodes; and some
-of its nodes make room for nodes of another shape where that is cheaper still. Where no shape alone
-has nodes enough, nodes of all are taken, the largest first.
+Nodes of one shape are added until `cut` finds a placement with the head-room that the demand asks
+for. That fewer would do is disproved by the bound on head-room, which holds for every placement:
+where it is below that, nothing fits. Of several shapes the cheapest plan counts, then that with
+fewest nodes; and some of its nodes make room for nodes of another shape where that is cheaper
+still. Where no shape alone has nodes enough, nodes of all are taken, the largest first.
 """
 
 from __future__ import annotations
@@ -24,9 +24,6 @@ from stormcut.placement.solve import DEFAULT_ALGORITHM, DEFAULT_SEED, Solution, 
 
 #: Nodes that are tried at most, of shapes that say nothing of how many there are.
 MOST_NODES = 1000
-
-#: Head-room that carries the asked rates; less is rounding.
-ENOUGH = 1.0 - 1e-9
 
 #: Costs that differ by less, in nodes, are the same.
 ROUNDING = 1e-9
@@ -123,10 +120,11 @@ class _Offer:
 
 @dataclass(frozen=True)
 class _Placing:
-    """How executors will be placed."""
+    """How executors will be placed, and the head-room that they must have."""
 
     algorithm: str
     seed: int
+    headroom: float
 
     @property
     def chooses(self) -> bool:
@@ -145,7 +143,7 @@ class _Placing:
         except Infeasible:
             return None
         room = found.headroom.value
-        return found if room is None or room >= ENOUGH else None
+        return found if room is None or room >= self.headroom else None
 
 
 def plan(
@@ -167,7 +165,7 @@ def plan(
     Infeasible
         As many nodes as there are do not carry it; names what binds.
     """
-    placing = _Placing(algorithm, seed)
+    placing = _Placing(algorithm, seed, demand.headroom)
     if not shapes:
         return _on_own(demand, placing)
     found, refusals = [], []
@@ -276,16 +274,15 @@ def _fewest(demand: Demand, offer: _Offer, placing: _Placing) -> Plan:
     def on(count: int) -> Problem:
         return _on(demand, offer, count)
 
-    most = offer.most
+    most, rates = offer.most, f"these rates at {demand.utilisation:.0%} of what they have"
     least = _proven_least(demand, offer)
     if least is None:
-        raise Infeasible(
-            f"no placement on {most} nodes{offer.name} carries these rates, as proven", "head-room"
-        )
+        why = f"no placement on {most} nodes{offer.name} carries {rates}, as proven"
+        raise Infeasible(why, "head-room")
     below, count, step = least - 1, least, 1
     while (found := placing.carried(on(count))) is None:
         if count == most:
-            why = f"no placement found on {most} nodes{offer.name} for these rates"
+            why = f"no placement found on {most} nodes{offer.name} for {rates}"
             raise Infeasible(why, "head-room")
         below, count, step = count, min(most, count + step), step * 2
     while count - below > 1:
@@ -305,20 +302,20 @@ def _on(demand: Demand, offer: _Offer, count: int) -> Problem:
 
 def _proven_least(demand: Demand, offer: _Offer) -> int | None:
     """Return the fewest nodes that are not proven to be too few, None if all are too few."""
-    if _is_too_small(_on(demand, offer, offer.most)):
+    if _is_too_small(_on(demand, offer, offer.most), demand.headroom):
         return None
     below, count = 0, offer.most
     while count - below > 1:
         middle = (below + count) // 2
-        if _is_too_small(_on(demand, offer, middle)):
+        if _is_too_small(_on(demand, offer, middle), demand.headroom):
             below = middle
         else:
             count = middle
     return count
 
 
-def _is_too_small(problem: Problem) -> bool:
-    """Return whether it is proven that no placement carries the rates."""
+def _is_too_small(problem: Problem, headroom: float) -> bool:
+    """Return whether it is proven that no placement has so much head-room."""
     slots = sum(len(node.ports) for node in problem.nodes)
     if slots < len(problem.topologies):
         return True
@@ -326,4 +323,4 @@ def _is_too_small(problem: Problem) -> bool:
     if None not in limits and problem.executor_memory.sum() > sum(each or 0.0 for each in limits):
         return True
     bound = headroom_bound(problem)
-    return bound is not None and bound.headroom < ENOUGH
+    return bound is not None and bound.headroom < headroom

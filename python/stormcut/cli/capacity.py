@@ -18,7 +18,7 @@ from stormcut.adapters.files.capacity_files import DagFile, read_dag, read_model
 from stormcut.adapters.files.placement_file import placement_document, write_placement
 from stormcut.adapters.files.problem_file import read_problem, write_problem
 from stormcut.adapters.tls.channel import Tls
-from stormcut.capacity.demand import Demand, Need, demand, source_rate
+from stormcut.capacity.demand import UTILISATION, Demand, Need, demand, source_rate
 from stormcut.capacity.mapping import MAPPINGS, Mapped, map_acquired, map_to, mapper
 from stormcut.capacity.plan import Plan
 from stormcut.capacity.plan import plan as cheapest
@@ -58,6 +58,14 @@ placed_by_option = click.option(
     show_default=True,
     callback=lambda _context, _option, name: PLACED_BY[name],
     help="Who will place executors: storm where the controller only advises.",
+)
+
+utilisation_option = click.option(
+    "--utilisation",
+    type=Finite(0, 1, min_open=True),
+    default=UTILISATION,
+    show_default=True,
+    help="Part of every thread, CPU and link that may be used at these rates.",
 )
 
 
@@ -193,6 +201,7 @@ def map_(
     metavar="SHAPES",
     help="Nodes to be had; without it, those of PROBLEM.",
 )
+@utilisation_option
 @placed_by_option
 @click.option("--seed", type=click.IntRange(0), default=DEFAULT_SEED, show_default=True)
 @click.option(
@@ -203,6 +212,7 @@ def plan(
     problem: Path,
     rates: tuple[str, ...],
     shapes: Path | None,
+    utilisation: float,
     algorithm: str,
     seed: int,
     output: Path | None,
@@ -222,7 +232,8 @@ def plan(
     with waiting(console, f"reading {problem}"):
         question = read_problem(problem)
     offered = read_shapes(shapes) if shapes else ()
-    wanted = demand(question, _growth(question, parse_pairs(rates, RATE), RATE))
+    growth = _growth(question, parse_pairs(rates, RATE), RATE)
+    wanted = demand(question, growth, utilisation)
     with waiting(console, f"planning {wanted.problem.executor_count:,} executors"):
         found = cheapest(wanted, offered, seed, algorithm)
     if output is not None:
@@ -234,7 +245,7 @@ def plan(
         return
     for topology, needs in wanted.needs.items():
         _print(_plan_table(topology, needs))
-    for line in _plan_lines(found):
+    for line in _plan_lines(found, utilisation):
         click.echo(line)
 
 
@@ -253,6 +264,7 @@ def plan(
     metavar="FILE",
     help="What transfer costs here, from `stormcut calibrate`, instead of what is shipped.",
 )
+@utilisation_option
 @placed_by_option
 @click.option("--seed", type=click.IntRange(0), default=DEFAULT_SEED, show_default=True)
 @zookeeper_options
@@ -262,6 +274,7 @@ def advise(
     rates: tuple[str, ...],
     shapes: Path | None,
     costs: Path | None,
+    utilisation: float,
     algorithm: str,
     seed: int,
     zookeeper: str,
@@ -300,7 +313,7 @@ def advise(
     problem = measured_problem(state, profiles, [*asked], fitted)
     growth = _growth(problem, asked, "TOPOLOGY=RATE")
     with waiting(Console(stderr=True), f"planning {problem.executor_count:,} executors"):
-        found = advice(state, problem, growth, offered, seed, algorithm)
+        found = advice(state, problem, growth, offered, seed, algorithm, utilisation)
     if as_json:
         document = _plan_document(found.demand, found.plan)
         more = {"commands": list(found.commands), "notes": list(found.notes)}
@@ -308,7 +321,7 @@ def advise(
         return
     for topology in growth:
         _print(_plan_table(topology, found.demand.needs[topology]))
-    for line in (*_plan_lines(found.plan), *found.commands):
+    for line in (*_plan_lines(found.plan, utilisation), *found.commands):
         click.echo(line)
     for note in found.notes:
         click.echo(f"note: {note}")
@@ -354,6 +367,7 @@ def _plan_document(wanted: Demand, found: Plan) -> dict[str, Any]:
             }
             for topology, needs in wanted.needs.items()
         },
+        "utilisation": wanted.utilisation,
         "headroom": room["value"],
         "bottleneck": room["bottleneck"],
         "placement": placement_document(found.problem, found.solution),
@@ -372,9 +386,9 @@ def _plan_table(topology: str, needs: Mapping[str, Need]) -> Table:
     return table
 
 
-def _plan_lines(found: Plan) -> Iterator[str]:
+def _plan_lines(found: Plan, utilisation: float) -> Iterator[str]:
     proof = "no fewer can carry it" if found.least == found.nodes else f"at least {found.least:,}"
-    yield f"{_counted(found)} ({proof}, as proven)"
+    yield f"{_counted(found)} ({proof}, as proven), in use to {utilisation:.0%} at most"
     room = found.solution.headroom
     if room.value is not None:
         yield f"head-room {room.value:,.2f}: {room.bottleneck} is full first"

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stormcut.capacity.demand import demand, source_rate
-from stormcut.capacity.plan import ENOUGH, Shape, plan
+from stormcut.capacity.plan import Shape, plan
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Stream, Topology
 from stormcut.objective.headroom import headroom
@@ -26,13 +26,25 @@ def counts(wanted):
 
 @given(measured_problems(), st.floats(0.5, 4.0), st.floats(1.0, 3.0))
 def test_more_rate_never_needs_fewer_executors(problem, growth, more):
-    few, many = (counts(demand(problem, {"t": each})) for each in (growth, growth * more))
+    few, many = (counts(demand(problem, {"t": each}, 1.0)) for each in (growth, growth * more))
     assert all(few[name] <= many[name] for name in few)
+
+
+@given(measured_problems(), st.floats(0.5, 4.0), st.floats(0.3, 1.0))
+def test_a_part_of_use_needs_what_as_much_more_rate_would(problem, growth, utilisation):
+    part = demand(problem, {"t": growth}, utilisation)
+    whole = demand(problem, {"t": growth / utilisation}, 1.0)
+    assert counts(part) == counts(whole)
+    assert part.problem.executor_cpu.sum() <= utilisation * whole.problem.executor_cpu.sum() + 1e-6
+    with suppress(Infeasible):
+        found = plan(part, [SHAPE])
+        room = found.solution.headroom.value
+        assert room is None or room >= 1 / utilisation - 1e-6
 
 
 @given(measured_problems(), st.floats(0.5, 4.0))
 def test_loads_and_traffic_grow_with_the_rate(problem, growth):
-    grown = demand(problem, {"t": growth}).problem
+    grown = demand(problem, {"t": growth}, 1.0).problem
     assert grown.executor_cpu.sum() == pytest.approx(problem.executor_cpu.sum() * growth)
     assert grown.traffic.total == pytest.approx(problem.traffic.total * growth)
     assert source_rate(grown, "t") == pytest.approx(source_rate(problem, "t") * growth)
@@ -43,13 +55,13 @@ def test_loads_and_traffic_grow_with_the_rate(problem, growth):
 @given(measured_problems(), st.floats(0.5, 4.0))
 def test_a_plan_carries_the_rates_and_no_fewer_nodes_are_proven_to(problem, growth):
     try:
-        found = plan(demand(problem, {"t": growth}), [SHAPE])
+        found = plan(demand(problem, {"t": growth}, 1.0), [SHAPE])
     except Infeasible:
         return
     assert violations(found.problem, found.solution.placement) == []
     room = headroom(found.problem, found.solution.placement).value
     assert room == found.solution.headroom.value
-    assert room is None or room >= ENOUGH
+    assert room is None or room >= 1 - 1e-9
     assert found.least <= found.nodes
     assert found.cost_per_hour == pytest.approx(0.1 * found.nodes)
 
@@ -68,27 +80,27 @@ def one_by_one(rate, cpu, executors=1):
 
 def test_executors_follow_the_true_rate_of_threads():
     # A thread of 40 % at 100 tuples/s does 250 tuples/s.
-    wanted = demand(one_by_one(100.0, 40.0), {"t": 6.0})
+    wanted = demand(one_by_one(100.0, 40.0), {"t": 6.0}, 1.0)
     assert counts(wanted) == {"source": 1, "work": 3}
     uneven = one_by_one(100.0, 40.0, executors=2)
     (topology,) = uneven.topologies
     source, work = topology.components
     work = replace(work, cpu_percent=np.array([20.0, 60.0]))
     uneven = replace(uneven, topologies=(replace(topology, components=(source, work)),))
-    need = demand(uneven, {"t": 3.0}).needs["t"]["work"]
+    need = demand(uneven, {"t": 3.0}, 1.0).needs["t"]["work"]
     assert (need.now, need.low, need.high, need.planned) == (2, 3, 4, 4)
 
 
 def test_fewer_nodes_are_disproved_where_cpu_in_all_is_short():
     # 12 threads of 75 % need 900 points; a node leaves 142.5 of 150 to them.
     problem = one_by_one(100.0, 75.0, executors=12)
-    found = plan(demand(problem, {"t": 1.0}), [SHAPE])
+    found = plan(demand(problem, {"t": 1.0}, 1.0), [SHAPE])
     assert found.least >= 7
     assert found.least <= found.nodes <= found.least + 2
 
 
 def test_the_cheapest_shape_wins():
-    wanted = demand(one_by_one(100.0, 75.0, executors=4), {"t": 1.0})
+    wanted = demand(one_by_one(100.0, 75.0, executors=4), {"t": 1.0}, 1.0)
     large = replace(SHAPE, name="large", cpu_percent=800.0, price_per_hour=0.15)
     dear = replace(large, name="dear", price_per_hour=9.0)
     found = plan(wanted, [SHAPE, dear, large])
@@ -103,20 +115,20 @@ def test_the_cheapest_shape_wins():
 
 def test_a_node_of_another_shape_takes_what_is_left_where_that_is_cheaper():
     # Of ten threads of 75 % a large node holds seven, a small one three.
-    wanted = demand(one_by_one(100.0, 75.0, executors=10), {"t": 1.0})
+    wanted = demand(one_by_one(100.0, 75.0, executors=10), {"t": 1.0}, 1.0)
     large = replace(SHAPE, name="large", cpu_percent=600.0, price_per_hour=0.35)
     found = plan(wanted, [large, replace(SHAPE, cpu_percent=300.0, price_per_hour=0.15)])
     assert [(shape.name, count) for shape, count in found.shapes] == [("large", 1), ("small", 1)]
     assert found.cost_per_hour == pytest.approx(0.5)
     assert [node.id for node in found.problem.nodes] == ["large-1", "small-1"]
     assert found.least == 2
-    assert found.solution.headroom.value >= ENOUGH
+    assert found.solution.headroom.value >= 1 - 1e-9
     assert all(each.cost_per_hour > found.cost_per_hour for each in found.others)
 
 
 @given(measured_problems(), st.floats(0.5, 4.0), st.floats(0.05, 0.5))
 def test_mixing_shapes_never_costs_more_than_one_alone(problem, growth, price):
-    wanted = demand(problem, {"t": growth})
+    wanted = demand(problem, {"t": growth}, 1.0)
     large = replace(SHAPE, name="large", cpu_percent=400.0, price_per_hour=price)
     alone = []
     for shape in (SHAPE, large):
@@ -134,7 +146,7 @@ def test_mixing_shapes_never_costs_more_than_one_alone(problem, growth, price):
 
 
 def test_where_no_shape_has_nodes_enough_all_are_taken_largest_first():
-    wanted = demand(one_by_one(100.0, 75.0, executors=12), {"t": 1.0})
+    wanted = demand(one_by_one(100.0, 75.0, executors=12), {"t": 1.0}, 1.0)
     large = replace(SHAPE, name="large", cpu_percent=600.0, at_most=1)
     found = plan(wanted, [replace(SHAPE, at_most=5), large])
     assert [(shape.name, count) for shape, count in found.shapes] == [("large", 1), ("small", 5)]
@@ -144,19 +156,19 @@ def test_where_no_shape_has_nodes_enough_all_are_taken_largest_first():
 
 @given(measured_problems(), st.floats(0.5, 4.0))
 def test_a_plan_for_storm_s_own_scheduler_carries_the_rates_as_that_places(problem, growth):
-    wanted = demand(problem, {"t": growth})
+    wanted = demand(problem, {"t": growth}, 1.0)
     try:
         found = plan(wanted, [SHAPE], algorithm="default")
     except Infeasible:
         return
     room = found.solution.headroom.value
-    assert room is None or room >= ENOUGH
+    assert room is None or room >= 1 - 1e-9
     workers = len(set(found.solution.placement.slots.tolist()))
     assert workers == min(found.nodes, found.problem.executor_count)
 
 
 def test_nodes_that_cannot_carry_it_are_refused():
-    wanted = demand(one_by_one(100.0, 75.0, executors=12), {"t": 1.0})
+    wanted = demand(one_by_one(100.0, 75.0, executors=12), {"t": 1.0}, 1.0)
     with pytest.raises(Infeasible, match="no placement on 3 nodes of small carries these rates"):
         plan(wanted, [replace(SHAPE, at_most=3)])
 
@@ -164,7 +176,7 @@ def test_nodes_that_cannot_carry_it_are_refused():
 def test_without_shapes_the_problem_s_own_nodes_are_used_largest_first():
     problem = one_by_one(100.0, 75.0, executors=4)
     nodes = (Node("a", (1,), cpu_percent=100.0), Node("b", (1,), cpu_percent=800.0))
-    found = plan(demand(replace(problem, nodes=nodes), {"t": 1.0}))
+    found = plan(demand(replace(problem, nodes=nodes), {"t": 1.0}, 1.0))
     assert [node.id for node in found.problem.nodes] == ["b"]
     assert found.cost_per_hour is None
 
@@ -174,20 +186,20 @@ def test_storm_s_own_scheduler_may_take_the_smallest_of_the_nodes():
     problem = one_by_one(100.0, 75.0, executors=4)
     small = tuple(Node(name, (1,), cpu_percent=160.0) for name in "abc")
     nodes = (Node("large", (1,), cpu_percent=800.0), *small)
-    wanted = demand(replace(problem, nodes=nodes), {"t": 1.0})
+    wanted = demand(replace(problem, nodes=nodes), {"t": 1.0}, 1.0)
     assert len(plan(wanted).problem.nodes) == 1
     found = plan(wanted, algorithm="default")
     assert {node.id for node in found.problem.nodes} <= set("abc") and found.nodes > 1
     assert found.least == 1
     pair = replace(problem, nodes=(nodes[0], Node("a", (1,), cpu_percent=80.0)))
     with pytest.raises(Infeasible, match="no placement found on 2 nodes"):
-        plan(demand(pair, {"t": 1.0}), algorithm="default")
+        plan(demand(pair, {"t": 1.0}, 1.0), algorithm="default")
 
 
 @pytest.mark.parametrize("growth", [{"u": 1.0}, {"t": 0.0}, {"t": math.inf}])
 def test_what_cannot_be_asked_is_refused(growth):
     with pytest.raises(InvalidInput):
-        demand(one_by_one(1.0, 1.0), growth)
+        demand(one_by_one(1.0, 1.0), growth, 1.0)
 
 
 def test_what_several_subscribe_to_is_still_emitted_once_and_groupings_stay():
@@ -205,11 +217,11 @@ def test_what_several_subscribe_to_is_still_emitted_once_and_groupings_stay():
     )
     problem = Problem((Node("n", (1, 2)),), (Topology("t", parts, streams),))
     assert source_rate(problem, "t") == 100.0
-    (planned,) = demand(problem, {"t": 3.0}).problem.topologies
+    (planned,) = demand(problem, {"t": 3.0}, 1.0).problem.topologies
     found = {(s.source, s.target): (s.stream, s.grouping) for s in planned.streams}
     assert found == {
         ("s", "a"): ("default", "local_or_shuffle"),
         ("s", "b"): ("default", "shuffle"),
         ("a", "b"): ("to-b", "shuffle"),
     }
-    assert source_rate(demand(problem, {"t": 3.0}).problem, "t") == pytest.approx(300.0)
+    assert source_rate(demand(problem, {"t": 3.0}, 1.0).problem, "t") == pytest.approx(300.0)
