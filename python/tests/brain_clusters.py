@@ -16,8 +16,10 @@ from stormcut.model.cluster import (
 from stormcut.model.profile import ExecutorLoad, Profile, TaskTraffic
 
 
-def topology(name, sizes=(2, 3), *, tasks_each=1, workers=2, assignment=(), acker=True):
-    """A chain of components c0 -> c1 -> ..., with an acker."""
+def topology(
+    name, sizes=(2, 3), *, tasks_each=1, workers=2, assignment=(), acker=True, policy="pack"
+):
+    """A chain of components c0 -> c1 -> ..., with an acker, on any number of workers."""
     executors, task = [], 1
     counts = [*((("__acker", 1),) if acker else ()), *((f"c{i}", n) for i, n in enumerate(sizes))]
     for component, count in counts:
@@ -27,7 +29,9 @@ def topology(name, sizes=(2, 3), *, tasks_each=1, workers=2, assignment=(), acke
     streams = tuple(
         Subscription(f"c{i}", f"c{i + 1}", "default", "shuffle") for i in range(len(sizes) - 1)
     )
-    return RunningTopology(name, name, workers, tuple(executors), streams, tuple(assignment))
+    return RunningTopology(
+        name, name, workers, tuple(executors), streams, tuple(assignment), policy
+    )
 
 
 def supervisors(count, slots=4, cpu=400.0, meta=None, memory=3072.0):
@@ -111,7 +115,9 @@ def clusters(draw):
             running = dealt(running, own)
             if draw(st.booleans()):
                 running = replace(running, assignment=running.assignment[1:])
-        running = replace(running, workers_policy=draw(st.sampled_from([None, None, "keep"])))
+        running = replace(
+            running, workers_policy=draw(st.sampled_from([None, "pack", "pack", "keep"]))
+        )
         if draw(st.booleans()):
             cpu = draw(st.sampled_from([0.0, 10.0, 40.0]))
             profiles[running.id] = profile_of(running, cpu, lambda s, t: float(s * t % 7))

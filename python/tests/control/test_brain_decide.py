@@ -74,7 +74,9 @@ def test_an_applied_plan_changes_nothing_more(cluster):
 
 def test_a_new_topology_keeps_its_number_of_workers_spread_as_storm_would():
     """28 executors that ask for 8 workers once got one JVM."""
-    state = ClusterState(supervisors(4, meta={}), (topology("t", (7, 10, 10), workers=8),))
+    state = ClusterState(
+        supervisors(4, meta={}), (topology("t", (7, 10, 10), workers=8, policy=None),)
+    )
     (decision,) = decide(Question(state, {}, None, DEFAULT)).decided
     assert len(decision.workers) == 8
     assert {len(w.executors) for w in decision.workers} == {3, 4}
@@ -83,7 +85,7 @@ def test_a_new_topology_keeps_its_number_of_workers_spread_as_storm_would():
 
 
 def test_what_declares_resources_is_spread_as_r_storm_would():
-    new = topology("t", (4, 4), workers=3)
+    new = topology("t", (4, 4), workers=3, policy="keep")
     declared = replace(new, executors=tuple(replace(e, cpu_percent=60.0) for e in new.executors))
     state = ClusterState(supervisors(4), (declared,))
     (decision,) = decide(Question(state, {}, None, DEFAULT)).decided
@@ -93,7 +95,7 @@ def test_what_declares_resources_is_spread_as_r_storm_would():
 def test_what_is_new_is_not_spread_onto_drained_nodes():
     first, *others = supervisors(4)
     drained = replace(first, meta={"stormcut.max.executors": "0"})
-    state = ClusterState((drained, *others), (topology("t", (4, 4), workers=4),))
+    state = ClusterState((drained, *others), (topology("t", (4, 4), workers=4, policy=None),))
     (decision,) = decide(Question(state, {}, None, DEFAULT)).decided
     assert {w.slot.node for w in decision.workers} == {"n1", "n2", "n3"}
 
@@ -382,13 +384,16 @@ def placed_with(state, profiles=None, **how):
 @pytest.mark.parametrize(
     ("option", "policy", "workers"),
     [
-        ({}, None, 1),
+        ({}, None, 3),
         ({}, "keep", 3),
-        ({"workers": "keep"}, None, 3),
-        ({"workers": "keep"}, "any", 1),
+        ({}, "pack", 1),
+        ({}, "any", 1),
+        ({"workers": "any"}, None, 1),
+        ({"workers": "any"}, "keep", 3),
+        ({"workers": "keep"}, "pack", 1),
     ],
 )
-def test_the_number_of_workers_is_kept_by_the_brains_option_or_the_topologys_word(
+def test_the_number_of_workers_is_kept_unless_the_topology_or_else_the_brain_says_otherwise(
     option, policy, workers
 ):
     new = replace(topology("t", (4, 4), workers=3), workers_policy=policy)
@@ -411,10 +416,10 @@ def test_a_word_on_workers_that_is_none_is_logged_once_and_ignored(caplog):
     new = replace(topology("t", workers=2), workers_policy="many")
     state = ClusterState(supervisors(3, cpu=None), (new,))
     with caplog.at_level(logging.WARNING):
-        assert placed_with(state).after.metrics.workers_used == 1
+        assert placed_with(state).after.metrics.workers_used == 2
         placed_with(state)
     (record,) = caplog.records
-    assert "topology t: stormcut.workers: 'many' is not any or keep" in record.getMessage()
+    assert "topology t: stormcut.workers: 'many' is not keep or pack" in record.getMessage()
 
 
 def test_another_algorithm_chooses_the_number_of_workers_itself():

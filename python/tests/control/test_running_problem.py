@@ -54,7 +54,7 @@ def test_place_on_the_file_gives_the_brains_plan(tmp_path_factory, cluster, size
     nodes, options = next(attempts(problem, FAST.algorithm, FAST.options))
     assume(len(nodes) == len(problem.nodes))
     assert options == {"cpu_share": "0.8", "effort": "0"}
-    keep = {"workers": "keep"} if state.topologies[0].workers_policy == "keep" else {}
+    keep = {"workers": "any" if state.topologies[0].workers_policy == "pack" else "keep"}
     try:
         solution = solve(problem, FAST.algorithm, options={**options, **keep})
     except Infeasible:  # within 80 % of the CPU: the brain then asks for all of it

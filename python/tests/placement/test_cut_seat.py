@@ -26,9 +26,43 @@ def solved(problem, **options):
 
 
 @given(problems())
-def test_for_least_traffic_nodes_are_the_same(problem):
+def test_who_asks_for_no_workers_is_placed_the_same(problem):
+    topologies = tuple(replace(each, workers=None) for each in problem.topologies)
+    problem = replace(problem, topologies=topologies)
     anyway, kept = (solved(problem, objective="cut", workers=given) for given in ("any", "keep"))
     assert (problem.slot_node[anyway] == problem.slot_node[kept]).all()
+
+
+@pytest.mark.parametrize("objective", ["auto", "cut", "headroom", "congestion"])
+@given(
+    st.lists(st.integers(2, 7), min_size=1, max_size=3),
+    st.lists(st.integers(1, 3), min_size=2, max_size=4),
+    st.data(),
+)
+def test_topologies_stay_on_as_many_nodes_as_they_ask_for(objective, sizes, slots, data):
+    """Each with half an even share at least: one node lost is not the topology."""
+    assume(sum(slots) >= len(slots) * len(sizes))
+    topologies = tuple(
+        replace(chain(data.draw(st.integers(1, 5)), size), id=f"t{at}")
+        for at, size in enumerate(sizes)
+    )
+    nodes = tuple(Node(f"n{at}", tuple(range(len(sizes) + n))) for at, n in enumerate(slots))
+    problem = Problem(nodes, topologies)
+    chosen = solve(problem, "cut", 1, {"objective": objective, "workers": "keep", "effort": "0.05"})
+    homes = problem.slot_node[chosen.placement.slots]
+    for at, topology in enumerate(topologies):
+        counts = np.bincount(homes[problem.executor_topology == at], minlength=len(nodes))
+        wanted = min(topology.workers, len(nodes))
+        share = max(1, topology.executor_count // (2 * wanted)) if wanted > 1 else 1
+        assert np.count_nonzero(counts >= share) >= wanted
+
+
+@pytest.mark.parametrize(("asked", "got"), [(2, 2), (3, 3), (6, 6), (20, 6)])
+def test_fewer_workers_than_asked_for_are_told(asked, got):
+    problem = Problem(tuple(Node(f"n{i}", (0, 1)) for i in range(3)), (chain(asked, 6),))
+    found = solve(problem, "cut", 1, {**FAST, "workers": "keep"})
+    assert found.metrics.workers_used == got
+    assert [note[:20] for note in found.notes] == ["t has 6 workers, not"] * (got < asked)
 
 
 @given(problems())
@@ -45,8 +79,8 @@ def test_workers_are_as_many_as_asked_where_slots_allow(problem):
         assert got == min(wanted, possible) or len(problem.topologies) > 1
 
 
-def chain(workers):
-    parts = (Component.uniform("a", 4, "spout"), Component.uniform("b", 4))
+def chain(workers, size=4):
+    parts = (Component.uniform("a", size, "spout"), Component.uniform("b", size))
     return Topology("t", parts, (Stream("a", "b", 400.0),), workers=workers)
 
 

@@ -194,7 +194,7 @@ class RuleKeys(Keys):
     nodes: list[str] = Field([])
     most_nodes: int | None = Field(None, ge=1)
     alone: bool = False
-    workers: Literal["any", "keep"] | None = None
+    workers: Literal["keep", "pack", "any"] | None = None
 
 
 class Document(Keys):

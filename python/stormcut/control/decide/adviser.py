@@ -29,7 +29,7 @@ from stormcut.placement.registry import (
 from stormcut.placement.solve import DEFAULT_ALGORITHM, DEFAULT_SEED, Solution, solve
 
 #: The option of an algorithm that can keep `topology.workers`.
-WORKERS = "workers"
+WORKERS, KEEP = "workers", "keep"
 #: The option of an algorithm that says how long to search.
 EFFORT = "effort"
 
@@ -215,7 +215,7 @@ class Adviser:
                 continue
             if self._recorder is not None:
                 self._recorder.record(narrowed.problem, solution)
-            keep = options.get(WORKERS) == "keep"
+            keep = options.get(WORKERS) == KEEP
             placement = gathered(narrowed, solution.placement, keep)
             try:
                 placement = within_heap(topologies, narrowed, placement)
@@ -226,11 +226,15 @@ class Adviser:
         raise refused or Infeasible("no node has a free slot", "slots")
 
     def _options(self, topology: RunningTopology) -> Mapping[str, str]:
-        """Return the options for a topology: it may say itself what of workers."""
+        """Return the options for a topology: it may say itself what of workers.
+
+        Who does not say keeps what it asked for: its people have reasons that no model knows.
+        """
         name, options = self._settings.algorithm, dict(self._settings.options)
         keeps, effort = keeps_workers(topology), self.effort
-        if keeps is not None and self._algorithm.keeps_workers:
-            options[WORKERS] = "keep" if keeps else "any"
+        if self._algorithm.keeps_workers:
+            otherwise = options.get(WORKERS, KEEP) == KEEP
+            options[WORKERS] = KEEP if (otherwise if keeps is None else keeps) else "any"
         if effort is not None and has_option(name, EFFORT):
             options.setdefault(EFFORT, effort)
         return options

@@ -17,7 +17,10 @@ RACK_KEY = "stormcut.rack"
 #: Of a number of executors: no arithmetic exceeds its range by more of them.
 MOST_DIGITS = 9
 WORKERS_KEY = "stormcut.workers"
-WORKERS_POLICIES = ("any", "keep")
+#: As many workers as asked for, on as many nodes; or as the algorithm likes.
+WORKERS_POLICIES = ("keep", "pack")
+#: What `pack` was called.
+FORMERLY_PACK = "any"
 
 
 def max_executors(supervisor: Supervisor) -> int | None:
@@ -47,7 +50,7 @@ def keeps_workers(topology: RunningTopology) -> bool | None:
     A policy that is none is logged and counts as not said.
     """
     policy = topology.workers_policy
-    if policy is not None and policy not in WORKERS_POLICIES:
+    if policy is not None and policy not in (*WORKERS_POLICIES, FORMERLY_PACK):
         _warn_of_policy(topology.id, policy)
         return None
     return None if policy is None else policy == "keep"

@@ -42,8 +42,8 @@ from stormcut.placement.algorithms.cut.model import Floats, Ints
 from stormcut.placement.algorithms.cut.prepare import Task
 from stormcut.placement.algorithms.cut.realise import (
     Candidate,
+    candidate,
     seat,
-    workers,
 )
 from stormcut.placement.algorithms.cut.resource_annealing import (
     LIGHT,
@@ -157,7 +157,7 @@ class Judge(ABC):
 
     def candidate(self, nodes: Ints) -> Candidate:
         """Return executors on nodes, with one worker on each or as many as are kept."""
-        return Candidate(nodes, workers(self.task, nodes))
+        return candidate(self.task, nodes)
 
     def placement(self, at: Candidate) -> Placement:
         """Return executors on slots of their node, those of one worker on one.
@@ -187,7 +187,8 @@ class Judge(ABC):
     def resources(self) -> Resources:
         """What annealing knows."""
         _, node, rack = self.task.options.distances
-        return resources(self.problem, self.task.instance, self.anchored, rack / node - 1)
+        breadth = self.task.breadth
+        return resources(self.problem, self.task.instance, breadth, self.anchored, rack / node - 1)
 
     @property
     def is_searched(self) -> bool:

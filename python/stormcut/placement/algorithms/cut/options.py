@@ -82,8 +82,8 @@ class Options(Bounded):
     workers: Literal["any", "keep"] = field(
         default="any",
         metadata={
-            "help": "any: one worker on each node; keep: as many in all as topology.workers asks "
-            "for, if that is more"
+            "help": "any: one worker on each node; keep: as many as topology.workers asks for, on "
+            "as many nodes"
         },
     )
     effort: float = field(

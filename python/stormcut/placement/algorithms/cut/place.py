@@ -52,7 +52,7 @@ from stormcut.placement.algorithms.cut.least_traffic import build, cheapest, nea
 from stormcut.placement.algorithms.cut.model import Ints
 from stormcut.placement.algorithms.cut.options import Options
 from stormcut.placement.algorithms.cut.prepare import Task, prepare
-from stormcut.placement.algorithms.cut.realise import Candidate, on_nodes, seat, workers
+from stormcut.placement.algorithms.cut.realise import Candidate, candidate, on_nodes, seat
 from stormcut.placement.bounds.headroom_bound import headroom_bound
 from stormcut.placement.bounds.lower_bound import lower_bound
 
@@ -107,7 +107,19 @@ def improve(
         found = (_least_traffic if task.saves_traffic else _balanced)(task, possible, rng)
         if found is None:
             raise refusal(task, rng)
-        return Placement(seat(task, found), bound=bound(found.nodes))
+        slots = seat(task, found)
+        return Placement(slots, bound=bound(found.nodes), notes=(*_fewer_workers(task, slots),))
+
+
+def _fewer_workers(task: Task, slots: Ints) -> Iterator[str]:
+    """Yield, of each topology that is to keep its workers, that it has fewer."""
+    problem = task.problem
+    for at, topology in enumerate(problem.topologies if task.keeps_workers else ()):
+        own = slots[problem.executor_topology == at]
+        count, asked = len(np.unique(own)), topology.workers or 0
+        if count < asked:
+            most = "executors" if count == len(own) else "free slots within the nodes' limits"
+            yield f"{topology.id} has {count} workers, not the {asked} it asks for: no more {most}"
 
 
 def _is_possible(task: Task, start: Placement) -> bool:
@@ -130,8 +142,7 @@ def _least_traffic(
         return balance(task, found, starts, share, rng) if found or starts else None
     if counts is None:
         return None
-    nodes = on_nodes(task.problem, asked, counts)
-    return Candidate(nodes, workers(task, nodes))
+    return candidate(task, on_nodes(task.problem, asked, counts))
 
 
 def _balanced(

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+
+from scipy.sparse import csr_array
 
 from stormcut.model.problem import Problem
 from stormcut.model.traffic import Traffic
+from stormcut.placement.algorithms.cut.breadth import Breadth, broadened
 from stormcut.placement.algorithms.cut.instance import Instance, instance
 from stormcut.placement.algorithms.cut.model import Ints, Prices
 from stormcut.placement.algorithms.cut.options import Options
+from stormcut.placement.graph.partition import traffic_graph
 from stormcut.placement.graph.weighing import is_measured, weighed
 
 #: Of problems of more groups times nodes, a construction is one to begin with, and one start has to
@@ -77,6 +82,24 @@ class Task:
     def keeps_workers(self) -> bool:
         """Whether topologies have as many workers as they ask for, where that is more."""
         return self.options.workers == "keep"
+
+    @cached_property
+    def breadth(self) -> Breadth:
+        """On how many nodes topologies are at least."""
+        if self.keeps_workers:
+            return Breadth.asked(self.problem, self.instance)
+        return Breadth.free(self.problem)
+
+    @cached_property
+    def graph(self) -> csr_array:
+        """What counts between executors, as a symmetric matrix."""
+        return traffic_graph(self.weights, self.problem.executor_count)
+
+    def broad(self, nodes: Ints) -> Ints:
+        """Return executors' nodes with topologies on as many as they are to be, if limits allow."""
+        if not self.keeps_workers:
+            return nodes
+        return broadened(self.problem, self.instance, self.graph, self.breadth, nodes)
 
     @property
     def prices(self) -> Prices:

@@ -1,6 +1,7 @@
 """From counts to executors' nodes, so that most stay where they run; from nodes to workers' slots.
 
 One worker for each topology on each of its nodes, or as many as `topology.workers` asks for.
+On how many nodes it is then, see `breadth`.
 """
 
 from __future__ import annotations
@@ -12,12 +13,10 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from stormcut.model.problem import Problem
-from stormcut.model.traffic import Traffic
 from stormcut.objective.resources import costs_of, left_by_workers
 from stormcut.placement.algorithms.cut.instance import Instance
 from stormcut.placement.algorithms.cut.model import Floats, Ints, interchangeable, model_of, shared
 from stormcut.placement.algorithms.cut.prepare import Task
-from stormcut.placement.graph.partition import traffic_graph
 from stormcut.placement.packing.alignment import aligned
 from stormcut.placement.slots import seating
 
@@ -111,6 +110,12 @@ class Candidate(NamedTuple):
     workers: Ints
 
 
+def candidate(task: Task, nodes: Ints) -> Candidate:
+    """Return executors on nodes, on more if they have to be, with one worker on each or more."""
+    broad = task.broad(nodes)
+    return Candidate(broad, workers(task, broad))
+
+
 def seat(task: Task, at: Candidate) -> Ints:
     """Return the slot of every executor on its node, so that few workers restart.
 
@@ -129,7 +134,7 @@ def workers(task: Task, nodes: Ints) -> Ints:
     """
     problem, keeps = task.problem, task.keeps_workers
     now = _workers_now(problem, nodes) if keeps or task.stays else np.zeros_like(nodes)
-    return kept_workers(problem, task.weights, nodes, now) if keeps else now
+    return kept_workers(problem, task.graph, nodes, now) if keeps else now
 
 
 def _workers_now(problem: Problem, nodes: Ints) -> Ints:
@@ -147,7 +152,7 @@ def _workers_now(problem: Problem, nodes: Ints) -> Ints:
     return same
 
 
-def kept_workers(problem: Problem, weights: Traffic, nodes: Ints, now: Ints) -> Ints:
+def kept_workers(problem: Problem, graph: csr_array, nodes: Ints, now: Ints) -> Ints:
     """Return a number for each executor; those of a topology and node that share it share a worker.
 
     A topology gets the workers that it asks for, but at least one and at most one an executor on
@@ -157,14 +162,13 @@ def kept_workers(problem: Problem, weights: Traffic, nodes: Ints, now: Ints) -> 
 
     Parameters
     ----------
-    weights : Traffic
-        What counts between executors.
+    graph : csr_array of shape (executors, executors)
+        What counts between executors, symmetric.
     nodes : array of shape (executors,)
         Node ordinals.
     now : array of shape (executors,)
         Workers that run and could stay as they are, as numbers above 0, else 0.
     """
-    graph = traffic_graph(weights, problem.executor_count)
     result = np.zeros(problem.executor_count, dtype=np.int64)
     room = _Room(problem, nodes)
     for topology, first in zip(problem.topologies, problem.topology_offsets.tolist(), strict=False):

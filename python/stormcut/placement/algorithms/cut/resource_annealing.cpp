@@ -55,6 +55,9 @@ enum { TOPOLOGY, THREAD };
 // Of a component that takes such streams: what one of its executors does besides, and can do.
 enum { BESIDES, MOST };
 
+// Of a topology: on how many nodes it is at least, and executors on each of these.
+enum { NODES, SHARE };
+
 struct Resources {
   Row<Int> starts, neighbours;
   Matrix<double> pair;
@@ -70,6 +73,7 @@ struct Resources {
   Matrix<Int> stream_of;
   Matrix<bool> sends, takes;
   Row<double> floor, costs, weight;
+  Matrix<Int> breadth;
 };
 
 struct Change {
@@ -109,6 +113,7 @@ class Balancing {
         near_(groups * racks),
         workers_(in.threads.rows * count),
         home(groups),
+        served(topologies),
         spreads(streams),
         streams_of(groups),
         tenants{tenants_.data(), count, topologies},
@@ -195,6 +200,8 @@ class Balancing {
     its += sign;
     if (sign < 0 && its == 0) taken[n] -= 1;
     if (its == 0 || its == 1) leave_to_executors(n);
+    const Int share = in.breadth(in.topology[g], SHARE);
+    if (share > 0 && its == (sign > 0 ? share : share - 1)) served[in.topology[g]] += sign;
   }
 
   // Sets what a node's CPU has left beside its workers.
@@ -612,8 +619,17 @@ class Balancing {
       if (exchange && more < 0.0 && used[a * columns + r] - more > in.limits(a, r)) return false;
     }
     if (exchange && in.topology[g] == in.topology[h]) return true;
+    if (!stays_broad(g, a, b) || (exchange && !stays_broad(h, b, a))) return false;
     if (!has_slot(b, g, exchange ? h : -1)) return false;
     return !exchange || has_slot(a, h, g);
+  }
+
+  // Whether the topology of group `g` is on as many nodes as it shall be once one of its executors
+  // has gone from node `a` to `b`; what is on too few goes to no fewer.
+  bool stays_broad(Int g, Int a, Int b) const {
+    const Int t = in.topology[g], share = in.breadth(t, SHARE);
+    if (share == 0 || tenants(a, t) != share || served[t] > in.breadth(t, NODES)) return true;
+    return tenants(b, t) + 1 == share;
   }
 
   bool may_be(Int g, Int n) const {
@@ -633,7 +649,8 @@ class Balancing {
   Seed seed;
   Int executors, groups, count, racks, columns, streams;
   std::vector<double> loads, inverse, used;
-  std::vector<Int> tuples_at, tenants_, taken, mark, held_, near_, workers_, home, touched;
+  std::vector<Int> tuples_at, tenants_, taken, mark, held_, near_, workers_, home, touched,
+      served;
   std::vector<Spread> spreads;
   std::vector<std::vector<Int>> streams_of;
   Int stamp = 0;

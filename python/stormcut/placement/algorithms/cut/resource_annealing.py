@@ -29,6 +29,7 @@ from stormcut.objective.resources import (
     costs_of,
     rack_ordinals,
 )
+from stormcut.placement.algorithms.cut.breadth import Breadth
 from stormcut.placement.algorithms.cut.instance import Instance
 from stormcut.placement.algorithms.cut.model import NOTHING, Bools, Floats, Ints, seed_from
 from stormcut.placement.native.library import (
@@ -97,7 +98,8 @@ class Resources(NamedTuple):
     shuffle streams bring; ``floor`` the share of the fullest thread that no placement changes;
     ``costs`` the CPU that sending and taking a batch of tuples costs, batches/s from worker to
     worker at most, the CPU that a worker takes, and what a tuple to another rack counts more;
-    ``weight`` what a tuple of each topology counts.
+    ``weight`` what a tuple of each topology counts; ``breadth`` on how many nodes each is at least,
+    and how many executors each of these has, shape (topologies, 2).
     """
 
     starts: Ints
@@ -123,6 +125,7 @@ class Resources(NamedTuple):
     floor: Floats
     costs: Floats
     weight: Floats
+    breadth: Ints
 
     def throttled(self, part: Floats) -> Resources:
         """Return the same with topologies at a part of their rates that all threads can do.
@@ -153,7 +156,7 @@ class Resources(NamedTuple):
 _RESOURCES = Record(
     *(INTS, INTS, FLOAT_ROWS, INTS, FLOATS, FLOAT_ROWS, INTS, INTS, INTS),
     *(FLOAT_ROWS, INTS, BOOL_ROWS, INTS, FLOAT_ROWS, FLOAT_ROWS),
-    *(FLOAT_ROWS, FLOAT_ROWS, INT_ROWS, BOOL_ROWS, BOOL_ROWS, FLOATS, FLOATS, FLOATS),
+    *(FLOAT_ROWS, FLOAT_ROWS, INT_ROWS, BOOL_ROWS, BOOL_ROWS, FLOATS, FLOATS, FLOATS, INT_ROWS),
 )
 _most_headroom = function(
     "most_headroom", _RESOURCES, INT, FLOAT_ROWS, INT, FLOAT, FLOAT, INTS, SEED
@@ -164,7 +167,11 @@ _least_congestion = function(
 
 
 def resources(
-    problem: Problem, asked: Instance, anchored: Floats | None, further: float
+    problem: Problem,
+    asked: Instance,
+    breadth: Breadth,
+    anchored: Floats | None,
+    further: float,
 ) -> Resources:
     """Return what annealing needs to know of an instance and its resources.
 
@@ -173,6 +180,8 @@ def resources(
     problem : Problem
     asked : Instance
         Its limits are kept.
+    breadth : Breadth
+        Kept where nodes have it to begin with.
     anchored : array of shape (executors,), optional
         Which share of what each executor takes is anchored; None: all.
     further : float
@@ -217,6 +226,7 @@ def resources(
             ]
         ),
         np.ones(len(problem.topologies)),
+        np.column_stack(breadth),
     )
 
 
