@@ -47,7 +47,7 @@ PATIENCE_S = 300.0
 OPTIONS: dict[str, object] = {
     "rig.rate": 100,
     "rig.scale": 0.2,
-    "stormcut.workers": "any",
+    "stormcut.workers": "pack",
     "topology.message.timeout.secs": 30,
 }
 CONFIG: dict[str, object] = {

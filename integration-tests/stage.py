@@ -42,7 +42,7 @@ class Stage(Generic[C]):
     options: ClassVar[dict[str, object]] = {
         "rig.rate": 20,
         "rig.scale": 0.06,
-        "stormcut.workers": "any",  # as without; the brain must be told
+        "stormcut.workers": "pack",  # the brain must be told
     }
     workers_virtualenv: Path | None = None
     #: How long workers may take to start and ack, and dead nodes to be given up.

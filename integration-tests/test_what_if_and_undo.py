@@ -110,7 +110,7 @@ def test_what_if_is_what_follows_and_undo_brings_it_back_for_good(
     stage: Stage, client: BrainClient, tmp_path: Path
 ) -> None:
     topology, before = running(client), stage.workers(NAME)
-    assert (topology.workers, topology.workers_policy) == (2, "any")
+    assert (topology.workers, topology.workers_policy) == (2, "pack")
     profile, problem, placement, now = (
         tmp_path / f"{name}.json" for name in ("profile", "problem", "placement", "now")
     )

@@ -19,9 +19,10 @@ from click.testing import CliRunner
 from stormcut.adapters.machine.home import checkout
 from stormcut.adapters.storm.topology_project import load
 from stormcut.adapters.zookeeper.nodes import DEFAULT_ROOT
+from stormcut.capacity.demand import UTILISATION
 from stormcut.cli.bench import SCHEDULERS
 from stormcut.cli.main import COMMANDS, cli
-from stormcut.control.decide.adviser import Settings
+from stormcut.control.decide.adviser import KEEP, Settings
 from stormcut.model.problem import DEFAULT_CPU_PERCENT, DEFAULT_MEMORY_MB
 from stormcut.objective.congestion import IDLE
 from stormcut.objective.order import ENOUGH_ROOM, TOLERANCE
@@ -93,8 +94,8 @@ CLAIMS: list[tuple[str, tuple[str, ...]]] = [
     (r"Head-room, up to (\d)\.", (number(ENOUGH_ROOM),)),
     (r"differs by less than (\d+) % does not", (percent(TOLERANCE),)),
     (r"^\| `objective` \| (\w+) \| `cut`", (Cut.objective,)),
-    (r"`cut` \(`workers=(\w+)`, its default\)", (Cut.workers,)),
-    (r"by default in (\w+) worker on each node", ({"any": "one"}.get(Cut.workers, "?"),)),
+    (r"`stormcut\.workers` \| none \| `(\w+)`, also if left out", (KEEP,)),
+    (r"`--utilisation`, ([\d.]+) if left out", (f"{UTILISATION:g}",)),
     (r"^\| `traffic` \| (\w+) \|", (Cut.traffic,)),
     (r"^\| `balance` \| (\w+) \|", (number(Cut().balance),)),
     *(

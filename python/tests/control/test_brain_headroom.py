@@ -12,10 +12,8 @@ from stormcut.control.decide.decide import decide
 from stormcut.control.decide.declared import link
 from stormcut.control.decide.question import Question
 from stormcut.control.decide.wording import sentence
-from stormcut.control.decide.workload import workload
 from stormcut.model.cluster import ClusterState, Slot, Supervisor, Worker
 from stormcut.model.network import UNKNOWN, Link
-from stormcut.model.problem import Problem
 from stormcut.model.profile import ExecutorLoad, Profile, TaskTraffic
 
 HEADROOM = Settings(options={"objective": "headroom"})
@@ -135,54 +133,3 @@ def test_links_are_read_from_storm_yaml(text, meant, caplog):
     with caplog.at_level(logging.WARNING):
         assert link(Supervisor("n0", "h", (1,), meta={"stormcut.link.mbit": text})) == meant
     assert bool(caplog.records) == (meant == UNKNOWN)
-
-
-def _threads(running, profile=None):
-    """Cores that an executor of the first component can use."""
-    return workload(running, profile).topology.components[0].threads
-
-
-@pytest.mark.parametrize(
-    ("cpu", "memory", "busiest", "threads"),
-    [
-        (60.0, None, None, 1.0),
-        # As measured, a thread that is never idle is about a core; beyond that there are several.
-        (103.0, None, None, 1.0),
-        (150.0, None, None, 2.0),
-        # One process of Python is one core, however little its thread in the JVM does.
-        (92.0, 30.0, 85.0, 92 / 85),
-        (100.0, 30.0, 100.0, 1.0),
-        # Three subprocesses at 80 each fill at 100 each, and the JVM at a third of that.
-        (270.0, 90.0, 80.0, 3.375),
-        # Measured by an earlier release: one subprocess for each task.
-        (60.0, 30.0, None, 1.0),
-    ],
-)
-def test_every_process_of_an_executor_fills_a_core(cpu, memory, busiest, threads):
-    running = topology("t")
-    profile = profile_of(running, cpu, memory=memory)
-    loads = tuple(replace(load, busiest_percent=busiest) for load in profile.executors)
-    assert _threads(running, replace(profile, executors=loads)) == pytest.approx(threads)
-
-
-@pytest.mark.parametrize(
-    ("declared", "threads"), [(None, 1.0), (100.0, 1.0), (101.0, 2.0), (250.0, 3.0), (400.0, 4.0)]
-)
-def test_what_is_declared_above_a_core_has_threads(declared, threads):
-    running = topology("t")
-    executors = tuple(replace(e, cpu_percent=declared) for e in running.executors)
-    assert _threads(replace(running, executors=executors)) == threads
-
-
-def test_streams_stay_beside_what_was_measured_between_their_executors():
-    running = topology("t", (2, 3), acker=False)
-    twice = replace(
-        running, streams=(*running.streams, replace(running.streams[0], stream="other"))
-    )
-    profile = profile_of(running, rate=lambda s, t: float(s + t))
-    measured = workload(twice, profile).topology
-    total = sum(pair.tuples_per_second for pair in measured.measured)
-    assert [s.tuples_per_second for s in measured.streams] == [total / 2, total / 2]
-    alone = replace(measured, streams=())
-    before, after = (Problem((), (t,)).traffic for t in (alone, measured))
-    assert before.total == after.total == total

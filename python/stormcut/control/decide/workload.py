@@ -13,6 +13,8 @@ import numpy as np
 from stormcut.model.cluster import RunningExecutor, RunningTopology, Worker
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import (
+    CORE_PERCENT,
+    CORE_US,
     DEFAULT_CPU_PERCENT,
     DEFAULT_MEMORY_MB,
     Component,
@@ -108,12 +110,24 @@ def workload(running: RunningTopology, profile: Profile | None) -> Workload:
 
     Declared: every source executor sends 1 tuple/s on each of its streams. Measured: the measured
     pairs are all the traffic there is; streams have the rates and sizes that follow from them.
+    Only where a component sends another all by local-or-shuffle, the pairs are those of the
+    placement under which they were measured: the stream stands for them, and the CPU of who takes
+    it follows from what it takes.
     """
     by_component: dict[str, list[RunningExecutor]] = defaultdict(list)
     for executor in sorted(running.executors, key=lambda e: e.start_task):
         by_component[executor.component].append(executor)
     loads = {(e.component, e.start_task): e for e in profile.executors} if profile else {}
     targets = {stream.target for stream in running.streams}
+    streams = _declared_streams(running, by_component)
+    pairs: tuple[MeasuredPair, ...] = ()
+    us: Mapping[str, float] = {}
+    if profile:
+        every = _measured_pairs(profile, by_component)
+        streams = _measured_streams(streams, every)
+        local = _local_edges(streams)
+        pairs = tuple(each for each in every if (each.source[0], each.target[0]) not in local)
+        us = _cpu_us({target for _, target in local}, every, by_component, loads)
     components = tuple(
         Component(
             name,
@@ -121,15 +135,11 @@ def workload(running: RunningTopology, profile: Profile | None) -> Workload:
             len(executors),
             np.array([_cpu(e, loads.get((name, e.start_task))) for e in executors]),
             np.array([_memory(e, loads.get((name, e.start_task))) for e in executors]),
+            us.get(name),
             threads=_threads([(e, loads.get((name, e.start_task))) for e in executors]),
         )
         for name, executors in by_component.items()
     )
-    streams = _declared_streams(running, by_component)
-    pairs: tuple[MeasuredPair, ...] = ()
-    if profile:
-        pairs = _measured_pairs(profile, by_component)
-        streams = _measured_streams(streams, pairs)
     tasks = tuple(e.start_task for executors in by_component.values() for e in executors)
     # A topology may ask for no worker, or fewer: a problem has one at least.
     topology = Topology(running.id, components, streams, pairs, max(running.workers, 1))
@@ -230,6 +240,35 @@ def _measured_pairs(
         for one, other, each, mean in zip(*(column.tolist() for column in columns), strict=True)
         if each > 0
     )
+
+
+def _local_edges(streams: Iterable[Stream]) -> set[tuple[str, str]]:
+    """Return which components send others all that they send them by local-or-shuffle."""
+    groupings: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for stream in streams:
+        groupings[stream.source, stream.target].add(stream.grouping)
+    return {edge for edge, its in groupings.items() if its == {"local_or_shuffle"}}
+
+
+def _cpu_us(
+    names: Iterable[str],
+    pairs: Sequence[MeasuredPair],
+    by_component: Mapping[str, list[RunningExecutor]],
+    loads: Mapping[tuple[str, int], ExecutorLoad],
+) -> dict[str, float]:
+    """Return the CPU of a tuple in microseconds of components that were measured taking some."""
+    taken: dict[str, float] = defaultdict(float)
+    for pair in pairs:
+        taken[pair.target[0]] += pair.tuples_per_second
+    points = {
+        name: sum(_cpu(e, loads.get((name, e.start_task))) for e in by_component[name])
+        for name in names
+    }
+    return {
+        name: total / taken[name] * (CORE_US / CORE_PERCENT)
+        for name, total in points.items()
+        if taken[name] > 0
+    }
 
 
 def _rate(parts: Sequence[MeasuredPair]) -> float:

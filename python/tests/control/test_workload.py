@@ -1,0 +1,104 @@
+"""What a topology does, as measured or declared: cores of executors, streams, local-or-shuffle."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from brain_clusters import profile_of, topology
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stormcut.control.decide.workload import workload
+from stormcut.model.placement import Placement
+from stormcut.model.problem import Node, Problem
+from stormcut.objective.cut import inter_node_tuples_per_second
+from stormcut.objective.resources import executor_loads
+
+
+def _threads(running, profile=None):
+    """Cores that an executor of the first component can use."""
+    return workload(running, profile).topology.components[0].threads
+
+
+@pytest.mark.parametrize(
+    ("cpu", "memory", "busiest", "threads"),
+    [
+        (60.0, None, None, 1.0),
+        # As measured, a thread that is never idle is about a core; beyond that there are several.
+        (103.0, None, None, 1.0),
+        (150.0, None, None, 2.0),
+        # One process of Python is one core, however little its thread in the JVM does.
+        (92.0, 30.0, 85.0, 92 / 85),
+        (100.0, 30.0, 100.0, 1.0),
+        # Three subprocesses at 80 each fill at 100 each, and the JVM at a third of that.
+        (270.0, 90.0, 80.0, 3.375),
+        # Measured by an earlier release: one subprocess for each task.
+        (60.0, 30.0, None, 1.0),
+    ],
+)
+def test_every_process_of_an_executor_fills_a_core(cpu, memory, busiest, threads):
+    running = topology("t")
+    profile = profile_of(running, cpu, memory=memory)
+    loads = tuple(replace(load, busiest_percent=busiest) for load in profile.executors)
+    assert _threads(running, replace(profile, executors=loads)) == pytest.approx(threads)
+
+
+@pytest.mark.parametrize(
+    ("declared", "threads"), [(None, 1.0), (100.0, 1.0), (101.0, 2.0), (250.0, 3.0), (400.0, 4.0)]
+)
+def test_what_is_declared_above_a_core_has_threads(declared, threads):
+    running = topology("t")
+    executors = tuple(replace(e, cpu_percent=declared) for e in running.executors)
+    assert _threads(replace(running, executors=executors)) == threads
+
+
+def test_streams_stay_beside_what_was_measured_between_their_executors():
+    running = topology("t", (2, 3), acker=False)
+    twice = replace(
+        running, streams=(*running.streams, replace(running.streams[0], stream="other"))
+    )
+    profile = profile_of(running, rate=lambda s, t: float(s + t))
+    measured = workload(twice, profile).topology
+    total = sum(pair.tuples_per_second for pair in measured.measured)
+    assert [s.tuples_per_second for s in measured.streams] == [total / 2, total / 2]
+    alone = replace(measured, streams=())
+    before, after = (Problem((), (t,)).traffic for t in (alone, measured))
+    assert before.total == after.total == total
+
+
+def _flowing(running, slot_of, rate=12.0):
+    """What local-or-shuffle sends between first tasks of c0 and c1 that run in these slots."""
+    sources, targets = (
+        [e.start_task for e in running.executors if e.component == name] for name in ("c0", "c1")
+    )
+    sent = {}
+    for source in sources:
+        near = [each for each in targets if slot_of[each] == slot_of[source]] or targets
+        sent |= {(source, each): rate / len(near) for each in near}
+    return sent
+
+
+@given(st.lists(st.integers(0, 2), min_size=7, max_size=7), st.permutations(range(7)))
+def test_local_or_shuffle_is_foretold_for_another_placement(places, order):
+    """Measured pairs were taken for those of any placement: what stays was 14 % for 45 %."""
+    running = topology("t", (4, 3), acker=False)
+    streams = tuple(replace(s, grouping="local_or_shuffle") for s in running.streams)
+    running = replace(running, streams=streams)
+    tasks = [e.start_task for e in running.executors]
+    before = dict(zip(tasks, places, strict=True))
+    after = dict(zip(tasks, [places[at] for at in order], strict=True))
+    sent = _flowing(running, before)
+    profile = profile_of(running, rate=lambda s, t: sent.get((s, t), 0.0), memory=None)
+    load = workload(running, profile)
+    nodes = tuple(Node(f"n{at}", (6700,)) for at in range(3))
+    problem = Problem(nodes, (load.topology,))
+    for where in (before, after):
+        placement = Placement(np.array([where[task] for task in tasks]))
+        crossing = sum(r for (s, t), r in _flowing(running, where).items() if where[s] != where[t])
+        assert inter_node_tuples_per_second(problem, placement) == pytest.approx(crossing)
+        # The CPU of three executors of 10 points each goes where their tuples go.
+        cpu = executor_loads(problem, placement)[4:]
+        taken = [
+            sum(r for (_, t), r in _flowing(running, where).items() if t == e) for e in (5, 6, 7)
+        ]
+        assert cpu == pytest.approx([30.0 * each / 48.0 for each in taken])
