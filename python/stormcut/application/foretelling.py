@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from stormcut.control.decide.situation import running_problem
+from stormcut.control.observe.machines import with_real_capacity
 from stormcut.model.cluster import ClusterState, Slot, Worker
 from stormcut.model.errors import InvalidInput
 from stormcut.model.placement import Placement
@@ -66,5 +67,6 @@ def _simulated(state: ClusterState, profiles: Mapping[str, Profile]) -> Simulati
     whole = tuple(each for each in state.topologies if each.executors and not each.unassigned)
     if not whole:
         return None
-    problem = running_problem(replace(state, topologies=whole), profiles)
+    real = with_real_capacity(replace(state, topologies=whole), profiles)
+    problem = running_problem(real, profiles)
     return simulate(problem, Placement(problem.current_slots()))

@@ -15,6 +15,7 @@ from stormcut.control.decide.situation import (
     unmeasured,
 )
 from stormcut.control.decide.workload import misfit
+from stormcut.control.observe.machines import with_real_capacity
 from stormcut.model.cluster import ClusterState, RunningTopology
 from stormcut.model.errors import InvalidInput
 from stormcut.model.network import Costs
@@ -66,6 +67,7 @@ def measured_problem(
     for name in topologies:
         if reason := _thin(running[name], profiles.get(name)):
             raise InvalidInput(f"no advice: {reason}", name)
+    state = with_real_capacity(state, profiles, costs)
     problem = named_by_host(running_problem(state, profiles, costs=costs), state)
     return as_proven(problem, state, profiles)
 

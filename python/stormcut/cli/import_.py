@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
@@ -17,8 +18,9 @@ from stormcut.cli.outputs import OutputFile
 from stormcut.cli.tls_option import tls_option
 from stormcut.cli.zookeeper_options import zookeeper_options
 from stormcut.control.decide.situation import named_by_host, running_problem, unmeasured
+from stormcut.model.errors import InvalidInput
 from stormcut.model.placement import Placement
-from stormcut.model.problem import Problem
+from stormcut.model.problem import Problem, Topology
 
 #: Nimbus describes the cluster every 10 s.
 OLD_SECONDS = 60.0
@@ -94,6 +96,7 @@ def cluster(
     from stormcut.adapters.zookeeper.client import connected, read_auth_file
     from stormcut.adapters.zookeeper.nodes import StormcutNodes
     from stormcut.cli.foresight import leading_brain
+    from stormcut.control.observe.machines import with_real_capacity
     from stormcut.objective.headroom import headroom
     from stormcut.objective.metrics import measure
     from stormcut.placement.solve import Solution
@@ -104,7 +107,7 @@ def cluster(
         nodes = StormcutNodes(client, root)
         described = leading_brain(nodes, tls).described()
         known = {**nodes.read_profiles(), **given}
-    state = described.state
+    state = with_real_capacity(described.state, known, fitted)
     problem = named_by_host(running_problem(state, known, topology, fitted), state)
     for line in unmeasured(state, known, [each.id for each in problem.topologies]):
         click.echo(f"note: {line}", err=True)
@@ -128,7 +131,8 @@ def cluster(
     required=True,
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="JSON: {supervisors: [{rack, count, cpu_pcore_percent, memory_mb, slots}]}.",
+    help="JSON: {supervisors: [{rack, count, cpu_pcore_percent, memory_mb, slots}]}, or the UI's "
+    "/api/v1/supervisor/summary.",
 )
 @click.option("--output", required=True, type=OutputFile(), help="Problem file to write.")
 @click.option(
@@ -175,9 +179,106 @@ def storm(
         transient=True,
         disable=not console.is_terminal,
     )
-    problem = import_storm(shown, nodes, rate, keep_workers)
+    found = import_storm(shown, nodes, rate, keep_workers)
+    write_problem(output, found.problem)
+    for note in found.notes:
+        click.echo(f"note: {note}", err=True)
+    summary = _summary(found.problem, output)
+    console.print(summary, markup=False, highlight=False, soft_wrap=True)
+
+
+def _described(function: Callable[..., None]) -> Callable[..., None]:
+    """Add what commands ask for that read topologies as somebody describes them."""
+    for option in (
+        click.option("--output", required=True, type=OutputFile(), help="Problem file to write."),
+        click.option(
+            "--supervisors",
+            required=True,
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="As for `import storm`, or the UI's /api/v1/supervisor/summary.",
+        ),
+        click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path)),
+    ):
+        function = option(function)
+    return function
+
+
+def _write_described(
+    paths: Sequence[Path],
+    read: Callable[[Path], tuple[Topology, ...]],
+    supervisors: Path,
+    output: Path,
+) -> None:
+    from stormcut.adapters.storm.stored_topologies import read_supervisors
+
+    nodes = read_supervisors(supervisors)
+    found: dict[str, Topology] = {}
+    for path in paths:
+        for topology in read(path):
+            if topology.id in found:
+                raise InvalidInput(f"a topology {topology.id!r} was there before", str(path))
+            found[topology.id] = topology
+    problem = Problem(nodes, tuple(found.values()))
     write_problem(output, problem)
-    console.print(_summary(problem, output), markup=False, highlight=False, soft_wrap=True)
+    for topology in problem.topologies:
+        if not topology.streams:
+            click.echo(f"note: no stream of {topology.id} is known: it has no traffic", err=True)
+    click.echo(_summary(problem, output), err=True)
+
+
+@import_.command()
+@_described
+@click.option(
+    "--rate",
+    type=Finite(min=0),
+    default=1.0,
+    show_default=True,
+    metavar="TUPLES",
+    help="Tuples/s of each source executor on each stream: the files hold no rates.",
+)
+def flux(paths: tuple[Path, ...], supervisors: Path, output: Path, rate: float) -> None:
+    """Make a problem of topologies in Flux's YAML.
+
+    \b
+    Example:
+      stormcut import flux topology.yaml --supervisors supervisors.json --output problem.json
+    """
+    from stormcut.adapters.storm.described_topologies import read_flux
+
+    _write_described(paths, lambda path: read_flux(path, rate), supervisors, output)
+
+
+@import_.command()
+@_described
+def loadgen(paths: tuple[Path, ...], supervisors: Path, output: Path) -> None:
+    """Make a problem of what Storm's CaptureLoad wrote: shape, rates and latencies.
+
+    The time that a bolt takes for a tuple counts as CPU.
+
+    \b
+    Example:
+      stormcut import loadgen loadgen.yaml --supervisors supervisors.json --output problem.json
+    """
+    from stormcut.adapters.storm.described_topologies import read_loadgen
+
+    _write_described(paths, read_loadgen, supervisors, output)
+
+
+@import_.command()
+@_described
+def ui(paths: tuple[Path, ...], supervisors: Path, output: Path) -> None:
+    """Make a problem of what Storm's UI answers at /api/v1/topology/ID.
+
+    That tells executors, and how busy bolts are, but no streams.
+
+    \b
+    Example:
+      stormcut import ui topology.json --supervisors summary.json --output problem.json
+    """
+    from stormcut.adapters.storm.described_topologies import read_ui
+
+    _write_described(paths, read_ui, supervisors, output)
 
 
 def _summary(problem: Problem, output: Path) -> str:

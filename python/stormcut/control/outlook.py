@@ -133,6 +133,7 @@ def outlook_document(at: Snapshot, parts: Mapping[str, Part]) -> dict[str, Any]:
         "left_on_drained": at.left_on_drained(),
         "nodes": {s.id: s.host for s in at.described.state.supervisors},
         "silent": sorted(at.left.silence.nodes),
+        "machines": {n: str(its) for n, its in at.left.machines.known.items() if its.is_news},
         "on_probation": list(at.left.probation.present(at.now_s)),
         "plan": at.plan,
         "parts": {name: asdict(part) for name, part in parts.items()},

@@ -31,11 +31,13 @@ from stormcut.control.decide.decision import Decision, Decisions, Withheld
 from stormcut.control.decide.memory import Memory
 from stormcut.control.decide.pace import Pace
 from stormcut.control.decide.question import Question
+from stormcut.control.decide.situation import fitting
 from stormcut.control.gate.change import Change
 from stormcut.control.gate.gate import RESTART_SECONDS, ROUND_SECONDS, Gate, Moment
 from stormcut.control.gate.ledger import Ledger
 from stormcut.control.observe.hearing import Silence
 from stormcut.control.observe.losses import Losses
+from stormcut.control.observe.machines import LoadOf, Machines, machines
 from stormcut.control.observe.nodes import drained_nodes, without_room
 from stormcut.control.observe.probation import Probation
 from stormcut.control.orders import Undo
@@ -71,6 +73,7 @@ class RoundState:
     rollout: Rollout | None = None
     obeyed: Mapping[str, Undo] = field(default_factory=dict)
     memory: Memory = field(default_factory=Memory)
+    machines: Machines = field(default_factory=Machines)
 
 
 @dataclass(frozen=True)
@@ -141,6 +144,8 @@ def play(before: RoundState, given: Inputs) -> tuple[RoundState, Governed]:
 def observe(before: RoundState, given: Inputs) -> RoundState:
     """Return what is known once a state was seen."""
     state, now = given.state, given.now
+    memory = before.memory.copy()
+    told = machines(state, given.profiles, given.settings.costs, _load_of(memory, given))
     # Who has moved stays, where a plan's age is unknown.
     age_s = given.plan_age_s if math.isfinite(given.plan_age_s) else 0.0
     back = {
@@ -156,8 +161,14 @@ def observe(before: RoundState, given: Inputs) -> RoundState:
         before.ledger.observe(state, now),
         _going_on(before.rollout, given),
         {**before.obeyed, **back},
-        before.memory.copy(),
+        memory,
+        before.machines.observe(state, told, now),
     )
+
+
+def _load_of(memory: Memory, given: Inputs) -> LoadOf:
+    profiles, costs = given.profiles, given.settings.costs
+    return lambda topology: memory.workload(topology, fitting(profiles, topology), costs)
 
 
 def reaffirm(before: RoundState, given: Inputs, changes: Sequence[Change]) -> RoundState | None:
@@ -250,7 +261,8 @@ def _begun(
 def _context(state: RoundState, given: Inputs) -> RoundContext:
     cluster, policy, now = given.state, given.policy, given.now
     barred = drained_nodes(cluster, given.orders, policy)
-    limited = state.silence.limited(state.probation.limited(cluster, now))
+    limited = state.machines.limited(cluster, _load_of(state.memory, given))
+    limited = state.silence.limited(state.probation.limited(limited, now))
     limited = with_workers(without_room(limited, barred), policy.rule_of)
     rollout = state.rollout
     question = Question(

@@ -34,6 +34,36 @@ class ExecutorLoad:
 
 
 @dataclass(frozen=True)
+class WorkerLoad:
+    """What a worker used of its machine, what that has, and what everything on it used.
+
+    Parameters
+    ----------
+    host, port : str, int
+    machine : str
+        The same for workers of one machine; empty if this one has a part of a machine for itself,
+        such as a container with a quota, which then counts as the machine.
+    cpu_percent : float
+        Of the worker's process and its subprocesses, in points.
+    cores : float
+        Of the machine, those that the worker may use.
+    machine_percent : float
+        Of all processes, in points.
+    in_mbit, out_mbit : float
+        What the machine's links carried.
+    """
+
+    host: str
+    port: int
+    machine: str
+    cpu_percent: float
+    cores: float
+    machine_percent: float
+    in_mbit: float
+    out_mbit: float
+
+
+@dataclass(frozen=True)
 class TaskTraffic:
     """Tuples/s from one task to another; bytes per tuple are sampled, None without a sample."""
 
@@ -52,6 +82,7 @@ class Profile:
     to_epoch_s: int
     executors: tuple[ExecutorLoad, ...]
     traffic: tuple[TaskTraffic, ...]
+    workers: tuple[WorkerLoad, ...] = ()
 
     @property
     def seconds(self) -> int:
@@ -66,7 +97,11 @@ class Profile:
         traffic = tuple(
             replace(t, tuples_per_second=factor * t.tuples_per_second) for t in self.traffic
         )
-        return replace(self, executors=executors, traffic=traffic)
+        workers = tuple(
+            replace(w, machine_percent=w.machine_percent + (factor - 1) * w.cpu_percent)
+            for w in self.workers
+        )
+        return replace(self, executors=executors, traffic=traffic, workers=workers)
 
     @property
     def cpu_percent(self) -> float:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, fields, replace
 from functools import reduce
 from operator import add
 
-from stormcut.model.profile import ExecutorLoad, Profile, TaskTraffic
+from stormcut.model.profile import ExecutorLoad, Profile, TaskTraffic, WorkerLoad
 
 BYTES_PER_MB = 2**20
 MS_PER_S = 1000.0
@@ -45,6 +46,53 @@ class ChildTotals:
     def plus(self, other: ChildTotals) -> ChildTotals:
         """Return the sums of both."""
         return ChildTotals(*map(add, astuple(self), astuple(other)))
+
+
+@dataclass(frozen=True)
+class WorkerTotals:
+    """Sums over the intervals in which a task told of its worker, and of the machine it is on.
+
+    Parameters
+    ----------
+    host, port : str, int
+    machine : str
+        A name that it has in common with other workers of the same machine; empty if the worker has
+        a part of a machine for itself, such as a container with a quota, which counts as one.
+    ms : float
+    cpu_ms : float
+        CPU time of the worker's process, without its subprocesses'.
+    core_ms : float
+        Cores of the machine times milliseconds.
+    machine_cpu_ms : float
+        CPU time of all processes of the machine.
+    in_bytes, out_bytes : float
+        What the machine's links carried.
+    """
+
+    host: str
+    port: int
+    machine: str
+    ms: float
+    cpu_ms: float
+    core_ms: float
+    machine_cpu_ms: float
+    in_bytes: float
+    out_bytes: float
+
+    def scaled(self, factor: float) -> WorkerTotals:
+        """Return sums that count ``factor`` times."""
+        sums = (factor * getattr(self, name) for name in _WORKER_SUMS)
+        return WorkerTotals(self.host, self.port, self.machine, *sums)
+
+    def plus(self, later: WorkerTotals) -> WorkerTotals:
+        """Return the sums of both; the later ones alone if they are of another worker."""
+        if (self.host, self.port) != (later.host, later.port):
+            return later
+        sums = (getattr(self, name) + getattr(later, name) for name in _WORKER_SUMS)
+        return WorkerTotals(later.host, later.port, later.machine, *sums)
+
+
+_WORKER_SUMS = ("ms", "cpu_ms", "core_ms", "machine_cpu_ms", "in_bytes", "out_bytes")
 
 
 @dataclass(frozen=True)
@@ -87,6 +135,7 @@ class TaskTotals:
     thread_ms: float = 0.0
     thread_cpu_ms: float = 0.0
     child: ChildTotals | None = None
+    worker: WorkerTotals | None = None
     workers: tuple[tuple[str, int], ...] = ()
 
     def per_second(self, count: float) -> float:
@@ -111,16 +160,20 @@ class TaskTotals:
     def scaled(self, factor: float) -> TaskTotals:
         """Return sums that count ``factor`` times."""
         child = self.child.scaled(factor) if self.child else None
-        return replace(self, child=child, **{n: factor * getattr(self, n) for n in _SUMS})
+        worker = self.worker.scaled(factor) if self.worker else None
+        sums = {name: factor * getattr(self, name) for name in _SUMS}
+        return replace(self, child=child, worker=worker, **sums)
 
     def plus(self, later: TaskTotals) -> TaskTotals:
         """Return the sums of both; who and where it is, as the ``later`` ones say if they do."""
         children = [each.child for each in (self, later) if each.child]
+        told = [each.worker for each in (self, later) if each.worker]
         return replace(
             later if later.ms else self,
             component=later.component or self.component,
             executor=later.executor or self.executor,
             child=reduce(ChildTotals.plus, children) if children else None,
+            worker=reduce(WorkerTotals.plus, told) if told else None,
             **{n: getattr(self, n) + getattr(later, n) for n in _SUMS},
         )
 
@@ -199,8 +252,34 @@ def profile_of(
         for pair in sorted(pairs, key=lambda pair: (pair.source_task, pair.target_task))
         if pair.source_task in measured
     )
-    profile = Profile(topology, window.from_epoch_s, window.to_epoch_s, tuple(executors), traffic)
+    profile = Profile(
+        topology,
+        window.from_epoch_s,
+        window.to_epoch_s,
+        tuple(executors),
+        traffic,
+        tuple(_workers(tasks)),
+    )
     return profile, tuple(missing)
+
+
+def _workers(tasks: Sequence[TaskTotals]) -> Iterator[WorkerLoad]:
+    """Yield what workers and their subprocesses take, and all on their machines."""
+    of_children: dict[tuple[str, int], float] = defaultdict(float)
+    for task in tasks:
+        if task.child and task.child.ms and task.workers:
+            of_children[task.workers[-1]] += 100 * task.child.cpu_ms / task.child.ms
+    told = {(w.host, w.port): w for task in tasks if (w := task.worker) and w.ms}
+    for place, its in sorted(told.items()):
+        mbit = [8 * count / its.ms / 1000 for count in (its.in_bytes, its.out_bytes)]
+        yield WorkerLoad(
+            *place,
+            its.machine,
+            100 * its.cpu_ms / its.ms + of_children[place],
+            its.core_ms / its.ms,
+            100 * its.machine_cpu_ms / its.ms,
+            *mbit,
+        )
 
 
 def _executors(tasks: Sequence[TaskTotals]) -> list[tuple[int, int, str | None]]:

@@ -25,11 +25,15 @@ _ROWS = (
 _OLDER: Mapping[str, Any] = {
     "approved": (),
     "drained_nowhere": (),
+    "machines": {},
     "override": None,
     "moving": (),
     "pending": (),
     "why_paused": "",
 }
+
+#: Nodes that have less than they declare, of which a plan tells.
+SHOWN_MACHINES = 3
 
 KEEP = (
     "to keep the number, submit it with stormcut.workers: keep, or give it a rule with "
@@ -63,6 +67,10 @@ def print_outlook(console: Console, outlook: Mapping[str, Any]) -> None:
         _say(console, f"[bold yellow]paused[/]: nothing is done before `stormcut resume`{why}")
     for name in outlook["drained_nowhere"]:
         _say(console, f"[yellow]drained: {escape(name)}[/], but no supervisor has this id or host")
+    for text in sorted(outlook["machines"].values())[:SHOWN_MACHINES]:
+        _say(console, escape(text))
+    if (more := len(outlook["machines"]) - SHOWN_MACHINES) > 0:
+        _say(console, f"and {more} nodes more: see `stormcut status`")
     left = outlook.get("left_on_drained", {})
     for text in drain_progress(left, len(left) == len(outlook.get("nodes", {}))):
         _say(console, escape(text))

@@ -78,6 +78,7 @@ def document(
                 "executors": executors[node.id],
                 "drained": node.id in outlook.get("drained_nodes", ()),
                 "silent": node.id in outlook.get("silent", ()),
+                "machine": outlook.get("machines", {}).get(node.id, ""),
                 "on_probation": node.id in outlook.get("on_probation", ()),
             }
             for node in sorted(described.state.supervisors, key=lambda node: node.host)
@@ -196,7 +197,7 @@ def _nodes(found: Mapping[str, Any]) -> Table:
     table.add_column("node", overflow="fold")
     for title in ("workers", "of slots", "executors"):
         table.add_column(title, justify="right")
-    table.add_column("")
+    table.add_column("", overflow="fold")
     for line in found["nodes"]:
         note = _note(line)
         counts = (line["workers"], line["slots"], line["executors"])
@@ -211,7 +212,7 @@ def _note(line: Mapping[str, Any]) -> str:
         return "silent: nothing is measured there any more"
     if line["on_probation"]:
         return "on probation: was lost twice in a short time"
-    return "" if line["slots"] else "offers no slots now"
+    return escape(line["machine"]) if line["slots"] else "offers no slots now"
 
 
 def _age(seconds: float) -> str:

@@ -44,6 +44,7 @@ class Task:
     cpu_ms: float = 500.0
     child: tuple[int, float, int] | None = None
     measured_ms: float | None = None
+    worker: dict[str, float | str] | None = None
 
     def moved(self, host: str, port: int) -> Task:
         return replace(self, host=host, port=port)
@@ -69,6 +70,8 @@ class Task:
             value["cpu_ms"] = self.cpu_ms
         if self.child is not None:
             value["child"] = dict(zip(("pid", "cpu_ms", "rss_bytes"), self.child, strict=True))
+        if self.worker is not None:
+            value["worker"] = self.worker
         return value
 
     def line(self, epoch: int, ms: float = 10_000, **options: bool) -> str:

@@ -18,7 +18,7 @@ from stormcut.adapters.files.profile_file import (
     write_profile,
 )
 from stormcut.model.errors import InvalidInput
-from stormcut.model.profile import ExecutorLoad, Profile, TaskTraffic
+from stormcut.model.profile import ExecutorLoad, Profile, TaskTraffic, WorkerLoad
 
 numbers = st.floats(0, 1e12, allow_nan=False)
 names = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
@@ -48,9 +48,14 @@ def profiles(draw: st.DrawFn) -> Profile:
     tasks = st.integers(0, 50)
     pairs = draw(st.lists(st.tuples(tasks, tasks), unique=True, max_size=8))
     traffic = [TaskTraffic(*pair, draw(numbers), draw(st.none() | numbers)) for pair in pairs]
+    places = draw(st.lists(st.tuples(names, st.integers(0, 65535)), unique=True, max_size=3))
+    machines = st.sampled_from(["", "0f-1a"])
+    workers = [
+        WorkerLoad(*place, draw(machines), *(draw(numbers) for _ in range(5))) for place in places
+    ]
     begin = draw(st.integers(0, 2**33))
     end = begin + draw(st.integers(1, 10**6))
-    return Profile(draw(names), begin, end, tuple(executors), tuple(traffic))
+    return Profile(draw(names), begin, end, tuple(executors), tuple(traffic), tuple(workers))
 
 
 @given(profiles())

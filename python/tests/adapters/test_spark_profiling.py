@@ -8,7 +8,7 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import partial
 from pathlib import Path
 
@@ -24,11 +24,21 @@ from stormcut.profile.result import ProfileResult
 pytestmark = pytest.mark.spark
 
 START = 1_700_000_000
+#: 15 points of a worker with two subprocesses, on two cores of which others use much.
+USAGE: dict[str, float | str] = {
+    "cpu_ms": 1500.0,
+    "cores": 2.0,
+    "machine_cpu_ms": 12_000.0,
+    "in_bytes": 1_250_000.0,
+    "out_bytes": 2_500_000.0,
+    "machine": "0f-1a",
+}
 WORDS = Task(
     1,
     "words",
     "node1",
     6700,
+    worker=USAGE,
     to={2: (600, 6, 240), 3: (400, 4, 160)},
     local=600,
     acked=100,
@@ -83,6 +93,8 @@ def test_two_topologies_in_plain_and_rolled_logs_of_two_supervisors(
     assert {t.bytes_per_tuple for t in profile.traffic} == {40.0}
     loads = {load.start_task: (load.cpu_percent, load.memory_mb) for load in profile.executors}
     assert loads == {1: (5.0, None), 2: (pytest.approx(15.0), 30.0), 3: (25.0, 31.0)}
+    (worker,) = profile.workers
+    assert astuple(worker) == ("node1", 6700, "0f-1a", 25.0, 2.0, 120.0, 1.0, 2.0)
 
     measured = result.measured["wc-1-1700000000"]
     assert measured.emitted_per_s == 100.0

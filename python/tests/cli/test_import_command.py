@@ -189,6 +189,74 @@ def test_hints_tasks_loads_and_groupings(import_storm, tmp_path):
     assert {stream.tuples_per_second for stream in topology.streams} == {3.0}
 
 
+def test_one_topology_that_cannot_be_read_costs_no_other(import_storm, tmp_path):
+    for name in ("good-1-17", "empty-2-17", "hint-3-17", "cut-4-17"):
+        (tmp_path / name).mkdir()
+    words(tmp_path / "good-1-17", "good-1-17")
+    stored(tmp_path / "empty-2-17", "empty-2-17", {}, {}, {"topology.name": "empty"})
+    stored(tmp_path / "hint-3-17", "hint-3-17", {"s": common(hint=-3)}, {}, {})
+    code, _ = words(tmp_path / "cut-4-17", "cut-4-17")
+    code.write_bytes(code.read_bytes()[:-9])
+    exit_code, err, output = import_storm(tmp_path)
+    assert exit_code == 0, err
+    assert [topology.id for topology in read_problem(output).topologies] == ["good-1-17"]
+    for name, why in (
+        ("empty-2-17", "without components"),
+        ("hint-3-17", "must be from 1 to"),
+        ("cut-4-17", "is no serialised Storm topology"),
+    ):
+        assert f"note: left out {name}: " in err and why in err
+
+
+def test_of_two_incarnations_of_a_name_the_later_counts(import_storm, tmp_path):
+    for name, workers in (("wc-1-1600000000", 2), ("wc-2-1700000000", 3)):
+        (tmp_path / name).mkdir()
+        words(tmp_path / name, name, conf={"topology.name": "wc", "topology.workers": workers})
+    exit_code, err, output = import_storm(tmp_path, "--keep-workers")
+    assert exit_code == 0
+    assert [t.workers for t in read_problem(output).topologies] == [3]
+    assert "left out wc-1-1600000000: wc was submitted again later, as wc-2-1700000000" in err
+
+
+def test_a_blank_in_a_name_is_a_plus_in_a_supervisor_s_folder(import_storm, tmp_path):
+    as_blobs(tmp_path, "my wc-1-17")
+    copy = tmp_path / "stormdist" / "my+wc-1-17"
+    copy.mkdir(parents=True)
+    for half in words(copy, "my wc-1-17", gzip.compress):
+        half.rename(copy / half.name.removeprefix("my wc-1-17-"))
+    exit_code, err, output = import_storm(tmp_path)
+    assert exit_code == 0
+    assert [topology.id for topology in read_problem(output).topologies] == ["my wc-1-17"]
+    assert "left out" not in err
+
+
+def test_names_of_storm_2_texts_and_the_highest_parallelism_count(import_storm, tmp_path):
+    resources = {"cpu.pcore.percent": 30.0, "onheap.memory.mb": 100.0, "offheap.memory.mb": 28.0}
+    of_2 = common(hint=9, **{"topology.component.resources.map": resources})
+    of_1 = common(hint=2, **{"topology.component.cpu.pcore.percent": "45.5"})
+    conf = {"topology.max.task.parallelism": 4}
+    _, _, output = import_storm(*stored(tmp_path, "t", {"s": of_2}, {"b": of_1}, conf))
+    (topology,) = read_problem(output).topologies
+    loads = {c.name: (c.executors, c.cpu_percent[0], c.memory_mb[0]) for c in topology.components}
+    assert loads == {"s": (4, 30.0, 128.0), "b": (2, 45.5, 128.0)}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        # Counts of elements that take no bytes: a decoder that believes them never ends.
+        b"\x0d\x00\x01\x0b\x0c\x7f\xff\xff\xff",
+        b"\x0f\x00\x63\x00\x7f\xff\xff\xff\x00",
+        gzip.compress(b"0" * ((256 << 20) + 1)),
+    ],
+)
+def test_bytes_that_would_take_for_ever_are_refused(import_storm, tmp_path, content):
+    code, conf = words(tmp_path)
+    code.write_bytes(content)
+    exit_code, err, _ = import_storm(code, conf)
+    assert (exit_code, err.count("\n")) == (2, 1)
+
+
 @pytest.mark.parametrize(("points", "threads"), [(100.0, 1.0), (150.0, 2.0), (400.0, 4.0)])
 def test_points_above_a_core_are_those_of_threads(import_storm, tmp_path, points, threads):
     pool = common(hint=2, **{"topology.component.cpu.pcore.percent": points})

@@ -136,7 +136,8 @@ def test_bframework_saves_traffic_when_several_measurements_say_so():
     for seconds, held in ((60, 1), (60, 1), (120, 2)):
         decision = asked(state, settings, pairs(FAR, seconds), memory=memory, pace=pace)
         assert decision.choice.reason == Unconfirmed(held, 3)
-        assert memory.settled(memory.workload(running, pairs(FAR, seconds)), *now(state)) is None
+        load = memory.workload(running, pairs(FAR, seconds), None)
+        assert memory.settled(load, *now(state)) is None
     assert sentence(decision) == (
         "kept: what calls for a move held in 2 of 3 measurements in a row"
     )

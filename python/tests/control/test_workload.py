@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stormcut.control.decide.workload import workload
+from stormcut.model.cluster import RunningExecutor
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Node, Problem
+from stormcut.model.profile import WorkerLoad
 from stormcut.objective.cut import inter_node_tuples_per_second
 from stormcut.objective.resources import executor_loads
 
@@ -50,6 +52,17 @@ def test_what_is_declared_above_a_core_has_threads(declared, threads):
     running = topology("t")
     executors = tuple(replace(e, cpu_percent=declared) for e in running.executors)
     assert _threads(replace(running, executors=executors)) == threads
+
+
+def test_a_metrics_consumer_is_among_what_its_machine_uses():
+    """It counted 10 points, of nodes of 35, on which it took one or two."""
+    running = topology("t", (1, 1))
+    consumer = RunningExecutor(9, 9, "__metrics_consumer", 10.0, 128.0)
+    watched = replace(running, executors=(*running.executors, consumer))
+    profile = profile_of(running, 5.0, memory=None)
+    assert workload(watched, profile).cpu_percent[9] == 10.0
+    told = WorkerLoad("h0", 6700, "", 20.0, 2.0, 30.0, 0.0, 0.0)
+    assert workload(watched, replace(profile, workers=(told,))).cpu_percent[9] == 0.0
 
 
 def test_streams_stay_beside_what_was_measured_between_their_executors():

@@ -14,6 +14,7 @@ from stormcut.profile.totals import (
     PairTotals,
     ProfileSpan,
     TaskTotals,
+    WorkerTotals,
     profile_of,
     window_of,
 )
@@ -166,3 +167,23 @@ def test_carried_is_what_bolts_executed_of_what_was_sent_to_them():
     pairs = [PairTotals(1, 2, 800, 0, 0), PairTotals(1, 3, 200, 0, 0)]
     assert measure(*profile_of("t-1", WINDOW, tasks, pairs), tasks).carried == pytest.approx(0.75)
     assert measure(*profile_of("t-1", WINDOW, tasks[:1], pairs), tasks[:1]).carried is None
+
+
+def test_a_worker_s_cpu_is_its_process_and_its_subprocesses() -> None:
+    told = WorkerTotals("h", 6700, "m", 2000.0, 500.0, 4000.0, 3000.0, 1e6, 2e6)
+    child = ChildTotals(ms=1000.0, cpu_ms=200.0, rss_byte_ms=1.0)
+    place = (("h", 6700),)
+    first = measured_task(5, (5, 5), child=child, worker=told, workers=place)
+    tasks = [first, measured_task(6, (6, 6), child=child, workers=place)]
+    (worker,) = profile_of("t-1", WINDOW, tasks, [])[0].workers
+    assert (worker.host, worker.port, worker.machine) == ("h", 6700, "m")
+    assert worker.cpu_percent == pytest.approx(25.0 + 2 * 20.0)
+    assert (worker.cores, worker.machine_percent) == (2.0, 150.0)
+    assert (worker.in_mbit, worker.out_mbit) == (4.0, 8.0)
+
+
+def test_sums_of_another_worker_are_not_added() -> None:
+    here = WorkerTotals("h", 6700, "", 1000.0, 500.0, 4000.0, 3000.0, 1.0, 2.0)
+    there = replace(here, host="g", cpu_ms=100.0)
+    assert here.plus(there) == there
+    assert here.plus(here) == here.scaled(2.0)

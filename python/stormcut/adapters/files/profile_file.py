@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict, fields
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 
 from stormcut.adapters.files.json_document import write_text
 from stormcut.model.errors import InvalidInput
-from stormcut.model.profile import ExecutorLoad, Profile, TaskTraffic
+from stormcut.model.profile import ExecutorLoad, Profile, TaskTraffic, WorkerLoad
 
 FORMAT = "stormcut-profile/1"
 
@@ -21,6 +22,8 @@ _SHOWN = 40
 _PROFILE_KEYS = ("format", "topology", "from_epoch_s", "to_epoch_s", "executors", "traffic")
 _EXECUTOR_KEYS = ("component", "start_task", "end_task", "cpu_percent", "memory_mb")
 _BUSIEST = "busiest_percent"
+_WORKERS = "workers"
+_WORKER_KEYS = tuple(field.name for field in fields(WorkerLoad))
 
 
 def read_profile(path: Path) -> Profile:
@@ -64,6 +67,8 @@ def format_profile(profile: Profile) -> str:
     }
     lines = [f'  "{key}": {json.dumps(value)}' for key, value in head.items()]
     lines += [_rows("executors", executors), _rows("traffic", traffic)]
+    if profile.workers:
+        lines.append(_rows(_WORKERS, [asdict(worker) for worker in profile.workers]))
     return "{\n" + ",\n".join(lines) + "\n}"
 
 
@@ -92,7 +97,7 @@ def parse_profile(text: str | bytes, where: str) -> Profile:
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"is not JSON: {error}", where) from error
     reader = _Reader(where)
-    reader.keys(document, _PROFILE_KEYS, "")
+    reader.keys(document, _PROFILE_KEYS, "", (_WORKERS,))
     if document["format"] != FORMAT:
         reader.fail(f'must be "{FORMAT}", is {_shown(document["format"])}', "format")
     begin = reader.whole(document["from_epoch_s"], "from_epoch_s")
@@ -105,6 +110,7 @@ def parse_profile(text: str | bytes, where: str) -> Profile:
         end,
         reader.executors(document["executors"]),
         reader.traffic(document["traffic"]),
+        reader.workers(document.get(_WORKERS, [])),
     )
 
 
@@ -194,6 +200,21 @@ class _Reader:
             cpu,
             self.optional(row["memory_mb"], f"{path}.memory_mb"),
             busiest,
+        )
+
+    def workers(self, value: Any) -> tuple[WorkerLoad, ...]:
+        rows = enumerate(self.rows(value, _WORKERS))
+        return tuple(self._worker(row, f"{_WORKERS}[{index}]") for index, row in rows)
+
+    def _worker(self, row: Any, path: str) -> WorkerLoad:
+        self.keys(row, _WORKER_KEYS, path)
+        if not isinstance(row["machine"], str) or not _is_unicode(row["machine"]):
+            self.fail(f"must be a string, is {_shown(row['machine'])}", f"{path}.machine")
+        return WorkerLoad(
+            self.text(row["host"], f"{path}.host"),
+            self.whole(row["port"], f"{path}.port"),
+            row["machine"],
+            *(self.number(row[key], f"{path}.{key}") for key in _WORKER_KEYS[3:]),
         )
 
     def traffic(self, value: Any) -> tuple[TaskTraffic, ...]:

@@ -16,7 +16,14 @@ from stormcut.model.errors import InvalidInput
 from stormcut.profile.lines import LineSummary, UnusedLine
 from stormcut.profile.measured import measure
 from stormcut.profile.result import ProfileResult
-from stormcut.profile.totals import ChildTotals, PairTotals, TaskTotals, profile_of, window_of
+from stormcut.profile.totals import (
+    ChildTotals,
+    PairTotals,
+    TaskTotals,
+    WorkerTotals,
+    profile_of,
+    window_of,
+)
 
 Logs = Mapping[str, list[Path]]
 RowsOf = Mapping[str, list[Row]]
@@ -160,5 +167,23 @@ def _totals(runs: Sequence[Row], crossed: Mapping[str, int]) -> TaskTotals:
         **{name: total(name) for name in _SUMS},
         **{name: crossed[name] for name in _CROSSINGS},
         child=child if child.ms else None,
+        worker=_worker(latest),
         workers=tuple(sorted({(run.host, run.port) for run in runs if run.ms > 0})),
+    )
+
+
+def _worker(run: Row) -> WorkerTotals | None:
+    """Return what a task told of its worker where it ran last, None if it told nothing."""
+    if not run.worker_ms:
+        return None
+    return WorkerTotals(
+        run.host,
+        run.port,
+        run.machine or "",
+        run.worker_ms,
+        run.worker_cpu_ms,
+        run.core_ms,
+        run.machine_cpu_ms,
+        run.in_bytes,
+        run.out_bytes,
     )

@@ -45,7 +45,9 @@ _HOOK_SCHEMA = """
     v INT, task INT, component STRING, executor ARRAY<INT>, ms DOUBLE, measured_ms DOUBLE,
     to MAP<STRING, ARRAY<BIGINT>>, local BIGINT,
     executed BIGINT, acked BIGINT, failed BIGINT, complete_ms ARRAY<DOUBLE>, cpu_ms DOUBLE,
-    child STRUCT<pid: BIGINT, cpu_ms: DOUBLE, rss_bytes: BIGINT>
+    child STRUCT<pid: BIGINT, cpu_ms: DOUBLE, rss_bytes: BIGINT>,
+    worker STRUCT<cpu_ms: DOUBLE, cores: DOUBLE, machine_cpu_ms: DOUBLE, in_bytes: DOUBLE,
+        out_bytes: DOUBLE, machine: STRING>
 """
 
 
@@ -114,7 +116,8 @@ def _hook_is_whole() -> Column:
         whole &= F.col(f"hook.{count}").between(0, MOST_COUNTED)
     sum_ms, completed = F.col("hook.complete_ms")[0], F.col("hook.complete_ms")[1]
     whole &= sum_ms.between(0, MOST_SUM) & completed.between(0, MOST_COUNTED)
-    for name in ("cpu_ms", "child.cpu_ms", "child.rss_bytes"):
+    usage = ("cpu_ms", "cores", "machine_cpu_ms", "in_bytes", "out_bytes")
+    for name in ("cpu_ms", "child.cpu_ms", "child.rss_bytes", *(f"worker.{n}" for n in usage)):
         amount = F.col(f"hook.{name}")
         whole &= amount.isNull() | amount.between(0, MOST_SUM)
     return whole & F.forall(F.map_entries("hook.to"), _is_target)
@@ -166,6 +169,7 @@ def hook_lines(lines: DataFrame) -> DataFrame:
         scaled(F.col("hook.complete_ms")[1]).alias("completed"),
         F.col("hook.cpu_ms").alias("cpu_ms"),
         F.col("hook.child").alias("child"),
+        F.col("hook.worker").alias("worker"),
     )
 
 

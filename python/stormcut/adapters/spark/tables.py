@@ -88,7 +88,7 @@ def _run_totals(intervals: DataFrame) -> DataFrame:
         return F.coalesce(F.sum(F.when(used, column)), F.lit(0))
 
     counts = ("sent", "local", "executed", "acked", "failed", "complete_ms", "completed")
-    has_child = F.col("child").isNotNull()
+    has_child, has_worker = F.col("child").isNotNull(), F.col("worker").isNotNull()
     return intervals.groupBy(*_RUN, "component", "host", "port").agg(
         F.max_by("start_task", "end_s").alias("start_task"),
         F.max_by("end_task", "end_s").alias("end_task"),
@@ -100,6 +100,13 @@ def _run_totals(intervals: DataFrame) -> DataFrame:
         total(F.when(has_child, F.col("ms"))).alias("child_ms"),
         total("child.cpu_ms").alias("child_cpu_ms"),
         total(F.col("child.rss_bytes") * F.col("ms")).alias("child_rss_byte_ms"),
+        total(F.when(has_worker, F.col("ms"))).alias("worker_ms"),
+        total("worker.cpu_ms").alias("worker_cpu_ms"),
+        total(F.col("worker.cores") * F.col("ms")).alias("core_ms"),
+        total("worker.machine_cpu_ms").alias("machine_cpu_ms"),
+        total("worker.in_bytes").alias("in_bytes"),
+        total("worker.out_bytes").alias("out_bytes"),
+        F.max_by(F.col("worker.machine"), F.when(has_worker, F.col("end_s"))).alias("machine"),
         F.min(F.when(used, F.col("begin_s"))).alias("begin_s"),
         F.max(F.when(used, F.col("end_s"))).alias("end_s"),
         F.min("begin_s").alias("first_s"),

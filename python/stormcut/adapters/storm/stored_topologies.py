@@ -5,14 +5,17 @@ as one JSON object (``stormconf.ser``), both plain or gzip. Java objects inside 
 
 What Storm's own Nimbus would make of them:
 
-- A component has ``topology.tasks`` tasks and its parallelism hint's number of executors, never
-  more than tasks; a hint that is absent or 0 counts as 1.
+- A component has ``topology.tasks`` tasks, ``topology.max.task.parallelism`` at most, and its
+  parallelism hint's number of executors, never more than tasks; a hint that is absent or 0 counts
+  as 1.
 - An executor's CPU and memory (on-heap and off-heap together) are those of
   ``topology.component.resources.map`` in the component's ``json_conf``, else the same keys beside
   that map, else those of the topology's configuration, else Storm's defaults. CPU above 100
   points is that of several threads.
 - ``fields`` with an empty list is ``global``; custom groupings, whose Java objects are not looked
   into, count as spread over all targets.
+- An id stands for one topology, wherever its files lie; of incarnations of one name the one counts
+  that was submitted last.
 - System components (ackers, metrics consumers) are added by Storm later and are not in the files.
 
 Such files hold no rates: every stream carries ``rate`` tuples/s per source executor.
@@ -26,18 +29,18 @@ from __future__ import annotations
 
 import glob
 import gzip
+import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any
-
-from thriftpy2.protocol.binary import TBinaryProtocol
+from urllib.parse import unquote_plus
 
 from stormcut.adapters.files.json_document import Value, optional, parse_json, read_json
 from stormcut.adapters.files.problem_file import GZIP_MAGIC, LARGEST_PORT, MOST_EXECUTORS, within
-from stormcut.adapters.thrift.decode import Malformed
-from stormcut.adapters.thrift.values import ReadBuffer
+from stormcut.adapters.thrift.decode import Decoder, Malformed
 from stormcut.model.errors import InvalidInput
 from stormcut.model.problem import (
     DEFAULT_CPU_PERCENT,
@@ -59,20 +62,57 @@ CPU = "topology.component.cpu.pcore.percent"
 ON_HEAP = "topology.component.resources.onheap.memory.mb"
 OFF_HEAP = "topology.component.resources.offheap.memory.mb"
 RESOURCES = "topology.component.resources.map"
+#: The same in `topology.component.resources.map` since Storm 2.
+STORM_2 = {
+    CPU: "cpu.pcore.percent",
+    ON_HEAP: "onheap.memory.mb",
+    OFF_HEAP: "offheap.memory.mb",
+}
+#: What a file may unpack to.
+MOST_BYTES = 256 << 20
 STORM_DEFAULTS = {CPU: DEFAULT_CPU_PERCENT, ON_HEAP: DEFAULT_MEMORY_MB, OFF_HEAP: 0.0}
 
 
 @dataclass(frozen=True)
 class TopologyFiles:
-    """The two files of a topology; ``name`` is used if its configuration has none."""
+    """The two files of a topology.
 
-    name: str
+    Parameters
+    ----------
+    id : str
+        As Nimbus numbers it, ``<name>-<number>-<epoch s>``; of files that were given by name, what
+        they are called. It stands for the topology's name if its configuration has none.
+    code, conf : Path
+    is_found : bool
+        In a folder: what is wrong with it is no reason to refuse the others.
+    """
+
+    id: str
     code: Path
     conf: Path
+    is_found: bool = False
+
+    @property
+    def submitted(self) -> tuple[int, int]:
+        """Sorts incarnations of one name: when it was submitted, and which one it was."""
+        number = _INCARNATION.search(self.id)
+        return (int(number[2]), int(number[1])) if number else (-1, -1)
+
+
+_NUMBER = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15})?", re.ASCII)
+_INCARNATION = re.compile(r"-(\d+)-(\d+)$", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A problem, and in a line each what was left out of it and why."""
+
+    problem: Problem
+    notes: tuple[str, ...]
 
 
 def find_topologies(paths: Sequence[Path]) -> list[TopologyFiles]:
-    """Return the topologies that files and folders hold.
+    """Return the topologies that files and folders hold, copies of one among them.
 
     Parameters
     ----------
@@ -80,12 +120,12 @@ def find_topologies(paths: Sequence[Path]) -> list[TopologyFiles]:
         Folders, searched for ``*stormcode.ser`` with a ``*stormconf.ser`` of the same beginning
         beside it, as in a supervisor's ``stormdist``, and for the same as blobs of Nimbus,
         ``blobs/<number>/data_<topology id>-stormcode.ser/data``; and files, code and configuration
-        by turns. Copies of one topology in a folder count once.
+        by turns.
 
     Raises
     ------
     InvalidInput
-        A file lacks its other half, a folder holds none, or there is no such file.
+        A folder holds none, or there is no such file.
     """
     found: list[TopologyFiles] = []
     files: list[Path] = []
@@ -93,7 +133,7 @@ def find_topologies(paths: Sequence[Path]) -> list[TopologyFiles]:
         if not path.exists():
             raise InvalidInput("no such file or folder", str(path))
         if path.is_dir():
-            found.extend(_without_copies(_in_folder(path)))
+            found.extend(_in_folder(path))
         else:
             files.append(path)
     if len(files) % 2:
@@ -101,14 +141,6 @@ def find_topologies(paths: Sequence[Path]) -> list[TopologyFiles]:
     for code, conf in zip(files[::2], files[1::2], strict=True):
         found.append(TopologyFiles(_name(code), code, conf))
     return found
-
-
-def _without_copies(found: Iterable[TopologyFiles]) -> list[TopologyFiles]:
-    """Return each topology once: Nimbus and every supervisor that runs it have its files."""
-    first: dict[tuple[str, bytes, bytes], TopologyFiles] = {}
-    for files in found:
-        first.setdefault((files.name, _content(files.code), _content(files.conf)), files)
-    return list(first.values())
 
 
 def _in_folder(folder: Path) -> Iterator[TopologyFiles]:
@@ -122,27 +154,29 @@ def _in_folder(folder: Path) -> Iterator[TopologyFiles]:
             str(folder),
         )
     for code in plain:
-        yield _pair(_name(code), code, code.with_name(_conf_of(code)))
+        # A supervisor names its folders as URLs do: a blank is a plus.
+        its_id = unquote_plus(_name(code))
+        yield TopologyFiles(its_id, code, code.with_name(_conf_of(code)), is_found=True)
     for code in blobs:
         # Nimbus spreads blobs over numbered folders by a hash of their names.
         conf = next(code.parent.parent.glob(f"*/{glob.escape(_conf_of(code))}"), None)
-        missing = code.parent.parent / "*" / _conf_of(code)
-        yield _pair(_name(code).removeprefix(BLOB), code / "data", (conf or missing) / "data")
+        conf = conf or code.parent.parent / "*" / _conf_of(code)
+        its_id = _name(code).removeprefix(BLOB)
+        yield TopologyFiles(its_id, code / "data", conf / "data", is_found=True)
 
 
 def _conf_of(code: Path) -> str:
     return code.name.removesuffix(CODE) + CONF
 
 
-def _pair(name: str, code: Path, conf: Path) -> TopologyFiles:
-    for half, other in ((conf, code), (code, conf)):
+def _require_both(files: TopologyFiles) -> None:
+    for half, other in ((files.conf, files.code), (files.code, files.conf)):
         if not half.is_file():
             raise InvalidInput(
                 f"is missing, the other half of {other}: give a folder that holds both, such as "
                 "the storm.local.dir of Nimbus or of a supervisor",
                 str(half),
             )
-    return TopologyFiles(name, code, conf)
 
 
 def _name(code: Path) -> str:
@@ -155,7 +189,8 @@ def read_supervisors(path: Path) -> tuple[Node, ...]:
 
     One entry is ``count`` equal supervisors of a rack, named ``<rack>s<number in the rack>``, with
     ports 0 to ``slots`` - 1, ``cpu_pcore_percent`` and ``memory_mb`` each (null: no limit).
-    ``cluster`` and ``totals`` are for people.
+    ``cluster`` and ``totals`` are for people. What the UI's ``/api/v1/supervisor/summary`` answers
+    is read, too: one entry for each supervisor, named by its host.
 
     Raises
     ------
@@ -163,7 +198,12 @@ def read_supervisors(path: Path) -> tuple[Node, ...]:
         It cannot be read or is no such table.
     """
     try:
-        keys = read_json(path).keys(("supervisors",), ("cluster", "totals"))
+        root = read_json(path)
+        known = root.members().get("supervisors")
+        entries = [] if known is None else list(known.items())
+        if entries and "slotsTotal" in entries[0].members():
+            return _of_ui(entries)
+        keys = root.keys(("supervisors",), ("cluster", "totals"))
         nodes: list[Node] = []
         in_rack: dict[str, int] = {}
         for entry in keys["supervisors"].items():
@@ -171,6 +211,27 @@ def read_supervisors(path: Path) -> tuple[Node, ...]:
     except InvalidInput as error:
         raise within(path, error) from None
     return tuple(nodes)
+
+
+def _of_ui(entries: Sequence[Value]) -> tuple[Node, ...]:
+    """Return the supervisors that Storm's UI tells of, by host, by id where two share one."""
+    nodes: dict[str, Node] = {}
+    for entry in entries:
+        keys = entry.members()
+        for key in ("host", "id", "slotsTotal"):
+            if key not in keys:
+                entry.fail(f'missing key "{key}"')
+        ports = tuple(range(keys["slotsTotal"].integer(0, LARGEST_PORT)))
+        # 0 is what a supervisor tells that declares none.
+        cpu, memory = (
+            optional(keys.get(key), Value.amount) or None for key in ("totalCpu", "totalMem")
+        )
+        host = keys["host"].name()
+        name = keys["id"].name() if host in nodes else host
+        if name in nodes:
+            entry.fail(f"supervisor {name!r} occurs twice")
+        nodes[name] = Node(name, ports, None, cpu, memory)
+    return tuple(nodes.values())
 
 
 def _supervisors(entry: Value, in_rack: dict[str, int]) -> Iterator[Node]:
@@ -189,8 +250,11 @@ def import_storm(
     nodes: tuple[Node, ...],
     rate: float = 1.0,
     keep_workers: bool = False,
-) -> Problem:
+) -> Imported:
     """Return the problem of placing serialised topologies on nodes.
+
+    Of what was found in folders, a topology that cannot be read, has no components, or was
+    submitted again later under its name is left out, and named.
 
     Parameters
     ----------
@@ -202,15 +266,39 @@ def import_storm(
     Raises
     ------
     InvalidInput
-        A file cannot be read, or is not what it should be; two topologies have one name.
+        A file that was given by name cannot be read, or is not what it should be; two of these
+        topologies have one name; or nothing is left.
     """
-    result: dict[str, Topology] = {}
+    left_out: dict[str, str] = {}
+    read: dict[str, tuple[TopologyFiles, Topology]] = {}
     for files in topologies:
-        topology = read_topology(files, rate, keep_workers)
-        if topology.id in result:
-            raise InvalidInput(f"a topology {topology.id!r} was there before", str(files.conf))
-        result[topology.id] = topology
-    return Problem(nodes, tuple(result.values()))
+        if files.is_found and files.id in read:
+            continue  # a copy
+        try:
+            _require_both(files)
+            read_anew = files, read_topology(files, rate, keep_workers)
+        except InvalidInput as error:
+            if not files.is_found:
+                raise
+            left_out.setdefault(files.id, str(error))
+            continue
+        if not files.is_found and files.id in read:
+            raise InvalidInput(f"a topology {files.id!r} was there before", str(files.conf))
+        read[files.id] = read_anew
+        left_out.pop(files.id, None)
+    newest: dict[str, tuple[TopologyFiles, Topology]] = {}
+    for files, topology in sorted(read.values(), key=lambda each: each[0].submitted):
+        if before := newest.get(topology.id):
+            if not (files.is_found and before[0].is_found):
+                why = f"a topology {topology.id!r} was there before"
+                raise InvalidInput(why, str(files.conf))
+            left_out[before[0].id] = f"{topology.id} was submitted again later, as {files.id}"
+        newest[topology.id] = files, topology
+    if not newest:
+        raise InvalidInput(next(iter(left_out.values()), "holds no topology"))
+    kept = tuple(topology for files, topology in read.values() if newest[topology.id][0] is files)
+    notes = tuple(f"left out {name}: {why}" for name, why in left_out.items())
+    return Imported(Problem(nodes, kept), notes)
 
 
 def read_topology(files: TopologyFiles, rate: float, keep_workers: bool) -> Topology:
@@ -231,8 +319,19 @@ def read_topology(files: TopologyFiles, rate: float, keep_workers: bool) -> Topo
     workers = conf.get("topology.workers")
     if not (keep_workers and type(workers) is int and workers >= 1):
         workers = None
-    name = conf.get("topology.name") or files.name
+    name = conf.get("topology.name") or files.id
     return Topology(str(name), tuple(components.values()), streams, workers=workers)
+
+
+class _Decoder(Decoder):
+    """Reads Storm's structs, in which some texts are Java's bytes."""
+
+    def _text(self) -> Any:
+        content = self.take(self._count(1))
+        try:
+            return content.decode()
+        except UnicodeDecodeError:
+            return content
 
 
 def _decode(path: Path) -> Any:
@@ -240,27 +339,20 @@ def _decode(path: Path) -> Any:
     # streamparse parses Storm's whole Thrift file on import: no other command shall wait for it.
     from streamparse.thrift import StormTopology
 
-    buffer = ReadBuffer(_content(path))
-    struct = StormTopology()
+    decoder, struct = _Decoder(_content(path)), StormTopology()
     try:
-        # thriftpy2's own decoder: some values are Java's bytes, and the file is the reader's own.
-        TBinaryProtocol(buffer).read_struct(struct)  # type: ignore[no-untyped-call]
-    except Exception as error:  # the decoder raises whatever it stumbles over
+        decoder.into(struct)
+    except Malformed as error:
         raise InvalidInput(f"is no serialised Storm topology: {error}", str(path)) from error
-    specs = [*(struct.spouts or {}).values(), *(struct.bolts or {}).values()]
-    if not _at_end(buffer) or struct.spouts is None or struct.bolts is None or not specs:
+    if decoder.at < len(decoder.data):
         raise InvalidInput("is no serialised Storm topology", str(path))
-    if any(spec.common is None for spec in specs):
-        raise InvalidInput("has a component without its common part", str(path))
+    specs = {**struct.spouts, **struct.bolts}
+    if not specs:
+        raise InvalidInput("is a topology without components", str(path))
+    odd = [name for name in specs if not isinstance(name, str) or not name]
+    if odd:
+        raise InvalidInput(f"has a component with the name {odd[0]!r}", str(path))
     return struct
-
-
-def _at_end(buffer: ReadBuffer) -> bool:
-    try:
-        buffer.read(1)
-    except Malformed:
-        return True
-    return False
 
 
 def _configuration(path: Path) -> dict[str, Any]:
@@ -273,7 +365,13 @@ def _configuration(path: Path) -> dict[str, Any]:
 def _content(path: Path) -> bytes:
     try:
         data = path.read_bytes()
-        return gzip.decompress(data) if data.startswith(GZIP_MAGIC) else data
+        if not data.startswith(GZIP_MAGIC):
+            return data
+        with gzip.GzipFile(fileobj=BytesIO(data)) as unpacked:
+            content = unpacked.read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
+            raise InvalidInput(f"unpacks to more than {MOST_BYTES >> 20} MiB", str(path))
+        return content
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InvalidInput(f"is damaged gzip: {error}", str(path)) from None
     except OSError as error:
@@ -281,14 +379,24 @@ def _content(path: Path) -> bytes:
 
 
 def _component(name: str, kind: str, common: Any, conf: Mapping[str, Any], path: Path) -> Component:
-    own = parse_json((common.json_conf or "{}").encode(), f"{path}: {name}: json_conf").raw
+    where = f"{path}: {name}"
+    text = common.json_conf or "{}"
+    raw = text if isinstance(text, bytes) else text.encode()
+    own = parse_json(raw, f"{where}: json_conf").raw
+    if not isinstance(own, dict):
+        raise InvalidInput("must be a JSON object", f"{where}: json_conf")
     resources = own.get(RESOURCES)
-    sources = [resources if isinstance(resources, dict) else {}, own, conf, STORM_DEFAULTS]
-    amounts = {key: _amount(key, sources, f"{path}: {name}") for key in STORM_DEFAULTS}
+    resources = resources if isinstance(resources, dict) else {}
+    of_storm_2 = {key: resources[short] for key, short in STORM_2.items() if short in resources}
+    sources = [resources, of_storm_2, own, conf, STORM_DEFAULTS]
+    amounts = {key: _amount(key, sources, where) for key in STORM_DEFAULTS}
     executors = common.parallelism_hint or 1
-    tasks = own.get("topology.tasks")
-    if type(tasks) is int and tasks >= 1:
-        executors = min(executors, tasks)
+    if not 1 <= executors <= MOST_EXECUTORS:
+        raise InvalidInput(f"must be from 1 to {MOST_EXECUTORS}, is {executors}", f"{where}: hint")
+    for key in ("topology.tasks", "topology.max.task.parallelism"):
+        tasks = own.get(key, conf.get(key))
+        if type(tasks) is int and tasks >= 1:
+            executors = min(executors, tasks)
     cpu, memory = amounts[CPU], amounts[ON_HEAP] + amounts[OFF_HEAP]
     component = Component.uniform(name, executors, kind, cpu, memory)
     return replace(component, threads=threads_for(cpu))
@@ -296,6 +404,9 @@ def _component(name: str, kind: str, common: Any, conf: Mapping[str, Any], path:
 
 def _amount(key: str, sources: list[Mapping[str, Any]], where: str) -> float:
     raw = next(source[key] for source in sources if source.get(key) is not None)
+    # What is set on a command line is a text.
+    if isinstance(raw, str) and _NUMBER.fullmatch(raw.strip()):
+        raw = float(raw)
     return Value(raw, f"{where}: {key}").amount()
 
 

@@ -76,7 +76,7 @@ class _Layout:
 def _layout(kind: Any) -> _Layout:
     fields, required, least = {}, [], 1
     for number, spec in kind.thrift_spec.items():
-        wire, name, inner = (spec[0], spec[1], spec[2] if len(spec) == 4 else None)
+        wire, name, inner = (_wire(spec[0]), spec[1], spec[2] if len(spec) == 4 else None)
         fields[number] = (wire, name, inner)
         if spec[-1]:
             required.append(name)
@@ -94,7 +94,13 @@ def _least(wire: int, inner: Any) -> int:
 
 
 def _pair(spec: Any) -> tuple[int, Any]:
-    return spec if isinstance(spec, tuple) else (spec, None)
+    wire, inner = spec if isinstance(spec, tuple) else (spec, None)
+    return _wire(wire), inner
+
+
+def _wire(kind: int) -> int:
+    """Return the type that bytes announce: those of thriftpy2's binary fields are strings'."""
+    return TType.STRING if kind == TType.BINARY else kind
 
 
 class Decoder:

@@ -75,7 +75,9 @@ class _Round:
             if t.id in profiles and (reason := misfit(profiles[t.id], t))
         }
         self._loads = {
-            t.id: memory.workload(t, None if t.id in misfits else profiles.get(t.id))
+            t.id: memory.workload(
+                t, None if t.id in misfits else profiles.get(t.id), settings.costs
+            )
             for t in self._topologies
         }
         memory.forget_all_but(self._loads)

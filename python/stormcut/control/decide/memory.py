@@ -9,6 +9,7 @@ from stormcut.control.decide.decision import Reason
 from stormcut.control.decide.pace import Joint
 from stormcut.control.decide.workload import Workload, workload
 from stormcut.model.cluster import ClusterState, RunningTopology, Supervisor, Worker
+from stormcut.model.network import Costs
 from stormcut.model.profile import Profile
 
 
@@ -86,11 +87,13 @@ class Memory:
         self._verdicts = {name: each for name, each in self._verdicts.items() if name in living}
         self._runs = {joint: run for joint, run in self._runs.items() if living.issuperset(joint)}
 
-    def workload(self, running: RunningTopology, profile: Profile | None) -> Workload:
-        """Return `workload` of the same."""
+    def workload(
+        self, running: RunningTopology, profile: Profile | None, costs: Costs | None
+    ) -> Workload:
+        """Return `workload` of the same, whose costs are always the same."""
         known = self._loads.get(running.id)
         if known is None or not known.is_of(running, profile):
-            known = _Known(running, profile, workload(running, profile))
+            known = _Known(running, profile, workload(running, profile, costs))
             self._loads[running.id] = known
         return known.load
 

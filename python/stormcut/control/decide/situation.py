@@ -158,7 +158,7 @@ def running_problem(
         No topology of this id or name runs.
     """
     topologies = sorted((t for t in state.topologies if t.executors), key=lambda t: t.id)
-    loads = {t.id: workload(t, _fitting(profiles, t)) for t in topologies}
+    loads = {t.id: workload(t, fitting(profiles, t), costs) for t in topologies}
     usage = Usage(state, costs)
     if only is None:
         present = [tuple(sorted(t.assignment)) for t in topologies]
@@ -198,7 +198,7 @@ def unmeasured(
             yield f"{name} counts as declared, 1 tuple/s from each executor on a stream: {reason}"
 
 
-def _fitting(profiles: Mapping[str, Profile], running: RunningTopology) -> Profile | None:
+def fitting(profiles: Mapping[str, Profile], running: RunningTopology) -> Profile | None:
     """Return a topology's profile if there is one that fits."""
     profile = profiles.get(running.id)
     return profile if profile and not misfit(profile, running) else None

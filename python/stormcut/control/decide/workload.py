@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from stormcut.model.cluster import RunningExecutor, RunningTopology, Worker
+from stormcut.model.network import Costs
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import (
     CORE_PERCENT,
@@ -19,6 +20,7 @@ from stormcut.model.problem import (
     DEFAULT_MEMORY_MB,
     Component,
     MeasuredPair,
+    Node,
     Problem,
     Stream,
     Topology,
@@ -26,7 +28,11 @@ from stormcut.model.problem import (
 )
 from stormcut.model.profile import ExecutorLoad, Profile
 from stormcut.model.traffic import Traffic
+from stormcut.objective.resources import CPU, costs_of, executor_loads, uses
 from stormcut.placement.graph.weighing import is_measured, weighed
+
+#: What processes are taken to need for their executors, as a part of what threads take, at most.
+MOST_BEYOND = 2.0
 
 #: Points above a core at which a thread that is busy all the time may be measured.
 MEASURED_ABOVE = 5.0
@@ -57,6 +63,21 @@ class Workload:
             return None
         weights, mean = weighed(problem)
         return weights.times(mean)
+
+    def times(self, factor: float) -> Workload:
+        """Return the same with executors that take so many times the CPU, and no more is full."""
+        if factor == 1.0:
+            return self
+        components = tuple(
+            replace(
+                each,
+                cpu_percent=factor * each.cpu_percent,
+                cpu_us_per_tuple=each.cpu_us_per_tuple and factor * each.cpu_us_per_tuple,
+                threads=factor * each.threads,
+            )
+            for each in self.topology.components
+        )
+        return replace(self, topology=replace(self.topology, components=components))
 
     def variance(self, traffic: Traffic) -> Traffic:
         """Return the variance of each pair of `traffic` or `content`: tuples come by chance."""
@@ -105,8 +126,14 @@ def misfit(profile: Profile, running: RunningTopology) -> str | None:
     return None
 
 
-def workload(running: RunningTopology, profile: Profile | None) -> Workload:
+def workload(
+    running: RunningTopology, profile: Profile | None, costs: Costs | None = None
+) -> Workload:
     """Return a topology's loads and traffic, measured (a fitting profile) or as declared.
+
+    Where all its workers have told what their processes take, executors get the share of it that
+    the costs of transfer and of workers do not explain: collecting garbage, compiling, threads of
+    their own.
 
     Declared: every source executor sends 1 tuple/s on each of its streams. Measured: the measured
     pairs are all the traffic there is; streams have the rates and sizes that follow from them.
@@ -117,7 +144,7 @@ def workload(running: RunningTopology, profile: Profile | None) -> Workload:
     by_component: dict[str, list[RunningExecutor]] = defaultdict(list)
     for executor in sorted(running.executors, key=lambda e: e.start_task):
         by_component[executor.component].append(executor)
-    loads = {(e.component, e.start_task): e for e in profile.executors} if profile else {}
+    loads = _measured_loads(running, profile) if profile else {}
     targets = {stream.target for stream in running.streams}
     streams = _declared_streams(running, by_component)
     pairs: tuple[MeasuredPair, ...] = ()
@@ -143,7 +170,51 @@ def workload(running: RunningTopology, profile: Profile | None) -> Workload:
     tasks = tuple(e.start_task for executors in by_component.values() for e in executors)
     # A topology may ask for no worker, or fewer: a problem has one at least.
     topology = Topology(running.id, components, streams, pairs, max(running.workers, 1))
-    return Workload(topology, tasks, profile is not None, profile.seconds if profile else math.inf)
+    load = Workload(topology, tasks, profile is not None, profile.seconds if profile else math.inf)
+    return load.times(_beyond_threads(load, running, profile, costs)) if profile else load
+
+
+def _beyond_threads(
+    load: Workload, running: RunningTopology, profile: Profile, costs: Costs | None
+) -> float:
+    """Return how many times what its executors' threads take a topology's processes take for them.
+
+    At least 1, at most `MOST_BEYOND`: what is beyond that is of some other kind.
+    """
+    if not profile.workers or len(profile.workers) != len(running.assignment):
+        return 1.0
+    places = sorted({worker.slot for worker in running.assignment})
+    names = sorted({slot.node for slot in places})
+    ports = {name: tuple(s.port for s in places if s.node == name) for name in names}
+    problem = Problem(
+        tuple(Node(name, ports[name]) for name in names), (load.topology,), costs=costs
+    )
+    placement = load.placement(
+        running.assignment, {(s.node, s.port): at for at, s in enumerate(places)}
+    )
+    own = float(executor_loads(problem, placement).sum())
+    (cpu,) = (use.load for use in uses(problem, placement) if use.kind == CPU)
+    transfer = float(cpu.sum()) - own
+    idle = costs_of(problem).worker_percent * len(places)
+    taken = sum(worker.cpu_percent for worker in profile.workers)
+    return float(np.clip((taken - transfer - idle) / own, 1.0, MOST_BEYOND)) if own > 0 else 1.0
+
+
+def _measured_loads(
+    running: RunningTopology, profile: Profile
+) -> dict[tuple[str, int], ExecutorLoad]:
+    """Return what was measured of executors, by component and first task.
+
+    Storm passes on no metrics of a metrics consumer. Where workers tell of their machines, what it
+    takes is among what these use, and counts as nothing here.
+    """
+    loads = {(e.component, e.start_task): e for e in profile.executors}
+    if profile.workers:
+        for each in running.executors:
+            key = each.component, each.start_task
+            if each.component.startswith("__") and key not in loads:
+                loads[key] = ExecutorLoad(*key, each.end_task, 0.0, None)
+    return loads
 
 
 def _cpu(executor: RunningExecutor, load: ExecutorLoad | None) -> float:

@@ -139,6 +139,10 @@ final class TaskMetric implements IMetric {
     if (child != null) {
       child.appendSince(json);
     }
+    // Storm passes on no metrics of a metrics consumer.
+    if (task >= 0 && !component.startsWith("__metrics")) {
+      WorkerUsage.appendSince(json, task);
+    }
     return json.append('}').toString();
   }
 

@@ -1,0 +1,267 @@
+"""What machines really have: their cores, and what else than Storm's tuples uses them.
+
+`supervisor.cpu.capacity` is what somebody has written down, mostly nobody: Storm's 400 points stand
+for any machine. The hook tells the cores that a worker may use, and the CPU and the bytes of
+everything on its machine. What the model does not explain of these - other programs, garbage
+collection, a bolt's own threads, what a crawler fetches - is taken to stay wherever executors go.
+What is left counts.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from stormcut.control.decide.declared import LINK_KEY, link
+from stormcut.control.decide.situation import fitting, situation
+from stormcut.control.decide.usage import Usage
+from stormcut.control.decide.workload import Workload, misfit, workload
+from stormcut.model.cluster import ClusterState, RunningTopology, Supervisor, Worker
+from stormcut.model.network import Costs
+from stormcut.model.placement import Placement
+from stormcut.model.problem import CORE_PERCENT, Problem
+from stormcut.model.profile import Profile, WorkerLoad
+from stormcut.objective.resources import CPU, LINK_IN, LINK_OUT, costs_of, uses
+
+#: Points, and Mbit/s, to which what is left is rounded: a decision must not hang on noise.
+STEP_PERCENT, STEP_MBIT = 5.0, 0.1
+
+#: What others use counts as changed if it has by so much of the machine; it is looked at once no
+#: worker has come or gone for so many seconds.
+LEAST_CHANGE, QUIET_S = 0.1, 180.0
+
+LoadOf = Callable[[RunningTopology], Workload]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A node as it is: points of CPU that it has, and what is used of it by nobody's tuples.
+
+    ``declared_percent`` is `supervisor.cpu.capacity`, None without one; ``other_percent``,
+    ``other_in_mbit`` and ``other_out_mbit`` are what the model does not explain.
+    """
+
+    host: str
+    declared_percent: float | None
+    real_percent: float
+    used_percent: float
+    other_percent: float
+    other_in_mbit: float
+    other_out_mbit: float
+
+    @property
+    def left_percent(self) -> float:
+        """Points that Storm's executors and their transfer may use."""
+        left = self.real_percent - self.other_percent
+        return left if self.declared_percent is None else min(left, self.declared_percent)
+
+    def __str__(self) -> str:
+        declared, cores = self.declared_percent, self.real_percent / CORE_PERCENT
+        told = "no capacity" if declared is None else f"{declared:g} points"
+        return (
+            f"{self.host} declares {told} and has {self.real_percent:g} ({cores:g} cores); "
+            f"{self.used_percent:.0f} are used, {self.other_percent:.0f} of them not by tuples"
+        )
+
+    @property
+    def is_news(self) -> bool:
+        """Whether it has less than was declared, or others use much of it."""
+        declared, most = self.declared_percent, LEAST_CHANGE * self.real_percent
+        has_less = declared is None or declared > self.real_percent + STEP_PERCENT
+        return has_less or self.other_percent > most
+
+
+@dataclass(frozen=True)
+class Machines:
+    """What is known of nodes' machines from round to round.
+
+    What other programs use is learned while workers stay where they are, and only if it has changed
+    by more than `LEAST_CHANGE` of the machine: a decision must not hang on noise, nor on what a
+    worker used that has just left.
+
+    Parameters
+    ----------
+    known : mapping of str to Machine
+        By supervisor.
+    workers : frozenset of (str, Worker)
+        Those that ran when a state was seen last, with their topologies.
+    since : float
+        When they last changed, in seconds of a clock that never runs back.
+    """
+
+    known: Mapping[str, Machine] = field(default_factory=dict)
+    workers: frozenset[tuple[str, Worker]] = frozenset()
+    since: float = 0.0
+
+    def observe(self, state: ClusterState, told: Mapping[str, Machine], now: float) -> Machines:
+        """Return what is known once a state was seen, and what `machines` tells of it."""
+        workers = frozenset((t.id, worker) for t in state.topologies for worker in t.assignment)
+        since = self.since if workers == self.workers else now
+        is_quiet = now - since >= QUIET_S
+        known = {
+            each.id: machine
+            for each in state.supervisors
+            if (machine := self._learned(each.id, told.get(each.id), is_quiet))
+        }
+        return Machines(known, workers, since)
+
+    def _learned(self, node: str, told: Machine | None, is_quiet: bool) -> Machine | None:
+        before = self.known.get(node)
+        if told is None:
+            return before
+        most = LEAST_CHANGE * told.real_percent
+        if before and not (is_quiet and abs(before.other_percent - told.other_percent) > most):
+            others = (before.other_percent, before.other_in_mbit, before.other_out_mbit)
+        elif is_quiet:
+            others = (told.other_percent, told.other_in_mbit, told.other_out_mbit)
+        else:
+            others = (0.0, 0.0, 0.0)
+        percent, into, out = others
+        return replace(told, other_percent=percent, other_in_mbit=into, other_out_mbit=out)
+
+    def limited(self, state: ClusterState, load_of: LoadOf) -> ClusterState:
+        """Return a state in which nodes have no more than their machines leave.
+
+        Never less than what runs there is measured to use: nobody has to leave for a measurement.
+        """
+        if not self.known:
+            return state
+        runs: dict[str, float] = defaultdict(float)
+        for topology in state.topologies:
+            cpu = load_of(topology).cpu_percent if topology.executors else {}
+            for worker in topology.assignment:
+                runs[worker.slot.node] += sum(cpu.get(task, 0.0) for task in worker.executors)
+        supervisors = tuple(
+            _limited(each, self.known[each.id], runs[each.id]) if each.id in self.known else each
+            for each in state.supervisors
+        )
+        return replace(state, supervisors=supervisors)
+
+
+def machines(
+    state: ClusterState, profiles: Mapping[str, Profile], costs: Costs | None, load_of: LoadOf
+) -> dict[str, Machine]:
+    """Return what workers tell of their machines now, by supervisor.
+
+    Only where all workers of a node have told of it since they run there, and no other supervisor
+    shares its machine. Takes as long as `uses`.
+    """
+    told = _told(state, profiles)
+    if not told:
+        return {}
+    topologies = [each for each in state.topologies if each.executors]
+    loads = [load_of(each) for each in topologies]
+    presents = [tuple(sorted(each.assignment)) for each in topologies]
+    problem = situation(loads, Usage(state, costs).left(), presents, costs).problem
+    placement = Placement(problem.current_slots())
+    used = {use.kind: use.load for use in uses(problem, placement)}
+    explained = used[CPU] + _of_workers(problem, placement)
+    at = {node.id: ordinal for ordinal, node in enumerate(problem.nodes)}
+    hosts = {each.id: each for each in state.supervisors}
+
+    def unexplained(its: Sequence[WorkerLoad], name: str, load: float) -> float:
+        return max(0.0, _mean(its, name) - load)
+
+    return {
+        node: Machine(
+            hosts[node].host,
+            hosts[node].cpu_percent,
+            CORE_PERCENT * min(each.cores for each in its),
+            _mean(its, "machine_percent"),
+            unexplained(its, "machine_percent", float(explained[at[node]])),
+            unexplained(its, "in_mbit", float(used[LINK_IN][at[node]])),
+            unexplained(its, "out_mbit", float(used[LINK_OUT][at[node]])),
+        )
+        for node, its in told.items()
+    }
+
+
+def with_real_capacity(
+    state: ClusterState, profiles: Mapping[str, Profile], costs: Costs | None = None
+) -> ClusterState:
+    """Return a state in which nodes have what their machines leave, as told at this moment."""
+    loads = {
+        t.id: workload(t, fitting(profiles, t), costs) for t in state.topologies if t.executors
+    }
+
+    def load_of(topology: RunningTopology) -> Workload:
+        return loads[topology.id]
+
+    return Machines(machines(state, profiles, costs, load_of)).limited(state, load_of)
+
+
+def _mean(its: Sequence[WorkerLoad], name: str) -> float:
+    values: list[float] = [getattr(each, name) for each in its]
+    return sum(values) / len(values)
+
+
+def _limited(supervisor: Supervisor, machine: Machine, runs: float) -> Supervisor:
+    left = max(_rounded(machine.left_percent, STEP_PERCENT), runs)
+    if supervisor.cpu_percent is not None:
+        left = min(left, supervisor.cpu_percent)
+    its, meta = link(supervisor), dict(supervisor.meta)
+    ways = {
+        way: max(_rounded(most - other, STEP_MBIT), STEP_MBIT)
+        for way, most, other in (
+            ("out", its.out, machine.other_out_mbit),
+            ("in", its.into, machine.other_in_mbit),
+        )
+        if most is not None
+    }
+    if ways:
+        meta[LINK_KEY] = ",".join(f"{way}={most:g}" for way, most in ways.items())
+    return replace(supervisor, cpu_percent=left, meta=meta)
+
+
+def _rounded(value: float, step: float) -> float:
+    return step * round(value / step)
+
+
+def _of_workers(problem: Problem, placement: Placement) -> npt.NDArray[np.float64]:
+    """Return the CPU in points that idle workers take of each node."""
+    slots = np.unique(placement.slots[placement.slots >= 0])
+    count = np.bincount(problem.slot_hosts[slots], minlength=len(problem.nodes))
+    return np.asarray(costs_of(problem).worker_percent * count, dtype=np.float64)
+
+
+def _told(
+    state: ClusterState, profiles: Mapping[str, Profile]
+) -> dict[str, tuple[WorkerLoad, ...]]:
+    """Return what all workers of a node tell of it, by supervisor."""
+    loads = {
+        (topology.id, worker.host, worker.port): worker
+        for topology in state.topologies
+        if (profile := profiles.get(topology.id)) and not misfit(profile, topology)
+        for worker in profile.workers
+    }
+    hosts = {supervisor.id: supervisor.host for supervisor in state.supervisors}
+    of: dict[str, list[WorkerLoad | None]] = defaultdict(list)
+    for topology in state.topologies:
+        for worker in topology.assignment:
+            host = hosts.get(worker.slot.node, "")
+            of[worker.slot.node].append(loads.get((topology.id, host, worker.slot.port)))
+    whole = {
+        node: tuple(each for each in its if each is not None)
+        for node, its in of.items()
+        if node in hosts and None not in its
+    }
+    shared = set(_shared(state, whole))
+    return {node: its for node, its in whole.items() if node not in shared}
+
+
+def _shared(state: ClusterState, told: Mapping[str, tuple[WorkerLoad, ...]]) -> Iterator[str]:
+    """Yield the nodes whose machine is another one's, too, or whose host another one names."""
+    on_machine: dict[str, set[str]] = defaultdict(set)
+    on_host: dict[str, set[str]] = defaultdict(set)
+    for supervisor in state.supervisors:
+        on_host[supervisor.host].add(supervisor.id)
+        for worker in told.get(supervisor.id, ()):
+            if worker.machine:
+                on_machine[worker.machine].add(supervisor.id)
+    for nodes in (*on_machine.values(), *on_host.values()):
+        if len(nodes) > 1:
+            yield from nodes

@@ -1,0 +1,112 @@
+"""What machines really have: cores, other programs, links; and that decisions hang on no noise."""
+
+from dataclasses import replace
+
+import pytest
+from brain_clusters import dealt, profile_of, supervisors, topology
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stormcut.control.decide.declared import link
+from stormcut.control.decide.situation import fitting
+from stormcut.control.decide.workload import workload
+from stormcut.control.observe.machines import (
+    QUIET_S,
+    Machine,
+    Machines,
+    machines,
+    with_real_capacity,
+)
+from stormcut.model.cluster import ClusterState, Slot
+from stormcut.model.profile import WorkerLoad
+
+#: A worker's own, by the shipped costs.
+RATE = 100.0
+
+
+def told(running, *, cores=2.0, used=120.0, machine="", mbit=(5.0, 3.0)):
+    """A profile in which every worker tells of its machine."""
+    profile = profile_of(running, 20.0, lambda s, t: RATE, memory=None)
+    workers = tuple(
+        WorkerLoad(f"h{w.slot.node[1:]}", w.slot.port, machine, 50.0, cores, used, *mbit)
+        for w in running.assignment
+    )
+    return replace(profile, workers=workers)
+
+
+def two_nodes(**changes):
+    """One topology with a worker on each of two nodes that declare Storm's 400 points."""
+    running = dealt(topology("t", (2, 2), acker=False), [Slot("n0", 6700), Slot("n1", 6700)])
+    meta = {"stormcut.link.mbit": "100"}
+    return ClusterState(supervisors(2, meta=meta), (running,)), {"t": told(running, **changes)}
+
+
+def read(state, profiles):
+    return machines(state, profiles, None, lambda t: workload(t, fitting(profiles, t)))
+
+
+@pytest.mark.parametrize(("cores", "left"), [(2.0, 200.0), (0.5, 50.0), (8.0, 400.0)])
+def test_the_smaller_of_declared_and_real_counts(cores, left):
+    state, profiles = two_nodes(cores=cores, used=0.0)
+    real = with_real_capacity(state, profiles)
+    assert [supervisor.cpu_percent for supervisor in real.supervisors] == [left, left]
+
+
+@given(st.floats(0.5, 16.0), st.floats(0.0, 1.0))
+def test_what_is_told_adds_up_to_what_is_used(cores, share):
+    """What tuples need by the model and what others use is what the machine says."""
+    used = share * 100 * cores
+    state, profiles = two_nodes(cores=cores, used=used)
+    for machine in read(state, profiles).values():
+        explained = machine.used_percent - machine.other_percent
+        assert machine.used_percent == pytest.approx(used)
+        assert explained <= max(used, 0.0) + 1e-9
+    for supervisor in with_real_capacity(state, profiles).supervisors:
+        # Two executors of 20 points run on each, whatever is measured.
+        assert 40.0 <= supervisor.cpu_percent <= max(40.0, 100 * cores + 2.5)
+
+
+def test_what_others_send_is_not_left_of_the_link():
+    state, profiles = two_nodes(mbit=(60.0, 30.0))
+    its = link(with_real_capacity(state, profiles).supervisors[0])
+    assert its.into == pytest.approx(40.0, abs=1.0)
+    assert its.out == pytest.approx(70.0, abs=1.0)
+
+
+def test_nodes_that_share_a_machine_or_do_not_tell_keep_what_they_declare():
+    state, profiles = two_nodes(machine="boot")
+    assert read(state, profiles) == {}
+    assert with_real_capacity(state, profiles) == state
+    state, profiles = two_nodes()
+    workers = profiles["t"].workers[:1]
+    assert read(state, {"t": replace(profiles["t"], workers=workers)}).keys() == {"n0"}
+    one_host = tuple(replace(s, host="h0") for s in state.supervisors)
+    assert read(replace(state, supervisors=one_host), profiles) == {}
+    assert read(state, {}) == {}
+
+
+def machine(other):
+    return Machine("h0", 400.0, 200.0, 50.0 + other, other, 0.0, 0.0)
+
+
+def test_what_others_use_is_learned_in_quiet_times_and_not_from_noise():
+    state, _ = two_nodes()
+    quiet = QUIET_S + 1
+    first = Machines().observe(state, {"n0": machine(80.0)}, 0.0)
+    assert first.known["n0"].other_percent == 0.0
+    known = first.observe(state, {"n0": machine(80.0)}, quiet)
+    assert known.known["n0"].other_percent == 80.0
+    # 10 points of 200 are noise, 30 are not.
+    known = known.observe(state, {"n0": machine(90.0)}, quiet + 10)
+    assert known.known["n0"].other_percent == 80.0
+    known = known.observe(state, {"n0": machine(110.0)}, quiet + 20)
+    assert known.known["n0"].other_percent == 110.0
+    # A worker has left: what it used is not yet what others use.
+    (running,) = state.topologies
+    moved = replace(state, topologies=(replace(running, assignment=running.assignment[:1]),))
+    known = known.observe(moved, {"n0": machine(180.0)}, quiet + 30)
+    assert known.known["n0"].other_percent == 110.0
+    # Who tells nothing is as it was.
+    assert known.observe(moved, {}, quiet + 40).known["n0"].other_percent == 110.0
+    gone = replace(moved, supervisors=moved.supervisors[1:])
+    assert known.observe(gone, {}, quiet + 50).known == {}
