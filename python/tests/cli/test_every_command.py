@@ -38,7 +38,8 @@ READ = {
     ),
     "storm_homes",
 }
-READ_BY = {("import", "storm", "--supervisors"), ("certs", "show", "folder")}
+IMPORTS = ("storm", "flux", "loadgen", "ui")
+READ_BY = {*(("import", kind, "--supervisors") for kind in IMPORTS), ("certs", "show", "folder")}
 
 
 def commands(command=cli, path=()):
