@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from shlex import quote
 
 from stormcut.capacity.demand import UTILISATION, Demand, Need, demand
 from stormcut.capacity.evidence import costs_that_fit
@@ -157,11 +158,12 @@ def _rebalance(
                 f"for {need.planned} executors submit it anew with as many tasks"
             )
         if (most := min(need.planned, tasks[name])) > need.now:
-            parts.append(f"-e {name}={most}")
+            parts.append(f"-e {quote(f'{name}={most}')}")
     workers = _workers(running.id, found)
     if workers != len(running.assignment):
         parts.insert(0, f"-n {workers}")
-    return (f"storm rebalance {running.name} {' '.join(parts)}" if parts else None), notes
+    line = f"storm rebalance {quote(running.name)} {' '.join(parts)}"
+    return line if parts else None, notes
 
 
 def _workers(topology: str, found: Plan) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from types import NoneType
@@ -437,7 +438,8 @@ def _value(key: str, kind: Any, text: str) -> Any:
             return None
         (kind,) = (each for each in get_args(kind) if each is not NoneType)
     if get_origin(kind) is tuple:
-        return tuple(_value(key, get_args(kind)[0], each) for each in text.split(",") if each)
+        parts = (each.replace("\\,", ",") for each in re.split(r"(?<!\\),", text) if each)
+        return tuple(_value(key, get_args(kind)[0], each) for each in parts)
     words = ("false", "true") if kind is bool else get_args(kind)
     if words and text not in words:
         raise InvalidInput(f"must be {' or '.join(words)}, not {text!r}", f"option {key}")

@@ -30,6 +30,21 @@ def test_a_nimbus_that_hangs_is_unavailable_in_time(silent_port: int) -> None:
         Nimbus("127.0.0.1", silent_port, timeout_s=0.2).cluster()
 
 
+@pytest.mark.parametrize("form", ["[::1]:{}", "::1:{}"])
+def test_a_nimbus_on_ipv6_is_reached(form: str) -> None:
+    with socket.socket(socket.AF_INET6) as server:
+        server.bind(("::1", 0))
+        server.listen()
+        server.settimeout(10.0)
+        address = form.format(server.getsockname()[1])
+        nimbus = Nimbus.at(address, timeout_s=0.2)
+        with pytest.raises(NimbusUnavailable, match="getClusterInfo"):
+            nimbus.cluster()
+        connection, _ = server.accept()
+        with connection:
+            assert b"getClusterInfo" in connection.recv(100)
+
+
 def test_a_nimbus_that_is_down_is_unavailable(silent_port: int) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))

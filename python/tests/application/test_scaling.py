@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 
 import pytest
@@ -50,6 +51,25 @@ def test_more_executors_are_asked_for_as_far_as_there_are_tasks():
     short = advice(*running(), 5.0)
     assert not any("-e" in line for line in short.commands)
     assert len(short.notes) == 2 and "c1 of t has 3 tasks" in short.notes[1]
+
+
+def test_lines_to_type_are_quoted():
+    state, profiles = running(tasks_each=2)
+    (own,) = state.topologies
+    names = {"c0": "$spoutcoord-spout-txid1", "c1": "b-0-split words"}
+    executors = tuple(
+        replace(e, component=names.get(e.component, e.component)) for e in own.executors
+    )
+    streams = tuple(replace(s, source=names[s.source], target=names[s.target]) for s in own.streams)
+    odd = replace(own, executors=executors, streams=streams)
+    loads = tuple(
+        replace(e, component=names.get(e.component, e.component)) for e in profiles["t"].executors
+    )
+    found = advice(
+        replace(state, topologies=(odd,)), {"t": replace(profiles["t"], executors=loads)}, 5.0
+    )
+    (line,) = found.commands
+    assert shlex.split(line)[-4:] == ["-e", "$spoutcoord-spout-txid1=4", "-e", "b-0-split words=6"]
 
 
 def test_a_full_cluster_makes_advice_uncertain():

@@ -56,6 +56,18 @@ def test_pins_hold_and_one_executor_overrides_its_component():
     assert at[:4] == ["n00", "n01", "n01", "n01"]
 
 
+def test_a_comma_in_a_name_is_written_behind_a_backslash():
+    parts = tuple(replace(c, name=f"{c.name},x") for c in CHAIN.topologies[0].components)
+    streams = tuple(
+        replace(s, source=f"{s.source},x", target=f"{s.target},x")
+        for s in CHAIN.topologies[0].streams
+    )
+    named = replace(CHAIN.topologies[0], components=parts, streams=streams)
+    problem = replace(CHAIN, topologies=(named,))
+    at = found_at(problem, solved(problem, pin=r"chain/c0\,x[1]@n02,chain/c0\,x[3]@n03"))
+    assert (at[1], at[3]) == ("n02", "n03")
+
+
 def test_a_component_is_spread():
     at = found_at(CHAIN, solved(CHAIN, apart="chain/c1"))
     assert len(set(at[4:])) == 4

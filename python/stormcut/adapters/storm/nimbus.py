@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from socket import SOCK_STREAM
 from typing import Any
 
 from stormcut.application.waiting import NotYet, Watch, wait_until
@@ -42,8 +45,9 @@ class Nimbus:
 
     @classmethod
     def at(cls, address: str, timeout_s: float = 10.0) -> Nimbus:
-        """Return the client for an address written ``host:port``."""
+        """Return the client for an address written ``host:port``, or ``[IPv6 address]:port``."""
         host, _, port = address.rpartition(":")
+        host = host.removeprefix("[").removesuffix("]")
         if not host or not port.isdigit():
             raise InvalidInput(f"must be host:port, not {address!r}", "address of Nimbus")
         return cls(host, int(port), timeout_s)
@@ -144,25 +148,47 @@ class Nimbus:
         # Nimbus wait for that.
         from streamparse.thrift import Nimbus as Service
         from streamparse.thrift import NotAliveException
-        from thriftpy2.rpc import client_context
-        from thriftpy2.thrift import TException
-        from thriftpy2.transport import TFramedTransportFactory
+        from thriftpy2.protocol import TBinaryProtocolFactory
+        from thriftpy2.thrift import TClient, TException
 
         where = f"Nimbus at {self.host}:{self.port}"
         try:
-            with client_context(
-                Service,
-                self.host,
-                self.port,
-                trans_factory=TFramedTransportFactory(),
-                connect_timeout=self._timeout_ms,
-                socket_timeout=self._timeout_ms,
-            ) as client:
-                return getattr(client, method)(*arguments)
+            with closing(self._connected()) as transport:
+                protocol = TBinaryProtocolFactory().get_protocol(transport)  # type: ignore[no-untyped-call]
+                return getattr(TClient(Service, protocol), method)(*arguments)
         except NotAliveException as error:
             raise InvalidInput(f"no such topology runs: {arguments[0]}", where) from error
         except (OSError, EOFError, TException) as error:
             raise NimbusUnavailable(f"{where} does not answer {method}: {error!r}") from error
+
+    def _connected(self) -> Any:
+        """Return an open transport to the first of the host's addresses that takes one.
+
+        thriftpy2's own clients know IPv4 alone.
+        """
+        from thriftpy2.transport import (
+            TFramedTransportFactory,
+            TSocket,
+            TTransportException,
+        )
+
+        refused: Exception | None = None
+        for family, *_, address in socket.getaddrinfo(self.host, self.port, type=SOCK_STREAM):
+            its_socket = TSocket(  # type: ignore[no-untyped-call]
+                address[0],
+                self.port,
+                socket_family=family,
+                connect_timeout=self._timeout_ms,
+                socket_timeout=self._timeout_ms,
+            )
+            transport = TFramedTransportFactory().get_transport(its_socket)  # type: ignore[no-untyped-call]
+            try:
+                transport.open()
+            except (OSError, TTransportException) as error:
+                refused = error
+            else:
+                return transport
+        raise refused or OSError("it has no address")
 
 
 def _executor(summary: Any, is_spout: bool) -> ExecutorSummary:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterable, Mapping
+import textwrap
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +34,9 @@ _BLOCK = re.compile(f"{re.escape(_BEGIN)}.*?{re.escape(_END)}", re.DOTALL)
 #: The scheduler that a cluster had: it decides wherever no plan does, and comes back.
 _SCHEDULER_KEY, _FALLBACK_KEY = "storm.scheduler", "stormcut.fallback.scheduler"
 _KEPT = "# kept by stormcut: "
-_SCHEDULER_LINE = re.compile(rf"^(?={re.escape(_SCHEDULER_KEY)}\s*:)", re.MULTILINE)
+_KEPT_LINE = re.compile(f"^{re.escape(_KEPT)}", re.MULTILINE)
+#: Keys whose lists keep what is there.
+_LISTS = ("topology.auto.task.hooks", "topology.metrics.consumer.register")
 
 #: In the name of every class of the plugin.
 OURS = "io.stormcut."
@@ -211,29 +214,85 @@ def _read(config: Path) -> str:
 
 
 def _added(text: str, auth_file: str, config: Path) -> str:
-    """Return storm.yaml with the block, or refuse if Storm could not read that as meant."""
-    without, keys = _without(text), {**KEYS, _AUTH_KEY: auth_file}
+    """Return storm.yaml with the block, or refuse if Storm could not read that as meant.
+
+    Lines of a key that gets another value are kept as comments, and come back with `_without`.
+    """
+    without = _without(text)
     present = _keys(without, config)
-    before = present.get(_SCHEDULER_KEY)
-    if isinstance(before, str) and OURS not in before:
-        keys[_FALLBACK_KEY] = present.get(_FALLBACK_KEY, before)
-        without = _SCHEDULER_LINE.sub(_KEPT, without)
-        present = _keys(without, config)
-    if taken := clashes(present):
+    keys, replaced = _to_set(present, auth_file)
+    if taken := clashes(key for key in present if key in keys and key not in replaced):
         raise InvalidInput(f"sets {', '.join(taken)} already: take that out first", str(config))
+    kept, indent = _commented(without, replaced)
     # A last line without its end would run into the block, and could not be told apart later.
-    break_ = "" if without.endswith("\n") or not without else "\n"
-    added = f"{without}{break_}{_BEGIN}{yaml.safe_dump(keys, sort_keys=False)}{_END}"
+    break_ = "" if kept.endswith("\n") or not kept else "\n"
+    lines = textwrap.indent(yaml.safe_dump(keys, sort_keys=False), " " * indent)
+    added = f"{kept}{break_}{_BEGIN}{lines}{_END}"
     with suppress(yaml.YAMLError):
         if yaml.safe_load(added) == {**present, **keys}:
             return added
-    what = "lines can only be added to KEY: VALUE lines that begin in the first column"
+    what = "lines can only be added to KEY: VALUE lines, one below the other"
     raise InvalidInput(f"{what}: mend it first", str(config))
+
+
+def _to_set(present: Mapping[str, object], auth_file: str) -> tuple[dict[str, object], set[str]]:
+    """Return what the block has to set, and which keys it sets in place of what is there.
+
+    Lists of hooks and of metrics consumers keep what they have; another scheduler decides wherever
+    no plan does.
+    """
+    keys: dict[str, object] = {**KEYS, _AUTH_KEY: auth_file}
+    replaced = set()
+    before = present.get(_SCHEDULER_KEY)
+    if isinstance(before, str) and OURS not in before:
+        keys[_FALLBACK_KEY] = present.get(_FALLBACK_KEY, before)
+        replaced |= {_SCHEDULER_KEY} | ({_FALLBACK_KEY} & present.keys())
+    for key in _LISTS:
+        if not isinstance(there := present.get(key), list):
+            continue
+        more = [ours for ours in _list(KEYS[key]) if not any(_does(it, ours) for it in there)]
+        if more:
+            keys[key] = [*there, *more]
+            replaced.add(key)
+        else:
+            del keys[key]
+    return keys, replaced
+
+
+def _list(value: object) -> list[object]:
+    return list(value) if isinstance(value, list) else []
+
+
+def _does(it: object, ours: object) -> bool:
+    """Return whether an entry does what one of the plugin's is for: a consumer, with any setting.
+
+    Before Storm 1, its classes were called ``backtype``; the plugin's own consumer will do, too.
+    """
+    if not isinstance(it, Mapping) or not isinstance(ours, Mapping):
+        return it == ours
+    name = str(it.get("class"))
+    return OURS in name or name.rpartition(".")[2] == str(ours["class"]).rpartition(".")[2]
+
+
+def _commented(text: str, keys: Collection[str]) -> tuple[str, int]:
+    """Return a text in which the lines of keys are comments, and how far all are indented."""
+    root = yaml.compose(text)
+    pairs = root.value if isinstance(root, yaml.MappingNode) else []
+    lines = text.splitlines(keepends=True)
+    for key, value in pairs:
+        if key.value not in keys:
+            continue
+        last = value.end_mark.line - (value.end_mark.column <= key.start_mark.column)
+        while last > key.start_mark.line and not lines[last].split("#")[0].strip():
+            last -= 1
+        for at in range(key.start_mark.line, last + 1):
+            lines[at] = _KEPT + lines[at]
+    return "".join(lines), pairs[0][0].start_mark.column if pairs else 0
 
 
 def _without(text: str) -> str:
     """Return storm.yaml as it was before the plugin was installed."""
-    return _BLOCK.sub("", text).replace(f"{_KEPT}{_SCHEDULER_KEY}", _SCHEDULER_KEY)
+    return _KEPT_LINE.sub("", _BLOCK.sub("", text))
 
 
 def _keys(text: str, config: Path) -> dict[str, object]:
