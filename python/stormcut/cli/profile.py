@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -23,7 +23,7 @@ from stormcut.profile.lines import LineSummary
 from stormcut.profile.measured import Measured
 
 if TYPE_CHECKING:
-    from stormcut.profile.result import ProfileResult
+    from stormcut.profile.result import ComponentRates, ProfileResult
 
 WIDTH = 100
 SHOWN_LINE = 160
@@ -43,7 +43,7 @@ SHOWN_LINE = 160
     "from_epoch",
     type=Finite(0),
     metavar="EPOCH",
-    help="Count intervals from this second on.",
+    help="Count intervals from this second on; 0: all. Without it: since the topology moved last.",
 )
 @click.option(
     "--to", "to_epoch", type=Finite(0), metavar="EPOCH", help="Count intervals up to this second."
@@ -71,7 +71,8 @@ def profile(
     """Measure running topologies from their workers' metrics logs.
 
     LOGS are folders searched for workers-artifacts/<topology id>/<port>/worker.log.metrics and
-    rolled ones (.1.gz); give those of all supervisors. The hook must have been running.
+    rolled ones (.1.gz); give those of all supervisors. Without the hook there are no profiles, but
+    what Storm's own metrics tell of components.
 
     \b
     Example:
@@ -92,7 +93,8 @@ def profile(
         click.echo(json.dumps(_document(result), indent=2))
     else:
         console = Console()
-        _print(console if console.is_terminal else Console(width=WIDTH), result, output)
+        console = console if console.is_terminal else Console(width=WIDTH)
+        _print(console, result, output, from_epoch)
 
 
 @contextmanager
@@ -109,13 +111,20 @@ def _document(result: ProfileResult) -> dict[str, object]:
     return {
         "topologies": [asdict(measured) for measured in result.measured.values()],
         "unmeasured": list(result.unmeasured),
+        "components": {
+            topology: [asdict(each) for each in rates]
+            for topology, rates in result.components.items()
+        },
+        "moved": result.moved,
         "lines": asdict(result.lines),
     }
 
 
-def _print(console: Console, result: ProfileResult, output: Path) -> None:
+def _print(console: Console, result: ProfileResult, output: Path, from_epoch: float | None) -> None:
     for measured in result.measured.values():
         console.print(_table(measured))
+        if text := _of_moves(result.moved.get(measured.topology), from_epoch):
+            console.print(text, highlight=False)
         if measured.missing_executors:
             names = ", ".join(measured.missing_executors)
             console.print(
@@ -126,11 +135,51 @@ def _print(console: Console, result: ProfileResult, output: Path) -> None:
     for topology in result.unmeasured:
         console.print(
             f"[bold red]NOT MEASURED[/]: {escape(topology)} has no interval of the hook in the "
-            "window.",
+            "window: what its tasks send each other, and their CPU, is not known. Is the plugin "
+            "installed, and was it submitted since?",
             highlight=False,
         )
+        if rates := result.components.get(topology):
+            console.print(_rates(topology, rates))
     _print_lines(console, result.lines)
     console.print(f"Tables and profiles: {escape(str(output))}", highlight=False, soft_wrap=True)
+
+
+def _of_moves(moved: float | None, from_epoch: float | None) -> str:
+    """Return what to know where a topology has moved, nothing if it has not in this window."""
+    if moved is None:
+        return ""
+    if from_epoch is None:
+        return f"It moved at {moved:.0f}: what was before does not count (--from 0 counts all)."
+    if from_epoch < moved:
+        return (
+            f"[bold red]TWO PLACEMENTS[/]: it moved at {moved:.0f}; these numbers are means of "
+            f"before and after. --from {moved:.0f} counts the latter alone."
+        )
+    return ""
+
+
+def _rates(topology: str, rates: Sequence[ComponentRates]) -> Table:
+    table = Table(title=escape(f"{topology}, by Storm's own counters"), title_justify="left")
+    table.add_column("component", overflow="fold")
+    for title in ("tasks", "emitted/s", "executed/s", "acked/s", "failed/s", "execute ms"):
+        table.add_column(title, justify="right")
+    for each in rates:
+        table.add_row(
+            escape(each.component),
+            str(each.tasks),
+            *(
+                f"{rate:,.1f}"
+                for rate in (
+                    each.emitted_per_s,
+                    each.executed_per_s,
+                    each.acked_per_s,
+                    each.failed_per_s,
+                )
+            ),
+            "-" if each.execute_ms is None else f"{each.execute_ms:,.3f}",
+        )
+    return table
 
 
 def _table(measured: Measured) -> Table:

@@ -136,7 +136,10 @@ def test_targets_are_placed_as_they_move_and_new_runs_warm_up(
     ]
     write_log(tmp_path / "logs", topology, 6700, before + first + after + starts)
 
-    whole = profile_logs([tmp_path / "logs"], tmp_path / "out")
+    since = profile_logs([tmp_path / "logs"], tmp_path / "out")
+    assert since.moved == {topology: START + 62.0}
+    assert since.measured[topology].between_nodes_per_s == 0.0
+    whole = profile_logs([tmp_path / "logs"], tmp_path / "out", from_epoch=0)
 
     traffic = table(session, tmp_path / "out", "traffic")
     places = {(row["end_s"], row["target_host"]) for row in traffic if row["target_task"] == 3}
@@ -246,8 +249,11 @@ def test_real_lines_of_storm_1_2_4(tmp_path: Path, session: object) -> None:
     real = (SAMPLE / "storm-1.2.4.metrics").read_text()
     target = folder / "worker.log.metrics"
     target.write_text(real)
-    with pytest.raises(InvalidInput, match=r"none of them the hook's.*topology\.auto\.task\.hooks"):
-        profile_logs([tmp_path], tmp_path / "out")
+    unhooked = profile_logs([tmp_path], tmp_path / "out")
+    assert (unhooked.profiles, unhooked.unmeasured) == ({}, ("taxi-1-1795252629",))
+    rates = {each.component: each for each in unhooked.components["taxi-1-1795252629"]}
+    assert all(not name.startswith("__") for name in rates)
+    assert rates["source"].emitted_per_s > 0 and rates["rolling_count"].executed_per_s > 0
     target.write_text(real + WORDS.line(1_795_252_659) + "\n")
     result: ProfileResult = profile_logs([tmp_path], tmp_path / "out", warm_up=0)
     assert result.lines.unused == {}
@@ -269,6 +275,82 @@ def test_a_folder_in_the_way_is_left_alone(tmp_path: Path) -> None:
         profile_logs([tmp_path / "logs"], tmp_path / "out")
     assert mine.read_text() == "keep"
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["load"]
+
+
+@pytest.mark.parametrize(
+    "head",
+    ["{time}.123+0200 61000    ", "", "{time}.123 ", "{time} o.a.s.m.L Thread-1[2 2] [INFO] "],
+)
+@pytest.mark.parametrize("digits", ["0123456789", "۰۱۲۳۴۵۶۷۸۹", "०१२३४५६७८९"])
+def test_any_head_and_any_digits_are_understood(tmp_path: Path, head: str, digits: str) -> None:
+    def told(line: str) -> str:
+        place, name, value = line.split(" ", 2)[-1].rsplit("\t", 2)
+        epoch, rest = place.split("\t", 1)[0].split()[-1], place.split("\t", 1)[1]
+        ours = f"{epoch}\t{rest}".translate(str.maketrans("0123456789", digits))
+        return f"{head.format(time='2023-11-14 22:13:20')}{ours}\t{name}\t{value}"
+
+    plain = [replace(task, host="node-a") for task in (WORDS, NEAR)]
+    lines = [told(line) for line in lines_of(plain, range(START + 10, START + 70, 10))]
+    write_log(tmp_path / "logs", "wc-1-1700000000", 6700, lines)
+    result = profile_logs([tmp_path / "logs"], tmp_path / "out")
+    assert result.lines.unused == {}
+    assert result.measured["wc-1-1700000000"].emitted_per_s == 100.0
+
+
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [
+        (("\t", " "), "not a line of Storm's metrics consumer"),
+        ((f"{START + 10}\t", "soon\t"), "no seconds since 1970"),
+        ((":6700", "/6700"), "no host:port"),
+        (("1:words", "one:words"), "no task:component"),
+    ],
+)
+def test_a_log_that_is_not_understood_says_which_part(
+    tmp_path: Path, change: tuple[str, str], part: str
+) -> None:
+    write_log(tmp_path, "wc-1-1700000000", 6700, [WORDS.line(START + 10).replace(*change)])
+    with pytest.raises(InvalidInput, match=f"none of 1 lines is understood.*{part}"):
+        profile_logs([tmp_path], tmp_path / "out")
+
+
+def test_links_above_a_topology_are_followed_and_artifacts_have_any_name(tmp_path: Path) -> None:
+    lines = lines_of([WORDS, NEAR], range(START + 10, START + 40, 10))
+    write_log(tmp_path / "disk", "wc-1-1700000000", 6700, lines)
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "workers-artifacts").symlink_to(tmp_path / "disk" / "workers-artifacts")
+    (tmp_path / "logs" / "round").symlink_to(tmp_path / "logs")
+    (tmp_path / "disk" / "workers-artifacts").rename(tmp_path / "disk" / "artifacts")
+    (tmp_path / "logs" / "workers-artifacts").unlink()
+    (tmp_path / "logs" / "workers-artifacts").symlink_to(tmp_path / "disk" / "artifacts")
+    never_ran = tmp_path / "other" / "logs"
+    logs, skipped = find_metrics_logs([tmp_path / "logs", tmp_path / "disk", never_ran])
+    assert {topology: len(paths) for topology, paths in logs.items()} == {"wc-1-1700000000": 1}
+    assert [(each.path, "run no worker yet" in each.problem) for each in skipped] == [
+        (str(never_ran), True)
+    ]
+
+
+def test_storm_s_own_counters_tell_rates_of_what_has_no_hook(tmp_path: Path) -> None:
+    at = [START + 60 * n for n in (1, 2, 3)]
+    lines = [
+        metric_line(epoch, "node1", 6700, task, component, name, value)
+        for epoch in at
+        for task, component, name, value in (
+            (1, "words", "__emit-count", "{default=600, other=60}"),
+            (2, "count", "__execute-count", "{words:default=300}"),
+            (2, "count", "__execute-latency", "{words:default=0.5}"),
+            (3, "count", "__execute-count", "{words:default=900}"),
+            (3, "count", "__execute-latency", "{words:default=0.1}"),
+            (9, "__acker", "__execute-count", "{words:__ack_init=900}"),
+        )
+    ]
+    write_log(tmp_path / "logs", "wc-1-1700000000", 6700, lines)
+    result = profile_logs([tmp_path / "logs"], tmp_path / "out")
+    count, words = result.components["wc-1-1700000000"]
+    assert (words.component, words.tasks, words.emitted_per_s) == ("words", 1, 11.0)
+    assert (count.component, count.tasks, count.executed_per_s) == ("count", 2, 20.0)
+    assert count.execute_ms == pytest.approx(0.2)
 
 
 def test_inputs_that_cannot_be_used_say_what_to_do(tmp_path: Path) -> None:

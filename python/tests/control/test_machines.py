@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from brain_clusters import dealt, profile_of, supervisors, topology
+from governed import Stage
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ from stormcut.control.observe.machines import (
     machines,
     with_real_capacity,
 )
+from stormcut.control.policy import Mode, Policy
 from stormcut.model.cluster import ClusterState, Slot
 from stormcut.model.profile import WorkerLoad
 
@@ -110,3 +112,30 @@ def test_what_others_use_is_learned_in_quiet_times_and_not_from_noise():
     assert known.observe(moved, {}, quiet + 40).known["n0"].other_percent == 110.0
     gone = replace(moved, supervisors=moved.supervisors[1:])
     assert known.observe(gone, {}, quiet + 50).known == {}
+
+
+def test_a_full_machine_is_left_though_its_capacity_was_declared_fourfold():
+    """Two nodes declare 400 points and have 50 and 200: head-room was 10 with both cores full."""
+    slots = [Slot("n0", 6700), Slot("n1", 6700)]
+    running = dealt(topology("t", (3, 3), acker=False), [slots[0]])
+    profile = profile_of(running, 7.0, lambda s, t: RATE, memory=None)
+    full = WorkerLoad("h0", 6700, "", 60.0, 0.5, 50.0, 1.0, 1.0)
+    state = ClusterState(supervisors(2), (running,))
+    stage = Stage(state, {"t": replace(profile, workers=(full,))}, Policy(Mode.ADVISE))
+    stage.round()
+    outlook = stage.brain.outlook(settled=False)
+    (line,) = outlook["withheld"]
+    assert line["before"]["headroom"] < 1.1 and line["before"]["fullest"] == "CPU of node n0"
+    assert {node for node, _, _ in line["workers"]} == {"n1"}
+    assert "h0 declares 400 points and has 50 (0.5 cores)" in outlook["machines"]["n0"]
+    plain = Stage(state, {"t": profile}, Policy(Mode.ADVISE))
+    plain.round()
+    assert plain.brain.outlook(settled=False)["machines"] == {}
+
+
+def test_a_machine_that_is_less_than_declared_moves_nobody_by_itself():
+    """What was always so is no reason to end workers at once."""
+    state, profiles = two_nodes(cores=0.3, used=30.0)
+    stage = Stage(state, profiles, Policy(Mode.AUTOMATIC))
+    for _ in range(5):
+        assert stage.round() == []

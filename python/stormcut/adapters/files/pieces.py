@@ -8,7 +8,6 @@ the rolled file.
 from __future__ import annotations
 
 import errno
-import glob
 import gzip
 import logging
 import os
@@ -23,17 +22,19 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import quote
 
+from stormcut.adapters.files.metrics_logs import METRICS_LOG, metrics_logs
 from stormcut.model.errors import InvalidInput
 
 log = logging.getLogger(__name__)
 
-METRICS_LOG = "worker.log.metrics"
 PIECE = ".lines"
 
 #: So much of a log that is met for the first time is read: what is older counts for little.
 FIRST_BYTES = 4 << 20
 #: Most that is taken from one log at a time.
 MOST_BYTES = 32 << 20
+#: A folder that has had no log for so long is warned of.
+EMPTY_SECONDS = 60.0
 #: One that nothing was written to for so long is not read but from its end on.
 FIRST_SECONDS = 3600.0
 #: A piece is written once it has so many bytes: memory does not grow with the number of logs.
@@ -56,7 +57,7 @@ class Cutter:
     Parameters
     ----------
     folders : iterable of Path
-        Searched at any depth for ``workers-artifacts/<topology id>/<port>/worker.log.metrics``.
+        Searched for metrics logs, see `metrics_logs`.
     spool : Path
         Gets ``topology=<id>/<milliseconds>-<process>-<number>.lines``; made if missing.
     keep_s : float
@@ -70,6 +71,8 @@ class Cutter:
         self._read: dict[Path, _Read] = {}
         #: Logs that were shorter at the last look than what was read of them, and how short.
         self._short: dict[Path, int] = {}
+        #: Folders without any log, and since when; below 0 once that was said.
+        self._empty: dict[Path, float] = {}
         #: Logs that cannot be read, and why.
         self._unread: dict[Path, str] = {}
         self._pieces = 0
@@ -107,9 +110,24 @@ class Cutter:
 
     def _logs(self) -> Iterator[Path]:
         for folder in self._folders:
-            for path in folder.rglob(METRICS_LOG):
-                if _is_artifact(path):
-                    yield path
+            logs = [path for path in metrics_logs(folder) if path.name == METRICS_LOG]
+            self._note(folder, bool(logs))
+            yield from logs
+
+    def _note(self, folder: Path, has_logs: bool) -> None:
+        """Log, once, that a folder has had no metrics log for so long."""
+        if has_logs:
+            self._empty.pop(folder, None)
+            return
+        since = self._empty.setdefault(folder, time.monotonic())
+        if since >= 0 and time.monotonic() - since > EMPTY_SECONDS:
+            log.warning(
+                "%s holds no <topology id>/<port>/%s: nothing of it is measured. Is it "
+                "storm.log.dir, and is LoggingMetricsConsumer registered?",
+                folder,
+                METRICS_LOG,
+            )
+            self._empty[folder] = -1.0
 
     def _news(self, path: Path) -> tuple[_Read, bytes] | None:
         """Return how far a log is read then, and the whole lines that are new, None if none are."""
@@ -204,9 +222,8 @@ def hooked_logs(folders: Iterable[Path], topology: str) -> tuple[int, int]:
 
     Of many logs of a topology the first 16 are looked at.
     """
-    pattern = f"{glob.escape(topology)}/*/{METRICS_LOG}"
-    found = (path for folder in folders for path in folder.rglob(pattern))
-    logs = [path for path in sorted(found) if _is_artifact(path)][:16]
+    found = (path for folder in folders for path in metrics_logs(folder))
+    logs = [p for p in sorted(found) if p.name == METRICS_LOG and _topology_of(p) == topology][:16]
     return len(logs), sum(map(_has_hook, logs))
 
 
@@ -217,10 +234,6 @@ def _has_hook(path: Path) -> bool:
             return any(_HOOK_NAME in b"\t".join(line.split()) for line in file)
     except OSError:
         return False
-
-
-def _is_artifact(path: Path) -> bool:
-    return path.parent.parent.parent.name == "workers-artifacts"
 
 
 def _topology_of(path: Path) -> str:

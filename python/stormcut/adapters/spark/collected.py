@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from stormcut.adapters.spark.metrics_log import HOOK_METRIC
 from stormcut.model.errors import InvalidInput
 from stormcut.profile.lines import LineSummary, UnusedLine
 from stormcut.profile.measured import measure
-from stormcut.profile.result import ProfileResult
+from stormcut.profile.result import ComponentRates, ProfileResult
 from stormcut.profile.totals import (
     ChildTotals,
     PairTotals,
@@ -35,14 +35,19 @@ _SUMS = (
 )
 
 
+#: Most of a line that is repeated in a message.
+SHOWN = 60
+
+
 @dataclass(frozen=True)
 class Sums:
-    """The small sums that leave Spark, rows by topology id."""
+    """The small sums that leave Spark, rows by topology id, and when topologies moved last."""
 
     runs: RowsOf
     pairs: RowsOf
     builtin_tasks: RowsOf
     latency: RowsOf
+    moved: Mapping[str, float] = field(default_factory=dict)
 
 
 def by_topology(rows: Iterable[Row]) -> RowsOf:
@@ -72,7 +77,7 @@ def line_summary(counts: Sequence[Row], examples: Iterable[Row], logs: Logs) -> 
     Raises
     ------
     InvalidInput
-        None of them tells of an interval of a task.
+        None of them tells of an interval of a task, nor of another metric.
     """
     unused: dict[str, int] = defaultdict(int)
     for row in counts:
@@ -87,7 +92,7 @@ def line_summary(counts: Sequence[Row], examples: Iterable[Row], logs: Logs) -> 
         unused=dict(unused),
         examples=tuple(UnusedLine(*row) for row in examples),
     )
-    if not _of_tasks(counts):
+    if not _of_tasks(counts) and not lines.metrics:
         raise _no_hook(lines, logs)
     return lines
 
@@ -96,12 +101,31 @@ def _no_hook(lines: LineSummary, logs: Logs) -> InvalidInput:
     where = ", ".join(logs)
     if lines.read == 0:
         return InvalidInput("the metrics logs are empty; wait for the first interval", where)
+    unused = sum(lines.unused.values())
+    if lines.examples and unused == lines.read:
+        example = lines.examples[0]
+        what = f"none of {lines.read} lines is understood, such as: {example.line[:SHOWN]!r}"
+        return InvalidInput(f"{what}: {example.problem}", where)
     seen = f"{lines.read} lines, none of them the hook's"
     if lines.examples:
         example = lines.examples[0]
-        seen += f" ({sum(lines.unused.values())} unused, such as: {example.problem})"
+        seen += f" ({unused} unused, such as: {example.problem})"
     what = 'set topology.auto.task.hooks: ["io.stormcut.StormcutHook"] and submit again'
     return InvalidInput(f"{seen}; {what}", where)
+
+
+def has_hook(counts: Sequence[Row]) -> bool:
+    """Return whether any line tells of an interval of a task."""
+    return bool(_of_tasks(counts))
+
+
+def rates_of(rows: Iterable[Row]) -> dict[str, tuple[ComponentRates, ...]]:
+    """Return what Storm's own metrics tell of components, by topology."""
+    found: dict[str, list[ComponentRates]] = defaultdict(list)
+    for row in sorted(rows, key=lambda row: str(row.component)):
+        values = row.asDict()
+        found[values.pop("topology")].append(ComponentRates(**values))
+    return {topology: tuple(components) for topology, components in found.items()}
 
 
 def repeated(lines: LineSummary, counts: Sequence[Row], sums: Sums) -> LineSummary:
@@ -124,7 +148,7 @@ def result_of(logs: Logs, sums: Sums, lines: LineSummary) -> ProfileResult:
         profiles[topology] = profile
         measured[topology] = measure(profile, missing, tasks, latency)
     unmeasured = tuple(topology for topology in logs if topology not in profiles)
-    return ProfileResult(profiles, measured, unmeasured, lines)
+    return ProfileResult(profiles, measured, unmeasured, lines, dict(sums.moved))
 
 
 def task_totals(sums: Sums, topology: str) -> list[TaskTotals]:

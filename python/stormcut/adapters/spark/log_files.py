@@ -8,10 +8,11 @@ import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from stormcut.adapters.files.metrics_logs import METRICS_LOG, metrics_logs
 from stormcut.model.errors import InvalidInput
 from stormcut.profile.lines import SkippedFile
 
-METRICS_LOG = "worker.log.metrics"
+NO_FOLDER = "is not a folder; a supervisor that has run no worker yet has none"
 Logs = dict[str, list[Path]]
 
 _CHUNK = 1 << 20
@@ -21,9 +22,9 @@ _NAME = re.compile(rf"{re.escape(METRICS_LOG)}(\.\d+)?(\.gz)?")
 def find_metrics_logs(
     folders: Iterable[Path], topology: str | None = None
 ) -> tuple[Logs, tuple[SkippedFile, ...]]:
-    """Return the logs of each topology id, ``workers-artifacts/<id>/<port>/worker.log.metrics``.
+    """Return the logs of each topology id, as `metrics_logs` finds them.
 
-    And those that cannot be opened: links to nowhere, files of others.
+    And those that cannot be opened: links to nowhere, files of others, folders that do not exist.
 
     Parameters
     ----------
@@ -35,24 +36,25 @@ def find_metrics_logs(
     Raises
     ------
     InvalidInput
-        A folder does not exist, or there is no metrics log (of this topology).
+        None of the folders exists, or there is no metrics log (of this topology).
     """
     folders = list(folders)
     found: dict[str, set[Path]] = {}
+    missing = [folder for folder in folders if not folder.is_dir()]
+    if len(missing) == len(folders):
+        raise InvalidInput("is not a folder", str(folders[0]))
     for folder in folders:
-        if not folder.is_dir():
-            raise InvalidInput("is not a folder", str(folder))
-        for path in folder.rglob(f"{METRICS_LOG}*"):
-            port = path.parent
-            if port.parent.parent.name == "workers-artifacts" and _NAME.fullmatch(path.name):
+        for path in metrics_logs(folder):
+            if _NAME.fullmatch(path.name):
                 # A link to nowhere keeps its own name, to be found by.
                 log = path.resolve() if path.exists() else path
-                found.setdefault(port.parent.name, set()).add(log)
+                found.setdefault(path.parent.parent.name, set()).add(log)
     where = ", ".join(map(str, folders))
     if not found:
         raise InvalidInput(
-            f"no workers-artifacts/<topology id>/<port>/{METRICS_LOG} in it; give the folder that "
-            "Storm calls storm.log.dir, and register LoggingMetricsConsumer for the topology",
+            f"no <topology id>/<port>/{METRICS_LOG} in it; give the folder that Storm calls "
+            "storm.log.dir, with workers-artifacts in it, and register LoggingMetricsConsumer for "
+            "the topology",
             where,
         )
     if topology is not None:
@@ -62,7 +64,8 @@ def find_metrics_logs(
         found = {topology: found[topology]}
     logs = {key: sorted(paths) for key, paths in sorted(found.items())}
     skipped = unreadable(logs, whole=False)
-    return without(logs, skipped), skipped
+    none_yet = (SkippedFile(str(folder), NO_FOLDER) for folder in missing)
+    return without(logs, skipped), (*skipped, *none_yet)
 
 
 def unreadable(logs: Mapping[str, list[Path]], whole: bool) -> tuple[SkippedFile, ...]:

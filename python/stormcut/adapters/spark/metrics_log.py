@@ -9,6 +9,8 @@ Everything here is a DataFrame -> DataFrame function of Spark SQL alone.
 
 from __future__ import annotations
 
+import unicodedata
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
@@ -17,6 +19,9 @@ HOOK_VERSION = 1
 
 #: Why a line was not used; null for the lines that were.
 NOT_A_METRIC = "not a line of Storm's metrics consumer"
+NO_TIME = "no seconds since 1970 before its first tab"
+NO_WORKER = "no host:port before its second tab"
+NO_TASK = "no task:component before its third tab"
 NEWER_HOOK = f"written by another version of the hook than {HOOK_VERSION}: update stormcut"
 BROKEN_HOOK = "value of the hook with missing or wrong parts"
 AHEAD = "dated in the future: its host's clock is more than 5 minutes ahead"
@@ -34,9 +39,11 @@ MOST_SUM = 1_000_000_000_000_000
 #: The year 5138.
 LAST_EPOCH_S = 100_000_000_000
 
-# log4j's %d is a date and time by default, or epoch seconds or milliseconds; %r pads to 8.
-_HEAD = r"^(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[,.]\d+)?Z?|\d+) +\d+ +(\d+)$"
+# Whatever log4j's pattern puts before them, the consumer's own seconds since 1970 end the field.
+_HEAD = r"^(?:.*\s)?(\d+)$"
 _WORKER = r"^ *(\S+):(\d+) *$"
+#: Java writes numbers in the digits of its locale, each a character of 16 bits.
+_DIGITS = "".join(each for each in map(chr, range(128, 0x10000)) if each.isdecimal())
 _TASK = r"^ *(-?\d+):(.*?) *$"
 _NUMBER = r"-?(?:[0-9][0-9.]*(?:E-?[0-9]+)?|Infinity|NaN)"
 _ENTRY = rf"([^{{}},=]+)=({_NUMBER})(?=[,}}])"
@@ -69,11 +76,12 @@ def parse_lines(raw: DataFrame, now_s: float) -> DataFrame:
         (why the line cannot be used, null if it can) and ``line`` (null if it can be used).
     """
     part = F.split("line", "\t", 5)
-    field = [F.get(part, F.lit(index)) for index in range(5)]
+    field = [_in_ascii(F.get(part, F.lit(index))) for index in range(3)]
+    field += [F.get(part, F.lit(index)) for index in range(3, 5)]
     fields = raw.select(
         "topology",
         "line",
-        F.regexp_extract(field[0], _HEAD, 2).try_cast("long").alias("epoch_s"),
+        F.regexp_extract(field[0], _HEAD, 1).try_cast("long").alias("epoch_s"),
         F.regexp_extract(field[1], _WORKER, 1).alias("host"),
         F.regexp_extract(field[1], _WORKER, 2).try_cast("int").alias("port"),
         F.regexp_extract(field[2], _TASK, 1).try_cast("int").alias("task"),
@@ -92,14 +100,21 @@ def parse_lines(raw: DataFrame, now_s: float) -> DataFrame:
     )
 
 
+def _in_ascii(text: Column) -> Column:
+    """Return a text with digits of any script as those of ASCII."""
+    digits = "".join(str(unicodedata.digit(letter)) for letter in _DIGITS)
+    return F.when(text.rlike(r"[^\x00-\x7f]"), F.translate(text, _DIGITS, digits)).otherwise(text)
+
+
 def _problem(now_s: float) -> Column:
-    known = [F.col(name).isNotNull() for name in ("epoch_s", "port", "task", "value")]
-    is_metric = known[0] & known[1] & known[2] & known[3]
-    is_metric &= F.coalesce(F.col("epoch_s") <= LAST_EPOCH_S, F.lit(False))
+    has_time = F.coalesce(F.col("epoch_s") <= LAST_EPOCH_S, F.lit(False))
     is_hook = F.col("metric") == HOOK_METRIC
     other_version = F.coalesce(F.col("hook.v") != HOOK_VERSION, F.lit(False))
     return (
-        F.when(~is_metric, NOT_A_METRIC)
+        F.when(F.col("value").isNull(), NOT_A_METRIC)
+        .when(~has_time, NO_TIME)
+        .when(F.col("port").isNull(), NO_WORKER)
+        .when(F.col("task").isNull(), NO_TASK)
         .when(F.col("epoch_s") > now_s + MOST_AHEAD_S, AHEAD)
         .when(is_hook & other_version, NEWER_HOOK)
         .when(is_hook & ~F.coalesce(_hook_is_whole(), F.lit(False)), BROKEN_HOOK)

@@ -23,7 +23,9 @@ from stormcut.adapters.spark import tables
 from stormcut.adapters.spark.collected import (
     Sums,
     by_topology,
+    has_hook,
     line_summary,
+    rates_of,
     repeated,
     result_of,
     usual_interval_s,
@@ -33,7 +35,7 @@ from stormcut.adapters.spark.metrics_log import builtin_metrics, hook_lines, par
 from stormcut.adapters.spark.session import spark_session
 from stormcut.adapters.spark.tuning import gathered, text_bytes, tuned
 from stormcut.model.errors import InvalidInput
-from stormcut.profile.result import ProfileResult
+from stormcut.profile.result import ComponentRates, ProfileResult
 
 TABLES = ("traffic", "load", "components", "throughput", "lines")
 EXAMPLES = 5
@@ -75,7 +77,8 @@ def profile_logs(
     output : Path
         Made if missing; tables and profiles in it are replaced.
     from_epoch, to_epoch : float, optional
-        Epoch seconds; only intervals wholly between them count for profiles and summary.
+        Epoch seconds; only intervals wholly between them count for profiles and summary. Without
+        ``from_epoch``, those since the topology moved last.
     warm_up : float
         Seconds after a task's start: intervals that begin in them do not count, nor, unless it
         is 0, does the first one.
@@ -85,7 +88,7 @@ def profile_logs(
     Raises
     ------
     InvalidInput
-        No logs, no line of the hook, nothing inside the window, no Java for Spark, or a folder
+        No logs, no line of any metric, nothing inside the window, no Java for Spark, or a folder
         where a table should go.
     """
     logs, skipped = find_metrics_logs(folders, topology)
@@ -145,11 +148,22 @@ def _profile_of(
     examples = bad.collect() if any(row.problem for row in counts) else []
     read = line_summary(counts, examples, logs)
     progress("computing tables")
+    if not has_hook(counts):
+        _write(staging, "lines", tables.lines(counted))
+        rates = _rates(_write(staging, "components", builtin_metrics(lines)), window)
+        return ProfileResult({}, {}, tuple(logs), read, components=rates)
     sums = _tables(lines, counted, usual_interval_s(counts), window, staging)
     result = result_of(logs, sums, repeated(read, counts, sums))
     if not result.profiles:
         raise _nothing_in_window(sums, window.warm_up)
-    return result
+    if not result.unmeasured:
+        return result
+    rates = _rates(lines.sparkSession.read.parquet(_literal(staging / "components")), window)
+    return replace(result, components={name: rates.get(name, ()) for name in result.unmeasured})
+
+
+def _rates(builtin: DataFrame, window: _Window) -> dict[str, tuple[ComponentRates, ...]]:
+    return rates_of(tables.component_rates(builtin, window.from_epoch, window.to_epoch).collect())
 
 
 def _tables(
@@ -161,7 +175,11 @@ def _tables(
         lambda: write("lines", tables.lines(counted)),
         lambda: write("components", builtin_metrics(lines)),
     )
-    intervals = tables.intervals(hook_lines(lines)).withColumn("in_window", window.column).persist()
+    every = tables.intervals(hook_lines(lines)).withColumn("in_window", window.column).persist()
+    moved = tables.moves(every).persist()
+    # Two placements are no profile, unless somebody says from when.
+    is_told = window.from_epoch is not None
+    intervals = every if is_told else tables.since_moves(every, moved).persist()
     runs = tables.runs(intervals, builtin).persist()
     run_rows, builtin_tasks = _at_once(runs.collect, tables.builtin_tasks(builtin).collect)
     lines.unpersist()
@@ -179,7 +197,13 @@ def _tables(
         # Storm's own is needed only where the hook sampled none.
         lambda: [] if sampled >= {run.topology for run in run_rows} else latency.collect(),
     )
-    return Sums(*map(by_topology, (run_rows, pairs, builtin_tasks, latencies)))
+    return Sums(
+        by_topology(run_rows),
+        by_topology(pairs),
+        by_topology(builtin_tasks),
+        by_topology(latencies),
+        {row.topology: row.moved_s for row in moved.collect()},
+    )
 
 
 def _at_once(*actions: Callable[[], Any]) -> list[Any]:
@@ -243,6 +267,7 @@ def _publish(staging: Path, output: Path, result: ProfileResult) -> None:
         table = output / name
         if table.exists():
             table.rename(staging / f"{name}.old")
-        (staging / name).rename(table)
+        if (staging / name).exists():
+            (staging / name).rename(table)
     for topology, profile in result.profiles.items():
         write_profile(output / f"profile-{topology}.json", profile)

@@ -54,6 +54,25 @@ def in_window(from_epoch: float | None, to_epoch: float | None, warm_up_s: float
     return warm
 
 
+def moves(intervals: DataFrame) -> DataFrame:
+    """Return when each topology moved last: its last task to do so began at ``moved_s``.
+
+    Topologies of which no task was seen in two places are left out.
+    """
+    place = F.struct("host", "port")
+    stays = intervals.groupBy(*_RUN).agg(F.max_by(place, "end_s").alias("place"))
+    before = F.lag("place").over(Window.partitionBy("topology", "task").orderBy("run_s"))
+    moved = stays.withColumn("before", before).where("before != place")
+    return moved.groupBy("topology").agg(F.max("run_s").alias("moved_s"))
+
+
+def since_moves(intervals: DataFrame, moved: DataFrame) -> DataFrame:
+    """Return the intervals with those before their topology's last move in no window."""
+    later = F.coalesce(F.col("begin_s") >= F.col("moved_s") - ROUNDING_S, F.lit(True))
+    joined = intervals.join(F.broadcast(moved), "topology", "left")
+    return joined.withColumn("in_window", F.col("in_window") & later).drop("moved_s")
+
+
 def runs(intervals: DataFrame, builtin: DataFrame) -> DataFrame:
     """Return where each task ran from ``run_s`` until ``until_s``, and sums over its intervals.
 
@@ -248,6 +267,51 @@ def pair_totals(traffic: DataFrame) -> DataFrame:
     pairs = traffic.where("in_window").groupBy("topology", "source_task", "target_task")
     sums = pairs.agg(*(F.sum(name).alias(name) for name in counts), *_crossings())
     return sums.where("tuples > 0")
+
+
+#: Storm's counters per `topology.builtin.metrics.bucket.size.secs`, 60 by default, by our names.
+COUNTERS = {
+    "__emit-count": "emitted",
+    "__execute-count": "executed",
+    "__ack-count": "acked",
+    "__fail-count": "failed",
+}
+BUCKET_S = 60.0
+
+
+def component_rates(
+    builtin: DataFrame, from_epoch: float | None, to_epoch: float | None
+) -> DataFrame:
+    """Return tuples/s by Storm's own counters, one row a component, system components left out.
+
+    A task counts for as long as its reports are apart. Where it reported once that is `BUCKET_S`.
+    """
+    within = builtin.where("task >= 0 and not startswith(component, '__')")
+    if from_epoch is not None:
+        within = within.where(F.col("epoch_s") >= from_epoch)
+    if to_epoch is not None:
+        within = within.where(F.col("epoch_s") <= to_epoch)
+    counts = {
+        name: F.sum(F.when(F.col("metric") == metric, F.col("value"))).alias(name)
+        for metric, name in COUNTERS.items()
+    }
+    latency = F.when(F.col("metric") == "__execute-latency", F.col("value"))
+    reports = F.countDistinct("epoch_s")
+    between = (F.max("epoch_s") - F.min("epoch_s")) / (reports - 1)
+    seconds = reports * F.when(reports > 1, between).otherwise(F.lit(BUCKET_S))
+    tasks = within.groupBy("topology", "component", "task").agg(
+        *counts.values(), F.avg(latency).alias("execute_ms"), seconds.alias("seconds")
+    )
+    rates = (
+        F.coalesce(F.sum(F.col(name) / F.col("seconds")), F.lit(0.0)).alias(f"{name}_per_s")
+        for name in counts
+    )
+    weight = F.when(F.col("execute_ms").isNotNull(), F.col("executed"))
+    return tasks.groupBy("topology", "component").agg(
+        F.count("*").alias("tasks"),
+        *rates,
+        F.try_divide(F.sum(F.col("execute_ms") * weight), F.sum(weight)).alias("execute_ms"),
+    )
 
 
 def builtin_tasks(builtin: DataFrame) -> DataFrame:
