@@ -277,41 +277,45 @@ def test_a_folder_in_the_way_is_left_alone(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["load"]
 
 
-@pytest.mark.parametrize(
-    "head",
-    ["{time}.123+0200 61000    ", "", "{time}.123 ", "{time} o.a.s.m.L Thread-1[2 2] [INFO] "],
-)
-@pytest.mark.parametrize("digits", ["0123456789", "۰۱۲۳۴۵۶۷۸۹", "०१२३४५६७८९"])
-def test_any_head_and_any_digits_are_understood(tmp_path: Path, head: str, digits: str) -> None:
-    def told(line: str) -> str:
+def test_any_head_and_any_digits_are_understood(tmp_path: Path) -> None:
+    def told(line: str, head: str, digits: str) -> str:
         place, name, value = line.split(" ", 2)[-1].rsplit("\t", 2)
         epoch, rest = place.split("\t", 1)[0].split()[-1], place.split("\t", 1)[1]
         ours = f"{epoch}\t{rest}".translate(str.maketrans("0123456789", digits))
-        return f"{head.format(time='2023-11-14 22:13:20')}{ours}\t{name}\t{value}"
+        return f"{head}{ours}\t{name}\t{value}"
 
     plain = [replace(task, host="node-a") for task in (WORDS, NEAR)]
-    lines = [told(line) for line in lines_of(plain, range(START + 10, START + 70, 10))]
-    write_log(tmp_path / "logs", "wc-1-1700000000", 6700, lines)
+    time = "2023-11-14 22:13:20"
+    heads = (
+        (f"{time}.123+0200 61000    ", "0123456789"),
+        ("", "۰۱۲۳۴۵۶۷۸۹"),
+        (f"{time} o.a.s.m.L Thread-1[2 2] [INFO] ", "०१२३४५६७८९"),
+    )
+    for number, form in enumerate(heads):
+        lines = [told(line, *form) for line in lines_of(plain, range(START + 10, START + 70, 10))]
+        write_log(tmp_path / "logs", f"wc-{number}-1700000000", 6700, lines)
     result = profile_logs([tmp_path / "logs"], tmp_path / "out")
     assert result.lines.unused == {}
-    assert result.measured["wc-1-1700000000"].emitted_per_s == 100.0
+    assert [each.emitted_per_s for each in result.measured.values()] == [100.0] * 3
 
 
-@pytest.mark.parametrize(
-    ("change", "part"),
-    [
-        (("\t", " "), "not a line of Storm's metrics consumer"),
-        ((f"{START + 10}\t", "soon\t"), "no seconds since 1970"),
-        ((":6700", "/6700"), "no host:port"),
-        (("1:words", "one:words"), "no task:component"),
-    ],
-)
-def test_a_log_that_is_not_understood_says_which_part(
-    tmp_path: Path, change: tuple[str, str], part: str
-) -> None:
-    write_log(tmp_path, "wc-1-1700000000", 6700, [WORDS.line(START + 10).replace(*change)])
-    with pytest.raises(InvalidInput, match=f"none of 1 lines is understood.*{part}"):
-        profile_logs([tmp_path], tmp_path / "out")
+def test_a_log_that_is_not_understood_says_which_part(tmp_path: Path) -> None:
+    line = WORDS.line(START + 10)
+    parts = {
+        "not a line of Storm's metrics consumer": line.replace("\t", " "),
+        "no seconds since 1970 before its first tab": line.replace(f"{START + 10}\t", "soon\t"),
+        "no host:port before its second tab": line.replace(":6700", "/6700"),
+        "no task:component before its third tab": line.replace("1:words", "one:words"),
+        "value of the hook with missing or wrong parts": line[:-30],
+    }
+    good = lines_of([WORDS], range(START + 20, START + 60, 10))
+    write_log(tmp_path / "logs", "wc-1-1700000000", 6700, [*parts.values(), *good])
+    assert profile_logs([tmp_path / "logs"], tmp_path / "out").lines.unused == dict.fromkeys(
+        parts, 1
+    )
+    write_log(tmp_path / "bad", "wc-1-1700000000", 6700, [line.replace("1:words", "one:words")])
+    with pytest.raises(InvalidInput, match=r"none of 1 lines is understood.*no task:component"):
+        profile_logs([tmp_path / "bad"], tmp_path / "out")
 
 
 def test_links_above_a_topology_are_followed_and_artifacts_have_any_name(tmp_path: Path) -> None:

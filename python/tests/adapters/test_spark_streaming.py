@@ -79,7 +79,7 @@ def test_piece_by_piece_it_is_the_same_as_at_once(stream, tmp_path, seed):
         for begin, end in zip([0, *cuts], [*cuts, len(lines)], strict=True):
             stream.feed(lines[begin:end])
         assert ended() is None
-    at_once = profile_logs([stream.logs], tmp_path / "out")
+    at_once = profile_logs([stream.logs], tmp_path / "out", from_epoch=0)
     profile, measured = stream.profile()
     whole, expected = at_once.profiles[TOPOLOGY], at_once.measured[TOPOLOGY]
     assert profile.traffic == pytest.approx(whole.traffic)

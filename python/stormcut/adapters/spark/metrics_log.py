@@ -117,6 +117,8 @@ def _problem(now_s: float) -> Column:
         .when(F.col("task").isNull(), NO_TASK)
         .when(F.col("epoch_s") > now_s + MOST_AHEAD_S, AHEAD)
         .when(is_hook & other_version, NEWER_HOOK)
+        # Of a line that was cut, Spark reads what is there.
+        .when(is_hook & ~F.rtrim("value").endswith("}"), BROKEN_HOOK)
         .when(is_hook & ~F.coalesce(_hook_is_whole(), F.lit(False)), BROKEN_HOOK)
     )
 
