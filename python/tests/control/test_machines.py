@@ -15,7 +15,7 @@ from stormcut.control.observe.machines import (
     QUIET_S,
     Machine,
     Machines,
-    machines,
+    read_machines,
     with_real_capacity,
 )
 from stormcut.control.policy import Mode, Policy
@@ -44,7 +44,7 @@ def two_nodes(**changes):
 
 
 def read(state, profiles):
-    return machines(state, profiles, None, lambda t: workload(t, fitting(profiles, t)))
+    return read_machines(state, profiles, None, lambda t: workload(t, fitting(profiles, t)))
 
 
 @pytest.mark.parametrize(("cores", "left"), [(2.0, 200.0), (0.5, 50.0), (8.0, 400.0)])
@@ -112,6 +112,20 @@ def test_what_others_use_is_learned_in_quiet_times_and_not_from_noise():
     assert known.observe(moved, {}, quiet + 40).known["n0"].other_percent == 110.0
     gone = replace(moved, supervisors=moved.supervisors[1:])
     assert known.observe(gone, {}, quiet + 50).known == {}
+
+
+def test_a_link_that_another_program_fills_is_learned_though_the_cpu_stays_the_same():
+    state, _ = two_nodes()
+    quiet = QUIET_S + 1
+    busy = replace(machine(80.0), other_out_mbit=40.0)
+    known = Machines().observe(state, {"n0": machine(80.0)}, 0.0)
+    known = known.observe(state, {"n0": busy}, quiet)
+    assert known.known["n0"].other_out_mbit == 40.0
+    little_more = replace(busy, other_out_mbit=41.0)
+    known = known.observe(state, {"n0": little_more}, quiet + 10)
+    assert known.known["n0"].other_out_mbit == 40.0
+    ended = replace(busy, other_out_mbit=0.0)
+    assert known.observe(state, {"n0": ended}, quiet + 20).known["n0"].other_out_mbit == 0.0
 
 
 def test_a_full_machine_is_left_though_its_capacity_was_declared_fourfold():

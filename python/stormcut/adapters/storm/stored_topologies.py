@@ -214,7 +214,7 @@ def read_supervisors(path: Path) -> tuple[Node, ...]:
 
 
 def _of_ui(entries: Sequence[Value]) -> tuple[Node, ...]:
-    """Return the supervisors that Storm's UI tells of, by host, by id where two share one."""
+    """Return the supervisors in Storm's UI, named by host, or by id where two share one."""
     nodes: dict[str, Node] = {}
     for entry in entries:
         keys = entry.members()
@@ -222,7 +222,7 @@ def _of_ui(entries: Sequence[Value]) -> tuple[Node, ...]:
             if key not in keys:
                 entry.fail(f'missing key "{key}"')
         ports = tuple(range(keys["slotsTotal"].integer(0, LARGEST_PORT)))
-        # 0 is what a supervisor tells that declares none.
+        # The UI shows 0 where a supervisor declares none.
         cpu, memory = (
             optional(keys.get(key), Value.amount) or None for key in ("totalCpu", "totalMem")
         )
@@ -276,7 +276,7 @@ def import_storm(
             continue  # a copy
         try:
             _require_both(files)
-            read_anew = files, read_topology(files, rate, keep_workers)
+            found = files, read_topology(files, rate, keep_workers)
         except InvalidInput as error:
             if not files.is_found:
                 raise
@@ -284,7 +284,7 @@ def import_storm(
             continue
         if not files.is_found and files.id in read:
             raise InvalidInput(f"a topology {files.id!r} was there before", str(files.conf))
-        read[files.id] = read_anew
+        read[files.id] = found
         left_out.pop(files.id, None)
     newest: dict[str, tuple[TopologyFiles, Topology]] = {}
     for files, topology in sorted(read.values(), key=lambda each: each[0].submitted):

@@ -30,9 +30,11 @@ from stormcut.objective.resources import CPU, LINK_IN, LINK_OUT, costs_of, uses
 #: Points, and Mbit/s, to which what is left is rounded: a decision must not hang on noise.
 STEP_PERCENT, STEP_MBIT = 5.0, 0.1
 
-#: What others use counts as changed if it has by so much of the machine; it is looked at once no
-#: worker has come or gone for so many seconds.
-LEAST_CHANGE, QUIET_S = 0.1, 180.0
+#: What others use counts as changed if it has by so much of the machine's CPU, or so many Mbit/s,
+#: and of what it was; it is looked at once no worker has come or gone for so many seconds.
+LEAST_CHANGE, LEAST_MBIT, QUIET_S = 0.05, 0.5, 180.0
+#: Part of a machine's CPU that others use of which people are told.
+MUCH = 0.1
 
 LoadOf = Callable[[RunningTopology], Workload]
 
@@ -70,7 +72,7 @@ class Machine:
     @property
     def is_news(self) -> bool:
         """Whether it has less than was declared, or others use much of it."""
-        declared, most = self.declared_percent, LEAST_CHANGE * self.real_percent
+        declared, most = self.declared_percent, MUCH * self.real_percent
         has_less = declared is None or declared > self.real_percent + STEP_PERCENT
         return has_less or self.other_percent > most
 
@@ -80,8 +82,7 @@ class Machines:
     """What is known of nodes' machines from round to round.
 
     What other programs use is learned while workers stay where they are, and only if it has changed
-    by more than `LEAST_CHANGE` of the machine: a decision must not hang on noise, nor on what a
-    worker used that has just left.
+    by much: a decision must not hang on noise, nor on what a worker used that has just left.
 
     Parameters
     ----------
@@ -97,31 +98,33 @@ class Machines:
     workers: frozenset[tuple[str, Worker]] = frozenset()
     since: float = 0.0
 
-    def observe(self, state: ClusterState, told: Mapping[str, Machine], now: float) -> Machines:
-        """Return what is known once a state was seen, and what `machines` tells of it."""
+    def observe(self, state: ClusterState, read: Mapping[str, Machine], now: float) -> Machines:
+        """Return what is known once a state, and what `read_machines` read of it, was seen."""
         workers = frozenset((t.id, worker) for t in state.topologies for worker in t.assignment)
         since = self.since if workers == self.workers else now
         is_quiet = now - since >= QUIET_S
         known = {
             each.id: machine
             for each in state.supervisors
-            if (machine := self._learned(each.id, told.get(each.id), is_quiet))
+            if (machine := self._learned(each.id, read.get(each.id), is_quiet))
         }
         return Machines(known, workers, since)
 
-    def _learned(self, node: str, told: Machine | None, is_quiet: bool) -> Machine | None:
+    def _learned(self, node: str, read: Machine | None, is_quiet: bool) -> Machine | None:
         before = self.known.get(node)
-        if told is None:
+        if read is None:
             return before
-        most = LEAST_CHANGE * told.real_percent
-        if before and not (is_quiet and abs(before.other_percent - told.other_percent) > most):
-            others = (before.other_percent, before.other_in_mbit, before.other_out_mbit)
-        elif is_quiet:
-            others = (told.other_percent, told.other_in_mbit, told.other_out_mbit)
-        else:
-            others = (0.0, 0.0, 0.0)
-        percent, into, out = others
-        return replace(told, other_percent=percent, other_in_mbit=into, other_out_mbit=out)
+        least = {
+            "other_percent": LEAST_CHANGE * read.real_percent,
+            "other_in_mbit": LEAST_MBIT,
+            "other_out_mbit": LEAST_MBIT,
+        }
+        others = {}
+        for name, change in least.items():
+            old, new = getattr(before, name, 0.0), getattr(read, name)
+            has_changed = abs(new - old) > max(change, LEAST_CHANGE * old)
+            others[name] = new if is_quiet and has_changed else old
+        return replace(read, **others)
 
     def limited(self, state: ClusterState, load_of: LoadOf) -> ClusterState:
         """Return a state in which nodes have no more than their machines leave.
@@ -142,16 +145,16 @@ class Machines:
         return replace(state, supervisors=supervisors)
 
 
-def machines(
+def read_machines(
     state: ClusterState, profiles: Mapping[str, Profile], costs: Costs | None, load_of: LoadOf
 ) -> dict[str, Machine]:
-    """Return what workers tell of their machines now, by supervisor.
+    """Return what workers report of their machines now, by supervisor.
 
-    Only where all workers of a node have told of it since they run there, and no other supervisor
+    Only where all workers of a node have reported since they run there, and no other supervisor
     shares its machine. Takes as long as `uses`.
     """
-    told = _told(state, profiles)
-    if not told:
+    reports = _reports(state, profiles)
+    if not reports:
         return {}
     topologies = [each for each in state.topologies if each.executors]
     loads = [load_of(each) for each in topologies]
@@ -176,14 +179,14 @@ def machines(
             unexplained(its, "in_mbit", float(used[LINK_IN][at[node]])),
             unexplained(its, "out_mbit", float(used[LINK_OUT][at[node]])),
         )
-        for node, its in told.items()
+        for node, its in reports.items()
     }
 
 
 def with_real_capacity(
     state: ClusterState, profiles: Mapping[str, Profile], costs: Costs | None = None
 ) -> ClusterState:
-    """Return a state in which nodes have what their machines leave, as told at this moment."""
+    """Return a state in which nodes have what their machines leave, as workers report it now."""
     loads = {
         t.id: workload(t, fitting(profiles, t), costs) for t in state.topologies if t.executors
     }
@@ -191,7 +194,7 @@ def with_real_capacity(
     def load_of(topology: RunningTopology) -> Workload:
         return loads[topology.id]
 
-    return Machines(machines(state, profiles, costs, load_of)).limited(state, load_of)
+    return Machines(read_machines(state, profiles, costs, load_of)).limited(state, load_of)
 
 
 def _mean(its: Sequence[WorkerLoad], name: str) -> float:
@@ -228,10 +231,10 @@ def _of_workers(problem: Problem, placement: Placement) -> npt.NDArray[np.float6
     return np.asarray(costs_of(problem).worker_percent * count, dtype=np.float64)
 
 
-def _told(
+def _reports(
     state: ClusterState, profiles: Mapping[str, Profile]
 ) -> dict[str, tuple[WorkerLoad, ...]]:
-    """Return what all workers of a node tell of it, by supervisor."""
+    """Return what all workers of a node report of it, by supervisor."""
     loads = {
         (topology.id, worker.host, worker.port): worker
         for topology in state.topologies
@@ -253,13 +256,13 @@ def _told(
     return {node: its for node, its in whole.items() if node not in shared}
 
 
-def _shared(state: ClusterState, told: Mapping[str, tuple[WorkerLoad, ...]]) -> Iterator[str]:
+def _shared(state: ClusterState, reports: Mapping[str, tuple[WorkerLoad, ...]]) -> Iterator[str]:
     """Yield the nodes whose machine is another one's, too, or whose host another one names."""
     on_machine: dict[str, set[str]] = defaultdict(set)
     on_host: dict[str, set[str]] = defaultdict(set)
     for supervisor in state.supervisors:
         on_host[supervisor.host].add(supervisor.id)
-        for worker in told.get(supervisor.id, ()):
+        for worker in reports.get(supervisor.id, ()):
             if worker.machine:
                 on_machine[worker.machine].add(supervisor.id)
     for nodes in (*on_machine.values(), *on_host.values()):

@@ -55,10 +55,10 @@ class Breadth(NamedTuple):
         return np.where(self.share > 0, np.maximum(self.nodes - served, 0), 0)
 
 
-def broadened(
+def broaden(
     problem: Problem, asked: Instance, graph: csr_array, breadth: Breadth, nodes: Ints
 ) -> Ints:
-    """Return executors' nodes with topologies on as many nodes as they shall be, if limits allow.
+    """Return executors' nodes with topologies on as many nodes as asked, if limits allow.
 
     A node that has too little of a topology gets executors from those that have most of it, such as
     exchange most with what it has.

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 from stormcut.model.problem import Problem
 from stormcut.model.traffic import Traffic
-from stormcut.placement.algorithms.cut.breadth import Breadth, broadened
+from stormcut.placement.algorithms.cut.breadth import Breadth, broaden
 from stormcut.placement.algorithms.cut.instance import Instance, instance
 from stormcut.placement.algorithms.cut.model import Ints, Prices
 from stormcut.placement.algorithms.cut.options import Options
@@ -96,10 +96,10 @@ class Task:
         return traffic_graph(self.weights, self.problem.executor_count)
 
     def broad(self, nodes: Ints) -> Ints:
-        """Return executors' nodes with topologies on as many as they are to be, if limits allow."""
+        """Return executors' nodes with topologies on as many as asked, if limits allow."""
         if not self.keeps_workers:
             return nodes
-        return broadened(self.problem, self.instance, self.graph, self.breadth, nodes)
+        return broaden(self.problem, self.instance, self.graph, self.breadth, nodes)
 
     @property
     def prices(self) -> Prices:

@@ -624,8 +624,8 @@ class Balancing {
     return !exchange || has_slot(a, h, g);
   }
 
-  // Whether the topology of group `g` is on as many nodes as it shall be once one of its executors
-  // has gone from node `a` to `b`; what is on too few goes to no fewer.
+  // Whether the topology of group `g` stays on enough nodes if one of its executors goes from node
+  // `a` to `b`. One that is on too few must not lose another.
   bool stays_broad(Int g, Int a, Int b) const {
     const Int t = in.topology[g], share = in.breadth(t, SHARE);
     if (share == 0 || tenants(a, t) != share || served[t] > in.breadth(t, NODES)) return true;
