@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -119,7 +120,7 @@ class Machines:
             "other_in_mbit": LEAST_MBIT,
             "other_out_mbit": LEAST_MBIT,
         }
-        others = {}
+        others: dict[str, Any] = {}
         for name, change in least.items():
             old, new = getattr(before, name, 0.0), getattr(read, name)
             has_changed = abs(new - old) > max(change, LEAST_CHANGE * old)
