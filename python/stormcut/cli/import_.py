@@ -25,6 +25,15 @@ from stormcut.model.problem import Problem, Topology
 #: Nimbus describes the cluster every 10 s.
 OLD_SECONDS = 60.0
 
+rate_option = click.option(
+    "--rate",
+    type=Finite(min=0),
+    default=1.0,
+    show_default=True,
+    metavar="TUPLES",
+    help="Tuples/s of each source executor on each stream: the files hold no rates.",
+)
+
 
 @click.group("import")
 def import_() -> None:
@@ -135,14 +144,7 @@ def cluster(
     "/api/v1/supervisor/summary.",
 )
 @click.option("--output", required=True, type=OutputFile(), help="Problem file to write.")
-@click.option(
-    "--rate",
-    type=Finite(min=0),
-    default=1.0,
-    show_default=True,
-    metavar="TUPLES",
-    help="Tuples/s of each source executor on each stream: the files hold no rates.",
-)
+@rate_option
 @click.option(
     "--keep-workers",
     is_flag=True,
@@ -187,8 +189,8 @@ def storm(
     console.print(summary, markup=False, highlight=False, soft_wrap=True)
 
 
-def _described(function: Callable[..., None]) -> Callable[..., None]:
-    """Add what commands ask for that read topologies as somebody describes them."""
+def _description_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the arguments of commands that read descriptions of topologies."""
     for option in (
         click.option("--output", required=True, type=OutputFile(), help="Problem file to write."),
         click.option(
@@ -228,15 +230,8 @@ def _write_described(
 
 
 @import_.command()
-@_described
-@click.option(
-    "--rate",
-    type=Finite(min=0),
-    default=1.0,
-    show_default=True,
-    metavar="TUPLES",
-    help="Tuples/s of each source executor on each stream: the files hold no rates.",
-)
+@_description_options
+@rate_option
 def flux(paths: tuple[Path, ...], supervisors: Path, output: Path, rate: float) -> None:
     """Make a problem of topologies in Flux's YAML.
 
@@ -250,7 +245,7 @@ def flux(paths: tuple[Path, ...], supervisors: Path, output: Path, rate: float) 
 
 
 @import_.command()
-@_described
+@_description_options
 def loadgen(paths: tuple[Path, ...], supervisors: Path, output: Path) -> None:
     """Make a problem of what Storm's CaptureLoad wrote: shape, rates and latencies.
 
@@ -266,11 +261,11 @@ def loadgen(paths: tuple[Path, ...], supervisors: Path, output: Path) -> None:
 
 
 @import_.command()
-@_described
+@_description_options
 def ui(paths: tuple[Path, ...], supervisors: Path, output: Path) -> None:
-    """Make a problem of what Storm's UI answers at /api/v1/topology/ID.
+    """Make a problem of the JSON that Storm's UI serves at /api/v1/topology/ID.
 
-    That tells executors, and how busy bolts are, but no streams.
+    It has executors, and how busy bolts are, but no streams.
 
     \b
     Example:

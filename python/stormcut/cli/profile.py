@@ -71,8 +71,8 @@ def profile(
     """Measure running topologies from their workers' metrics logs.
 
     LOGS are folders searched for workers-artifacts/<topology id>/<port>/worker.log.metrics and
-    rolled ones (.1.gz); give those of all supervisors. Without the hook there are no profiles, but
-    what Storm's own metrics tell of components.
+    rolled ones (.1.gz); give those of all supervisors. Without the hook there are no profiles, only
+    the rates of components from Storm's own metrics.
 
     \b
     Example:

@@ -11,7 +11,7 @@ from stormcut.profile.measured import Measured
 
 @dataclass(frozen=True)
 class ComponentRates:
-    """What Storm's own metrics tell of a component of which the hook tells nothing.
+    """A component's rates by Storm's own metrics, where there are none from the hook.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class ProfileResult:
     moved : dict of str to float
         When topologies moved last, in epoch seconds: what was before counts only if asked for.
     components : dict of str to tuple of ComponentRates
-        What Storm's own metrics tell of these.
+        Rates of these by Storm's own metrics.
     """
 
     profiles: dict[str, Profile]

@@ -14,6 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from stormcut.adapters.files.json_document import Value, read_json
 from stormcut.adapters.files.problem_file import MOST_EXECUTORS, within
 from stormcut.adapters.files.yaml_document import read_yaml
@@ -45,7 +47,7 @@ def read_flux(path: Path, rate: float) -> tuple[Topology, ...]:
     try:
         members = Value(read_yaml(path), "").members()
         name = members["name"].name() if "name" in members else path.stem
-        parts = dict(_components(members, "parallelism", _plain))
+        parts = dict(_components(members, "parallelism", _load_by_default))
         streams = []
         for each in _list(members, "streams"):
             keys = each.members()
@@ -81,15 +83,15 @@ def read_loadgen(path: Path) -> tuple[Topology, ...]:
         root = Value(read_yaml(path), "")
         members = root.members()
         whole = _list(members, "topologies") if "topologies" in members else [root]
-        return tuple(_generated(each, path.stem) for each in whole)
+        return tuple(_read_generated(each, path.stem) for each in whole)
     except InvalidInput as error:
         raise within(path, error) from None
 
 
-def _generated(value: Value, otherwise: str) -> Topology:
+def _read_generated(value: Value, otherwise: str) -> Topology:
     members = value.members()
     name = members["name"].name() if "name" in members else otherwise
-    parts = dict(_components(members, "parallelism", _measured))
+    parts = dict(_components(members, "parallelism", _load_by_latency))
     rates: dict[tuple[str, str], float] = {}
     for each in (*_list(members, "spouts"), *_list(members, "bolts")):
         keys = each.members()
@@ -132,12 +134,12 @@ def read_ui(path: Path) -> tuple[Topology, ...]:
         for kind in ("spout", "bolt"):
             for each in _list(members, f"{kind}s"):
                 keys = each.members()
-                name = _need(keys, f"{kind}Id", each).name()
-                executors = _need(keys, "executors", each).integer(1, MOST_EXECUTORS)
+                name = _require(keys, f"{kind}Id", each).name()
+                executors = _require(keys, "executors", each).integer(1, MOST_EXECUTORS)
                 if name in parts:
                     each.fail(f"component {name!r} occurs twice")
-                parts[name] = _loaded(Component.uniform(name, executors, kind), keys)
-        its = _need(members, "name", Value(None, "")).name()
+                parts[name] = _load_by_capacity(Component.uniform(name, executors, kind), keys)
+        its = _require(members, "name", Value(None, "")).name()
         topology = _topology(its, parts, [], None)
         workers = members.get("workersTotal")
         return (replace(topology, workers=_workers(workers)),)
@@ -145,7 +147,7 @@ def read_ui(path: Path) -> tuple[Topology, ...]:
         raise within(path, error) from None
 
 
-def _loaded(component: Component, keys: Mapping[str, Value]) -> Component:
+def _load_by_capacity(component: Component, keys: Mapping[str, Value]) -> Component:
     """Return a component with the load that ``capacity``, a text or a number, tells."""
     raw = keys["capacity"].raw if "capacity" in keys else None
     try:
@@ -166,7 +168,7 @@ def _components(
     for kind in ("spout", "bolt"):
         for each in _list(members, f"{kind}s"):
             keys = each.members()
-            name = _need(keys, "id", each).name()
+            name = _require(keys, "id", each).name()
             if name in seen:
                 each.fail(f"component {name!r} occurs twice")
             seen.add(name)
@@ -176,11 +178,11 @@ def _components(
         raise InvalidInput("has neither spouts nor bolts", "")
 
 
-def _plain(component: Component, _: Mapping[str, Value]) -> Component:
+def _load_by_default(component: Component, _: Mapping[str, Value]) -> Component:
     return component
 
 
-def _measured(component: Component, keys: Mapping[str, Value]) -> Component:
+def _load_by_latency(component: Component, keys: Mapping[str, Value]) -> Component:
     """Return a component with the CPU and memory that the load generator gives it."""
     latency = keys.get("executeLatency")
     if latency is not None and component.kind == "bolt":
@@ -190,10 +192,10 @@ def _measured(component: Component, keys: Mapping[str, Value]) -> Component:
     cpu, memory = keys.get("cpuLoad"), keys.get("memoryLoad")
     if cpu is not None:
         points = cpu.amount()
-        load = component.cpu_percent * 0 + points
+        load = np.full(component.executors, points)
         component = replace(component, cpu_percent=load, threads=threads_for(points))
     if memory is not None:
-        component = replace(component, memory_mb=component.memory_mb * 0 + memory.amount())
+        component = replace(component, memory_mb=np.full(component.executors, memory.amount()))
     return component
 
 
@@ -227,13 +229,13 @@ def _grouping(value: Value | None, stream: Value) -> str:
 def _known(
     keys: Mapping[str, Value], end: str, stream: Value, parts: Mapping[str, Component]
 ) -> str:
-    name = _need(keys, end, stream).name()
+    name = _require(keys, end, stream).name()
     if name not in parts:
         keys[end].fail(f"{name!r} is no component")
     return name
 
 
-def _need(keys: Mapping[str, Value], key: str, where: Value) -> Value:
+def _require(keys: Mapping[str, Value], key: str, where: Value) -> Value:
     if key not in keys:
         where.fail(f'missing key "{key}"')
     return keys[key]

@@ -153,7 +153,7 @@ class Nimbus:
 
         where = f"Nimbus at {self.host}:{self.port}"
         try:
-            with closing(self._connected()) as transport:
+            with closing(self._connect()) as transport:
                 protocol = TBinaryProtocolFactory().get_protocol(transport)  # type: ignore[no-untyped-call]
                 return getattr(TClient(Service, protocol), method)(*arguments)
         except NotAliveException as error:
@@ -161,7 +161,7 @@ class Nimbus:
         except (OSError, EOFError, TException) as error:
             raise NimbusUnavailable(f"{where} does not answer {method}: {error!r}") from error
 
-    def _connected(self) -> Any:
+    def _connect(self) -> Any:
         """Return an open transport to the first of the host's addresses that takes one.
 
         thriftpy2's own clients know IPv4 alone.

@@ -223,7 +223,7 @@ def _added(text: str, auth_file: str, config: Path) -> str:
     keys, replaced = _to_set(present, auth_file)
     if taken := clashes(key for key in present if key in keys and key not in replaced):
         raise InvalidInput(f"sets {', '.join(taken)} already: take that out first", str(config))
-    kept, indent = _commented(without, replaced)
+    kept, indent = _comment_out(without, replaced)
     # A last line without its end would run into the block, and could not be told apart later.
     break_ = "" if kept.endswith("\n") or not kept else "\n"
     lines = textwrap.indent(yaml.safe_dump(keys, sort_keys=False), " " * indent)
@@ -274,7 +274,7 @@ def _does(it: object, ours: object) -> bool:
     return OURS in name or name.rpartition(".")[2] == str(ours["class"]).rpartition(".")[2]
 
 
-def _commented(text: str, keys: Collection[str]) -> tuple[str, int]:
+def _comment_out(text: str, keys: Collection[str]) -> tuple[str, int]:
     """Return a text in which the lines of keys are comments, and how far all are indented."""
     root = yaml.compose(text)
     pairs = root.value if isinstance(root, yaml.MappingNode) else []

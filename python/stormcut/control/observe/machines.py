@@ -64,10 +64,10 @@ class Machine:
 
     def __str__(self) -> str:
         declared, cores = self.declared_percent, self.real_percent / CORE_PERCENT
-        told = "no capacity" if declared is None else f"{declared:g} points"
+        capacity = "no capacity" if declared is None else f"{declared:g} points"
         return (
-            f"{self.host} declares {told} and has {self.real_percent:g} ({cores:g} cores); "
-            f"{self.used_percent:.0f} are used, {self.other_percent:.0f} of them not by tuples"
+            f"{self.host} declares {capacity} and has {self.real_percent:g} ({cores:g} cores); "
+            f"{self.used_percent:.0f} are used, {self.other_percent:.0f} of them not for tuples"
         )
 
     @property
@@ -107,11 +107,11 @@ class Machines:
         known = {
             each.id: machine
             for each in state.supervisors
-            if (machine := self._learned(each.id, read.get(each.id), is_quiet))
+            if (machine := self._learn(each.id, read.get(each.id), is_quiet))
         }
         return Machines(known, workers, since)
 
-    def _learned(self, node: str, read: Machine | None, is_quiet: bool) -> Machine | None:
+    def _learn(self, node: str, read: Machine | None, is_quiet: bool) -> Machine | None:
         before = self.known.get(node)
         if read is None:
             return before
@@ -140,7 +140,7 @@ class Machines:
             for worker in topology.assignment:
                 runs[worker.slot.node] += sum(cpu.get(task, 0.0) for task in worker.executors)
         supervisors = tuple(
-            _limited(each, self.known[each.id], runs[each.id]) if each.id in self.known else each
+            _limit(each, self.known[each.id], runs[each.id]) if each.id in self.known else each
             for each in state.supervisors
         )
         return replace(state, supervisors=supervisors)
@@ -203,13 +203,13 @@ def _mean(its: Sequence[WorkerLoad], name: str) -> float:
     return sum(values) / len(values)
 
 
-def _limited(supervisor: Supervisor, machine: Machine, runs: float) -> Supervisor:
-    left = max(_rounded(machine.left_percent, STEP_PERCENT), runs)
+def _limit(supervisor: Supervisor, machine: Machine, runs: float) -> Supervisor:
+    left = max(_round_to(machine.left_percent, STEP_PERCENT), runs)
     if supervisor.cpu_percent is not None:
         left = min(left, supervisor.cpu_percent)
     its, meta = link(supervisor), dict(supervisor.meta)
     ways = {
-        way: max(_rounded(most - other, STEP_MBIT), STEP_MBIT)
+        way: max(_round_to(most - other, STEP_MBIT), STEP_MBIT)
         for way, most, other in (
             ("out", its.out, machine.other_out_mbit),
             ("in", its.into, machine.other_in_mbit),
@@ -221,7 +221,7 @@ def _limited(supervisor: Supervisor, machine: Machine, runs: float) -> Superviso
     return replace(supervisor, cpu_percent=left, meta=meta)
 
 
-def _rounded(value: float, step: float) -> float:
+def _round_to(value: float, step: float) -> float:
     return step * round(value / step)
 
 
