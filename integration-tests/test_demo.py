@@ -67,7 +67,7 @@ def told(tmp_path: Path, *options: str) -> dict[str, Any]:
     report = tmp_path / "report.html"
     command = [*DEMO, "--report", str(report), "--json", *options]
     done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, f"{done.stderr}\n{done.stdout}"
     found: dict[str, Any] = json.loads(done.stdout)
     assert found["why"] == ""
     assert report.read_text(encoding="utf-8").count('class="chart"') == 2

@@ -64,3 +64,10 @@ def test_events_are_told_once_in_the_order_of_time() -> None:
         (10, Kind.DRIFT),
         (20, Kind.MOVE),
     ]
+
+
+def test_a_task_acks_since_a_moment_only_in_a_process_that_began_after_it() -> None:
+    recorder = recorded()
+    assert recorder.acking_tasks(recorder.began - 1) == {1}
+    assert recorder.acking_tasks(recorder.began + AWAY[0]) == {1}
+    assert recorder.acking_tasks(recorder.began + AWAY[1] + 1) == set()

@@ -53,6 +53,14 @@ class Recorder:
         """Return how many processes of sources have got an acknowledgement."""
         return sum(bool(seen[-1].acked) for seen in self._series.values())
 
+    def acking_tasks(self, since: float) -> set[int]:
+        """Return the source tasks whose process first reported since then, and has got an ack."""
+        return {
+            int(process.rsplit("-", 2)[1])
+            for process, seen in self._series.items()
+            if seen[0].at >= since and seen[-1].acked
+        }
+
     def tell(self, at: float, kind: Kind, text: str) -> None:
         """Add an event of an epoch second, unless it is known."""
         event = Event(at - self.began, kind, text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -33,8 +33,10 @@ STALL_S = 60.0
 #: Served time without progress: workers start, the controller is sure of a change, a lost node is
 #: given up.
 PATIENCE_S = 120.0
-#: After acks flow again queues empty; what has not recovered then does not.
+#: After a restart queues empty. A rate that has not risen for so much served time has recovered.
 RECOVERY_S = 40.0
+#: Tuples/s of a rise that counts.
+RISE_PER_S = 50.0
 
 #: Host and port -> first tasks of the executors there.
 Workers = Mapping[tuple[str, int], frozenset[int]]
@@ -240,7 +242,7 @@ class _Teller:
         self._record.tell(resumed, Kind.ORDER, "stormcut resume: from here the controller acts")
         with self._step("the controller may act: waiting for its move"):
             self._until(lambda: self._moved(resumed, before), "the controller moves the topology")
-        self._recover()
+        self._recover(resumed, before)
         self._measure("moved")
 
     def _pattern_changes(self) -> None:
@@ -260,14 +262,14 @@ class _Teller:
         moved = max(at for at, kind, _ in self._controller.news() if kind is Kind.MOVE)
         if moved - shift > 2 * GLANCE_S:
             self._add("traffic shifted", shift + GLANCE_S, moved, self._shown)
-        self._recover()
+        self._recover(shift, before)
         self._measure("moved again")
 
     def _node_is_lost(self) -> None:
         cluster = self._stage.cluster
         sizes = Counter(executor.host for executor in self._info().executors)
         (lost, count), *_ = sizes.most_common(1)
-        began = time.time()
+        before, began = self._workers, time.time()
         with self._step(f"killing node {lost} with its supervisor and workers"):
             cluster.kill_supervisor(cluster.supervisor_hosts.index(lost))
         text = f"node {lost} is lost, with {count} of {sum(sizes.values())} executors"
@@ -279,7 +281,7 @@ class _Teller:
             )
         nodes = len({host for host, _ in self._workers})
         self._record.tell(time.time(), Kind.WHOLE, f"all executors have a place on {nodes} nodes")
-        self._recover()
+        self._recover(began, before)
         self._measure("node lost")
 
     def _check_gain(self) -> None:
@@ -290,20 +292,22 @@ class _Teller:
                 f"{before.acked_per_s:,.0f}"
             )
 
-    def _recover(self) -> None:
-        """Wait until acks flow again, then until the load is served, or is not."""
-        moved = time.time()
+    def _recover(self, since: float, before: Workers) -> None:
+        """Wait until restarted sources serve again, then until the load is served, or is not."""
         with self._step("waiting for acknowledged tuples under the new placement"):
-            self._until(lambda: self._acks(moved), "acknowledged tuples flow again")
-        flows_again = time.time()
-        with self._step("waiting until the load is served"):
-            served = self._served
-            self._until(
-                lambda: served() or time.time() > flows_again + RECOVERY_S, "the load is served"
-            )
+            self._until(lambda: self._acks(since, before), "acknowledged tuples flow again")
+        with (
+            self._step("waiting until the load is served"),
+            # A load that this placement cannot serve is measured all the same.
+            suppress(Untold),
+        ):
+            self._until(self._served, "the load is served", RECOVERY_S, self._rate)
 
     def _measure(self, name: str) -> None:
+        before, begin = self._workers, time.time()
+
         def window() -> StorySpan:
+            nonlocal before, begin
             with self._step(f"measuring: {name}"):
                 before, begin = self._workers, time.time()
                 end = begin + WINDOW_S
@@ -311,7 +315,7 @@ class _Teller:
                 self._shown = self._info()
             return StorySpan(begin, end, self._shown.workers != before)
 
-        found = measured(window, self._recover)
+        found = measured(window, lambda: self._recover(begin, before))
         self._add(name, found.begin, found.end, self._shown)
 
     def _add(self, name: str, begin: float, end: float, info: TopologyInfo) -> None:
@@ -344,11 +348,18 @@ class _Teller:
         sources = [each for each in self._info().executors if each.component == SOURCE]
         return self._record.acking() >= len(sources) > 0
 
-    def _acks(self, since: float) -> bool:
-        """Return whether tuples have been acknowledged lately, all of that after a moment."""
-        if time.time() < since + GLANCE_S + REPORTED_S:
-            return False
-        return self._record.lately(GLANCE_S).tuples_per_10s > 0
+    def _acks(self, since: float, before: Workers) -> bool:
+        """Return whether tuples are acknowledged, also by all sources that a move restarted."""
+        stays = before.items() & self._workers.items()
+        kept = {task for _, tasks in stays for task in tasks}
+        info = self._info().executors
+        sources = {each.start_task for each in info if each.component == SOURCE}
+        restarted = self._record.acking_tasks(since)
+        return bool(sources) and sources - kept <= restarted and self._rate() > 0
+
+    def _rate(self) -> float:
+        """Return the tuples/s acknowledged lately."""
+        return self._record.lately(GLANCE_S).tuples_per_10s / 10
 
     def _stalls(self) -> bool:
         full = self._launched + self._load.full_s
@@ -365,8 +376,7 @@ class _Teller:
         return False
 
     def _served(self) -> bool:
-        offered = self._load.at(time.time() - self._launched)
-        return self._record.lately(GLANCE_S).tuples_per_10s / 10 >= SERVED * offered
+        return self._rate() >= SERVED * self._load.at(time.time() - self._launched)
 
     def _moved(self, since: float, before: Workers) -> bool:
         """Return whether a plan made since then is in force."""
@@ -397,17 +407,31 @@ class _Teller:
             yield
         self._update = lambda detail: None
 
-    def _until(self, condition: Callable[[], bool], what: str) -> None:
-        """Wait for a condition, writing down what happens meanwhile."""
+    def _until(
+        self,
+        condition: Callable[[], bool],
+        what: str,
+        patience_s: float = PATIENCE_S,
+        rate: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        """Wait for a condition, writing down what happens meanwhile; a rate that rises is progress.
+
+        Raises
+        ------
+        Untold
+            No progress for so much served time.
+        """
 
         def seen() -> bool:
             self._look()
             return condition()
 
         # What is being waited for may look the same for long; the cluster's own progress counts.
-        watch = replace(self._stage.cluster.watch(TOPOLOGY), moves=tuple)
+        watch = replace(
+            self._stage.cluster.watch(TOPOLOGY), moves=lambda: (round(rate() / RISE_PER_S),)
+        )
         try:
-            wait_until(seen, PATIENCE_S, what, watch=watch)
+            wait_until(seen, patience_s, what, watch=watch)
         except TimedOut as error:
             raise Untold(str(error)) from error
 
