@@ -5,12 +5,14 @@ from dataclasses import replace
 import pytest
 from brain_clusters import applied, dealt, profile_of, supervisors, topology
 
-from stormcut.control.decide import adviser
-from stormcut.control.decide.adviser import Settings, effort_for
+from stormcut.control.decide import adviser, search_budget
+from stormcut.control.decide.adviser import Settings
 from stormcut.control.decide.attempts import MANY_NODES, SPACIOUS, roomiest
 from stormcut.control.decide.decide import decide
+from stormcut.control.decide.decision import Circumstance
 from stormcut.control.decide.memory import Memory
 from stormcut.control.decide.question import Question
+from stormcut.control.decide.search_budget import effort_for
 from stormcut.control.decide.situation import running_problem
 from stormcut.control.history import plan_parts
 from stormcut.model.cluster import ClusterState, Slot
@@ -117,6 +119,73 @@ def test_a_preview_leaves_no_trace_in_a_memory(solved):
 )
 def test_the_more_there_is_to_place_the_shorter_it_is_sought(nowhere, running, effort):
     assert effort_for(nowhere, running) == effort
+
+
+def slots_from(node):
+    return [Slot(f"n{(node + i) % 8}", 6700 + i) for i in range(3)]
+
+
+#: Each dealt out in turn over three nodes, in slots of its own.
+MANY = ClusterState(
+    supervisors(8),
+    tuple(
+        dealt(topology(f"{name}-1-1", (2, 2)), slots_from(at)) for at, name in enumerate("abcdefgh")
+    ),
+)
+#: Five executors a node: there is room.
+LIGHT_PERCENT = 40.0
+MEASURED = {t.id: profile_of(t, LIGHT_PERCENT, memory=None) for t in MANY.topologies}
+
+
+@pytest.fixture
+def hasty(monkeypatch):
+    """A round has time for one search, and each topology is a problem of its own."""
+    monkeypatch.setattr(search_budget, "ROUND_S", 0.0)
+    monkeypatch.setattr(adviser, "MOST_TOGETHER", 0)
+
+
+def later_in(decisions):
+    reason = Circumstance.LATER
+    return [each.topology for each in decisions.decided if each.choice.reason is reason]
+
+
+def test_a_round_without_time_for_all_leaves_the_rest_to_later_ones(hasty, solved):
+    memory, last, state, rounds = Memory(), None, MANY, []
+    for _ in MANY.topologies:
+        memory = memory.copy()
+        decisions = decide(Question(state, MEASURED, last, Settings()), memory)
+        rounds.append(later_in(decisions))
+        assert bool(rounds[-1]) == (decisions.again_in == 0)
+        last = Plan("p", "", 0, *plan_parts(decisions))
+        state = applied(state, last.topologies)
+    assert [len(each) for each in rounds] == [7, 6, 5, 4, 3, 2, 1, 0]
+    assert set(solved) == {t.id for t in MANY.topologies}
+
+
+def test_one_that_is_always_measured_anew_keeps_no_other_from_its_turn(hasty, solved):
+    memory, profiles = Memory(), dict(MEASURED)
+    first = MANY.topologies[0]
+    for number in range(1, 2 * len(MANY.topologies)):
+        profiles[first.id] = profile_of(first, LIGHT_PERCENT, rate=lambda s, t, n=number: 10.0 * n)
+        memory = memory.copy()
+        decide(Question(MANY, profiles, None, Settings()), memory)
+    assert set(solved) == {t.id for t in MANY.topologies}
+
+
+def test_a_move_that_waits_is_not_sought_again(solved):
+    memory = Memory()
+    asked = Question(RUNNING, PROFILES, None, Settings())
+    found = decide(asked, memory)
+    assert solved
+    solved.clear()
+    assert decide(asked, memory.copy()) == found
+    assert not solved
+
+
+def test_what_breaks_a_limit_does_not_wait_for_its_turn(hasty):
+    full = replace(MANY, supervisors=supervisors(8, cpu=4 * LIGHT_PERCENT))
+    decisions = decide(Question(full, MEASURED, None, Settings()), Memory())
+    assert not later_in(decisions)
 
 
 def test_of_many_nodes_those_with_most_room_are_searched_and_those_in_use():

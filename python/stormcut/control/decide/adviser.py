@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Protocol
 
+from stormcut.control.decide.answers import Advice, Answers
 from stormcut.control.decide.attempts import attempts
 from stormcut.control.decide.decision import Worth
 from stormcut.control.decide.declared import keeps_workers
 from stormcut.control.decide.gathering import gathered
 from stormcut.control.decide.heap import within_heap
+from stormcut.control.decide.pace import Joint
 from stormcut.control.decide.situation import Situation
 from stormcut.control.decide.worth import BYTES
 from stormcut.model.cluster import RunningTopology, Worker
@@ -39,33 +41,9 @@ ENOUGH = 1.5
 #: An algorithm is asked at most so often for one problem.
 MAX_ATTEMPTS = 8
 
-#: Maximum seconds for all problems of a round, and estimates for one problem at each effort: for
-#: `SMALL` executors (fewer take less in proportion), and for every 1,000. Rough, of one machine.
-ROUND_S, SMALL = 10.0, 50
-EFFORTS = ((None, 1.5, 4.0), ("0.1", 0.5, 1.5), ("0", 0.05, 0.15))
 #: Larger clusters' topologies are taken in turn: one problem of them takes longer than a round may,
 #: and what is gained falls. Measured by benchmarks/brain_scale.py.
 MOST_TOGETHER = 1_000
-#: Nimbus waits for what runs nowhere; what runs may be improved a little later.
-URGENT = 4
-
-
-def effort_for(nowhere: Sequence[int], running: Sequence[int]) -> str | None:
-    """Return how long to search, None for the algorithm's default.
-
-    Parameters
-    ----------
-    nowhere, running : sequence of int
-        Executors of each problem, of topologies that wait for a placement or may get a better one.
-    """
-    for effort, small, thousand in EFFORTS:
-        urgent, other = (
-            sum(small * min(1, size / SMALL) + thousand * size / 1000 for size in problems)
-            for problems in (nowhere, running)
-        )
-        if URGENT * urgent + other <= ROUND_S:
-            return effort
-    return EFFORTS[-1][0]
 
 
 class Recorder(Protocol):
@@ -101,21 +79,15 @@ class Settings:
     packs_unmeasured: bool = False
 
 
-@dataclass(frozen=True)
-class Advice:
-    """The algorithm's workers of each topology, and its notes for people."""
-
-    workers: tuple[tuple[Worker, ...], ...]
-    notes: tuple[str, ...]
-
-
 class Adviser:
     """The algorithm of a brain's settings.
 
     Parameters
     ----------
     recorder : Recorder, optional
-        Told of every answer that is used.
+        Told of every answer that is worked out and used.
+    answers : Answers, optional
+        Those that are known.
 
     Attributes
     ----------
@@ -123,8 +95,14 @@ class Adviser:
         How long to search, unless the settings say; None: the algorithm's default.
     """
 
-    def __init__(self, settings: Settings, recorder: Recorder | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        recorder: Recorder | None = None,
+        answers: Answers | None = None,
+    ) -> None:
         self._settings = settings
+        self._answers = Answers() if answers is None else answers
         self.effort: str | None = None
         self._recorder = recorder
         self._algorithm = algorithm(settings.algorithm)
@@ -190,8 +168,12 @@ class Adviser:
             raise Infeasible(broken[0].message, broken[0].constraint)
         return name, narrowed.workers(found.placement)[0]
 
+    def knows(self, names: Joint, problem: Callable[[], Problem]) -> bool:
+        """Return whether `advice` need not ask the algorithm about topologies."""
+        return names in self._answers and self._answers.find(names, problem()) is not None
+
     def advice(self, topologies: Sequence[RunningTopology], at: Situation) -> Advice:
-        """Return the answer of the first attempt that succeeds.
+        """Return the algorithm's answer; one that is known holds, however short its search was.
 
         Parameters
         ----------
@@ -201,11 +183,33 @@ class Adviser:
         Raises
         ------
         Infeasible
+            There is none; why.
+        """
+        names = tuple(topology.id for topology in topologies)
+        answer = self._answers.find(names, at.problem)
+        if answer is None:
+            try:
+                answer = self._ask(topologies, at)
+            except Infeasible as error:
+                answer = error
+            self._answers.keep(names, at.problem, answer)
+        if isinstance(answer, Infeasible):
+            raise answer
+        return answer
+
+    def _ask(self, topologies: Sequence[RunningTopology], at: Situation) -> Advice:
+        """Return the answer of the first attempt that succeeds.
+
+        Raises
+        ------
+        Infeasible
             None did: the last one's reason.
         """
         refused: Infeasible | None = None
         name, seed = self._settings.algorithm, self._settings.seed
-        asked = self._options(topologies[0])
+        asked = dict(self._options(topologies[0]))
+        if self.effort is not None and has_option(name, EFFORT):
+            asked.setdefault(EFFORT, self.effort)
         for nodes, options in islice(attempts(at.problem, name, asked), MAX_ATTEMPTS):
             narrowed = at.narrowed(nodes)
             try:
@@ -230,13 +234,10 @@ class Adviser:
 
         Who does not say keeps what it asked for: its people have reasons that no model knows.
         """
-        name, options = self._settings.algorithm, dict(self._settings.options)
-        keeps, effort = keeps_workers(topology), self.effort
+        options, keeps = dict(self._settings.options), keeps_workers(topology)
         if self._algorithm.keeps_workers:
             otherwise = options.get(WORKERS, KEEP) == KEEP
             options[WORKERS] = KEEP if (otherwise if keeps is None else keeps) else "any"
-        if effort is not None and has_option(name, EFFORT):
-            options.setdefault(EFFORT, effort)
         return options
 
 

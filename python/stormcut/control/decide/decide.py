@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from stormcut.control.decide.adviser import Adviser, effort_for
+from stormcut.control.decide.adviser import Adviser
 from stormcut.control.decide.allowed import allowed, in_order
 from stormcut.control.decide.choices import Choices
 from stormcut.control.decide.completing import completed
@@ -32,8 +32,10 @@ from stormcut.control.decide.effects import Effects
 from stormcut.control.decide.improving import Improving, Move
 from stormcut.control.decide.intended import Intended
 from stormcut.control.decide.memory import Memory, View
+from stormcut.control.decide.pace import Joint
 from stormcut.control.decide.question import Question
 from stormcut.control.decide.rules import Rules
+from stormcut.control.decide.search_budget import effort_for
 from stormcut.control.decide.workload import misfit
 from stormcut.control.decide.worth import worth
 from stormcut.model.cluster import RunningTopology, Worker
@@ -86,10 +88,13 @@ class _Round:
         self._choices = Choices(
             self._intended, self._earlier, self._loads, misfits, settings.algorithm
         )
-        self._adviser = Adviser(settings, question.recorder)
+        self._adviser = Adviser(settings, question.recorder, memory.answers)
         executors = sum(len(t.executors) for t in self._topologies)
         self._is_joint = self._adviser.places_together(executors)
-        self._adviser.effort = self._effort()
+        searches = self._searches()
+        nowhere = [len(t.executors) for t in self._topologies if t.unassigned]
+        self._adviser.effort = effort_for(nowhere, [size for _, size in searches])
+        later = memory.later(searches, self._adviser.effort, executors)
         #: Where the last move together has put its topologies: nothing better was found for all.
         self._agreed: View = ()
         #: What was lost and is completed stays so in this decision: a better place is another one,
@@ -99,19 +104,21 @@ class _Round:
         self._relieved: set[str] = set()
         self._effects = Effects(state, self._loads, profiles, self._adviser, settings.costs)
         self._rules = Rules(settings, self._adviser, question.pace, memory, profiles)
-        self._improving = Improving(self._intended, self._adviser, self._rules)
+        self._improving = Improving(self._intended, self._adviser, self._rules, later)
 
-    def _effort(self) -> str | None:
+    def _searches(self) -> list[tuple[Joint, int]]:
+        """Return the problems that may find a better place for what runs, and their executors."""
         whole = [t for t in self._topologies if self._loads[t.id].measured and not t.unassigned]
-        unsettled = [
-            [len(topology.executors) for topology in group if topology.id not in settled]
-            for group in self._groups(whole)
-            for settled in (self._settled(group),)
-        ]
-        nowhere = [len(t.executors) for t in self._topologies if t.unassigned]
-        # Each is placed alone, and those of a group together, too.
-        together = [sum(group) for group in unsettled if len(group) > 1 and self._is_joint]
-        return effort_for(nowhere, [*together, *(size for group in unsettled for size in group)])
+        found: list[tuple[Joint, int]] = []
+        for group in self._groups(whole):
+            settled = self._settled(group)
+            sizes = {t.id: len(t.executors) for t in group}
+            alone = [((name,), size) for name, size in sizes.items() if name not in settled]
+            # Each is placed alone, and those of a group together, too.
+            if alone and len(group) > 1 and self._is_joint:
+                found.append((tuple(sizes), sum(sizes.values())))
+            found += alone
+        return found
 
     def _groups(self, topologies: Iterable[RunningTopology]) -> list[Topologies]:
         """Return topologies by the problem that they are placed in; those of one use like nodes."""
@@ -305,5 +312,5 @@ class _Round:
 
     def _settle(self, topology: RunningTopology, group: Topologies, reason: Reason) -> None:
         """Remember why a topology stays, unless the reason passes."""
-        if not isinstance(reason, Passing):
+        if not isinstance(reason, Passing) and reason is not Circumstance.LATER:
             self._memory.settle(topology.id, self._view(group), self._state, reason)

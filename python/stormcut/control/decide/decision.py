@@ -89,6 +89,8 @@ class Circumstance(Enum):
     NOTHING_TRAVELS = "nothing travels"
     #: It has done as an earlier plan for this profile says.
     NOTHING_BETTER = "nothing better"
+    #: The round has no time to seek a better place.
+    LATER = "later"
 
 
 @dataclass(frozen=True)
@@ -355,4 +357,5 @@ class Decisions:
             for decision in (*self.decided, *self.declined)
             if isinstance(reason := decision.choice.reason, acceptance.Pause | Withheld)
         )
-        return min(pauses, default=math.inf)
+        waits = any(each.choice.reason is Circumstance.LATER for each in self.decided)
+        return 0.0 if waits else min(pauses, default=math.inf)

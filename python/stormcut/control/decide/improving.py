@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from stormcut.control.decide.adviser import Adviser
@@ -15,6 +15,7 @@ from stormcut.control.decide.decision import (
     Worth,
 )
 from stormcut.control.decide.intended import Intended, Workers
+from stormcut.control.decide.pace import Joint
 from stormcut.control.decide.relief import relieved
 from stormcut.control.decide.rules import Rules
 from stormcut.control.decide.situation import Situation
@@ -57,12 +58,17 @@ class Improving:
         Where all run; what is moved is put there.
     rules : Rules
         What a move must be worth.
+    later : collection of tuple of str
+        Problems for which nothing new is sought, unless a limit is broken.
     """
 
-    def __init__(self, intended: Intended, adviser: Adviser, rules: Rules) -> None:
+    def __init__(
+        self, intended: Intended, adviser: Adviser, rules: Rules, later: Collection[Joint]
+    ) -> None:
         self._intended = intended
         self._adviser = adviser
         self._rules = rules
+        self._later = later
 
     def by_own_rule(
         self, topologies: Sequence[RunningTopology], settled: Reason | None
@@ -120,6 +126,8 @@ class Improving:
         broken = self._intended.broken_limit((name,), here, now)
         if settled and not broken:
             return settled
+        if not broken and self._is_later((name,)):
+            return Circumstance.LATER
         before = worth(here, now)
         if not broken and self._rules.is_enough(before):
             return Circumstance.NOTHING_TRAVELS
@@ -162,7 +170,7 @@ class Improving:
         at = self._intended.on_all_nodes(names)
         now = Placement(at.problem.current_slots())
         broken = self._intended.broken_limit(names, at, now)
-        if is_settled and not broken:
+        if not broken and (is_settled or self._is_later(tuple(names))):
             return {}
         before = worth(at, now)
         if not broken and self._rules.is_enough(before):
@@ -193,6 +201,12 @@ class Improving:
         whole = broken or judged.reason
         return self._moves(
             [n for n in own if self._intended.workers[n] != was[n]], own, whole, found.notes
+        )
+
+    def _is_later(self, names: Joint) -> bool:
+        """Return whether a better place is not known, and sought in a later round."""
+        return names in self._later and not self._adviser.knows(
+            names, lambda: self._intended.on_all_nodes(names).problem
         )
 
     def _moves(

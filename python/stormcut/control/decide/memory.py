@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from stormcut.control.decide.answers import Answers
 from stormcut.control.decide.decision import Reason
 from stormcut.control.decide.pace import Joint
+from stormcut.control.decide.search_budget import later
 from stormcut.control.decide.workload import Workload, workload
 from stormcut.model.cluster import ClusterState, RunningTopology, Supervisor, Worker
 from stormcut.model.network import Costs
@@ -72,10 +74,17 @@ class Memory:
         self._loads: dict[str, _Known] = {}
         self._verdicts: dict[str, _Verdict] = {}
         self._runs: dict[Joint, _Run] = {}
+        self.answers = Answers()
+        #: In which round each problem had its turn last, and which have none in this one.
+        self._turns: dict[Joint, int] = {}
+        self._rounds = 0
+        self._later: Collection[Joint] | None = None
 
     def copy(self) -> Memory:
-        """Return the same for somebody who only thinks what would be."""
+        """Return the same for another round, or for somebody who only thinks what would be."""
         other = Memory()
+        other.answers = self.answers.copy()
+        other._turns, other._rounds = dict(self._turns), self._rounds
         other._loads, other._verdicts = dict(self._loads), dict(self._verdicts)
         other._runs = dict(self._runs)
         return other
@@ -86,6 +95,30 @@ class Memory:
         self._loads = {name: each for name, each in self._loads.items() if name in living}
         self._verdicts = {name: each for name, each in self._verdicts.items() if name in living}
         self._runs = {joint: run for joint, run in self._runs.items() if living.issuperset(joint)}
+        self._turns = {joint: at for joint, at in self._turns.items() if living.issuperset(joint)}
+        self.answers.forget_all_but(living)
+
+    def later(
+        self, problems: Sequence[tuple[Joint, int]], effort: str | None, executors: int
+    ) -> Collection[Joint]:
+        """Return the problems for which this round seeks no better placements.
+
+        All decisions of a round share its time. Those go first that have waited longest.
+
+        Parameters
+        ----------
+        problems : sequence of (tuple of str, int)
+            Topologies and their executors.
+        executors : int
+            Of the whole cluster.
+        """
+        if self._later is None:
+            waiting = sorted(problems, key=lambda problem: self._turns.get(problem[0], -1))
+            self._later = frozenset(later(waiting, effort, executors))
+            had = (joint for joint, _ in problems if joint not in self._later)
+            self._turns |= dict.fromkeys(had, self._rounds)
+            self._rounds += 1
+        return self._later
 
     def workload(
         self, running: RunningTopology, profile: Profile | None, costs: Costs | None

@@ -38,6 +38,8 @@ from stormcut.placement.acceptance import (
 )
 
 _SAVES_NOTHING = "the best found saves nothing between nodes"
+#: Of a topology for which the round had no time.
+LATER = "a better place is sought in a later round"
 _AWAY = "a supervisor is away, its workers run on"
 
 _PLAIN = {
@@ -49,6 +51,7 @@ _PLAIN = {
     (Action.KEEP, Circumstance.TAKEN_BACK): "taken back, as its last move turned out worse",
     (Action.KEEP, Circumstance.NOTHING_TRAVELS): "nothing travels between nodes",
     (Action.KEEP, Circumstance.NOTHING_BETTER): "nothing better was found for this profile",
+    (Action.KEEP, Circumstance.LATER): LATER,
     (Action.MOVE, Circumstance.TOO_LATE): "as planned, too late at first",
     (Action.UNDO, Circumstance.UNDONE): "undone: back to where it ran before",
     (Action.UNDO, Circumstance.TAKEN_BACK): "taken back, as its last move turned out worse",

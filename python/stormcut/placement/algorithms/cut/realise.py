@@ -17,8 +17,14 @@ from stormcut.objective.resources import costs_of, left_by_workers
 from stormcut.placement.algorithms.cut.instance import Instance
 from stormcut.placement.algorithms.cut.model import Floats, Ints, interchangeable, model_of, shared
 from stormcut.placement.algorithms.cut.prepare import Task
+from stormcut.placement.native.library import FLOATS, INTS, function
 from stormcut.placement.packing.alignment import aligned
 from stormcut.placement.slots import seating
+
+#: An executor that is in no part yet, in `parts.cpp`, too.
+FREE = -1
+
+_grow_parts = function("grow_parts", INTS, INTS, FLOATS, INTS, INTS, FLOATS, FLOATS, INTS)
 
 #: Workers times groups times nodes up to which workers are compared one by one: tenths of a second.
 MOST_LOOKS = 20_000_000
@@ -170,21 +176,20 @@ def kept_workers(problem: Problem, graph: csr_array, nodes: Ints, now: Ints) -> 
         Workers that run and could stay as they are, as numbers above 0, else 0.
     """
     result = np.zeros(problem.executor_count, dtype=np.int64)
-    room = _Room(problem, nodes)
+    room, parts = _Room(problem, nodes), _Parts(graph)
     for topology, first in zip(problem.topologies, problem.topology_offsets.tolist(), strict=False):
         if topology.executor_count == 0:
             continue
         own = np.arange(first, first + topology.executor_count)
         used, counts = np.unique(nodes[own], return_counts=True)
-        for node, workers in zip(
-            used.tolist(), room.shared(topology.workers or 0, used, counts), strict=True
-        ):
-            members = own[nodes[own] == node]
+        by_node = np.split(own[np.argsort(nodes[own], kind="stable")], np.cumsum(counts)[:-1])
+        shared = room.shared(topology.workers or 0, used, counts)
+        for members, workers in zip(by_node, shared, strict=True):
             running = np.unique(now[members])
             if running[0] > 0 and len(running) == workers:
                 result[members] = now[members]
             elif workers > 1:
-                result[members] = _split(graph[members, :][:, members].tocsr(), workers)
+                parts.grow(members, workers, result)
     return result
 
 
@@ -225,23 +230,30 @@ class _Room:
         return full
 
 
-def _split(graph: csr_array, parts: int) -> Ints:
-    """Return the part of each vertex: equal sizes but for one, each grown along its heaviest edges.
+class _Parts:
+    """Parts executors of a node, a worker each, so that little travels between them."""
 
-    Parameters
-    ----------
-    graph : csr_array of shape (n, n)
-        Symmetric traffic without a diagonal.
-    parts : int
-        From 1 to n.
-    """
-    part = np.full(graph.shape[0], -1, dtype=np.int64)
-    degree: Floats = np.asarray(graph.sum(axis=1)).reshape(-1)
-    for number, size in enumerate(len(each) for each in np.array_split(part, parts)):
-        pull = degree / (degree.max() + 1.0)  # decides only where no traffic does
-        for _ in range(size):
-            vertex = int(np.argmax(np.where(part < 0, pull, -1.0)))
-            part[vertex] = number
-            edges = slice(graph.indptr[vertex], graph.indptr[vertex + 1])
-            pull[graph.indices[edges]] += graph.data[edges] * (degree.max() + 1.0)
-    return part
+    def __init__(self, graph: csr_array) -> None:
+        self._graph = (
+            *(each.astype(np.int64) for each in (graph.indptr, graph.indices)),
+            graph.data,
+        )
+        self._pull = np.empty((2, graph.shape[0]), dtype=np.float64)
+
+    def grow(self, members: Ints, count: int, part: Ints) -> None:
+        """Write parts of equal size but for one, each grown along its heaviest edges.
+
+        Takes O(edges of the members + members^2).
+
+        Parameters
+        ----------
+        members : array of shape (members,)
+            Executors, ascending.
+        count : int
+            From 1 to their number.
+        part : array of shape (executors,)
+            Of the members it is written, of all others at least 0.
+        """
+        part[members] = FREE
+        sizes = np.array([len(each) for each in np.array_split(members, count)], dtype=np.int64)
+        _grow_parts(*self._graph, members, sizes, self._pull[0], self._pull[1], part)
