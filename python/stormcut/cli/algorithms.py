@@ -7,14 +7,13 @@ from dataclasses import fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import click
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from stormcut.cli.invocation import command
 from stormcut.placement.options import Interval
 from stormcut.placement.registry import ALGORITHMS, Algorithm, algorithm
+from stormcut.report.terminal import Grid, terminal
 
 WIDTH = 100
 
@@ -34,26 +33,22 @@ def algorithms(name: str | None, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([_document(each) for each in chosen], indent=2))
         return
-    out = Console(highlight=False)
-    console = Console(width=min(WIDTH, out.width) if out.is_terminal else WIDTH, highlight=False)
+    console = terminal()
     if name is None:
-        console.print(_table())
+        _table().print(console)
         click.echo(f"Options of one: {command()} algorithms NAME")
         return
     console.print(f"[bold]{chosen[0].name}[/] {escape(chosen[0].summary)}")
     console.print(f"Source: {escape(chosen[0].source)}")
-    console.print(_options(chosen[0]))
+    _print_options(console, chosen[0])
 
 
-def _table() -> Table:
-    table = Table(box=SIMPLE_HEAD, header_style="bold")
-    table.add_column("name", no_wrap=True)
-    table.add_column("what")
-    table.add_column("source")
+def _table() -> Grid:
+    table = Grid().labels("name").words("what").words("source")
     for each in ALGORITHMS.values():
         marks = [text for text, holds in _marks(each) if holds]
         what = f"{each.summary} ({', '.join(marks)})" if marks else each.summary
-        table.add_row(each.name, escape(what), escape(each.source))
+        table.row(each.name, what, each.source)
     return table
 
 
@@ -65,19 +60,20 @@ def _marks(each: Algorithm) -> tuple[tuple[str, bool], ...]:
     )
 
 
-def _options(chosen: Algorithm) -> Table | str:
+def _print_options(console: Console, chosen: Algorithm) -> None:
     types = get_type_hints(chosen.options)
     if not fields(chosen.options):
-        return "It has no options."
-    table = Table("option", "default", "values", "what it sets", box=SIMPLE_HEAD)
+        console.print("It has no options.")
+        return
+    table = Grid().labels("option").words("default").words("values").words("what it sets")
     for field in fields(chosen.options):
-        table.add_row(
+        table.row(
             field.name,
-            escape(_text(field.default)),
+            _text(field.default),
             _values(types[field.name], field.metadata.get("bounds")),
-            escape(field.metadata.get("help", "")),
+            field.metadata.get("help", ""),
         )
-    return table
+    table.print(console)
 
 
 def _text(default: Any) -> str:

@@ -16,7 +16,7 @@ from stormcut import __version__
 from stormcut.cli.contenders import Commands, commands, scheduler_of
 from stormcut.cli.interruption import interruptible
 from stormcut.cli.numbers import Finite
-from stormcut.cli.outputs import OutputFolder, check_folder
+from stormcut.cli.outputs import OutputFolder, check_folder, csv_text
 from stormcut.cli.own_cluster import ended
 from stormcut.cli.steps import Steps
 from stormcut.model.errors import InvalidInput
@@ -74,7 +74,7 @@ def bench(
 
     Each topology runs under each scheduler's placement, on the same nodes with the same limits, in
     alternating order, until all repetitions are measured. Results go to a folder (default:
-    bench-SETTING): bench.html, bench.md, cells.parquet, and a journal. After an
+    bench-SETTING): bench.html, bench.md, cells.parquet and .csv, and a journal. After an
     interruption, rerun the command to resume.
 
     \b
@@ -224,7 +224,7 @@ def _report(folder: Path, steps: Steps) -> None:
     from stormcut.adapters.bench.yardsticks import read_yardsticks
     from stormcut.adapters.files.json_document import write_text
     from stormcut.adapters.spark import spark_session
-    from stormcut.adapters.spark.bench_table import write_parquet
+    from stormcut.adapters.spark.bench_table import read_cells, write_parquet
     from stormcut.report.bench import markdown, page
     from stormcut.report.bench_figures import Bench
 
@@ -239,6 +239,8 @@ def _report(folder: Path, steps: Steps) -> None:
         )
         write_text(folder / "bench.md", markdown([found]))
         write_text(folder / "bench.html", page([found]))
+        write_text(folder / "cells.csv", f"{csv_text(read_cells(folder))}\n")
     with steps.step("writing cells.parquet"), spark_session("local[2]") as spark:
         write_parquet(spark, folder)
-    click.echo(f"{folder / 'bench.html'}, {folder / 'bench.md'}, {folder / 'cells.parquet'}")
+    written = ("bench.html", "bench.md", "cells.parquet", "cells.csv")
+    click.echo(", ".join(str(folder / name) for name in written))

@@ -10,9 +10,7 @@ from typing import Any
 
 import click
 import numpy as np
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 
 from stormcut.adapters.files.capacity_files import DagFile, read_dag, read_models, read_shapes
 from stormcut.adapters.files.placement_file import placement_document, write_placement
@@ -40,6 +38,7 @@ from stormcut.placement.algorithms.model_driven.allocation import (
 )
 from stormcut.placement.algorithms.model_driven.prediction import Predicted, beyond, predict
 from stormcut.placement.solve import DEFAULT_ALGORITHM, DEFAULT_SEED
+from stormcut.report.terminal import Grid, terminal
 
 ALLOCATIONS = {"lsa": lsa, "mba": mba}
 WIDTH = 100
@@ -375,14 +374,12 @@ def _plan_document(wanted: Demand, found: Plan) -> dict[str, Any]:
     }
 
 
-def _plan_table(topology: str, needs: Mapping[str, Need]) -> Table:
-    table = Table(box=SIMPLE_HEAD, header_style="bold", title=topology, title_justify="left")
-    table.add_column("component")
-    for heading in ("executors\nnow", "by the\nmean", "by the\nfullest", "planned"):
-        table.add_column(heading, justify="right")
+def _plan_table(topology: str, needs: Mapping[str, Need]) -> Grid:
+    table = Grid(topology).name("component")
+    table.figures("executors\nnow", "by the\nmean", "by the\nfullest", "planned")
     for name, need in needs.items():
         row = (need.now, need.low, need.high, need.planned)
-        table.add_row(name, *(f"{each:,}" for each in row))
+        table.row(name, *(f"{each:,}" for each in row))
     return table
 
 
@@ -424,9 +421,8 @@ def _slots(text: str, option: str) -> tuple[int, ...]:
     return tuple(map(int, parts))
 
 
-def _print(table: Table) -> None:
-    out = Console()
-    (out if out.is_terminal else Console(width=WIDTH)).print(table)
+def _print(table: Grid) -> None:
+    table.print(terminal())
 
 
 def _allocation_document(found: Allocation) -> dict[str, Any]:
@@ -464,35 +460,29 @@ def _mapping_document(allocated: Allocation, found: Mapped, predicted: Predicted
     }
 
 
-def _allocation_table(found: Allocation) -> Table:
-    table = Table(box=SIMPLE_HEAD, header_style="bold")
-    table.add_column("task")
-    for heading in ("threads", "CPU, %", "memory, %"):
-        table.add_column(heading, justify="right")
+def _allocation_table(found: Allocation) -> Grid:
+    table = Grid().name("task").figures("threads", "CPU, %", "memory, %")
     for each in found.tasks:
         total = each.total
-        table.add_row(
+        table.row(
             each.task,
             f"{total.threads:,}",
             f"{total.cpu_percent:,.1f}",
             f"{total.memory_percent:,.1f}",
         )
-    table.add_section()
-    table.add_row(
+    table.end_section()
+    table.row(
         "all", f"{found.threads:,}", f"{found.cpu_percent:,.1f}", f"{found.memory_percent:,.1f}"
     )
     return table
 
 
-def _mapping_table(allocated: Allocation, found: Mapped) -> Table:
-    table = Table(box=SIMPLE_HEAD, header_style="bold")
-    table.add_column("machine", justify="right")
-    table.add_column("slot", justify="right")
-    table.add_column("threads")
+def _mapping_table(allocated: Allocation, found: Mapped) -> Grid:
+    table = Grid().figures("machine", "slot").words("threads")
     homes = np.repeat(np.arange(len(found.machines)), found.machines)
     for slot, row in enumerate(found.threads.T):
         held = [
             f"{allocated.tasks[task].task} {row[task]}" for task in np.flatnonzero(row).tolist()
         ]
-        table.add_row(f"{homes[slot]}", f"{slot}", ", ".join(held) or "-")
+        table.row(f"{homes[slot]}", f"{slot}", ", ".join(held) or "-")
     return table

@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from stormcut.adapters.tls.authority import Authority, Issued
 from stormcut.adapters.tls.channel import REVOKED, Role
 from stormcut.cli.outputs import OutputFolder
+from stormcut.report.terminal import Grid, terminal
 
 WIDTH = 100
 _MOST_DAYS = 36500
@@ -110,11 +108,11 @@ def show(folder: Path) -> None:
     Example:
       stormcut certs show authority
     """
-    table = Table("name", "role", "expires", "revoked", box=None, pad_edge=False)
+    table = Grid().name("name").labels("role", "expires", "revoked")
     for each in Authority(folder).issued():
         revoked = f"{each.revoked:%F}" if each.revoked else "-"
-        table.add_row(*map(Text, (each.name, each.role, _moment(each), revoked)))
-    Console(width=WIDTH, highlight=False).print(table)
+        table.row(each.name, each.role, _moment(each), revoked)
+    table.print(terminal())
 
 
 def _moment(issued: Issued) -> str:

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 
 from stormcut.cli.interruption import interruptible
 from stormcut.cli.invocation import command
 from stormcut.cli.steps import Steps
 from stormcut.cli.storm_settings import storm_settings
 from stormcut.model.errors import InvalidInput
+from stormcut.report.terminal import Grid, terminal
 
 if TYPE_CHECKING:
     from stormcut.adapters.clusters.local import ClusterStatus
@@ -117,14 +117,14 @@ def status(name: str, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(asdict(now), indent=2))
         return
-    console = Console(highlight=False)
-    console.width = min(console.width, _WIDTH) if console.is_terminal else _WIDTH
-    console.print(_daemon_table(now))
+    console = terminal()
+    _daemon_table(now).print(console)
     console.print(f"{now.processes} processes, {now.memory_mb:.0f} MB resident in all")
     if now.storm is None:
         console.print(f"Nimbus does not answer: {command()} cluster logs nimbus --name {name}")
     elif now.storm.topologies:
-        console.print(_topology_table(now))
+        console.print()
+        _topology_table(now).print(console)
     else:
         console.print("No topology runs.")
 
@@ -207,19 +207,19 @@ def down(name: str, keep_logs: bool) -> None:
         click.echo(f"Logs: {kept}")
 
 
-def _daemon_table(now: ClusterStatus) -> Table:
+def _daemon_table(now: ClusterStatus) -> Grid:
     used = _by_host(now)
-    table = Table(title=f"cluster {now.name}", title_justify="left")
-    for heading in ("daemon", "host", "ports", "pid", "up", "MB", "slots used"):
-        table.add_column(heading, justify="right" if heading in ("pid", "MB") else "left")
+    table = Grid(f"cluster {now.name}").labels("daemon", "host")
+    table.labels("ports").figures("pid").labels("up").figures("MB")
+    table.figures("slots\nused")
     for daemon in now.daemons:
         first, last = daemon.ports[0], daemon.ports[-1]
-        table.add_row(
+        table.row(
             daemon.name,
             daemon.host,
             str(first) if first == last else f"{first}-{last}",
             str(daemon.pid or ""),
-            "[green]yes[/green]" if daemon.up else "[red]no[/red]",
+            Text("yes", "green") if daemon.up else Text("no", "red"),
             "" if daemon.memory_mb is None else f"{daemon.memory_mb:.0f}",
             used.get(daemon.host, "") if daemon.name.startswith("supervisor") else "",
         )
@@ -231,12 +231,11 @@ def _by_host(now: ClusterStatus) -> Mapping[str, str]:
     return {each.host: f"{each.used_slots} of {each.slots}" for each in supervisors}
 
 
-def _topology_table(now: ClusterStatus) -> Table:
-    table = Table(title="topologies", title_justify="left")
-    for heading in ("name", "id", "status", "executors", "workers", "up for"):
-        table.add_column(heading, overflow="fold")
+def _topology_table(now: ClusterStatus) -> Grid:
+    table = Grid("topologies").name("name").name("id").labels("status")
+    table.figures("executors", "workers", "up for")
     for topology in now.storm.topologies if now.storm else ():
-        table.add_row(
+        table.row(
             topology.name,
             topology.id,
             topology.status,

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import click
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 
 from stormcut.adapters.files.json_document import write_bytes
 from stormcut.adapters.files.problem_file import read_problem
@@ -26,7 +24,7 @@ from stormcut.application.compare import (
 from stormcut.application.compare import compare as run
 from stormcut.application.shortfall import shortfall
 from stormcut.cli.contenders import Commands, commands, scheduler_of
-from stormcut.cli.outputs import OutputFile, picture_form
+from stormcut.cli.outputs import OutputFile, csv, csv_text, picture_form, wide
 from stormcut.cli.score import headroom_document, latencies_document, throughput_document
 from stormcut.cli.steps import waiting
 from stormcut.model.problem import Problem
@@ -34,6 +32,7 @@ from stormcut.placement.registry import ALGORITHMS, FEATURES
 from stormcut.placement.solve import DEFAULT_ALGORITHM, DEFAULT_SEED
 from stormcut.report.comparison import draw_comparison
 from stormcut.report.tables import told_rate
+from stormcut.report.terminal import WIDE, Grid, terminal
 from stormcut.simulator.tuple_times import slowest
 
 WIDTH = 100
@@ -58,8 +57,11 @@ WIDTH = 100
     "--picture",
     type=OutputFile(),
     metavar="FILE",
-    help="Draw the traffic that travels as a picture, FILE.svg or FILE.png.",
+    help="Draw the traffic that travels as a picture: FILE.svg, .png or .pdf.",
 )
+@click.option("--from-scratch", is_flag=True, help="Place as if nothing of PROBLEM ran yet.")
+@wide
+@csv
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def compare(
     problem: Path,
@@ -68,6 +70,9 @@ def compare(
     trade_off: bool,
     seed: int,
     picture: Path | None,
+    from_scratch: bool,
+    is_wide: bool,
+    as_csv: bool,
     as_json: bool,
 ) -> None:
     """Run algorithms side by side on PROBLEM.
@@ -83,7 +88,7 @@ def compare(
     at PROBLEM's rates, simulated; nothing where something is full.
 
     \b
-    Example:
+    Examples:
       stormcut compare problem.json --algorithms even,r-storm,cut --picture comparison.svg
       stormcut compare problem.json --algorithms even,caps --trade-off
       stormcut compare problem.json --algorithms cut --command 'mine=python3 my_scheduler.py'
@@ -93,18 +98,21 @@ def compare(
     console = Console(stderr=True)
     with waiting(console, f"reading {problem}"):
         question = read_problem(problem)
+    if from_scratch:
+        question = replace(question, current=None, lost_slots=())
     trials = _run(console, question, chosen, seed)
     if picture is not None:
         title = f"{problem.name}: {question.executor_count:,} executors"
         write_bytes(picture, draw_comparison(trials, question.traffic.total, title, form))
-    if as_json:
+    if as_json or as_csv:
         documents = [_document(question, trial, trials) for trial in trials]
-        click.echo(json.dumps(documents, indent=2))
+        click.echo(csv_text(documents) if as_csv else json.dumps(documents, indent=2))
         return
-    out = Console()
-    (out if out.is_terminal else Console(width=WIDTH)).print(_table(question, trials))
+    _table(question, trials).print(terminal(), is_wide)
     if found := best_trial(question, trials):
         click.echo(f"* best: {found[1]}")
+    if kept := [trial.algorithm for trial in trials if _keeps(question, trial)]:
+        click.echo(f"kept what runs: {', '.join(kept)} (--from-scratch places anew)")
     for feature in FEATURES:
         blind = [trial.algorithm for trial in trials if feature in trial.ignores]
         if blind:
@@ -137,29 +145,23 @@ def _run(
     return trials
 
 
-def _table(problem: Problem, trials: Sequence[Trial]) -> Table:
-    table = Table(box=SIMPLE_HEAD, header_style="bold", padding=(0, 0, 0, 1))
-    table.add_column("algorithm", no_wrap=True)
-    for heading in (
-        "between\nnodes\nt/s",
-        "between\nworkers\nt/s",
-        "head-\nroom",
-        "full\nfirst",
-        "acked\nt/s",
-        "sus-\ntained",
-        "p99\nms",
-        "nodes,\nwork-\ners",
-        "re-\nstarts",
-        "gap",
-        "s",
-    ):
-        table.add_column(heading, justify="right", no_wrap=True)
+def _table(problem: Problem, trials: Sequence[Trial]) -> Grid:
+    table = Grid().name("algorithm").figures("between\nnodes\nt/s")
+    table.figures("between\nworkers\nt/s", rank=WIDE).figures("head-\nroom")
+    table.labels("full\nfirst", rank=1).figures("acked\nt/s", rank=5).figures("sus-\ntained")
+    table.figures("p99\nms", rank=2).figures("nodes,\nwork-\ners", rank=3)
+    table.figures("re-\nstarts", rank=4).figures("gap", rank=6).figures("s", rank=7)
     bound, best = best_bound(trials), best_trial(problem, trials)
     for at, trial in enumerate(trials):
         is_best = best is not None and best[0] == at
         name = f"* {trial.algorithm}" if is_best else f"  {trial.algorithm}"
-        table.add_row(name, *_cells(trial, bound), style="bold" if is_best else None)
+        table.row(name, *_cells(trial, bound), style="bold" if is_best else "")
     return table
+
+
+def _keeps(problem: Problem, trial: Trial) -> bool:
+    """Return whether an algorithm left everything where it runs."""
+    return trial.solution is not None and problem.current == trial.solution.placement
 
 
 def _warning(problem: Problem, trial: Trial) -> str | None:
@@ -205,6 +207,7 @@ def _document(problem: Problem, trial: Trial, trials: Sequence[Trial]) -> dict[s
         **document,
         "ignores": list(trial.ignores),
         "best": best is not None and trials[best[0]] is trial,
+        "kept": _keeps(problem, trial),
         "warning": _warning(problem, trial),
         "metrics": asdict(trial.solution.metrics),
         "headroom": headroom_document(trial.solution.headroom),

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import yaml
-from rich.console import Console
 
 from stormcut import __version__
 from stormcut.application.experiment import story
@@ -23,6 +22,7 @@ from stormcut.cli.invocation import command
 from stormcut.cli.outputs import OutputFile
 from stormcut.cli.own_cluster import own_cluster
 from stormcut.cli.steps import Steps
+from stormcut.report.terminal import terminal
 
 if TYPE_CHECKING:
     from stormcut.adapters.clusters.local import LocalCluster
@@ -124,9 +124,9 @@ def demo(
     if as_json:
         click.echo(json.dumps(figures(told), indent=2))
     else:
-        console = Console(highlight=False)
+        console = terminal()
         console.print()
-        console.print(table(told))
+        table(told).print(console)
         console.print(headline(told))
     steps.say(f"Report: {report.absolute()} ({time.monotonic() - began:.0f} s in all)")
     if told.why:

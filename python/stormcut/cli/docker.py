@@ -8,14 +8,13 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from stormcut.cli.interruption import interruptible
 from stormcut.cli.invocation import command
 from stormcut.cli.numbers import Finite
 from stormcut.cli.steps import Steps
 from stormcut.cli.storm_settings import storm_settings
+from stormcut.report.terminal import Grid, terminal
 
 if TYPE_CHECKING:
     from stormcut.adapters.clusters.docker import ContainerStatus, DockerStatus, Shape
@@ -155,9 +154,8 @@ def status(name: str, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(asdict(now), indent=2))
         return
-    console = Console(highlight=False)
-    console.width = min(console.width, _WIDTH) if console.is_terminal else _WIDTH
-    console.print(_table(now))
+    console = terminal()
+    _table(now).print(console)
     for line in _marks(now.refused):
         console.print(line, style="red", markup=False)
     if now.storm is None:
@@ -289,16 +287,14 @@ def _marks(refused: Any) -> list[str]:
     return [f"NOT LIMITED: {kind} ({why})" for kind, why in refused.items()]
 
 
-def _table(now: DockerStatus) -> Table:
+def _table(now: DockerStatus) -> Grid:
     used = (
         {s.host: f"{s.used_slots} of {s.slots}" for s in now.storm.supervisors} if now.storm else {}
     )
-    table = Table(title=f"cluster {now.name}", title_justify="left")
-    limits = ("cores", "memory MB", "sends", "receives")
-    for heading in ("container", "address", "state", *limits, "slots used"):
-        table.add_column(heading)
+    table = Grid(f"cluster {now.name}").name("container").labels("address", "state")
+    table.figures("cores", "memory\nMB", "sends", "receives", "slots\nused")
     for container in now.containers:
-        table.add_row(
+        table.row(
             container.name,
             container.address,
             container.state,

@@ -9,7 +9,6 @@ from pathlib import Path
 import click
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from stormcut.adapters.files.placement_file import PlacementFile, read_placement
 from stormcut.adapters.files.problem_file import read_problem
@@ -17,6 +16,7 @@ from stormcut.application.explain import Explanation, worth_a_look
 from stormcut.application.explain import explain as explanation_of
 from stormcut.cli.score import headroom_document
 from stormcut.placement.registry import ALGORITHMS
+from stormcut.report.terminal import Grid, terminal
 
 WIDTH = 100
 #: Executors that are explained if none is named.
@@ -47,8 +47,7 @@ def explain(problem: Path, placement: Path, executor: str | None, as_json: bool)
     if as_json:
         click.echo(json.dumps([_document(each) for each in found], indent=2))
         return
-    out = Console()
-    console = out if out.is_terminal else Console(width=WIDTH)
+    console = terminal()
     if executor is None:
         _print_overview(console, found)
     else:
@@ -64,15 +63,12 @@ def _print_overview(console: Console, found: list[Explanation]) -> None:
     if not found:
         console.print("No traffic crosses nodes: every executor is beside all it talks to.")
         return
-    table = Table(title="most traffic to other nodes", title_justify="left")
-    # A name that is cut off cannot be asked for.
-    table.add_column("executor", overflow="fold")
-    table.add_column("slot", overflow="fold")
-    table.add_column("t/s to other nodes", justify="right")
-    table.add_column("why it is there")
+    # Names are words here: what is shortened cannot be asked for.
+    table = Grid("most traffic to other nodes").words("executor").words("slot")
+    table.figures("t/s to\nother nodes").words("why it is there")
     for each, name in zip(found, _short([each.executor for each in found]), strict=True):
-        table.add_row(escape(name), each.slot, f"{each.to_other_nodes:,.1f}", escape(each.verdict))
-    console.print(table)
+        table.row(name, each.slot, f"{each.to_other_nodes:,.1f}", each.verdict)
+    table.print(console)
 
 
 def _short(names: list[str]) -> list[str]:
@@ -99,19 +95,17 @@ def _print_one(console: Console, document: PlacementFile, found: Explanation) ->
             f"{escape(str(found.headroom.bottleneck))} is full."
         )
     if found.peers:
-        table = Table("exchanges most with")
-        table.add_column("tuples/s", justify="right")
-        table.add_column("which is in the")
+        table = Grid().name("exchanges most with").figures("tuples/s").words("which is in the")
         for peer in found.peers:
-            table.add_row(escape(peer.name), f"{peer.tuples_per_second:,.1f}", peer.distance)
-        console.print(table)
+            table.row(peer.name, f"{peer.tuples_per_second:,.1f}", peer.distance)
+        console.print()
+        table.print(console)
     if found.alternatives:
-        table = Table("if it moved to")
-        table.add_column("tuples/s between nodes", justify="right")
-        table.add_column("head-room", justify="right")
-        table.add_column("allowed")
+        table = Grid().name("if it moved to")
+        table.figures("tuples/s\nbetween nodes", "head-room").words("allowed")
         for other in found.alternatives:
             blocked = "yes" if other.blocked_by is None else f"no: {other.blocked_by}"
             room = "" if other.headroom is None else f"{other.headroom:,.2f}"
-            table.add_row(other.node, f"{other.change:+,.1f}", room, escape(blocked))
-        console.print(table)
+            table.row(other.node, f"{other.change:+,.1f}", room, blocked)
+        console.print()
+        table.print(console)

@@ -24,6 +24,7 @@ from stormcut.control.orders import Undo
 from stormcut.model.errors import InvalidInput
 from stormcut.model.profile import Profile
 from stormcut.report.preview import print_preview
+from stormcut.report.terminal import terminal
 
 WIDTH = 100
 
@@ -104,9 +105,7 @@ def foresee_and_act(
         check_goes_back(preview, change.topology)
     asks = not as_json and sys.stdin.isatty() and sys.stdout.isatty()
     if not as_json and preview is not None:
-        terminal = Console(highlight=False)
-        width = min(terminal.width, WIDTH) if terminal.is_terminal else WIDTH
-        print_preview(Console(width=width, highlight=False), preview, change.topology)
+        print_preview(terminal(), preview, change.topology)
     wanted = yes or (asks and click.confirm(f"{change.deed}?"))
     if wanted:
         act(preview)

@@ -9,17 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from stormcut.adapters.zookeeper.client import connected, read_auth_file
 from stormcut.adapters.zookeeper.nodes import HISTORY_KEPT, StormcutNodes
 from stormcut.adapters.zookeeper.reviews import read_reviews
+from stormcut.cli.outputs import csv, csv_text, wide
 from stormcut.cli.zookeeper_options import zookeeper_options
 from stormcut.control.outlook import review_line
 from stormcut.control.review.reviews import Review
 from stormcut.report.status import with_hosts
+from stormcut.report.terminal import Grid, terminal
 
 WIDTH = 100
 
@@ -29,8 +28,18 @@ WIDTH = 100
 @click.option(
     "--limit", default=20, show_default=True, type=click.IntRange(1, HISTORY_KEPT), help="Plans."
 )
+@wide
+@csv
 @click.option("--json", "as_json", is_flag=True, help="Print the entries as JSON, newest first.")
-def history(zookeeper: str, auth_file: Path, root: str, limit: int, as_json: bool) -> None:
+def history(
+    zookeeper: str,
+    auth_file: Path,
+    root: str,
+    limit: int,
+    is_wide: bool,
+    as_csv: bool,
+    as_json: bool,
+) -> None:
     """Show the last plans and their reasons, newest first.
 
     \b
@@ -43,9 +52,10 @@ def history(zookeeper: str, auth_file: Path, root: str, limit: int, as_json: boo
     _add(entries, reviews)
     if as_json:
         click.echo(json.dumps(entries, indent=2))
+    elif as_csv:
+        click.echo(csv_text(list(_records(entries))))
     elif entries:
-        console = Console(width=WIDTH, highlight=False)
-        console.print(_table(entries))
+        _table(entries).print(terminal(), is_wide)
     else:
         click.echo("no plans yet")
 
@@ -59,16 +69,12 @@ def _add(entries: Iterable[dict[str, Any]], reviews: Iterable[Review]) -> None:
             line["turned_out"] = None if found is None else review_line(found)
 
 
-def _table(entries: list[dict[str, Any]]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("when", no_wrap=True)
-    table.add_column("plan", no_wrap=True)
-    table.add_column("topology", overflow="fold", max_width=24)
-    table.add_column("slots changed", justify="right")
-    table.add_column("why", overflow="fold")
+def _table(entries: list[dict[str, Any]]) -> Grid:
+    table = Grid().labels("when").labels("plan", rank=2).name("topology")
+    table.figures("slots\nchanged", rank=1).words("why")
     for entry in entries:
         for row in _rows(entry):
-            table.add_row(*(Text(cell) for cell in row))
+            table.row(*row)
     return table
 
 
@@ -78,6 +84,14 @@ def _ordered(line: dict[str, Any]) -> str:
         return ""
     past = f", past {', '.join(line['passed'])}: {line['override']}" if line["override"] else ""
     return f"by {line['who']} ({line['initiator']}{past}): "
+
+
+def _records(entries: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield a flat record for each topology of each plan."""
+    for entry in entries:
+        head = {"plan": entry["plan"], "created_ms": entry["created_ms"]}
+        for line in (*entry["topologies"], *entry["declined"]):
+            yield {**head, **line}
 
 
 def _rows(entry: dict[str, Any]) -> Iterator[tuple[str, ...]]:

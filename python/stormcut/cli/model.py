@@ -12,9 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
 
 from stormcut.adapters.files.capacity_files import read_models
 from stormcut.adapters.files.json_document import write_bytes
@@ -27,6 +24,7 @@ from stormcut.cli.steps import Steps
 from stormcut.model.errors import InvalidInput
 from stormcut.placement.algorithms.model_driven.allocation import PerformanceModel
 from stormcut.report.tables import told_rate
+from stormcut.report.terminal import Grid, terminal
 
 if TYPE_CHECKING:
     from stormcut.adapters.bench.trial_bench import TrialBench
@@ -132,7 +130,7 @@ def build(
     length = f"trials of {seconds:g} to {LONGEST * seconds:g} s"
     taken_on = f"{describe()}, {time.strftime('%Y-%m-%d')}, {length}"
     write_model(output, task, found, slot, taken_on)
-    _print(_table({task: found}, {}))
+    _table({task: found}, {}).print(terminal())
     click.echo(f"{output}: the model of {task}")
 
 
@@ -187,22 +185,20 @@ def show(models: Path, beside: Path | None, plot: Path | None, as_json: bool) ->
     if as_json:
         click.echo(json.dumps({name: asdict(each) for name, each in ours.items()}, indent=2))
     else:
-        _print(_table(ours, others))
+        _table(ours, others).print(terminal())
     if plot:
         titles = (models.stem, beside.stem if beside else "")
         write_bytes(plot, draw_models(ours, others, titles, form))
 
 
-def _table(models: Mapping[str, PerformanceModel], others: Mapping[str, PerformanceModel]) -> Table:
-    table = Table(box=SIMPLE_HEAD)
-    table.add_column("task")
-    for heading in ("threads", "tuples/s", "of its highest", "CPU %", "memory %"):
-        table.add_column(heading, justify="right")
+def _table(models: Mapping[str, PerformanceModel], others: Mapping[str, PerformanceModel]) -> Grid:
+    table = Grid().name("task")
+    table.figures("threads", "tuples/s", "of its highest", "CPU %", "memory %")
     for name, ours in models.items():
         for each, who in ((ours, name), (others.get(name), f"{name}, beside")):
             for at in range(len(each.threads) if each else 0):
                 assert each is not None
-                table.add_row(
+                table.row(
                     who if at == 0 else "",
                     f"{each.threads[at]:,}",
                     told_rate(each.rate[at]),
@@ -211,14 +207,8 @@ def _table(models: Mapping[str, PerformanceModel], others: Mapping[str, Performa
                     f"{each.memory_percent[at]:.1f}",
                 )
             if each:
-                table.add_section()
+                table.end_section()
     return table
-
-
-def _print(table: Table) -> None:
-    console = Console()
-    console.width = min(console.width, WIDTH) if console.is_terminal else WIDTH
-    console.print(table)
 
 
 def _value(text: str) -> object:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv as csv_module
+import io
 import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,7 +13,38 @@ import click
 
 from stormcut.model.errors import InvalidInput
 
-PICTURE_FORMS = ("svg", "png")
+PICTURE_FORMS = ("svg", "png", "pdf")
+
+csv = click.option(
+    "--csv", "as_csv", is_flag=True, help="Print CSV: the values of --json, a row each."
+)
+wide = click.option(
+    "--wide", "is_wide", is_flag=True, help="Show every column, however wide the table becomes."
+)
+
+
+def csv_text(documents: Sequence[Mapping[str, Any]]) -> str:
+    """Return JSON records as CSV: a column for each value, named by its path, such as a.b.c.
+
+    A list is one cell: its values, parted by semicolons.
+    """
+    rows = [dict(_flat(each)) for each in documents]
+    file = io.StringIO()
+    names = dict.fromkeys(name for row in rows for name in row)
+    writer = csv_module.DictWriter(file, list(names), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return file.getvalue().rstrip("\n")
+
+
+def _flat(document: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in document.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{path}{key}.")
+        elif isinstance(value, list):
+            yield f"{path}{key}", ";".join(map(str, value))
+        else:
+            yield f"{path}{key}", value
 
 
 class OutputFile(click.Path):
@@ -93,5 +127,5 @@ def picture_form(picture: Path | None, option: str) -> str:
     """
     form = picture.suffix[1:].lower() if picture is not None else PICTURE_FORMS[0]
     if form not in PICTURE_FORMS:
-        raise InvalidInput(f"must end in .svg or .png, not {picture}", option)
+        raise InvalidInput(f"must end in .svg, .png or .pdf, not {picture}", option)
     return form

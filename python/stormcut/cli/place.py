@@ -18,6 +18,7 @@ from stormcut.model.problem import Problem
 from stormcut.placement.registry import algorithm as registered
 from stormcut.placement.registry import parse_options
 from stormcut.placement.solve import DEFAULT_ALGORITHM, DEFAULT_SEED, Solution, solve
+from stormcut.report.terminal import terminal
 
 
 @click.command()
@@ -49,7 +50,7 @@ def place(problem: Path, algorithm: str, seed: int, pairs: tuple[str, ...], outp
     """
     options = parse_pairs(pairs)
     parse_options(registered(algorithm), options)
-    console = Console(stderr=True)
+    console = terminal(is_error=True)
     with waiting(console, f"reading {problem}"):
         question = read_problem(problem)
     with waiting(console, f"{algorithm} places {question.executor_count:,} executors"):
@@ -59,7 +60,7 @@ def place(problem: Path, algorithm: str, seed: int, pairs: tuple[str, ...], outp
 
 
 def _summarise(console: Console, problem: Problem, solution: Solution, output: Path) -> None:
-    console.print(metrics_table(solution.metrics, solution.headroom, problem.traffic.total))
+    metrics_table(solution.metrics, solution.headroom, problem.traffic.total).print(console)
     for note in solution.notes:
         console.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
     if warning := shortfall(problem, solution.placement, solution.headroom):

@@ -11,10 +11,10 @@ import click
 from rich.console import Console
 
 from stormcut.cli.asking import Asked, Asking, asking_options
-from stormcut.cli.foresight import WIDTH
 from stormcut.cli.steps import waiting
 from stormcut.control.operations import check_fresh
 from stormcut.report.preview import print_outlook
+from stormcut.report.terminal import terminal
 
 if TYPE_CHECKING:
     from stormcut.application.foretelling import Foretold
@@ -39,7 +39,7 @@ def plan(ask: Asking, simulate: bool, as_json: bool) -> None:
         outlook = asked.brain.outlook()
         check_fresh(outlook, time.time())
         found = _simulated(asked, outlook) if simulate else None
-    console = Console(width=WIDTH, highlight=False)
+    console = terminal()
     if not as_json:
         print_outlook(console, outlook)
     if found is not None:

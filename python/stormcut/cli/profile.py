@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from stormcut.cli.interruption import interruptible, uninterrupted
 from stormcut.cli.numbers import Finite
@@ -21,6 +20,7 @@ from stormcut.cli.outputs import OutputFolder
 from stormcut.model.errors import InvalidInput
 from stormcut.profile.lines import LineSummary
 from stormcut.profile.measured import Measured
+from stormcut.report.terminal import Grid, terminal
 
 if TYPE_CHECKING:
     from stormcut.profile.result import ComponentRates, ProfileResult
@@ -56,6 +56,7 @@ SHOWN_LINE = 160
     metavar="SECONDS",
     help="Leave out what begins this soon after a task's start.",
 )
+@click.option("--csv", "with_csv", is_flag=True, help="Write each table as CSV, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @click.option("--master", default="local[*]", show_default=True, help="Spark's master.")
 def profile(
@@ -65,6 +66,7 @@ def profile(
     from_epoch: float | None,
     to_epoch: float | None,
     warm_up: float,
+    with_csv: bool,
     as_json: bool,
     master: str,
 ) -> None:
@@ -86,15 +88,13 @@ def profile(
     with interruptible(), _progress() as progress:
         result = uninterrupted(
             lambda: profile_logs(
-                logs, output, topology, from_epoch, to_epoch, warm_up, master, progress
+                logs, output, topology, from_epoch, to_epoch, warm_up, master, progress, with_csv
             )
         )
     if as_json:
         click.echo(json.dumps(_document(result), indent=2))
     else:
-        console = Console()
-        console = console if console.is_terminal else Console(width=WIDTH)
-        _print(console, result, output, from_epoch)
+        _print(terminal(), result, output, from_epoch)
 
 
 @contextmanager
@@ -122,7 +122,7 @@ def _document(result: ProfileResult) -> dict[str, object]:
 
 def _print(console: Console, result: ProfileResult, output: Path, from_epoch: float | None) -> None:
     for measured in result.measured.values():
-        console.print(_table(measured))
+        _table(measured).print(console)
         if text := _of_moves(result.moved.get(measured.topology), from_epoch):
             console.print(text, highlight=False)
         if measured.missing_executors:
@@ -140,7 +140,7 @@ def _print(console: Console, result: ProfileResult, output: Path, from_epoch: fl
             highlight=False,
         )
         if rates := result.components.get(topology):
-            console.print(_rates(topology, rates))
+            _rates(topology, rates).print(console)
     _print_lines(console, result.lines)
     console.print(f"Tables and profiles: {escape(str(output))}", highlight=False, soft_wrap=True)
 
@@ -159,14 +159,13 @@ def _of_moves(moved: float | None, from_epoch: float | None) -> str:
     return ""
 
 
-def _rates(topology: str, rates: Sequence[ComponentRates]) -> Table:
-    table = Table(title=escape(f"{topology}, by Storm's own counters"), title_justify="left")
-    table.add_column("component", overflow="fold")
-    for title in ("tasks", "emitted/s", "executed/s", "acked/s", "failed/s", "execute ms"):
-        table.add_column(title, justify="right")
+def _rates(topology: str, rates: Sequence[ComponentRates]) -> Grid:
+    table = Grid(f"{topology}, by Storm's own counters").name("component")
+    table.figures("tasks", "emitted/s", "executed/s", "acked/s")
+    table.figures("failed/s", "execute\nms")
     for each in rates:
-        table.add_row(
-            escape(each.component),
+        table.row(
+            each.component,
             str(each.tasks),
             *(
                 f"{rate:,.1f}"
@@ -182,10 +181,8 @@ def _rates(topology: str, rates: Sequence[ComponentRates]) -> Table:
     return table
 
 
-def _table(measured: Measured) -> Table:
-    table = Table(title=escape(measured.topology), title_justify="left")
-    table.add_column("measured")
-    table.add_column("value", justify="right")
+def _table(measured: Measured) -> Grid:
+    table = Grid(measured.topology).name("measured").figures("value")
     latency = measured.complete_latency_ms
     rows = {
         "window": f"{measured.window_s} s ({measured.from_epoch_s} to {measured.to_epoch_s})",
@@ -203,7 +200,7 @@ def _table(measured: Measured) -> Table:
     if measured.unplaced_per_s:
         rows["tuples/s to unknown places"] = f"{measured.unplaced_per_s:,.1f}"
     for name, value in rows.items():
-        table.add_row(name, value)
+        table.row(name, value)
     return table
 
 

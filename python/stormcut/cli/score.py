@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from stormcut.adapters.files.placement_file import read_placement
 from stormcut.adapters.files.problem_file import read_problem
@@ -18,6 +16,7 @@ from stormcut.application.shortfall import shortfall
 from stormcut.objective.headroom import Bottleneck, Headroom, headroom
 from stormcut.objective.metrics import Metrics, measure
 from stormcut.objective.throughput import Throughput, foretold
+from stormcut.report.terminal import Grid, terminal
 from stormcut.simulator.simulation import Latency
 from stormcut.simulator.tuple_times import slowest, tuple_times
 
@@ -54,8 +53,8 @@ def score(problem: Path, placement: Path, as_json: bool) -> None:
     else:
         table = metrics_table(metrics, room, document.problem.traffic.total)
         for row in (*_throughput_rows(reached), *_time_rows(times)):
-            table.add_row(*row)
-        Console().print(table)
+            table.row(*row)
+        table.print(terminal())
         if warning is not None:
             click.echo(f"warning: {warning}", err=True)
 
@@ -114,21 +113,19 @@ def _headroom_row(room: Headroom) -> tuple[str, str, str]:
     return "head-room", f"{room.value:,.2f}", f"{room.bottleneck} is full first"
 
 
-def metrics_table(metrics: Metrics, room: Headroom, total: float) -> Table:
+def metrics_table(metrics: Metrics, room: Headroom, total: float) -> Grid:
     """Return what a placement is worth as a table; ``total`` is all traffic in tuples/s."""
-    table = Table("metric", show_header=False)
-    table.add_column(justify="right")
-    table.add_column(justify="right")
+    table = Grid(shows_header=False).labels("").figures("").words()
     for label, rate in (
         ("tuples/s between nodes", metrics.inter_node_tuples_per_second),
         ("tuples/s between workers", metrics.inter_worker_tuples_per_second),
     ):
-        table.add_row(label, f"{rate:,.1f}", f"{rate / total:.1%} of all" if total > 0 else "")
+        table.row(label, f"{rate:,.1f}", f"{rate / total:.1%} of all" if total > 0 else "")
     for label, count in (
         ("nodes used", metrics.nodes_used),
         ("workers used", metrics.workers_used),
         ("workers restarted", metrics.workers_restarted),
     ):
-        table.add_row(label, f"{count:,}", "")
-    table.add_row(*_headroom_row(room))
+        table.row(label, f"{count:,}")
+    table.row(*_headroom_row(room))
     return table

@@ -10,14 +10,13 @@ from typing import Any, TypeVar
 
 import click
 from rich.console import Console
-from rich.table import Table
 
 from stormcut.adapters.files.changes_file import read_changes, read_load_trace
 from stormcut.adapters.files.json_document import write_bytes
 from stormcut.adapters.files.placement_file import read_placement
 from stormcut.adapters.files.problem_file import read_problem
 from stormcut.cli.numbers import Finite
-from stormcut.cli.outputs import OutputFile, picture_form
+from stormcut.cli.outputs import OutputFile, csv, csv_text, picture_form, wide
 from stormcut.cli.score import bottleneck_document, latencies_document
 from stormcut.cli.steps import waiting
 from stormcut.model.errors import InvalidInput
@@ -25,6 +24,7 @@ from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.objective.resources import costs_of
 from stormcut.report.simulation_picture import draw_simulation
+from stormcut.report.terminal import Grid, print_all, terminal
 from stormcut.simulator.changes import Change, told
 from stormcut.simulator.events import LEAST_S, MOST_TUPLES
 from stormcut.simulator.events import simulate as simulate_events
@@ -110,8 +110,10 @@ _SLOWEST = ("p50", "p99")
     "--plot",
     type=OutputFile(),
     metavar="FILE",
-    help="Draw rates, latencies and tuples under way over time, FILE.svg or FILE.png.",
+    help="Draw rates, latencies and tuples under way over time, FILE.svg, .png or .pdf.",
 )
+@wide
+@csv
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 def simulate(
     problem: Path,
@@ -128,6 +130,8 @@ def simulate(
     every: float | None,
     restart_s: float,
     plot: Path | None,
+    is_wide: bool,
+    as_csv: bool,
     as_json: bool,
 ) -> None:
     """Simulate a placement: rates, latencies, what is full.
@@ -159,7 +163,10 @@ def simulate(
             found = fluid(document.problem, document.placement, closed=closed)
         else:
             found = run(simulate_events, seconds=seconds, warm_up=warm_up)
-        _print_steady(found, costs_of(document.problem).source, as_json)
+        if as_csv:
+            click.echo(csv_text(list(_executed(found))))
+        else:
+            _print_steady(found, costs_of(document.problem).source, is_wide, as_json)
         return
     if engine == FLUID:
         raise InvalidInput("the fluid engine has no time: use --engine events", "--engine")
@@ -168,7 +175,10 @@ def simulate(
     if plot is not None:
         title = f"{problem.name}, {placement.name}"
         write_bytes(plot, draw_simulation(intervals, changes, title, form))
-    _print_timeline(intervals, changes, whole, as_json)
+    if as_csv:
+        click.echo(csv_text(timeline_document(intervals)["timeline"]))
+    else:
+        _print_timeline(intervals, changes, whole, is_wide, as_json)
 
 
 def _with_progress(engine: Callable[..., T], **arguments: Any) -> T:
@@ -180,13 +190,21 @@ def _with_progress(engine: Callable[..., T], **arguments: Any) -> T:
         )
 
 
-def _print_steady(found: Simulation, costs: str, as_json: bool) -> None:
+def _print_steady(found: Simulation, costs: str, is_wide: bool, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(simulation_document(found), indent=2))
         return
-    for table in _tables(found, costs):
-        Console().print(table)
+    print_all(terminal(), _tables(found, costs), is_wide)
     click.echo(verdict(found))
+
+
+def _executed(found: Simulation) -> Iterator[dict[str, Any]]:
+    """Yield what each component does."""
+    for topology, components in found.executed.items():
+        for component, rate in components.items():
+            head = {"topology": topology, "component": component}
+            held = found.held.get(topology, {}).get(component)
+            yield {**head, "executed_per_second": rate, "held": held}
 
 
 def _changes(events: Path | None, trace: Path | None, problem: Problem) -> tuple[Change, ...]:
@@ -198,21 +216,23 @@ def _changes(events: Path | None, trace: Path | None, problem: Problem) -> tuple
 
 
 def _print_timeline(
-    intervals: Sequence[Interval], changes: Sequence[Change], wanted: float, as_json: bool
+    intervals: Sequence[Interval],
+    changes: Sequence[Change],
+    wanted: float,
+    is_wide: bool,
+    as_json: bool,
 ) -> None:
     if as_json:
         click.echo(json.dumps(timeline_document(intervals), indent=2))
         return
     spans = [f"{each.begin:,g}-{each.end:,g}" for each in intervals]
-    table = Table()
-    table.add_column("seconds", min_width=max(map(len, spans), default=0))
-    for head in ("emitted/s", "executed/s", "p50 ms", "p99 ms", "under way", "lost", "failed"):
-        table.add_column(head, justify="right")
-    table.add_column("what happened", overflow="fold")
+    table = Grid().labels("seconds").figures("emitted/s").figures("executed/s", rank=2)
+    table.figures("p50\nms", rank=3).figures("p99\nms").figures("under way", rank=1)
+    table.figures("lost", "failed").words("what happened")
     for span, each in zip(spans, intervals, strict=True):
         own = [*each.latency.values()]
         quantiles = (max((getattr(one, name) for one in own), default=None) for name in _SLOWEST)
-        table.add_row(
+        table.row(
             span,
             f"{sum(each.sources.values()):,.0f}",
             f"{sum(each.executed.values()):,.0f}",
@@ -222,8 +242,7 @@ def _print_timeline(
             f"{each.failed:,}",
             "; ".join(told(c) for c in changes if each.begin <= c.at < each.end),
         )
-    console = Console()
-    (console if console.is_terminal else Console(width=WIDTH)).print(table)
+    table.print(terminal(), is_wide)
     if not intervals or intervals[-1].end < wanted:
         at = intervals[-1].end if intervals else 0.0
         click.echo(f"Ended after second {at:,.1f}: more than {MOST_TUPLES:,} tuples are under way.")
@@ -284,32 +303,27 @@ def verdict(found: Simulation) -> str:
     return f"Nothing is full; the {first.resource} is used most ({first.value:.0%})."
 
 
-def _tables(found: Simulation, costs: str) -> Iterator[Table]:
+def _tables(found: Simulation, costs: str) -> Iterator[Grid]:
     simulated = f"{found.seconds:,.1f} s, {found.events:,} events" if found.seconds else "steady"
-    rates = Table(
-        "topology", title=f"{found.engine}: {simulated}; costs: {costs}", title_justify="left"
-    )
-    for head in ("tuples/s emitted", "mean ms", "p50 ms", "p95 ms", "p99 ms"):
-        rates.add_column(head, justify="right")
+    rates = Grid(f"{found.engine}: {simulated}; costs: {costs}").name("topology")
+    rates.figures("tuples/s\nemitted").figures("mean\nms", rank=2)
+    rates.figures("p50\nms", "p95\nms", "p99\nms")
     for name, rate in found.sources.items():
         own = found.latency.get(name)
         told = (own.mean, own.p50, own.p95, own.p99) if own else ()
-        rates.add_row(name, f"{rate:,.1f}", *(f"{each:,.2f}" for each in told))
+        rates.row(name, f"{rate:,.1f}", *(f"{each:,.2f}" for each in told))
     yield rates
-    executed = Table("topology", "component")
-    executed.add_column("tuples/s executed", justify="right")
-    executed.add_column("tuples there", justify="right")
+    executed = Grid().name("topology").name("component")
+    executed.figures("tuples/s\nexecuted").figures("tuples\nthere", rank=1)
     for name, components in found.executed.items():
         for component, rate in components.items():
             held = found.held.get(name, {}).get(component)
-            executed.add_row(
-                name, component, f"{rate:,.1f}", "" if held is None else f"{held:,.2f}"
-            )
+            there = "" if held is None else f"{held:,.2f}"
+            executed.row(name, component, f"{rate:,.1f}", there)
     yield executed
-    used = Table("resource")
-    used.add_column("in use", justify="right")
+    used = Grid().name("resource").figures("in use")
     for use in found.uses[:ROWS]:
-        used.add_row(str(use.resource), f"{use.value:.1%}")
+        used.row(str(use.resource), f"{use.value:.1%}")
     if len(found.uses) > ROWS:
-        used.add_row(f"and {len(found.uses) - ROWS:,} less", "")
+        used.row(f"and {len(found.uses) - ROWS:,} less")
     yield used

@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 
 import click
-from rich.console import Console
 
 from stormcut.cli.asking import Asking, asking_options
-from stormcut.cli.foresight import WIDTH
+from stormcut.cli.outputs import wide
 from stormcut.report.status import document, print_status
+from stormcut.report.terminal import terminal
 
 
 @click.command()
 @asking_options
+@wide
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
-def status(ask: Asking, as_json: bool) -> None:
+def status(ask: Asking, is_wide: bool, as_json: bool) -> None:
     """Show who leads, what runs where, and the last decisions.
 
     \b
@@ -30,4 +31,4 @@ def status(ask: Asking, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(found, indent=2))
     else:
-        print_status(Console(width=WIDTH, highlight=False), found)
+        print_status(terminal(), found, is_wide)

@@ -11,10 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from stormcut.cli.interruption import interruptible
 from stormcut.cli.invocation import command
@@ -24,6 +21,7 @@ from stormcut.cli.outputs import OutputFolder
 from stormcut.cli.own_cluster import own_cluster
 from stormcut.cli.steps import Steps
 from stormcut.model.errors import InvalidInput
+from stormcut.report.terminal import Grid, terminal
 
 if TYPE_CHECKING:
     from stormcut.adapters.storm.topology_site import Site
@@ -61,27 +59,26 @@ def list_(name: str | None, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([asdict(each) for each in chosen], indent=2))
         return
-    out = Console(highlight=False)
-    console = Console(width=min(WIDTH, out.width) if out.is_terminal else WIDTH, highlight=False)
+    console = terminal()
     if name is None:
-        console.print(_table(chosen))
+        _table(chosen).print(console)
         click.echo(f"Options of one: {command()} topologies list NAME")
     else:
         console.print(f"[bold]{name}[/] {escape(chosen[0].summary)}")
-        console.print(_options(chosen[0]))
+        _options(chosen[0]).print(console)
 
 
-def _table(chosen: list[Definition]) -> Table:
-    table = Table("name", "tasks", "what", box=SIMPLE_HEAD)
+def _table(chosen: list[Definition]) -> Grid:
+    table = Grid().labels("name").figures("tasks").words("what")
     for each in chosen:
-        table.add_row(each.name, str(each.tasks), escape(each.summary))
+        table.row(each.name, str(each.tasks), each.summary)
     return table
 
 
-def _options(chosen: Definition) -> Table:
-    table = Table("option", "default", "what it sets", box=SIMPLE_HEAD)
+def _options(chosen: Definition) -> Grid:
+    table = Grid().labels("option").words("default").words("what it sets")
     for name, option in chosen.options.items():
-        table.add_row(name, escape(str(option.default)), escape(option.help))
+        table.row(name, str(option.default), option.help)
     return table
 
 

@@ -12,6 +12,13 @@ if TYPE_CHECKING:
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 
 
+#: Metadata without a date, by form.
+_UNDATED: dict[str, dict[str, str | None]] = {
+    "svg": {"Date": None},
+    "pdf": {"CreationDate": None},
+}
+
+
 def empty(width: float, height: float) -> Figure:
     """Return a figure of so many inches, to draw in."""
     # Half a second to import: only where a picture is asked for.
@@ -24,11 +31,11 @@ def empty(width: float, height: float) -> Figure:
 
 
 def drawn(figure: Figure, form: str = "svg") -> bytes:
-    """Return a figure as ``svg`` or ``png``: of the same content, the same bytes."""
+    """Return a figure as ``svg``, ``png`` or ``pdf``: of the same content, the same bytes."""
     from matplotlib import rc_context
 
     buffer = BytesIO()
     # Without a date and with fixed ids nothing but the content counts.
     with rc_context({"svg.hashsalt": "stormcut"}):
-        figure.savefig(buffer, format=form, metadata={"Date": None} if form == "svg" else None)
+        figure.savefig(buffer, format=form, metadata=_UNDATED.get(form))
     return buffer.getvalue()

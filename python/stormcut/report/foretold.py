@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 
 from stormcut.application.foretelling import Foretold
+from stormcut.report.terminal import Grid
 from stormcut.simulator.simulation import Simulation
 
 
@@ -32,17 +31,19 @@ def _document(of: Simulation) -> dict[str, Any]:
 
 def print_foretold(console: Console, found: Foretold) -> None:
     """Print each topology's rate and latencies, now and after the changes."""
-    table = Table(box=SIMPLE_HEAD, title="Simulated at the measured rates", title_justify="left")
-    table.add_column("topology")
-    table.add_column("")
-    for heading in ("tuples/s sent", "mean ms", "p50", "p95", "p99"):
-        table.add_column(heading, justify="right")
+    table = (
+        Grid("Simulated at the measured rates")
+        .name("topology")
+        .labels("")
+        .figures("tuples/s\nsent")
+    )
+    table.figures("mean\nms", "p50", "p95", "p99")
     for name in found.then.sources:
         runs = found.now is not None and name in found.now.sources
         if found.now is not None and runs:
-            table.add_row(name, "now", *_figures(found.now, name))
-        table.add_row("" if runs else name, "then", *_figures(found.then, name))
-    console.print(table)
+            table.row(name, "now", *_figures(found.now, name))
+        table.row("" if runs else name, "then", *_figures(found.then, name))
+    table.print(console)
     for when, of in (("now", found.now), ("then", found.then)):
         if of is not None and of.saturated:
             console.print(f"{when}: saturated, {of.bottleneck} is full; queues grow")

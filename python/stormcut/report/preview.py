@@ -7,7 +7,8 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+
+from stormcut.report.terminal import Grid
 
 Line = Mapping[str, Any]
 
@@ -211,21 +212,20 @@ def _print_line(console: Console, line: Line) -> None:
     if line["before"] is None and not restarted:
         what = "is placed"
     _say(console, f"[bold]{escape(line['topology'])}[/]: {what}")
-    console.print(_table(line))
+    _table(line).print(console)
     _say(console, f"why: {escape(line['reason'])}")
     for note in workers_notes(line):
         _say(console, f"[yellow]note[/]: {escape(note)}")
 
 
-def _table(line: Line) -> Table:
+def _table(line: Line) -> Grid:
     before, after = line["before"] or {}, line["after"]
-    table = Table("" if line["measured"] else "as declared, 1 tuple/s from each executor")
-    for title in ("now", "after", "change"):
-        table.add_column(title, justify="right")
+    table = Grid().words("" if line["measured"] else "as declared, 1 tuple/s from each executor")
+    table.figures("now", "after", "change")
     for key, name, form in _ROWS:
         old, new = before.get(key), after.get(key)
         if old is not None or new is not None:
-            table.add_row(name, _figure(old, form), _figure(new, form), _change(old, new))
+            table.row(name, _figure(old, form), _figure(new, form), _change(old, new))
     return table
 
 

@@ -10,10 +10,11 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.text import Text
 
 from stormcut.model.cluster import Described
 from stormcut.report.preview import drain_progress, pending_words, progress_words
+from stormcut.report.terminal import Grid, print_all
 
 STATUS_VERSION = 1
 #: Nimbus asks every 10 s.
@@ -108,7 +109,7 @@ def with_hosts(text: str, hosts: Mapping[str, str]) -> str:
     return text
 
 
-def print_status(console: Console, found: Mapping[str, Any]) -> None:
+def print_status(console: Console, found: Mapping[str, Any], is_wide: bool = False) -> None:
     """Print it; what people shall notice comes first and in colour."""
     state = "[bold yellow]paused[/]" if found["paused"] else f"mode {found['mode']}"
     plan = f"plan {found['plan'][:8]}" if found["plan"] else "no plan yet"
@@ -138,70 +139,55 @@ def print_status(console: Console, found: Mapping[str, Any]) -> None:
         if line["unassigned"]:
             lacks = f"{escape(line['topology'])}: {line['unassigned']} executors run nowhere"
             _say(console, f"[red]{lacks}[/]")
-    console.print(_topologies(found))
-    console.print(_decisions(found))
-    console.print(_nodes(found))
-    if found["reviews"]:
-        console.print(_reviews(found["reviews"][-SHOWN:]))
+    grids = [_topologies(found), _decisions(found), _nodes(found)]
+    reviews = [_reviews(found["reviews"][-SHOWN:])] if found["reviews"] else []
+    print_all(console, [*grids, *reviews], is_wide)
 
 
-def _reviews(reviews: Sequence[Mapping[str, Any]]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("last moves", no_wrap=True)
-    table.add_column("topology", overflow="fold", max_width=26)
-    table.add_column("turned out", overflow="fold")
+def _reviews(reviews: Sequence[Mapping[str, Any]]) -> Grid:
+    table = Grid().labels("last moves").name("topology").words("turned out")
     for each in reversed(reviews):
         moment = datetime.fromtimestamp(each["at_s"]).strftime("%m-%d %H:%M")
-        table.add_row(moment, escape(each["topology"]), escape(each["words"]))
+        table.row(moment, each["topology"], each["words"])
     return table
 
 
-def _topologies(found: Mapping[str, Any]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("topology", overflow="fold", max_width=40)
-    for title in ("workers", "nodes", "tuples/s\nbetween nodes", "head-room"):
-        table.add_column(title, justify="right")
-    table.add_column("full first", overflow="fold")
+def _topologies(found: Mapping[str, Any]) -> Grid:
+    table = Grid().name("topology").figures("workers", rank=2).figures("nodes", rank=1)
+    table.figures("tuples/s\nbetween nodes", "head-room").words("full first")
     for line in found["topologies"]:
         between = line["between_nodes"]
-        table.add_row(
-            escape(line["topology"]),
+        table.row(
+            line["topology"],
             str(line["workers"]),
             str(line["nodes"]),
             "?" if between is None else f"{between:,.0f}",
             _headroom(line["headroom"]),
-            escape(line["fullest"] or ""),
+            line["fullest"] or "",
         )
     return table
 
 
-def _decisions(found: Mapping[str, Any]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("topology", overflow="fold", max_width=26)
-    table.add_column("last decision", overflow="fold")
+def _decisions(found: Mapping[str, Any]) -> Grid:
+    table = Grid().name("topology").words("last decision")
     for line in found["topologies"]:
         why = f" ({line['unmeasured']})" if line["unmeasured"] else ""
-        table.add_row(escape(line["topology"]), escape(line["decision"] + why))
+        table.row(line["topology"], line["decision"] + why)
     return table
 
 
-def _headroom(value: float | None) -> str:
+def _headroom(value: float | None) -> Text:
     if value is None:
-        return "?"
+        return Text("?")
     shown = f"{value:,.1f}" if value < 10 else f"{value:,.0f}"
-    return f"[red]{shown}[/]" if value < 1 else shown
+    return Text(shown, "red" if value < 1 else "")
 
 
-def _nodes(found: Mapping[str, Any]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("node", overflow="fold")
-    for title in ("workers", "of slots", "executors"):
-        table.add_column(title, justify="right")
-    table.add_column("", overflow="fold")
+def _nodes(found: Mapping[str, Any]) -> Grid:
+    table = Grid().name("node").figures("workers", "of slots").figures("executors", rank=1).words()
     for line in found["nodes"]:
-        note = _note(line)
         counts = (line["workers"], line["slots"], line["executors"])
-        table.add_row(escape(line["host"]), *map(str, counts), note)
+        table.row(line["host"], *map(str, counts), _note(line))
     return table
 
 
@@ -212,7 +198,7 @@ def _note(line: Mapping[str, Any]) -> str:
         return "silent: nothing is measured there any more"
     if line["on_probation"]:
         return "on probation: was lost twice in a short time"
-    return escape(line["machine"]) if line["slots"] else "offers no slots now"
+    return str(line["machine"]) if line["slots"] else "offers no slots now"
 
 
 def _age(seconds: float) -> str:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from rich.table import Table as TerminalTable
-
 from stormcut.application.experiment.story import Phase, Story
 from stormcut.profile.flows import Flow
 from stormcut.report.picture import component_colours, draw_placement, short_name
 from stormcut.report.tables import Picture, Section, Table
 from stormcut.report.tables import markdown as as_markdown
+from stormcut.report.terminal import Grid
 from stormcut.report.timeline import charts, clock, event_table, page
 
 TITLE = "stormcut: the loop closes by itself"
@@ -78,13 +77,12 @@ def _ms(value: float | None) -> str:
     return "-" if value is None else f"{value:,.0f}"
 
 
-def table(story: Story) -> TerminalTable:
-    """Return the measured windows for a terminal of at least 80 columns."""
-    shown = TerminalTable(title=_CAPTION)
-    for column in _HEADER:
-        shown.add_column(column, justify="right" if column else "left", no_wrap=not column)
+def table(story: Story) -> Grid:
+    """Return the measured windows for a terminal."""
+    first, *others = _HEADER
+    shown = Grid(_CAPTION).name(first).figures(*(each.replace(" ", "\n") for each in others))
     for row in phase_table(story).rows:
-        shown.add_row(*row)
+        shown.row(*row)
     return shown
 
 

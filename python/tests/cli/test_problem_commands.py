@@ -194,7 +194,7 @@ def test_compare_shows_the_trade_off(stormcut, problem):
     ("arguments", "complaint"),
     [
         (["--algorithms", "even,fastest"], "no algorithm 'fastest'"),
-        (["--picture", "bars.gif"], "must end in .svg or .png"),
+        (["--picture", "bars.gif"], "must end in .svg, .png or .pdf"),
     ],
 )
 def test_compare_refuses_in_one_line(stormcut, problem, arguments, complaint):

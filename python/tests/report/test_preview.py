@@ -43,8 +43,8 @@ def shown(*lines, declined=(), topology="t-1"):
 def test_before_and_after_and_the_number_of_workers_are_plain():
     text = shown(line("t-1", metrics(4112, 30_000, 4, 4), metrics(1028, 0, 2, 2, 5)))
     assert "t-1: moves; workers end or start anew in 5 slots" in text
-    assert "tuples/s between nodes │ 4,112.0 │ 1,028.0 │ -75%" in text
-    assert "bytes/s between nodes │ 30,000 │ 0 │ -100%" in text
+    assert "tuples/s between nodes 4,112.0 1,028.0 -75%" in text
+    assert "bytes/s between nodes 30,000 0 -100%" in text
     assert "asked for 4 workers (topology.workers), 4 run now; the plan has 2" in text
     assert "stormcut.workers: keep" in text and "a rule with workers: keep" in text
     assert "why: moved by measured traffic [x]" in text
@@ -67,7 +67,7 @@ def test_what_stays_restarts_nothing_and_needs_no_note():
 
 def test_a_new_topology_has_no_before_and_declared_traffic_is_named():
     text = shown(line("t-1", None, metrics(3, None, 2, 6), measured=False))
-    assert "tuples/s between nodes │ ? │ 3.0 │" in text
+    assert "tuples/s between nodes ? 3.0 " in text
     assert "as declared, 1 tuple/s from each executor" in text
     assert "asked for 4 workers (topology.workers); the plan has 6" in text
     assert "keep" not in text

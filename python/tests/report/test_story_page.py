@@ -191,7 +191,7 @@ def test_each_placement_is_drawn_with_the_nodes_it_uses() -> None:
 def test_the_table_fits_a_terminal_and_says_what_was_not_measured() -> None:
     console = Console(width=100, record=True, file=None, quiet=False, force_terminal=False)
     with console.capture() as captured:
-        console.print(table(story(latency=None)))
+        table(story(latency=None)).print(console)
     lines = captured.get().splitlines()
     assert max(map(len, lines)) <= 100
     assert any("Storm's own" in line and " - " in line for line in lines)

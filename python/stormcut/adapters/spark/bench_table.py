@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -24,6 +25,16 @@ SCHEMA = """
 """
 
 
+def read_cells(folder: Path) -> list[Mapping[str, Any]]:
+    """Return the cells of a bench's journal, as in `SCHEMA`."""
+    journal = Journal(folder)
+    placed = {(each.topology, each.scheduler): each for each in journal.placements()}
+    return [
+        _row(journal.run.setting, cell, placed.get((cell.cell.topology, cell.cell.scheduler)))
+        for cell in journal.measurements()
+    ]
+
+
 def write_parquet(spark: SparkSession, folder: Path) -> Path:
     """Write ``cells.parquet`` beside a bench's journal and return where it is.
 
@@ -32,12 +43,7 @@ def write_parquet(spark: SparkSession, folder: Path) -> Path:
     InvalidInput
         The folder holds no bench, or cannot be written.
     """
-    journal = Journal(folder)
-    placed = {(each.topology, each.scheduler): each for each in journal.placements()}
-    rows = [
-        _row(journal.run.setting, cell, placed.get((cell.cell.topology, cell.cell.scheduler)))
-        for cell in journal.measurements()
-    ]
+    rows = read_cells(folder)
     try:
         # In the same folder: only there a part can be renamed into its place.
         with tempfile.TemporaryDirectory(dir=folder, prefix=f".{FILE}.") as staging:
@@ -49,7 +55,7 @@ def write_parquet(spark: SparkSession, folder: Path) -> Path:
         raise InvalidInput(f"cannot be written: {error.strerror}", str(folder / FILE)) from None
 
 
-def _row(setting: str, measured: Measurement, placed: Placed | None) -> Mapping[str, object]:
+def _row(setting: str, measured: Measurement, placed: Placed | None) -> Mapping[str, Any]:
     return {
         "setting": setting,
         "topology": measured.cell.topology,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import shutil
 import tempfile
@@ -65,6 +66,7 @@ def profile_logs(
     warm_up: float = 10.0,
     master: str = "local[*]",
     progress: Progress = lambda _: None,
+    with_csv: bool = False,
 ) -> ProfileResult:
     """Read workers' metrics logs; write tables and one ``profile-<topology id>.json`` each.
 
@@ -84,6 +86,8 @@ def profile_logs(
         is 0, does the first one.
     progress : callable
         Told in a few words what is being done.
+    with_csv : bool
+        Write each table as CSV, too.
 
     Raises
     ------
@@ -110,6 +114,9 @@ def profile_logs(
                 for part in staging.iterdir():
                     shutil.rmtree(part)
                 result = _profile(spark, logs, size, window, staging, progress)
+            if with_csv:
+                progress("writing CSV")
+                _write_csv(spark, staging)
         result = replace(result, lines=replace(result.lines, skipped=skipped))
         _publish(staging, output, result)
         return result
@@ -251,6 +258,16 @@ def _write(staging: Path, name: str, table: DataFrame) -> DataFrame:
     return table.sparkSession.read.schema(table.schema).parquet(path)
 
 
+def _write_csv(spark: SparkSession, staging: Path) -> None:
+    """Write each table beside its Parquet as one CSV file."""
+    for name in (name for name in TABLES if (staging / name).exists()):
+        table = spark.read.parquet(_literal(staging / name))
+        with (staging / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(table.columns)
+            writer.writerows(table.toLocalIterator())
+
+
 def _nothing_in_window(sums: Sums, warm_up: float) -> InvalidInput:
     rows = [row for rows in sums.runs.values() for row in rows]
     first, last = min(row.first_s for row in rows), max(row.last_s for row in rows)
@@ -269,5 +286,7 @@ def _publish(staging: Path, output: Path, result: ProfileResult) -> None:
             table.rename(staging / f"{name}.old")
         if (staging / name).exists():
             (staging / name).rename(table)
+        if (text := staging / f"{name}.csv").exists():
+            text.replace(output / text.name)
     for topology, profile in result.profiles.items():
         write_profile(output / f"profile-{topology}.json", profile)
