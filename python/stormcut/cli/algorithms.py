@@ -10,6 +10,7 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
+from stormcut.cli import completion
 from stormcut.cli.invocation import command
 from stormcut.placement.options import Interval
 from stormcut.placement.registry import ALGORITHMS, Algorithm, algorithm
@@ -19,7 +20,7 @@ WIDTH = 100
 
 
 @click.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completion.algorithms)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def algorithms(name: str | None, as_json: bool) -> None:
     """List the placement algorithms, or the options of NAME.

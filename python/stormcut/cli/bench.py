@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 import click
 
 from stormcut import __version__
+from stormcut.cli import completion
 from stormcut.cli.contenders import Commands, commands, scheduler_of
 from stormcut.cli.interruption import interruptible
-from stormcut.cli.numbers import Finite
+from stormcut.cli.numbers import Finite, Whole
 from stormcut.cli.outputs import OutputFolder, check_folder, csv_text
 from stormcut.cli.own_cluster import ended
 from stormcut.cli.steps import Steps
@@ -32,11 +33,28 @@ SCHEDULERS = (*PAPERS, "cut")
 
 
 @click.command()
-@click.option("--setting", default="network", show_default=True, help="Name, or a YAML file.")
-@click.option("--topologies", metavar="NAME,...", help="Default: all of the setting.")
-@click.option("--schedulers", metavar="NAME,...", help="Default: eight, and the setting's.")
+@click.option(
+    "--setting",
+    default="network",
+    show_default=True,
+    metavar="NAME|FILE",
+    shell_complete=completion.settings,
+    help="Name of a setting, or a YAML file (keys: docs/bench.md).",
+)
+@click.option(
+    "--topologies",
+    metavar="NAME,...",
+    shell_complete=completion.topology_names,
+    help="Those to measure; default: all of the setting.",
+)
+@click.option(
+    "--schedulers",
+    metavar="NAME,...",
+    shell_complete=completion.algorithms,
+    help="Those to compare; default: eight, and the variants of the setting.",
+)
 @commands
-@click.option("--nodes", type=click.IntRange(2), help="Number of nodes; default: the setting's.")
+@click.option("--nodes", type=Whole(2), help="Number of nodes; default: the setting's.")
 @click.option(
     "--cpus", type=Finite(0, min_open=True), help="Cores of a node; default: the setting's."
 )
@@ -44,7 +62,13 @@ SCHEDULERS = (*PAPERS, "cut")
     "--bandwidth", metavar="RATE", help="A node's link each way: 5mbit, or out=5mbit,in=2mbit."
 )
 @click.option("--heterogeneous", metavar="NODESxSIZE,...", help="Sizes of the nodes.")
-@click.option("--repetitions", default=5, show_default=True, type=click.IntRange(1))
+@click.option(
+    "--repetitions",
+    default=5,
+    show_default=True,
+    type=Whole(1),
+    help="Windows measured of each cell.",
+)
 @click.option(
     "--window",
     default=10.0,
@@ -52,8 +76,10 @@ SCHEDULERS = (*PAPERS, "cut")
     type=Finite(4),
     help="Seconds measured in each cell.",
 )
-@click.option("--output", type=OutputFolder(), help="Results' folder.")
-@click.option("--name", default="bench", show_default=True, help="Name of the cluster.")
+@click.option("--output", type=OutputFolder(), help="Folder of the results.")
+@click.option(
+    "--name", default="bench", show_default=True, metavar="NAME", help="Name of the cluster."
+)
 @click.option("--report-only", is_flag=True, help="Measure nothing, make the pages anew.")
 def bench(
     setting: str,

@@ -11,9 +11,10 @@ from stormcut.adapters.files.decision_files import DecisionFiles
 from stormcut.adapters.machine.log_lines import FORMATS, TEXT, log_to_stderr
 from stormcut.adapters.tls.channel import Tls
 from stormcut.adapters.zookeeper.client import connected, read_auth_file
+from stormcut.cli import completion
 from stormcut.cli.addresses import Address, given_address
 from stormcut.cli.key_values import parse_pairs
-from stormcut.cli.numbers import Finite
+from stormcut.cli.numbers import Finite, Whole
 from stormcut.cli.outputs import OutputFolder
 from stormcut.cli.serving import check_bind, check_http, serve
 from stormcut.cli.tls_option import tls_option
@@ -27,13 +28,17 @@ from stormcut.placement.solve import DEFAULT_ALGORITHM
 @zookeeper_options
 @tls_option
 @click.option(
-    "--bind", default="127.0.0.1", show_default=True, help="Address to listen on and to publish."
+    "--bind",
+    default="127.0.0.1",
+    show_default=True,
+    metavar="ADDRESS",
+    help="Address to listen on and to publish.",
 )
 @click.option(
     "--port",
     default=0,
     show_default=True,
-    type=click.IntRange(0, 65535),
+    type=Whole(0, 65535),
     help="Port to listen on; 0: any free one.",
 )
 @click.option(
@@ -47,9 +52,18 @@ from stormcut.placement.solve import DEFAULT_ALGORITHM
     "algorithm_name",
     default=DEFAULT_ALGORITHM,
     show_default=True,
-    help="See `stormcut algorithms`.",
+    metavar="NAME",
+    shell_complete=completion.algorithms,
+    help="Algorithm that places executors (stormcut algorithms lists all).",
 )
-@click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="Of the algorithm.")
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    metavar="KEY=VALUE",
+    shell_complete=completion.algorithm_options,
+    help="An option of the algorithm, such as objective=headroom.",
+)
 @click.option(
     "--min-gain",
     default=0.05,

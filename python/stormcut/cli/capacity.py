@@ -20,8 +20,9 @@ from stormcut.capacity.demand import UTILISATION, Demand, Need, demand, source_r
 from stormcut.capacity.mapping import MAPPINGS, Mapped, map_acquired, map_to, mapper
 from stormcut.capacity.plan import Plan
 from stormcut.capacity.plan import plan as cheapest
+from stormcut.cli.groups import Group
 from stormcut.cli.key_values import parse_pairs
-from stormcut.cli.numbers import Finite
+from stormcut.cli.numbers import Finite, Whole
 from stormcut.cli.outputs import OutputFolder
 from stormcut.cli.score import headroom_document
 from stormcut.cli.steps import waiting
@@ -68,7 +69,7 @@ utilisation_option = click.option(
 )
 
 
-@click.group()
+@click.group(cls=Group)
 def capacity() -> None:
     """Plan threads, slots and machines for a rate.
 
@@ -89,7 +90,9 @@ def _asked(function: Callable[..., None]) -> Callable[..., None]:
             show_default=True,
             help="lsa scales one thread linearly, mba fills slots as measured.",
         ),
-        click.option("--rate", type=Finite(0), required=True, help="Input, tuples/s."),
+        click.option(
+            "--rate", type=Finite(0), required=True, help="Tuples/s that enter the dataflow."
+        ),
         click.option(
             "--models",
             type=click.Path(path_type=Path),
@@ -202,7 +205,13 @@ def map_(
 )
 @utilisation_option
 @placed_by_option
-@click.option("--seed", type=click.IntRange(0), default=DEFAULT_SEED, show_default=True)
+@click.option(
+    "--seed",
+    type=Whole(0),
+    default=DEFAULT_SEED,
+    show_default=True,
+    help="Seed of random choices: the same seed, the same answer.",
+)
 @click.option(
     "--output", type=OutputFolder(), help="Folder for the planned problem and its placement."
 )
@@ -265,7 +274,13 @@ def plan(
 )
 @utilisation_option
 @placed_by_option
-@click.option("--seed", type=click.IntRange(0), default=DEFAULT_SEED, show_default=True)
+@click.option(
+    "--seed",
+    type=Whole(0),
+    default=DEFAULT_SEED,
+    show_default=True,
+    help="Seed of random choices: the same seed, the same answer.",
+)
 @zookeeper_options
 @tls_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")

@@ -8,6 +8,8 @@ import click
 
 from stormcut.adapters.tls.authority import Authority, Issued
 from stormcut.adapters.tls.channel import REVOKED, Role
+from stormcut.cli.groups import Group
+from stormcut.cli.numbers import Whole
 from stormcut.cli.outputs import OutputFolder
 from stormcut.report.terminal import Grid, terminal
 
@@ -15,7 +17,7 @@ WIDTH = 100
 _MOST_DAYS = 36500
 
 
-@click.group()
+@click.group(cls=Group)
 def certs() -> None:
     """Make and revoke certificates of Nimbus, brains and people.
 
@@ -36,7 +38,7 @@ def certs() -> None:
     "--days",
     default=3650,
     show_default=True,
-    type=click.IntRange(1, _MOST_DAYS),
+    type=Whole(1, _MOST_DAYS),
     help="How long the authority holds, and so its list of revocations.",
 )
 def init(folder: Path, days: int) -> None:
@@ -64,13 +66,14 @@ def init(folder: Path, days: int) -> None:
     "--host",
     "hosts",
     multiple=True,
+    metavar="HOST",
     help="Name or address of a brain in URLs, for browsers and Prometheus; may be repeated.",
 )
 @click.option(
     "--days",
     default=365,
     show_default=True,
-    type=click.IntRange(1, _MOST_DAYS),
+    type=Whole(1, _MOST_DAYS),
     help="How long it holds; not longer than the authority.",
 )
 def issue(folder: Path, name: str, role: str, hosts: tuple[str, ...], days: int) -> None:

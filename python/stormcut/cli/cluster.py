@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from rich.text import Text
 
+from stormcut.cli.groups import Group
 from stormcut.cli.interruption import interruptible
 from stormcut.cli.invocation import command
+from stormcut.cli.numbers import Whole
 from stormcut.cli.steps import Steps
 from stormcut.cli.storm_settings import storm_settings
 from stormcut.model.errors import InvalidInput
@@ -30,9 +32,9 @@ _FOLLOW_S = 0.3
 
 
 def _name_option(function: F) -> F:
-    return click.option("--name", default="default", show_default=True, help="Cluster's name.")(
-        function
-    )
+    return click.option(
+        "--name", default="default", show_default=True, metavar="NAME", help="Name of the cluster."
+    )(function)
 
 
 #: Storm 1.x cannot bind Nimbus, nor workers, to one address.
@@ -43,7 +45,7 @@ OPEN_TO_ALL = (
 )
 
 
-@click.group()
+@click.group(cls=Group)
 def cluster() -> None:
     """Run a Storm cluster of real daemons on this machine.
 
@@ -61,18 +63,18 @@ def cluster() -> None:
     "--supervisors",
     default=4,
     show_default=True,
-    type=click.IntRange(1),
+    type=Whole(1),
     help="Number of supervisors.",
 )
 @click.option(
     "--slots",
     default=4,
     show_default=True,
-    type=click.IntRange(1),
+    type=Whole(1),
     help="Slots of each supervisor.",
 )
 @click.option("--no-plugin", is_flag=True, help="Leave Storm as it is: its own scheduler, no hook.")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A storm.yaml key.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A key of storm.yaml.")
 def up(name: str, supervisors: int, slots: int, no_plugin: bool, settings: tuple[str, ...]) -> None:
     """Start ZooKeeper, Nimbus and supervisors; return when all have registered.
 

@@ -23,7 +23,9 @@ from stormcut.application.compare import (
 )
 from stormcut.application.compare import compare as run
 from stormcut.application.shortfall import shortfall
+from stormcut.cli import completion
 from stormcut.cli.contenders import Commands, commands, scheduler_of
+from stormcut.cli.numbers import Whole
 from stormcut.cli.outputs import OutputFile, csv, csv_text, picture_form, wide
 from stormcut.cli.score import headroom_document, latencies_document, throughput_document
 from stormcut.cli.steps import waiting
@@ -44,6 +46,7 @@ WIDTH = 100
     "--algorithms",
     "names",
     metavar="NAME,...",
+    shell_complete=completion.algorithms,
     help="Those to run, also as NAME:KEY=VALUE+KEY=VALUE; all of them without it.",
 )
 @commands
@@ -52,7 +55,13 @@ WIDTH = 100
     is_flag=True,
     help="Also run cut from least traffic to most head-room.",
 )
-@click.option("--seed", type=click.IntRange(0), default=DEFAULT_SEED, show_default=True)
+@click.option(
+    "--seed",
+    type=Whole(0),
+    default=DEFAULT_SEED,
+    show_default=True,
+    help="Seed of random choices: the same seed, the same answer.",
+)
 @click.option(
     "--picture",
     type=OutputFile(),

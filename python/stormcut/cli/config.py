@@ -10,12 +10,13 @@ import click
 
 from stormcut.adapters.files.config_example import example, shown
 from stormcut.adapters.files.config_file import Config, effective, read_config
+from stormcut.cli.groups import Group
 from stormcut.cli.outputs import OutputFile
 from stormcut.cli.surroundings import faults_around
 from stormcut.model.errors import InvalidInput
 
 
-@click.group()
+@click.group(cls=Group)
 def config() -> None:
     """Make, check or show the file of `stormcut operate`.
 

@@ -81,7 +81,9 @@ class _Links:
     help="End after the first move, after the shift of traffic, or after the loss of a node.",
 )
 @click.option("--no-limits", is_flag=True, help="Do not limit nodes' links, though that works.")
-@click.option("--name", default="demo", show_default=True, help="Name of the cluster.")
+@click.option(
+    "--name", default="demo", show_default=True, metavar="NAME", help="Name of the cluster."
+)
 @click.option(
     "--report",
     type=OutputFile(),

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from stormcut.cli.groups import Group
 from stormcut.cli.interruption import interruptible
 from stormcut.cli.invocation import command
-from stormcut.cli.numbers import Finite
+from stormcut.cli.numbers import Finite, Whole
 from stormcut.cli.steps import Steps
 from stormcut.cli.storm_settings import storm_settings
 from stormcut.report.terminal import Grid, terminal
@@ -25,9 +26,9 @@ _WIDTH = 100
 
 
 def _name_option(function: F) -> F:
-    return click.option("--name", default="default", show_default=True, help="Cluster's name.")(
-        function
-    )
+    return click.option(
+        "--name", default="default", show_default=True, metavar="NAME", help="Name of the cluster."
+    )(function)
 
 
 def _shape_options(function: F) -> F:
@@ -36,7 +37,7 @@ def _shape_options(function: F) -> F:
             "--nodes",
             default=3,
             show_default=True,
-            type=click.IntRange(1),
+            type=Whole(1),
             help="Number of supervisors.",
         ),
         click.option(
@@ -53,11 +54,11 @@ def _shape_options(function: F) -> F:
             "--memory",
             default=1024,
             show_default=True,
-            type=click.IntRange(0),
+            type=Whole(0),
             help="MB of a node; 0: free.",
         ),
         click.option(
-            "--slots", default=2, show_default=True, type=click.IntRange(1), help="Slots of a node."
+            "--slots", default=2, show_default=True, type=Whole(1), help="Slots of each node."
         ),
         click.option(
             "--heterogeneous",
@@ -91,7 +92,7 @@ def _shape(
     )
 
 
-@click.group()
+@click.group(cls=Group)
 def docker() -> None:
     """Run a Storm cluster in Docker containers with limits.
 
@@ -109,7 +110,7 @@ def docker() -> None:
 @_name_option
 @_shape_options
 @click.option("--no-plugin", is_flag=True, help="Leave Storm as it is: its own scheduler, no hook.")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A storm.yaml key.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A key of storm.yaml.")
 def up(name: str, no_plugin: bool, settings: tuple[str, ...], **shape: Any) -> None:
     """Start ZooKeeper, Nimbus and a container for each node; return when all have registered.
 

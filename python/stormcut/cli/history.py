@@ -13,6 +13,7 @@ import click
 from stormcut.adapters.zookeeper.client import connected, read_auth_file
 from stormcut.adapters.zookeeper.nodes import HISTORY_KEPT, StormcutNodes
 from stormcut.adapters.zookeeper.reviews import read_reviews
+from stormcut.cli.numbers import Whole
 from stormcut.cli.outputs import csv, csv_text, wide
 from stormcut.cli.zookeeper_options import zookeeper_options
 from stormcut.control.outlook import review_line
@@ -26,7 +27,11 @@ WIDTH = 100
 @click.command()
 @zookeeper_options
 @click.option(
-    "--limit", default=20, show_default=True, type=click.IntRange(1, HISTORY_KEPT), help="Plans."
+    "--limit",
+    default=20,
+    show_default=True,
+    type=Whole(1, HISTORY_KEPT),
+    help="Number of plans to show.",
 )
 @wide
 @csv

@@ -13,6 +13,7 @@ from rich.progress import track
 from stormcut.adapters.files.problem_file import write_problem
 from stormcut.adapters.tls.channel import Tls
 from stormcut.application.scaling import as_proven
+from stormcut.cli.groups import Group
 from stormcut.cli.numbers import Finite
 from stormcut.cli.outputs import OutputFile
 from stormcut.cli.tls_option import tls_option
@@ -35,7 +36,7 @@ rate_option = click.option(
 )
 
 
-@click.group("import")
+@click.group("import", cls=Group)
 def import_() -> None:
     """Convert files of other programs to a problem file.
 

@@ -12,6 +12,7 @@ from importlib import metadata
 import click
 
 from stormcut import __version__
+from stormcut.cli.groups import Group, summary
 from stormcut.cli.invocation import command
 from stormcut.model.errors import Infeasible, StormcutError
 
@@ -73,7 +74,7 @@ COMMANDS = {name: module for group in GROUPS.values() for name, module in group.
 OTHER_NAMES = {"apply": "approve", "rollback": "undo"}
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Group):
     """A click group that imports a subcommand when it is named."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -98,7 +99,7 @@ class LazyGroup(click.Group):
             commands = ((name, self.get_command(ctx, name)) for name in names)
             with formatter.section(heading):
                 formatter.write_dl(
-                    [(name, _summary(found)) for name, found in commands if found is not None]
+                    [(name, summary(found)) for name, found in commands if found is not None]
                 )
 
 
@@ -110,11 +111,6 @@ def _tell_version(context: click.Context, _: click.Parameter, is_asked: bool) ->
 
         click.echo(f"stormcut {__version__} (plugin protocol {PROTOCOL_VERSION})")
         context.exit()
-
-
-def _summary(found: click.Command) -> str:
-    """Return the first sentence of a command's help: it fits a line."""
-    return found.get_short_help_str(limit=80)
 
 
 @click.command(

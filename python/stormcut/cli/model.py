@@ -15,6 +15,7 @@ import click
 
 from stormcut.adapters.files.capacity_files import read_models
 from stormcut.adapters.files.json_document import write_bytes
+from stormcut.cli.groups import Group
 from stormcut.cli.interruption import interruptible
 from stormcut.cli.key_values import parse_pairs
 from stormcut.cli.numbers import Finite
@@ -46,7 +47,7 @@ TASKS: Mapping[str, tuple[Mapping[str, object], float]] = {
 THREADS = "1,2,3,4,6,8,12,16,24,32,48,64"
 
 
-@click.group()
+@click.group(cls=Group)
 def model() -> None:
     """Measure what threads of a task sustain, or show it.
 
@@ -74,7 +75,11 @@ def model() -> None:
     help="Cores of the slot.",
 )
 @click.option(
-    "--threads", metavar="N,...", default=THREADS, show_default=True, help="Numbers of threads."
+    "--threads",
+    metavar="N,...",
+    default=THREADS,
+    show_default=True,
+    help="Numbers of threads that are tried.",
 )
 @click.option(
     "--first-rate", type=Finite(0, min_open=True), help="Tuples/s that one thread is tried at."
@@ -86,8 +91,16 @@ def model() -> None:
     show_default=True,
     help="Length of a trial; one that tells too little is repeated, up to four times as long.",
 )
-@click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="Of the topology.")
-@click.option("--name", default="model", show_default=True, help="Name of the cluster.")
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="An option of the topology (topologies list).",
+)
+@click.option(
+    "--name", default="model", show_default=True, metavar="NAME", help="Name of the cluster."
+)
 def build(
     task: str,
     output: Path,
@@ -163,9 +176,14 @@ def _bench(
 @model.command()
 @click.argument("models", type=click.Path(path_type=Path))
 @click.option(
-    "--beside", type=click.Path(path_type=Path), metavar="MODELS", help="Others, shown beside."
+    "--beside",
+    type=click.Path(path_type=Path),
+    metavar="MODELS",
+    help="Models of the same tasks to show with them.",
 )
-@click.option("--plot", type=OutputFile(), metavar="FILE", help="Picture: .svg or .png.")
+@click.option(
+    "--plot", type=OutputFile(), metavar="FILE", help="Draw the models: FILE.svg, .png or .pdf."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def show(models: Path, beside: Path | None, plot: Path | None, as_json: bool) -> None:
     """Show the models of a file, and others beside them.

@@ -8,8 +8,16 @@ from typing import Any
 import click
 
 
+class Whole(click.IntRange):
+    """A whole number in a range."""
+
+    name = "n"
+
+
 class Finite(click.FloatRange):
     """A number in a range; click's own range lets "nan" and "inf" pass."""
+
+    name = "number"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the value as a number, or refuse it."""

@@ -14,6 +14,7 @@ from stormcut.adapters.tls.channel import Tls
 from stormcut.adapters.zookeeper.client import connected, read_auth_file
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.adapters.zookeeper.orders import await_acknowledged, change_orders, read_orders
+from stormcut.cli import completion
 from stormcut.cli.foresight import leading_brain
 from stormcut.cli.preview_options import override_option
 from stormcut.cli.steps import waiting
@@ -125,7 +126,7 @@ def resume(zookeeper: str, auth_file: Path, root: str) -> None:
 
 
 @click.command()
-@click.argument("node")
+@click.argument("node", shell_complete=completion.nodes)
 @zookeeper_options
 @tls_option
 def drain(node: str, zookeeper: str, auth_file: Path, root: str, tls: Tls | None) -> None:
@@ -147,7 +148,7 @@ def drain(node: str, zookeeper: str, auth_file: Path, root: str, tls: Tls | None
 
 
 @click.command()
-@click.argument("node")
+@click.argument("node", shell_complete=completion.nodes)
 @zookeeper_options
 def undrain(node: str, zookeeper: str, auth_file: Path, root: str) -> None:
     """Use a drained NODE again.

@@ -52,6 +52,7 @@ class OutputFile(click.Path):
 
     def __init__(self) -> None:
         super().__init__(dir_okay=False, path_type=Path)
+        self.name = "file"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path."""
@@ -75,6 +76,7 @@ class OutputFolder(click.Path):
 
     def __init__(self) -> None:
         super().__init__(file_okay=False, path_type=Path)
+        self.name = "folder"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path."""

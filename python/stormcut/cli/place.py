@@ -10,7 +10,9 @@ from rich.console import Console
 from stormcut.adapters.files.placement_file import write_placement
 from stormcut.adapters.files.problem_file import read_problem
 from stormcut.application.shortfall import shortfall
+from stormcut.cli import completion
 from stormcut.cli.key_values import parse_pairs
+from stormcut.cli.numbers import Whole
 from stormcut.cli.outputs import OutputFile
 from stormcut.cli.score import metrics_table
 from stormcut.cli.steps import waiting
@@ -28,14 +30,22 @@ from stormcut.report.terminal import terminal
     default=DEFAULT_ALGORITHM,
     show_default=True,
     metavar="NAME",
-    help="See `stormcut algorithms`.",
+    shell_complete=completion.algorithms,
+    help="Algorithm that places them (stormcut algorithms lists all).",
 )
-@click.option("--seed", type=click.IntRange(0), default=DEFAULT_SEED, show_default=True)
+@click.option(
+    "--seed",
+    type=Whole(0),
+    default=DEFAULT_SEED,
+    show_default=True,
+    help="Seed of random choices: the same seed, the same answer.",
+)
 @click.option(
     "--option",
     "pairs",
     multiple=True,
     metavar="KEY=VALUE",
+    shell_complete=completion.algorithm_options,
     help="An option of the algorithm, such as cpu_share=0.7; may be repeated.",
 )
 @click.option("--output", required=True, type=OutputFile(), help="Placement file to write.")

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import click
 
+from stormcut.cli.groups import Group
 from stormcut.cli.invocation import command
 from stormcut.model.errors import InvalidInput
 
 _HOME = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
-@click.group()
+@click.group(cls=Group)
 def plugin() -> None:
     """Install the plugin into Storm's folders, or remove it.
 

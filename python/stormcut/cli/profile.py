@@ -58,7 +58,13 @@ SHOWN_LINE = 160
 )
 @click.option("--csv", "with_csv", is_flag=True, help="Write each table as CSV, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
-@click.option("--master", default="local[*]", show_default=True, help="Spark's master.")
+@click.option(
+    "--master",
+    default="local[*]",
+    show_default=True,
+    metavar="URL",
+    help="Spark master that runs the job.",
+)
 def profile(
     logs: tuple[Path, ...],
     output: Path,

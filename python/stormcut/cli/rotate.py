@@ -19,6 +19,7 @@ from stormcut.model.errors import InvalidInput
     "--new-auth-file",
     required=True,
     type=click.Path(path_type=Path),
+    metavar="FILE",
     help="File with the user:password to change to, mode 0600.",
 )
 @zookeeper_options

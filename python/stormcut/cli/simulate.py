@@ -15,7 +15,7 @@ from stormcut.adapters.files.changes_file import read_changes, read_load_trace
 from stormcut.adapters.files.json_document import write_bytes
 from stormcut.adapters.files.placement_file import read_placement
 from stormcut.adapters.files.problem_file import read_problem
-from stormcut.cli.numbers import Finite
+from stormcut.cli.numbers import Finite, Whole
 from stormcut.cli.outputs import OutputFile, csv, csv_text, picture_form, wide
 from stormcut.cli.score import bottleneck_document, latencies_document
 from stormcut.cli.steps import waiting
@@ -68,7 +68,13 @@ _SLOWEST = ("p50", "p99")
 @click.option(
     "--warm-up", type=Finite(min=0), help="Seconds before, not counted; left out: a fifth."
 )
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True)
+@click.option(
+    "--seed",
+    type=Whole(min=0),
+    default=1,
+    show_default=True,
+    help="Seed of random choices: the same seed, the same answer.",
+)
 @click.option(
     "--flush-ms",
     type=Finite(min=0),

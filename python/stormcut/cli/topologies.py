@@ -13,10 +13,12 @@ import click
 from click.core import ParameterSource
 from rich.markup import escape
 
+from stormcut.cli import completion
+from stormcut.cli.groups import Group
 from stormcut.cli.interruption import interruptible
 from stormcut.cli.invocation import command
 from stormcut.cli.key_values import parse_pairs
-from stormcut.cli.numbers import Finite
+from stormcut.cli.numbers import Finite, Whole
 from stormcut.cli.outputs import OutputFolder
 from stormcut.cli.own_cluster import own_cluster
 from stormcut.cli.steps import Steps
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 WIDTH = 100
 
 
-@click.group()
+@click.group(cls=Group)
 def topologies() -> None:
     """List the benchmark topologies, or run one.
 
@@ -43,7 +45,7 @@ def topologies() -> None:
 
 
 @topologies.command("list")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completion.topology_names)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def list_(name: str | None, as_json: bool) -> None:
     """List the topologies, or the options of the one called NAME.
@@ -83,19 +85,17 @@ def _options(chosen: Definition) -> Grid:
 
 
 @topologies.command()
-@click.argument("name")
-@click.option("--option", "-o", "pairs", multiple=True, metavar="KEY=VALUE", help="An option.")
+@click.argument("name", shell_complete=completion.topology_names)
+@click.option(
+    "--option", "-o", "pairs", multiple=True, metavar="KEY=VALUE", help="An option of the topology."
+)
 @click.option(
     "--minutes",
     type=Finite(0, min_open=True),
     help="Replay for so long; else: the data once.",
 )
-@click.option(
-    "--supervisors", default=2, show_default=True, type=click.IntRange(1), help="Number of nodes."
-)
-@click.option(
-    "--slots", default=2, show_default=True, type=click.IntRange(1), help="Slots of each node."
-)
+@click.option("--supervisors", default=2, show_default=True, type=Whole(1), help="Number of nodes.")
+@click.option("--slots", default=2, show_default=True, type=Whole(1), help="Slots of each node.")
 @click.option("--docker", metavar="NAME", help="Run on this cluster of `stormcut docker up`.")
 @click.option("--results", type=OutputFolder(), help="Keep the tasks' reports here.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")

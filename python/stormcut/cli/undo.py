@@ -15,6 +15,7 @@ from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.adapters.zookeeper.orders import read_orders
 from stormcut.adapters.zookeeper.trails import read_trail, topologies_with_trail
 from stormcut.adapters.zookeeper.undos import delete_undo, read_undos, write_undo
+from stormcut.cli import completion
 from stormcut.cli.foresight import Change, foresee_and_act, leading_brain
 from stormcut.cli.preview_options import override_option, preview_options
 from stormcut.cli.tls_option import tls_option
@@ -25,7 +26,7 @@ from stormcut.model.errors import InvalidInput
 
 
 @click.command()
-@click.argument("topology")
+@click.argument("topology", shell_complete=completion.running)
 @override_option
 @preview_options
 @zookeeper_options
@@ -76,7 +77,7 @@ def undo(
 
 
 @click.command()
-@click.argument("topology")
+@click.argument("topology", shell_complete=completion.running)
 @zookeeper_options
 @tls_option
 def stop(topology: str, zookeeper: str, auth_file: Path, root: str, tls: Tls | None) -> None:
@@ -101,7 +102,7 @@ def stop(topology: str, zookeeper: str, auth_file: Path, root: str, tls: Tls | N
 
 
 @click.command()
-@click.argument("topology")
+@click.argument("topology", shell_complete=completion.running)
 @zookeeper_options
 def release(topology: str, zookeeper: str, auth_file: Path, root: str) -> None:
     """Let the controller move TOPOLOGY again after an undo or a stop.

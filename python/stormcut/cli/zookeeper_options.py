@@ -29,13 +29,14 @@ def zookeeper_options(command: Callable[..., Any], required: bool = True) -> Cal
             envvar="STORMCUT_ZOOKEEPER",
             metavar="HOST:PORT[,...]",
             show_envvar=True,
-            help="ZooKeeper servers.",
+            help="ZooKeeper servers that stormcut and Storm use.",
         ),
         click.option(
             "--auth-file",
             required=required,
             envvar="STORMCUT_AUTH_FILE",
             type=click.Path(path_type=Path),
+            metavar="FILE",
             show_envvar=True,
             help="File with user:password of stormcut's nodes, mode 0600.",
         ),
@@ -44,7 +45,8 @@ def zookeeper_options(command: Callable[..., Any], required: bool = True) -> Cal
             default=DEFAULT_ROOT,
             show_default=True,
             callback=_root,
-            help="Path of stormcut's nodes.",
+            metavar="/PATH",
+            help="Where stormcut's nodes are in ZooKeeper.",
         ),
     )
     for option in reversed(options):

@@ -112,6 +112,42 @@ def test_the_jars_are_those_that_are_collected():
     assert all(f"{name}-".startswith(jar) for name, jar in zip(artifacts, NEEDED_JARS, strict=True))
 
 
+#: Key, value, and what is told of it: of types, keys, values and files. None hides another.
+FAULTS = [
+    ("mode", "auto", "mode: must be 'advise', 'approve' or 'automatic'"),
+    ("policy.horizon", "soon", "policy.horizon: must be a time such as 10 s"),
+    ("policy.restarts_per_hour", "many", "policy.restarts_per_hour: must be a whole number"),
+    ("policy.take_back", "perhaps", "policy.take_back: must be true or false"),
+    ("placement.min_gain", 7, "placement.min_gain: must be 1 or less, not 7"),
+    ("placement.algorithm", "cuts", "placement.algorithm: "),
+    ("placement.option", {}, "placement.option: unknown key: did you mean options?"),
+    ("observe.logs", ["~nobody-here/x"], "observe.logs: ~nobody-here/x: there is no such user"),
+    ("observe.every", 0, "observe.every: must be 1 or more, not 0"),
+    ("listen.address", "0.0.0.0", "listen.address: is published"),
+    ("listen.port", 99999, "listen.port: must be 65535 or less"),
+    ("zookeeper.servers", "zk:x", "zookeeper.servers: "),
+    ("zookeeper.auth_file", "missing", "no such file; copy the one"),
+    ("drained", 7, "drained: must be a list, not 7"),
+]
+
+
+@given(st.sets(st.integers(0, len(FAULTS) - 1), min_size=1))
+def test_every_fault_is_told_whatever_others_there_are(folder, chosen):
+    content = {"zookeeper": {"servers": "a:1", "auth_file": "auth"}}
+    for key, value, _ in (FAULTS[at] for at in chosen):
+        section, _, name = key.partition(".")
+        if name:
+            content.setdefault(section, {})[name] = value
+        else:
+            content[section] = value
+    with pytest.raises(InvalidInput) as error:
+        read(folder, **content)
+    told = str(error.value)
+    assert "\n" not in told
+    for at, (key, _, fault) in enumerate(FAULTS):
+        assert (fault in told) == (at in chosen), (key, told)
+
+
 @pytest.mark.parametrize(
     ("changes", "fault"),
     [
@@ -128,7 +164,7 @@ def test_the_jars_are_those_that_are_collected():
         ({"placement": {"options": {"wrkers": "keep"}}}, "wrkers"),
         ({"observe": {"logs": ["x"], "spool": "x/spool"}}, "lie in one another"),
         ({"zookeeper": {"servers": "a:1", "auth_file": "missing"}}, "no such file"),
-        ({"zookeeper": {}}, "zookeeper.servers: field required; zookeeper.auth_file: field"),
+        ({"zookeeper": {}}, "zookeeper.servers: is missing; zookeeper.auth_file: is missing"),
         ({"zookeeper": {"servers": "zk:x", "auth_file": "auth"}}, "zookeeper.servers: "),
         ({"zookeeper": {"servers": "", "auth_file": "auth"}}, "must be HOST:PORT"),
         ({"zookeeper": {"servers": "a:1", "auth_file": "a\0"}}, "must be a path"),

@@ -322,7 +322,7 @@ def test_a_folder_that_cannot_be_used_is_named(tls_site, tmp_path, name, change,
 
 def test_a_brain_begins_with_its_own_certificate_alone(tls_site):
     tls_site.tls("brain").check_role(Role.BRAIN)
-    with pytest.raises(InvalidInput, match="is not of the role brain"):
+    with pytest.raises(InvalidInput, match="but must have brain"):
         tls_site.tls("view").check_role(Role.BRAIN)
     with pytest.raises(InvalidInput, match="is valid from"):
         tls_site.tls("expired-brain").check_role(Role.BRAIN)

@@ -574,7 +574,7 @@ class TestTls:
     def test_a_brain_without_a_brains_certificate_does_not_begin(self, brains, tls_site):
         ended = brains.run("brain", "--tls", str(tls_site.folder / "view"))
         assert ended.returncode == 2
-        assert "is not of the role brain" in ended.stderr
+        assert "but must have brain" in ended.stderr
 
 
 @pytest.mark.cluster

@@ -17,7 +17,7 @@ from stormcut.adapters.files.config_keys import (
 )
 from stormcut.adapters.files.costs_file import read_costs
 from stormcut.adapters.files.kafka_topic import KafkaTopic, check_topic, connector_jars
-from stormcut.adapters.files.keys import invalid, validated
+from stormcut.adapters.files.keys import faults_in, invalid, sound, validated
 from stormcut.adapters.files.yaml_document import read_yaml
 from stormcut.adapters.storm.nimbus import Nimbus
 from stormcut.adapters.tls.channel import Tls
@@ -31,6 +31,14 @@ from stormcut.placement.registry import ALGORITHMS, Algorithm, algorithm, parse_
 
 #: The papers' windows: StroMAX's of 30 s.
 OWN_PERIOD_S = 30.0
+
+
+#: What stands for keys that must be there and are missing or wrong, while others are checked.
+_SECRET = {"servers": "localhost:2181", "auth_file": "stormcut.auth"}
+_FILL: dict[str, Any] = {
+    "zookeeper": _SECRET,
+    **{f"zookeeper.{key}": value for key, value in _SECRET.items()},
+}
 
 
 @dataclass(frozen=True)
@@ -66,10 +74,15 @@ def read_config(path: Path) -> Config:
     InvalidInput
         It cannot be read, or something in it cannot be used; all faults are named.
     """
-    document = _document(path)
-    faults: list[str] = []
-    config = _config(document, path.parent, faults)
-    if faults:
+    content = _content(path)
+    faults = faults_in(Document, content)
+    # What is wrong with one key keeps no fault of another from being told.
+    document = sound(Document, content, _FILL)
+    filled = [key for key in _FILL if any(fault.startswith(f"{key}:") for fault in faults)]
+    found: list[str] = []
+    config = None if document is None else _config(document, path.parent, found)
+    faults += [each for each in found if not each.startswith(tuple(filled))]
+    if faults or config is None:
         raise invalid(path, faults)
     return config
 
@@ -97,11 +110,14 @@ def _plain(value: object) -> object:
 
 
 def _document(path: Path) -> Document:
+    return validated(Document, _content(path), path)
+
+
+def _content(path: Path) -> dict[str, Any]:
     content = read_yaml(path)
     # A section of which every key is commented out is as good as none.
     sections = Document.model_fields
-    known = {key: v for key, v in content.items() if v is not None or key not in sections}
-    return validated(Document, known, path)
+    return {key: v for key, v in content.items() if v is not None or key not in sections}
 
 
 def _config(document: Document, folder: Path, faults: list[str]) -> Config:

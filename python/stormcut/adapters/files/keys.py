@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -11,6 +12,32 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
 from stormcut.model.errors import InvalidInput
+
+#: What would do, by the sort of a fault.
+_WANTED = {
+    "missing": "is missing",
+    "string_type": "must be text, in quotes if need be",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "finite_number": "must be a finite number",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "list_type": "must be a list",
+    "dict_type": "must be a mapping of keys to values",
+    "greater_than": "must be more than {gt:g}",
+    "greater_than_equal": "must be {ge:g} or more",
+    "less_than": "must be less than {lt:g}",
+    "less_than_equal": "must be {le:g} or less",
+    "too_short": "must have {min_length} or more",
+    "too_long": "must have {max_length} or fewer",
+}
+
+
+#: A repair may show another fault, of the section that it was in.
+MAX_REPAIRS = 5
 
 
 class Keys(BaseModel):
@@ -24,6 +51,52 @@ class Keys(BaseModel):
 _Keys = TypeVar("_Keys", bound=Keys)
 
 
+def sound(
+    model: type[_Keys], content: Mapping[str, object], fill: Mapping[str, Any]
+) -> _Keys | None:
+    """Return a model of what is right in a file, None without enough of it.
+
+    Parameters
+    ----------
+    fill : mapping of str to object
+        Values for keys that must be there and are missing or wrong, by path.
+    """
+    kept = copy.deepcopy(dict(content))
+    for _ in range(MAX_REPAIRS):
+        try:
+            return model.model_validate(kept)
+        except ValidationError as error:
+            for fault in error.errors():
+                _repair(kept, fault["loc"], fill)
+    return None
+
+
+def _repair(content: Any, path: Sequence[int | str], fill: Mapping[str, Any]) -> None:
+    """Take a faulty value out of a file's content, or put another in its place."""
+    name = ".".join(map(str, path))
+    *sections, key = path
+    for part in sections:
+        inside = isinstance(content, list) and isinstance(part, int) and part < len(content)
+        if not (inside or (isinstance(content, dict) and part in content)):
+            return
+        content = content[part]
+    if name in fill and isinstance(content, dict):
+        content[key] = fill[name]
+    elif isinstance(content, dict):
+        content.pop(key, None)
+    elif isinstance(content, list) and isinstance(key, int) and key < len(content):
+        del content[key]
+
+
+def faults_in(model: type[Keys], content: Mapping[str, object]) -> list[str]:
+    """Return what does not fit in a file's content, in words."""
+    try:
+        model.model_validate(content)
+    except ValidationError as error:
+        return [_words(model, fault) for fault in error.errors()]
+    return []
+
+
 def validated(model: type[_Keys], content: Mapping[str, object], path: Path) -> _Keys:
     """Return a file's content as its model.
 
@@ -32,10 +105,9 @@ def validated(model: type[_Keys], content: Mapping[str, object], path: Path) -> 
     InvalidInput
         It does not fit; all faults are named, each with its key.
     """
-    try:
-        return model.model_validate(content)
-    except ValidationError as error:
-        raise invalid(path, [_words(model, fault) for fault in error.errors()]) from error
+    if faults := faults_in(model, content):
+        raise invalid(path, faults)
+    return model.model_validate(content)
 
 
 def invalid(path: Path, faults: Sequence[str]) -> InvalidInput:
@@ -52,9 +124,21 @@ def _words(model: type[Keys], fault: ErrorDetails) -> str:
         return f"{where}: unknown key{hint}"
     if fault["type"] == "model_type":
         return f"{where}: must be a mapping of {', '.join(_known_keys(model, fault['loc']))}"
-    message = fault["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
     given = f", not {fault['input']!r}" if isinstance(fault["input"], str | int | float) else ""
-    return f"{where}: {message[0].lower()}{message[1:]}{given}"
+    return f"{where}: {_wanted(fault)}{given if fault['type'] != 'missing' else ''}"
+
+
+def _wanted(fault: ErrorDetails) -> str:
+    """Return what would do; of faults that we do not know, in the words of the library."""
+    limits = fault.get("ctx", {})
+    if fault["type"] == "value_error":
+        return fault["msg"].removeprefix("Value error, ")
+    if fault["type"] == "literal_error":
+        return f"must be {limits['expected']}"
+    if fault["type"] in _WANTED:
+        return _WANTED[fault["type"]].format(**limits)
+    message = fault["msg"].replace("Input should be", "must be")
+    return f"{message[0].lower()}{message[1:]}"
 
 
 def _known_keys(model: type[Keys], path: tuple[int | str, ...]) -> list[str]:

@@ -77,7 +77,11 @@ class Tls:
                     return
                 between = f"{own.not_valid_before_utc:%F} to {own.not_valid_after_utc:%F}"
                 raise InvalidInput(f"is valid from {between} alone", str(path))
-        raise InvalidInput(f"is not of the role {role}", str(path))
+            its = [each.removeprefix(ROLE_URI) for each in uris if each.startswith(ROLE_URI)]
+            has = f"has the role {', '.join(its) or 'of nobody'}"
+            way = f"stormcut certs issue AUTHORITY NAME --role {role}"
+            raise InvalidInput(f"{has}, but must have {role}: make one with {way}", str(path))
+        raise InvalidInput(f"names no role, but must have {role}", str(path))
 
     def server_side(self, connection: socket.socket) -> ssl.SSLSocket:
         """Return a client's connection in TLS; `accepted` must follow.

@@ -72,7 +72,11 @@ def read_auth_file(path: Path) -> Credentials:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
         command = _CREATE_COMMAND.format(path=shlex.quote(where))
-        raise InvalidInput(f"no such file; create it with: {command}", where) from error
+        raise InvalidInput(
+            "no such file; copy the one that Nimbus has (stormcut.auth.file in its storm.yaml); "
+            f"only if there is none yet, create it with: {command}",
+            where,
+        ) from error
     except OSError as error:
         raise InvalidInput(f"cannot be read: {error.strerror}", where) from error
     except UnicodeDecodeError as error:
