@@ -45,13 +45,13 @@ SCHEDULERS = (*PAPERS, "cut")
     "--topologies",
     metavar="NAME,...",
     shell_complete=completion.topology_names,
-    help="Those to measure; default: all of the setting.",
+    help="Those to measure; without it all of the setting.",
 )
 @click.option(
     "--schedulers",
     metavar="NAME,...",
     shell_complete=completion.algorithms,
-    help="Those to compare; default: eight, and the variants of the setting.",
+    help="Those to compare; without it eight, and the variants of the setting.",
 )
 @commands
 @click.option("--nodes", type=Whole(2), help="Number of nodes; default: the setting's.")
@@ -102,6 +102,9 @@ def bench(
     alternating order, until all repetitions are measured. Results go to a folder (default:
     bench-SETTING): bench.html, bench.md, cells.parquet and .csv, and a journal. After an
     interruption, rerun the command to resume.
+
+    The YAML file of a setting has the keys summary, nodes, cpus and topologies, and may have
+    bandwidth, heterogeneous, room, storm and variants.
 
     \b
     Examples:

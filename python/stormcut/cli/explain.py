@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 
 import click
@@ -45,10 +45,12 @@ def explain(problem: Path, placement: Path, executor: str | None, as_json: bool)
         names = [executor]
     found = [explanation_of(document.problem, document.placement, name) for name in names]
     if as_json:
-        click.echo(json.dumps([_document(each) for each in found], indent=2))
+        by = {"algorithm": document.algorithm, "objective": _objective(document)[0]}
+        click.echo(json.dumps([{**_document(each), **by} for each in found], indent=2))
         return
     console = terminal()
     if executor is None:
+        console.print(_placed_by(document), markup=False)
         _print_overview(console, found)
     else:
         _print_one(console, document, found[0])
@@ -57,6 +59,25 @@ def explain(problem: Path, placement: Path, executor: str | None, as_json: bool)
 def _document(found: Explanation) -> dict[str, object]:
     room = headroom_document(found.headroom)
     return {**asdict(found), "headroom": room, "verdict": found.verdict}
+
+
+def _objective(document: PlacementFile) -> tuple[str | None, str]:
+    """Return the objective that a placement was made with, and what that is; None: not known."""
+    known = ALGORITHMS.get(document.algorithm)
+    option = known and next((o for o in fields(known.options) if o.name == "objective"), None)
+    if not option:
+        return None, ""
+    chosen = str(document.options.get("objective", option.default))
+    meanings = dict(each.split(": ", 1) for each in option.metadata["help"].split("; "))
+    return chosen, meanings.get(chosen, "")
+
+
+def _placed_by(document: PlacementFile) -> str:
+    known = ALGORITHMS.get(document.algorithm)
+    objective, meaning = _objective(document)
+    if objective is not None:
+        return f"Placed by {document.algorithm}, objective={objective}: {meaning}."
+    return f"Placed by {document.algorithm}{f': {known.summary}' if known else ''}."
 
 
 def _print_overview(console: Console, found: list[Explanation]) -> None:
@@ -79,9 +100,7 @@ def _short(names: list[str]) -> list[str]:
 
 def _print_one(console: Console, document: PlacementFile, found: Explanation) -> None:
     console.print(f"[bold]{escape(found.executor)}[/] is in {found.slot}: {escape(found.verdict)}.")
-    known = ALGORITHMS.get(document.algorithm)
-    if known is not None:
-        console.print(f"Placed by {known.name}: {escape(known.summary)}.")
+    console.print(_placed_by(document), markup=False)
     if found.current is not None:
         stays = found.current == found.slot
         console.print("It stays where it runs." if stays else f"It runs in {found.current} now.")

@@ -53,6 +53,14 @@ class Quantity(Enum):
     SKEW = "share of tuples at other tasks than usual"
 
 
+def _plain(value: float) -> str:
+    """Return a number with about three digits, and never with an exponent."""
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    decimals = 1 if abs(value) >= 10 else 2 if abs(value) >= 1 else 4
+    return f"{value:.{decimals}f}".rstrip("0").rstrip(".")
+
+
 @dataclass(frozen=True)
 class Interval:
     """A mean of slices, and how far from it the true one may be."""
@@ -63,6 +71,9 @@ class Interval:
     def parts_from(self, other: Interval) -> bool:
         """Return whether the two have no value in common."""
         return abs(self.mean - other.mean) > self.half_width + other.half_width
+
+    def __str__(self) -> str:
+        return f"{_plain(self.mean)} (± {_plain(self.half_width)})"
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,8 @@ TOLD = (
     "but was paused (stormcut pause): left alone it would have moved the topology at its first "
     "measurement, as less traffic pays at any load. Once the load had stalled it was resumed "
     "(stormcut resume), and got no input after that.",
+    "Drift, in the list of events: what the controller measures differs from what its last profile "
+    "says, by more than chance explains. Behind ± is what chance may make of a figure.",
 )
 CAVEAT = (
     "All nodes are processes on one machine and share its cores; a hop between them has no delay "
@@ -130,7 +132,7 @@ def _sections(story: Story, made: Made, pictures: bool) -> Sequence[Section]:
         Section(
             "The controller's configuration",
             2,
-            ("All that it was told beside pause and resume:",),
+            ("All that it was told but for pause and resume:",),
             code=made.config,
         ),
     )

@@ -2,8 +2,10 @@
 
 import ipaddress
 import json
+import re
 import subprocess
 import sys
+from dataclasses import fields
 from unittest.mock import Mock
 
 import psutil
@@ -15,9 +17,12 @@ from stormcut.adapters.bench.setting import names, read_setting
 from stormcut.adapters.bench.workers import hold, let_go, processes
 from stormcut.adapters.clusters.bandwidth import Bandwidth
 from stormcut.adapters.clusters.docker.plan import Shape, plan
+from stormcut.adapters.machine.home import checkout
 from stormcut.adapters.storm.topology_project import check_options
 from stormcut.application.experiment.bench.counters import Counters, usage
+from stormcut.application.experiment.bench.plan import Setting
 from stormcut.application.waiting import wait_until
+from stormcut.cli.bench import bench as bench_command
 from stormcut.model.errors import InvalidInput, StormcutError
 from stormcut.model.network import Link
 
@@ -199,3 +204,11 @@ def test_a_topology_is_held_with_all_its_processes_and_let_go():
             for each in psutil.Process(process.pid).children():
                 each.kill()
             process.kill()
+
+
+def test_the_page_and_the_help_have_every_key_of_a_setting():
+    keys = {each.name for each in fields(Setting)} - {"name"}
+    page = (checkout() / "docs" / "bench.md").read_text()
+    told = {row.split("`")[1] for row in page.splitlines() if row.startswith("| `")}
+    assert keys <= told
+    assert keys <= set(re.findall(r"\w+", bench_command.help))

@@ -108,3 +108,16 @@ def test_rows_that_kept_what_runs_are_named_and_from_scratch_places_anew(stormcu
     for each in json.loads(stormcut(*command, "--from-scratch", "--json")[1]):
         assert not each["kept"]
         assert each["metrics"]["workers_restarted"] == 0
+
+
+@pytest.mark.parametrize("options", [(), ("--option", "objective=headroom")])
+def test_explain_names_the_objective_that_was_used(stormcut, tmp_path, options):
+    path = tmp_path / "placement.json"
+    assert stormcut("place", EXAMPLE, *options, "--output", path)[0] == 0
+    chosen = "headroom" if options else "auto"
+    for executor in ((), ("hub[1]",)):
+        out = stormcut("explain", EXAMPLE, path, *executor)[1]
+        assert f"Placed by cut, objective={chosen}: " in out
+        assert json.loads(stormcut("explain", EXAMPLE, path, *executor, "--json")[1])[0][
+            "objective"
+        ] == (chosen)

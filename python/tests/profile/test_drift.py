@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from stormcut.profile.decay import Slice
-from stormcut.profile.drift import DriftWatch, Quantity, interval
+from stormcut.profile.drift import DriftWatch, Interval, Quantity, interval
 from stormcut.profile.totals import TaskTotals
 
 SECONDS = 10
@@ -151,3 +151,16 @@ def test_cpu_that_hardly_counts_is_no_drift(mean, drifts):
     for number in range(12, 30):
         watch.add(slice_of(number, noisy(random, mean), cpu_ms=2.0))
     assert (watch.drift() is not None) == drifts
+
+
+@pytest.mark.parametrize(
+    ("interval", "words"),
+    [
+        (Interval(4190.0, 260.4), "4,190 (± 260)"),
+        (Interval(0.1592, 0.039), "0.1592 (± 0.039)"),
+        (Interval(15.04, 0.00001), "15 (± 0)"),
+        (Interval(7.123, 1.0), "7.12 (± 1)"),
+    ],
+)
+def test_an_interval_is_in_plain_numbers(interval: Interval, words: str) -> None:
+    assert str(interval) == words

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ class PlacementFile:
     algorithm: str
     metrics: Metrics | None
     certificate: Certificate | HeadroomCertificate | None
+    options: Mapping[str, object]
 
 
 def read_placement(path: Path, problem: Problem) -> PlacementFile:
@@ -52,8 +54,7 @@ def read_placement(path: Path, problem: Problem) -> PlacementFile:
 def _placement(root: Value, problem: Problem) -> PlacementFile:
     check_format(root, FORMAT)
     keys = root.keys(("format", "algorithm", "assignments"), ("options", "metrics", "certificate"))
-    if "options" in keys:
-        keys["options"].members()
+    options = keys["options"].members() if "options" in keys else {}
     slots, unknown = read_slots(problem, keys["assignments"], complete=True)
     return PlacementFile(
         problem.with_lost_slots(unknown),
@@ -61,6 +62,7 @@ def _placement(root: Value, problem: Problem) -> PlacementFile:
         keys["algorithm"].name(),
         _metrics(keys["metrics"]) if "metrics" in keys else None,
         _certificate(keys["certificate"]) if "certificate" in keys else None,
+        {name: value.raw for name, value in options.items()},
     )
 
 

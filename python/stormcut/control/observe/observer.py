@@ -445,8 +445,4 @@ def _sent_per_s(slice_: Slice) -> float | None:
 def _words(reason: Occasion | Drift) -> str:
     if isinstance(reason, Occasion):
         return reason.value
-    return (
-        f"{reason.component}: {reason.quantity.value} {reason.now.mean:,.3g} "
-        f"(± {reason.now.half_width:,.2g}), was {reason.before.mean:,.3g} "
-        f"(± {reason.before.half_width:,.2g})"
-    )
+    return f"{reason.component}: {reason.quantity.value} {reason.now}, was {reason.before}"
