@@ -108,7 +108,7 @@ CLAIMS: list[tuple[str, tuple[str, ...]]] = [
 #: The same of help texts, in which click itself prints every option's own default.
 HELP_CLAIMS: list[tuple[str, tuple[str, ...]]] = [
     (r"Default: (\w+), and the setting's", ({8: "eight"}.get(len(SCHEDULERS), "?"),)),
-    (r"(?:Default: all of|default:) the setting|default: free|default: bench-SETTING", ()),
+    (r"default: the setting|default: free|default: bench-SETTING", ()),
     (r"The default is a size for two cores", ()),
 ]
 

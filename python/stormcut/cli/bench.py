@@ -45,13 +45,13 @@ SCHEDULERS = (*PAPERS, "cut")
     "--topologies",
     metavar="NAME,...",
     shell_complete=completion.topology_names,
-    help="Those to measure; without it all of the setting.",
+    help="Those to measure; without it all that the setting has.",
 )
 @click.option(
     "--schedulers",
     metavar="NAME,...",
     shell_complete=completion.algorithms,
-    help="Those to compare; without it eight, and the variants of the setting.",
+    help="Those to compare. Default: eight, and the setting's.",
 )
 @commands
 @click.option("--nodes", type=Whole(2), help="Number of nodes; default: the setting's.")
