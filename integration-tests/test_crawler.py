@@ -28,6 +28,7 @@ from stormcut.model.summaries import ExecutorSummary, TopologyInfo
 pytestmark = [pytest.mark.cluster, pytest.mark.full, pytest.mark.timeout(2400)]
 
 PROJECT = Path(__file__).with_name("crawler")
+JAVA = str(home.storm_java() / "bin" / "java")
 NAME, PORT = "crawl", 18_088
 SUPERVISORS, SLOTS, WORKERS, PARALLELISM = 4, 2, 4, 4
 WINDOW_S, AUTOMATIC_S = 60.0, 600.0
@@ -53,8 +54,8 @@ def jar() -> Path:
 @contextmanager
 def pages(jar: Path) -> Iterator[None]:
     """Serve pages to crawl on this machine until the block ends."""
-    java = str(home.storm_java())
-    command = [java, "-Xmx64m", "-cp", str(jar), "stormcut.crawler.Pages", str(PORT)]
+    # Not that of Storm, which may lack the module of the server.
+    command = ["java", "-Xmx64m", "-cp", str(jar), "stormcut.crawler.Pages", str(PORT)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None
@@ -70,7 +71,7 @@ def submit(cluster: LocalCluster, jar: Path) -> None:
     arguments = [NAME, str(PARALLELISM), str(WORKERS), "0", host, port]
     subprocess.run(
         [
-            *(str(home.storm_java()), f"-Dstorm.jar={jar}", "-cp", classes),
+            *(JAVA, f"-Dstorm.jar={jar}", "-cp", classes),
             *("stormcut.crawler.Crawl", *arguments),
         ],
         check=True,
