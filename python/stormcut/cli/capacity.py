@@ -22,7 +22,7 @@ from stormcut.capacity.plan import Plan
 from stormcut.capacity.plan import plan as cheapest
 from stormcut.cli.groups import Group
 from stormcut.cli.key_values import parse_pairs
-from stormcut.cli.numbers import Finite, Whole
+from stormcut.cli.numbers import Finite, seed_option
 from stormcut.cli.outputs import OutputFolder
 from stormcut.cli.score import headroom_document
 from stormcut.cli.steps import waiting
@@ -38,7 +38,7 @@ from stormcut.placement.algorithms.model_driven.allocation import (
     mba,
 )
 from stormcut.placement.algorithms.model_driven.prediction import Predicted, beyond, predict
-from stormcut.placement.solve import DEFAULT_ALGORITHM, DEFAULT_SEED
+from stormcut.placement.solve import DEFAULT_ALGORITHM
 from stormcut.report.terminal import Grid, terminal
 
 ALLOCATIONS = {"lsa": lsa, "mba": mba}
@@ -205,13 +205,7 @@ def map_(
 )
 @utilisation_option
 @placed_by_option
-@click.option(
-    "--seed",
-    type=Whole(0),
-    default=DEFAULT_SEED,
-    show_default=True,
-    help="Seed of random choices: the same seed, the same answer.",
-)
+@seed_option
 @click.option(
     "--output", type=OutputFolder(), help="Folder for the planned problem and its placement."
 )
@@ -274,13 +268,7 @@ def plan(
 )
 @utilisation_option
 @placed_by_option
-@click.option(
-    "--seed",
-    type=Whole(0),
-    default=DEFAULT_SEED,
-    show_default=True,
-    help="Seed of random choices: the same seed, the same answer.",
-)
+@seed_option
 @zookeeper_options
 @tls_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")

@@ -25,13 +25,13 @@ from stormcut.application.compare import compare as run
 from stormcut.application.shortfall import shortfall
 from stormcut.cli import completion
 from stormcut.cli.contenders import Commands, commands, scheduler_of
-from stormcut.cli.numbers import Whole
+from stormcut.cli.numbers import seed_option
 from stormcut.cli.outputs import OutputFile, csv, csv_text, picture_form, wide
 from stormcut.cli.score import headroom_document, latencies_document, throughput_document
 from stormcut.cli.steps import waiting
 from stormcut.model.problem import Problem
 from stormcut.placement.registry import ALGORITHMS, FEATURES
-from stormcut.placement.solve import DEFAULT_ALGORITHM, DEFAULT_SEED
+from stormcut.placement.solve import DEFAULT_ALGORITHM
 from stormcut.report.comparison import draw_comparison
 from stormcut.report.tables import told_rate
 from stormcut.report.terminal import WIDE, Grid, terminal
@@ -55,13 +55,7 @@ WIDTH = 100
     is_flag=True,
     help="Also run cut from least traffic to most head-room.",
 )
-@click.option(
-    "--seed",
-    type=Whole(0),
-    default=DEFAULT_SEED,
-    show_default=True,
-    help="Seed of random choices: the same seed, the same answer.",
-)
+@seed_option
 @click.option(
     "--picture",
     type=OutputFile(),

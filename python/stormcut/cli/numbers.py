@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from stormcut.placement.solve import DEFAULT_SEED
+
 
 class Whole(click.IntRange):
     """A whole number in a range."""
@@ -25,3 +27,12 @@ class Finite(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"{value} is not a number to work with.", param, ctx)
         return number
+
+
+seed_option = click.option(
+    "--seed",
+    type=Whole(0),
+    default=DEFAULT_SEED,
+    show_default=True,
+    help="Seed of random choices: the same seed, the same answer.",
+)

@@ -12,14 +12,14 @@ from stormcut.adapters.files.problem_file import read_problem
 from stormcut.application.shortfall import shortfall
 from stormcut.cli import completion
 from stormcut.cli.key_values import parse_pairs
-from stormcut.cli.numbers import Whole
+from stormcut.cli.numbers import seed_option
 from stormcut.cli.outputs import OutputFile
 from stormcut.cli.score import metrics_table
 from stormcut.cli.steps import waiting
 from stormcut.model.problem import Problem
 from stormcut.placement.registry import algorithm as registered
 from stormcut.placement.registry import parse_options
-from stormcut.placement.solve import DEFAULT_ALGORITHM, DEFAULT_SEED, Solution, solve
+from stormcut.placement.solve import DEFAULT_ALGORITHM, Solution, solve
 from stormcut.report.terminal import terminal
 
 
@@ -33,13 +33,7 @@ from stormcut.report.terminal import terminal
     shell_complete=completion.algorithms,
     help="Algorithm that places them (stormcut algorithms lists all).",
 )
-@click.option(
-    "--seed",
-    type=Whole(0),
-    default=DEFAULT_SEED,
-    show_default=True,
-    help="Seed of random choices: the same seed, the same answer.",
-)
+@seed_option
 @click.option(
     "--option",
     "pairs",
