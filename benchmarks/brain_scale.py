@@ -22,6 +22,7 @@ import numpy as np
 from machine import made_by
 
 from stormcut.adapters.machine.clock import SystemClock, new_id
+from stormcut.adapters.machine.garbage_collector import collect_seldom
 from stormcut.adapters.thrift.decode import Decoder
 from stormcut.adapters.thrift.values import (
     BinaryProtocol,
@@ -228,6 +229,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True)
     output = parser.parse_args().output
     row(2, 100, measured=True)  # what is loaded once
+    collect_seldom()
     rows = []
     for size in SIZES:
         for measured in (False, True):

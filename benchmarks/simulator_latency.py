@@ -91,7 +91,7 @@ def times(problem: Problem, factor: float) -> Problem:
                 for each in topology.streams
             ),
             measured=tuple(
-                replace(each, tuples_per_second=each.tuples_per_second * factor)
+                each._replace(tuples_per_second=each.tuples_per_second * factor)
                 for each in topology.measured
             ),
         )

@@ -55,7 +55,7 @@ def grown(at, growth):
     """The problem with all rates, and what executors need for them, so many times as high."""
     (topology,) = at.topologies
     pairs = tuple(
-        replace(pair, tuples_per_second=pair.tuples_per_second * growth)
+        pair._replace(tuples_per_second=pair.tuples_per_second * growth)
         for pair in topology.measured
     )
     parts = tuple(

@@ -49,7 +49,8 @@ def topologies(draw, name):
     ends = st.sampled_from(names)
     streams = st.builds(Stream, ends, ends, rates, st.sampled_from(GROUPINGS))
     executors = [(part.name, index) for part in parts for index in range(part.executors)]
-    pairs = st.builds(MeasuredPair, st.sampled_from(executors), st.sampled_from(executors), rates)
+    ends = st.sampled_from(executors)
+    pairs = st.builds(MeasuredPair, ends, ends, rates, st.none())
     return Topology(
         name,
         parts,
@@ -130,18 +131,22 @@ def with_resources(draw, problem):
             threads=draw(st.sampled_from((1.0, 2.0, 0.5))),
         )
 
-    def sized(traffic):
-        return replace(traffic, bytes_per_tuple=draw(st.one_of(st.none(), amounts)))
+    def size():
+        return draw(st.one_of(st.none(), amounts))
 
     def topology(of):
         return replace(
             of,
             components=tuple(component(part) for part in of.components),
             streams=tuple(
-                replace(sized(stream), stream=draw(st.sampled_from(("default", "x"))))
+                replace(
+                    stream,
+                    bytes_per_tuple=size(),
+                    stream=draw(st.sampled_from(("default", "x"))),
+                )
                 for stream in of.streams
             ),
-            measured=tuple(sized(pair) for pair in of.measured),
+            measured=tuple(pair._replace(bytes_per_tuple=size()) for pair in of.measured),
             max_spout_pending=draw(st.one_of(st.none(), st.integers(1, 100))),
             shuffle=draw(st.sampled_from(SHUFFLES)),
         )

@@ -17,6 +17,7 @@ from stormcut.adapters.http.pages import Pages
 from stormcut.adapters.http.server import serving
 from stormcut.adapters.http.view import View
 from stormcut.adapters.machine.clock import SystemClock, new_id
+from stormcut.adapters.machine.garbage_collector import collect_seldom
 from stormcut.adapters.storm.valve import NimbusValve
 from stormcut.adapters.thrift.brain import BrainServer
 from stormcut.adapters.thrift.client import BrainClient, Pulse
@@ -129,6 +130,7 @@ def serve(
     )
     with _shown(view, counters, http, tls), beside(standing, publication, counters.registry):
         warm_up(settings)
+        collect_seldom()
         log.info(
             "brain %s listens on %s:%d%s, ZooKeeper %s, algorithm %s; standing for election",
             identity,

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -119,8 +120,7 @@ class Stream:
     bytes_per_tuple: float | None = None
 
 
-@dataclass(frozen=True)
-class MeasuredPair:
+class MeasuredPair(NamedTuple):
     """Traffic from one executor to another: (component, index) on both sides, tuples/s."""
 
     source: tuple[str, int]

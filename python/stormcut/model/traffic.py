@@ -200,18 +200,18 @@ def fold_streams(topology: Topology, offset: int) -> Traffic:
             local_first = stream.grouping in local
             blocks.append(Block(sources, targets, share / len(targets), local_first, content))
     declared = declared_sizes(topology)
-    sizes = (
+    sizes = [
         declared.get((pair.source[0], pair.target[0]), math.nan)
         if pair.bytes_per_tuple is None
         else pair.bytes_per_tuple
         for pair in measured
-    )
+    ]
     return Traffic(
-        _ints(base[pair.source[0]] + pair.source[1] for pair in measured),
-        _ints(base[pair.target[0]] + pair.target[1] for pair in measured),
-        np.fromiter((pair.tuples_per_second for pair in measured), dtype=np.float64),
+        _ints([base[pair.source[0]] + pair.source[1] for pair in measured]),
+        _ints([base[pair.target[0]] + pair.target[1] for pair in measured]),
+        np.array([pair.tuples_per_second for pair in measured], dtype=np.float64),
         tuple(blocks),
-        np.fromiter(sizes, dtype=np.float64),
+        np.array(sizes, dtype=np.float64),
         offset + topology.executor_count,
     )
 

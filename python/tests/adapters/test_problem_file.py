@@ -81,7 +81,7 @@ def test_measured_sizes_of_tuples_are_read_again(tmp_path_factory, problem, size
         replace(
             topology,
             measured=tuple(
-                replace(pair, bytes_per_tuple=size)
+                pair._replace(bytes_per_tuple=size)
                 for pair, size in zip(topology.measured, sizes, strict=False)
             ),
         )

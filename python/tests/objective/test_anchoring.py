@@ -79,7 +79,7 @@ def test_tuples_wait_behind_reports_on_the_link_that_they_share():
     alone = throughput(problem, apart).total
     # The same, with the reports' bolt fed from the source's node.
     pairs = tuple(
-        replace(pair, source=("s", 0)) if pair.target == ("report", 0) else pair
+        pair._replace(source=("s", 0)) if pair.target == ("report", 0) else pair
         for pair in topology.measured
     )
     shared = replace(problem, topologies=(replace(topology, measured=pairs),))

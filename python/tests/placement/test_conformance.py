@@ -241,7 +241,7 @@ def with_other_names(topology):
             for each in topology.streams
         ),
         measured=tuple(
-            replace(pair, source=end(pair.source), target=end(pair.target))
+            pair._replace(source=end(pair.source), target=end(pair.target))
             for pair in topology.measured
         ),
     )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
+from stormcut.control.decide.measured_pairs import pair_table
 from stormcut.model.cluster import RunningExecutor, RunningTopology, Worker
 from stormcut.model.network import Costs
 from stormcut.model.placement import UNASSIGNED, Placement
@@ -150,11 +151,11 @@ def workload(
     pairs: tuple[MeasuredPair, ...] = ()
     us: Mapping[str, float] = {}
     if profile:
-        every = _measured_pairs(profile, by_component)
-        streams = _measured_streams(streams, every)
+        table = pair_table(profile.traffic, by_component)
+        streams = table.measured(streams)
         local = _local_edges(streams)
-        pairs = tuple(each for each in every if (each.source[0], each.target[0]) not in local)
-        us = _cpu_us({target for _, target in local}, every, by_component, loads)
+        pairs = table.pairs(without=local)
+        us = _cpu_us({target for _, target in local}, table.received(), by_component, loads)
     components = tuple(
         Component(
             name,
@@ -263,56 +264,6 @@ def _declared_streams(
     )
 
 
-def _measured_streams(
-    declared: tuple[Stream, ...], pairs: tuple[MeasuredPair, ...]
-) -> tuple[Stream, ...]:
-    """Return streams as measured; several between the same components share the rate evenly."""
-    between: dict[tuple[str, str], list[MeasuredPair]] = defaultdict(list)
-    for pair in pairs:
-        between[pair.source[0], pair.target[0]].append(pair)
-    count = Counter((stream.source, stream.target) for stream in declared)
-    return tuple(
-        replace(
-            stream,
-            tuples_per_second=_rate(between[edge]) / count[edge],
-            bytes_per_tuple=_bytes_per_tuple(between[edge]),
-        )
-        for stream in declared
-        for edge in ((stream.source, stream.target),)
-    )
-
-
-def _measured_pairs(
-    profile: Profile, by_component: Mapping[str, list[RunningExecutor]]
-) -> tuple[MeasuredPair, ...]:
-    names = [(name, index) for name, of in by_component.items() for index in range(len(of))]
-    executors = (executor for of in by_component.values() for executor in of)
-    owner = {
-        task: ordinal
-        for ordinal, executor in enumerate(executors)
-        for task in range(executor.start_task, executor.end_task + 1)
-    }
-    traffic, count = profile.traffic, len(names)
-    source = np.array([owner.get(each.source_task, -1) for each in traffic], dtype=np.int64)
-    target = np.array([owner.get(each.target_task, -1) for each in traffic], dtype=np.int64)
-    rate = np.array([each.tuples_per_second for each in traffic], dtype=np.float64)
-    size = np.array([each.bytes_per_tuple or 0.0 for each in traffic], dtype=np.float64)
-    between = (source >= 0) & (target >= 0) & (source != target)
-    keys, pair = np.unique((source * count + target)[between], return_inverse=True)
-    rates = np.bincount(pair, rate[between], len(keys))
-    # The mean size of a tuple is that of the parts whose size is known.
-    sized = np.where(size > 0, rate, 0.0)[between]
-    known = np.bincount(pair, sized, len(keys))
-    content = np.bincount(pair, sized * size[between], len(keys))
-    means = np.divide(content, known, out=np.zeros(len(keys)), where=known > 0)
-    columns = (keys // count, keys % count, rates, means)
-    return tuple(
-        MeasuredPair(names[one], names[other], each, mean or None)
-        for one, other, each, mean in zip(*(column.tolist() for column in columns), strict=True)
-        if each > 0
-    )
-
-
 def _local_edges(streams: Iterable[Stream]) -> set[tuple[str, str]]:
     """Return which components send others all that they send them by local-or-shuffle."""
     groupings: dict[tuple[str, str], set[str]] = defaultdict(set)
@@ -323,31 +274,17 @@ def _local_edges(streams: Iterable[Stream]) -> set[tuple[str, str]]:
 
 def _cpu_us(
     names: Iterable[str],
-    pairs: Sequence[MeasuredPair],
+    received: Mapping[str, float],
     by_component: Mapping[str, list[RunningExecutor]],
     loads: Mapping[tuple[str, int], ExecutorLoad],
 ) -> dict[str, float]:
     """Return the CPU of a tuple in microseconds of components that were measured taking some."""
-    taken: dict[str, float] = defaultdict(float)
-    for pair in pairs:
-        taken[pair.target[0]] += pair.tuples_per_second
     points = {
         name: sum(_cpu(e, loads.get((name, e.start_task))) for e in by_component[name])
         for name in names
     }
     return {
-        name: total / taken[name] * (CORE_US / CORE_PERCENT)
+        name: total / received[name] * (CORE_US / CORE_PERCENT)
         for name, total in points.items()
-        if taken[name] > 0
+        if name in received
     }
-
-
-def _rate(parts: Sequence[MeasuredPair]) -> float:
-    return sum(part.tuples_per_second for part in parts)
-
-
-def _bytes_per_tuple(parts: Sequence[MeasuredPair]) -> float | None:
-    """Return the mean size of a tuple by the parts of known size, None without any."""
-    sized = [(p.tuples_per_second, p.bytes_per_tuple) for p in parts if p.bytes_per_tuple]
-    total = sum(rate for rate, _ in sized)
-    return sum(rate * size for rate, size in sized) / total if total else None

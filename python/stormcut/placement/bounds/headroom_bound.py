@@ -195,7 +195,7 @@ def _with_sizes(problem: Problem) -> Problem:
                 for s in topology.streams
             ),
             measured=tuple(
-                replace(p, bytes_per_tuple=declared.get((p.source[0], p.target[0]), mean))
+                p._replace(bytes_per_tuple=declared.get((p.source[0], p.target[0]), mean))
                 if p.bytes_per_tuple is None
                 else p
                 for p in topology.measured
@@ -215,7 +215,7 @@ def _weighed(problem: Problem, weight: Callable[[float], float]) -> Problem:
                 for s in topology.streams
             ),
             measured=tuple(
-                replace(p, tuples_per_second=p.tuples_per_second * weight(p.bytes_per_tuple or 0.0))
+                p._replace(tuples_per_second=p.tuples_per_second * weight(p.bytes_per_tuple or 0.0))
                 for p in topology.measured
             ),
         )

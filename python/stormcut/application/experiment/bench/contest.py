@@ -153,7 +153,7 @@ def _declared(topology: Topology) -> Topology:
 
 def _scaled(topology: Topology, scale: float) -> Topology:
     measured = tuple(
-        replace(pair, tuples_per_second=pair.tuples_per_second * scale)
+        pair._replace(tuples_per_second=pair.tuples_per_second * scale)
         for pair in topology.measured
     )
     return replace(_with_loads(topology, lambda each: each.cpu_percent * scale), measured=measured)
