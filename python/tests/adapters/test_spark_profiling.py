@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import os
@@ -369,7 +370,7 @@ def test_inputs_that_cannot_be_used_say_what_to_do(tmp_path: Path) -> None:
         profile_logs([tmp_path], tmp_path / "out")
 
 
-def test_the_command_prints_json(tmp_path: Path) -> None:
+def test_the_command_prints_json_and_writes_csv(tmp_path: Path, session: object) -> None:
     from click.testing import CliRunner
 
     from stormcut.cli.profile import profile
@@ -381,6 +382,15 @@ def test_the_command_prints_json(tmp_path: Path) -> None:
     document = json.loads(done.stdout)
     assert document["topologies"][0]["between_nodes_per_s"] == 40.0
     assert document["lines"]["unused"] == {"not a line of Storm's metrics consumer": 1}
+    done = CliRunner().invoke(profile, [*arguments, "--csv"], catch_exceptions=False)
+    for name in ("load", "traffic"):
+        with (tmp_path / "out" / f"{name}.csv").open(newline="") as file:
+            written = list(csv.DictReader(file))
+        rows = table(session, tmp_path / "out", name)
+        assert rows and [list(each) for each in written] == [list(each) for each in rows]
+        assert sorted(
+            tuple("" if each is None else str(each) for each in row.values()) for row in rows
+        ) == sorted(tuple(each.values()) for each in written)
     done = CliRunner().invoke(profile, arguments, catch_exceptions=False)
     assert "garbage" in done.stdout and "tuples/s between nodes" in done.stdout
     assert max(map(len, done.stdout.split("Tables and profiles")[0].splitlines())) <= 100
