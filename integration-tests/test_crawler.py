@@ -144,6 +144,7 @@ def test_a_crawl_is_never_worse_than_under_storm_alone(tmp_path: Path, jar: Path
         crawl = Crawl(cluster)
         wait_until(lambda: crawl.runs(WORKERS), 240, "it crawls", watch=cluster.watch(NAME))
         alone = crawl.acked_per_s()
+        print(f"{alone:.0f} URLs/s alone, {sorted(crawl.nodes())}", flush=True)
         assert crawl.failed() == 0
 
         logs = [str(folder) for folder in cluster.log_folders]
@@ -159,6 +160,7 @@ def test_a_crawl_is_never_worse_than_under_storm_alone(tmp_path: Path, jar: Path
                 seen.add((len(crawl.info().workers), len(crawl.nodes())))
                 if status["headroom"] is not None:
                     rooms.append(status["headroom"])
+                print(f"{time.monotonic() - began:.0f} s: {status}", flush=True)
                 return time.monotonic() > began + AUTOMATIC_S
 
             wait_until(watched, 2 * AUTOMATIC_S, "ten minutes of automatic mode", poll_s=15)
