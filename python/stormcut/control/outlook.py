@@ -13,6 +13,7 @@ from stormcut.control.decide.decision import Decision, Decisions, Guard, Withhel
 from stormcut.control.decide.wording import sentence
 from stormcut.control.gate.guards import FIRM
 from stormcut.control.history import line, lines
+from stormcut.control.observe.machines import Machine, Machines, SharedMachine
 from stormcut.control.observe.nodes import drained_nodes, executors_left
 from stormcut.control.orders import Orders, Undo
 from stormcut.control.policy import Mode, Policy
@@ -133,13 +134,18 @@ def outlook_document(at: Snapshot, parts: Mapping[str, Part]) -> dict[str, Any]:
         "left_on_drained": at.left_on_drained(),
         "nodes": {s.id: s.host for s in at.described.state.supervisors},
         "silent": sorted(at.left.silence.nodes),
-        "machines": {n: str(its) for n, its in at.left.machines.known.items() if its.is_news},
+        "machines": _machine_news(at.left.machines),
         "on_probation": list(at.left.probation.present(at.now_s)),
         "plan": at.plan,
         "parts": {name: asdict(part) for name, part in parts.items()},
         "reviews": [review_line(each) for each in at.reviews[-SHOWN_REVIEWS:]],
-        **_lines(at.governed),
+        **_lines(at.governed, at.left.machines.shared),
     }
+
+
+def _machine_news(machines: Machines) -> dict[str, str]:
+    every: dict[str, Machine | SharedMachine] = {**machines.shared, **machines.known}
+    return {node: str(its) for node, its in every.items() if its.is_news}
 
 
 def control(at: Snapshot) -> Control:
@@ -178,16 +184,34 @@ def withheld(told: Decisions) -> list[tuple[Decision, Withheld]]:
     return [(decision, reason) for decision, reason in both if isinstance(reason, Withheld)]
 
 
-def _lines(governed: Governed) -> dict[str, Any]:
-    """Return what is done, what is withheld, and under which names it can be approved."""
+def _lines(governed: Governed, shared: Mapping[str, SharedMachine] | None = None) -> dict[str, Any]:
+    """Return what is done, what is withheld, and under which names it can be approved.
+
+    Where several nodes share a machine, the head-room told is the machine's if that is less: no
+    node has a share of its own, and decisions go by what nodes declare.
+    """
     offered, forced = governed.offered, governed.forced
     is_done = bool(governed.approved)
+    told = lines(governed.told, {change.topology: change for change in governed.changes})
     return {
         "proposal": None if offered is None or is_done else offered.name,
         "withheld": [_withheld_line(each, offered) for each in governed.withheld],
         "override": None if forced is None or is_done else _forced_lines(forced),
-        **lines(governed.told, {change.topology: change for change in governed.changes}),
+        **told,
+        "topologies": [_limited(each, shared or {}) for each in told["topologies"]],
     }
+
+
+def _limited(line: dict[str, Any], shared: Mapping[str, SharedMachine]) -> dict[str, Any]:
+    """Return a decision with the head-room that shared machines leave to where it runs then."""
+    its = {shared[node] for node, *_ in line["workers"] if node in shared}
+    if not its or line["after"]["headroom"] is None:
+        return line
+    least = min(its, key=lambda machine: machine.headroom)
+    if least.headroom >= line["after"]["headroom"]:
+        return line
+    told = {"headroom": least.headroom, "fullest": f"CPU of {least.name}"}
+    return {**line, "after": {**line["after"], **told}}
 
 
 def _withheld_line(held: Withheld, offered: Proposal | None) -> dict[str, Any]:

@@ -37,7 +37,12 @@ from stormcut.control.gate.gate import RESTART_SECONDS, ROUND_SECONDS, Gate, Mom
 from stormcut.control.gate.ledger import Ledger
 from stormcut.control.observe.hearing import Silence
 from stormcut.control.observe.losses import Losses
-from stormcut.control.observe.machines import LoadOf, Machines, read_machines
+from stormcut.control.observe.machines import (
+    LoadOf,
+    Machines,
+    read_machines,
+    read_shared_machines,
+)
 from stormcut.control.observe.nodes import drained_nodes, without_room
 from stormcut.control.observe.probation import Probation
 from stormcut.control.orders import Undo
@@ -145,7 +150,7 @@ def observe(before: RoundState, given: Inputs) -> RoundState:
     """Return what is known once a state was seen."""
     state, now = given.state, given.now
     memory = before.memory.copy()
-    read = read_machines(state, given.profiles, given.settings.costs, _load_of(memory, given))
+    known = (state, given.profiles, given.settings.costs, _load_of(memory, given))
     # Who has moved stays, where a plan's age is unknown.
     age_s = given.plan_age_s if math.isfinite(given.plan_age_s) else 0.0
     back = {
@@ -162,7 +167,7 @@ def observe(before: RoundState, given: Inputs) -> RoundState:
         _going_on(before.rollout, given),
         {**before.obeyed, **back},
         memory,
-        before.machines.observe(state, read, now),
+        before.machines.observe(state, read_machines(*known), now, read_shared_machines(*known)),
     )
 
 

@@ -16,6 +16,7 @@ from stormcut.control.observe.machines import (
     Machine,
     Machines,
     read_machines,
+    read_shared_machines,
     with_real_capacity,
 )
 from stormcut.control.policy import Mode, Policy
@@ -153,3 +154,34 @@ def test_a_machine_that_is_less_than_declared_moves_nobody_by_itself():
     stage = Stage(state, profiles, Policy(Mode.AUTOMATIC))
     for _ in range(5):
         assert stage.round() == []
+
+
+def shared(state, profiles):
+    return read_shared_machines(state, profiles, None, lambda t: workload(t, fitting(profiles, t)))
+
+
+def test_a_shared_machine_is_full_when_all_of_it_is_used():
+    state, profiles = two_nodes(machine="boot", used=200.0)
+    (machine,) = set(shared(state, profiles).values())
+    assert (machine.hosts, machine.real_percent, machine.used_percent) == (("h0", "h1"), 200.0, 200)
+    # Four executors of 20 points, and what workers and transfer take.
+    assert 80.0 <= machine.explained_percent < 120.0
+    assert machine.headroom == pytest.approx(1.0) and machine.is_news
+    half = next(iter(shared(*two_nodes(machine="boot", used=100.0)).values()))
+    its = machine.explained_percent
+    assert half.headroom == pytest.approx((its + 100.0) / its) and not half.is_news
+    assert shared(*two_nodes()) == {}
+
+
+def test_the_head_room_told_is_the_shared_machine_s_and_no_decision_hangs_on_it():
+    room, moved = {}, {}
+    for used in (100.0, 190.0):
+        stage = Stage(*two_nodes(machine="boot", used=used), Policy(Mode.AUTOMATIC))
+        moved[used] = stage.round()
+        document = stage.brain.outlook()
+        (line,) = document["topologies"]
+        room[used] = line["after"]["headroom"]
+        assert line["after"]["fullest"] == "CPU of the machine of h0, h1"
+        assert ("190 are used" in str(document["machines"])) == (used == 190.0)
+    assert 1.0 < room[190.0] < room[100.0]
+    assert moved[190.0] == moved[100.0]

@@ -9,8 +9,9 @@ What is left counts.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -36,6 +37,8 @@ STEP_PERCENT, STEP_MBIT = 5.0, 0.1
 LEAST_CHANGE, LEAST_MBIT, QUIET_S = 0.05, 0.5, 180.0
 #: Part of a machine's CPU that others use of which people are told.
 MUCH = 0.1
+#: Part of a shared machine's CPU in use of which people are told, and how many nodes are named.
+NEARLY_FULL, SHOWN = 0.9, 2
 
 LoadOf = Callable[[RunningTopology], Workload]
 
@@ -79,6 +82,41 @@ class Machine:
 
 
 @dataclass(frozen=True)
+class SharedMachine:
+    """A machine without quotas on which several nodes are: its points, and who uses them.
+
+    ``explained_percent`` is what the model explains of ``used_percent``, all nodes together.
+    """
+
+    hosts: tuple[str, ...]
+    real_percent: float
+    used_percent: float
+    explained_percent: float
+
+    @property
+    def headroom(self) -> float:
+        """Times the rates at which the machine is full; infinite if no tuple uses any of it."""
+        others = max(0.0, self.used_percent - self.explained_percent)
+        its = self.explained_percent
+        return max(0.0, self.real_percent - others) / its if its > 0 else math.inf
+
+    @property
+    def name(self) -> str:
+        """Whose machine it is."""
+        more = len(self.hosts) - SHOWN
+        named = ", ".join(self.hosts[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+        return f"the machine of {named}"
+
+    @property
+    def is_news(self) -> bool:
+        """Whether it is nearly full."""
+        return self.used_percent >= NEARLY_FULL * self.real_percent
+
+    def __str__(self) -> str:
+        return f"{self.name} has {self.real_percent:g} points; {self.used_percent:.0f} are used"
+
+
+@dataclass(frozen=True)
 class Machines:
     """What is known of nodes' machines from round to round.
 
@@ -93,14 +131,23 @@ class Machines:
         Those that ran when a state was seen last, with their topologies.
     since : float
         When they last changed, in seconds of a clock that never runs back.
+    shared : mapping of str to SharedMachine
+        By supervisor, as workers report them now: of several nodes nobody knows which may use what.
     """
 
     known: Mapping[str, Machine] = field(default_factory=dict)
     workers: frozenset[tuple[str, Worker]] = frozenset()
     since: float = 0.0
+    shared: Mapping[str, SharedMachine] = field(default_factory=dict)
 
-    def observe(self, state: ClusterState, read: Mapping[str, Machine], now: float) -> Machines:
-        """Return what is known once a state, and what `read_machines` read of it, was seen."""
+    def observe(
+        self,
+        state: ClusterState,
+        read: Mapping[str, Machine],
+        now: float,
+        shared: Mapping[str, SharedMachine] | None = None,
+    ) -> Machines:
+        """Return what is known once a state, and what was read of its machines, was seen."""
         workers = frozenset((t.id, worker) for t in state.topologies for worker in t.assignment)
         since = self.since if workers == self.workers else now
         is_quiet = now - since >= QUIET_S
@@ -109,7 +156,7 @@ class Machines:
             for each in state.supervisors
             if (machine := self._learn(each.id, read.get(each.id), is_quiet))
         }
-        return Machines(known, workers, since)
+        return Machines(known, workers, since, shared or {})
 
     def _learn(self, node: str, read: Machine | None, is_quiet: bool) -> Machine | None:
         before = self.known.get(node)
@@ -155,20 +202,15 @@ def read_machines(
     shares its machine. Takes as long as `uses`.
     """
     reports = _reports(state, profiles)
-    if not reports:
+    shared = set(_shared(state, reports))
+    own = {node: its for node, its in reports.items() if node not in shared}
+    if not own:
         return {}
-    topologies = [each for each in state.topologies if each.executors]
-    loads = [load_of(each) for each in topologies]
-    presents = [tuple(sorted(each.assignment)) for each in topologies]
-    problem = situation(loads, Usage(state, costs).left(), presents, costs).problem
-    placement = Placement(problem.current_slots())
-    used = {use.kind: use.load for use in uses(problem, placement)}
-    explained = used[CPU] + _of_workers(problem, placement)
-    at = {node.id: ordinal for ordinal, node in enumerate(problem.nodes)}
+    explained = _explained(state, own, costs, load_of)
     hosts = {each.id: each for each in state.supervisors}
 
-    def unexplained(its: Sequence[WorkerLoad], name: str, load: float) -> float:
-        return max(0.0, _mean(its, name) - load)
+    def unexplained(node: str, name: str, kind: str) -> float:
+        return max(0.0, _mean(own[node], name) - explained[node][kind])
 
     return {
         node: Machine(
@@ -176,12 +218,52 @@ def read_machines(
             hosts[node].cpu_percent,
             CORE_PERCENT * min(each.cores for each in its),
             _mean(its, "machine_percent"),
-            unexplained(its, "machine_percent", float(explained[at[node]])),
-            unexplained(its, "in_mbit", float(used[LINK_IN][at[node]])),
-            unexplained(its, "out_mbit", float(used[LINK_OUT][at[node]])),
+            unexplained(node, "machine_percent", CPU),
+            unexplained(node, "in_mbit", LINK_IN),
+            unexplained(node, "out_mbit", LINK_OUT),
         )
-        for node, its in reports.items()
+        for node, its in own.items()
     }
+
+
+def read_shared_machines(
+    state: ClusterState, profiles: Mapping[str, Profile], costs: Costs | None, load_of: LoadOf
+) -> dict[str, SharedMachine]:
+    """Return what workers report of machines on which several nodes are, by supervisor."""
+    reports = _reports(state, profiles)
+    on_machine = {m: n for m, n in _by_machine(reports).items() if len(n) > 1}
+    if not on_machine:
+        return {}
+    every = {node: reports[node] for nodes in on_machine.values() for node in nodes}
+    explained = _explained(state, every, costs, load_of)
+    hosts = {each.id: each.host for each in state.supervisors}
+    found = {}
+    for nodes in on_machine.values():
+        its = [each for node in nodes for each in reports[node]]
+        machine = SharedMachine(
+            tuple(sorted(hosts[node] for node in nodes)),
+            CORE_PERCENT * min(each.cores for each in its),
+            _mean(its, "machine_percent"),
+            sum(explained[node][CPU] for node in nodes),
+        )
+        found.update(dict.fromkeys(nodes, machine))
+    return found
+
+
+def _explained(
+    state: ClusterState, nodes: Iterable[str], costs: Costs | None, load_of: LoadOf
+) -> dict[str, dict[str, float]]:
+    """Return what the model explains of the use of each node given, by kind of resource."""
+    topologies = [each for each in state.topologies if each.executors]
+    loads = [load_of(each) for each in topologies]
+    presents = [tuple(sorted(each.assignment)) for each in topologies]
+    problem = situation(loads, Usage(state, costs).left(), presents, costs).problem
+    placement = Placement(problem.current_slots())
+    used = {use.kind: use.load for use in uses(problem, placement)}
+    used[CPU] = used[CPU] + _of_workers(problem, placement)
+    at = {node.id: ordinal for ordinal, node in enumerate(problem.nodes)}
+    kinds = (CPU, LINK_IN, LINK_OUT)
+    return {node: {kind: float(used[kind][at[node]]) for kind in kinds} for node in nodes}
 
 
 def with_real_capacity(
@@ -248,24 +330,28 @@ def _reports(
         for worker in topology.assignment:
             host = hosts.get(worker.slot.node, "")
             of[worker.slot.node].append(loads.get((topology.id, host, worker.slot.port)))
-    whole = {
+    return {
         node: tuple(each for each in its if each is not None)
         for node, its in of.items()
         if node in hosts and None not in its
     }
-    shared = set(_shared(state, whole))
-    return {node: its for node, its in whole.items() if node not in shared}
+
+
+def _by_machine(reports: Mapping[str, tuple[WorkerLoad, ...]]) -> dict[str, set[str]]:
+    """Return the nodes on each machine that has a name."""
+    on_machine: dict[str, set[str]] = defaultdict(set)
+    for node, its in reports.items():
+        for worker in its:
+            if worker.machine:
+                on_machine[worker.machine].add(node)
+    return on_machine
 
 
 def _shared(state: ClusterState, reports: Mapping[str, tuple[WorkerLoad, ...]]) -> Iterator[str]:
     """Yield the nodes whose machine is another one's, too, or whose host another one names."""
-    on_machine: dict[str, set[str]] = defaultdict(set)
     on_host: dict[str, set[str]] = defaultdict(set)
     for supervisor in state.supervisors:
         on_host[supervisor.host].add(supervisor.id)
-        for worker in reports.get(supervisor.id, ()):
-            if worker.machine:
-                on_machine[worker.machine].add(supervisor.id)
-    for nodes in (*on_machine.values(), *on_host.values()):
+    for nodes in (*_by_machine(reports).values(), *on_host.values()):
         if len(nodes) > 1:
             yield from nodes
