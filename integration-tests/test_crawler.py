@@ -143,6 +143,7 @@ def test_a_crawl_is_never_worse_than_under_storm_alone(tmp_path: Path, jar: Path
         submit(cluster, jar)
         crawl = Crawl(cluster)
         wait_until(lambda: crawl.runs(WORKERS), 240, "it crawls", watch=cluster.watch(NAME))
+        crawl.acked_per_s()  # its code is compiled meanwhile
         alone = crawl.acked_per_s()
         print(f"{alone:.0f} URLs/s alone, {sorted(crawl.nodes())}", flush=True)
         assert crawl.failed() == 0

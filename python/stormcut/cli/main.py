@@ -10,9 +10,10 @@ from difflib import get_close_matches
 from importlib import metadata
 
 import click
+from click.shell_completion import CompletionItem
 
 from stormcut import __version__
-from stormcut.cli.groups import Group, summary
+from stormcut.cli.groups import Group, summary_in
 from stormcut.cli.invocation import command
 from stormcut.model.errors import Infeasible, StormcutError
 
@@ -88,19 +89,27 @@ class LazyGroup(Group):
             if near := get_close_matches(cmd_name, COMMANDS, 1):
                 ctx.fail(f"No such command '{cmd_name}': did you mean {near[0]}?")
             return None
-        name, _, function = COMMANDS[cmd_name].partition(":")
-        module = importlib.import_module(name)
-        found: click.Command = getattr(module, function or name.rpartition(".")[2])
+        module, function = _where(cmd_name)
+        found: click.Command = getattr(importlib.import_module(module), function)
         return found
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the subcommands and options that begin so; no subcommand is imported."""
+        names = (name for name in self.list_commands(ctx) if name.startswith(incomplete))
+        commands = [CompletionItem(name, help=summary_in(*_where(name))) for name in names]
+        return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands under their headings: all of them fit one screen of 80 x 50."""
         for heading, names in GROUPS.items():
-            commands = ((name, self.get_command(ctx, name)) for name in names)
             with formatter.section(heading):
-                formatter.write_dl(
-                    [(name, summary(found)) for name, found in commands if found is not None]
-                )
+                formatter.write_dl([(name, summary_in(*_where(name))) for name in names])
+
+
+def _where(command_name: str) -> tuple[str, str]:
+    """Return the module and the function of a subcommand."""
+    module, _, function = COMMANDS[command_name].partition(":")
+    return module, function or module.rpartition(".")[2]
 
 
 def _tell_version(context: click.Context, _: click.Parameter, is_asked: bool) -> None:

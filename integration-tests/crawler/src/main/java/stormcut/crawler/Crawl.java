@@ -14,7 +14,10 @@ import org.apache.storm.StormSubmitter;
 import org.apache.storm.topology.TopologyBuilder;
 import org.apache.storm.tuple.Fields;
 
-/** Submits a crawl of StormCrawler's bolts: NAME PARALLELISM WORKERS RATE NIMBUS_HOST NIMBUS_PORT. */
+/**
+ * Submits a crawl of StormCrawler's bolts: NAME PARALLELISM WORKERS RATE NIMBUS_HOST NIMBUS_PORT
+ * [PREFIX]. Pages are those of PREFIX1 to PREFIX40, this machine's without one.
+ */
 public final class Crawl {
   static final int PORT = 18_088;
   private static final int HOSTS = 40;
@@ -38,19 +41,20 @@ public final class Crawl {
         .fieldsGrouping("sitemap", "status", url)
         .fieldsGrouping("parse", "status", url)
         .fieldsGrouping("index", "status", url);
-    Config config = config(Double.parseDouble(arguments[3]));
+    String prefix = arguments.length > 6 ? arguments[6] : "http://127.0.1.";
+    Config config = config(Double.parseDouble(arguments[3]), prefix);
     config.setNumWorkers(Integer.parseInt(arguments[2]));
     config.put(Config.NIMBUS_SEEDS, Collections.singletonList(arguments[4]));
     config.put(Config.NIMBUS_THRIFT_PORT, Integer.parseInt(arguments[5]));
     StormSubmitter.submitTopology(arguments[0], config, builder.createTopology());
   }
 
-  private static Config config(double rate) {
+  private static Config config(double rate, String prefix) {
     Config config = new Config();
     config.setMaxSpoutPending(PENDING);
     config.registerSerialization(Metadata.class);
     config.registerSerialization(Status.class);
-    config.put("crawler.prefix", "http://127.0.1.");
+    config.put("crawler.prefix", prefix);
     config.put("crawler.hosts", HOSTS);
     config.put("crawler.rate", rate);
     config.put("fetcher.server.delay", 0.0);
