@@ -165,8 +165,9 @@ def best_trial(problem: Problem, trials: Sequence[Trial]) -> tuple[int, str] | N
     if not rest:
         return first, "the only placement found"
     second = rest[best([values[at] for at in rest])]
-    lead = advantage(values[first], values[second]) or "as good"
-    return first, f"{lead} ({trials[second].algorithm})"
+    other = trials[second].algorithm
+    lead = advantage(values[first], values[second])
+    return first, f"{lead} ({other})" if lead else f"as good as {other}"
 
 
 def best_bound(trials: Sequence[Trial]) -> float | None:
