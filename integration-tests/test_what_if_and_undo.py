@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -144,6 +146,9 @@ def test_what_if_is_what_follows_and_undo_brings_it_back_for_good(
     del score["workers_restarted"]  # from there on there is nothing to restart
     assert runs.items() >= score.items()
 
+    assert topology.id in completed(stage, "undo")
+    assert completed(stage, "drain") == set(stage.cluster.supervisor_hosts)
+
     # Else the preview may be of the cluster before the move.
     described_since(client, time.time())
     shown = stage.command("undo", NAME, "--yes")
@@ -154,6 +159,19 @@ def test_what_if_is_what_follows_and_undo_brings_it_back_for_good(
         assert stage.workers(NAME) == before
     stage.command("publish", "--withdraw", topology.id, "--yes")
     stage.wait_acks(NAME)
+
+
+def completed(stage: Stage, command: str) -> set[str]:
+    """Return what a shell completes after a command."""
+    shell = {
+        "_STORMCUT_COMPLETE": "bash_complete",
+        "COMP_WORDS": f"stormcut {command} ",
+        "COMP_CWORD": "2",
+    }
+    program = str(Path(sys.executable).with_name("stormcut"))
+    environment = stage.environment | shell
+    done = subprocess.run([program], capture_output=True, text=True, env=environment, check=True)
+    return {line.partition(",")[2] for line in done.stdout.splitlines()}
 
 
 def assigned(placement: Path, topology: str) -> Any:

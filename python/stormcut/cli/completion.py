@@ -8,16 +8,19 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from stormcut.model.errors import StormcutError
 
+if TYPE_CHECKING:
+    from stormcut.adapters.zookeeper.nodes import StormcutNodes
+
 Completion = Callable[[click.Context, click.Parameter, str], list[str]]
 
-#: Nobody waits longer for a shell.
-PATIENCE_S = 0.5
+#: Seconds: nobody waits longer for a shell.
+PATIENCE_S, ANSWER_S = 0.5, 2.0
 
 
 def algorithms(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -53,25 +56,24 @@ def settings(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
 
 def running(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Complete the topologies of the last plan, as ZooKeeper has it."""
-    return _listed(
-        (line["topology"] for plan in _plans(ctx) for line in _topologies(plan)), incomplete
-    )
+    return _listed(_asked(ctx, _topologies), incomplete)
 
 
 def nodes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Complete the hosts of the last plan, as ZooKeeper has it."""
-    return _listed((each for plan in _plans(ctx) for each in _hosts(plan)), incomplete)
+    """Complete the hosts of the cluster, as the leading brain knows them."""
+    return _listed(_asked(ctx, _hosts), incomplete)
 
 
-def _topologies(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    yield from plan["topologies"]
-    yield from plan["declined"]
+def _topologies(ctx: click.Context, nodes: StormcutNodes) -> Iterator[str]:
+    for plan in nodes.read_history(1):
+        yield from (line["topology"] for line in (*plan["topologies"], *plan["declined"]))
 
 
-def _hosts(plan: dict[str, Any]) -> Iterable[str]:
-    # Plans of older brains have none.
-    hosts: dict[str, str] = plan.get("hosts", {})
-    return hosts.values()
+def _hosts(ctx: click.Context, nodes: StormcutNodes) -> Iterator[str]:
+    from stormcut.adapters.zookeeper.leader import leaders_client
+
+    if leader := leaders_client(nodes, ANSWER_S, ctx.params.get("tls")):
+        yield from leader.outlook()["nodes"].values()
 
 
 def _listed(names: Iterable[str], incomplete: str) -> list[str]:
@@ -80,8 +82,10 @@ def _listed(names: Iterable[str], incomplete: str) -> list[str]:
     return [f"{head}{name}" for name in sorted(set(names)) if name.startswith(last)]
 
 
-def _plans(ctx: click.Context) -> list[dict[str, Any]]:
-    """Return the last plan; none where ZooKeeper is not named, or does not answer at once."""
+def _asked(
+    ctx: click.Context, ask: Callable[[click.Context, StormcutNodes], Iterable[str]]
+) -> list[str]:
+    """Return what is found; nothing where ZooKeeper is not named, or does not answer at once."""
     servers = ctx.params.get("zookeeper") or os.environ.get("STORMCUT_ZOOKEEPER", "")
     auth_file = ctx.params.get("auth_file") or os.environ.get("STORMCUT_AUTH_FILE", "")
     if not (servers and auth_file and _answers(servers)):
@@ -89,9 +93,9 @@ def _plans(ctx: click.Context) -> list[dict[str, Any]]:
     from stormcut.adapters.zookeeper.client import connected, read_auth_file
     from stormcut.adapters.zookeeper.nodes import DEFAULT_ROOT, StormcutNodes
 
-    found: list[dict[str, Any]] = []
+    found: list[str] = []
     with suppress(StormcutError), connected(servers, read_auth_file(Path(auth_file))) as client:
-        found = StormcutNodes(client, ctx.params.get("root") or DEFAULT_ROOT).read_history(1)
+        found = list(ask(ctx, StormcutNodes(client, ctx.params.get("root") or DEFAULT_ROOT)))
     return found
 
 
