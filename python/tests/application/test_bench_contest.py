@@ -20,6 +20,7 @@ from stormcut.model.cluster import (
 )
 from stormcut.model.errors import StormcutError
 from stormcut.model.network import Link
+from stormcut.objective.resources import executor_loads
 
 SCHEDULERS = ("even", "r-storm", "p-scheduler", "t3-scheduler", "i-scheduler", "stromax", "cut")
 
@@ -92,6 +93,27 @@ def test_the_cost_model_says_what_narrow_links_let_sources_reach():
     assert reachable(narrow, "cut") > 1.5 * reachable(narrow, "even")
     assert reachable(narrow, "even") < reachable(wide, "even")
     assert place(running, None, wide, 1.34, Contender("even"), 1).reachable is None
+
+
+class Seen(Contender):
+    """Keeps the problem that it gets."""
+
+    def solve(self, problem, seed):
+        self.problems.append(problem)
+        return super().solve(problem, seed)
+
+
+def test_all_loads_shrink_alike_where_nodes_were_full(monkeypatch):
+    """Of local-or-shuffle streams the CPU follows from rates, which stayed as they were."""
+    running, at = topology(), [replace(host, cpu_percent=30.0) for host in hosts(1, 1, 1)]
+    streams = (running.streams[0], replace(running.streams[1], grouping="local_or_shuffle"))
+    profile = profile_of(running, cpu=5.0, rate=lambda s, t: 10.0)
+    monkeypatch.setattr(Seen, "problems", [], raising=False)
+    seat = place(replace(running, streams=streams), profile, at, 1.34, Seen("even"), 1)
+    (problem,) = Seen.problems
+    asked = executor_loads(problem, seat.solution.placement)
+    ratios = asked / executor_loads(seat.problem, seat.solution.placement)
+    assert ratios == pytest.approx([0.5] * 18)
 
 
 def state(*topologies):

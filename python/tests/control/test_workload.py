@@ -115,3 +115,20 @@ def test_local_or_shuffle_is_foretold_for_another_placement(places, order):
             sum(r for (_, t), r in _flowing(running, where).items() if t == e) for e in (5, 6, 7)
         ]
         assert cpu == pytest.approx([30.0 * each / 48.0 for each in taken])
+
+
+def test_a_chain_of_local_or_shuffle_keeps_its_measured_pairs():
+    """In a crawl with its fetchers on two of four nodes the other two did nothing, unforeseen."""
+    running = topology("t", (4, 4, 4), acker=False)
+    streams = tuple(replace(s, grouping="local_or_shuffle") for s in running.streams)
+    tasks = [e.start_task for e in running.executors]
+    sent = dict.fromkeys(zip(tasks[:-4], tasks[4:], strict=True), 100.0)
+    profile = profile_of(running, rate=lambda s, t: sent.get((s, t), 0.0), memory=None)
+    chain = workload(replace(running, streams=streams), profile).topology
+    assert {pair.tuples_per_second for pair in chain.measured} == {100.0}
+    assert len(chain.measured) == len(sent)
+    assert all(each.cpu_us_per_tuple is None for each in chain.components)
+    # Behind a stream of another kind it is no chain.
+    first = (replace(streams[0], grouping="shuffle"), *streams[1:])
+    alone = workload(replace(running, streams=first), profile).topology
+    assert {pair.source[0] for pair in alone.measured} == {"c0"}

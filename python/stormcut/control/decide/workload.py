@@ -265,11 +265,17 @@ def _declared_streams(
 
 
 def _local_edges(streams: Iterable[Stream]) -> set[tuple[str, str]]:
-    """Return which components send others all that they send them by local-or-shuffle."""
+    """Return which components send others all that they send them by local-or-shuffle.
+
+    But not in a chain of them, as in a crawler. There an executor that gets nothing sends nothing,
+    while the objective takes each to send the same: pairs, as measured, are nearer to the truth.
+    """
     groupings: dict[tuple[str, str], set[str]] = defaultdict(set)
     for stream in streams:
         groupings[stream.source, stream.target].add(stream.grouping)
-    return {edge for edge, its in groupings.items() if its == {"local_or_shuffle"}}
+    local = {edge for edge, its in groupings.items() if its == {"local_or_shuffle"}}
+    links = {source for source, _ in local} & {target for _, target in local}
+    return {edge for edge in local if links.isdisjoint(edge)}
 
 
 def _cpu_us(

@@ -156,7 +156,12 @@ def _scaled(topology: Topology, scale: float) -> Topology:
         pair._replace(tuples_per_second=pair.tuples_per_second * scale)
         for pair in topology.measured
     )
-    return replace(_with_loads(topology, lambda each: each.cpu_percent * scale), measured=measured)
+    streams = tuple(
+        replace(stream, tuples_per_second=stream.tuples_per_second * scale)
+        for stream in topology.streams
+    )
+    loaded = _with_loads(topology, lambda each: each.cpu_percent * scale)
+    return replace(loaded, measured=measured, streams=streams)
 
 
 def _with_loads(topology: Topology, cpu: Callable[[Component], Floats]) -> Topology:
