@@ -2,7 +2,8 @@
 
 Run by hand, on a machine that does nothing else (half an hour):
 
-    scripts/with-docker .stormcut/venv/bin/python benchmarks/crawler_docker.py --output docs/results/crawler.md
+    scripts/with-docker .stormcut/venv/bin/python benchmarks/crawler_docker.py \\
+        --output docs/results/crawler.md
 
 StormCrawler 1.18 (`integration-tests/crawler`) on four nodes of 0.35 cores each, without a limit of
 links: two sources that have at most 50 pages each under way, four executors of each bolt, four
@@ -14,7 +15,6 @@ in turns, in the other order every second time; URLs/s are acknowledged pages, a
 from __future__ import annotations
 
 import argparse
-
 import statistics
 import subprocess
 import time
@@ -41,8 +41,8 @@ from stormcut.application.experiment.bench.planner import BenchPlanner
 from stormcut.application.experiment.bench.ports import Entrant, Equipment
 from stormcut.application.experiment.ports import HOOK_INTERVAL_S
 from stormcut.application.waiting import wait_until
-from stormcut.cli.steps import Steps
 from stormcut.cli.contenders import scheduler_of
+from stormcut.cli.steps import Steps
 from stormcut.model.problem import Problem
 from stormcut.placement.solve import Solution
 
