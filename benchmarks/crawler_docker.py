@@ -2,8 +2,7 @@
 
 Run by hand, on a machine that does nothing else (half an hour):
 
-    scripts/with-docker .stormcut/venv/bin/python benchmarks/crawler_docker.py \\
-        --output docs/results/crawler.md
+    scripts/with-docker .stormcut/venv/bin/python benchmarks/crawler_docker.py --output FILE
 
 StormCrawler 1.18 (`integration-tests/crawler`) on four nodes of 0.35 cores each, without a limit of
 links: two sources that have at most 50 pages each under way, four executors of each bolt, four
