@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from stormcut.model.network import UNKNOWN, Costs, Link
 from stormcut.model.placement import UNASSIGNED, Placement
+from stormcut.model.relays import Relay, relays_of
 from stormcut.model.traffic import Traffic, emitted, fold_streams
 
 Floats = npt.NDArray[np.float64]
@@ -307,6 +308,13 @@ class Problem:
             for topology, offset in zip(self.topologies, self.topology_offsets, strict=False)
         ]
         return Traffic.join(parts, self.executor_count)
+
+    @cached_property
+    def relays(self) -> tuple[Relay, ...]:
+        """Components whose executors send more or less than each other, as tuples pass them."""
+        counts = [component.executors for component in self._components]
+        starts = np.cumsum([0, *counts])[:-1].astype(np.int64)
+        return relays_of(self.traffic, starts, self.executor_is_spout)
 
     def with_traffic(self, traffic: Traffic) -> Problem:
         """Return the same problem with this traffic: to fold that of many streams takes long."""

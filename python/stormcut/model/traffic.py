@@ -52,6 +52,7 @@ class Traffic:
     """Pairs ``source[k] -> target[k]`` of ``rate[k]`` tuples/s, each shape (pairs,), and blocks.
 
     A pair's tuples have ``size[k]`` bytes, NaN where that is not known. There are ``executors``.
+    Of its blocks, each sends ``sending`` times the rate, shape (executors,); None: all the same.
     """
 
     source: Ints
@@ -60,6 +61,7 @@ class Traffic:
     blocks: tuple[Block, ...]
     size: Floats
     executors: int
+    sending: Floats | None = None
 
     @classmethod
     def join(cls, parts: Iterable[Traffic], executors: int) -> Traffic:
@@ -100,6 +102,12 @@ class Traffic:
     def without_local_first(self) -> Traffic:
         """Return the same without the streams of which everything may stay local."""
         return replace(self, blocks=tuple(b for b in self.blocks if not b.local_first))
+
+    def sent_by_each(self, block: Block) -> Floats:
+        """Return the tuples/s from each source of a block to each target, shape (sources,)."""
+        if self.sending is None:
+            return np.full(len(block.sources), block.rate)
+        return block.rate * self.sending[block.sources.start : block.sources.stop]
 
     @property
     def total(self) -> float:
@@ -152,13 +160,13 @@ class Traffic:
         """Return (source, target, rate, size) as `unfolded` does."""
         parts = [(self.source, self.target, self.rate, self.size)]
         for block in self.blocks:
-            count = len(block.sources) * len(block.targets)
+            sent = self.sent_by_each(block)
             parts.append(
                 (
                     np.repeat(_ints(block.sources), len(block.targets)),
                     np.tile(_ints(block.targets), len(block.sources)),
-                    np.full(count, block.rate),
-                    np.full(count, block.size),
+                    np.repeat(sent, len(block.targets)),
+                    np.full(len(sent) * len(block.targets), block.size),
                 )
             )
         source, target, rate, size = (np.concatenate(each) for each in zip(*parts, strict=True))

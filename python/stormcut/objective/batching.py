@@ -72,7 +72,7 @@ def connections(traffic: Traffic, slots: Ints) -> Connections:
     apart = (source != target) & (source >= 0) & (target >= 0)
     keys, rates = [source[apart] * count + target[apart]], [traffic.rate[apart]]
     for block in traffic.blocks:
-        key, rate = _of_block(block, slots, count)
+        key, rate = _of_block(block, traffic.sent_by_each(block), slots, count)
         keys.append(key)
         rates.append(rate)
     found, at = np.unique(np.concatenate(keys), return_inverse=True)
@@ -80,18 +80,16 @@ def connections(traffic: Traffic, slots: Ints) -> Connections:
     return Connections(found // max(count, 1), found % max(count, 1), total)
 
 
-def _of_block(block: Block, slots: Ints, count: int) -> tuple[Ints, Floats]:
-    sources = np.arange(block.sources.start, block.sources.stop)
+def _of_block(block: Block, sent: Floats, slots: Ints, count: int) -> tuple[Ints, Floats]:
+    sources = slots[block.sources.start : block.sources.stop]
+    sends = sources >= 0
     if block.local_first:
-        sources = sources[~has_local_target(block, slots)]
-    senders, sending = _counted(slots[sources])
-    takers, taking = _counted(slots[block.targets.start : block.targets.stop])
+        sends &= ~has_local_target(block, slots)
+    senders, at = np.unique(sources[sends], return_inverse=True)
+    sending = np.bincount(at.reshape(-1), sent[sends], len(senders))
+    targets = slots[block.targets.start : block.targets.stop]
+    takers, taking = np.unique(targets[targets >= 0], return_counts=True)
     apart = senders[:, None] != takers
     keys = (senders[:, None] * count + takers)[apart]
-    rates = (block.rate * sending[:, None] * taking)[apart]
+    rates = (sending[:, None] * taking)[apart]
     return keys, rates
-
-
-def _counted(slots: Ints) -> tuple[Ints, Ints]:
-    found, counts = np.unique(slots[slots >= 0], return_counts=True)
-    return found, counts

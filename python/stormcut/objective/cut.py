@@ -68,7 +68,7 @@ def has_local_target(block: Block, workers: Ints) -> npt.NDArray[np.bool_]:
 
 
 def routed(traffic: Traffic, workers: Ints) -> Traffic:
-    """Return traffic as it flows under a placement: local-or-shuffle streams as pairs.
+    """Return traffic with local-or-shuffle streams as the pairs that are used.
 
     A source sends to the targets in its own worker, if there are any, else to all. Takes
     O(sources x targets) for each of these streams.
@@ -89,7 +89,7 @@ def routed(traffic: Traffic, workers: Ints) -> Traffic:
         here &= (workers[sources] >= 0)[:, None]
         here |= ~here.any(axis=1, keepdims=True)
         at, to = np.nonzero(here)
-        each = block.rate * len(targets) / here.sum(axis=1)
+        each = traffic.sent_by_each(block) * len(targets) / here.sum(axis=1)
         parts.append((sources[at], targets[to], each[at], np.full(len(at), block.size)))
     source, target, rate, size = (np.concatenate(each) for each in zip(*parts, strict=True))
     plain = tuple(block for block in traffic.blocks if not block.local_first)

@@ -19,6 +19,7 @@ from stormcut.objective.anchoring import anchored_share, is_acker
 from stormcut.objective.batching import batches_per_tuple
 from stormcut.objective.closed_loop import Background, Stations
 from stormcut.objective.cut import executor_nodes, routed
+from stormcut.objective.relaying import relay
 from stormcut.objective.resources import (
     CPU,
     DEFAULT_BYTES,
@@ -129,7 +130,8 @@ def demands_of(
     -----
     Takes O(pairs x sources), after the cube of the executors for what is due to which source.
     """
-    traffic = routed(problem.traffic.sized(DEFAULT_BYTES), placement.slots)
+    flowing, _ = relay(problem, placement.slots)
+    traffic = routed(flowing.sized(DEFAULT_BYTES), placement.slots)
     anchored = anchored_share(problem)
     part = _parts(problem, traffic, sources) / problem.executor_rate[sources]
     pairs = _pairs(problem, placement, traffic)

@@ -20,6 +20,7 @@ from stormcut.model.problem import CORE_PERCENT, CORE_US, Problem
 from stormcut.model.traffic import Block, Traffic
 from stormcut.objective.batching import Connections, batches, connections
 from stormcut.objective.cut import executor_nodes, has_local_target
+from stormcut.objective.relaying import relay
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -91,11 +92,11 @@ def uses(problem: Problem, placement: Placement, anchored: Floats | None = None)
         Which share of what each takes is anchored (`stormcut.objective.anchoring`): then links and
         uplinks say which share of their tuples is. None: all.
     """
-    costs, traffic = costs_of(problem), problem.traffic.sized(DEFAULT_BYTES)
-    nodes = executor_nodes(problem, placement)
+    costs, nodes = costs_of(problem), executor_nodes(problem, placement)
+    flowing, taken = relay(problem, placement.slots)
+    traffic, load = flowing.sized(DEFAULT_BYTES), _loads(problem, taken)
     racks, names = rack_ordinals(problem)
     hosts = len(racks)
-    load = executor_loads(problem, placement)
     placed = nodes >= 0
     homes_of = problem.slot_hosts
     workers = flow(traffic, placement.slots, placement.slots, nodes, hosts)
@@ -217,32 +218,18 @@ def executor_loads(problem: Problem, placement: Placement) -> Floats:
     """Return the CPU of every executor in points without transfer, shape (executors,).
 
     Differs from `Problem.executor_cpu` where a local-or-shuffle stream finds targets in the same
-    worker, and so others take less.
+    worker: others take less, and send less of it on.
     """
-    local = [block for block in problem.traffic.blocks if block.local_first]
+    return _loads(problem, relay(problem, placement.slots)[1])
+
+
+def _loads(problem: Problem, taken: Floats) -> Floats:
     us = problem.executor_cpu_us
-    if not local or np.isnan(us).all():
+    if not problem.relays or np.isnan(us).all():
         return problem.executor_cpu
-    taken = problem.traffic.taken.copy()
-    for block in local:
-        taken[block.targets.start : block.targets.stop] += _preferred(block, placement.slots)
     rate = np.where(problem.executor_is_spout, problem.executor_rate, taken)
     known = ~np.isnan(us)
     return np.where(known, us * rate * (CORE_PERCENT / CORE_US), problem.executor_cpu)
-
-
-def _preferred(block: Block, workers: Ints) -> Floats:
-    """Return how much more each target takes as sources prefer those in their worker."""
-    near = has_local_target(block, workers)
-    sources = workers[block.sources.start : block.sources.stop][near]
-    targets = workers[block.targets.start : block.targets.stop]
-    count = max(int(targets.max(initial=-1)), int(sources.max(initial=-1))) + 1
-    here = targets >= 0
-    held = np.bincount(targets[here], minlength=count)
-    sent = np.bincount(sources, minlength=count) * block.rate * len(targets)
-    more = np.full(len(targets), -block.rate * len(sources))
-    more[here] += sent[targets[here]] / np.maximum(held[targets[here]], 1)
-    return more
 
 
 def flow(
@@ -258,7 +245,7 @@ def flow(
     Parameters
     ----------
     traffic : Traffic
-        With all sizes known.
+        As it flows, with all sizes known.
     workers, places, homes : array of shape (executors,)
         Slot, what must differ, and where it is counted, as ordinals; negative: nowhere.
     count : int
@@ -276,7 +263,8 @@ def flow(
         for weights in (rate, content)
     )
     for block in traffic.blocks:
-        left, came = _block_flow(block, workers, places, homes, count)
+        sent = traffic.sent_by_each(block)
+        left, came = _block_flow(block, sent, workers, places, homes, count)
         if part is not None:
             left, came = left * part[block.targets.start], came * part[block.targets.start]
         out, into = out + left, into + came
@@ -285,18 +273,19 @@ def flow(
 
 
 def _block_flow(
-    block: Block, workers: Ints, places: Ints, homes: Ints, count: int
+    block: Block, sent: Floats, workers: Ints, places: Ints, homes: Ints, count: int
 ) -> tuple[Floats, Floats]:
     sources = np.arange(block.sources.start, block.sources.stop)
     targets = np.arange(block.targets.start, block.targets.stop)
+    sends = places[sources] >= 0
     if block.local_first:
-        sources = sources[~has_local_target(block, workers)]
-    sources, targets = sources[places[sources] >= 0], targets[places[targets] >= 0]
+        sends &= ~has_local_target(block, workers)
+    sources, sent, targets = sources[sends], sent[sends], targets[places[targets] >= 0]
     most = int(max(places[sources].max(initial=-1), places[targets].max(initial=-1))) + 1
-    sending = np.bincount(places[sources], minlength=most)
+    sending = np.bincount(places[sources], sent, minlength=most)
     receiving = np.bincount(places[targets], minlength=most)
-    left: Floats = block.rate * (len(targets) - receiving[places[sources]]).astype(np.float64)
-    came: Floats = block.rate * (len(sources) - sending[places[targets]]).astype(np.float64)
+    left: Floats = sent * (len(targets) - receiving[places[sources]])
+    came: Floats = sent.sum() - sending[places[targets]]
     return _sums(homes[sources], left, count), _sums(homes[targets], came, count)
 
 

@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from stormcut.model.errors import InvalidInput
-from stormcut.model.placement import Placement
+from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import CORE_PERCENT, Problem, Topology
 from stormcut.objective.anchoring import SYSTEM, anchored_share, is_acker
 from stormcut.objective.batching import batches_per_tuple
 from stormcut.objective.cut import has_local_target
 from stormcut.objective.demands import growth
+from stormcut.objective.relaying import relay
 from stormcut.objective.resources import (
     CPU,
     DEFAULT_BYTES,
@@ -251,12 +252,13 @@ class _Pairs(NamedTuple):
 
 def _pairs(problem: Problem, placement: Placement) -> _Pairs:
     """Return all pairs; where a stream prefers its own worker, those that are used."""
-    traffic = problem.traffic.sized(DEFAULT_BYTES)
+    nowhere = np.full(problem.executor_count, UNASSIGNED, dtype=np.int64)
+    traffic = relay(problem, nowhere)[0].sized(DEFAULT_BYTES)
     parts = [(traffic.source, traffic.target, traffic.rate, traffic.size)]
     for block in traffic.blocks:
         sources = np.repeat(np.array(block.sources, dtype=np.int64), len(block.targets))
         targets = np.tile(np.array(block.targets, dtype=np.int64), len(block.sources))
-        rate = np.full(len(sources), block.rate)
+        rate = np.repeat(traffic.sent_by_each(block), len(block.targets))
         if block.local_first:
             prefers = np.repeat(has_local_target(block, placement.slots), len(block.targets))
             near = placement.slots[sources] == placement.slots[targets]
@@ -328,6 +330,7 @@ def _transfer(
     """Return CPU in ns where a tuple of each pair is sent and taken, and its bytes on links."""
     costs, slots = costs_of(problem), placement.slots
     source, target = slots[pairs.source], slots[pairs.target]
+    grown = grown * _passed_on(problem, slots)
     each = batches_per_tuple(source, target, pairs.rate * grown[pairs.source], costs.batches_per_s)
     apart = source != target
     kib = pairs.size / KIB
@@ -338,6 +341,13 @@ def _transfer(
         np.where(apart, take * US_NS, 0.0),
         pairs.size + costs.link_bytes_per_tuple,
     )
+
+
+def _passed_on(problem: Problem, slots: Ints) -> Floats:
+    """Return how many times what it sends if none is preferred each executor sends."""
+    nominal, (_, taken) = problem.traffic.taken, relay(problem, slots)
+    counts = ~problem.executor_is_spout & (nominal > 0)
+    return np.divide(taken, nominal, out=np.ones(len(taken)), where=counts)
 
 
 def _cluster(problem: Problem, placement: Placement, tick_ns: float, containers: bool) -> Cluster:

@@ -8,12 +8,14 @@ from brain_clusters import profile_of, topology
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stormcut.control.decide.measured_pairs import pair_table
 from stormcut.control.decide.workload import workload
 from stormcut.model.cluster import RunningExecutor
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Node, Problem
-from stormcut.model.profile import WorkerLoad
+from stormcut.model.profile import TaskTraffic, WorkerLoad
 from stormcut.objective.cut import inter_node_tuples_per_second
+from stormcut.objective.relaying import relay
 from stormcut.objective.resources import executor_loads
 
 
@@ -117,18 +119,57 @@ def test_local_or_shuffle_is_foretold_for_another_placement(places, order):
         assert cpu == pytest.approx([30.0 * each / 48.0 for each in taken])
 
 
-def test_a_chain_of_local_or_shuffle_keeps_its_measured_pairs():
+def _passed_on(streams, parts, slot_of, rate=12.0):
+    """What executors of a chain send each other if sources send so much, by (task, task)."""
+    sent, taken = {}, dict.fromkeys(parts[0], rate)
+    for stream, sources, targets in zip(streams, parts[:-1], parts[1:], strict=True):
+        for source in sources:
+            near = [each for each in targets if slot_of[each] == slot_of[source]]
+            if stream.grouping != "local_or_shuffle":
+                near = []
+            for each in near or targets:
+                sent[source, each] = taken.get(source, 0.0) / len(near or targets)
+                taken[each] = taken.get(each, 0.0) + sent[source, each]
+    return sent, taken
+
+
+@given(
+    st.lists(st.integers(0, 2), min_size=11, max_size=11),
+    st.permutations(range(11)),
+    st.lists(st.sampled_from(("local_or_shuffle", "shuffle")), min_size=3, max_size=3),
+)
+def test_a_chain_is_foretold_for_another_placement(places, order, groupings):
     """In a crawl with its fetchers on two of four nodes the other two did nothing, unforeseen."""
-    running = topology("t", (4, 4, 4), acker=False)
-    streams = tuple(replace(s, grouping="local_or_shuffle") for s in running.streams)
+    running = topology("t", (3, 3, 3, 2), acker=False)
+    streams = tuple(
+        replace(stream, grouping=grouping)
+        for stream, grouping in zip(running.streams, groupings, strict=True)
+    )
+    running = replace(running, streams=streams)
     tasks = [e.start_task for e in running.executors]
-    sent = dict.fromkeys(zip(tasks[:-4], tasks[4:], strict=True), 100.0)
+    parts = [tasks[:3], tasks[3:6], tasks[6:9], tasks[9:]]
+    before = dict(zip(tasks, places, strict=True))
+    after = dict(zip(tasks, [places[at] for at in order], strict=True))
+    sent, _ = _passed_on(streams, parts, before)
     profile = profile_of(running, rate=lambda s, t: sent.get((s, t), 0.0), memory=None)
-    chain = workload(replace(running, streams=streams), profile).topology
-    assert {pair.tuples_per_second for pair in chain.measured} == {100.0}
-    assert len(chain.measured) == len(sent)
-    assert all(each.cpu_us_per_tuple is None for each in chain.components)
-    # Behind a stream of another kind it is no chain.
-    first = (replace(streams[0], grouping="shuffle"), *streams[1:])
-    alone = workload(replace(running, streams=first), profile).topology
-    assert {pair.source[0] for pair in alone.measured} == {"c0"}
+    problem = Problem(
+        tuple(Node(f"n{at}", (6700,)) for at in range(3)), (workload(running, profile).topology,)
+    )
+    for where in (before, after):
+        _, taken = _passed_on(streams, parts, where)
+        _, foretold = relay(problem, np.array([where[task] for task in tasks]))
+        assert foretold[3:] == pytest.approx([taken.get(task, 0.0) for task in tasks[3:]])
+
+
+def test_pairs_behind_a_chain_keep_what_each_target_takes():
+    """Keys are skewed as measured; which parser sends them depends on the placement."""
+    traffic = [
+        TaskTraffic(source, target, rate, None)
+        for source, target, rate in ((1, 3, 9.0), (2, 3, 1.0), (2, 4, 2.0))
+    ]
+    running = topology("t", (2, 2), acker=False)
+    table = pair_table(traffic, {"a": running.executors[:2], "b": running.executors[2:]})
+    evened = table.evened({"a"}).pairs(without=set())
+    rates = {(p.source[1], p.target[1]): p.tuples_per_second for p in evened}
+    assert rates == {(0, 0): 5.0, (1, 0): 5.0, (0, 1): 1.0, (1, 1): 1.0}
+    assert table.evened({"b"}).pairs(without=set()) == table.pairs(without=set())

@@ -1,13 +1,13 @@
 """Head-room against its definition written out executor by executor."""
 
-import math
 from collections import defaultdict
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from flows_by_definition import flows_of, pairs_of
 from hypothesis import given
-from problem_strategies import placed_problems_with_resources, prefers_near
+from problem_strategies import placed_problems_with_resources
 
 from stormcut.model.network import SHIPPED, Costs, Link
 from stormcut.model.placement import Placement
@@ -16,54 +16,10 @@ from stormcut.objective.headroom import headroom
 from stormcut.objective.resources import DEFAULT_BYTES, rack_ordinals, uses
 
 
-def pairs_of(problem, slots):
-    """Yield (source, target, tuples/s, bytes or NaN) of all that is sent under a placement."""
-    for topology, first in zip(problem.topologies, problem.topology_offsets.tolist(), strict=False):
-        at = {name: first + offset for name, offset in topology.offsets.items()}
-        size = {c.name: c.executors for c in topology.components}
-        edges = {(pair.source[0], pair.target[0]) for pair in topology.measured}
-        for pair in topology.measured:
-            content = pair.bytes_per_tuple
-            if content is None:
-                declared = [
-                    (s.tuples_per_second, s.bytes_per_tuple)
-                    for s in topology.streams
-                    if (s.source, s.target) == (pair.source[0], pair.target[0])
-                    and s.bytes_per_tuple is not None
-                    and s.tuples_per_second > 0
-                ]
-                total = sum(rate for rate, _ in declared)
-                content = sum(r * b for r, b in declared) / total if total else math.nan
-            source, target = (
-                at[pair.source[0]] + pair.source[1],
-                at[pair.target[0]] + pair.target[1],
-            )
-            yield source, target, pair.tuples_per_second, content
-        for stream in topology.streams:
-            if (stream.source, stream.target) in edges:
-                continue
-            content = math.nan if stream.bytes_per_tuple is None else stream.bytes_per_tuple
-            targets = [at[stream.target] + index for index in range(size[stream.target])]
-            for index in range(size[stream.source]):
-                source = at[stream.source] + index
-                share = stream.tuples_per_second / size[stream.source]
-                near = [t for t in targets if slots[t] >= 0 and slots[t] == slots[source]]
-                if stream.grouping == "all":
-                    receivers, each = targets, share
-                elif stream.grouping == "global":
-                    receivers, each = targets[:1], share
-                elif prefers_near(topology, stream) and near:
-                    receivers, each = near, share / len(near)
-                else:
-                    receivers, each = targets, share / len(targets)
-                for target in receivers:
-                    yield source, target, each, content
-
-
 def nominal_mean(problem):
     """The mean known size, as if no target were local."""
     nowhere = np.arange(problem.executor_count)
-    known = [(r, b) for _, _, r, b in pairs_of(problem, nowhere) if b == b and r > 0]
+    known = [(r, b) for _, _, r, b, _ in pairs_of(problem, nowhere) if b == b and r > 0]
     rates = sum(rate for rate, _ in known)
     return sum(r * b for r, b in known) / rates if known else DEFAULT_BYTES
 
@@ -75,7 +31,7 @@ def loads_of(problem, placement):
     loads = defaultdict(float)
     taken = defaultdict(float)
     together = defaultdict(float)
-    for source, target, rate, content in pairs_of(problem, slots):
+    for source, target, rate, content in flows_of(problem, slots):
         taken[target] += rate
         content = default if content != content else content
         if slots[source] < 0 or slots[target] < 0 or slots[source] == slots[target]:

@@ -23,6 +23,7 @@ from stormcut.model.placement import Placement
 from stormcut.model.problem import CORE_PERCENT, CORE_US, Problem
 from stormcut.objective.batching import batches, connections
 from stormcut.objective.cut import executor_nodes
+from stormcut.objective.relaying import relay
 from stormcut.objective.resources import (
     DEFAULT_BYTES,
     KIB,
@@ -187,7 +188,7 @@ def _rows(cell: Observed) -> _Rows:
     problem, placement = cell.problem, cell.placement
     nodes, count = executor_nodes(problem, placement), len(problem.nodes)
     growth = cell.trees_per_s / trees_per_s(problem)
-    traffic = problem.traffic.sized(DEFAULT_BYTES)
+    traffic = relay(problem, placement.slots)[0].sized(DEFAULT_BYTES)
     across = flow(traffic, placement.slots, placement.slots, nodes, count)
     away = flow(traffic, placement.slots, nodes, nodes, count)
     own = np.bincount(nodes, executor_loads(problem, placement), count)

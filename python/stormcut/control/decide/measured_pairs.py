@@ -21,6 +21,9 @@ from stormcut.model.profile import TaskTraffic
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
+#: Pairs of executors of two components that are made up where each source is to send alike.
+MOST_EVENED = 20_000
+
 
 @dataclass(frozen=True)
 class EdgeTraffic:
@@ -66,6 +69,55 @@ class PairTable:
         return tuple(
             MeasuredPair(names[one], names[other], rate, size or None)
             for one, other, rate, size in zip(*columns, strict=True)
+        )
+
+    def evened(self, sources: Set[str]) -> PairTable:
+        """Return the same, but executors of some components send each target alike.
+
+        Where that makes more than `MOST_EVENED` pairs of two components, they stay.
+        """
+        ordinal = {name: at for at, name in enumerate(self.components)}
+        of, from_these = self.component_of, [ordinal[name] for name in sources]
+        evened = np.isin(of[self.source], from_these)
+        tables = [self._kept(~evened)]
+        for edge in np.unique(self._edges[evened]).tolist():
+            between = self._kept(self._edges == edge)
+            executors = np.flatnonzero(of == edge // len(self.components))
+            targets = np.unique(between.target)
+            few = len(executors) * len(targets) <= MOST_EVENED
+            tables.append(between._spread(executors, targets) if few else between)
+        return replace(
+            self,
+            source=np.concatenate([table.source for table in tables]),
+            target=np.concatenate([table.target for table in tables]),
+            rate=np.concatenate([table.rate for table in tables]),
+            size=np.concatenate([table.size for table in tables]),
+        )
+
+    def _kept(self, which: npt.NDArray[np.bool_]) -> PairTable:
+        return replace(
+            self,
+            source=self.source[which],
+            target=self.target[which],
+            rate=self.rate[which],
+            size=self.size[which],
+        )
+
+    def _spread(self, executors: Ints, targets: Ints) -> PairTable:
+        """Return what targets take as if each of the executors sent them as much."""
+        at = np.searchsorted(targets, self.target)
+        rate = np.bincount(at, self.rate, len(targets))
+        sized = np.where(self.size > 0, self.rate, 0.0)
+        size = _means(
+            np.bincount(at, sized * self.size, len(targets)), np.bincount(at, sized, len(targets))
+        )
+        each = len(executors)
+        return replace(
+            self,
+            source=np.repeat(executors, len(targets)),
+            target=np.tile(targets, each),
+            rate=np.tile(rate / each, each),
+            size=np.tile(size, each),
         )
 
     def measured(self, declared: Sequence[Stream]) -> tuple[Stream, ...]:

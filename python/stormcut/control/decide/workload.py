@@ -140,7 +140,8 @@ def workload(
     pairs are all the traffic there is; streams have the rates and sizes that follow from them.
     Only where a component sends another all by local-or-shuffle, the pairs are those of the
     placement under which they were measured: the stream stands for them, and the CPU of who takes
-    it follows from what it takes.
+    it follows from what it takes. What that one sends others then is taken to come from each of its
+    executors alike: who sent more had taken more, where it ran.
     """
     by_component: dict[str, list[RunningExecutor]] = defaultdict(list)
     for executor in sorted(running.executors, key=lambda e: e.start_task):
@@ -154,7 +155,7 @@ def workload(
         table = pair_table(profile.traffic, by_component)
         streams = table.measured(streams)
         local = _local_edges(streams)
-        pairs = table.pairs(without=local)
+        pairs = table.evened(sources={target for _, target in local}).pairs(without=local)
         us = _cpu_us({target for _, target in local}, table.received(), by_component, loads)
     components = tuple(
         Component(
@@ -265,17 +266,11 @@ def _declared_streams(
 
 
 def _local_edges(streams: Iterable[Stream]) -> set[tuple[str, str]]:
-    """Return which components send others all that they send them by local-or-shuffle.
-
-    But not in a chain of them, as in a crawler. There an executor that gets nothing sends nothing,
-    while the objective takes each to send the same: pairs, as measured, are nearer to the truth.
-    """
+    """Return which components send others all that they send them by local-or-shuffle."""
     groupings: dict[tuple[str, str], set[str]] = defaultdict(set)
     for stream in streams:
         groupings[stream.source, stream.target].add(stream.grouping)
-    local = {edge for edge, its in groupings.items() if its == {"local_or_shuffle"}}
-    links = {source for source, _ in local} & {target for _, target in local}
-    return {edge for edge in local if links.isdisjoint(edge)}
+    return {edge for edge, its in groupings.items() if its == {"local_or_shuffle"}}
 
 
 def _cpu_us(

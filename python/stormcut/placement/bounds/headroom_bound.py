@@ -73,9 +73,8 @@ def _with_workers(problem: Problem) -> Problem:
 def _least_loads(problem: Problem) -> tuple[Floats, npt.NDArray[np.bool_]]:
     """Return what each executor needs at least, and which ones need more or less by placement."""
     flexible = np.zeros(problem.executor_count, dtype=bool)
-    for block in problem.traffic.blocks:
-        if block.local_first:
-            flexible[block.targets.start : block.targets.stop] = True
+    for relay in problem.relays:
+        flexible[relay.executors] = relay.is_changed
     flexible &= ~np.isnan(problem.executor_cpu_us) & ~problem.executor_is_spout
     return np.where(flexible, 0.0, problem.executor_cpu), flexible
 
@@ -127,7 +126,7 @@ def _by_transfer(
     batched = np.isfinite(costs.batches_per_s)
     per_tuple = 0.0 if batched else costs.send_us_per_tuple + costs.receive_us_per_tuple
     per_byte = (costs.send_us_per_kib + costs.receive_us_per_kib) / KIB
-    sized = _with_sizes(_with_loads(problem, loads))
+    sized = _without_relays(_with_sizes(_with_loads(problem, loads)))
     mbit = _weighed(sized, lambda size: (size + costs.link_bytes_per_tuple) / MBIT_BYTES)
     points = _weighed(sized, lambda size: (per_tuple + per_byte * size) * CORE_PERCENT / CORE_US)
 
@@ -203,6 +202,24 @@ def _with_sizes(problem: Problem) -> Problem:
         )
 
     return replace(problem, topologies=tuple(sized(each) for each in problem.topologies))
+
+
+def _without_relays(problem: Problem) -> Problem:
+    """Return the problem without what executors send that take what the placement lets them.
+
+    All that such a component sends may come from those that are beside the targets.
+    """
+    names = list(problem.executor_names())
+    free = {names[relay.executors.start][:2] for relay in problem.relays if not relay.is_steady}
+    topologies = tuple(
+        replace(
+            topology,
+            streams=tuple(s for s in topology.streams if (topology.id, s.source) not in free),
+            measured=tuple(p for p in topology.measured if (topology.id, p.source[0]) not in free),
+        )
+        for topology in problem.topologies
+    )
+    return replace(problem, topologies=topologies)
 
 
 def _weighed(problem: Problem, weight: Callable[[float], float]) -> Problem:

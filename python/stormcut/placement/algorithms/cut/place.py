@@ -17,8 +17,9 @@ Decisions:
 
 C-1. Limits are the problem's own; ``cpu_share``, ``reserve``, ``balance`` and ``exclude`` lower
      them, ``pin`` and ``apart`` add to them. None of them is ever relaxed.
-C-2. A local-or-shuffle stream counts as it flows wherever placements are annealed and compared; in
-     the search, and at a price for restarts, as if no target were in the worker.
+C-2. A local-or-shuffle stream counts as it flows wherever placements are annealed and compared,
+     chains of them from end to end; in the search, and at a price for restarts, as if no target
+     were in the worker.
 C-3. Without a price for restarts everything is planned anew; nodes that are alike then change names
      so that most executors stay. What runs now remains if it is no worse.
 C-4. With a price, workers whose executors all stay on their node stay as they are, though one

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "../../native/arrays.h"
@@ -28,6 +29,9 @@ constexpr double EXCHANGED = 0.4, ON_USED = 0.8;
 // Steps after which sums are made anew.
 constexpr Int FRESH = 512;
 
+// Fewer shares of a stream are what rounding leaves.
+constexpr double NOTHING = 1e-12;
+
 // Shares that differ by less are the same.
 constexpr double SAME = 1e-9;
 
@@ -50,7 +54,13 @@ enum { UP, DOWN, RACK_RESOURCES, RACK_LOADS = RACK_RESOURCES + 4 };
 // Of a local-or-shuffle stream: tuples/s of one source; Mbit/s and points of CPU of a tuple/s that
 // travels; points of a tuple/s that is taken; which part of it is in trees.
 enum { RATE, MBIT, SENDING, TAKING, WORK, HELD };
-enum { TOPOLOGY, THREAD };
+
+// Its topology; of its targets, the thread, or -1; of its sources, the relay whose executors send as
+// they take, or -1; and the relay that its targets are.
+enum { TOPOLOGY, THREAD, FROM, TO };
+
+// Tuples/s that an executor of a relay takes besides such streams, and takes if none is preferred.
+enum { GIVEN, EQUAL };
 
 // Of a component that takes such streams: what one of its executors does besides, and can do.
 enum { BESIDES, MOST };
@@ -71,7 +81,9 @@ struct Resources {
   Row<Int> rack;
   Matrix<double> node_capacity, rack_capacity, threads, stream;
   Matrix<Int> stream_of;
-  Matrix<bool> sends, takes;
+  Matrix<double> sends;
+  Matrix<bool> takes, moves;
+  Matrix<double> relays;
   Row<double> floor, costs, weight;
   Matrix<Int> breadth;
 };
@@ -81,9 +93,11 @@ struct Change {
   bool exchange;
 };
 
-// A local-or-shuffle stream on nodes: its sources and targets on each.
+// A local-or-shuffle stream on nodes: its sources and targets on each, the equal shares of these
+// sources, what such a share sends, and what a target takes.
 struct Spread {
   std::vector<Int> sources, targets;
+  std::vector<double> shares, sent, taken;
   Int all = 0;
 };
 
@@ -105,6 +119,8 @@ class Balancing {
         loads(count * NODE_LOADS + racks * RACK_LOADS + in.threads.rows * count),
         inverse(loads.size()),
         used(count * columns),
+        intake_(in.relays.rows * count),
+        intake{intake_.data(), in.relays.rows, count},
         tuples_at(loads.size(), -1),
         tenants_(count * topologies),
         taken(count),
@@ -135,12 +151,16 @@ class Balancing {
       for (Int n = 0; n < count; n++) inverse[at_thread(t, n)] = inverted(in.threads(t, MOST));
     for (Int k = 0; k < streams; k++) {
       spreads[k].sources.assign(count, 0);
+      spreads[k].shares.assign(count, 0.0);
       spreads[k].targets.assign(count, 0);
+      spreads[k].sent.assign(count, 0.0);
+      spreads[k].taken.assign(count, 0.0);
       for (Int g = 0; g < groups; g++) {
-        if (in.sends(k, g) || in.takes(k, g)) streams_of[g].push_back(k);
+        if (in.moves(k, g)) streams_of[g].push_back(k);
         if (in.takes(k, g)) spreads[k].all += in.size[g];
-        if (in.sends(k, g)) all_tuples += weight(g) * in.stream(k, RATE) * double(in.size[g]);
-        if (in.sends(k, g)) all += in.stream(k, RATE) * in.stream(k, MBIT) * double(in.size[g]);
+        const double sent = in.stream(k, RATE) * in.sends(k, g) * double(in.size[g]);
+        all_tuples += weight(g) * sent;
+        all += in.stream(k, MBIT) * sent;
       }
     }
     for (Int e = 0; e < executors; e++) settle(e, nodes[e], 1);
@@ -192,7 +212,9 @@ class Balancing {
     if (sign > 0) home[g] = n;
     near(g, in.rack[n]) += sign;
     for (const Int k : streams_of[g]) {
-      if (in.sends(k, g)) spreads[k].sources[n] += sign;
+      const double shares = in.sends(k, g);
+      if (shares > 0.0) spreads[k].sources[n] += sign;
+      spreads[k].shares[n] += sign * shares;
       if (in.takes(k, g)) spreads[k].targets[n] += sign;
     }
     Int& its = tenants(n, in.topology[g]);
@@ -264,31 +286,59 @@ class Balancing {
     }
   }
 
-  // Counts what a local-or-shuffle stream loads, once or once less. A source on a node with targets
-  // shares its tuples among these; any other's go to all targets.
+  // Works out what local-or-shuffle streams bring, in the order in which tuples pass them. A source
+  // on a node with targets shares its tuples among these; any other's go to all targets. Sources
+  // that are a relay send in proportion to what they take.
+  void spread(const std::vector<Int>& changed) {
+    for (const Int k : changed) {
+      Spread& at = spreads[k];
+      const double rate = in.stream(k, RATE);
+      const Int from = in.stream_of(k, FROM), to = in.stream_of(k, TO);
+      for (Int n = 0; n < count; n++) {
+        const double equal = from < 0 ? 0.0 : in.relays(from, EQUAL);
+        at.sent[n] = equal > 0.0 ? rate * intake(from, n) / equal : rate;
+      }
+      const double share = away(at) / double(at.all);  // of each target, from afar
+      for (Int n = 0; n < count; n++) {
+        const double before = at.taken[n];
+        at.taken[n] = 0.0;
+        if (at.targets[n] > 0)
+          at.taken[n] = share + at.sent[n] * at.shares[n] / double(at.targets[n]);
+        intake(to, n) += at.taken[n] - before;
+      }
+    }
+  }
+
+  // What sources on nodes without a target send.
+  double away(const Spread& at) const {
+    double sum = 0.0;
+    for (Int n = 0; n < count; n++)
+      if (at.targets[n] == 0) sum += at.shares[n] * at.sent[n];
+    return sum;
+  }
+
+  // Counts what a local-or-shuffle stream loads, once or once less.
   void flow(Int k, double sign) {
     const Spread& at = spreads[k];
-    const double rate = in.stream(k, RATE), mbit = in.stream(k, MBIT), held = in.stream(k, HELD);
+    const double mbit = in.stream(k, MBIT), held = in.stream(k, HELD);
     const Int topology = in.stream_of(k, TOPOLOGY), t = in.stream_of(k, THREAD);
-    Int away = 0;
-    for (Int n = 0; n < count; n++)
-      if (at.targets[n] == 0) away += at.sources[n];
-    const double share = rate * double(away) / double(at.all);  // of each target, from afar
+    const double away = this->away(at), share = away / double(at.all);
     for (Int n = 0; n < count; n++) {
-      const double here = double(at.targets[n]), sources = double(at.sources[n]);
+      const double here = double(at.targets[n]);
       if (at.targets[n] > 0) {
-        const double each = share + rate * sources / here;
+        const double each = at.taken[n];
         loads[at_node(n, BUSY)] += sign * in.stream(k, WORK) * each * here;
         if (t >= 0) loads[at_thread(t, n)] += sign * in.stream(k, WORK) * each;
-        if (away == 0) continue;
+        if (away <= NOTHING) continue;
         const double comes = sign * share * here;
         loads[at_node(n, BUSY)] += in.stream(k, TAKING) * comes;
         carry(&loads[at_node(n, INTO)], &loads[at_node(n, NODE_RESOURCES + 1)], comes, mbit, held);
       } else if (at.sources[n] > 0) {
-        const double goes = sign * rate * sources;
+        const double goes = sign * at.sent[n] * at.shares[n];
         loads[at_node(n, BUSY)] += in.stream(k, SENDING) * goes;
         carry(&loads[at_node(n, OUT)], &loads[at_node(n, NODE_RESOURCES)], goes, mbit, held);
-        travels += in.weight[topology] * goes;
+        // Of traffic, all sources count alike: as objective/cut.py has it.
+        travels += sign * in.weight[topology] * in.stream(k, RATE) * double(at.sources[n]);
         megabits += goes * mbit;
         if (tuples.rows > 0)
           for (Int m = 0; m < count; m++)
@@ -296,28 +346,30 @@ class Balancing {
               send(topology, n, m, goes * double(at.targets[m]) / double(at.all));
       }
     }
-    if (away > 0 && racks > 1) flow_far(k, sign);
+    if (away > NOTHING && racks > 1) flow_far(k, sign);
   }
 
   // Counts what a local-or-shuffle stream loads of uplinks.
   void flow_far(Int k, double sign) {
     const Spread& at = spreads[k];
-    const double rate = in.stream(k, RATE), mbit = in.stream(k, MBIT), held = in.stream(k, HELD);
-    std::vector<double> away(racks), targets(racks);
+    const double mbit = in.stream(k, MBIT), held = in.stream(k, HELD);
+    std::vector<double> away(racks), targets(racks), asked(racks);
     double all_away = 0.0;
     for (Int n = 0; n < count; n++) {
       targets[in.rack[n]] += double(at.targets[n]);
       if (at.targets[n] > 0) continue;
-      away[in.rack[n]] += double(at.sources[n]);
-      all_away += double(at.sources[n]);
+      away[in.rack[n]] += at.shares[n] * at.sent[n];
+      asked[in.rack[n]] += in.stream(k, RATE) * double(at.sources[n]);
+      all_away += at.shares[n] * at.sent[n];
     }
     for (Int r = 0; r < racks; r++) {
       const double near = targets[r] / double(at.all);
-      const double goes = sign * rate * away[r] * (1.0 - near);
-      const double comes = sign * rate * (all_away - away[r]) * near;
+      const double goes = sign * away[r] * (1.0 - near);
+      const double comes = sign * (all_away - away[r]) * near;
       carry(&loads[at_rack(r, UP)], &loads[at_rack(r, RACK_RESOURCES)], goes, mbit, held);
       carry(&loads[at_rack(r, DOWN)], &loads[at_rack(r, RACK_RESOURCES + 1)], comes, mbit, held);
-      travels += in.weight[in.stream_of(k, TOPOLOGY)] * in.costs[FAR] * goes;
+      const double weight = in.weight[in.stream_of(k, TOPOLOGY)];
+      travels += sign * weight * in.costs[FAR] * asked[r] * (1.0 - near);
     }
   }
 
@@ -337,7 +389,17 @@ class Balancing {
     for (Int g = 0; g < groups; g++)
       for (Int n = 0; n < count; n++)
         if (held(g, n) > 0) count_group(g, n);
-    for (Int k = 0; k < streams; k++) flow(k, 1.0);
+    count_streams();
+  }
+
+  void count_streams() {
+    std::vector<Int> every(streams);
+    std::iota(every.begin(), every.end(), 0);
+    for (Int r = 0; r < in.relays.rows; r++)
+      for (Int n = 0; n < count; n++) intake(r, n) = in.relays(r, GIVEN);
+    for (Spread& at : spreads) std::fill(at.taken.begin(), at.taken.end(), 0.0);
+    spread(every);
+    for (const Int k : every) flow(k, 1.0);
   }
 
   void count_group(Int g, Int n) {
@@ -560,6 +622,7 @@ class Balancing {
     connect(g, b, 1.0);
     settle(e, b, 1);
     nodes[e] = b;
+    spread(streams_of[g]);
     for (const Int k : streams_of[g]) flow(k, 1.0);
   }
 
@@ -649,6 +712,8 @@ class Balancing {
   Seed seed;
   Int executors, groups, count, racks, columns, streams;
   std::vector<double> loads, inverse, used;
+  std::vector<double> intake_;
+  Matrix<double> intake;
   std::vector<Int> tuples_at, tenants_, taken, mark, held_, near_, workers_, home, touched,
       served;
   std::vector<Spread> spreads;

@@ -4,8 +4,9 @@ Executors that can stand for one another are a group, so that what a move change
 of the group). A move changes the loads of two nodes and of two racks only; where batches of tuples
 count, of all nodes that it exchanges with. A local-or-shuffle stream is counted as it flows: each
 source shares its tuples among the targets in its worker, if there are any, else among all. So a
-move of one of its executors changes what all its targets take, in O(nodes).
-resource_annealing.cpp has the loops.
+move of one of its executors changes what all its targets take, and what they pass on by further
+such streams, in O(nodes) for each of these. Other streams of such targets count as if each sent the
+same. resource_annealing.cpp has the loops.
 
 References
 ----------
@@ -21,6 +22,7 @@ import numpy as np
 
 from stormcut.model.network import UNKNOWN
 from stormcut.model.problem import CORE_PERCENT, CORE_US, Problem
+from stormcut.model.relays import Relay
 from stormcut.model.traffic import Block, Traffic
 from stormcut.objective.resources import (
     DEFAULT_BYTES,
@@ -85,10 +87,12 @@ class Streams(NamedTuple):
 
     loads: Floats
     of: Ints
-    sends: Bools
+    sends: Floats
     takes: Bools
+    moves: Bools
     threads: Floats
     row: Ints
+    relays: Floats
 
 
 class Resources(NamedTuple):
@@ -120,8 +124,10 @@ class Resources(NamedTuple):
     threads: Floats
     stream: Floats
     stream_of: Ints
-    sends: Bools
+    sends: Floats
     takes: Bools
+    moves: Bools
+    relays: Floats
     floor: Floats
     costs: Floats
     weight: Floats
@@ -138,6 +144,8 @@ class Resources(NamedTuple):
             Above 0.
         """
         by_group, threads, stream = part[self.topology], self.threads.copy(), self.stream.copy()
+        relays = self.relays.copy()
+        relays[self.stream_of[:, 3]] *= part[self.stream_of[:, 0], None]
         streams, has_thread = part[self.stream_of[:, 0]], self.stream_of[:, 1] >= 0
         stream[:, 0] *= streams
         own = self.stream_of[has_thread, 1]
@@ -148,6 +156,7 @@ class Resources(NamedTuple):
             pair=self.pair * pairs[:, None],
             threads=threads,
             stream=stream,
+            relays=relays,
             floor=np.zeros(1),
             weight=self.weight / part,
         )
@@ -156,7 +165,8 @@ class Resources(NamedTuple):
 _RESOURCES = Record(
     *(INTS, INTS, FLOAT_ROWS, INTS, FLOATS, FLOAT_ROWS, INTS, INTS, INTS),
     *(FLOAT_ROWS, INTS, BOOL_ROWS, INTS, FLOAT_ROWS, FLOAT_ROWS),
-    *(FLOAT_ROWS, FLOAT_ROWS, INT_ROWS, BOOL_ROWS, BOOL_ROWS, FLOATS, FLOATS, FLOATS, INT_ROWS),
+    *(FLOAT_ROWS, FLOAT_ROWS, INT_ROWS, FLOAT_ROWS, BOOL_ROWS, BOOL_ROWS, FLOAT_ROWS),
+    *(FLOATS, FLOATS, FLOATS, INT_ROWS),
 )
 _most_headroom = function(
     "most_headroom", _RESOURCES, INT, FLOAT_ROWS, INT, FLOAT, FLOAT, INTS, SEED
@@ -215,6 +225,8 @@ def resources(
         streams.of,
         streams.sends,
         streams.takes,
+        streams.moves,
+        streams.relays,
         np.array([share[~flexible].max(initial=0.0)]),
         np.array(
             [
@@ -257,7 +269,14 @@ def _streams(
 ) -> Streams:
     costs, groups = costs_of(problem), int(of.max(initial=-1)) + 1
     points, us = CORE_PERCENT / CORE_US, problem.executor_cpu_us
+    number = {relay.executors.start: at for at, relay in enumerate(problem.relays)}
+    passes = {
+        relay.executors.start: at
+        for at, relay in enumerate(problem.relays)
+        if relay.is_changed and not relay.is_steady
+    }
     blocks = [block for block in traffic.blocks if block.local_first and block.rate > 0]
+    blocks.sort(key=lambda block: number[block.targets.start])
     besides = problem.executor_cpu - brought
     rows: dict[int, int] = {}
     threads: list[tuple[float, float]] = []
@@ -281,15 +300,52 @@ def _streams(
                 held,
             )
         )
-        at.append((int(problem.executor_topology[first]), rows.get(first, -1)))
+        ends = passes.get(block.sources.start, -1), number[first]
+        at.append((int(problem.executor_topology[first]), rows.get(first, -1), *ends))
+    its = np.array(at, dtype=np.int64).reshape(-1, 4)
+    takes = _roles([block.targets for block in blocks], of, groups)
+    sends = _sending(problem, [block.sources for block in blocks], of, groups)
     return Streams(
         np.array(loads, dtype=np.float64).reshape(-1, 6),
-        np.array(at, dtype=np.int64).reshape(-1, 2),
-        _roles([block.sources for block in blocks], of, groups),
-        _roles([block.targets for block in blocks], of, groups),
+        its,
+        sends,
+        takes,
+        _moves(its, takes | _roles([block.sources for block in blocks], of, groups)),
         np.array(threads, dtype=np.float64).reshape(-1, 2),
         row,
+        np.array([_taken(problem, relay) for relay in problem.relays]).reshape(-1, 2),
     )
+
+
+def _sending(problem: Problem, sources: list[range], of: Ints, groups: int) -> Floats:
+    """Return what an executor of each group sends of an equal share of each stream, 0 for none.
+
+    That of a relay which the placement changes is worked out as executors move.
+    """
+    taken, sending = problem.traffic.taken, np.ones(problem.executor_count)
+    for relay in problem.relays:
+        own = taken[relay.executors]
+        if not (relay.is_changed or relay.is_steady) and own.any():
+            sending[relay.executors] = own / own.mean()
+    result = np.zeros((len(sources), groups))
+    for at, part in enumerate(sources):
+        result[at, of[part.start : part.stop]] = sending[part.start : part.stop]
+    return result
+
+
+def _moves(its: Ints, moves: Bools) -> Bools:
+    """Return which groups change a stream when they move: also those before it in a chain."""
+    moves = moves.copy()
+    for at, source in enumerate(its[:, 2].tolist()):
+        if source >= 0:
+            moves[at] |= moves[:at][its[:at, 3] == source].any(axis=0)
+    return moves
+
+
+def _taken(problem: Problem, relay: Relay) -> tuple[float, float]:
+    """Return what an executor of a relay takes besides local-or-shuffle, and in all, on average."""
+    taken = float(problem.traffic.taken[relay.executors].mean())
+    return taken - sum(block.rate * len(block.sources) for block in relay.blocks), taken
 
 
 def _roles(parts: list[range], of: Ints, groups: int) -> Bools:
@@ -417,7 +473,7 @@ def _steps(given: Resources, tuples: Floats, effort: float) -> int:
     # Where batches count, of a neighbour of several executors all nodes are looked at.
     looked = np.where(given.size[given.neighbours] > 1, nodes if len(tuples) else 1, 1)
     wide = np.bincount(np.repeat(np.arange(len(degree)), degree), looked, len(degree))
-    streams = (given.sends | given.takes).sum(axis=0) * nodes
+    streams = given.moves.sum(axis=0) * nodes
     looks = float(given.size @ (8 + wide + streams)) / max(1, len(given.group))
     most = min(STEPS * len(given.group), MOST_STEPS, MOST_LOOKS / looks)
     return int(most * effort)
