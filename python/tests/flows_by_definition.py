@@ -73,10 +73,10 @@ def flows_of(problem, slots):
     circles |= {each for part in nx.strongly_connected_components(graph) if len(part) > 1
                 for each in part}  # fmt: skip
     circles |= {each for circle in circles for each in nx.descendants(graph, circle)}
-    takers, senders = {target for _, target in measured}, {source for source, _ in local}
-    first = (takers & senders) - changed - spouts
-    order = [*first, *(each for each in nx.topological_sort(graph.subgraph(changed - circles)))]
     nominal = _taken(component, pairs_of(problem, [-1] * len(slots)))
+    unequal = {target for _, target in measured} | _partly_taking(problem, component)
+    first = (unequal & {source for source, _ in local}) - changed - spouts
+    order = [*first, *(each for each in nx.topological_sort(graph.subgraph(changed - circles)))]
     sending, growth = defaultdict(lambda: 1.0), defaultdict(lambda: 1.0)
     for each in (*order, *circles):
         own = [at for at, its in enumerate(component) if its == each]
@@ -93,6 +93,20 @@ def _components(problem):
     parts = [part for topology in problem.topologies for part in topology.components]
     component = [at for at, part in enumerate(parts) for _ in range(part.executors)]
     return component, {at for at, part in enumerate(parts) if part.kind == "spout"}
+
+
+def _partly_taking(problem, component):
+    """Return the numbers of components of which one executor gets all of a stream."""
+    found = set()
+    for topology, first in zip(problem.topologies, problem.topology_offsets.tolist(), strict=False):
+        at = {name: component[first + offset] for name, offset in topology.offsets.items()}
+        edges = {(pair.source[0], pair.target[0]) for pair in topology.measured}
+        found |= {
+            at[s.target]
+            for s in topology.streams
+            if s.grouping == "global" and (s.source, s.target) not in edges
+        }
+    return found
 
 
 def _taken(component, pairs):

@@ -1,8 +1,8 @@
 """Components whose executors send more or less than each other, in the order tuples pass them.
 
-Those are all that take a local-or-shuffle stream; those that take measured pairs from such; and
-those that take measured pairs and send a local-or-shuffle stream. (Of a folded stream of another
-grouping all targets take the same, whichever sources send it.)
+Those are all that take a local-or-shuffle stream; those that take measured pairs from such; and of
+those that send a local-or-shuffle stream all that take measured pairs, or a stream that one of them
+gets alone. (Of other folded streams all targets take the same, whichever sources send it.)
 """
 
 from __future__ import annotations
@@ -73,9 +73,10 @@ def relays_of(traffic: Traffic, starts: Ints, is_spout: Bools) -> tuple[Relay, .
     changed = _reached(blocks, [edge for edge in edges + local if not is_spout[edge[0]]])
     order, circles = _ordered(changed)
     follows = np.isin(source, [at for at in changed if not is_spout[at]])
-    measured = np.unique(target).tolist()
-    first = {at for at, _ in local if at in measured and not is_spout[at]} - changed.keys()
     ends = dict(zip(starts.tolist(), [*starts[1:].tolist(), len(is_spout)], strict=True))
+    unequal = {*np.unique(target).tolist()}
+    unequal |= {to.start for b in traffic.blocks if (to := b.targets).stop < ends[to.start]}
+    first = {at for at, _ in local if at in unequal and not is_spout[at]} - changed.keys()
     return tuple(
         Relay(
             slice(at, ends[at]),
