@@ -7,8 +7,9 @@ Run by hand, on a machine that does nothing else (half an hour):
 StormCrawler 1.18 (`integration-tests/crawler`) on four nodes of 0.35 cores each, without a limit of
 links: two sources that have at most 50 pages each under way, four executors of each bolt, four
 workers asked for. The pages come from a server of this machine, outside the nodes. Storm's
-placement is measured first; the others place by what was measured. One start each, windows
-in turns, in the other order every second time; URLs/s are acknowledged pages, as the hook counts.
+placement is measured first; the others place by what was measured. One start each; all run for
+90 s, so that their code is compiled; then windows in turns, in the other order every second time.
+URLs/s are acknowledged pages, as the hook counts.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ NODES, CPUS, PARALLELISM, PORT = 4, 0.35, 4, 18_088
 HOSTS, PREFIX = 40, "10.254.77."
 #: Any placement is allowed that fits the nodes.
 ROOM = float(NODES)
-SETTLE_S, WINDOW_S, PROFILE_S, REPETITIONS = 15.0, 40.0, 40.0, 5
+WARM_UP_S, SETTLE_S, WINDOW_S, PROFILE_S, REPETITIONS = 90.0, 10.0, 30.0, 40.0, 5
 
 PAGE = """\
 # StormCrawler in containers
@@ -187,6 +188,10 @@ def measured(
 ) -> list[Window]:
     """Return the windows of all, in turns."""
     windows: list[Window] = []
+    for scheduler in reversed(SCHEDULERS):
+        equipment.progress.say(f"warm-up of {scheduler}")
+        with equipment.rig.running(entrants[scheduler]):
+            time.sleep(WARM_UP_S)
     for repetition in range(repetitions):
         for scheduler in SCHEDULERS if repetition % 2 == 0 else reversed(SCHEDULERS):
             one = window(equipment, scheduler, entrants[scheduler])

@@ -60,7 +60,11 @@ def threads_for(cpu_percent: float) -> float:
 
 @dataclass(frozen=True)
 class Node:
-    """A supervisor: its slots and its capacity (None: no limit)."""
+    """A supervisor: its slots and its capacity (None: no limit).
+
+    Of topologies that are not in the problem it holds ``others`` executors; slots and capacity are
+    what these leave.
+    """
 
     id: str
     ports: tuple[int, ...]
@@ -69,6 +73,7 @@ class Node:
     memory_mb: float | None = None
     max_executors: int | None = None
     link: Link = UNKNOWN
+    others: int = 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -287,3 +287,44 @@ def test_a_cluster_that_did_as_the_plan_says_gets_it_again_and_holds_no_less(clu
         assert not violations(then, then.current)
         rooms = [headroom(p, p.current).value or FILLED for p in (before, then)]
         assert min(rooms[1], FILLED) >= min(rooms[0], FILLED) * (1 - 1e-9)
+
+
+def one_by_one(algorithm, count, *parts):
+    """Return executors by node of topologies that were submitted one after the other."""
+    state = ClusterState(supervisors(count, slots=10), ())
+    for running in parts:
+        state = replace(state, topologies=(*state.topologies, running))
+        settings = Settings(algorithm, packs_unmeasured=True)
+        state = applied(state, decide(Question(state, {}, None, settings)).decided)
+    return {
+        running.id: {worker.slot.node: len(worker.executors) for worker in running.assignment}
+        for running in state.topologies
+    }
+
+
+def test_stromax_counts_executors_that_run_already():
+    """Three topologies of the paper on 40 nodes: 28 executors were on one, 20 nodes empty."""
+    parts = [
+        topology(name, (5, 20, 20, 20)[: 3 + (name == "twtt")], acker=False, workers=40)
+        for name in ("wc", "tt", "twtt")
+    ]
+    held = one_by_one("stromax", 40, *parts)
+    nodes = [set(its) for its in held.values()]
+    assert [len(its) for its in nodes[:2]] == [5, 5]
+    assert nodes[0].isdisjoint(nodes[1])
+    executors = {node: sum(its.get(node, 0) for its in held.values()) for node in set.union(*nodes)}
+    assert max(executors.values()) <= 10
+
+
+def test_pipeline_linear_begins_where_nothing_runs():
+    a, b = (topology(name, (3, 4, 3, 4), acker=False, workers=8) for name in "ab")
+    held = one_by_one("pipeline-linear", 8, a, b)
+    assert set(held["a"]) == {"n0", "n1", "n2", "n3"}
+    assert set(held["b"]) == {"n4", "n5", "n6", "n7"}
+
+
+def test_bframework_isolates_queries_that_come_later():
+    """The second one's ackers went to the first one's node, with five nodes empty."""
+    a, b = (topology(name, (3, 4, 3, 4), workers=8) for name in "ab")
+    held = one_by_one("bframework", 8, a, b)
+    assert set(held["a"]).isdisjoint(held["b"])

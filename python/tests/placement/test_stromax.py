@@ -116,6 +116,7 @@ def scored(sizes, edges, costs, capacity):
         range(len(cost)),
         np.full(len(cost), -1),
         cost,
+        np.zeros(len(capacity)),
         capacity,
         Watched(component, edges, cost, len(capacity)),
         room,

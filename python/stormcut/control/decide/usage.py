@@ -108,17 +108,19 @@ class Usage:
         if is_rest and supervisor.id in self._rests:
             return self._rests[supervisor.id]
         taken = {port for share in shares for port in share.ports}
+        others = sum(share.executors for share in shares)
         node = Node(
             supervisor.id,
             tuple(port for port in sorted(supervisor.ports) if port not in taken),
             its_rack,
             _rest(supervisor.cpu_percent, sum(share.cpu_percent for share in shares)),
             _rest(supervisor.memory_mb, sum(share.memory_mb for share in shares)),
-            None if most is None else max(most - sum(s.executors for s in shares), 0),
+            None if most is None else max(most - others, 0),
             Link(
                 _rest(its_link.out, sum(share.sends_mbit for share in shares)),
                 _rest(its_link.into, sum(share.gets_mbit for share in shares)),
             ),
+            others,
         )
         if is_rest:
             self._rests[supervisor.id] = node

@@ -21,13 +21,15 @@ CPU, EXECUTORS, MEMORY = range(3)
 class Hosts:
     """The nodes that can hold something, in order of their ids.
 
-    ``ordinals`` and ``slots`` (numbers of slots) have shape (hosts,); ``limits`` (hosts, 3) with
-    columns CPU, executors, memory, infinite where there is no limit.
+    ``ordinals``, ``slots`` (numbers of slots) and ``others`` (executors of topologies that are not
+    in the problem) have shape (hosts,); ``limits`` (hosts, 3) with columns CPU, executors, memory,
+    infinite where there is no limit.
     """
 
     ordinals: Ints
     slots: Ints
     limits: Floats
+    others: Ints
 
     @cached_property
     def kinds(self) -> Ints:
@@ -44,7 +46,8 @@ def hosts(problem: Problem) -> Hosts:
     limits = node_limits(problem)[ordinals]
     slots = np.array([len(problem.nodes[n].ports) for n in order], dtype=np.int64)
     able = (slots > 0) & (limits[:, CPU] > 0) & (limits[:, EXECUTORS] > 0)
-    return Hosts(ordinals[able], slots[able], limits[able])
+    others = np.array([problem.nodes[n].others for n in order], dtype=np.int64)
+    return Hosts(ordinals[able], slots[able], limits[able], others[able])
 
 
 def node_limits(problem: Problem) -> Floats:

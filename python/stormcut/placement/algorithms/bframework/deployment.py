@@ -4,7 +4,8 @@
   which all may be used; without a limit, their number over all executors there are.
 - B-7: hard limits are kept: a process goes to a node within its target utilisation, else to one
   within its limits, else it is left over.
-- B-8: queries are isolated: nodes without another query are preferred wherever a process fits.
+- B-8: queries are isolated: nodes without another query, in the problem or not, are preferred
+  wherever a process fits.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ class Deployment:
     def free_of_others(self, topology: int) -> Bools:
         """Return which hosts hold no other topology, shape (hosts,)."""
         held = self.room.held > 0
-        result: Bools = held.sum(axis=1) == held[:, topology]
+        result: Bools = (held.sum(axis=1) == held[:, topology]) & (self.able.others == 0)
         return result
 
     def free_slot(self) -> Bools:

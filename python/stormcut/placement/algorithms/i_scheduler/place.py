@@ -45,7 +45,7 @@ and her thesis, chapter 9.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -164,7 +164,7 @@ class _Attempt:
     ) -> None:
         self.problem, self.graph, self.options, self.seed = problem, graph, options, seed
         limits = shared_limits(hosts, share)
-        self.hosts = Hosts(hosts.ordinals, hosts.slots, limits)
+        self.hosts = replace(hosts, limits=limits)
         self.loads = capped_loads(executor_loads(problem), limits)
         self.classes = node_classes(self.hosts, self.loads)
 

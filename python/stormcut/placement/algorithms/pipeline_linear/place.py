@@ -13,7 +13,8 @@ What the paper leaves open is decided thus:
   for a cluster that runs. All that can hold something are used, as in the paper; a topology's
   ``workers`` is ignored, and it gets one on each node that runs it.
 - Each topology is scheduled alone. Its first node follows the last that the one before it uses, so
-  that different nodes stay empty. Where slots are too few for every topology on every node, each
+  that different nodes stay empty; that of the first begins the longest row of nodes that hold
+  nothing yet. Where slots are too few for every topology on every node, each
   gets an equal number of nodes, those with most slots left.
 - Storm's own components (named ``__...``) go in turn to the nodes that run the topology's spouts.
 - The paper knows no limits and only equal nodes. Executors that a node cannot hold move to others
@@ -77,7 +78,7 @@ def place(problem: Problem, rng: np.random.Generator, options: Options) -> Place
 def _by_proximity(problem: Problem, able: Hosts) -> Hosts:
     """Return hosts by rack, then in the problem's order."""
     order = np.lexsort((able.ordinals, node_racks(problem)[able.ordinals]))
-    return Hosts(able.ordinals[order], able.slots[order], able.limits[order])
+    return Hosts(able.ordinals[order], able.slots[order], able.limits[order], able.others[order])
 
 
 def _positions(problem: Problem, able: Hosts, options: Options) -> Ints:
@@ -87,7 +88,7 @@ def _positions(problem: Problem, able: Hosts, options: Options) -> Ints:
     left = np.minimum(able.slots, len(topologies))
     share = max(1, int(left.sum()) // len(topologies))
     result = np.empty(problem.executor_count, dtype=np.int64)
-    first = 0
+    first = _idle(able.others)
     for topology in topologies.tolist():
         ring = np.roll(np.arange(len(left)), -first)
         chosen = np.sort(np.argsort(-left[ring], kind="stable")[:share])
@@ -97,6 +98,19 @@ def _positions(problem: Problem, able: Hosts, options: Options) -> Ints:
         used = _place_topology(graph, components, ring, options.refinement, result)
         first = (int(used[-1]) + 1) % len(left)
     return result
+
+
+def _idle(others: Ints) -> int:
+    """Return where the most hosts in a row begin that hold nothing yet, the last next to the first.
+
+    0 if none or all do.
+    """
+    busy = np.flatnonzero(others)
+    if not len(busy):
+        return 0
+    rows = np.diff(np.append(busy, busy[0] + len(others))) - 1
+    longest = int(np.argmax(rows))
+    return int(busy[longest] + 1) % len(others) if rows[longest] else 0
 
 
 def _place_topology(

@@ -10,7 +10,8 @@ What the paper leaves open is decided thus; see also `streaming` and `reassignme
 - Order: components first in first out, spouts first as declared (the paper: at random); together,
   all topologies' spouts come first. Streams may form a cycle: its first component goes first.
 - Capacity in Bootstrap: the node's ``max_executors``, else ``tasks_per_node``, 10 in the paper's
-  cluster; more if the nodes could not take all. Executors of topologies placed before count.
+  cluster; more if the nodes could not take all. Executors of topologies placed before count, also
+  of those that run already.
 - Cost in Rebalance: CPU, where nodes limit it (the paper's cost per tuple times the rate, the only
   one that capacity has a unit for); capacity is ``cpu_share`` of a node's. Else 1 for each executor
   if nodes limit those; else CPU with a capacity of 1.2 times the mean.
@@ -169,14 +170,14 @@ def positions(problem: Problem, able: Hosts, slots: Ints) -> Ints:
 
 def _bootstrap(problem: Problem, able: Hosts, options: Options) -> Ints:
     """Return the position of each executor (Algorithm 1)."""
-    capacity = able.limits[:, EXECUTORS].copy()
-    equal = -(-problem.executor_count // len(capacity))
+    capacity, used = able.limits[:, EXECUTORS] + able.others, able.others.astype(np.float64)
+    equal = -(-(problem.executor_count + able.others.sum()) // len(capacity))
     capacity[~np.isfinite(capacity)] = max(options.tasks_per_node, equal)
     cost = np.ones(problem.executor_count)
     graph = component_graph(problem)
     order = [c for t in range(len(problem.topologies)) for c in _order(graph, t)]
     nothing = np.full(problem.executor_count, NOWHERE, dtype=np.int64)
-    return _stream(problem, able, graph, order, nothing, cost, capacity, "cost", options.ties)
+    return _stream(problem, able, graph, order, nothing, cost, used, capacity, "cost", options.ties)
 
 
 def _rebalance(problem: Problem, able: Hosts, current: Ints, options: Options, seed: int) -> Ints:
@@ -192,6 +193,7 @@ def _rebalance(problem: Problem, able: Hosts, current: Ints, options: Options, s
             _order(graph),
             start,
             cost,
+            np.zeros(len(capacity)),
             capacity,
             options.weight,
             options.ties,
@@ -238,6 +240,7 @@ def _stream(
     order: list[int],
     start: Ints,
     cost: Floats,
+    used: Floats,
     capacity: Floats,
     weight: Literal["cost", "comm"],
     ties: Ties,
@@ -258,7 +261,7 @@ def _stream(
         for executor in graph.executors(each).tolist()
         if start[executor] < 0
     ]
-    at = stream(executors, start, cost, capacity, weights, room, ties)
+    at = stream(executors, start, cost, used, capacity, weights, room, ties)
     _deal_system_executors(graph, problem.executor_topology, order, at)
     return at
 

@@ -94,6 +94,7 @@ def stream(
     order: Iterable[int],
     at: Ints,
     cost: Floats,
+    used: Floats,
     capacity: Floats,
     weights: Weights,
     room: Room,
@@ -108,8 +109,9 @@ def stream(
     at : array of shape (executors,)
         Positions of those that stay, negative for all others.
     cost : array of shape (executors,)
-    capacity : array of shape (hosts,)
-        In the unit of cost, above 0, infinite for no limit.
+    used, capacity : array of shape (hosts,)
+        What others than these executors use, and what there is in all, above 0, infinite for no
+        limit; in the unit of cost.
     weights : Weights
     room : Room
         Knows, as ``weights`` does, the executors that stay; the others are added to both.
@@ -121,7 +123,7 @@ def stream(
     """
     at = at.copy()
     stay = np.flatnonzero(at >= 0)
-    used = np.bincount(at[stay], weights=cost[stay], minlength=len(capacity)).astype(np.float64)
+    used = used + np.bincount(at[stay], weights=cost[stay], minlength=len(capacity))
     for executor in order:
         share = used / capacity
         score = weights.of(executor, at) * (1 - share)
