@@ -52,6 +52,15 @@ def test_stromax_reassigns_what_is_above_the_mean_by_the_skew():
     assert sentence(kept) == "kept: no node has more than 2.25 times the mean load: n0 has 2.25"
 
 
+def test_an_own_rule_counts_where_nothing_travels():
+    """All on one of three idle nodes: that nothing travels is no part of StroMAX's rule."""
+    calm = profile_of(RUNNING, 15.0, memory=1.0)
+    state = cluster(("n0", TASKS[:4]), ("n0", TASKS[4:]))
+    decision = asked(state, Settings("stromax"), profile=calm)
+    assert decision.choice.action is Action.MOVE
+    assert decision.choice.reason == Skew("n0", pytest.approx(3.0), 1.12)
+
+
 def test_a_broken_limit_moves_whatever_the_rule_says():
     state = cluster(("n0", TASKS))
     for name, options in (

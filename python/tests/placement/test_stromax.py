@@ -156,15 +156,17 @@ def test_log_processing_reduced():
 
 
 @pytest.mark.parametrize(("weight", "host"), [("cost", 0), ("comm", 1)])
-def test_neighbours_weigh_by_cost_as_printed_or_by_traffic(weight, host):
+@pytest.mark.parametrize("amounts", [((1.0, None), (5.0, None)), ((2.0, 100.0), (1.0, 1000.0))])
+def test_neighbours_weigh_by_cost_as_printed_or_by_traffic(weight, host, amounts):
+    """Traffic is bytes where sizes are known: of few large tuples there are more."""
     parts = (
         Component.uniform("a", 1, "spout", cpu_percent=40.0),
         Component.uniform("b", 1, "spout", cpu_percent=10.0),
         Component.uniform("j", 1, cpu_percent=10.0),
     )
-    pairs = (
-        MeasuredPair(("a", 0), ("j", 0), 1.0),
-        MeasuredPair(("b", 0), ("j", 0), 5.0),
+    pairs = tuple(
+        MeasuredPair((source, 0), ("j", 0), *amount)
+        for source, amount in zip("ab", amounts, strict=True)
     )
     problem = Problem(nodes(2, cpu_percent=125.0), (Topology("t", parts, (), pairs),))
     options = {"mode": "rebalance", "steps": "partition", "weight": weight}

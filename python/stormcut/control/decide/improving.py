@@ -86,8 +86,6 @@ class Improving:
         broken = self._intended.broken_limit(names, at, now)
         if settled and not broken:
             return settled
-        if not broken and self._rules.is_enough(worth(at, now)):
-            return Circumstance.NOTHING_TRAVELS
         try:
             found = self._adviser.advice(topologies, at)
         except Infeasible as error:

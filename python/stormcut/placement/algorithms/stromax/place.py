@@ -19,7 +19,7 @@ What the paper leaves open is decided thus; see also `streaming` and `reassignme
   an executor's traffic can win. ``weight=comm`` weighs by traffic.
 - Eq. 7 asks for less than the capacity, Eq. 3 for no more: no more. Parts may be empty; equal parts
   (Definition 2) contradict what Algorithm 1 gives.
-- Traffic is tuples/s, not bytes, of which measured pairs know nothing.
+- Traffic is bytes/s as far as tuples' sizes are known, else tuples/s.
 - The paper names METIS as too slow for a stream of tasks; ``partitioner=metis`` uses it for the
   global graph all the same, on the fewest of the largest nodes that have the capacity.
 - Parts are exchanged among equal nodes so that most executors stay where they run.
@@ -59,6 +59,7 @@ from stormcut.placement.algorithms.stromax.reassignment import (
 from stormcut.placement.algorithms.stromax.streaming import NeighbourCosts, Ties, Weights, stream
 from stormcut.placement.graph.component_graph import ComponentGraph, component_graph, linear_order
 from stormcut.placement.graph.partition import partition, traffic_graph
+from stormcut.placement.graph.weighing import weighed
 from stormcut.placement.options import NOT_NEGATIVE, ONE_OR_MORE, POSITIVE_FRACTION, Bounded
 from stormcut.placement.packing.alignment import among_equals
 from stormcut.placement.packing.capacity import CPU, EXECUTORS, Hosts, hosts, loads
@@ -204,7 +205,7 @@ def _rebalance(problem: Problem, able: Hosts, current: Ints, options: Options, s
         at = among_equals(problem, able, at)
     if options.steps != "partition":
         limits = load_limits(cost, capacity, options.skew, options.threshold)
-        traffic = TrafficPlaces(fold(problem), len(capacity))
+        traffic = _traffic(problem, len(capacity))
         room = _room(problem, able, at)
         for move in reassign(at, cost, traffic, limits, room, options.guard, options.rates):
             at[move.executor] = move.target
@@ -220,6 +221,10 @@ def costs(problem: Problem, able: Hosts, cpu_share: float) -> tuple[Floats, Floa
         return ones, able.limits[:, EXECUTORS]
     cost = cpu if cpu.sum() > 0 else ones
     return cost, np.full(len(able.ordinals), SLACK * cost.sum() / len(able.ordinals))
+
+
+def _traffic(problem: Problem, hosts: int) -> TrafficPlaces:
+    return TrafficPlaces(fold(problem, weights=weighed(problem)[0]), hosts)
 
 
 def _order(graph: ComponentGraph, topology: int | None = None) -> list[int]:
@@ -247,7 +252,7 @@ def _stream(
 ) -> Ints:
     """Return the position of each executor; those that ``start`` names stay there."""
     component = np.repeat(np.arange(len(graph.size)), graph.size)
-    weights: Weights = _TrafficWeights(TrafficPlaces(fold(problem), len(capacity)))
+    weights: Weights = _TrafficWeights(_traffic(problem, len(capacity)))
     if weight == "cost":
         edges = [(a, b) for a, b in graph.edges if not (graph.system[a] or graph.system[b])]
         weights = NeighbourCosts(component, edges, cost, len(capacity))
@@ -303,7 +308,7 @@ def _metis(problem: Problem, cost: Floats, capacity: Floats, seed: int) -> Ints:
     largest = np.argsort(-capacity, kind="stable")
     enough = np.cumsum(capacity[largest]) >= cost.sum()
     parts = int(np.argmax(enough)) + 1 if enough.any() else len(capacity)
-    graph = traffic_graph(problem.traffic, problem.executor_count)
+    graph = traffic_graph(weighed(problem)[0], problem.executor_count)
     of = partition(graph, parts, cost, seed)
     heaviest = np.argsort(-np.bincount(of, weights=cost), kind="stable")
     host = np.empty(len(heaviest), dtype=np.int64)
