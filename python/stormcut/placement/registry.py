@@ -70,6 +70,7 @@ _REACH = {
     "pipeline-linear": 5_000,
     "metis-tasks": 3_000,
     "stromax": 3_000,
+    "t-storm": 3_000,
     "bframework": 2_000,
     "caps": 2_000,
     "r-storm": 2_000,
@@ -290,6 +291,13 @@ _ALGORITHMS = (
         "a graph partitioner divides the executors straight into workers, one for each node",
         "Fischer and Bernstein, workload scheduling by graph partitioning, IEEE Big Data 2015",
         "metis_tasks",
+        joint=True,
+    ),
+    Algorithm(
+        "t-storm",
+        "executors with most traffic first, each to the node where most of it stays",
+        "Xu et al., T-Storm, ICDCS 2014",
+        "t_storm",
         joint=True,
     ),
     Algorithm(
