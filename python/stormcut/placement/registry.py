@@ -70,7 +70,6 @@ _REACH = {
     "pipeline-linear": 5_000,
     "metis-tasks": 3_000,
     "stromax": 3_000,
-    "t-storm": 3_000,
     "bframework": 2_000,
     "caps": 2_000,
     "r-storm": 2_000,
