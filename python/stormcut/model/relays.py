@@ -50,7 +50,7 @@ class Relay:
 def relays_of(traffic: Traffic, starts: Ints, is_spout: Bools) -> tuple[Relay, ...]:
     """Return all relays, each after those it takes from.
 
-    Takes O(pairs log pairs + blocks).
+    Takes O(pairs log pairs + relays x pairs + blocks).
 
     Parameters
     ----------
