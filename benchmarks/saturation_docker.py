@@ -5,7 +5,7 @@ Run by hand, on a machine that does nothing else (a quarter of an hour):
     scripts/with-docker .stormcut/venv/bin/python benchmarks/saturation_docker.py --output FILE
 
 Each case runs in a cluster of containers of its own. A `linear` topology runs at a moderate rate;
-its profile and what the hook tells of the machines give the head-room, as in the brain. Then
+its profile and what the hook reports of the machines give the head-room, as in the brain. Then
 the same topology runs with sources that send as fast as tuples are acknowledged: what they reach is
 what the cluster sustains. Storm places both.
 """
@@ -46,11 +46,11 @@ CLUSTER, TOPOLOGY = "saturation", "linear"
 SETTLE_S, WINDOW_S = 20.0, 40.0
 
 PAGE = """\
-# Head-room beside real saturation
+# Head-room and real saturation
 
 {doc}
 
-| case | rate | head-room told | what is full first | so sustains | sustains | told / real |
+| case | rate | predicted head-room | full first | predicted limit | measured limit | predicted / measured |
 | --- | ---: | ---: | --- | ---: | ---: | ---: |
 {rows}
 
@@ -59,7 +59,7 @@ Rates are tuples/s of all sources in windows of {window:g} s.
 {made}
 """
 
-#: Takes that share of a core, for ever; sends so many Mbit/s to the first address of the network.
+#: Programs: one uses a share of a core, the other sends UDP packets at a rate in Mbit/s to a host.
 BURN = """
 import os, sys, time
 # It does not yield to Storm, which would have more than its share then.
@@ -125,7 +125,7 @@ CASES = (
 
 @dataclass(eq=False)
 class Watching(BenchPlanner):
-    """Leaves all to Storm, and remembers what Nimbus told last."""
+    """Leaves all to Storm, and remembers the state that Nimbus sent last."""
 
     state: ClusterState = field(default_factory=lambda: ClusterState((), ()))
 
