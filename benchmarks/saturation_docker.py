@@ -50,11 +50,11 @@ PAGE = """\
 
 {doc}
 
-| case | rate | predicted head-room | full first | predicted limit | measured limit | predicted / measured |
+| case | rate | predicted head-room | full first | predicted limit | measured limit | ratio |
 | --- | ---: | ---: | --- | ---: | ---: | ---: |
 {rows}
 
-Rates are tuples/s of all sources in windows of {window:g} s.
+Rates are tuples/s of all sources in windows of {window:g} s. Ratio: predicted by measured limit.
 
 {made}
 """
