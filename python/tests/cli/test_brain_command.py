@@ -77,9 +77,9 @@ class Brains:
             text=True,
         )
 
-    def leader(self):
+    def leader(self, tls=None):
         """Return a client of the leader, None while there is none that answers."""
-        client = leaders_client(self.nodes, PATIENCE_S)
+        client = leaders_client(self.nodes, PATIENCE_S, tls)
         if client is None:
             return None
         with suppress(InvalidInput):
@@ -87,12 +87,12 @@ class Brains:
                 return client
         return None
 
-    def await_leader(self):
-        await_true(lambda: self.leader() is not None)
-        return self.leader()
+    def await_leader(self, tls=None):
+        await_true(lambda: self.leader(tls) is not None)
+        return self.leader(tls)
 
     def leads(self, process):
-        """Return whether a process leads, as ZooKeeper has it."""
+        """Return whether a process leads, as ZooKeeper has it: it may not answer as one yet."""
         with suppress(InvalidInput):
             # Read once: it may be gone the next moment.
             address = leader_address(self.nodes)
@@ -535,8 +535,7 @@ class TestTls:
         folder = tls_site.folder
         process = brains.start("--tls", str(folder / "brain"), "--http", "127.0.0.1:0")
         assert f"with TLS as in {folder / 'brain'}" in process.log()
-        await_true(lambda: brains.leads(process))
-        nimbus = leaders_client(brains.nodes, PATIENCE_S, tls_site.tls("nimbus"))
+        nimbus = brains.await_leader(tls_site.tls("nimbus"))
         plan = nimbus.plan(FOUR_ASKED)
         brains.environment["STORMCUT_TLS"] = str(folder / "operate")
         assert json.loads(brains.run("plan", "--json").stdout)["mode"] == "automatic"
@@ -551,9 +550,8 @@ class TestTls:
             urlopen(pages, timeout=PATIENCE_S)
 
     def test_a_viewer_sees_without_zookeeper_and_secret_and_does_nothing(self, brains, tls_site):
-        process = brains.start("--tls", str(tls_site.folder / "brain"))
-        await_true(lambda: brains.leads(process))
-        leaders_client(brains.nodes, PATIENCE_S, tls_site.tls("nimbus")).plan(FOUR_ASKED)
+        brains.start("--tls", str(tls_site.folder / "brain"))
+        brains.await_leader(tls_site.tls("nimbus")).plan(FOUR_ASKED)
         address = leader_address(brains.nodes)
         for name in ("STORMCUT_ZOOKEEPER", "STORMCUT_AUTH_FILE"):
             del brains.environment[name]
