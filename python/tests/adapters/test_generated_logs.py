@@ -29,6 +29,8 @@ HEADS = (
 )
 DIGITS = ("0123456789", "٠١٢٣٤٥٦٧٨٩", "۰۱۲۳۴۵۶۷۸۹", "०१२३४५६७८९")
 NAMES = ("words", "a,b", "$spoutcoord-spout-1", "größe", "two words", "x=1", "[2]", "bolt:3", "%d")
+#: How names of topologies begin: Storm forbids only / . : and \\ in them.
+STARTS = ("t", "a+b ", "50%25-", "größe[1]-", "{x}*", "統計-")
 NOISE = (
     "",
     "garbage",
@@ -49,7 +51,8 @@ class Generated:
         self.before, self.tasks = (
             [self.task(t, names[t - 1]) for t in range(1, count + 1)] for _ in "ab"
         )
-        self.moves = chance.random() < 0.5
+        places = [[(t.host, t.port) for t in tasks] for tasks in (self.before, self.tasks)]
+        self.moves = chance.random() < 0.5 and places[0] != places[1]
 
     def task(self, number: int, component: str) -> Task:
         chance = self.chance
@@ -106,13 +109,20 @@ class Generated:
 
 def test_profiles_are_what_the_hooks_counted(spark, tmp_path):
     chance = random.Random(55)
-    every = [Generated(f"t{n}-1-1700000000", chance) for n in range(TOPOLOGIES)]
+    every = [
+        Generated(f"{chance.choice(STARTS)}{n}-1-1700000000", chance) for n in range(TOPOLOGIES)
+    ]
     twice = noise = 0
     for number, each in enumerate(every):
         more = each.write(tmp_path / f"disk {number % 3}")
         twice, noise = twice + more[0], noise + more[1]
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "workers-artifacts").symlink_to(tmp_path / "disk 0" / "workers-artifacts")
+
+    # A topology whose logs are elsewhere, in a folder of another name.
+    moved = tmp_path / "disk 1" / "workers-artifacts" / every[1].name
+    moved.rename(tmp_path / "elsewhere")
+    moved.symlink_to(tmp_path / "elsewhere")
 
     folders = [tmp_path / name for name in ("logs", "disk 1", "disk 2")]
     result = profile_logs(folders, tmp_path / "out")

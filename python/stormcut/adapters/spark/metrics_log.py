@@ -39,14 +39,10 @@ MOST_SUM = 1_000_000_000_000_000
 #: The year 5138.
 LAST_EPOCH_S = 100_000_000_000
 
-# Whatever log4j's pattern puts before them, the consumer's own seconds since 1970 end the field.
-_HEAD = r"^(?:.*\s)?(\d+)$"
-_WORKER = r"^ *(\S+):(\d+) *$"
 #: Java writes numbers in the digits of its locale, each a character of 16 bits.
 _DIGITS = "".join(each for each in map(chr, range(128, 0x10000)) if each.isdecimal())
-_TASK = r"^ *(-?\d+):(.*?) *$"
 _NUMBER = r"-?(?:[0-9][0-9.]*(?:E-?[0-9]+)?|Infinity|NaN)"
-_ENTRY = rf"([^{{}},=]+)=({_NUMBER})(?=[,}}])"
+_ENTRY = rf"[^{{}},=]+={_NUMBER}(?=[,}}])"
 
 _HOOK_SCHEMA = """
     v INT, task INT, component STRING, executor ARRAY<INT>, ms DOUBLE, measured_ms DOUBLE,
@@ -75,19 +71,26 @@ def parse_lines(raw: DataFrame, now_s: float) -> DataFrame:
         ``value`` (null if it is the hook's), ``hook`` (the hook's value, else null), ``problem``
         (why the line cannot be used, null if it can) and ``line`` (null if it can be used).
     """
-    part = F.split("line", "\t", 5)
-    field = [_in_ascii(F.get(part, F.lit(index))) for index in range(3)]
-    field += [F.get(part, F.lit(index)) for index in range(3, 5)]
-    fields = raw.select(
+    part = raw.select("topology", "line", F.split("line", "\t", 5).alias("part"))
+    # One projection a step: in one alone, Spark would split each line for every use of a part.
+    text = part.select(
         "topology",
         "line",
-        F.regexp_extract(field[0], _HEAD, 1).try_cast("long").alias("epoch_s"),
-        F.regexp_extract(field[1], _WORKER, 1).alias("host"),
-        F.regexp_extract(field[1], _WORKER, 2).try_cast("int").alias("port"),
-        F.regexp_extract(field[2], _TASK, 1).try_cast("int").alias("task"),
-        F.regexp_extract(field[2], _TASK, 2).alias("component"),
-        F.trim(field[3]).alias("metric"),
-        field[4].alias("value"),
+        *(
+            _in_ascii(F.get("part", F.lit(index))).alias(name)
+            for index, name in enumerate(("head", "worker", "source"))
+        ),
+        F.trim(F.get("part", F.lit(3))).alias("metric"),
+        F.get("part", F.lit(4)).alias("value"),
+    )
+    fields = text.select(
+        "topology",
+        "line",
+        F.substring_index("head", " ", -1).try_cast("long").alias("epoch_s"),
+        *_worker(F.trim("worker")),
+        *_task(F.trim("source")),
+        "metric",
+        "value",
     )
     hook = F.when(F.col("metric") == HOOK_METRIC, F.from_json("value", _HOOK_SCHEMA))
     judged = fields.withColumn("hook", hook).withColumn("problem", _problem(now_s))
@@ -103,17 +106,32 @@ def parse_lines(raw: DataFrame, now_s: float) -> DataFrame:
 def _in_ascii(text: Column) -> Column:
     """Return a text with digits of any script as those of ASCII."""
     digits = "".join(str(unicodedata.digit(letter)) for letter in _DIGITS)
-    return F.when(text.rlike(r"[^\x00-\x7f]"), F.translate(text, _DIGITS, digits)).otherwise(text)
+    is_ascii = F.octet_length(text) == F.length(text)
+    return F.when(is_ascii, text).otherwise(F.translate(text, _DIGITS, digits))
+
+
+def _worker(worker: Column) -> tuple[Column, Column]:
+    port = F.substring_index(worker, ":", -1)
+    host = F.substring(worker, F.lit(1), F.length(worker) - F.length(port) - 1)
+    return host.alias("host"), port.try_cast("int").alias("port")
+
+
+def _task(source: Column) -> tuple[Column, Column]:
+    task = F.substring_index(source, ":", 1)
+    component = F.substring(source, F.length(task) + 2, F.length(source))
+    number = F.when(F.contains(source, F.lit(":")), task.try_cast("int"))
+    return number.alias("task"), component.alias("component")
 
 
 def _problem(now_s: float) -> Column:
-    has_time = F.coalesce(F.col("epoch_s") <= LAST_EPOCH_S, F.lit(False))
+    has_time = F.coalesce(F.col("epoch_s").between(0, LAST_EPOCH_S), F.lit(False))
+    has_worker = (F.col("host") != "") & ~F.contains("host", F.lit(" ")) & (F.col("port") >= 0)
     is_hook = F.col("metric") == HOOK_METRIC
     other_version = F.coalesce(F.col("hook.v") != HOOK_VERSION, F.lit(False))
     return (
         F.when(F.col("value").isNull(), NOT_A_METRIC)
         .when(~has_time, NO_TIME)
-        .when(F.col("port").isNull(), NO_WORKER)
+        .when(~F.coalesce(has_worker, F.lit(False)), NO_WORKER)
         .when(F.col("task").isNull(), NO_TASK)
         .when(F.col("epoch_s") > now_s + MOST_AHEAD_S, AHEAD)
         .when(is_hook & other_version, NEWER_HOOK)
@@ -150,19 +168,14 @@ def _is_target(entry: Column) -> Column:
 def hook_lines(lines: DataFrame) -> DataFrame:
     """Return the hook's lines of tasks that Storm schedules, one row a task and interval.
 
-    A busy task is measured for a part of the interval: its counts are scaled to the whole. The
-    tasks of ``__system`` (below 0) run in every worker and are never placed: left out.
+    A busy task is measured for a ``share`` of the interval: its counts are scaled to the whole, but
+    for those in ``to``, which `scaled` is for. The tasks of ``__system`` (below 0) run in every
+    worker and are never placed: left out.
     """
     usable = lines.where(F.col("hook").isNotNull() & F.col("problem").isNull())
-    scheduled = usable.where(F.col("task") >= 0).withColumn("ms", F.col("hook.ms"))
-    share = F.coalesce(F.col("hook.measured_ms") / F.col("ms"), F.lit(1.0))
-
-    def scaled(counted: Column) -> Column:
-        return F.round(counted / share).cast("long")
-
-    targets = F.transform_values(
-        "hook.to", lambda _, counts: F.array(scaled(counts[0]), counts[1], counts[2])
-    )
+    share = F.coalesce(F.col("hook.measured_ms") / F.col("hook.ms"), F.lit(1.0))
+    scheduled = usable.where(F.col("task") >= 0).withColumn("share", share)
+    counts = F.map_values("hook.to")
     return scheduled.select(
         "topology",
         "task",
@@ -171,23 +184,29 @@ def hook_lines(lines: DataFrame) -> DataFrame:
         "port",
         F.col("epoch_s").alias("end_s"),
         (F.col("epoch_s") - F.col("hook.ms") / 1000).alias("begin_s"),
-        "ms",
+        F.col("hook.ms").alias("ms"),
         F.col("hook.executor")[0].alias("start_task"),
         F.col("hook.executor")[1].alias("end_task"),
-        targets.alias("to"),
-        F.aggregate(
-            F.map_values(targets), F.lit(0).cast("long"), lambda total, to: total + to[0]
-        ).alias("sent"),
+        "share",
+        F.col("hook.to").alias("to"),
+        F.aggregate(counts, F.lit(0).cast("long"), lambda sum_, to: sum_ + scaled(to[0])).alias(
+            "sent"
+        ),
         *(
             scaled(F.col(f"hook.{name}")).alias(name)
             for name in ("local", "executed", "acked", "failed")
         ),
-        (F.col("hook.complete_ms")[0] / share).alias("complete_ms"),
+        (F.col("hook.complete_ms")[0] / F.col("share")).alias("complete_ms"),
         scaled(F.col("hook.complete_ms")[1]).alias("completed"),
         F.col("hook.cpu_ms").alias("cpu_ms"),
         F.col("hook.child").alias("child"),
         F.col("hook.worker").alias("worker"),
     )
+
+
+def scaled(counted: Column) -> Column:
+    """Return a count of the measured ``share`` of an interval as one of the whole interval."""
+    return F.round(counted / F.col("share")).cast("long")
 
 
 def builtin_metrics(lines: DataFrame) -> DataFrame:
@@ -197,18 +216,32 @@ def builtin_metrics(lines: DataFrame) -> DataFrame:
     the innermost entries are kept, so that a key can occur more than once.
     """
     usable = lines.where(F.col("problem").isNull() & F.col("hook").isNull())
-    number = F.col("value").try_cast("double")
-    names = F.regexp_extract_all("value", F.lit(_ENTRY), 1)
-    keys = F.transform(names, lambda name: F.trim(name))
-    numbers = F.regexp_extract_all("value", F.lit(_ENTRY), 2)
-    nothing = F.lit(None).cast("string")
-    plain = F.array(F.struct(nothing.alias("key"), F.col("value").alias("number")))
-    entries = F.arrays_zip(keys.alias("key"), numbers.alias("number"))
     place = ["topology", "component", "task", "host", "port", "epoch_s", "metric"]
-    return usable.select(
-        *place, F.explode(F.when(number.isNotNull(), plain).otherwise(entries)).alias("entry")
-    ).select(
-        *place,
-        F.col("entry.key").alias("key"),
-        F.col("entry.number").try_cast("double").alias("value"),
+    entry, nothing = F.col("entry"), F.lit(None).cast("string")
+    # Of "a=b=1" the key is b.
+    key = F.substring_index(F.substring_index(entry, "=", -2), "=", 1)
+    number = F.substring_index(entry, "=", -1).try_cast("double")
+    is_entry = F.contains(entry, F.lit("="))
+    return (
+        usable.select(*place, "value", F.explode(_entries(F.col("value"))).alias("entry"))
+        .where(
+            number.isNotNull() & (~is_entry | (key != "")) & (is_entry | (entry == F.col("value")))
+        )
+        .select(
+            *place,
+            F.when(is_entry, F.trim(key)).otherwise(nothing).alias("key"),
+            number.alias("value"),
+        )
+    )
+
+
+def _entries(value: Column) -> Column:
+    """Return a plain number, or what can be an entry ``a=1`` of a map."""
+    inner = F.substring(value, F.lit(2), F.length(value) - 2)
+    is_map = value.startswith("{") & value.endswith("}") & ~F.contains(inner, F.lit("{"))
+    return (
+        F.when(~F.contains(value, F.lit("=")), F.array(value))
+        # Regular expressions take four times as long: for nested maps alone.
+        .when(is_map, F.split(inner, ","))
+        .otherwise(F.regexp_extract_all(value, F.lit(_ENTRY), 0))
     )

@@ -7,7 +7,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial, reduce
@@ -16,7 +16,7 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from stormcut.adapters.files.profile_file import write_profile
@@ -178,17 +178,15 @@ def _tables(
 ) -> Sums:
     """Write the tables and return the sums over the window."""
     write = partial(_write, staging)
-    _, builtin = _at_once(
+    # What Storm counts and what the hook counts need nothing of each other.
+    _, builtin, (intervals, moved), tasks = _at_once(
         lambda: write("lines", tables.lines(counted)),
         lambda: write("components", builtin_metrics(lines)),
+        lambda: _intervals(lines, window),
+        tables.builtin_tasks(lines).collect,
     )
-    every = tables.intervals(hook_lines(lines)).withColumn("in_window", window.column).persist()
-    moved = tables.moves(every).persist()
-    # Two placements are no profile, unless somebody says from when.
-    is_told = window.from_epoch is not None
-    intervals = every if is_told else tables.since_moves(every, moved).persist()
     runs = tables.runs(intervals, builtin).persist()
-    run_rows, builtin_tasks = _at_once(runs.collect, tables.builtin_tasks(builtin).collect)
+    run_rows = runs.collect()
     lines.unpersist()
     placed = tables.with_worker_start(intervals, runs)
     _, traffic = _at_once(
@@ -207,10 +205,21 @@ def _tables(
     return Sums(
         by_topology(run_rows),
         by_topology(pairs),
-        by_topology(builtin_tasks),
+        by_topology(tasks),
         by_topology(latencies),
-        {row.topology: row.moved_s for row in moved.collect()},
+        {row.topology: row.moved_s for row in moved},
     )
+
+
+def _intervals(lines: DataFrame, window: _Window) -> tuple[DataFrame, list[Row]]:
+    """Return the intervals of the hook, and when topologies moved last."""
+    every = tables.intervals(hook_lines(lines)).withColumn("in_window", window.column).persist()
+    moves = tables.moves(every).persist()
+    moved = moves.collect()
+    # Two placements are no profile, unless somebody says from when.
+    if not moved or window.from_epoch is not None:
+        return every, moved
+    return tables.since_moves(every, moves).persist(), moved
 
 
 def _at_once(*actions: Callable[[], Any]) -> list[Any]:
@@ -237,13 +246,30 @@ def _staging(output: Path) -> Path:
 
 def _read(spark: SparkSession, logs: Mapping[str, list[Path]]) -> DataFrame:
     """Return topology and line of all logs; the id is in the path, not in the lines."""
-    parts = [
-        spark.read.text([_literal(path) for path in paths]).select(
-            F.lit(topology).alias("topology"), F.col("value").alias("line")
-        )
-        for topology, paths in logs.items()
-    ]
+    every = [(topology, path) for topology, paths in logs.items() for path in paths]
+    plain = [path for topology, path in every if _topology_in(path) == topology]
+    # One query for all of them: Spark would compile one for each part of a union.
+    parts = [_text(spark, plain, _topology_of_path())] if plain else []
+    for topology, paths in logs.items():
+        if linked := [path for path in paths if _topology_in(path) != topology]:
+            parts.append(_text(spark, linked, F.lit(topology)))
     return reduce(DataFrame.union, parts)
+
+
+def _text(spark: SparkSession, paths: Sequence[Path], topology: Column) -> DataFrame:
+    lines = spark.read.text([_literal(path) for path in paths])
+    return lines.select(topology.alias("topology"), F.col("value").alias("line"))
+
+
+def _topology_in(path: Path) -> str:
+    return path.parent.parent.name
+
+
+def _topology_of_path() -> Column:
+    """Return `_topology_in` of the file that a line is in; Spark has its path as a URI."""
+    folder = F.substring_index(F.substring_index("_metadata.file_path", "/", -3), "/", 1)
+    decoded = F.url_decode(F.replace(folder, F.lit("+"), F.lit("%2B")))
+    return F.when(F.contains(folder, F.lit("%")), decoded).otherwise(folder)
 
 
 def _literal(path: Path) -> str:

@@ -166,7 +166,7 @@ class _Batches:
         sums = Sums(
             by_topology(runs.collect()),
             by_topology(pairs.collect()),
-            by_topology(tables.builtin_tasks(builtin).collect()),
+            by_topology(tables.builtin_tasks(lines).collect()),
             {},
         )
         self._carry(intervals, number)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
+from stormcut.adapters.spark.metrics_log import scaled
+
 #: Epoch seconds are whole in Storm's metrics, so that two of them can be a second apart in truth.
 ROUNDING_S = 1.0
 #: A longer pause between two intervals of a task means that it was started again.
@@ -160,6 +162,7 @@ def traffic(placed: DataFrame, runs: DataFrame) -> DataFrame:
         F.col("host").alias("source_host"),
         F.col("port").alias("source_port"),
         "in_window",
+        "share",
         F.explode("to").alias("to", "count"),
     ).withColumn("target_task", F.col("to").cast("int"))
     target = runs.select(
@@ -188,7 +191,7 @@ def traffic(placed: DataFrame, runs: DataFrame) -> DataFrame:
         "target_component",
         "target_host",
         "target_port",
-        F.col("count")[0].alias("tuples"),
+        scaled(F.col("count")[0]).alias("tuples"),
         F.col("count")[1].alias("sampled_tuples"),
         F.col("count")[2].alias("sampled_bytes"),
         (F.col("ms") / 1000).alias("seconds"),
@@ -314,9 +317,10 @@ def component_rates(
     )
 
 
-def builtin_tasks(builtin: DataFrame) -> DataFrame:
-    """Return every task, and its component, that Storm's own metrics tell of."""
-    return builtin.where("task >= 0").select("topology", "task", "component").distinct()
+def builtin_tasks(lines: DataFrame) -> DataFrame:
+    """Return every task, and its component, that Storm's own metrics name."""
+    own = lines.where("problem IS NULL and hook IS NULL and task >= 0")
+    return own.select("topology", "task", "component").distinct()
 
 
 def builtin_latency(
