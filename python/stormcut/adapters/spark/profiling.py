@@ -34,7 +34,7 @@ from stormcut.adapters.spark.collected import (
 from stormcut.adapters.spark.log_files import find_metrics_logs, unreadable, without
 from stormcut.adapters.spark.metrics_log import builtin_metrics, hook_lines, parse_lines
 from stormcut.adapters.spark.session import spark_session
-from stormcut.adapters.spark.tuning import gathered, text_bytes, tuned
+from stormcut.adapters.spark.tuning import computed_once, gathered, text_bytes, tuned
 from stormcut.model.errors import InvalidInput
 from stormcut.profile.result import ComponentRates, ProfileResult
 
@@ -185,7 +185,7 @@ def _tables(
         lambda: _intervals(lines, window),
         tables.builtin_tasks(lines).collect,
     )
-    runs = tables.runs(intervals, builtin).persist()
+    runs = computed_once(tables.runs(intervals, builtin))
     run_rows = runs.collect()
     lines.unpersist()
     placed = tables.with_worker_start(intervals, runs)
@@ -213,13 +213,15 @@ def _tables(
 
 def _intervals(lines: DataFrame, window: _Window) -> tuple[DataFrame, list[Row]]:
     """Return the intervals of the hook, and when topologies moved last."""
-    every = tables.intervals(hook_lines(lines)).withColumn("in_window", window.column).persist()
-    moves = tables.moves(every).persist()
+    every = computed_once(
+        tables.intervals(hook_lines(lines)).withColumn("in_window", window.column)
+    )
+    moves = computed_once(tables.moves(every))
     moved = moves.collect()
     # Two placements are no profile, unless somebody says from when.
     if not moved or window.from_epoch is not None:
         return every, moved
-    return tables.since_moves(every, moves).persist(), moved
+    return computed_once(tables.since_moves(every, moves)), moved
 
 
 def _at_once(*actions: Callable[[], Any]) -> list[Any]:

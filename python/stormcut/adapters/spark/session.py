@@ -257,6 +257,9 @@ def _conf(folder: Path, master: str, java_options: str, jars: Sequence[Path]) ->
         # Measured on two cores: adaptive execution doubles the CPU time of a small run.
         "spark.sql.adaptive.enabled": "false",
         **tuning.SMALL,
+        # Where in Python each column was made: it takes a stack trace for each of thousands.
+        "spark.sql.dataFrameQueryContext.enabled": "false",
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",

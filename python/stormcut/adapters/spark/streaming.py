@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,8 +21,15 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from stormcut.adapters.files.kafka_topic import KafkaTopic
 from stormcut.adapters.spark import tables
-from stormcut.adapters.spark.collected import Sums, by_topology, pair_totals, task_totals
+from stormcut.adapters.spark.collected import (
+    RowsOf,
+    Sums,
+    by_topology,
+    pair_totals,
+    task_totals,
+)
 from stormcut.adapters.spark.metrics_log import builtin_metrics, hook_lines, parse_lines
+from stormcut.adapters.spark.tuning import computed_once
 from stormcut.profile.decay import Slice
 
 #: Pieces lie in ``<spool>/topology=<id>/``.
@@ -80,7 +88,7 @@ def metrics_stream(
     """
     scratch = Path(spark.conf.get("spark.local.dir") or "") / "stream"
     scratch.mkdir()
-    batches = _Batches(scratch, settings, consumer)
+    batches = _Batches(settings, consumer)
     lines = _pieces(spark, spool)
     if topic is not None:
         lines = lines.unionByName(_messages(spark, topic, settings.from_epoch_s))
@@ -137,42 +145,30 @@ def _messages(spark: SparkSession, topic: KafkaTopic, from_epoch_s: float) -> Da
 class _Batches:
     """What happens to each batch, and what is carried from one to the next."""
 
-    def __init__(self, scratch: Path, settings: StreamSettings, consumer: Consumer) -> None:
-        self._scratch = scratch
+    def __init__(self, settings: StreamSettings, consumer: Consumer) -> None:
         self._settings = settings
         self._consumer = consumer
-        self._carried: Path | None = None
+        self._carried: DataFrame | None = None
 
-    def take(self, raw: DataFrame, number: int) -> None:
-        lines = parse_lines(raw.coalesce(1), time.time()).persist()
-        try:
-            problems = lines.where("problem IS NOT NULL").groupBy("problem").count().collect()
-            slices = self._slices(lines, number)
-        finally:
-            raw.sparkSession.catalog.clearCache()
-        self._consumer(slices, {row["problem"]: row["count"] for row in problems})
+    def take(self, raw: DataFrame, _: int) -> None:
+        lines = computed_once(parse_lines(raw.coalesce(1), time.time()))
+        tasks, problems = _named(lines)
+        self._consumer(self._slices(lines, tasks), problems)
 
-    def _slices(self, lines: DataFrame, number: int) -> dict[str, Slice]:
-        builtin = builtin_metrics(lines)
+    def _slices(self, lines: DataFrame, tasks: RowsOf) -> dict[str, Slice]:
         hooks = hook_lines(lines).withColumn("carried_run_s", F.lit(None).cast("double"))
         if self._carried is not None:
-            known = lines.sparkSession.read.schema(hooks.schema).parquet(str(self._carried))
-            hooks = hooks.unionByName(known)
+            hooks = hooks.unionByName(self._carried)
         counts = tables.in_window(self._settings.from_epoch_s, None, self._settings.warm_up_s)
         is_new = F.col("carried_run_s").isNull()
-        intervals = tables.intervals(hooks).withColumn("in_window", counts & is_new).persist()
-        runs = tables.runs(intervals, builtin).persist()
-        pairs = tables.pair_totals(tables.traffic(tables.with_worker_start(intervals, runs), runs))
-        sums = Sums(
-            by_topology(runs.collect()),
-            by_topology(pairs.collect()),
-            by_topology(tables.builtin_tasks(lines).collect()),
-            {},
-        )
-        self._carry(intervals, number)
+        intervals = computed_once(tables.intervals(hooks).withColumn("in_window", counts & is_new))
+        runs = computed_once(tables.runs(intervals, builtin_metrics(lines)))
+        pairs = tables.pair_totals(tables.traffic(intervals, runs))
+        sums = Sums(by_topology(runs.collect()), by_topology(pairs.collect()), tasks, {})
+        self._carry(intervals)
         return {name: _slice(sums, name) for name in sums.runs if _counts(sums, name)}
 
-    def _carry(self, intervals: DataFrame, number: int) -> None:
+    def _carry(self, intervals: DataFrame) -> None:
         """Keep the last interval of every task for the next batch; it does not count there."""
         last = Window.partitionBy("topology", "task").orderBy(F.desc("end_s"))
         latest = F.max("end_s").over(Window.partitionBy("topology"))
@@ -182,11 +178,18 @@ class _Batches:
             .withColumn("carried_run_s", F.col("run_s"))
             .drop("nth", "latest", "run_s", "in_window")
         )
-        path = self._scratch / f"last-{number}"
-        kept.write.mode("overwrite").parquet(str(path))
-        if self._carried not in (None, path):
-            shutil.rmtree(str(self._carried), ignore_errors=True)
-        self._carried = path
+        self._carried = kept.localCheckpoint()
+
+
+def _named(lines: DataFrame) -> tuple[RowsOf, dict[str, int]]:
+    """Return the tasks that Storm's own metrics name, and why lines could not be used."""
+    names = [F.when(tables.is_own(), F.col(n)).alias(n) for n in ("topology", "task", "component")]
+    rows = lines.groupBy(*names, "problem").agg(F.count("*").alias("lines")).collect()
+    problems: Counter[str] = Counter()
+    for row in rows:
+        if row.problem is not None:
+            problems[row.problem] += row.lines
+    return by_topology(row for row in rows if row.topology is not None), dict(problems)
 
 
 def _counts(sums: Sums, topology: str) -> bool:

@@ -149,11 +149,12 @@ def traffic(placed: DataFrame, runs: DataFrame) -> DataFrame:
     Parameters
     ----------
     placed : DataFrame
-        Of `with_worker_start`.
+        Of `with_worker_start`, or of `intervals`: then ``worker_start_s`` is left out.
     """
+    worker = ["worker_start_s"] if "worker_start_s" in placed.columns else []
     sent = placed.select(
         "topology",
-        "worker_start_s",
+        *worker,
         "begin_s",
         "end_s",
         "ms",
@@ -180,7 +181,7 @@ def traffic(placed: DataFrame, runs: DataFrame) -> DataFrame:
     at.append(target.until_s.isNull() | (sent.end_s <= target.until_s))
     return sent.join(target, at, "left").select(
         sent.topology,
-        "worker_start_s",
+        *worker,
         "begin_s",
         "end_s",
         "source_task",
@@ -317,10 +318,14 @@ def component_rates(
     )
 
 
+def is_own() -> Column:
+    """Return whether a line is a metric of Storm's own of a task that it schedules."""
+    return F.col("problem").isNull() & F.col("hook").isNull() & (F.col("task") >= 0)
+
+
 def builtin_tasks(lines: DataFrame) -> DataFrame:
     """Return every task, and its component, that Storm's own metrics name."""
-    own = lines.where("problem IS NULL and hook IS NULL and task >= 0")
-    return own.select("topology", "task", "component").distinct()
+    return lines.where(is_own()).select("topology", "task", "component").distinct()
 
 
 def builtin_latency(

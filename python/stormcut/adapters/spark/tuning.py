@@ -69,3 +69,11 @@ def _set(spark: SparkSession, values: dict[str, Any]) -> None:
 def gathered(rows: DataFrame, size: int) -> DataFrame:
     """Return the rows of so many bytes of text in one partition, if that is little."""
     return rows.coalesce(1) if size <= SMALL_BYTES else rows
+
+
+def computed_once(rows: DataFrame) -> DataFrame:
+    """Return rows that are computed once and kept, without the plan that they come from.
+
+    Spark would look through all of that plan for each step and each query that follows.
+    """
+    return rows.localCheckpoint(eager=False)
