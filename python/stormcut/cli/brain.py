@@ -148,5 +148,5 @@ def brain(
     credentials = read_auth_file(auth_file)
     recorder = None if record is None else DecisionFiles(record)
     log_to_stderr(log_format)
-    with connected(zookeeper, credentials) as client:
+    with connected(zookeeper, credentials, is_patient=True) as client:
         serve(client, root, settings, bind, port, recorder, http, tls)

@@ -52,7 +52,7 @@ def operate(config: Path) -> None:
     log_to_stderr(TEXT)
     log.info("controller: %s", described(chosen))
 
-    with connected(chosen.zookeeper, credentials) as client:
+    with connected(chosen.zookeeper, credentials, is_patient=True) as client:
         serve(
             client,
             chosen.root,

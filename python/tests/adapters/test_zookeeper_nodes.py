@@ -3,7 +3,9 @@ import hashlib
 import json
 import logging
 import os
+import socket
 import subprocess
+import time
 import uuid
 from dataclasses import replace
 from functools import partial
@@ -25,7 +27,15 @@ from stormcut.adapters.zookeeper.blob import (
     read_blob,
     write_blob,
 )
-from stormcut.adapters.zookeeper.client import Client, Credentials, connected, read_auth_file
+from stormcut.adapters.zookeeper.client import (
+    CONNECT_SECONDS,
+    Client,
+    Credentials,
+    connected,
+    open_client,
+    read_auth_file,
+    refusal,
+)
 from stormcut.adapters.zookeeper.nodes import HISTORY_KEPT, StormcutNodes
 from stormcut.adapters.zookeeper.orders import read_orders
 from stormcut.adapters.zookeeper.publication import ZooKeeperPublication
@@ -368,13 +378,22 @@ def test_a_root_that_is_no_absolute_path_is_refused(root):
         StormcutNodes(Client(Seal("a:b")), root)
 
 
-def test_no_zookeeper_is_one_clear_error(monkeypatch):
-    monkeypatch.setattr("stormcut.adapters.zookeeper.client.CONNECT_SECONDS", 0.3)
-    with (
-        pytest.raises(InvalidInput, match="no ZooKeeper answers"),
-        connected("127.0.0.1:1", Credentials("a", "b")),
-    ):
-        pass
+def test_whoever_connects_is_told_at_once_that_nothing_listens_or_no_host_has_the_name():
+    began = time.monotonic()
+    with pytest.raises(InvalidInput, match="nothing listens there"):
+        open_client("127.0.0.1:1,127.0.0.2:1", Credentials("a", "b"))
+    with pytest.raises(InvalidInput, match="no host of this name: no-such-host"):
+        open_client("no-such-host:2181", Credentials("a", "b"))
+    assert time.monotonic() - began < CONNECT_SECONDS
+
+
+def test_who_is_silent_may_yet_answer(monkeypatch):
+    monkeypatch.setattr("stormcut.adapters.zookeeper.client.CONNECT_SECONDS", 1.5)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        servers = f"127.0.0.1:1,127.0.0.1:{silent.getsockname()[1]}"
+        assert refusal(servers) is None
+        with pytest.raises(InvalidInput, match="no ZooKeeper answers"):
+            open_client(servers, Credentials("a", "b"))
 
 
 @pytest.mark.cluster

@@ -262,6 +262,10 @@ def _conf(folder: Path, master: str, java_options: str, jars: Sequence[Path]) ->
         "spark.python.sql.dataFrameDebugging.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.ui.enabled": "false",
+        # For pages that nobody sees: of a thousand queries each, by default.
+        "spark.ui.retainedJobs": "10",
+        "spark.ui.retainedStages": "10",
+        "spark.sql.ui.retainedExecutions": "10",
         "spark.ui.showConsoleProgress": "false",
     }
     if jars:

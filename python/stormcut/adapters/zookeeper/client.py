@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import logging
 import shlex
+import socket
 import stat
 import threading
 from collections.abc import Callable, Iterator
@@ -29,8 +30,11 @@ log = logging.getLogger(__name__)
 #: After this long without a sign of life another brain takes over. Below 4 s (two ticks of a
 #: usual server) ZooKeeper does not go.
 SESSION_SECONDS = 6.0
-#: Of served time.
+#: Of served time: to connect, and until a refusal counts where nobody wants to wait.
 CONNECT_SECONDS = 10.0
+REFUSAL_SECONDS = 1.0
+#: Longest to find out whether a server refuses.
+_PROBE_SECONDS = 1.0
 #: After this long a session is left to end by itself.
 CLOSE_SECONDS = 3.0
 
@@ -103,20 +107,22 @@ class Client(KazooClient):  # type: ignore[misc]  # kazoo has no types
 
 
 @contextmanager
-def connected(servers: str, credentials: Credentials) -> Iterator[Client]:
+def connected(servers: str, credentials: Credentials, is_patient: bool = False) -> Iterator[Client]:
     """Yield a started client whose new nodes only these credentials can touch.
 
     Parameters
     ----------
     servers : str
         ``host:port``, several separated by commas.
+    is_patient : bool
+        Wait for servers that are starting, as when a machine has just been switched on.
 
     Raises
     ------
     InvalidInput
         No server answers, or one refuses the credentials.
     """
-    client = open_client(servers, credentials)
+    client = open_client(servers, credentials, is_patient)
     try:
         yield client
     except NoAuthError as error:
@@ -129,7 +135,7 @@ def connected(servers: str, credentials: Credentials) -> Iterator[Client]:
         close_client(client)
 
 
-def open_client(servers: str, credentials: Credentials) -> Client:
+def open_client(servers: str, credentials: Credentials, is_patient: bool = False) -> Client:
     """Return a started client that reconnects for ever; see `connected`."""
     # kazoo tells of every request, the one with the password included, and of every attempt to
     # reconnect; what matters of it is told where it matters
@@ -146,13 +152,41 @@ def open_client(servers: str, credentials: Credentials) -> Client:
     )
     client.add_listener(_follow_what_is_there(client))
     client.start_async()
-    try:
-        wait_until(lambda: client.connected, CONNECT_SECONDS, "ZooKeeper answers", poll_s=0.05)
-    except TimedOut as error:
-        close_client(client)
-        what = "no ZooKeeper answers; is it running there?"
-        raise InvalidInput(what, servers) from error
+    if (why := _no_connection(client, servers, is_patient)) is not None:
+        close_client(client, 0.0)
+        raise InvalidInput(why, servers)
     return client
+
+
+def _no_connection(client: Client, servers: str, is_patient: bool) -> str | None:
+    """Wait until a client is connected; return why it is not, None if it is."""
+    first = CONNECT_SECONDS if is_patient else REFUSAL_SECONDS
+    for patience_s in (first, CONNECT_SECONDS - first):
+        with suppress(TimedOut):
+            wait_until(lambda: client.connected, patience_s, "ZooKeeper answers", poll_s=0.05)
+            return None
+        if (why := refusal(servers)) is not None:
+            return why
+    return "no ZooKeeper answers; is it running there?"
+
+
+def refusal(servers: str) -> str | None:
+    """Return why no server can be reached, None if one of them may yet answer."""
+    unknown = []
+    hosts, _ = collect_hosts(servers)
+    for host, port in hosts:
+        try:
+            socket.create_connection((host, port), _PROBE_SECONDS).close()
+            return None
+        except socket.gaierror:
+            unknown.append(host)
+        except ConnectionRefusedError:
+            pass
+        except OSError:
+            return None
+    if len(unknown) == len(hosts):
+        return f"no host of this name: {', '.join(sorted(unknown))}"
+    return "nothing listens there; is ZooKeeper running?"
 
 
 def _follow_what_is_there(client: Client) -> Callable[[KazooState], None]:
@@ -192,7 +226,7 @@ def check_servers(servers: str) -> None:
         raise InvalidInput("must be HOST:PORT[,HOST:PORT...]", f"ZooKeeper {servers!r}") from error
 
 
-def close_client(client: Client) -> None:
+def close_client(client: Client, patience_s: float = CLOSE_SECONDS) -> None:
     """End the session at once: its ephemeral nodes go with it.
 
     kazoo waits for a server that is not there for 10 s or more, and there is nothing to tell it.
@@ -206,7 +240,7 @@ def close_client(client: Client) -> None:
 
     ending = threading.Thread(target=end, name="zookeeper-close", daemon=True)
     ending.start()
-    ending.join(CLOSE_SECONDS)
+    ending.join(patience_s)
     atexit.unregister(client.handler.stop)
 
 
