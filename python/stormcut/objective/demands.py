@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_array
 
 from stormcut.model.placement import Placement
 from stormcut.model.problem import CORE_PERCENT, CORE_US, Problem
@@ -35,6 +35,9 @@ from stormcut.objective.resources import (
     rack_ordinals,
     uses,
 )
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -144,7 +147,7 @@ def demands_of(
         """Return what causes, a row each, add to all resources in trees, and in none."""
         rows = np.concatenate([first[kind] + at for kind, at, _, _ in entries])
         columns, amounts = (np.concatenate([each[n] for each in entries]) for n in (2, 3))
-        table = coo_array((amounts, (rows, columns)), (len(names), len(causes))).tocsr()
+        table = _sparse(amounts, rows, columns, (len(names), len(causes)))
         return np.array([table @ (causes * of[:, None]) for of in (share, 1 - share)])
 
     grown = np.ones(len(due)) if rates is None else due @ rates
@@ -257,10 +260,15 @@ def _hops(
     free = np.flatnonzero(loose.any(axis=1))
     ends = np.column_stack([out[free], into[free]])
     hops, hop = np.unique(ends, axis=0, return_inverse=True)
-    of = coo_array(
-        (np.ones(len(free)), (hop.ravel(), np.arange(len(free)))), (len(hops), len(free))
-    )
+    of = _sparse(np.ones(len(free)), hop.ravel(), np.arange(len(free)), (len(hops), len(free)))
     return hops, of @ (carried[free, None] * loose[free]), of @ (rate[free, None] * loose[free])
+
+
+def _sparse(amounts: Floats, rows: Ints, columns: Ints, shape: tuple[int, int]) -> csr_array:
+    # Takes a tenth of a second to load: not for help.
+    from scipy.sparse import coo_array
+
+    return coo_array((amounts, (rows, columns)), shape).tocsr()
 
 
 def growth(problem: Problem, sources: Ints, rates: Floats) -> Floats:

@@ -14,8 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 # scipy.stats would take half of the time in which a command starts.
-from scipy.special import stdtrit
-
 from stormcut.profile.decay import Slice
 from stormcut.profile.totals import MS_PER_S, TaskTotals
 
@@ -131,6 +129,9 @@ def _squares(values: Sequence[float]) -> float:
 
 @lru_cache(maxsize=2 * KEPT)
 def _quantile(freedom: int) -> float:
+    # Takes a tenth of a second to load: not for help.
+    from scipy.special import stdtrit
+
     return float(stdtrit(freedom, (1 + CONFIDENCE) / 2))
 
 

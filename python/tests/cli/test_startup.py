@@ -35,6 +35,11 @@ def test_help_loads_no_command():
     assert not loaded("--version") & (SLOW - {"kazoo"})
 
 
+@pytest.mark.parametrize("name", ["calibrate", "check", "operate", "place", "status", "undo"])
+def test_help_of_a_command_loads_no_mathematics(name):
+    assert not loaded(name, "--help") & {"networkx", "ortools", "pandas", "pyspark", "scipy"}
+
+
 def test_completion_of_commands_loads_none():
     asked = {"_STORMCUT_COMPLETE": "bash_complete", "COMP_WORDS": "stormcut pl", "COMP_CWORD": "1"}
     command = [sys.executable, "-c", PROGRAM]

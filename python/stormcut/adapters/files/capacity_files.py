@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import networkx as nx
-
 from stormcut.adapters.files.json_document import Value, optional, read_json
 from stormcut.adapters.files.problem_file import check_format, link_of, within
 from stormcut.capacity.plan import MOST_NODES, Shape
@@ -138,6 +136,9 @@ def _shape(value: Value) -> Shape:
 
 def _cycle(dag: Dag) -> list[str]:
     """Return the tasks of a cycle, the first again at the end; none without one."""
+    # Takes a tenth of a second to load: not for help.
+    import networkx as nx
+
     graph = nx.DiGraph((edge.source, edge.target) for edge in dag.edges)
     try:
         found = nx.find_cycle(graph)

@@ -15,7 +15,6 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import nnls
 
 from stormcut.model.errors import InvalidInput
 from stormcut.model.network import Costs
@@ -251,6 +250,9 @@ def _fit(rows: Sequence[_Rows]) -> tuple[Floats, float, float]:
 
 def _least_squares(terms: Floats, seen: Floats) -> Floats:
     """Return constants of at least 0; scaled, the solver's tolerance means the same for all."""
+    # Takes a tenth of a second to load: not for help.
+    from scipy.optimize import nnls
+
     scale = np.maximum(np.linalg.norm(terms, axis=0), 1e-300)
     result: Floats = nnls(terms / scale, seen)[0] / scale
     return result

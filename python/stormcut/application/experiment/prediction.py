@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import spearmanr
 
 from stormcut.application.experiment.bench.cells import Measurement, Run
 from stormcut.application.experiment.bench.contest import WINDOW, reachable, windowed
@@ -113,6 +112,9 @@ def quality(found: Sequence[Prediction]) -> Quality | None:
     """Return how well ratios are predicted, None without any."""
     if not found:
         return None
+    # Takes a tenth of a second to load: not for help.
+    from scipy.stats import spearmanr
+
     ratios = {
         name: np.log(
             [(p.predicted, p.measured) for p in found if p.topology == name] + [(1.0, 1.0)]

@@ -10,8 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-import networkx as nx
-
 from stormcut.control.gate.change import Workers, restarted
 
 
@@ -39,6 +37,9 @@ def parts(topology: str, present: Workers, target: Workers) -> list[Part]:
 
     Takes O(workers + executors).
     """
+    # Takes a tenth of a second to load: not for help.
+    import networkx as nx
+
     graph = nx.Graph()
     for side, workers in enumerate((present, target)):
         for worker in workers:
