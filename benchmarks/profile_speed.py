@@ -1,6 +1,6 @@
-"""Time and memory of `stormcut profile` as the logs grow, from 1 thousand to 10 million lines.
+"""Time and memory of `stormcut profile` as logs and cores grow, beside a script written by hand.
 
-Run by hand, on a machine that does nothing else (ten minutes, 10 GB of temporary files):
+Run by hand, on a machine that does nothing else (15 minutes, 10 GB of temporary files):
 
     .stormcut/venv/bin/python benchmarks/profile_speed.py --output docs/results/profile-speed.md
 
@@ -11,8 +11,10 @@ The logs are ten seconds of a real one (25 tasks, the hook's lines every 5 s, St
 from __future__ import annotations
 
 import argparse
+import math
 import re
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -25,6 +27,9 @@ from pathlib import Path
 
 import psutil
 from machine import made_by
+from profile_by_hand import rates
+
+from stormcut.adapters.files.profile_file import read_profile
 
 SAMPLE = Path(__file__).parents[1] / "python/tests/data/metrics/taxi-10-seconds.metrics"
 PERIOD_S = 10
@@ -37,11 +42,21 @@ PAGE = """\
 
 The whole command, start and end of Spark included, over plain logs of {topologies} topologies (one
 up to 10,000 lines): {sample} lines of a real log said again with later times. CPU is that of the
-command and all its processes; memory is the most that they held at one moment (resident).
+command and all its processes; memory is the most that they held at one moment (resident). "By
+hand" is `benchmarks/profile_by_hand.py`: it trusts every line, and finds the same rates between
+tasks, but nothing else.
 
-| lines | text | wall time | CPU time | lines/s | memory |
-| ---: | ---: | ---: | ---: | ---: | ---: |
+| lines | text | wall time | CPU time | lines/s | memory | by hand |
+| ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 {rows}
+
+Medians of {repetitions}, alternating, with the least and the most.
+
+The same {cores_lines:,} lines on fewer cores:
+
+| `--master` | wall time | CPU time | lines/s |
+| --- | ---: | ---: | ---: |
+{cores}
 
 {made}
 """
@@ -51,18 +66,9 @@ command and all its processes; memory is the most that they held at one moment (
 class Run:
     """What one command took."""
 
-    lines: int
-    text_bytes: int
     wall_s: float
     cpu_s: float
-    memory_bytes: int
-
-    def __str__(self) -> str:
-        return (
-            f"| {self.lines:,} | {self.text_bytes / 1e6:,.1f} MB | {self.wall_s:.1f} s "
-            f"| {self.cpu_s:.1f} s | {self.lines / self.wall_s:,.0f} "
-            f"| {self.memory_bytes / 2**20:,.0f} MiB |"
-        )
+    memory_bytes: int = 0
 
 
 def main() -> None:
@@ -70,29 +76,87 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", type=Path, required=True, help="The page to write.")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="Numbers of lines.")
+    parser.add_argument("--repetitions", type=int, default=3, help="Of each size up to a million.")
+    parser.add_argument("--cores-lines", type=int, default=1_000_000, help="For the second table.")
     arguments = parser.parse_args()
-    runs = []
+    rows = []
     for lines in arguments.sizes:
-        with tempfile.TemporaryDirectory(prefix="stormcut-speed-") as folder:
-            runs.append(measure(lines, Path(folder)))
-        print(runs[-1], flush=True)
+        rows.append(size_row(lines, 1 if lines > 1_000_000 else arguments.repetitions))
+        print(rows[-1], flush=True)
     page = PAGE.format(
         topologies=TOPOLOGIES,
         sample=len(SAMPLE.read_text(encoding="utf-8").splitlines()),
-        rows="\n".join(map(str, runs)),
+        rows="\n".join(rows),
+        repetitions=f"{arguments.repetitions} (of more than a million lines, one)",
+        cores_lines=arguments.cores_lines,
+        cores="\n".join(core_rows(arguments.cores_lines)),
         made=made_by("pyspark"),
     )
     arguments.output.write_text(page, encoding="utf-8")
 
 
-def measure(lines: int, folder: Path) -> Run:
-    """Profile so many lines."""
-    text_bytes = write_logs(lines, folder)
+def size_row(lines: int, repetitions: int) -> str:
+    """Profile so many lines and sum them up by hand, in turns."""
+    ours, hand = [], []
+    with tempfile.TemporaryDirectory(prefix="stormcut-speed-") as name:
+        folder = Path(name)
+        text_bytes = write_logs(lines, folder / "logs")
+        for _ in range(repetitions):
+            ours.append(profile(folder / "logs", folder / "out", "local[*]"))
+            begin = time.monotonic()
+            expected = rates(folder / "logs")
+            hand.append(time.monotonic() - begin)
+            check_equal(folder / "out", expected)
+    wall_s = statistics.median(run.wall_s for run in ours)
+    return (
+        f"| {lines:,} | {text_bytes / 1e6:,.1f} MB | {spread([run.wall_s for run in ours])} "
+        f"| {statistics.median(run.cpu_s for run in ours):.1f} s | {lines / wall_s:,.0f} "
+        f"| {max(run.memory_bytes for run in ours) / 2**20:,.0f} MiB | {spread(hand)} |"
+    )
+
+
+def core_rows(lines: int) -> Iterator[str]:
+    """Profile so many lines with one core and with two."""
+    with tempfile.TemporaryDirectory(prefix="stormcut-speed-") as name:
+        folder = Path(name)
+        write_logs(lines, folder / "logs")
+        for master in ("local[1]", "local[2]"):
+            run = profile(folder / "logs", folder / "out", master)
+            speed = f"{lines / run.wall_s:,.0f}"
+            yield f"| `{master}` | {run.wall_s:.1f} s | {run.cpu_s:.1f} s | {speed} |"
+
+
+def spread(seconds: list[float]) -> str:
+    """Return the median of times, with the least and the most of several."""
+    middle = f"{statistics.median(seconds):.1f} s"
+    return middle if len(seconds) == 1 else f"{middle} ({min(seconds):.1f}-{max(seconds):.1f})"
+
+
+def check_equal(output: Path, expected: dict[tuple[str, int, int], float]) -> None:
+    """End with an error unless the profiles hold the rates that are expected."""
+    found = {
+        (path.stem.removeprefix("profile-"), pair.source_task, pair.target_task): (
+            pair.tuples_per_second
+        )
+        for path in output.glob("profile-*.json")
+        for pair in read_profile(path).traffic
+    }
+    wrong = [
+        pair
+        for pair in found.keys() | expected.keys()
+        if not math.isclose(found.get(pair, 0.0), expected.get(pair, 0.0), rel_tol=1e-6)
+    ]
+    if wrong:
+        raise SystemExit(f"{len(wrong)} rates are not those found by hand, such as {wrong[0]}")
+
+
+def profile(logs: Path, output: Path, master: str) -> Run:
+    """Profile logs by the command."""
     before = cpu_s()
     begin = time.monotonic()
-    command = [str(Path(sys.executable).parent / "stormcut"), "profile", str(folder)]
+    command = [str(Path(sys.executable).parent / "stormcut"), "profile", str(logs)]
     process = subprocess.Popen(
-        [*command, "--output", str(folder / "out")],
+        [*command, "--output", str(output), "--master", master],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
@@ -102,7 +166,7 @@ def measure(lines: int, folder: Path) -> Run:
         time.sleep(WATCH_S)
     if process.returncode:
         raise SystemExit(f"stormcut profile ended with {process.returncode}")
-    return Run(lines, text_bytes, time.monotonic() - begin, cpu_s() - before, memory)
+    return Run(time.monotonic() - begin, cpu_s() - before, memory)
 
 
 def write_logs(lines: int, folder: Path) -> int:
