@@ -13,7 +13,7 @@ from pathlib import Path
 WARM_UP_S = 10.0
 
 
-def rates(folder: str) -> dict[tuple[str, int, int], float]:
+def rates(folder: str | Path) -> dict[tuple[str, int, int], float]:
     """Return tuples/s by topology, source and target task."""
     begins: dict[tuple[str, int], float] = {}
     seconds: dict[tuple[str, int], float] = defaultdict(float)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 from stormcut.control.apply.draining import Draining
@@ -43,6 +45,9 @@ MOST_OF_A_CORE = 0.05
 #: How soon an order to stop is noticed at the latest.
 STOP_SECONDS = 0.2
 
+#: How often a brain that does not lead looks at the orders.
+STANDBY_SECONDS = 2.0
+
 ORDERS_LOST = (
     "the orders that were in force are gone from ZooKeeper: pauses, drains and undos are lost; "
     "give them again, then `stormcut resume`"
@@ -79,12 +84,14 @@ class Evidence:
         self._orders = NO_ORDERS
         self._reviews: tuple[Review, ...] = ()
         self._next = 0.0
+        #: Whoever reads the orders last has the newest ones.
+        self._reading = threading.Lock()
 
     def refresh(self, now: bool = False) -> None:
         """Read what is published, ``now`` or if it is time: many profiles take long to look at."""
         began = self._clock.elapsed()
         # At each look, however many profiles there are: who says pause does not wait for them.
-        self._orders = self._newest_orders()
+        self.refresh_orders()
         if not now and began < self._next:
             return
         # Orders first: one that is gone was followed by a new profile before.
@@ -93,6 +100,11 @@ class Evidence:
         self._profiles = self._publication.profiles()
         took = self._clock.elapsed() - began
         self._next = began + took / MOST_OF_A_CORE
+
+    def refresh_orders(self) -> None:
+        """Read what people have ordered."""
+        with self._reading:
+            self._orders = self._newest_orders()
 
     def _newest_orders(self) -> Orders:
         """Return the orders; where there were some and are none, ZooKeeper has lost its data."""
@@ -161,6 +173,7 @@ class Standing:
         self._leadership: Leadership | None = None
         #: The revision of the orders that people were told to be in force.
         self._acknowledged: int | None = None
+        self._clock, self._next_look = clock, 0.0
         self._draining = None if valve is None else Draining(valve, clock)
         self.brain = Brain(
             settings,
@@ -207,6 +220,15 @@ class Standing:
         self.brain.take_over()
         if self._draining is not None:
             self._draining.take_over()
+
+    def stand_by(self) -> None:
+        """Know the orders while another leads: when elected, it knows whether any are lost."""
+        now = self._clock.elapsed()
+        if self.leads or now < self._next_look:
+            return
+        self._next_look = now + STANDBY_SECONDS
+        with suppress(Unavailable):
+            self._evidence.refresh_orders()
 
     def watch(self) -> None:
         """See that all is as it should be; called again and again while this brain leads."""
@@ -259,7 +281,7 @@ class Standing:
         # Python runs signal handlers in the main thread, which a signal that the kernel gave to
         # another thread does not wake.
         while not stopped(STOP_SECONDS):
-            pass
+            self.stand_by()
         if self._draining is not None:
             self._draining.close()
         log.info("stopping: withdrawing from ZooKeeper")

@@ -13,7 +13,7 @@ from stormcut.control.observe.descriptions import GONE_SECONDS
 from stormcut.control.operations import pausing
 from stormcut.control.orders import NO_ORDERS, Orders
 from stormcut.control.policy import Mode, Policy
-from stormcut.control.standing import MOST_OF_A_CORE, Standing
+from stormcut.control.standing import MOST_OF_A_CORE, STANDBY_SECONDS, Standing
 from stormcut.model.cluster import ClusterState, Slot, Worker
 
 RUNNING = ClusterState(
@@ -113,6 +113,23 @@ def test_orders_that_cannot_be_read_for_a_while_and_are_then_gone_are_lost():
     outside.ordered = NO_ORDERS
     brain.elected()
     assert "are gone from ZooKeeper" in brain.brain._source.orders().why
+
+
+def test_a_standby_that_never_led_knows_that_orders_are_lost():
+    brain, outside, clock = standing()
+    outside.ordered = Orders(drained=frozenset({"n0"}), revision=7)
+    brain.stand_by()
+    outside.ordered = NO_ORDERS
+    brain.elected()
+    found = brain.brain._source.orders()
+    assert found.is_paused and "are gone from ZooKeeper" in found.why
+    # It looks now and then, and not at all while ZooKeeper is away or it leads itself.
+    outside.ordered = Orders(revision=8)
+    brain.stand_by()
+    assert brain.brain._source.orders() is found
+    clock.seconds += STANDBY_SECONDS
+    brain.stand_by()
+    assert brain.brain._source.orders().revision == 8
 
 
 def test_it_leads_while_it_runs_and_is_elected():

@@ -38,7 +38,8 @@ class ZooKeeperPublication:
 
     def orders(self) -> Orders:
         """Read what people have ordered."""
-        return read_orders(self._nodes)
+        with available():
+            return read_orders(self._nodes)
 
     def acknowledge(self, revision: int) -> None:
         """Tell people that the orders of this revision are in force."""
