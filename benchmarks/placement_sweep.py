@@ -1,0 +1,205 @@
+r"""Forty placements of a small topology, measured: how far `cut` is from the best of them.
+
+Run by hand, on a machine that does nothing else (40 minutes a setting; it resumes where it was):
+
+    scripts/with-docker .stormcut/venv/bin/python benchmarks/placement_sweep.py \
+        --setting small-cpu --folder DIR --output docs/results/sweep-small-cpu.md
+
+All rivals' placements, the best ones by the model, and random ones are measured in groups, each
+beside `even` and `cut` on a cluster of its own; what is compared are ratios to `even`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import itertools
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from machine import made_by
+from scipy.stats import spearmanr
+
+from stormcut.adapters.files.placement_file import write_placement
+from stormcut.adapters.files.problem_file import read_problem
+from stormcut.adapters.spark.bench_table import read_cells
+from stormcut.model.placement import Placement
+from stormcut.model.problem import Problem
+from stormcut.objective.throughput import foretold
+from stormcut.objective.verify import violations
+from stormcut.placement.solve import judged
+
+BOTH = ("even", "cut")
+RIVALS = ("caps", "default", "i-scheduler", "ols", "r-storm", "stromax", "t3-scheduler", "t-storm")
+#: Of the best by the model, and at random.
+BEST, RANDOM = 15, 15
+GROUP = 10
+#: Placements that the model looks at; all of them where there are no more.
+LOOKED_AT = 20_000
+
+PAGE = """\
+# {setting}: {count} placements measured
+
+{count} placements of one topology on three unequal nodes: rivals', the {best} best by the model of
+up to {looked_at:,} looked at, and random ones. Measured in groups on clusters of their own,
+{repetitions} windows each; medians of ratios to `even` in the same repetition.
+
+`cut` reaches {share:.3f} of the best measured placement (`{winner}`). The model's order and the
+measured one have a rank correlation of {rank:.2f}.
+
+| placement | measured / even | predicted / even | windows |
+| --- | ---: | ---: | ---: |
+{rows}
+
+{made}
+"""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What a placement reached, as a ratio to `even`, and what the model says."""
+
+    name: str
+    measured: float
+    predicted: float | None
+    windows: int
+
+
+def main() -> None:
+    """Measure group after group and write the page."""
+    if sys.argv[1:2] == ["place"]:
+        place(sys.argv[2], int(sys.argv[3]), Path(sys.argv[4]), Path(sys.argv[-1]))
+        return
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--setting", required=True, help="small-cpu or small-network.")
+    parser.add_argument("--folder", type=Path, required=True, help="For the benches; kept.")
+    parser.add_argument("--output", type=Path, required=True, help="The page to write.")
+    parser.add_argument("--repetitions", type=int, default=3, help="Windows of each placement.")
+    parser.add_argument("--groups", type=int, default=99, help="Measure so many groups at most.")
+    arguments = parser.parse_args()
+    names = [*RIVALS, *numbered("model", BEST), *numbered("random", RANDOM)]
+    groups = [names[at : at + GROUP] for at in range(0, len(names), GROUP)][: arguments.groups]
+    for number, group in enumerate(groups):
+        measure(arguments.setting, group, arguments.folder / str(number), arguments.repetitions)
+    tried = collected(arguments.folder / str(number) for number in range(len(groups)))
+    arguments.output.write_text(page(arguments, tried), encoding="utf-8")
+
+
+def numbered(kind: str, count: int) -> list[str]:
+    """Return the names of placements of a kind."""
+    return [f"{kind}-{number:02}" for number in range(1, count + 1)]
+
+
+def measure(setting: str, group: list[str], folder: Path, repetitions: int) -> None:
+    """Measure a group of placements beside `even` and `cut`."""
+    command = [str(Path(sys.executable).parent / "stormcut"), "bench", "--setting", setting]
+    command += ["--schedulers", ",".join([*BOTH, *group]), "--repetitions", str(repetitions)]
+    command += ["--output", str(folder), "--name", "sweep"]
+    for name in group:
+        kind, _, number = name.rpartition("-")
+        if kind in ("model", "random"):
+            line = shlex.join([sys.executable, str(Path(__file__)), "place", kind, number])
+            command += ["--command", f"{name}={line}"]
+    subprocess.run(command, check=True)
+
+
+def place(kind: str, number: int, question: Path, answer: Path) -> None:
+    """Write a random placement, or the one that is at this place in the model's order."""
+    problem = read_problem(question)
+    found = (
+        next(itertools.islice(feasible(problem, number), 1))
+        if kind == "random"
+        else by_model(problem, question)[number - 1]
+    )
+    write_placement(answer, problem, judged(problem, kind, {}, found))
+
+
+def feasible(problem: Problem, seed: int) -> Iterator[Placement]:
+    """Yield random placements that break no limit, each once."""
+    random, seen = np.random.default_rng(seed), set()
+    for _ in range(10 * LOOKED_AT):
+        slots = random.integers(problem.slot_count, size=problem.executor_count)
+        found = Placement(slots)
+        if found not in seen and not violations(problem, found):
+            seen.add(found)
+            yield found
+
+
+def by_model(problem: Problem, question: Path) -> list[Placement]:
+    """Return the best placements by the model, worked out once for each problem."""
+    digest = hashlib.sha256(question.read_bytes()).hexdigest()[:16]
+    kept = Path(tempfile.gettempdir()) / f"stormcut-sweep-{digest}.npy"
+    if not kept.exists():
+        looked_at = list(itertools.islice(feasible(problem, 0), LOOKED_AT))
+        values = [predicted(problem, each) for each in looked_at]
+        order = np.argsort(values, kind="stable")[::-1][:BEST]
+        np.save(kept, np.array([looked_at[at].slots for at in order]))
+    return [Placement(slots) for slots in np.load(kept)]
+
+
+def predicted(problem: Problem, placement: Placement) -> float:
+    """Return the tuples/s that sources reach by the model."""
+    found = foretold(problem, placement)
+    return 0.0 if found is None else float(found.total)
+
+
+def collected(folders: Iterable[Path]) -> list[Tried]:
+    """Return what was measured in all groups, best first."""
+    measured: dict[str, list[float]] = defaultdict(list)
+    model: dict[str, list[float]] = defaultdict(list)
+    for folder in folders:
+        cells = [cell for cell in read_cells(folder) if not cell["unsteady"]]
+        even = {cell["repetition"]: cell for cell in cells if cell["scheduler"] == "even"}
+        for cell in cells:
+            if (base := even.get(cell["repetition"])) is None:
+                continue
+            ratio = cell["tuples_per_10s"] / base["tuples_per_10s"]
+            measured[cell["scheduler"]].append(ratio)
+            if cell["reachable"] and base["reachable"]:
+                model[cell["scheduler"]].append(cell["reachable"] / base["reachable"])
+    tried = [
+        Tried(name, statistics.median(found), median(model[name]), len(found))
+        for name, found in measured.items()
+    ]
+    return sorted(tried, key=lambda each: -each.measured)
+
+
+def median(values: list[float]) -> float | None:
+    """Return the median, None of nothing."""
+    return statistics.median(values) if values else None
+
+
+def page(arguments: argparse.Namespace, tried: list[Tried]) -> str:
+    """Return the page."""
+    told = [each for each in tried if each.predicted is not None]
+    rank = spearmanr([t.measured for t in told], [t.predicted for t in told]).statistic
+    cut = next(each for each in tried if each.name == "cut")
+    rows = (
+        f"| `{each.name}` | {each.measured:.3f} | "
+        f"{'' if each.predicted is None else f'{each.predicted:.3f}'} | {each.windows} |"
+        for each in tried
+    )
+    return PAGE.format(
+        setting=arguments.setting,
+        count=len(tried),
+        best=BEST,
+        looked_at=LOOKED_AT,
+        repetitions=arguments.repetitions,
+        share=cut.measured / tried[0].measured,
+        winner=tried[0].name,
+        rank=rank,
+        rows="\n".join(rows),
+        made=made_by(),
+    )
+
+
+if __name__ == "__main__":
+    main()
