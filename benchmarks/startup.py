@@ -105,10 +105,9 @@ def row(name: str, runs: list[Run]) -> str:
     """Return a command's row of the table."""
     walls = [run.wall_s for run in runs]
     cpu_s = statistics.median(run.cpu_s for run in runs)
-    return (
-        f"| `stormcut {name}`".replace(" `", "`") + f" | {middle(runs)} s"
-        f" ({min(walls):.2f}-{max(walls):.2f}) | {cpu_s:.2f} s | {runs[0].modules:,} |"
-    )
+    wall = f"{middle(runs)} s ({min(walls):.2f}-{max(walls):.2f})"
+    command = f"stormcut {name}".strip()
+    return f"| `{command}` | {wall} | {cpu_s:.2f} s | {runs[0].modules:,} |"
 
 
 if __name__ == "__main__":
