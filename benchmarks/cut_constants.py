@@ -20,10 +20,10 @@ from typing import Any
 import fischer
 import growth
 import numpy as np
-import numpy.typing as npt
 from bench_problems import RESULTS, roomy
 from machine import made_by
 
+from stormcut.arrays import Floats
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Topology
 from stormcut.placement.algorithms.cut import (
@@ -38,8 +38,6 @@ from stormcut.placement.algorithms.cut import (
 )
 from stormcut.placement.algorithms.cut.options import Options
 from stormcut.placement.solve import Certificate, Solution, solve
-
-Floats = npt.NDArray[np.float64]
 
 #: Starts whose problems are asked again.
 STARTS = ("bench-again-network-2", "bench-network-both-ways", "bench-again-cpu-2")
@@ -104,8 +102,8 @@ TRIALS = (
     Trial(balance, "BALANCES", ((), (1.2,), (1.05, 1.1, 1.2, 1.3, 1.5, 2.0, 3.0)), ("congestion",)),
     Trial(balance, "HASTY", ((1.05,), (1.5,), (2.0,)), ("congestion, effort 0",)),
     Trial(balance, "LARGE", ((1.2,), (1.02, 1.2)), ("by keys",)),
-    Trial(judges, "LEAST_EFFORT", (0.0, 0.01, 0.1), ("congestion, effort 0",)),
-    Trial(prepare, "MOST_COUNTS", (10_000, 1_000_000), ("by keys",)),
+    Trial(judges, "MIN_EFFORT", (0.0, 0.01, 0.1), ("congestion, effort 0",)),
+    Trial(prepare, "MAX_COUNTS", (10_000, 1_000_000), ("by keys",)),
     Trial(resource_annealing, "STEPS", (1000, 16_000), ("congestion",)),
     Trial(construction, "SPARE", (0.25, 1.0), ("large",)),
     Trial(construction, "ATTEMPTS", (10, 160), ("large",)),

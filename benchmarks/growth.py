@@ -38,8 +38,8 @@ OPTIONS = {
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000)
 EXECUTORS, COMPONENTS = 200, 5
 #: A cell that takes longer, or an algorithm whose last cell did, is not run on.
-MOST_SECONDS = 60
-MOST_BYTES = 16 * 2**30
+MAX_SECONDS = 60
+MAX_BYTES = 16 * 2**30
 
 PAGE = """\
 # Growth of time and memory
@@ -119,8 +119,8 @@ def run(name: str, executors: int) -> dict[str, Any] | None:
             command,
             capture_output=True,
             text=True,
-            timeout=MOST_SECONDS,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES)),
+            timeout=MAX_SECONDS,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MAX_BYTES, MAX_BYTES)),
         )
     except subprocess.TimeoutExpired:
         return None
@@ -177,8 +177,8 @@ def main() -> None:
     page = PAGE.format(
         executors=EXECUTORS,
         components=COMPONENTS,
-        seconds=MOST_SECONDS,
-        memory=MOST_BYTES // 2**30,
+        seconds=MAX_SECONDS,
+        memory=MAX_BYTES // 2**30,
         names=" | ".join(f"`{name}`" for name in ALGORITHMS),
         rules=" | ".join("---" for _ in ALGORITHMS),
         rows="\n".join(rows),

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from machine import made_by
 
 from stormcut.adapters.bench.journal import Journal
 from stormcut.application.experiment.bench.contest import WINDOW, windowed
 from stormcut.application.experiment.bench.summary import ratio
+from stormcut.arrays import Floats
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.objective.anchoring import anchored_share
@@ -28,8 +28,6 @@ from stormcut.objective.congestion import congestion
 from stormcut.objective.headroom import fullest
 from stormcut.objective.resources import LINK_OUT, uses
 from stormcut.objective.throughput import throughput
-
-Floats = npt.NDArray[np.float64]
 
 BASELINE = "even"
 #: Placements whose throughput differs by less, in its logarithm, are not told apart.

@@ -21,13 +21,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from machine import made_by
 
 from stormcut.adapters.bench.journal import Journal
 from stormcut.application.experiment.bench.windows import OTHER_CORES, crowded
-
-Floats = npt.NDArray[np.float64]
+from stormcut.arrays import Floats
 
 SCHEDULER, RIVALS = "cut", ("caps", "even", "stromax", "ols")
 #: Standard errors each way: 95 of 100 intervals hold the true value.

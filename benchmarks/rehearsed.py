@@ -6,16 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
 import yaml
 
 from stormcut.adapters.files.config_file import read_config
 from stormcut.application.rehearsal.rehearsal import Controller
+from stormcut.arrays import Floats
 from stormcut.model.cluster import RunningExecutor, RunningTopology, Subscription
 from stormcut.model.profile import ExecutorLoad, Profile, TaskTraffic
-
-Floats = npt.NDArray[np.float64]
 
 
 class Flow(NamedTuple):

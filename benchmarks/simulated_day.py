@@ -23,10 +23,11 @@ from typing import Any
 
 import numpy as np
 from machine import made_by
-from rehearsed import Floats, Flow, controller, profile, running
+from rehearsed import Flow, controller, profile, running
 
 from stormcut.application.rehearsal.rehearsal import Moment, rehearse
 from stormcut.application.rehearsal.world import Offered, Outage, Tally, World
+from stormcut.arrays import Floats
 from stormcut.model.cluster import RunningTopology, Supervisor
 from stormcut.model.profile import Profile
 from stormcut.report.figures import drawn, empty

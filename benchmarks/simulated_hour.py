@@ -27,11 +27,12 @@ from hour_figures import answers
 from hour_load import FULL, LOADS, SHIFTING, START_STEPS, STEP_S, Load
 from hour_run import JAVA, MAX_EXECUTORS, MBIT, NODES, POLICIES, TOPOLOGIES
 from machine import made_by
-from rehearsed import Floats, Flow, controller, profile, running
+from rehearsed import Flow, controller, profile, running
 from scipy.stats import spearmanr
 
 from stormcut.application.rehearsal.rehearsal import Moment, rehearse
 from stormcut.application.rehearsal.world import Offered, World
+from stormcut.arrays import Floats
 from stormcut.model.cluster import RunningTopology, Supervisor
 from stormcut.model.profile import Profile
 from stormcut.report.figures import drawn, empty

@@ -20,7 +20,6 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 from machine import made_by
 from matplotlib.figure import Figure
 from told_picture import save
@@ -51,8 +50,6 @@ from stormcut.placement.solve import Solution, solve
 from stormcut.report.figures import COLOURS, empty
 from stormcut.simulator.changes import Change, LoadChange, Move, WorkersKilled
 from stormcut.simulator.timeline import KILLED, RESTART_S, over_time
-
-Floats = npt.NDArray[np.float64]
 
 NODES, MBIT, ROOM = 4, 4, 1.25
 JAVA: Mapping[str, object] = {

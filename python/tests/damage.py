@@ -25,8 +25,8 @@ PARTS = (
 _TOKEN = re.compile(rb'"[^"]*"|[-+.\w]+')
 
 #: Most CPU time and memory that may be needed for one message, and for all of a kind.
-MOST_SECONDS = 10.0
-MOST_BYTES = 128 << 20
+MAX_SECONDS = 10.0
+MAX_BYTES = 128 << 20
 
 
 def messages() -> int:
@@ -103,7 +103,7 @@ def _place(whole: bytes, chance: random.Random) -> int:
 
 
 @contextmanager
-def little_memory(most: int = MOST_BYTES) -> Iterator[None]:
+def little_memory(most: int = MAX_BYTES) -> Iterator[None]:
     """Check that what runs in the block never needs so much more memory."""
     process = Path("/proc/self")
     (process / "clear_refs").write_text("5")  # The peak begins anew.
@@ -122,4 +122,4 @@ def little_time() -> Iterator[None]:
     """Check that the block needs little of this thread's CPU time, however busy the machine is."""
     began = time.thread_time()
     yield
-    assert time.thread_time() - began < MOST_SECONDS
+    assert time.thread_time() - began < MAX_SECONDS

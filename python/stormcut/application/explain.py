@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Floats, Ints
 from stormcut.model.errors import InvalidInput
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import Problem
@@ -20,9 +20,6 @@ from stormcut.objective.cut import executor_nodes, inter_node_tuples_per_second
 from stormcut.objective.headroom import Headroom, headroom
 from stormcut.objective.order import PlacementValue, advantage
 from stormcut.objective.verify import violations
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 #: Peers and nodes that are listed for an executor.
 LISTED = 5

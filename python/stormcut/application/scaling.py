@@ -27,7 +27,7 @@ from stormcut.objective.headroom import headroom
 from stormcut.placement.solve import DEFAULT_ALGORITHM
 
 #: What was measured for less says little of rates and CPU.
-LEAST_SECONDS = 60
+MIN_SECONDS = 60
 #: Fuller than this, a topology may be offered more than was measured of it.
 NEARLY_FULL = 0.9
 
@@ -89,8 +89,8 @@ def _thin(running: RunningTopology, profile: Profile | None) -> str | None:
         return "nothing is measured yet; the controller publishes a profile after a minute or two"
     if reason := misfit(profile, running):
         return f"what was measured does not fit what runs: {reason}"
-    if profile.seconds < LEAST_SECONDS:
-        return f"it was measured for {profile.seconds} s; wait until it is {LEAST_SECONDS} s"
+    if profile.seconds < MIN_SECONDS:
+        return f"it was measured for {profile.seconds} s; wait until it is {MIN_SECONDS} s"
     if not any(pair.tuples_per_second > 0 for pair in profile.traffic):
         return "no tuple was sent while it was measured"
     return None

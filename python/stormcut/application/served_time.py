@@ -25,7 +25,7 @@ LOOK_S = 1.0
 IDLE = 0.005
 #: Who gets less than this share of what it asks for is treated as if it got so much: any patience
 #: ends.
-LEAST_SHARE = 0.01
+MIN_SHARE = 0.01
 
 
 def this_process() -> list[int]:
@@ -71,7 +71,7 @@ def _share(before: Threads, after: Threads, passed: float) -> float:
     ran, queued = (sum(after[tid][k] - before[tid][k] for tid in both) / 1e9 for k in (0, 1))
     if ran + queued < IDLE * passed:
         return 1.0
-    return max(ran / (ran + queued), LEAST_SHARE)
+    return max(ran / (ran + queued), MIN_SHARE)
 
 
 def _threads(processes: Iterable[int]) -> Threads:

@@ -18,8 +18,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Floats, Ints
 from stormcut.model.errors import Infeasible
 from stormcut.objective.verify import exceeds
 from stormcut.placement.algorithms.model_driven.allocation import (
@@ -29,9 +29,6 @@ from stormcut.placement.algorithms.model_driven.allocation import (
     TaskAllocation,
 )
 from stormcut.placement.algorithms.model_driven.prediction import cpu_by_slot, predict
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 #: Splitting a task costs tuples between slots: it must raise the rate by this share.
 WORTH = 0.01

@@ -20,13 +20,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Floats
 from stormcut.model.errors import InvalidInput
 from stormcut.model.problem import CORE_PERCENT, Component, Problem, Stream
 from stormcut.objective.resources import DEFAULT_BYTES
-
-Floats = npt.NDArray[np.float64]
 
 #: Sums that differ by less are the same.
 ROUNDING = 1e-9

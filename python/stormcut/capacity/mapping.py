@@ -14,9 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
-import numpy.typing as npt
-
+from stormcut.arrays import Ints
 from stormcut.capacity import cut
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.placement.algorithms.model_driven import dsm, rsm, sam
@@ -27,14 +25,12 @@ from stormcut.placement.algorithms.model_driven.allocation import (
     acquire,
 )
 
-Ints = npt.NDArray[np.int64]
-
 #: From threads on slots, shape (tasks, slots), of an allocation on machines of so many slots each.
 Mapper = Callable[[Allocation, Sequence[int]], Ints]
 
 #: Slots that are tried beyond those planned, as a share of them and at least. The paper's dataflows
 #: take up to 4 more; what does not fit on twice as many is not short of slots.
-MOST_EXTRA, LEAST_EXTRA = 1.0, 8
+MAX_EXTRA, MIN_EXTRA = 1.0, 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +107,7 @@ def map_acquired(
         No number of slots up to twice the planned is enough.
     """
     planned = max(1, allocation.slots)
-    most = planned + max(LEAST_EXTRA, int(MOST_EXTRA * planned))
+    most = planned + max(MIN_EXTRA, int(MAX_EXTRA * planned))
     for slots in range(planned, most + 1):
         try:
             return map_to(map_, allocation, acquire(slots, sizes, exact))

@@ -23,7 +23,7 @@ from stormcut.placement.bounds.headroom_bound import headroom_bound
 from stormcut.placement.solve import DEFAULT_ALGORITHM, DEFAULT_SEED, Solution, solve
 
 #: Nodes that are tried at most, of shapes that say nothing of how many there are.
-MOST_NODES = 1000
+MAX_NODES = 1000
 
 #: Costs that differ by less, in nodes, are the same.
 ROUNDING = 1e-9
@@ -42,7 +42,7 @@ class Shape:
     ports: int = 4
     link: Link = UNKNOWN
     price_per_hour: float | None = None
-    at_most: int = MOST_NODES
+    at_most: int = MAX_NODES
 
     def nodes(self, count: int) -> tuple[Node, ...]:
         """Return so many nodes of it."""
@@ -217,7 +217,7 @@ def _together(shapes: Sequence[Shape]) -> _Offer:
                 yield shape, number
             count -= number
 
-    most = min(MOST_NODES, sum(shape.at_most for shape in shapes))
+    most = min(MAX_NODES, sum(shape.at_most for shape in shapes))
     return _Offer.of(most, lambda count: tuple(taken(count)), " of all shapes")
 
 
@@ -263,7 +263,7 @@ def _least_of_any(demand: Demand, shapes: Sequence[Shape]) -> int:
         most(shape.memory_mb for shape in shapes),
         max(shape.ports for shape in shapes),
         Link(most(shape.link.out for shape in shapes), most(shape.link.into for shape in shapes)),
-        at_most=min(MOST_NODES, sum(shape.at_most for shape in shapes)),
+        at_most=min(MAX_NODES, sum(shape.at_most for shape in shapes)),
     )
     return _proven_least(demand, _alone(ideal)) or ideal.at_most
 

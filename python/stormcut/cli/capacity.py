@@ -47,7 +47,7 @@ RATE = "--rate"
 #: Algorithms by who places.
 PLACED_BY = {"stormcut": DEFAULT_ALGORITHM, "storm": "default"}
 #: Slots that a machine can have at most; more is a slip of the keyboard.
-MOST_SLOTS = 10_000
+MAX_SLOTS = 10_000
 
 
 placed_by_option = click.option(
@@ -419,7 +419,7 @@ def _question(dag: Path, models: Path) -> tuple[dict[str, PerformanceModel], Any
 
 def _slots(text: str, option: str) -> tuple[int, ...]:
     parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdecimal() and 0 < int(part) <= MOST_SLOTS for part in parts):
+    if not all(part.isdecimal() and 0 < int(part) <= MAX_SLOTS for part in parts):
         raise InvalidInput(f"must be numbers of slots such as 4,4,2, not {text!r}", option)
     return tuple(map(int, parts))
 

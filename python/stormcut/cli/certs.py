@@ -14,7 +14,7 @@ from stormcut.cli.outputs import OutputFolder
 from stormcut.report.terminal import Grid, terminal
 
 WIDTH = 100
-_MOST_DAYS = 36500
+_MAX_DAYS = 36500
 
 
 @click.group(cls=Group)
@@ -38,7 +38,7 @@ def certs() -> None:
     "--days",
     default=3650,
     show_default=True,
-    type=Whole(1, _MOST_DAYS),
+    type=Whole(1, _MAX_DAYS),
     help="How long the authority holds, and so its list of revocations.",
 )
 def init(folder: Path, days: int) -> None:
@@ -73,7 +73,7 @@ def init(folder: Path, days: int) -> None:
     "--days",
     default=365,
     show_default=True,
-    type=Whole(1, _MOST_DAYS),
+    type=Whole(1, _MAX_DAYS),
     help="How long it holds; not longer than the authority.",
 )
 def issue(folder: Path, name: str, role: str, hosts: tuple[str, ...], days: int) -> None:

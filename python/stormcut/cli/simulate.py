@@ -26,7 +26,7 @@ from stormcut.objective.resources import costs_of
 from stormcut.report.simulation_picture import draw_simulation
 from stormcut.report.terminal import Grid, print_all, terminal
 from stormcut.simulator.changes import Change, told
-from stormcut.simulator.events import LEAST_S, MOST_TUPLES
+from stormcut.simulator.events import MAX_TUPLES, MIN_S
 from stormcut.simulator.events import simulate as simulate_events
 from stormcut.simulator.fluid import fluid
 from stormcut.simulator.simulation import EVENTS, FLUID, Simulation, obstacles
@@ -176,7 +176,7 @@ def simulate(
         return
     if engine == FLUID:
         raise InvalidInput("the fluid engine has no time: use --engine events", "--engine")
-    whole = seconds or max(2.0 * (changes[-1].at if changes else 0.0), LEAST_S)
+    whole = seconds or max(2.0 * (changes[-1].at if changes else 0.0), MIN_S)
     intervals = run(over_time, changes=changes, seconds=whole, every=every, restart_s=restart_s)
     if plot is not None:
         title = f"{problem.name}, {placement.name}"
@@ -251,7 +251,7 @@ def _print_timeline(
     table.print(terminal(), is_wide)
     if not intervals or intervals[-1].end < wanted:
         at = intervals[-1].end if intervals else 0.0
-        click.echo(f"Ended after second {at:,.1f}: more than {MOST_TUPLES:,} tuples are under way.")
+        click.echo(f"Ended after second {at:,.1f}: more than {MAX_TUPLES:,} tuples are under way.")
 
 
 def timeline_document(intervals: Sequence[Interval]) -> dict[str, Any]:

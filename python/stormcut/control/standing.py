@@ -40,7 +40,7 @@ from stormcut.model.profile import Profile
 log = logging.getLogger("stormcut.brain")
 
 #: Share of a core for looking whether anything was published.
-MOST_OF_A_CORE = 0.05
+MAX_OF_A_CORE = 0.05
 
 #: How soon an order to stop is noticed at the latest.
 STOP_SECONDS = 0.2
@@ -99,7 +99,7 @@ class Evidence:
         self._reviews = self._publication.reviews()
         self._profiles = self._publication.profiles()
         took = self._clock.elapsed() - began
-        self._next = began + took / MOST_OF_A_CORE
+        self._next = began + took / MAX_OF_A_CORE
 
     def refresh_orders(self) -> None:
         """Read what people have ordered."""

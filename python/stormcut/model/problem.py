@@ -15,13 +15,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from stormcut.arrays import Floats, Ints
 from stormcut.model.network import UNKNOWN, Costs, Link
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.relays import Relay, relays_of
 from stormcut.model.traffic import Traffic, emitted, fold_streams
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 #: Storm's defaults per executor: ``topology.component.cpu.pcore.percent`` and
 #: ``topology.component.resources.onheap.memory.mb``.

@@ -14,12 +14,9 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Bools, Ints
 from stormcut.model.traffic import Block, Traffic
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,13 +13,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
+
+from stormcut.arrays import Floats, Ints
 
 if TYPE_CHECKING:
     from stormcut.model.problem import Stream, Topology
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

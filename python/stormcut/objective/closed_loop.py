@@ -22,7 +22,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from stormcut.arrays import Floats
 
 #: Most steps of Newton's method and halvings of one; the error that ends it.
 STEPS, HALVINGS, STILL = 12, 3, 1e-9
@@ -31,10 +31,10 @@ NUDGE = 1e-7
 #: Part of the largest window that is on its way where the path begins: nobody waits yet.
 FEW = 1e-3
 #: The path ends after so many strides, those that fail included.
-MOST_STRIDES = 200
+MAX_STRIDES = 200
 #: Most of a station's time that other traffic takes. Of more, no tuple would ever come through: a
 #: share of the station that is left whatever happens keeps the rates of a filled one finite.
-MOST_TAKEN = 0.99
+MAX_TAKEN = 0.99
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +113,7 @@ def settled(
     at = np.log(FEW / windows.max())
     logs = np.log(windows * np.exp(at) / np.maximum(stations.busy.sum(axis=0), 1e-300))
     stride = -at
-    for _ in range(MOST_STRIDES):
+    for _ in range(MAX_STRIDES):
         if at >= 0:
             break
         ahead = min(0.0, at + stride)
@@ -246,7 +246,7 @@ class Queues:
 
 
 def _taken(background: Background) -> Floats:
-    taken: Floats = np.minimum(background.share, MOST_TAKEN)
+    taken: Floats = np.minimum(background.share, MAX_TAKEN)
     return taken
 
 

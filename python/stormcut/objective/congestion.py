@@ -18,11 +18,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Floats
 from stormcut.objective.resources import EXECUTOR, Use
-
-Floats = npt.NDArray[np.float64]
 
 POWER = 12.0
 

@@ -12,11 +12,10 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from stormcut.arrays import Ints
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import Problem
 from stormcut.model.traffic import Block, Traffic
-
-Ints = npt.NDArray[np.int64]
 
 
 def executor_nodes(problem: Problem, placement: Placement) -> Ints:

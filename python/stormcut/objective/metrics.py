@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Ints
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.objective.cut import (
@@ -14,8 +14,6 @@ from stormcut.objective.cut import (
     inter_node_tuples_per_second,
     inter_worker_tuples_per_second,
 )
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

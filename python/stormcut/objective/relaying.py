@@ -10,14 +10,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Floats, Ints
 from stormcut.model.problem import Problem
 from stormcut.model.traffic import Block, Traffic
 from stormcut.objective.cut import has_local_target
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 def relay(problem: Problem, slots: Ints) -> tuple[Traffic, Floats]:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from stormcut.arrays import Floats, Ints
 from stormcut.model.network import SHIPPED, UNKNOWN, Costs
 from stormcut.model.placement import Placement
 from stormcut.model.problem import CORE_PERCENT, CORE_US, Problem
@@ -22,15 +23,12 @@ from stormcut.objective.batching import Connections, batches, connections
 from stormcut.objective.cut import executor_nodes, has_local_target
 from stormcut.objective.relaying import relay
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
 #: Bytes of a tuple where no tuple's size is known at all.
 DEFAULT_BYTES = 100.0
 
 #: Part of a node's CPU that counts as left however many workers it has: what idle workers take of
 #: small nodes is less certain than that something is left.
-LEAST_LEFT = 0.1
+MIN_LEFT = 0.1
 
 KIB = 1024.0
 MBIT_BYTES = 1e6 / 8
@@ -163,8 +161,8 @@ def _links(
 def left_by_workers(
     capacity: Floats | float, workers: npt.NDArray[np.integer[Any]] | int, costs: Costs
 ) -> Floats:
-    """Return the CPU that idle workers leave, and never less than `LEAST_LEFT` of all."""
-    left: Floats = np.maximum(capacity - costs.worker_percent * workers, LEAST_LEFT * capacity)
+    """Return the CPU that idle workers leave, and never less than `MIN_LEFT` of all."""
+    left: Floats = np.maximum(capacity - costs.worker_percent * workers, MIN_LEFT * capacity)
     return left
 
 

@@ -23,16 +23,13 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Floats, Ints
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.objective.closed_loop import Background, settled
 from stormcut.objective.demands import demands_of
 from stormcut.objective.headroom import Bottleneck, named
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 #: Maximum steps of the shadow prices, and by which power of its use a resource's price changes in
 #: one.
@@ -49,7 +46,7 @@ NEAR = 0.9
 
 #: Of more, nothing is foretold: executors, of which it takes memory for the square, and pairs of
 #: executors times sources.
-MOST_EXECUTORS, MOST_SHARES = 1000, 2_000_000
+MAX_EXECUTORS, MAX_SHARES = 1000, 2_000_000
 
 #: A price below this part of the largest is that of a resource that does not bind.
 NOTHING = 1e-12
@@ -167,11 +164,11 @@ def foretold(problem: Problem, placement: Placement, is_open: bool = True) -> Th
     """Return what sources reach, None where the model cannot tell.
 
     It cannot where no source emits, where nothing that is known limits one, and of more than
-    `MOST_EXECUTORS` executors or `MOST_SHARES` pairs times sources.
+    `MAX_EXECUTORS` executors or `MAX_SHARES` pairs times sources.
     """
     emits = problem.executor_is_spout & (problem.executor_rate > 0) & (placement.slots >= 0)
     sources, pairs = int(emits.sum()), problem.traffic.pair_count
-    too_many = problem.executor_count > MOST_EXECUTORS or pairs * sources > MOST_SHARES
+    too_many = problem.executor_count > MAX_EXECUTORS or pairs * sources > MAX_SHARES
     if not sources or too_many:
         return None
     found = throughput(problem, placement, is_open)

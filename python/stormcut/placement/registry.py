@@ -84,14 +84,14 @@ _REACH = {
 #: workers of a topology on a node, each with its own local-or-shuffle targets; no search here does.
 _LAST_REACH = {"i-scheduler": 100}
 #: Share of that for a search without any effort.
-_LEAST_REACH = 0.01
+_MIN_REACH = 0.01
 
 
 def _starts_of_cut(options: Any, executors: int, is_overloaded: bool) -> tuple[str, ...]:
     """Return what `cut` starts from; nothing where what runs counts by a price."""
     if options.restart_price:
         return ()
-    haste = min(1.0, max(options.effort, _LEAST_REACH))
+    haste = min(1.0, max(options.effort, _MIN_REACH))
     reaches = _LAST_REACH if is_overloaded else _REACH
     return tuple(name for name, reach in reaches.items() if executors <= reach * haste)
 

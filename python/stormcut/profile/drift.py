@@ -29,9 +29,9 @@ CONFIDENCE = 0.99
 #: A change by less of what was is none, however sure it is.
 LEAST = 0.1
 #: A change of CPU by fewer points (100: a core) is none, however large its share.
-LEAST_POINTS = 1.0
+MIN_POINTS = 1.0
 #: Of a component's tasks so many must have been measured in a slice, or it tells nothing of it.
-LEAST_MEASURED = 0.5
+MIN_MEASURED = 0.5
 
 #: A slice that is further off than any before, so many times, is unlike them.
 UNLIKE = 1.5
@@ -184,7 +184,7 @@ class DriftWatch:
                 tasks[task.component].append(task)
         for component, members in tasks.items():
             measured = [task for task in members if task.ms > 0]
-            if measured and len(measured) >= LEAST_MEASURED * len(members):
+            if measured and len(measured) >= MIN_MEASURED * len(members):
                 self._note(component, measured, len(members))
 
     def _note(self, component: str, measured: Sequence[TaskTotals], size: int) -> None:
@@ -242,7 +242,7 @@ class DriftWatch:
                 if len(before) >= RECENT[0]:
                     now = _lately(before, run.last(count))
                     found = Drift(component, quantity, interval(before), now)
-                    if quantity is not Quantity.CPU or self._points(found) >= LEAST_POINTS:
+                    if quantity is not Quantity.CPU or self._points(found) >= MIN_POINTS:
                         yield found
             for component, shares in self._shares.items():
                 usual = shares.before(count)

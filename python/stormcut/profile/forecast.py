@@ -23,7 +23,7 @@ import numpy.typing as npt
 #: What a forecast is for, and what it is made of, in seconds.
 AHEAD_SECONDS, MEMORY_SECONDS = 300.0, 3600.0
 #: Values in ``AHEAD_SECONDS`` at least, and values in memory at most.
-LEAST_VALUES, MOST_VALUES = 3, 720
+MIN_VALUES, MAX_VALUES = 3, 720
 #: For so long forecasts must have been judged before another than the last value is believed.
 JUDGED_SECONDS = 1200.0
 #: An error of this share of what came is none: noise alone must not make a smoothing the best.
@@ -57,7 +57,7 @@ class Forecast:
     """
 
     def __init__(self) -> None:
-        self._values: deque[tuple[float, float]] = deque(maxlen=MOST_VALUES)
+        self._values: deque[tuple[float, float]] = deque(maxlen=MAX_VALUES)
 
     def add(self, at_s: float, value: float) -> None:
         """Take note of a value at a moment."""
@@ -69,7 +69,7 @@ class Forecast:
         """Return the mean of the next `AHEAD_SECONDS`; None: as far as known the last value."""
         values = np.array([value for _, value in self._values])
         ahead = self._ahead()
-        if ahead < LEAST_VALUES or len(values) - ahead < ahead * JUDGED_SECONDS / AHEAD_SECONDS:
+        if ahead < MIN_VALUES or len(values) - ahead < ahead * JUDGED_SECONDS / AHEAD_SECONDS:
             return None
         came = np.lib.stride_tricks.sliding_window_view(values[1:], ahead).mean(axis=1)
         best, least = None, CLEARLY_BETTER * _error(values, came)

@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Floats, Ints
 from stormcut.model.errors import InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
@@ -48,18 +48,15 @@ from stormcut.simulator.simulation import (
 )
 from stormcut.simulator.system import NS, System, system_of
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
 #: Unless seconds are given, so many tuples are executed, in this many seconds at least and at most.
-EXECUTIONS, LEAST_S, MOST_S = 2e6, 10.0, 1e6
+EXECUTIONS, MIN_S, MAX_S = 2e6, 10.0, 1e6
 #: Part of the seconds that is not counted, before the others, unless given.
 WARM_UP = 0.2
 
 #: Tuples that may be under way: of more it is clear that something is full.
-MOST_TUPLES = 5_000_000
+MAX_TUPLES = 5_000_000
 #: Events between two looks at progress, and the most of a run.
-STEP_EVENTS, MOST_EVENTS = 2_000_000, 20_000_000_000
+STEP_EVENTS, MAX_EVENTS = 2_000_000, 20_000_000_000
 
 #: In use to this part, a resource is full.
 FULL = 0.999
@@ -144,7 +141,7 @@ class Engine:
         )
         self.events = 0
         self._pointer = _new(
-            system.executors, system.routes, system.cluster, self.counts, seed, MOST_TUPLES
+            system.executors, system.routes, system.cluster, self.counts, seed, MAX_TUPLES
         )
 
     @property
@@ -172,9 +169,9 @@ class Engine:
             self.events += events
             if events < STEP_EVENTS:
                 _settle(self._pointer)
-                return self.alive <= MOST_TUPLES
-            if self.events > MOST_EVENTS:
-                raise InvalidInput(f"more than {MOST_EVENTS:,} events: simulate fewer --seconds")
+                return self.alive <= MAX_TUPLES
+            if self.events > MAX_EVENTS:
+                raise InvalidInput(f"more than {MAX_EVENTS:,} events: simulate fewer --seconds")
             if _time(self._pointer) == before:
                 raise InvalidInput(
                     "time stands still: nothing limits what sources send, as no component that "
@@ -255,7 +252,7 @@ def simulate(
     system = system_of(problem, placement, closed, flush_ms, containers)
     if seconds is None:
         wanted = max(float(system.wanted.sum()), 1e-9)
-        seconds = float(np.clip(EXECUTIONS / wanted, LEAST_S, MOST_S))
+        seconds = float(np.clip(EXECUTIONS / wanted, MIN_S, MAX_S))
     before = seconds * WARM_UP if warm_up is None else warm_up
     with running(system, seed, len(problem.topologies)) as engine:
         total = before + seconds

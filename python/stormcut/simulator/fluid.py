@@ -7,8 +7,8 @@ below 1. In closed loop they follow from what sources reach (`stormcut.objective
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Floats
 from stormcut.model.errors import InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
@@ -16,8 +16,6 @@ from stormcut.objective.demands import growth
 from stormcut.objective.resources import uses
 from stormcut.objective.throughput import foretold
 from stormcut.simulator.simulation import FLUID, NEARLY_FULL, Simulation, Utilisation, named_uses
-
-Floats = npt.NDArray[np.float64]
 
 
 def fluid(problem: Problem, placement: Placement, *, closed: bool = False) -> Simulation:

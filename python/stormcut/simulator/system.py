@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Bools, Floats, Ints
 from stormcut.model.errors import InvalidInput
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import CORE_PERCENT, Problem, Topology
@@ -23,10 +23,10 @@ from stormcut.objective.resources import (
     CPU,
     DEFAULT_BYTES,
     KIB,
-    LEAST_LEFT,
     LINK_IN,
     LINK_OUT,
     MBIT_BYTES,
+    MIN_LEFT,
     UPLINK_IN,
     UPLINK_OUT,
     costs_of,
@@ -35,14 +35,10 @@ from stormcut.objective.resources import (
 )
 from stormcut.objective.throughput import foretold
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
-
 NS, US_NS, MS_NS = 1e9, 1e3, 1e6
 
 #: Pairs of executors that are written out; more are for the fluid engine.
-MOST_PAIRS = 5_000_000
+MAX_PAIRS = 5_000_000
 
 #: Of a pair's rate, where a stream prefers others.
 NEVER_USED = 1e-12
@@ -163,9 +159,9 @@ def system_of(
     InvalidInput
         There are too many pairs, no source emits, or closed loop lacks a window.
     """
-    if problem.traffic.pair_count > MOST_PAIRS:
+    if problem.traffic.pair_count > MAX_PAIRS:
         raise InvalidInput(
-            f"{problem.traffic.pair_count:,} pairs of executors are more than the {MOST_PAIRS:,} "
+            f"{problem.traffic.pair_count:,} pairs of executors are more than the {MAX_PAIRS:,} "
             "that events are simulated for: use --engine fluid"
         )
     emits = problem.executor_is_spout & (problem.executor_rate > 0)
@@ -384,5 +380,5 @@ def _beside(problem: Problem, placement: Placement, capacity: Floats) -> Floats:
     idle = (problem.executor_rate <= 0) & (problem.executor_cpu > 0)
     homes = problem.slot_hosts[placement.slots[idle]]
     taken = np.bincount(homes, problem.executor_cpu[idle], len(capacity))
-    left: Floats = np.maximum(capacity - taken, LEAST_LEFT * capacity)
+    left: Floats = np.maximum(capacity - taken, MIN_LEFT * capacity)
     return left

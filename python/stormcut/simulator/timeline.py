@@ -31,8 +31,6 @@ from stormcut.simulator.events import Counts, Engine, Progress, latency_of, runn
 from stormcut.simulator.simulation import Latency
 from stormcut.simulator.system import Executors, System, system_of
 
-Floats = npt.NDArray[np.float64]
-
 #: From the order to move a worker until it runs again, or from a node's return: moves held
 #: topologies up for 8 s (docs/results/simulator-transients).
 RESTART_S = 10.0

@@ -11,9 +11,9 @@ from stormcut.simulator.events import simulate
 from stormcut.simulator.simulation import Latency, obstacles
 
 #: Tuples that are executed, and the seconds that takes at least.
-EXECUTIONS, LEAST_S = 3e5, 2.0
+EXECUTIONS, MIN_S = 3e5, 2.0
 #: Of more tuples/s, a run would take seconds.
-MOST_PER_S = 2e6
+MAX_PER_S = 2e6
 
 
 def tuple_times(problem: Problem, placement: Placement) -> Mapping[str, Latency] | None:
@@ -26,10 +26,10 @@ def tuple_times(problem: Problem, placement: Placement) -> Mapping[str, Latency]
         there are too many tuples.
     """
     rate = float(problem.executor_rate.sum())
-    if not 0 < rate <= MOST_PER_S or obstacles(problem, placement):
+    if not 0 < rate <= MAX_PER_S or obstacles(problem, placement):
         return None
     try:
-        found = simulate(problem, placement, seconds=max(LEAST_S, EXECUTIONS / rate))
+        found = simulate(problem, placement, seconds=max(MIN_S, EXECUTIONS / rate))
     except InvalidInput:
         return None
     return None if found.saturated else found.latency

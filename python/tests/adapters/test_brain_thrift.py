@@ -319,7 +319,7 @@ def test_an_older_seal_is_named(server, caplog):
 
 
 def test_requests_together_have_a_budget(caplog, monkeypatch):
-    monkeypatch.setattr(thrift_brain, "MOST_BYTES", 300)
+    monkeypatch.setattr(thrift_brain, "MAX_BYTES", 300)
     content, _ = SEAL.request("brain-1", bytes(200))
     with serving(EchoPlanner()) as server:
         with socket.create_connection(("127.0.0.1", server.port)) as first:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from stormcut.adapters.files.config_example import example, shown
 from stormcut.adapters.files.config_file import effective, read_config
 from stormcut.adapters.files.kafka_topic import NEEDED_JARS
-from stormcut.adapters.files.yaml_document import MOST_BYTES
+from stormcut.adapters.files.yaml_document import MAX_BYTES
 from stormcut.adapters.machine.home import checkout
 from stormcut.cli.config import described
 from stormcut.control.policy import Mode, Policy, QuietTime, Rule
@@ -211,7 +211,7 @@ def test_a_fault_is_named_with_its_place(folder, changes, fault):
         ("policy: {horizon: 1:30}\nzookeeper: {servers: a, auth_file: b}\n", "policy.horizon: "),
         ("a: [\n", "is not valid YAML"),
         ("a: !!python/object:os.system {}\n", "is not valid YAML"),
-        ("#" * (MOST_BYTES + 1), "is larger than"),
+        ("#" * (MAX_BYTES + 1), "is larger than"),
     ],
 )
 def test_what_is_no_configuration_is_refused(folder, text, fault):

@@ -17,7 +17,7 @@ from stormcut.adapters.files.config_file import read_config
 from stormcut.adapters.files.costs_file import FORMAT, read_costs
 from stormcut.adapters.files.decision_files import DecisionFiles
 from stormcut.adapters.files.placement_file import read_placement
-from stormcut.adapters.files.problem_file import COSTS, MOST_EXECUTORS, read_problem
+from stormcut.adapters.files.problem_file import COSTS, MAX_EXECUTORS, read_problem
 from stormcut.adapters.files.profile_file import format_profile, read_profile
 from stormcut.adapters.zookeeper.client import read_auth_file
 from stormcut.control.decide.adviser import Settings
@@ -103,14 +103,14 @@ def test_damaged_files(folder, kind):
 
 
 def test_what_is_small_takes_little_memory_whatever_it_announces(folder):
-    crowd = {"name": "a", "kind": "spout", "executors": MOST_EXECUTORS}
+    crowd = {"name": "a", "kind": "spout", "executors": MAX_EXECUTORS}
     whole = {"id": "t", "workers": None, "components": [crowd], "streams": [], "traffic": []}
     nodes = [{"id": "n", "ports": [1]}]
     document = {"format": "stormcut-problem/1", "nodes": nodes, "topologies": [whole]}
     announced = folder.file("announced", json.dumps(document).encode())
     bomb = folder.file("bomb", gzip.compress(bytes(256 << 20), 1))
     with little_memory(64 << 20):
-        assert read_problem(announced).executor_count == MOST_EXECUTORS
+        assert read_problem(announced).executor_count == MAX_EXECUTORS
         with pytest.raises(InvalidInput, match="gzip: unpack it"):
             read_problem(bomb)
 

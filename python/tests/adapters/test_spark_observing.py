@@ -14,7 +14,7 @@ from stormcut.adapters.files.pieces import METRICS_LOG
 from stormcut.adapters.spark import observing
 from stormcut.adapters.spark.observing import (
     FIRST_PAUSE_S,
-    MOST_PAUSE_S,
+    MAX_PAUSE_S,
     Sources,
     Stall,
     pause_after,
@@ -29,7 +29,7 @@ def test_spark_is_tried_again_soon_after_it_has_run_long():
     for _ in range(8):
         pauses.append(pause_after(1.0, pauses[-1]))
     assert pauses[1:4] == [5.0, 10.0, 20.0]
-    assert pauses[-1] == MOST_PAUSE_S
+    assert pauses[-1] == MAX_PAUSE_S
     assert pause_after(3600.0, pauses[-1]) == FIRST_PAUSE_S
 
 
@@ -77,7 +77,7 @@ def test_a_stream_that_stands_still_is_begun_anew(tmp_path, monkeypatch):
     monkeypatch.setattr(observing, "STALL_BATCHES", 1)
     monkeypatch.setattr(observing, "FIRST_PAUSE_S", 0.1)
     # Patience starts at 1 s: it must double often enough for a first batch on a busy machine.
-    monkeypatch.setattr(observing, "MOST_DOUBLINGS", 6)
+    monkeypatch.setattr(observing, "MAX_DOUBLINGS", 6)
     log = tmp_path / "logs" / "workers-artifacts" / "t-1-1700000000" / "6700" / METRICS_LOG
     log.parent.mkdir(parents=True)
     log.touch()

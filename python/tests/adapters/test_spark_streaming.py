@@ -12,7 +12,7 @@ from test_spark_profiling import FAR, NEAR, START, WORDS, lines_of
 
 from stormcut.adapters.files.pieces import Cutter
 from stormcut.adapters.spark import profile_logs
-from stormcut.adapters.spark.metrics_log import AHEAD, MOST_AHEAD_S
+from stormcut.adapters.spark.metrics_log import AHEAD, MAX_AHEAD_S
 from stormcut.adapters.spark.streaming import StreamSettings, metrics_stream
 from stormcut.application.waiting import wait_until
 from stormcut.profile.decay import DecayedTotals
@@ -116,7 +116,7 @@ def test_a_line_from_the_future_blinds_no_other_topology(stream, ahead_s):
         for at in (START + 30, START + 40):
             stream.feed(lines_of([WORDS, NEAR, FAR], [at]))
     assert len(stream.slices[TOPOLOGY]) == before + 2
-    is_refused = START + ahead_s > time.time() + MOST_AHEAD_S
+    is_refused = START + ahead_s > time.time() + MAX_AHEAD_S
     assert stream.problems == ({AHEAD: 1} if is_refused else {})
 
 

@@ -102,7 +102,7 @@ def test_only_nimbus_may_feed_a_state_and_only_readers_read():
 def test_who_only_looks_takes_no_seat_from_nimbus(tls_site, monkeypatch, caplog):
     """64 viewers who waited for what became of a plan once kept Nimbus from every answer."""
     monkeypatch.setattr(thrift_brain, "MAX_CLIENTS", 16)
-    monkeypatch.setattr(thrift_brain, "MOST_OF_ROLE", 4)
+    monkeypatch.setattr(thrift_brain, "MAX_OF_ROLE", 4)
     settled = threading.Event()
     monkeypatch.setattr(Brain, "outlook", lambda self: settled.wait() and {})
 

@@ -10,7 +10,7 @@ from damage import messages
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormcut.adapters.files.yaml_document import MOST_BYTES, read_yaml
+from stormcut.adapters.files.yaml_document import MAX_BYTES, read_yaml
 from stormcut.model.errors import InvalidInput
 
 TEXTS = st.text(string.printable + "äß↑", max_size=12)
@@ -97,7 +97,7 @@ def test_an_empty_file_is_an_empty_mapping(path, text):
         ("a: [\n", "is not valid YAML"),
         ("a: 1\n".encode("utf-16"), "is not UTF-8 at byte 0"),
         (b"a: \0\n", "is not valid YAML"),
-        (b"#" * (MOST_BYTES + 1), "is larger than 1,048,576 bytes"),
+        (b"#" * (MAX_BYTES + 1), "is larger than 1,048,576 bytes"),
     ],
     ids=lambda each: str(each)[:20],
 )
@@ -110,7 +110,7 @@ def test_what_cannot_be_used_is_told_in_one_line(path, content, fault):
 
 
 def test_as_much_as_is_allowed_is_read(path):
-    assert read(path, b"a: 1\n" + b"#" * (MOST_BYTES - 5)) == {"a": 1}
+    assert read(path, b"a: 1\n" + b"#" * (MAX_BYTES - 5)) == {"a": 1}
 
 
 @pytest.mark.parametrize("name", [".", "none.yaml", "/dev/zero"])

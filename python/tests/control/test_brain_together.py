@@ -78,7 +78,7 @@ def test_two_that_are_in_each_others_way_change_places():
 
 
 def test_each_alone_would_have_stayed(monkeypatch):
-    monkeypatch.setattr(adviser, "MOST_TOGETHER", 0)
+    monkeypatch.setattr(adviser, "MAX_TOGETHER", 0)
     found = of(decide(Question(FULL, measured(*FULL.topologies), None, Settings())))
     assert {d.choice.action for d in found.values()} == {Action.KEEP}
 
@@ -181,7 +181,7 @@ def noted(monkeypatch):
 @pytest.mark.parametrize("why", ["algorithm", "size"])
 def test_those_that_cannot_be_placed_together_are_taken_in_turn(monkeypatch, why):
     if why == "size":
-        monkeypatch.setattr(adviser, "MOST_TOGETHER", 7)
+        monkeypatch.setattr(adviser, "MAX_TOGETHER", 7)
     sought = noted(monkeypatch)
     decide(
         Question(FULL, measured(*FULL.topologies), None, Settings() if why == "size" else IN_TURN)

@@ -12,7 +12,7 @@ from simulated import SimulatedClock
 from stormcut.control.apply.draining import (
     ADOPT_SECONDS,
     GIVEN_UP_SECONDS,
-    MOST_SECONDS,
+    MAX_SECONDS,
     UNUSED_SECONDS,
     Draining,
 )
@@ -89,8 +89,8 @@ def test_it_never_rests_for_long():
         stage.clock.seconds += 10
         stage.draining.watch(stage.state)
     assert not stage.valve.inactive
-    assert MOST_SECONDS >= 12 * 10
-    assert UNUSED_SECONDS < MOST_SECONDS
+    assert MAX_SECONDS >= 12 * 10
+    assert UNUSED_SECONDS < MAX_SECONDS
     # It has failed once: next time it is not tried.
     assert stage.round() == ["a"]
 
@@ -134,7 +134,7 @@ def test_an_orderly_end_leaves_nothing_behind():
     stage.draining.close()
     assert not stage.valve.inactive
     assert stage.valve.kept == ()
-    assert GIVEN_UP_SECONDS > MOST_SECONDS
+    assert GIVEN_UP_SECONDS > MAX_SECONDS
 
 
 def test_it_rests_although_something_new_is_placed_at_the_same_time():

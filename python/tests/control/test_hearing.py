@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from stormcut.control.observe.hearing import (
     EMPTIED_SECONDS,
-    LEAST_SECONDS,
+    MIN_SECONDS,
     Hearing,
     Silence,
 )
@@ -74,7 +74,7 @@ def test_who_keeps_its_rhythm_is_heard(every, late):
     rhythm(hearing, {1: "a", 2: "b"}, 0.0, 10 * every, every)
     hearing.take({"t": slice_of({1: "a"})}, 10 * every + late * every)
     assert all(hearing.heard().values())
-    hearing.take({"t": slice_of({1: "a"})}, 10 * every + max(3 * every, 2 * LEAST_SECONDS))
+    hearing.take({"t": slice_of({1: "a"})}, 10 * every + max(3 * every, 2 * MIN_SECONDS))
     assert hearing.heard()["t", "b"] is False
 
 

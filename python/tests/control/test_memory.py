@@ -141,7 +141,7 @@ MEASURED = {t.id: profile_of(t, LIGHT_PERCENT, memory=None) for t in MANY.topolo
 def hasty(monkeypatch):
     """A round has time for one search, and each topology is a problem of its own."""
     monkeypatch.setattr(search_budget, "ROUND_S", 0.0)
-    monkeypatch.setattr(adviser, "MOST_TOGETHER", 0)
+    monkeypatch.setattr(adviser, "MAX_TOGETHER", 0)
 
 
 def later_in(decisions):

@@ -13,7 +13,7 @@ from stormcut.control.observe.descriptions import GONE_SECONDS
 from stormcut.control.operations import pausing
 from stormcut.control.orders import NO_ORDERS, Orders
 from stormcut.control.policy import Mode, Policy
-from stormcut.control.standing import MOST_OF_A_CORE, STANDBY_SECONDS, Standing
+from stormcut.control.standing import MAX_OF_A_CORE, STANDBY_SECONDS, Standing
 from stormcut.model.cluster import ClusterState, Slot, Worker
 
 RUNNING = ClusterState(
@@ -170,8 +170,8 @@ def test_it_reads_no_more_than_its_share_of_time_allows():
     while clock.now() < began + 1000:
         clock.seconds += 0.5
         brain.watch()
-    assert outside.reads - reads <= 1000 * MOST_OF_A_CORE
-    assert outside.reads - reads >= 0.9 * 1000 * MOST_OF_A_CORE
+    assert outside.reads - reads <= 1000 * MAX_OF_A_CORE
+    assert outside.reads - reads >= 0.9 * 1000 * MAX_OF_A_CORE
 
 
 def test_a_plan_that_somebody_deleted_is_published_again(caplog):

@@ -62,7 +62,7 @@ DEPENDS_ON_COMPONENT_NAMES = dict.fromkeys(
 MAY_REFUSE = {}
 #: Of the random problems that `exact` places each algorithm places this share at least, so that the
 #: suite is not one of refusals.
-LEAST_PLACED = 1 / 16
+MIN_PLACED = 1 / 16
 
 
 def outcome(problem, name, seed=1):
@@ -180,7 +180,7 @@ def test_random_problems_are_placed_feasibly_or_refused_and_alike_each_time(name
     count, most = (
         sum(isinstance(found, Placement) for found in each) for each in (outcomes, possible)
     )
-    assert count >= LEAST_PLACED * most > 0
+    assert count >= MIN_PLACED * most > 0
 
 
 @cache

@@ -271,7 +271,7 @@ def test_large_problems_are_constructed_evenly_and_annealed(monkeypatch):
 def test_problems_too_large_to_count_batches_are_annealed(monkeypatch):
     """At 50,000 executors on 1,500 nodes `cut` ended in an error."""
     problem = by_keys(200, 2, 20)
-    monkeypatch.setattr(resource_annealing, "MOST_BETWEEN", 0)
+    monkeypatch.setattr(resource_annealing, "MAX_BETWEEN", 0)
     found, even = (PlacementValue(problem, solve(problem, n, 1).placement) for n in ("cut", "even"))
     assert is_ahead(found, even)
 

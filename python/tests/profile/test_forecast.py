@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormcut.profile.forecast import LEVELS, MOST_VALUES, TRENDS, Forecast, _smoothed
+from stormcut.profile.forecast import LEVELS, MAX_VALUES, TRENDS, Forecast, _smoothed
 
 #: Seconds from one value to the next.
 EVERY_S = 10.0
@@ -71,4 +71,4 @@ def test_memory_is_bounded():
     forecast = Forecast()
     for number in range(5000):
         forecast.add(number, 100.0 + number % 7)
-    assert len(forecast._values) == MOST_VALUES
+    assert len(forecast._values) == MAX_VALUES

@@ -13,7 +13,7 @@ from problem_strategies import problems
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Topology
 from stormcut.simulator.events import simulate
-from stormcut.simulator.tuple_times import MOST_PER_S, slowest, tuple_times
+from stormcut.simulator.tuple_times import MAX_PER_S, slowest, tuple_times
 
 
 def chain(rate: float, cpu: float) -> Problem:
@@ -43,7 +43,7 @@ def test_they_are_those_of_a_longer_simulation():
 def test_what_is_full_cannot_run_or_is_too_much_has_none():
     assert tuple_times(chain(1000.0, 130.0), APART) is None
     assert tuple_times(chain(1000.0, 40.0), Placement(np.array([0, UNASSIGNED]))) is None
-    assert tuple_times(chain(2 * MOST_PER_S, 40.0), APART) is None
+    assert tuple_times(chain(2 * MAX_PER_S, 40.0), APART) is None
     silent = chain(1000.0, 40.0)
     (topology,) = silent.topologies
     silent = replace(silent, topologies=(replace(topology, measured=()),))

@@ -22,7 +22,7 @@ from stormcut.placement.solve import Solution
 VERSION = 1
 #: Facts that may be others when a bench is resumed; the first ones are kept.
 PASSING_FACTS = frozenset({"command", "commit", "day"})
-MOST_REPETITIONS = 10_000
+MAX_REPETITIONS = 10_000
 
 _RUN, _CELLS = "run.json", "cells.jsonl"
 _PLACEMENTS, _STARTS = "placements.jsonl", "starts.jsonl"
@@ -292,7 +292,7 @@ def _run(value: Value) -> Run:
         summary=_text(keys["summary"]),
         schedulers=_texts(keys["schedulers"]),
         topologies=_texts(keys["topologies"]),
-        repetitions=keys["repetitions"].integer(1, MOST_REPETITIONS),
+        repetitions=keys["repetitions"].integer(1, MAX_REPETITIONS),
         options={
             topology: {key: option.raw for key, option in options.members().items()}
             for topology, options in keys["options"].members().items()
@@ -330,7 +330,7 @@ def _measurement(value: Value) -> Measurement:
     return Measurement(
         cell=Cell(
             cell["topology"].name(),
-            cell["repetition"].integer(1, MOST_REPETITIONS),
+            cell["repetition"].integer(1, MAX_REPETITIONS),
             cell["scheduler"].name(),
         ),
         begin=keys["begin"].amount(),

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
 #: Of an object; more is a slip of the keyboard.
-MOST_BYTES = 64 * 2**20
+MAX_BYTES = 64 * 2**20
 
 
 class Turns:
@@ -49,8 +49,8 @@ class _Handler(BaseHTTPRequestHandler):
         except (KeyError, ValueError):
             self.send_error(400, "needs numbers bytes, delay_ms and per_second")
             return
-        if not 0 <= length <= MOST_BYTES:
-            self.send_error(400, f"bytes must be from 0 to {MOST_BYTES}")
+        if not 0 <= length <= MAX_BYTES:
+            self.send_error(400, f"bytes must be from 0 to {MAX_BYTES}")
             return
         client = self.headers.get("X-Client", self.client_address[0])
         time.sleep(delay_s + self.server.turns.wait_s(client, limit, time.monotonic()))

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from stormcut.adapters.files.json_document import Value, optional, read_json
 from stormcut.adapters.files.problem_file import check_format, link_of, within
-from stormcut.capacity.plan import MOST_NODES, Shape
+from stormcut.capacity.plan import MAX_NODES, Shape
 from stormcut.model.errors import InvalidInput
 from stormcut.placement.algorithms.model_driven.allocation import Dag, Edge, PerformanceModel
 
 MODELS, DAG = "stormcut-models/1", "stormcut-dag/1"
 
 #: Slots of a node; more is a slip of the keyboard.
-MOST_PORTS = 1000
+MAX_PORTS = 1000
 
 
 @dataclass(frozen=True)
@@ -122,15 +122,15 @@ def _shape(value: Value) -> Shape:
     for name, size in (("cpu_percent", cpu), ("memory_mb", memory)):
         if not size:
             keys[name].fail("must be above 0: nothing runs on such a node")
-    most = optional(keys.get("at_most"), lambda each: each.integer(1, MOST_NODES))
+    most = optional(keys.get("at_most"), lambda each: each.integer(1, MAX_NODES))
     return Shape(
         keys["name"].name(),
         cpu,
         memory,
-        keys["ports"].integer(1, MOST_PORTS),
+        keys["ports"].integer(1, MAX_PORTS),
         link_of(keys.get("link_mbit")),
         optional(keys.get("price_per_hour"), Value.amount),
-        MOST_NODES if most is None else most,
+        MAX_NODES if most is None else most,
     )
 
 

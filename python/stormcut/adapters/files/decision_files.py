@@ -15,7 +15,7 @@ from stormcut.model.problem import Problem
 from stormcut.placement.solve import Solution
 
 #: Of the topologies in a file's name: file systems take 255 in all.
-MOST_LETTERS = 120
+MAX_LETTERS = 120
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ def _named(topologies: list[str]) -> str:
     shown = [
         name
         for name, length in zip(topologies, accumulate(map(len, topologies)), strict=True)
-        if length <= MOST_LETTERS
-    ] or [topologies[0][:MOST_LETTERS]]
+        if length <= MAX_LETTERS
+    ] or [topologies[0][:MAX_LETTERS]]
     more = len(topologies) - len(shown)
     return "+".join((*shown, f"{more}-more") if more else shown)

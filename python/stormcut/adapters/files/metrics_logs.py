@@ -18,7 +18,7 @@ ARTIFACTS = "workers-artifacts"
 _TOPOLOGY = re.compile(r".+-\d+-\d+", re.ASCII)
 _PORT = re.compile(r"\d{1,5}", re.ASCII)
 #: Folders within one another: a folder of logs has few.
-MOST_DEPTH = 32
+MAX_DEPTH = 32
 
 
 def metrics_logs(folder: Path) -> Iterator[Path]:
@@ -36,7 +36,7 @@ def metrics_logs(folder: Path) -> Iterator[Path]:
         for child in children:
             if _is_topology(child):
                 yield from _of_topology(child)
-            elif depth < MOST_DEPTH:
+            elif depth < MAX_DEPTH:
                 waiting.append((child, depth + 1))
         if not depth and _is_topology(at.absolute()):
             yield from _of_topology(at)

@@ -32,7 +32,7 @@ PIECE = ".lines"
 #: So much of a log that is met for the first time is read: what is older counts for little.
 FIRST_BYTES = 4 << 20
 #: Most that is taken from one log at a time.
-MOST_BYTES = 32 << 20
+MAX_BYTES = 32 << 20
 #: A folder that has had no log for so long is warned of.
 EMPTY_SECONDS = 60.0
 #: One that nothing was written to for so long is not read but from its end on.
@@ -149,7 +149,7 @@ class Cutter:
                 else:
                     self._short.pop(path, None)
                 file.seek(known.offset)
-                text = file.read(MOST_BYTES)
+                text = file.read(MAX_BYTES)
         except OSError as error:
             self._warn(path, error.strerror or str(error))
             return None
@@ -264,6 +264,6 @@ def _rest_of_rolled(path: Path, known: _Read) -> bytes:
             with _opened(rolled) as plain, gzip.open(plain) if packed else plain as file:
                 if file.read(len(known.head)) == known.head:
                     file.seek(known.offset)
-                    return file.read(MOST_BYTES)
+                    return file.read(MAX_BYTES)
     log.warning("%s was rolled, and its last lines are in no rolled file: they are missing", path)
     return b""

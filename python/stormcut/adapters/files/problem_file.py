@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from stormcut.adapters.files.json_document import Value, is_amount, optional, read_json, write_text
+from stormcut.arrays import Floats
 from stormcut.model.errors import InvalidInput
 from stormcut.model.network import SHIPPED, UNKNOWN, Costs, Link
 from stormcut.model.placement import UNASSIGNED, Placement
@@ -26,7 +27,6 @@ from stormcut.model.problem import (
     SERVICES,
     SHUFFLES,
     Component,
-    Floats,
     MeasuredPair,
     Node,
     Problem,
@@ -40,9 +40,9 @@ GZIP_MAGIC = b"\x1f\x8b"
 THRIFT_SPOUTS = b"\x0d\x00\x01"
 LARGEST_PORT = 65535
 #: More executors than Storm could ever run; a file that asks for more is a mistake.
-MOST_EXECUTORS = 10_000_000
+MAX_EXECUTORS = 10_000_000
 #: Of a packed file, to tell what it is: a few KB can unpack to many GB.
-MOST_UNPACKED = 16 << 20
+MAX_UNPACKED = 16 << 20
 _EXECUTOR = re.compile(r"(.*)\[(0|[1-9][0-9]{0,7})\]", re.DOTALL)
 
 Slot = tuple[str, int]
@@ -69,7 +69,7 @@ def _something_else(path: Path) -> InvalidInput | None:
         packed = content.startswith(GZIP_MAGIC)
         if packed:
             with gzip.open(path) as file:
-                content = file.read(MOST_UNPACKED)
+                content = file.read(MAX_UNPACKED)
         if content.startswith(THRIFT_SPOUTS):
             what = "a serialised Storm topology: make a problem of it with `stormcut import storm`"
         else:
@@ -133,8 +133,8 @@ def _problem(root: Value) -> Problem:
         uplinks=_uplinks(keys["racks"]) if "racks" in keys else (),
         costs=optional(keys.get("costs"), costs_of),
     )
-    if problem.executor_count > MOST_EXECUTORS:
-        keys["topologies"].fail(f"{problem.executor_count} executors, at most {MOST_EXECUTORS}")
+    if problem.executor_count > MAX_EXECUTORS:
+        keys["topologies"].fail(f"{problem.executor_count} executors, at most {MAX_EXECUTORS}")
     if "current" not in keys:
         return problem
     slots, lost = read_slots(problem, keys["current"], complete=False)
@@ -217,7 +217,7 @@ def _topology(value: Value) -> Topology:
         components,
         tuple(_stream(item, sizes) for item in keys["streams"].items()),
         _traffic(keys["traffic"], sizes) if "traffic" in keys else (),
-        optional(keys["workers"], lambda v: v.integer(1, MOST_EXECUTORS)),
+        optional(keys["workers"], lambda v: v.integer(1, MAX_EXECUTORS)),
         optional(keys.get("max_spout_pending"), lambda v: v.integer(1, 2**53)),
         keys["shuffle"].choice(SHUFFLES) if "shuffle" in keys else SHUFFLES[0],
     )
@@ -235,7 +235,7 @@ _COMPONENT_KEYS = (
 
 def _component(value: Value) -> Component:
     keys = value.keys(("name", "kind", "executors"), _COMPONENT_KEYS)
-    executors = keys["executors"].integer(1, MOST_EXECUTORS)
+    executors = keys["executors"].integer(1, MAX_EXECUTORS)
     kind = keys["kind"].choice(("spout", "bolt"))
     if kind == "bolt" and "arrivals" in keys:
         keys["arrivals"].fail("is for spouts only")

@@ -13,7 +13,7 @@ import yaml
 
 from stormcut.model.errors import InvalidInput
 
-MOST_BYTES = 1 << 20
+MAX_BYTES = 1 << 20
 
 _PREFIX = "tag:yaml.org,2002:"
 _PLAIN = {
@@ -47,11 +47,11 @@ def read_yaml(path: Path) -> dict[str, object]:
     where = str(path)
     try:
         with path.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
+            content = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise InvalidInput(f"cannot be read: {error.strerror}", where) from None
-    if len(content) > MOST_BYTES:
-        raise InvalidInput(f"is larger than {MOST_BYTES:,} bytes", where)
+    if len(content) > MAX_BYTES:
+        raise InvalidInput(f"is larger than {MAX_BYTES:,} bytes", where)
     try:
         root = yaml.compose(content.decode("utf-8-sig"), _Loader)
         found = None if root is None else _value(root, set())

@@ -28,14 +28,14 @@ AHEAD = "dated in the future: its host's clock is more than 5 minutes ahead"
 
 #: Clocks of two hosts may differ by this much. A line dated later would make all lines of the same
 #: topology that follow look old.
-MOST_AHEAD_S = 300.0
+MAX_AHEAD_S = 300.0
 
 #: What an interval can hold, with much to spare; beyond it sums would leave a BIGINT's range, of
 #: which Spark makes an end of the whole batch.
-LEAST_MS, MOST_MS = 1.0, 1e10
-LEAST_SHARE = 1e-4
-MOST_COUNTED = 10_000_000_000
-MOST_SUM = 1_000_000_000_000_000
+MIN_MS, MAX_MS = 1.0, 1e10
+MIN_SHARE = 1e-4
+MAX_COUNTED = 10_000_000_000
+MAX_SUM = 1_000_000_000_000_000
 #: The year 5138.
 LAST_EPOCH_S = 100_000_000_000
 
@@ -62,7 +62,7 @@ def parse_lines(raw: DataFrame, now_s: float) -> DataFrame:
     raw : DataFrame
         ``topology``, ``line``.
     now_s : float
-        The time, in seconds since the epoch: lines of more than `MOST_AHEAD_S` later are refused.
+        The time, in seconds since the epoch: lines of more than `MAX_AHEAD_S` later are refused.
 
     Returns
     -------
@@ -133,7 +133,7 @@ def _problem(now_s: float) -> Column:
         .when(~has_time, NO_TIME)
         .when(~F.coalesce(has_worker, F.lit(False)), NO_WORKER)
         .when(F.col("task").isNull(), NO_TASK)
-        .when(F.col("epoch_s") > now_s + MOST_AHEAD_S, AHEAD)
+        .when(F.col("epoch_s") > now_s + MAX_AHEAD_S, AHEAD)
         .when(is_hook & other_version, NEWER_HOOK)
         # Of a line that was cut, Spark reads what is there.
         .when(is_hook & ~F.rtrim("value").endswith("}"), BROKEN_HOOK)
@@ -144,24 +144,24 @@ def _problem(now_s: float) -> Column:
 def _hook_is_whole() -> Column:
     whole = (F.col("hook.v") == HOOK_VERSION) & (F.col("hook.task") == F.col("task"))
     whole &= (F.size("hook.executor") == 2) & (F.size("hook.complete_ms") == 2)
-    whole &= F.col("hook.ms").between(LEAST_MS, MOST_MS)
+    whole &= F.col("hook.ms").between(MIN_MS, MAX_MS)
     share = F.col("hook.measured_ms") / F.col("hook.ms")
-    whole &= F.coalesce(share.between(LEAST_SHARE, 1), F.col("hook.measured_ms").isNull())
+    whole &= F.coalesce(share.between(MIN_SHARE, 1), F.col("hook.measured_ms").isNull())
     for count in ("local", "executed", "acked", "failed"):
-        whole &= F.col(f"hook.{count}").between(0, MOST_COUNTED)
+        whole &= F.col(f"hook.{count}").between(0, MAX_COUNTED)
     sum_ms, completed = F.col("hook.complete_ms")[0], F.col("hook.complete_ms")[1]
-    whole &= sum_ms.between(0, MOST_SUM) & completed.between(0, MOST_COUNTED)
+    whole &= sum_ms.between(0, MAX_SUM) & completed.between(0, MAX_COUNTED)
     usage = ("cpu_ms", "cores", "machine_cpu_ms", "in_bytes", "out_bytes")
     for name in ("cpu_ms", "child.cpu_ms", "child.rss_bytes", *(f"worker.{n}" for n in usage)):
         amount = F.col(f"hook.{name}")
-        whole &= amount.isNull() | amount.between(0, MOST_SUM)
+        whole &= amount.isNull() | amount.between(0, MAX_SUM)
     return whole & F.forall(F.map_entries("hook.to"), _is_target)
 
 
 def _is_target(entry: Column) -> Column:
     sent, sampled, size = (F.get(entry["value"], F.lit(index)) for index in range(3))
-    counted = sent.between(0, MOST_COUNTED) & sampled.between(0, MOST_COUNTED)
-    whole = counted & size.between(0, MOST_SUM) & (F.size(entry["value"]) == 3)
+    counted = sent.between(0, MAX_COUNTED) & sampled.between(0, MAX_COUNTED)
+    whole = counted & size.between(0, MAX_SUM) & (F.size(entry["value"]) == 3)
     return entry["key"].try_cast("int").isNotNull() & F.coalesce(whole, F.lit(False))
 
 

@@ -21,13 +21,13 @@ from stormcut.profile.decay import Slice
 log = logging.getLogger("stormcut.observer")
 
 #: Between two starts of Spark: the first soon, none too often.
-FIRST_PAUSE_S, MOST_PAUSE_S = 5.0, 300.0
+FIRST_PAUSE_S, MAX_PAUSE_S = 5.0, 300.0
 #: Logs are cut so many times between two batches: no line waits for two of them.
 CUTS_PER_BATCH = 2
 #: Lines that were cut may wait so long for a batch, and so many times the time between two.
 STALL_S, STALL_BATCHES = 120.0, 10
 #: Twice as long each time that no batch came, as on a machine that is too busy; so often at most.
-MOST_DOUBLINGS = 4
+MAX_DOUBLINGS = 4
 #: Longest that the end of a stream is waited for.
 END_SECONDS = 30.0
 
@@ -72,9 +72,9 @@ def pause_after(lasted_s: float, before_s: float) -> float:
 
     Twice as long each time, but for one that lasted: what failed before says nothing of now.
     """
-    if lasted_s > MOST_PAUSE_S:
+    if lasted_s > MAX_PAUSE_S:
         return FIRST_PAUSE_S
-    return min(max(2 * before_s, FIRST_PAUSE_S), MOST_PAUSE_S)
+    return min(max(2 * before_s, FIRST_PAUSE_S), MAX_PAUSE_S)
 
 
 class Stall:
@@ -187,7 +187,7 @@ class _Loop:
             Path(spool).mkdir(mode=0o700, parents=True, exist_ok=True)
             cutter = Cutter(self._sources.logs, Path(spool), self._sources.keep_s)
         patience_s = max(STALL_S, STALL_BATCHES * self._settings.every_s)
-        stall = Stall(patience_s * 2 ** min(self._stalls, MOST_DOUBLINGS))
+        stall = Stall(patience_s * 2 ** min(self._stalls, MAX_DOUBLINGS))
 
         def take(slices: Mapping[str, Slice], problems: Mapping[str, int]) -> None:
             self._stalls = 0

@@ -35,9 +35,9 @@ from stormcut.profile.decay import Slice
 #: Pieces lie in ``<spool>/topology=<id>/``.
 PIECES = "value STRING, topology STRING"
 #: Most of them in one batch: what has piled up is taken in parts.
-MOST_PIECES = 200
+MAX_PIECES = 200
 #: Most lines of a topic in one batch.
-MOST_LINES = 100_000
+MAX_LINES = 100_000
 #: What Storm makes of a topology's name: a key that is none would be no node's name, either.
 TOPOLOGY_ID = r"^[^/.:\\\p{Cntrl}]+-\d+-\d+$"
 #: A task of which nothing came for so long starts anew when it is heard again; lines of a topic
@@ -116,7 +116,7 @@ def _pieces(spark: SparkSession, spool: str) -> DataFrame:
     pieces = (
         spark.readStream.schema(PIECES)
         .option("basePath", spool)
-        .option("maxFilesPerTrigger", str(MOST_PIECES))
+        .option("maxFilesPerTrigger", str(MAX_PIECES))
         .option("cleanSource", "delete")
         .option("maxFileAge", "1h")
         .text(spool)
@@ -133,7 +133,7 @@ def _messages(spark: SparkSession, topic: KafkaTopic, from_epoch_s: float) -> Da
         .option("subscribe", topic.topic)
         .option("startingTimestamp", str(int(1000 * since_s)))
         .option("startingOffsetsByTimestampStrategy", "latest")
-        .option("maxOffsetsPerTrigger", str(MOST_LINES))
+        .option("maxOffsetsPerTrigger", str(MAX_LINES))
         # Lines that Kafka has deleted before they were read are too old to count.
         .option("failOnDataLoss", "false")
         .load()

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from stormcut.adapters.files.json_document import Value, read_json
-from stormcut.adapters.files.problem_file import MOST_EXECUTORS, within
+from stormcut.adapters.files.problem_file import MAX_EXECUTORS, within
 from stormcut.adapters.files.yaml_document import read_yaml
 from stormcut.model.errors import InvalidInput
 from stormcut.model.problem import (
@@ -135,7 +135,7 @@ def read_ui(path: Path) -> tuple[Topology, ...]:
             for each in _list(members, f"{kind}s"):
                 keys = each.members()
                 name = _require(keys, f"{kind}Id", each).name()
-                executors = _require(keys, "executors", each).integer(1, MOST_EXECUTORS)
+                executors = _require(keys, "executors", each).integer(1, MAX_EXECUTORS)
                 if name in parts:
                     each.fail(f"component {name!r} occurs twice")
                 parts[name] = _load_by_capacity(Component.uniform(name, executors, kind), keys)
@@ -172,7 +172,7 @@ def _components(
             if name in seen:
                 each.fail(f"component {name!r} occurs twice")
             seen.add(name)
-            count = keys[hint].integer(1, MOST_EXECUTORS) if hint in keys else 1
+            count = keys[hint].integer(1, MAX_EXECUTORS) if hint in keys else 1
             yield name, loaded(Component.uniform(name, count, kind), keys)
     if not seen:
         raise InvalidInput("has neither spouts nor bolts", "")

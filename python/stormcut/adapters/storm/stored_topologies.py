@@ -39,7 +39,7 @@ from typing import Any
 from urllib.parse import unquote_plus
 
 from stormcut.adapters.files.json_document import Value, optional, parse_json, read_json
-from stormcut.adapters.files.problem_file import GZIP_MAGIC, LARGEST_PORT, MOST_EXECUTORS, within
+from stormcut.adapters.files.problem_file import GZIP_MAGIC, LARGEST_PORT, MAX_EXECUTORS, within
 from stormcut.adapters.thrift.decode import Decoder, Malformed
 from stormcut.model.errors import InvalidInput
 from stormcut.model.problem import (
@@ -69,7 +69,7 @@ STORM_2 = {
     OFF_HEAP: "offheap.memory.mb",
 }
 #: What a file may unpack to.
-MOST_BYTES = 256 << 20
+MAX_BYTES = 256 << 20
 STORM_DEFAULTS = {CPU: DEFAULT_CPU_PERCENT, ON_HEAP: DEFAULT_MEMORY_MB, OFF_HEAP: 0.0}
 
 
@@ -240,7 +240,7 @@ def _supervisors(entry: Value, in_rack: dict[str, int]) -> Iterator[Node]:
     ports = tuple(range(keys["slots"].integer(0, LARGEST_PORT)))
     cpu = optional(keys["cpu_pcore_percent"], Value.amount)
     memory = optional(keys["memory_mb"], Value.amount)
-    for _ in range(keys["count"].integer(1, MOST_EXECUTORS)):
+    for _ in range(keys["count"].integer(1, MAX_EXECUTORS)):
         number = in_rack[rack] = in_rack.get(rack, -1) + 1
         yield Node(f"{rack}s{number:03d}", ports, rack, cpu, memory)
 
@@ -368,9 +368,9 @@ def _content(path: Path) -> bytes:
         if not data.startswith(GZIP_MAGIC):
             return data
         with gzip.GzipFile(fileobj=BytesIO(data)) as unpacked:
-            content = unpacked.read(MOST_BYTES + 1)
-        if len(content) > MOST_BYTES:
-            raise InvalidInput(f"unpacks to more than {MOST_BYTES >> 20} MiB", str(path))
+            content = unpacked.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            raise InvalidInput(f"unpacks to more than {MAX_BYTES >> 20} MiB", str(path))
         return content
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InvalidInput(f"is damaged gzip: {error}", str(path)) from None
@@ -391,8 +391,8 @@ def _component(name: str, kind: str, common: Any, conf: Mapping[str, Any], path:
     sources = [resources, of_storm_2, own, conf, STORM_DEFAULTS]
     amounts = {key: _amount(key, sources, where) for key in STORM_DEFAULTS}
     executors = common.parallelism_hint or 1
-    if not 1 <= executors <= MOST_EXECUTORS:
-        raise InvalidInput(f"must be from 1 to {MOST_EXECUTORS}, is {executors}", f"{where}: hint")
+    if not 1 <= executors <= MAX_EXECUTORS:
+        raise InvalidInput(f"must be from 1 to {MAX_EXECUTORS}, is {executors}", f"{where}: hint")
     for key in ("topology.tasks", "topology.max.task.parallelism"):
         tasks = own.get(key, conf.get(key))
         if type(tasks) is int and tasks >= 1:

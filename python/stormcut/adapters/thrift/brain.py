@@ -55,13 +55,13 @@ log = logging.getLogger(__name__)
 MAX_CLIENTS = 64
 #: Of one role, with TLS: whoever looks may wait for what becomes of a plan, and takes no seat from
 #: Nimbus meanwhile.
-MOST_OF_ROLE = 16
+MAX_OF_ROLE = 16
 #: Longest that it may take to show by the head of its request that it knows the secret.
 HEAD_SECONDS = 3.0
 #: Of all requests under way together: two of the largest.
-MOST_BYTES = 2 * MAX_FRAME_BYTES
+MAX_BYTES = 2 * MAX_FRAME_BYTES
 #: Of a request by whoever has a certificate alone: they ask without evidence.
-MOST_VIEW_BYTES = 4096
+MAX_VIEW_BYTES = 4096
 
 #: Questions, and those of which not even that is known.
 KINDS = ("plan", "last_state", "preview", "outlook", "health")
@@ -168,10 +168,10 @@ class BrainServer:
         self._started_ms = int(time.time() * 1000)
         self._served = 0
         self._last_plan: str | None = None
-        self._budget = Budget(MOST_BYTES)
+        self._budget = Budget(MAX_BYTES)
         self._previewing = threading.Lock()
         self._seats = threading.BoundedSemaphore(MAX_CLIENTS)
-        self._seats_of = {role: threading.BoundedSemaphore(MOST_OF_ROLE) for role in Role}
+        self._seats_of = {role: threading.BoundedSemaphore(MAX_OF_ROLE) for role in Role}
         self._closed = threading.Event()
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
@@ -242,7 +242,7 @@ class BrainServer:
     def _seat_of(self, role: Role) -> Iterator[None]:
         seats = self._seats_of[role]
         if not seats.acquire(blocking=False):
-            raise InvalidInput(f"{MOST_OF_ROLE} others of the role {role} ask at once")
+            raise InvalidInput(f"{MAX_OF_ROLE} others of the role {role} ask at once")
         try:
             yield
         finally:
@@ -264,7 +264,7 @@ class BrainServer:
         try:
             return self._seal, self._identity, self._seal.open_head(self._identity, head, size)
         except BadSeal:
-            if role != Role.VIEW or size > MOST_VIEW_BYTES:
+            if role != Role.VIEW or size > MAX_VIEW_BYTES:
                 raise
             return VIEWERS, ANY_BRAIN, VIEWERS.open_head(ANY_BRAIN, head, size)
 

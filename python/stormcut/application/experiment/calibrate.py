@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Floats
 from stormcut.model.errors import InvalidInput
 from stormcut.model.network import Costs
 from stormcut.model.placement import Placement
@@ -30,8 +30,6 @@ from stormcut.objective.resources import (
     executor_loads,
     flow,
 )
-
-Floats = npt.NDArray[np.float64]
 
 RESAMPLES = 400
 #: Batches/s from worker to worker that are tried; the last are as good as one for each tuple.

@@ -16,7 +16,7 @@ from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 
 #: A topology is ranked if so many of its placements differ.
-LEAST_RANKED = 3
+MIN_RANKED = 3
 
 #: What was to be placed and where, by topology and scheduler; None where that was not kept.
 Solutions = Callable[[str, str], tuple[Problem, Placement] | None]
@@ -98,7 +98,7 @@ class Quality:
         Root mean square of the errors, each a logarithm.
     rank : float or None
         Mean over topologies of Spearman's rank correlation between predicted and measured, the
-        baseline included; None if no topology has `LEAST_RANKED` placements.
+        baseline included; None if no topology has `MIN_RANKED` placements.
     bias : float
         Mean error of the topology of which it is largest, a logarithm.
     """
@@ -126,7 +126,7 @@ def quality(found: Sequence[Prediction]) -> Quality | None:
     ranks = [
         float(spearmanr(*each.T).statistic)
         for each in ratios.values()
-        if len(each) >= LEAST_RANKED and not (each == each[0]).all(axis=0).any()
+        if len(each) >= MIN_RANKED and not (each == each[0]).all(axis=0).any()
     ]
     return Quality(
         float(np.sqrt((every**2).mean())),

@@ -22,7 +22,7 @@ Workers = tuple[Worker, ...]
 ADOPT_SECONDS = 15.0
 #: No topology rests for longer, whatever happens; and who waits for so long after it was drained
 #: is not moved any more.
-MOST_SECONDS, UNUSED_SECONDS = 120.0, 45.0
+MAX_SECONDS, UNUSED_SECONDS = 120.0, 45.0
 #: After a failure it is moved without.
 GIVEN_UP_SECONDS = 600.0
 
@@ -152,7 +152,7 @@ class Draining:
             return "it has moved"
         if rest.is_foreign:
             return "nothing moves it any more" if now - rest.asked_s > UNUSED_SECONDS else None
-        if rest.since_s is not None and now - rest.since_s > MOST_SECONDS:
+        if rest.since_s is not None and now - rest.since_s > MAX_SECONDS:
             return "it rested for as long as it may"
         if home == rest.home and now - rest.asked_s > UNUSED_SECONDS:
             return "nothing moves it any more"

@@ -18,7 +18,7 @@ Workers = tuple[Worker, ...]
 #: Between two parts: workers have started by then.
 STAGE_SECONDS = 30.0
 #: A move whose next stage has not begun for longer is decided anew.
-MOST_SECONDS = 1800.0
+MAX_SECONDS = 1800.0
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Rollout:
         """Return whether there is something left to do, and all is as it was told."""
         running = {t.id: t for t in state.topologies}
         stuck_s = now - max(self.began_s, self.told_s)
-        if stuck_s > MOST_SECONDS or not self.decisions.keys() <= running.keys():
+        if stuck_s > MAX_SECONDS or not self.decisions.keys() <= running.keys():
             return False
         if not all(self._is_as_told(running[name]) for name in self.decisions):
             return False

@@ -43,7 +43,7 @@ MAX_ATTEMPTS = 8
 
 #: Larger clusters' topologies are taken in turn: one problem of them takes longer than a round may,
 #: and what is gained falls. Measured by benchmarks/brain_scale.py.
-MOST_TOGETHER = 1_000
+MAX_TOGETHER = 1_000
 
 
 class Recorder(Protocol):
@@ -127,7 +127,7 @@ class Adviser:
 
     def places_together(self, executors: int) -> bool:
         """Return whether topologies of so many executors in all are one problem."""
-        return self._algorithm.joint and executors <= MOST_TOGETHER
+        return self._algorithm.joint and executors <= MAX_TOGETHER
 
     def groups(
         self, topologies: Iterable[RunningTopology], together: bool

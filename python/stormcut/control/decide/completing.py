@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-import numpy as np
-import numpy.typing as npt
-
+from stormcut.arrays import Ints
 from stormcut.control.decide.situation import Situation
 from stormcut.control.decide.worth import worth
 from stormcut.model.cluster import Slot, Worker
@@ -15,12 +13,11 @@ from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.objective.verify import violations
 
 Workers = tuple[Worker, ...]
-Ints = npt.NDArray[np.int64]
 Broken = set[tuple[str, str]]
 
 #: For each lost worker at most so many nodes are looked at: those that run something of the
 #: topology, then those with most free slots.
-MOST_NODES = 64
+MAX_NODES = 64
 
 
 def completed(
@@ -35,7 +32,7 @@ def completed(
     Executors that shared a worker by the plan share one again; of others, all are in one. The
     largest come first, each to where the head-room is best, then the traffic; where slots are too
     few, they share those of others that were lost. Takes O(lost workers x nodes) evaluations of a
-    placement, of `MOST_NODES` nodes at most.
+    placement, of `MAX_NODES` nodes at most.
 
     Parameters
     ----------
@@ -116,4 +113,4 @@ def _free(at: Situation, slots: Ints, suspects: Collection[str]) -> list[int]:
             free[node].append(ordinal)
     own = {at.problem.slot_ids[slot][0] for slot in used}
     order = sorted(free, key=lambda node: (node not in own, -len(free[node]), node))
-    return [free[node][0] for node in order[:MOST_NODES]]
+    return [free[node][0] for node in order[:MAX_NODES]]

@@ -15,7 +15,7 @@ MAX_EXECUTORS_KEY = "stormcut.max.executors"
 LINK_KEY = "stormcut.link.mbit"
 RACK_KEY = "stormcut.rack"
 #: Of a number of executors: no arithmetic exceeds its range by more of them.
-MOST_DIGITS = 9
+MAX_DIGITS = 9
 WORKERS_KEY = "stormcut.workers"
 #: As many workers as asked for, on as many nodes; or as the algorithm likes.
 WORKERS_POLICIES = ("keep", "pack")
@@ -33,7 +33,7 @@ def max_executors(supervisor: Supervisor) -> int | None:
 def _whole_number(supervisor: str, text: str) -> int | None:
     """Return the number or None; cached so that a wrong one is logged once, not every round."""
     digits = text.strip()
-    if digits.isascii() and digits.isdigit() and len(digits) <= MOST_DIGITS:
+    if digits.isascii() and digits.isdigit() and len(digits) <= MAX_DIGITS:
         return int(digits)
     log.warning(
         "supervisor %s: %s: %r is not a whole number; ignored (no limit)",

@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Ints
 from stormcut.control.decide.situation import Situation
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem, Topology
 from stormcut.objective.cut import executor_nodes
 from stormcut.objective.verify import violations
-
-Ints = npt.NDArray[np.int64]
 
 #: Components that only listen: every task sends them a little, so that a node of their own relieves
 #: every link a little. (An acker is a partner like any other.)

@@ -14,15 +14,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from stormcut.arrays import Floats, Ints
 from stormcut.model.cluster import RunningExecutor
 from stormcut.model.problem import MeasuredPair, Stream
 from stormcut.model.profile import TaskTraffic
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-
 #: Pairs of executors of two components that are made up where each source is to send alike.
-MOST_EVENED = 20_000
+MAX_EVENED = 20_000
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,7 @@ class PairTable:
     def evened(self, sources: Set[str]) -> PairTable:
         """Return the same, but executors of some components send each target alike.
 
-        Where that makes more than `MOST_EVENED` pairs of two components, they stay.
+        Where that makes more than `MAX_EVENED` pairs of two components, they stay.
         """
         ordinal = {name: at for at, name in enumerate(self.components)}
         of, from_these = self.component_of, [ordinal[name] for name in sources]
@@ -84,7 +82,7 @@ class PairTable:
             between = self._kept(self._edges == edge)
             executors = np.flatnonzero(of == edge // len(self.components))
             targets = np.unique(between.target)
-            few = len(executors) * len(targets) <= MOST_EVENED
+            few = len(executors) * len(targets) <= MAX_EVENED
             tables.append(between._spread(executors, targets) if few else between)
         return replace(
             self,

@@ -13,10 +13,10 @@ from stormcut.model.placement import Placement
 from stormcut.objective.verify import violations
 
 #: Placements that are looked at to find who leaves.
-MOST_TRIED = 256
+MAX_TRIED = 256
 #: With more workers that leave, or more executors, the algorithm places the topology instead: to
 #: find the best slot for each would take longer than Nimbus waits.
-MOST_LEAVING, MOST_EXECUTORS = 32, 2_000
+MAX_LEAVING, MAX_EXECUTORS = 32, 2_000
 
 
 def relieved(topology: RunningTopology, at: Situation, present: Workers) -> Workers | None:
@@ -25,7 +25,7 @@ def relieved(topology: RunningTopology, at: Situation, present: Workers) -> Work
     Each that leaves starts in a free slot, or in several where no node has room for all of it;
     where these are too few, those that leave share some, as far as a worker's heap allows. All
     others stay as they are. Those on nodes that may hold none leave; then, while a limit is broken,
-    the one with which fewest are, the smallest of several. Takes at most `MOST_TRIED` evaluations
+    the one with which fewest are, the smallest of several. Takes at most `MAX_TRIED` evaluations
     of a placement, and those of `completed`.
 
     Returns
@@ -33,17 +33,17 @@ def relieved(topology: RunningTopology, at: Situation, present: Workers) -> Work
     tuple of Worker or None
         None if there is no room for one that leaves, all would have to, or they are too many.
     """
-    if at.problem.executor_count > MOST_EXECUTORS:
+    if at.problem.executor_count > MAX_EXECUTORS:
         return None
     closed = {node.id for node in at.problem.nodes if node.max_executors == 0}
     staying = tuple(worker for worker in present if worker.slot.node not in closed)
     tried = 0
     while staying and broken(at, at.placement([staying])):
         tried += len(staying)
-        if tried > MOST_TRIED:
+        if tried > MAX_TRIED:
             return None
         staying = min(_without_one(staying), key=lambda left: _rank(at, left))
-    if not staying or len(present) - len(staying) > MOST_LEAVING:
+    if not staying or len(present) - len(staying) > MAX_LEAVING:
         return None
     if len(staying) == len(present):
         return present

@@ -33,7 +33,7 @@ from stormcut.objective.resources import CPU, costs_of, executor_loads, uses
 from stormcut.placement.graph.weighing import is_measured, weighed
 
 #: What processes are taken to need for their executors, as a part of what threads take, at most.
-MOST_BEYOND = 2.0
+MAX_BEYOND = 2.0
 
 #: Points above a core at which a thread that is busy all the time may be measured.
 MEASURED_ABOVE = 5.0
@@ -181,7 +181,7 @@ def _beyond_threads(
 ) -> float:
     """Return how many times what its executors' threads take a topology's processes take for them.
 
-    At least 1, at most `MOST_BEYOND`: what is beyond that is of some other kind.
+    At least 1, at most `MAX_BEYOND`: what is beyond that is of some other kind.
     """
     if not profile.workers or len(profile.workers) != len(running.assignment):
         return 1.0
@@ -199,7 +199,7 @@ def _beyond_threads(
     transfer = float(cpu.sum()) - own
     idle = costs_of(problem).worker_percent * len(places)
     taken = sum(worker.cpu_percent for worker in profile.workers)
-    return float(np.clip((taken - transfer - idle) / own, 1.0, MOST_BEYOND)) if own > 0 else 1.0
+    return float(np.clip((taken - transfer - idle) / own, 1.0, MAX_BEYOND)) if own > 0 else 1.0
 
 
 def _measured_loads(

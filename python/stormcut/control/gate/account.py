@@ -7,7 +7,7 @@ from dataclasses import dataclass
 #: A topology that stalls with so much head-room suffers from what the model does not know.
 AMPLE_ROOM = 2.0
 #: One that does not stall has at least so much: what is carried fits. Below 1, as loads are off.
-LEAST_ROOM = 0.75
+MIN_ROOM = 0.75
 
 
 @dataclass(frozen=True)
@@ -28,4 +28,4 @@ class Account:
     def contradicts(self, headroom: float) -> bool:
         """Return whether a head-room that the model gives the load that was told cannot be true."""
         carried = headroom * self.factor
-        return carried >= AMPLE_ROOM if self.is_stalled else carried < LEAST_ROOM
+        return carried >= AMPLE_ROOM if self.is_stalled else carried < MIN_ROOM

@@ -13,7 +13,7 @@ from stormcut.profile.decay import Slice
 
 #: A topology's workers on a host are silent after so many times the longest recent time between
 #: two signs of life, and not before so many seconds.
-PATIENCE, LEAST_SECONDS = 2.5, 10.0
+PATIENCE, MIN_SECONDS = 2.5, 10.0
 #: Signs of life that are remembered, and how many there must be to know their rhythm.
 REMEMBERED, KNOWN = 5, 3
 #: What has been silent for so long, or has left, is forgotten.
@@ -69,7 +69,7 @@ class Hearing:
 
 def _patience(signs: Iterable[float]) -> float:
     longest = max(after - before for before, after in pairwise(signs))
-    return max(PATIENCE * longest, LEAST_SECONDS)
+    return max(PATIENCE * longest, MIN_SECONDS)
 
 
 @dataclass(frozen=True)

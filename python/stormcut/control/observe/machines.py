@@ -34,7 +34,7 @@ STEP_PERCENT, STEP_MBIT = 5.0, 0.1
 
 #: What others use counts as changed if it has by so much of the machine's CPU, or so many Mbit/s,
 #: and of what it was; it is looked at once no worker has come or gone for so many seconds.
-LEAST_CHANGE, LEAST_MBIT, QUIET_S = 0.05, 0.5, 180.0
+MIN_CHANGE, MIN_MBIT, QUIET_S = 0.05, 0.5, 180.0
 #: Part of a machine's CPU that others use of which people are told.
 MUCH = 0.1
 #: Part of a shared machine's CPU in use of which people are told, and how many nodes are named.
@@ -163,14 +163,14 @@ class Machines:
         if read is None:
             return before
         least = {
-            "other_percent": LEAST_CHANGE * read.real_percent,
-            "other_in_mbit": LEAST_MBIT,
-            "other_out_mbit": LEAST_MBIT,
+            "other_percent": MIN_CHANGE * read.real_percent,
+            "other_in_mbit": MIN_MBIT,
+            "other_out_mbit": MIN_MBIT,
         }
         others: dict[str, Any] = {}
         for name, change in least.items():
             old, new = getattr(before, name, 0.0), getattr(read, name)
-            has_changed = abs(new - old) > max(change, LEAST_CHANGE * old)
+            has_changed = abs(new - old) > max(change, MIN_CHANGE * old)
             others[name] = new if is_quiet and has_changed else old
         return replace(read, **others)
 

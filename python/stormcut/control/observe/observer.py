@@ -34,7 +34,7 @@ from stormcut.profile.measured import Measured
 log = logging.getLogger("stormcut.observer")
 
 #: A profile of less says little; each task's first interval does not count beside.
-LEAST_SECONDS = 15.0
+MIN_SECONDS = 15.0
 #: After so long what was published has been read, however many there are.
 READ_SECONDS = 60.0
 #: A move that is judged now was ordered by a plan no older than this, or by no plan.
@@ -45,9 +45,9 @@ REVIEWED = frozenset({Initiator.GAIN, Initiator.APPROVE})
 SURER_FACTOR = 4
 #: After so many slices that seem to be another load, and no drift, what is measured is told all
 #: the same.
-MOST_DOUBTS = RECENT[1]
+MAX_DOUBTS = RECENT[1]
 #: A forecast is no more than so many times what is measured, and no less than one of so many.
-MOST_FACTOR = 4.0
+MAX_FACTOR = 4.0
 
 
 class Press(Protocol):
@@ -338,13 +338,13 @@ class Observer:
         if known.seen is None or known.seen.missing_executors:
             return None
         if known.published_s is None:
-            enough = known.heard_s - known.began_s >= LEAST_SECONDS
+            enough = known.heard_s - known.began_s >= MIN_SECONDS
             return Occasion.FIRST if enough else None
         since = known.heard_s - known.published_s
         if since >= self._watching.period_s:
             return Occasion.PERIOD
         # What seems to change is published once it has: a mixture of both says nothing.
-        if known.drift is None and 0 < known.doubts <= MOST_DOUBTS:
+        if known.drift is None and 0 < known.doubts <= MAX_DOUBTS:
             return None
         if not stored and since >= READ_SECONDS:
             return Occasion.LOST
@@ -397,7 +397,7 @@ class Observer:
         expected, sent = known.forecast.expected(), known.seen.emitted_per_s if known.seen else 0.0
         if expected is None or sent <= 0:
             return 1.0
-        return min(max(expected.mean / sent, 1 / MOST_FACTOR), MOST_FACTOR)
+        return min(max(expected.mean / sent, 1 / MAX_FACTOR), MAX_FACTOR)
 
     def _warn(self, problems: Mapping[str, int]) -> None:
         for problem, count in problems.items():

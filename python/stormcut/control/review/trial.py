@@ -14,7 +14,7 @@ from stormcut.profile.drift import Interval, interval
 #: Workers start, queues fill, code is compiled: what is measured then is of neither place.
 SETTLE_SECONDS = 40.0
 #: Slices that are compared, at most before and exactly after a move; and least before.
-SLICES, LEAST_SLICES = 6, 3
+SLICES, MIN_SLICES = 6, 3
 #: A loss of throughput, and a rise of latency, that count if the intervals part, too.
 LESS_ACKED, MORE_LATENCY = 0.1, 0.25
 #: If so much more, or less, is in flight, more or less is offered (Little's law).
@@ -24,7 +24,7 @@ MORE_FAIL = 0.01
 #: A topology of whose tuples so many fail stalls; so does one that acks none.
 STALLED_FAIL = 0.1
 #: Slices of which work is kept: where tasks are missing for longer, no price is known.
-MOST_WORK = 100
+MAX_WORK = 100
 
 #: Task -> host and port.
 Places = Mapping[int, tuple[str, int]]
@@ -125,7 +125,7 @@ class Trial:
         if self._move is None or len(self._pulses) < SLICES:
             return None
         move, self._move = self._move, None
-        if len(move.before) < LEAST_SLICES:
+        if len(move.before) < MIN_SLICES:
             return None
         after = tuple(self._pulses)
         found = finding(move.before, after, self._restart_seconds(move, after))
@@ -141,7 +141,7 @@ class Trial:
 
     def begin_anew(self) -> None:
         """Forget all but the last slices: before those the load was another."""
-        last = list(self._pulses)[-LEAST_SLICES:]
+        last = list(self._pulses)[-MIN_SLICES:]
         self._pulses.clear()
         self._pulses.extend(last)
 
@@ -168,7 +168,7 @@ class Trial:
         else:
             acked = sum(task.acked for task in slice_.tasks if task.ms > 0)
             self._work.append((slice_.to_epoch_s, acked))
-        if len(self._work) > MOST_WORK:
+        if len(self._work) > MAX_WORK:
             self._whole_s, self._work = None, []
 
     def _restart_seconds(self, move: _Move, after: Sequence[Pulse]) -> float | None:

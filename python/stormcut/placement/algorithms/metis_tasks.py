@@ -31,8 +31,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Floats, Ints
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
@@ -43,9 +43,6 @@ from stormcut.placement.packing.capacity import EXECUTORS, Hosts, hosts, scarces
 from stormcut.placement.packing.capacity import loads as executor_loads
 from stormcut.placement.packing.fit import fit
 from stormcut.placement.slots.seating import seat
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 #: What `scarcest` calls the columns of loads.
 _COLUMN = {"cpu": 0, "max_executors": 1, "memory": 2, "slots": EXECUTORS}

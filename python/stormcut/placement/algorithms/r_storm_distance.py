@@ -48,6 +48,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from stormcut.arrays import Floats, Ints
 from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem, Topology
@@ -57,9 +58,6 @@ from stormcut.placement.packing.capacity import CPU, EXECUTORS, MEMORY, node_lim
 from stormcut.placement.packing.capacity import loads as executor_loads
 from stormcut.placement.packing.fit import fit
 from stormcut.placement.slots.seating import seat
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

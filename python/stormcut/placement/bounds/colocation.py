@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import coo_array, csr_array, vstack
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from stormcut.arrays import Floats, Ints
 
 #: Pieces of so many groups get a variable for every pair, so that eigenvectors give cuts.
 DENSE = 80

@@ -16,14 +16,13 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from stormcut.arrays import Floats
 from stormcut.model.placement import UpperBound
 from stormcut.model.problem import CORE_PERCENT, CORE_US, Component, Problem, Topology
 from stormcut.model.traffic import declared_sizes
 from stormcut.objective.resources import DEFAULT_BYTES, KIB, MBIT_BYTES, costs_of, left_by_workers
 from stormcut.objective.verify import TOLERANCE
 from stormcut.placement.bounds.lower_bound import lower_bound
-
-Floats = npt.NDArray[np.float64]
 
 #: Times that what transfer costs at least is computed anew.
 ROUNDS = 4

@@ -33,6 +33,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse.csgraph import connected_components
 
+from stormcut.arrays import Floats
 from stormcut.model.placement import LowerBound
 from stormcut.model.problem import Problem
 from stormcut.objective.verify import TOLERANCE
@@ -41,8 +42,6 @@ from stormcut.placement.native.process import NativeFailure, call
 from stormcut.placement.packing.capacity import hosts
 from stormcut.placement.packing.groups import Groups, fold
 
-Floats = npt.NDArray[np.float64]
-
 #: Rounds of cutting planes at effort 1.
 ROUNDS = 15
 
@@ -50,10 +49,10 @@ ROUNDS = 15
 SECONDS = 120.0
 
 #: Pieces with more pairs of groups that exchange traffic are bounded neighbour by neighbour only.
-MOST_PAIRS = 5000
+MAX_PAIRS = 5000
 
 #: Capacities that are told apart; of more different ones, similar ones count as the largest.
-MOST_KINDS = 8
+MAX_KINDS = 8
 
 BY_PIECES = "pieces of the traffic graph that fit on no node, neighbours that fit together"
 BY_PLANES = "co-location relaxation of each piece of the traffic graph, semi-definite cuts"
@@ -82,7 +81,7 @@ def lower_bound(problem: Problem, effort: float = 1.0) -> LowerBound:
     apart = [piece.total - min(piece.total, by_neighbours(piece)) for piece in large]
     bound = LowerBound(sum(apart), BY_PIECES)
     rounds = round(effort * ROUNDS)
-    hard = [at for at, piece in enumerate(large) if piece.rates.nnz <= 2 * MOST_PAIRS]
+    hard = [at for at, piece in enumerate(large) if piece.rates.nnz <= 2 * MAX_PAIRS]
     if rounds < 1 or not hard:
         return bound
     try:
@@ -104,8 +103,8 @@ def _kinds(problem: Problem) -> tuple[Floats, Floats]:
     limits, counts = np.unique(hosts(problem).limits, axis=0, return_counts=True)
     finite = np.where(np.isfinite(limits), limits, 0.0)
     limits = limits + 2 * TOLERANCE * np.maximum(1.0, finite)
-    if len(limits) > MOST_KINDS:
-        parts = np.array_split(np.arange(len(limits)), MOST_KINDS)
+    if len(limits) > MAX_KINDS:
+        parts = np.array_split(np.arange(len(limits)), MAX_KINDS)
         counts = np.array([counts[part].sum() for part in parts])
         limits = np.array([limits[part].max(axis=0) for part in parts])
     return limits, counts.astype(np.float64)

@@ -7,12 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Bools, Ints
 from stormcut.model.problem import Problem, Topology
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 #: Names of Storm's own components, such as ``__acker``, start with this.
 SYSTEM_PREFIX = "__"

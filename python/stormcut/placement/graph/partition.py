@@ -7,17 +7,14 @@ from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import coo_array, csr_array
 
+from stormcut.arrays import Floats, Ints
 from stormcut.model.errors import InvalidInput
 from stormcut.model.traffic import Traffic
 from stormcut.placement.graph.partitioners import kahip, metis, mt_kahypar
 from stormcut.placement.graph.partitioners.task import PartitionTask
 from stormcut.placement.native.process import call
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 #: METIS's schemes.
 Method = Literal["recursive", "kway"]

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Ints
 from stormcut.model.problem import Problem
 from stormcut.model.traffic import Traffic
-
-Ints = npt.NDArray[np.int64]
 
 
 def is_measured(problem: Problem) -> bool:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
+from stormcut.arrays import Bools, Floats, Ints
 from stormcut.model.problem import Problem
 from stormcut.placement.packing.capacity import Hosts
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 def aligned(kept: Floats | Ints, allowed: Bools, in_order: bool = False) -> Ints:

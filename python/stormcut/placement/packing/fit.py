@@ -20,19 +20,15 @@ from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse import coo_array, csr_array
 
+from stormcut.arrays import Bools, Floats, Ints
 from stormcut.model.problem import Problem
 from stormcut.placement.packing.capacity import Hosts, hosts
 from stormcut.placement.packing.capacity import loads as executor_loads
 from stormcut.placement.packing.groups import Groups, fold
 from stormcut.placement.packing.room import Room
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 #: Position of an executor that is on no host.
 NOWHERE = -1

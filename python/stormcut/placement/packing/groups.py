@@ -16,12 +16,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import coo_array, csr_array
 
+from stormcut.arrays import Floats, Ints
 from stormcut.model.problem import Problem
 from stormcut.model.traffic import Traffic
 from stormcut.placement.packing.capacity import loads
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

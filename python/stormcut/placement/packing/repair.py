@@ -13,17 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from stormcut.arrays import Bools, Floats, Ints
 from stormcut.objective.verify import exceeds
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
-
 #: Matrices of vertices and parts are built in pieces of about so many entries.
-MOST_ENTRIES = 2**22
+MAX_ENTRIES = 2**22
 
 
 def repair(
@@ -88,7 +84,7 @@ class _State:
         if not len(vertices):
             return None
         stale = vertices[self.stale[vertices]]
-        for few in np.array_split(stale, 1 + len(stale) * len(self.totals) // MOST_ENTRIES):
+        for few in np.array_split(stale, 1 + len(stale) * len(self.totals) // MAX_ENTRIES):
             self._find_moves(few)
         best = int(np.argmin(self.cost[vertices]))
         vertex = int(vertices[best])

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Bools, Floats, Ints
 from stormcut.objective.verify import exceeds
 from stormcut.placement.packing.capacity import EXECUTORS, Hosts
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 class Totals:

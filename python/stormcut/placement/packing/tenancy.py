@@ -6,10 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from stormcut.arrays import Floats, Ints
 from stormcut.objective.verify import exceeds
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 def limit_topologies(

@@ -19,16 +19,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Floats, Ints
 from stormcut.model.errors import Infeasible
 from stormcut.model.problem import Problem
 from stormcut.objective.verify import exceeds
 from stormcut.placement.options import ONE_OR_MORE, POSITIVE_FRACTION, Bounded
 from stormcut.placement.packing.capacity import CPU, EXECUTORS, Hosts
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 #: Steps from ``cpu_share`` to 100 % when nodes have to be over-committed.
 SHARE_STEPS = 8

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Ints
 from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.placement.packing.capacity import Hosts, loads, scarcest
 from stormcut.placement.packing.fit import fit
 from stormcut.placement.slots.seating import seat
-
-Ints = npt.NDArray[np.int64]
 
 
 def place_on_nodes(name: str, problem: Problem, able: Hosts, at: Ints) -> Placement:

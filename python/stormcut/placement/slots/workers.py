@@ -10,16 +10,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from stormcut.arrays import Ints
 from stormcut.model.placement import UNASSIGNED
 from stormcut.model.problem import Problem
 from stormcut.placement.graph.partition import partition
 from stormcut.placement.packing.alignment import aligned
 from stormcut.placement.packing.repair import repair
-
-Ints = npt.NDArray[np.int64]
 
 
 def fill_slots(

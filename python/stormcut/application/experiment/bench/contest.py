@@ -16,9 +16,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from stormcut.application.compare import Scheduler
+from stormcut.arrays import Floats
 from stormcut.control.decide.workload import Workload, workload
 from stormcut.model.cluster import RunningTopology
 from stormcut.model.network import UNKNOWN, Link
@@ -29,9 +29,6 @@ from stormcut.objective.headroom import headroom
 from stormcut.objective.metrics import measure
 from stormcut.objective.throughput import foretold
 from stormcut.placement.solve import Solution
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 #: Storm's key for the tuples of a source task that may be on their way.
 WINDOW = "topology.max.spout.pending"

@@ -23,16 +23,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Floats, Ints
 from stormcut.objective.verify import exceeds
 from stormcut.placement.algorithms.bframework.partitioner import HEAVY, LIGHT, UNKNOWN
 from stormcut.placement.algorithms.bframework.query import Query
 from stormcut.placement.packing.capacity import CPU
 from stormcut.placement.packing.groups import Groups
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Bools, Floats, Ints
 from stormcut.model.placement import UNASSIGNED
 from stormcut.model.problem import Problem
 from stormcut.objective.verify import exceeds
@@ -20,10 +20,6 @@ from stormcut.placement.algorithms.bframework.assigner import Process
 from stormcut.placement.packing.capacity import CPU, EXECUTORS, hosts, loads
 from stormcut.placement.packing.groups import Groups
 from stormcut.placement.packing.room import Totals
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 class Deployment:

@@ -14,14 +14,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Floats
 from stormcut.placement.algorithms.bframework.assigner import Process
 from stormcut.placement.algorithms.bframework.deployment import Deployment
 from stormcut.placement.algorithms.bframework.partitioner import HEAVY, LIGHT, UNKNOWN
 from stormcut.placement.packing.capacity import CPU
-
-Floats = npt.NDArray[np.float64]
 
 
 def schedule(deployment: Deployment, processes: Sequence[Process]) -> list[Process]:

@@ -29,6 +29,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from stormcut.arrays import Floats, Ints
 from stormcut.placement.algorithms.bframework.assigner import Process
 from stormcut.placement.algorithms.bframework.deployment import Deployment
 from stormcut.placement.algorithms.bframework.partitioner import (
@@ -39,9 +40,6 @@ from stormcut.placement.algorithms.bframework.partitioner import (
     steady,
 )
 from stormcut.placement.algorithms.bframework.query import Query
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

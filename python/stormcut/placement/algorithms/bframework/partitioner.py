@@ -16,10 +16,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from stormcut.arrays import Floats, Ints
 
 #: Partitions: keep together; spread and balance; no estimate beforehand.
 HEAVY, LIGHT, UNKNOWN = 1, 2, 3

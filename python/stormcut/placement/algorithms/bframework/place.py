@@ -28,8 +28,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Ints
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import Problem
@@ -57,9 +57,6 @@ from stormcut.placement.packing.capacity import CPU, scarcest
 from stormcut.placement.packing.fit import fit
 from stormcut.placement.packing.groups import fold
 from stormcut.placement.slots.seating import seat
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 #: Order in which a node's workers are merged when slots are short.
 MERGED = {LIGHT: 0, UNKNOWN: 1, HEAVY: 2}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Bools, Floats, Ints
 from stormcut.placement.native.library import (
     BOOL,
     BOOL_ROWS,
@@ -20,10 +20,6 @@ from stormcut.placement.native.library import (
     Record,
     function,
 )
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 class Tree(NamedTuple):

@@ -21,13 +21,13 @@ from itertools import chain, islice, product
 
 import numpy as np
 
+from stormcut.arrays import Ints
 from stormcut.model.placement import Placement
 from stormcut.objective.congestion import IDLE
 from stormcut.objective.order import ENOUGH_ROOM
 from stormcut.objective.resources import costs_of, left_by_workers
 from stormcut.placement.algorithms.cut.instance import Instance
-from stormcut.placement.algorithms.cut.judges import JUDGES, MOST_TRIED, Judge
-from stormcut.placement.algorithms.cut.model import Ints
+from stormcut.placement.algorithms.cut.judges import JUDGES, MAX_TRIED, Judge
 from stormcut.placement.algorithms.cut.prepare import Task, running
 from stormcut.placement.algorithms.cut.realise import Candidate, like_before, on_nodes
 from stormcut.placement.packing.capacity import CPU
@@ -127,7 +127,7 @@ def balance(
 def _apart(judge: Judge, asked: Instance, best: Candidate) -> Candidate:
     """Return workers that shared a node on several, as long as that is worth more."""
     while True:
-        found = list(islice(_one_apart(judge, asked, best.nodes), MOST_TRIED))
+        found = list(islice(_one_apart(judge, asked, best.nodes), MAX_TRIED))
         better = judge.best([best, *found])
         if better is best or not judge.is_ahead(better, best, 0.0):
             return best

@@ -12,12 +12,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
+from stormcut.arrays import Bools, Floats, Ints
 from stormcut.model.problem import Problem
 from stormcut.placement.algorithms.cut.instance import Instance
-from stormcut.placement.algorithms.cut.model import Bools, Floats, Ints
 
 #: Part of an even share of executors that each of these nodes has at least.
-LEAST_SHARE = 0.5
+MIN_SHARE = 0.5
 
 
 class Breadth(NamedTuple):
@@ -39,7 +39,7 @@ class Breadth(NamedTuple):
         wanted = np.array([t.workers or 1 for t in problem.topologies], dtype=np.int64)
         most = np.minimum(executors, np.count_nonzero(asked.slots))
         nodes = np.clip(wanted, 1, np.maximum(most, 1))
-        share = np.maximum(1, (LEAST_SHARE * executors / nodes).astype(np.int64))
+        share = np.maximum(1, (MIN_SHARE * executors / nodes).astype(np.int64))
         return cls(nodes, np.where(nodes > 1, share, 0))
 
     def tenants(self, problem: Problem, nodes: Ints) -> Ints:

@@ -25,11 +25,10 @@ import math
 
 import numpy as np
 
+from stormcut.arrays import Floats, Ints
 from stormcut.placement.algorithms.cut.instance import Instance
 from stormcut.placement.algorithms.cut.loops import anneal, deal_evenly, grow_clusters, take_out
 from stormcut.placement.algorithms.cut.model import (
-    Floats,
-    Ints,
     Model,
     SearchState,
     Seed,
@@ -50,10 +49,10 @@ from stormcut.placement.packing.groups import Groups
 STEPS = 1500
 
 #: Annealing steps of any topology at least.
-LEAST_STEPS = 100_000
+MIN_STEPS = 100_000
 
 #: Smaller problems get as many steps as one of so many executors.
-LEAST_EXECUTORS = 10_000
+MIN_EXECUTORS = 10_000
 
 #: First temperatures, as shares of the largest traffic between two executors of the topology.
 HEATS = (0.05, 0.8)
@@ -182,9 +181,7 @@ def _steps(instance: Instance, topologies: list[Topology]) -> Floats:
     executors = np.array([instance.groups.size[t.members].sum() for t in topologies], np.float64)
     gains = np.array([t.traffic for t in topologies]) / _needs(instance, topologies)
     both = executors / max(executors.sum(), 1.0) + gains / max(gains.sum(), 1e-300)
-    return np.asarray(
-        np.maximum(LEAST_STEPS, STEPS / 2 * max(executors.sum(), LEAST_EXECUTORS) * both)
-    )
+    return np.asarray(np.maximum(MIN_STEPS, STEPS / 2 * max(executors.sum(), MIN_EXECUTORS) * both))
 
 
 def _needs(instance: Instance, topologies: list[Topology]) -> Floats:

@@ -8,15 +8,13 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from stormcut.arrays import Floats, Ints
 from stormcut.model.problem import Problem
 from stormcut.model.traffic import Traffic
 from stormcut.objective.verify import TOLERANCE
 from stormcut.placement.algorithms.cut.options import Options, excluded_nodes, kept_apart, pinned
 from stormcut.placement.packing.capacity import CPU, EXECUTORS, MEMORY, node_limits, node_racks
 from stormcut.placement.packing.groups import Groups, fold
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

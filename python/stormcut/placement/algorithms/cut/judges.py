@@ -21,6 +21,7 @@ from itertools import islice
 
 import numpy as np
 
+from stormcut.arrays import Floats, Ints
 from stormcut.model.placement import Placement
 from stormcut.objective.anchoring import anchored_share
 from stormcut.objective.congestion import IDLE, LOOSE, congestion
@@ -38,7 +39,6 @@ from stormcut.objective.resources import (
     uses,
 )
 from stormcut.objective.throughput import foretold
-from stormcut.placement.algorithms.cut.model import Floats, Ints
 from stormcut.placement.algorithms.cut.prepare import Task
 from stormcut.placement.algorithms.cut.realise import (
     Candidate,
@@ -55,10 +55,10 @@ from stormcut.placement.algorithms.cut.resource_annealing import (
 
 #: Annealing is worth so much in any haste: of 1,000 executors 0.03 s. Without it what is found is
 #: 35 % more congested (docs/results/cut-constants.md).
-LEAST_EFFORT = 0.03
+MIN_EFFORT = 0.03
 
 #: Tuples/s that count for a source that reaches nothing.
-LEAST_RATE = 1e-9
+MIN_RATE = 1e-9
 
 #: Shares of all resources that may be in use at the rates that are sustained. Where tuples queue in
 #: windows, the less full the sooner they come back.
@@ -75,7 +75,7 @@ TRAVEL = 0.02
 HEAVY = 100.0
 
 #: Pairs of groups that exchange traffic; of more, placements are only compared.
-MOST_PAIRS = 4_000_000
+MAX_PAIRS = 4_000_000
 
 #: All placements are annealed with the first share of the effort, and the best of them with the
 #: second.
@@ -85,14 +85,14 @@ FIRST_ROUND, LAST_ROUND, FINALISTS = 0.25, 2.0, 3
 SUSTAINING = 2
 
 #: Executors times nodes up to which time is spent to restart fewer workers.
-MOST_JOINED = 1000
+MAX_JOINED = 1000
 
 #: Workers and nodes that are tried before one worker goes to another node.
-MOST_TRIED = 100
+MAX_TRIED = 100
 
 #: Moves of one executor that are tried for what sources reach; none, if there are more. Each takes
 #: milliseconds.
-MOST_MOVES = 20
+MAX_MOVES = 20
 
 #: What a step has to gain for a search that takes many.
 FINE = TOLERANCE / 10
@@ -129,7 +129,7 @@ class Judge(ABC):
         Parameters
         ----------
         effort : float
-            Search each this many times as long as by default, `LEAST_EFFORT` at least.
+            Search each this many times as long as by default, `MIN_EFFORT` at least.
         """
 
     def halved(
@@ -194,7 +194,7 @@ class Judge(ABC):
     def is_searched(self) -> bool:
         """Whether there is anything to anneal, and its pairs are few enough."""
         pairs = self.task.instance.groups.pair_rate.nnz
-        return self.problem.executor_count > 1 and pairs <= MOST_PAIRS
+        return self.problem.executor_count > 1 and pairs <= MAX_PAIRS
 
     def relieved(
         self,
@@ -205,12 +205,12 @@ class Judge(ABC):
         weight: float = LIGHT,
     ) -> Ints:
         """Return nodes annealed for head-room, down to a share of the fullest resource."""
-        topologies, effort = len(self.problem.topologies), max(effort, LEAST_EFFORT)
+        topologies, effort = len(self.problem.topologies), max(effort, MIN_EFFORT)
         return most_headroom(self.resources, topologies, nodes, idle, effort, rng, weight)
 
     def relaxed(self, nodes: Ints, effort: float, rng: np.random.Generator) -> Ints:
         """Return nodes annealed for congestion."""
-        topologies, effort = len(self.problem.topologies), max(effort, LEAST_EFFORT)
+        topologies, effort = len(self.problem.topologies), max(effort, MIN_EFFORT)
         return least_congestion(self.resources, topologies, nodes, IDLE, TRAVEL, LOOSE, effort, rng)
 
 
@@ -233,7 +233,7 @@ class ByOrder(Judge):
     @property
     def _is_small(self) -> bool:
         """Whether fewer restarts are worth the time."""
-        return self.problem.executor_count * len(self.problem.nodes) <= MOST_JOINED
+        return self.problem.executor_count * len(self.problem.nodes) <= MAX_JOINED
 
     def is_ahead(  # noqa: D102
         self, one: Candidate, other: Candidate, tolerance: float = TOLERANCE
@@ -248,7 +248,7 @@ class ByOrder(Judge):
     ) -> Candidate:
         # Annealing minimises congestion, which only approximates what windows let sources reach.
         occupied, nodes = len(np.unique(self._homes(best.nodes))), len(self.problem.nodes)
-        if occupied * nodes > MOST_MOVES or not (
+        if occupied * nodes > MAX_MOVES or not (
             self.value(best).is_windowed and self.value(best).reached
         ):
             return best
@@ -259,7 +259,7 @@ class ByOrder(Judge):
 
     def _climb(self, at: Candidate, rng: np.random.Generator) -> Candidate:
         """Return what moves of one executor after the other make better."""
-        left, moves = MOST_MOVES, self._moves_of_one(at.nodes, rng)
+        left, moves = MAX_MOVES, self._moves_of_one(at.nodes, rng)
         while left and (found := next(moves, None)):
             left -= 1
             if self.is_ahead(found, at, FINE) and not self.is_ahead(at, found):
@@ -285,7 +285,7 @@ class ByOrder(Judge):
         if not self._is_small:
             return best
         while self.value(best).restarts > 1:
-            found = islice(self._joined(best), MOST_TRIED)
+            found = islice(self._joined(best), MAX_TRIED)
             better = next((each for each in found if self.is_ahead(each, first)), None)
             if better is None:
                 return best
@@ -404,7 +404,7 @@ class ByOrder(Judge):
         least *= 1 - TOLERANCE / 2
 
         def lighten(nodes: Ints, part: float, used: float) -> Ints:
-            most = max(part * effort, LEAST_EFFORT)
+            most = max(part * effort, MIN_EFFORT)
             return most_headroom(held, topologies, nodes, used, most, rng)
 
         first = [self.candidate(lighten(each, FIRST_ROUND, 1.0)) for each in (best.nodes, *starts)]
@@ -425,7 +425,7 @@ class ByOrder(Judge):
             reached = np.bincount(of, found.rates * found.carried, count)
             asked = np.bincount(of, problem.executor_rate[found.sources], count)
             np.divide(reached, asked, out=parts, where=asked > 0)
-        result: Floats = np.maximum(parts, LEAST_RATE)
+        result: Floats = np.maximum(parts, MIN_RATE)
         return result
 
 
@@ -474,7 +474,7 @@ class LeastTraffic(_ByWorth):
             traffic = self.uses(at)[1]
         else:
             traffic = inter_node_tuples_per_second(self.problem, placement)
-        return 1 / (traffic + LEAST_RATE), 0.0
+        return 1 / (traffic + MIN_RATE), 0.0
 
     def annealed(  # noqa: D102
         self, starts: list[Ints], effort: float, rng: np.random.Generator
@@ -519,7 +519,7 @@ class LeastCongestion(_ByWorth):
         """Return the sum of the logarithms of what sources reach (fairness), 0 if unknown."""
         few = is_predicted(self.problem)
         found = foretold(self.problem, self.placement(at)) if few else None
-        return 0.0 if found is None else float(np.log(np.maximum(found.rates, LEAST_RATE)).sum())
+        return 0.0 if found is None else float(np.log(np.maximum(found.rates, MIN_RATE)).sum())
 
     def annealed(  # noqa: D102
         self, starts: list[Ints], effort: float, rng: np.random.Generator

@@ -11,13 +11,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from stormcut.arrays import Ints
 from stormcut.model.errors import Infeasible
 from stormcut.model.problem import Problem
 from stormcut.placement.algorithms.cut.construction import constructed
 from stormcut.placement.algorithms.cut.instance import Instance
 from stormcut.placement.algorithms.cut.loops import LOOKS, descend, make_whole
 from stormcut.placement.algorithms.cut.model import (
-    Ints,
     Prices,
     cost_at,
     model_of,

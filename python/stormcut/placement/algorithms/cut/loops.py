@@ -23,11 +23,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from stormcut.arrays import Floats, Ints
 from stormcut.placement.algorithms.cut.model import (
     MODEL,
     STATE,
-    Floats,
-    Ints,
     Model,
     SearchState,
     Seed,

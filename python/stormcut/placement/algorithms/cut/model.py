@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import coo_array
 
+from stormcut.arrays import Bools, Floats, Ints
 from stormcut.placement.algorithms.cut.instance import Instance
 from stormcut.placement.native.library import (
     BOOL_ROWS,
@@ -27,10 +28,6 @@ from stormcut.placement.native.library import (
     function,
 )
 from stormcut.placement.packing.capacity import EXECUTORS
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 #: Cost of a tuple/s that leaves a node, of one that leaves a rack (beyond that), of a restarted
 #: worker (0: restarts are not counted).

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stormcut.arrays import Floats, Ints
 from stormcut.placement.algorithms.cut.instance import Instance
-from stormcut.placement.algorithms.cut.model import Floats, Ints, Model, SearchState, weights
+from stormcut.placement.algorithms.cut.model import Model, SearchState, weights
 
 #: Share of a topology's load that its nodes have room for beyond it, so that executors can move:
 #: with none, traffic is 0.25 % more (docs/results/cut-constants.md).

@@ -43,6 +43,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from stormcut.arrays import Ints
 from stormcut.model.placement import LowerBound, Placement, UpperBound
 from stormcut.model.problem import Problem
 from stormcut.objective.cut import inter_node_tuples_per_second
@@ -50,7 +51,6 @@ from stormcut.objective.verify import violations
 from stormcut.placement.algorithms.cut.balance import BALANCES, balance, instances
 from stormcut.placement.algorithms.cut.judges import MostHeadroom
 from stormcut.placement.algorithms.cut.least_traffic import build, cheapest, near, refusal
-from stormcut.placement.algorithms.cut.model import Ints
 from stormcut.placement.algorithms.cut.options import Options
 from stormcut.placement.algorithms.cut.prepare import Task, prepare
 from stormcut.placement.algorithms.cut.realise import Candidate, candidate, on_nodes, seat

@@ -7,27 +7,28 @@ from functools import cached_property
 
 from scipy.sparse import csr_array
 
+from stormcut.arrays import Ints
 from stormcut.model.problem import Problem
 from stormcut.model.traffic import Traffic
 from stormcut.placement.algorithms.cut.breadth import Breadth, broaden
 from stormcut.placement.algorithms.cut.instance import Instance, instance
-from stormcut.placement.algorithms.cut.model import Ints, Prices
+from stormcut.placement.algorithms.cut.model import Prices
 from stormcut.placement.algorithms.cut.options import Options
 from stormcut.placement.graph.partition import traffic_graph
 from stormcut.placement.graph.weighing import is_measured, weighed
 
 #: Of problems of more groups times nodes, a construction is one to begin with, and one start has to
 #: do: it costs a few tenths of a second, a search grows to seconds.
-MOST_COUNTS = 30_000
+MAX_COUNTS = 30_000
 
 #: Of more groups, and of more executors times nodes than these, nothing is searched: a search took
 #: 5 s at 115,000 of them, 15 s at 460,000, and there found no less traffic than was constructed.
-MOST_SEARCHED = 200_000
+MAX_SEARCHED = 200_000
 
 
 #: Executors times nodes up to which a search is worth all of its time, and the effort below which
 #: it is not worth to begin from several balances.
-SEARCHED, LEAST_SEARCHED = 1000, 0.01
+SEARCHED, MIN_SEARCHED = 1000, 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +112,7 @@ class Task:
     def is_large(self) -> bool:
         """Whether its counts are so many that a placement is constructed first."""
         groups, nodes = self.instance.shape
-        return groups * nodes > MOST_COUNTS
+        return groups * nodes > MAX_COUNTS
 
     @property
     def can_be_searched(self) -> bool:
@@ -119,7 +120,7 @@ class Task:
         if not self.is_large:
             return True
         _, nodes = self.instance.shape
-        return not self.stays and self.problem.executor_count * nodes <= MOST_SEARCHED
+        return not self.stays and self.problem.executor_count * nodes <= MAX_SEARCHED
 
     @property
     def is_searched(self) -> bool:
@@ -133,7 +134,7 @@ class Task:
     @property
     def is_hasty(self) -> bool:
         """Whether one start has to do."""
-        return self.is_large or self.effort < LEAST_SEARCHED
+        return self.is_large or self.effort < MIN_SEARCHED
 
     @property
     def stays(self) -> bool:

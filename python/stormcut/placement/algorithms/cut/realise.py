@@ -12,10 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
+from stormcut.arrays import Floats, Ints
 from stormcut.model.problem import Problem
 from stormcut.objective.resources import costs_of, left_by_workers
 from stormcut.placement.algorithms.cut.instance import Instance
-from stormcut.placement.algorithms.cut.model import Floats, Ints, interchangeable, model_of, shared
+from stormcut.placement.algorithms.cut.model import interchangeable, model_of, shared
 from stormcut.placement.algorithms.cut.prepare import Task
 from stormcut.placement.native.library import FLOATS, INTS, function
 from stormcut.placement.packing.alignment import aligned
@@ -27,7 +28,7 @@ FREE = -1
 _grow_parts = function("grow_parts", INTS, INTS, FLOATS, INTS, INTS, FLOATS, FLOATS, INTS)
 
 #: Workers times groups times nodes up to which workers are compared one by one: tenths of a second.
-MOST_LOOKS = 20_000_000
+MAX_LOOKS = 20_000_000
 
 
 def on_nodes(problem: Problem, asked: Instance, counts: Ints) -> Ints:
@@ -85,11 +86,11 @@ def _unchanged(problem: Problem, asked: Instance, counts: Ints) -> Ints:
     """Return how many workers of each node would stay whole if it held what another is to hold.
 
     Shape (nodes, nodes); takes O(workers x groups of their topology x nodes), so that of more than
-    `MOST_LOOKS` all are 0.
+    `MAX_LOOKS` all are 0.
     """
     nodes, topologies = counts.shape[1], len(problem.topologies)
     stays = np.zeros((nodes * topologies, nodes), dtype=np.bool_)
-    if len(np.unique(problem.current_slots())) * counts.size <= MOST_LOOKS:
+    if len(np.unique(problem.current_slots())) * counts.size <= MAX_LOOKS:
         for node, topology, own, now in _workers_by_group(problem, asked):
             stays[node * topologies + topology] |= (counts[own] == now[:, None]).all(axis=0)
     result: Ints = stays.reshape(nodes, topologies, nodes).sum(axis=1)

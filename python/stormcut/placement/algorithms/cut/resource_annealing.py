@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stormcut.arrays import Bools, Floats, Ints
 from stormcut.model.network import UNKNOWN
 from stormcut.model.problem import CORE_PERCENT, CORE_US, Problem
 from stormcut.model.relays import Relay
@@ -33,7 +34,7 @@ from stormcut.objective.resources import (
 )
 from stormcut.placement.algorithms.cut.breadth import Breadth
 from stormcut.placement.algorithms.cut.instance import Instance
-from stormcut.placement.algorithms.cut.model import NOTHING, Bools, Floats, Ints, seed_from
+from stormcut.placement.algorithms.cut.model import NOTHING, seed_from
 from stormcut.placement.native.library import (
     BOOL_ROWS,
     FLOAT,
@@ -49,17 +50,17 @@ from stormcut.placement.native.library import (
 
 #: Moves and exchanges tried: for each executor, and at most.
 STEPS = 4000
-MOST_STEPS = 400_000
+MAX_STEPS = 400_000
 
 #: What all traffic weighs while the fullest resource is relieved.
 LIGHT = 0.01
 
 #: Groups and nodes that all steps look at, at most: about 0.3 s.
-MOST_LOOKS = 30_000_000
+MAX_LOOKS = 30_000_000
 
 #: Pairs of nodes, for all topologies together, between which tuples are counted: 32 MB. Of more,
 #: what batches cost is counted where placements are compared, but not while they are annealed.
-MOST_BETWEEN = 4_000_000
+MAX_BETWEEN = 4_000_000
 
 
 class Pairs(NamedTuple):
@@ -463,7 +464,7 @@ def least_congestion(
 def _tuples(given: Resources, topologies: int) -> Floats:
     """Return room for tuples/s from node to node of each topology; none if that is too much."""
     between = len(given.slots) ** 2
-    return np.zeros((topologies if topologies * between <= MOST_BETWEEN else 0, between))
+    return np.zeros((topologies if topologies * between <= MAX_BETWEEN else 0, between))
 
 
 def _steps(given: Resources, tuples: Floats, effort: float) -> int:
@@ -475,5 +476,5 @@ def _steps(given: Resources, tuples: Floats, effort: float) -> int:
     wide = np.bincount(np.repeat(np.arange(len(degree)), degree), looked, len(degree))
     streams = given.moves.sum(axis=0) * nodes
     looks = float(given.size @ (8 + wide + streams)) / max(1, len(given.group))
-    most = min(STEPS * len(given.group), MOST_STEPS, MOST_LOOKS / looks)
+    most = min(STEPS * len(given.group), MAX_STEPS, MAX_LOOKS / looks)
     return int(most * effort)

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stormcut.arrays import Ints
 from stormcut.placement.algorithms.cut.coarsening import (
     Coarse,
     coarsen,
@@ -42,7 +43,6 @@ from stormcut.placement.algorithms.cut.loops import (
     tabu_search,
 )
 from stormcut.placement.algorithms.cut.model import (
-    Ints,
     Model,
     Prices,
     cost_at,
@@ -65,7 +65,7 @@ SHRINKAGE = 0.95
 POPULATION, CHILDREN = 4, 2
 
 #: Times that each node of a placement is searched anew at effort 1, about, and how often in all.
-VISITS, LEAST_ROUNDS, MOST_ROUNDS = 7.5, 10, 100
+VISITS, MIN_ROUNDS, MAX_ROUNDS = 7.5, 10, 100
 
 #: Candidates that one tabu search looks at, in the whole problem and in a few nodes of it.
 OPERATIONS, FEW_OPERATIONS = 1e5, 1e4
@@ -133,7 +133,7 @@ def effort_for(model: Model, effort: float) -> Effort:
     more = effort**0.5
     population = max(1, round(POPULATION * more))
     visits = VISITS / 3 * int((model.slots > 0).sum())
-    rounds = more * min(max(visits, LEAST_ROUNDS), MOST_ROUNDS)
+    rounds = more * min(max(visits, MIN_ROUNDS), MAX_ROUNDS)
     return Effort(
         OPERATIONS,
         population,

@@ -10,13 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Floats, Ints
 from stormcut.placement.algorithms.exact.cp_sat import SolverLimits, cp_sat_solver
 from stormcut.placement.algorithms.exact.folded import Folded
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 #: Sums of loads are compared in units of this share of a limit, if loads are no round numbers.
 FINEST = 2.0**-40

@@ -14,18 +14,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from stormcut.arrays import Floats, Ints
 from stormcut.model.problem import Problem
 from stormcut.objective.verify import TOLERANCE
 from stormcut.placement.packing.groups import Groups, LocalFirst, fold, local_first_streams
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 #: Rates that agree in so many digits count as equal when groups are compared.
 DIGITS = 12
 
 #: Beyond this number of groups only streams of one component are folded: O(groups^2) memory.
-MOST_GROUPS = 2000
+MAX_GROUPS = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +108,7 @@ class Folded:
 def fold_symmetry(problem: Problem) -> Folded:
     """Return the groups and kinds of a problem with at least one executor.
 
-    O(groups^2 log groups) up to `MOST_GROUPS` groups, beyond them O(executors log executors).
+    O(groups^2 log groups) up to `MAX_GROUPS` groups, beyond them O(executors log executors).
     """
     plain = problem.traffic.without_local_first()
     groups = _without_own_rate_of_singles(fold(problem, weights=plain))
@@ -153,7 +151,7 @@ def _without_own_rate_of_singles(groups: Groups) -> Groups:
 def _twins(groups: Groups, streams: tuple[LocalFirst, ...]) -> Ints:
     """Return a number for each group, the same for groups whose executors are all equal."""
     count = len(groups.size)
-    if count > MOST_GROUPS:
+    if count > MAX_GROUPS:
         return np.arange(count)
     rates = groups.pair_rate.toarray()
     roles = np.zeros((count, 2 * len(streams)))

@@ -20,16 +20,13 @@ import time
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
+from stormcut.arrays import Floats, Ints
 from stormcut.placement.algorithms.exact.cp_sat import SolverLimits, cp_sat_solver
 from stormcut.placement.algorithms.exact.folded import Folded
 from stormcut.placement.algorithms.exact.patterns import ROUNDING, Search
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 #: Counts held at a time (partial patterns x groups) when the search for columns begins.
 FIRST_COUNTS = 300_000

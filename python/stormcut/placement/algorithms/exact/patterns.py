@@ -14,11 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from stormcut.arrays import Floats, Ints
 from stormcut.placement.algorithms.exact.folded import Folded
 from stormcut.placement.packing.groups import LocalFirst
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 #: Share of the total by which a sum of rates may be off for rounding.
 ROUNDING = 2e-13

@@ -32,8 +32,8 @@ import time
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Ints
 from stormcut.model.errors import Infeasible
 from stormcut.model.placement import LowerBound, Placement
 from stormcut.model.problem import Problem
@@ -46,8 +46,6 @@ from stormcut.placement.bounds.lower_bound import lower_bound
 from stormcut.placement.native.process import NativeFailure, call
 from stormcut.placement.options import POSITIVE, Bounded
 from stormcut.placement.packing.capacity import scarcest
-
-Ints = npt.NDArray[np.int64]
 
 #: What the solvers' process may take beyond the time limit.
 GRACE_SECONDS = 20.0

@@ -7,8 +7,8 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Ints
 from stormcut.placement.algorithms.exact.compact import Target, solve_whole
 from stormcut.placement.algorithms.exact.cp_sat import SolverLimits
 from stormcut.placement.algorithms.exact.folded import Folded
@@ -16,31 +16,28 @@ from stormcut.placement.algorithms.exact.master import Columns, candidates, choo
 from stormcut.placement.algorithms.exact.patterns import ROUNDING, Search
 from stormcut.placement.algorithms.exact.start import improved
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
 #: Rates that are multiples of the smallest one divided by up to this number are counted exactly.
-MOST_DIVISOR = 64
+MAX_DIVISOR = 64
 
-#: Otherwise in these shares of the total, and only a gain of `LEAST_GAIN` of it counts as one.
+#: Otherwise in these shares of the total, and only a gain of `MIN_GAIN` of it counts as one.
 #: CP-SAT adds 64-bit integers: one weight per pattern allows fewer bits than one per rate.
-PATTERN_UNIT, RATE_UNIT, LEAST_GAIN = 2.0**-44, 2.0**-53, 2.0**-40
+PATTERN_UNIT, RATE_UNIT, MIN_GAIN = 2.0**-44, 2.0**-53, 2.0**-40
 
 #: Share of the remaining time for column generation, and for the list of patterns.
 RELAXATION_SHARE = 0.5
 
 #: Counts held at a time by a search for patterns (partial patterns x groups), and patterns within
 #: the gap that are chosen from: at first, and when all else failed.
-FEW_COUNTS, MOST_COUNTS = 300_000, 6_000_000
-FEW_COLUMNS, MOST_COLUMNS = 3_000, 60_000
+FEW_COUNTS, MAX_COUNTS = 300_000, 6_000_000
+FEW_COLUMNS, MAX_COLUMNS = 3_000, 60_000
 
 #: CP-SAT's deterministic seconds for an attempt that may well fail.
 LITTLE_EFFORT = 1.0
 
 #: Executors x groups^2 for which patterns are searched, and pairs of groups x nodes up to which
 #: the whole problem is given to CP-SAT: both take some hundred MB there.
-MOST_SEARCHED = 2e7
-MOST_PAIRS = 200_000
+MAX_SEARCHED = 2e7
+MAX_PAIRS = 200_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +60,7 @@ def unit_of_traffic(folded: Folded) -> float | None:
     rates = np.unique(rates[rates > 0])
     if not len(rates):
         return 1.0
-    for divisor in range(1, MOST_DIVISOR + 1):
+    for divisor in range(1, MAX_DIVISOR + 1):
         multiples = rates * (divisor / rates[0])
         whole = np.allclose(multiples, np.rint(multiples), rtol=1e-13, atol=0)
         if whole and folded.total * PATTERN_UNIT * divisor <= rates[0]:
@@ -74,7 +71,7 @@ def unit_of_traffic(folded: Folded) -> float | None:
 def least_gain(folded: Folded) -> float:
     """Return the tuples/s by which one placement is better than another at least, to count so."""
     nodes = sum(len(nodes) for nodes in folded.nodes)
-    share = max(LEAST_GAIN, nodes * PATTERN_UNIT)
+    share = max(MIN_GAIN, nodes * PATTERN_UNIT)
     return unit_of_traffic(folded) or share * folded.total
 
 
@@ -96,7 +93,7 @@ def prove(folded: Folded, start: Ints | None, seed: int, seconds: float) -> Proo
     # Small searches first, both ways: each is quick where the other takes long.
     for counts, columns, effort in (
         (FEW_COUNTS, FEW_COLUMNS, LITTLE_EFFORT),
-        (MOST_COUNTS, MOST_COLUMNS, np.inf),
+        (MAX_COUNTS, MAX_COLUMNS, np.inf),
     ):
         hunt.by_patterns(counts, columns)
         hunt.as_a_whole(effort)
@@ -133,7 +130,7 @@ class _Hunt:
     def by_patterns(self, most_counts: int, most_columns: int) -> None:
         """Column generation, then the choice among all patterns within the gap."""
         groups = len(self.folded.size)
-        if self.closed or groups**2 * self.folded.size.sum() > MOST_SEARCHED:
+        if self.closed or groups**2 * self.folded.size.sum() > MAX_SEARCHED:
             return
         search = Search(self.folded)
         known = Columns.of(self.folded, self.counts, self.folded.node_kinds)
@@ -169,7 +166,7 @@ class _Hunt:
 
     def as_a_whole(self, effort: float) -> None:
         """CP-SAT on counts per node."""
-        if self.closed or self.folded.rate.nnz * len(self.counts) > MOST_PAIRS:
+        if self.closed or self.folded.rate.nnz * len(self.counts) > MAX_PAIRS:
             return
         unit = self.unit or RATE_UNIT * self.folded.total
         slack = 0.0 if self.unit else self.least_gain / 4

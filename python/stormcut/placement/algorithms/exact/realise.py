@@ -9,15 +9,13 @@ finds all local targets.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Ints
 from stormcut.model.placement import UNASSIGNED
 from stormcut.model.problem import Problem
 from stormcut.placement.algorithms.exact.folded import Folded
 from stormcut.placement.packing.alignment import aligned
 from stormcut.placement.slots.workers import onto_slots
-
-Ints = npt.NDArray[np.int64]
 
 
 def current_counts(problem: Problem, folded: Folded) -> Ints | None:

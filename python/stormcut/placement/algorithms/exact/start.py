@@ -6,12 +6,9 @@ import time
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Ints
 from stormcut.placement.algorithms.exact.folded import Folded
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 def fill_nodes(folded: Folded) -> Ints | None:

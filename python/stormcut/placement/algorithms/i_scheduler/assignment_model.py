@@ -27,9 +27,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from stormcut.arrays import Bools, Floats, Ints
 from stormcut.objective.verify import TOLERANCE
 from stormcut.placement.graph.partition import integer_weights
 from stormcut.placement.native.process import call
@@ -37,9 +37,6 @@ from stormcut.placement.native.process import call
 if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpModel
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 #: CP-SAT's deterministic time runs about as fast as a clock; a call so many times longer hangs.
 PATIENCE = 10.0

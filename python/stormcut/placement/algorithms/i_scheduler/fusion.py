@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from stormcut.arrays import Floats, Ints
 from stormcut.model.problem import Problem
 from stormcut.objective.verify import exceeds
 from stormcut.placement.graph.partition import partition
@@ -21,9 +21,6 @@ from stormcut.placement.packing.capacity import EXECUTORS, Hosts
 from stormcut.placement.packing.repair import repair
 from stormcut.placement.packing.tenancy import limit_topologies
 from stormcut.placement.packing.thesis import leading_resource
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,9 +49,9 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import coo_array, csr_array
 
+from stormcut.arrays import Ints
 from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
@@ -74,9 +74,6 @@ from stormcut.placement.packing.thesis import (
     shares,
 )
 from stormcut.placement.slots.workers import fill_slots
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

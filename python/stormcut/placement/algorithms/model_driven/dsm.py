@@ -22,8 +22,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Ints
 from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
@@ -33,8 +33,6 @@ from stormcut.placement.algorithms.model_driven.slot_room import (
     tasks_of_allocation,
     thread_counts,
 )
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Floats, Ints
 from stormcut.model.errors import Infeasible
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import Problem
@@ -40,9 +40,6 @@ from stormcut.placement.algorithms.model_driven.slot_room import (
 )
 from stormcut.placement.options import NOT_NEGATIVE, Bounded
 from stormcut.placement.packing.capacity import CPU, EXECUTORS, MEMORY
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 #: Slots that a resource without a limit counts as.
 UNLIMITED = 1e6

@@ -25,8 +25,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Floats, Ints
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import Problem
@@ -42,9 +42,6 @@ from stormcut.placement.algorithms.model_driven.slot_room import (
     tasks_of_problem,
     thread_counts,
 )
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from itertools import chain, zip_longest
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Bools, Floats, Ints
 from stormcut.model.errors import Infeasible
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import Problem
@@ -42,10 +42,6 @@ from stormcut.placement.packing.capacity import (
 from stormcut.placement.packing.fit import fit
 from stormcut.placement.packing.room import Totals
 from stormcut.placement.slots.seating import seat
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 T = TypeVar("T")
 

@@ -41,6 +41,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from stormcut.arrays import Floats, Ints
 from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
@@ -50,9 +51,6 @@ from stormcut.placement.options import FRACTION, Bounded
 from stormcut.placement.packing.capacity import EXECUTORS, Hosts, hosts
 from stormcut.placement.packing.capacity import loads as executor_loads
 from stormcut.placement.slots.seating import seat
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -52,9 +52,9 @@ from dataclasses import dataclass, field
 from itertools import product
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import coo_array, csr_array, triu
 
+from stormcut.arrays import Bools, Floats, Ints
 from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
@@ -71,10 +71,6 @@ from stormcut.placement.options import FRACTION, NOT_NEGATIVE, ONE_OR_MORE
 from stormcut.placement.packing.capacity import CPU, EXECUTORS, Hosts, hosts, scarcest
 from stormcut.placement.packing.capacity import loads as executor_loads
 from stormcut.placement.slots.seating import seat
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Ints
 from stormcut.placement.algorithms.pipeline_linear.distribution import (
     Shape,
     component_at,
@@ -31,8 +31,6 @@ from stormcut.placement.algorithms.pipeline_linear.refinement import (
     refine_as_printed,
     relabelled,
 )
-
-Ints = npt.NDArray[np.int64]
 
 Refinement = Literal["fixed", "symmetric", "literal", "none"]
 

@@ -23,9 +23,8 @@ from dataclasses import dataclass
 from math import gcd
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
+from stormcut.arrays import Ints
 
 
 @dataclass(frozen=True)

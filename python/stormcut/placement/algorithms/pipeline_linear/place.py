@@ -31,8 +31,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Ints
 from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
@@ -40,8 +40,6 @@ from stormcut.placement.algorithms.pipeline_linear.allocation import Refinement,
 from stormcut.placement.graph.component_graph import ComponentGraph, component_graph, linear_order
 from stormcut.placement.packing.capacity import Hosts, hosts, node_racks
 from stormcut.placement.slots.on_nodes import place_on_nodes
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

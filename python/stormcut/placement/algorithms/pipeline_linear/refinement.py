@@ -23,9 +23,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
+from stormcut.arrays import Ints
 
 #: Pairs (source, target) of components, where the paper's Bitmap is 1.
 Edges = AbstractSet[tuple[int, int]]

@@ -21,8 +21,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Ints
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import Problem
 from stormcut.placement.algorithms.storm.even import (
@@ -40,8 +40,6 @@ from stormcut.placement.algorithms.storm.java_order import (
     copied_capacity,
     executor_map_order,
 )
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

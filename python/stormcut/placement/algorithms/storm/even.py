@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from itertools import chain, zip_longest
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Ints
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import Problem
 from stormcut.placement.algorithms.storm.java_order import (
@@ -33,8 +33,6 @@ from stormcut.placement.algorithms.storm.java_order import (
     hash_set_order,
     sort_key,
 )
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -42,8 +42,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Floats, Ints
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem, Topology
 from stormcut.placement.algorithms.storm.even import (
@@ -64,9 +64,6 @@ from stormcut.placement.algorithms.storm.java_order import (
     string_map_order,
 )
 from stormcut.placement.options import POSITIVE, Bounded
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 #: Column of loads that is memory.
 MEMORY = 1

@@ -44,8 +44,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Floats, Ints
 from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
@@ -67,9 +67,6 @@ from stormcut.placement.packing.fit import NOWHERE, TrafficPlaces
 from stormcut.placement.packing.groups import fold
 from stormcut.placement.packing.room import Room
 from stormcut.placement.slots.on_nodes import place_on_nodes
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 #: Part of the mean load that a node may hold where nothing limits it.
 SLACK = 1.2

@@ -25,14 +25,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Floats, Ints
 from stormcut.placement.packing.fit import TrafficPlaces
 from stormcut.placement.packing.room import Room
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 Guard = Literal["average", "less", "none"]
 Threshold = Literal["above_average", "literal"]

@@ -21,13 +21,9 @@ from collections.abc import Iterable
 from typing import Literal, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Bools, Floats, Ints
 from stormcut.placement.packing.room import Room
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 Ties = Literal["least_load", "first"]
 

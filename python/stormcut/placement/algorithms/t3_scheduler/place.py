@@ -39,9 +39,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from stormcut.arrays import Bools, Floats, Ints
 from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
@@ -67,10 +67,6 @@ from stormcut.placement.packing.thesis import (
     shares,
 )
 from stormcut.placement.slots.workers import fill_slots
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

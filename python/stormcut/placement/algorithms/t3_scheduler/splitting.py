@@ -8,14 +8,11 @@ L. Eskandari, thesis on task scheduling in data stream processing systems, secti
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from stormcut.arrays import Floats, Ints
 from stormcut.objective.verify import exceeds
 from stormcut.placement.algorithms.t3_scheduler.operators import ROUNDING
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 def split_group(

@@ -13,12 +13,9 @@ SEA 2013.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from stormcut.arrays import Floats, Ints
 from stormcut.placement.graph.partitioners.task import PartitionTask
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 #: The first is the default.
 PRESETS = ("strong", "eco", "fast", "strongsocial", "ecosocial", "fastsocial")
