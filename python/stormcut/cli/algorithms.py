@@ -16,8 +16,6 @@ from stormcut.placement.options import Interval
 from stormcut.placement.registry import ALGORITHMS, Algorithm, algorithm
 from stormcut.report.terminal import Grid, terminal
 
-WIDTH = 100
-
 
 @click.command()
 @click.argument("name", required=False, shell_complete=completion.algorithms)

@@ -42,7 +42,6 @@ from stormcut.placement.solve import DEFAULT_ALGORITHM
 from stormcut.report.terminal import Grid, terminal
 
 ALLOCATIONS = {"lsa": lsa, "mba": mba}
-WIDTH = 100
 RATE = "--rate"
 #: Algorithms by who places.
 PLACED_BY = {"stormcut": DEFAULT_ALGORITHM, "storm": "default"}

@@ -13,7 +13,6 @@ from stormcut.cli.numbers import Whole
 from stormcut.cli.outputs import OutputFolder
 from stormcut.report.terminal import Grid, terminal
 
-WIDTH = 100
 _MAX_DAYS = 36500
 
 

@@ -37,8 +37,6 @@ from stormcut.report.tables import told_rate
 from stormcut.report.terminal import WIDE, Grid, terminal
 from stormcut.simulator.tuple_times import slowest
 
-WIDTH = 100
-
 
 @click.command()
 @click.argument("problem", type=click.Path(path_type=Path))

@@ -18,7 +18,6 @@ from stormcut.cli.score import headroom_document
 from stormcut.placement.registry import ALGORITHMS
 from stormcut.report.terminal import Grid, terminal
 
-WIDTH = 100
 #: Executors that are explained if none is named.
 SHOWN = 10
 

@@ -26,8 +26,6 @@ from stormcut.model.profile import Profile
 from stormcut.report.preview import print_preview
 from stormcut.report.terminal import terminal
 
-WIDTH = 100
-
 #: Longest that a plan for a large cluster may take.
 PLAN_SECONDS = 300.0
 

@@ -21,8 +21,6 @@ from stormcut.control.review.reviews import Review
 from stormcut.report.status import with_hosts
 from stormcut.report.terminal import Grid, terminal
 
-WIDTH = 100
-
 
 @click.command()
 @zookeeper_options

@@ -30,7 +30,6 @@ from stormcut.report.terminal import Grid, terminal
 if TYPE_CHECKING:
     from stormcut.adapters.bench.trial_bench import TrialBench
 
-WIDTH = 100
 #: Of a slot. A node has no more, and a worker's heap is Storm's own.
 MEMORY_MB = 1024
 #: Relative cores of the task's node and of the one that holds source and sink.

@@ -25,7 +25,6 @@ from stormcut.report.terminal import Grid, terminal
 if TYPE_CHECKING:
     from stormcut.profile.result import ComponentRates, ProfileResult
 
-WIDTH = 100
 SHOWN_LINE = 160
 
 

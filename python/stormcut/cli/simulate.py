@@ -39,7 +39,6 @@ T = TypeVar("T")
 #: Resources that a table shows.
 ROWS = 8
 
-WIDTH = 100
 
 #: What a table over time tells of the slowest topology.
 _SLOWEST = ("p50", "p99")

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from stormcut.application.experiment.definition import Definition
     from stormcut.application.experiment.outcome import RunOutcome
 
-WIDTH = 100
-
 
 @click.group(cls=Group)
 def topologies() -> None:

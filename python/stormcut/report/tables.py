@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-WIDTH = 100
+from stormcut.report.terminal import WIDTH
 
 
 @dataclass(frozen=True)
