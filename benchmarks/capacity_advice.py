@@ -28,13 +28,13 @@ from machine import made_by
 
 from stormcut.adapters.bench.reports import newest_of_processes
 from stormcut.adapters.clusters.bandwidth import parse_bandwidth
-from stormcut.adapters.clusters.docker import DockerCluster, Shape
+from stormcut.adapters.clusters.docker import ClusterShape, DockerCluster
 from stormcut.adapters.clusters.docker.engine import engine
 from stormcut.adapters.files.json_document import write_text
 from stormcut.adapters.processes.controller import ControllerProcess, controller_process
 from stormcut.adapters.storm.topology_project import load
 from stormcut.adapters.storm.topology_site import WORKERS, docker_site
-from stormcut.application.experiment.recorder import REPORTED_S, Recorder
+from stormcut.application.experiment.recorder import REPORTED_S, Sampler
 from stormcut.application.waiting import TimedOut, wait_until
 from stormcut.cli.own_cluster import ended
 from stormcut.cli.steps import Steps
@@ -169,7 +169,7 @@ class Desk:
         site = docker_site(self._cluster)
         folders = site.submit(case.topology, case.name, options).folders
         sources = {spout.name for spout in load(case.topology).spouts}
-        record = Recorder(
+        record = Sampler(
             lambda: newest_of_processes(folders, sources), lambda _: case.rate, time.time()
         )
         try:
@@ -214,7 +214,7 @@ class Desk:
             after_s,
         )
 
-    def _wait(self, record: Recorder, found: Callable[[], bool], seconds: float, what: str) -> None:
+    def _wait(self, record: Sampler, found: Callable[[], bool], seconds: float, what: str) -> None:
         def looked() -> bool:
             self._controller.check()
             record.look()
@@ -223,10 +223,10 @@ class Desk:
         with self._steps.step(f"waiting until {what}"):
             wait_until(looked, seconds, what, poll_s=1.0)
 
-    def _share(self, record: Recorder, rate: float) -> float:
+    def _share(self, record: Sampler, rate: float) -> float:
         return record.lately(WINDOW_S).tuples_per_10s / 10 / rate
 
-    def _advice(self, case: Case, record: Recorder) -> dict[str, Any]:
+    def _advice(self, case: Case, record: Sampler) -> dict[str, Any]:
         """Return the first advice that is not refused for want of evidence."""
         found: list[dict[str, Any]] = []
         refused = ""
@@ -304,7 +304,7 @@ def run(journal: Path, cases: Sequence[Case]) -> None:
     left = [case for case in cases if (case.topology, case.rate, case.nodes) not in done]
     for sizes, same in groupby(left, key=lambda case: case.sizes):
         cores = CORES * sum(sizes) / len(sizes)
-        shape = Shape(len(sizes), cores, parse_bandwidth(MBIT), memory_mb=3072, sizes=sizes)
+        shape = ClusterShape(len(sizes), cores, parse_bandwidth(MBIT), memory_mb=3072, sizes=sizes)
         with steps.step(f"starting Storm 1.2.4 in {shape.nodes + 2} containers") as update:
             cluster = DockerCluster.up(shape, "advice", progress=update)
         with ended(cluster, steps), controller_process(cluster, configuration(cluster)) as beside:

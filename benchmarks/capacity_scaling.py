@@ -22,12 +22,12 @@ from pathlib import Path
 
 from machine import made_by
 
-from stormcut.adapters.bench.rig import Rig
+from stormcut.adapters.bench.rig import ClusterRig
 from stormcut.adapters.bench.serving import serving
 from stormcut.adapters.bench.setting import MEMORY_MB
 from stormcut.adapters.bench.workers import CLUSTER_PATIENCE
 from stormcut.adapters.clusters.bandwidth import FREE, parse_bandwidth
-from stormcut.adapters.clusters.docker import DockerCluster, Shape
+from stormcut.adapters.clusters.docker import ClusterShape, DockerCluster
 from stormcut.adapters.files.json_document import write_text
 from stormcut.adapters.files.placement_file import read_placement, write_placement
 from stormcut.adapters.files.problem_file import read_problem, write_problem
@@ -187,7 +187,7 @@ class Scaling:
     """Measures one setting's topologies on one cluster."""
 
     def __init__(
-        self, name: str, rig: Rig, planner: BenchPlanner, profiler: Profiler, steps: Steps
+        self, name: str, rig: ClusterRig, planner: BenchPlanner, profiler: Profiler, steps: Steps
     ) -> None:
         self._name = name
         self._rig = rig
@@ -350,7 +350,7 @@ def run(name: str, output: Path) -> None:
     if not left:
         return
     link = parse_bandwidth(setting.bandwidth) if setting.bandwidth else FREE
-    shape = Shape(FORETOLD[-1], setting.cpus, link, MEMORY_MB, slots=1)
+    shape = ClusterShape(FORETOLD[-1], setting.cpus, link, MEMORY_MB, slots=1)
     config = {
         **CLUSTER_PATIENCE,
         "stormcut.hook.interval.secs": HOOK_INTERVAL_S,
@@ -362,7 +362,7 @@ def run(name: str, output: Path) -> None:
         planner = BenchPlanner()
         profiler = partial(profile_logs, cluster.log_folders, cluster.folder / "profile", warm_up=0)
         with serving(planner, cluster):
-            scaling = Scaling(name, Rig(cluster), planner, profiler, steps)
+            scaling = Scaling(name, ClusterRig(cluster), planner, profiler, steps)
             for topology in left:
                 lines = list(scaling.measure(topology, problems))
                 with journal.open("a", encoding="utf-8") as out:

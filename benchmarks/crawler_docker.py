@@ -26,7 +26,7 @@ from pathlib import Path
 
 from machine import made_by
 
-from stormcut.adapters.bench.rig import START_S, Rig
+from stormcut.adapters.bench.rig import START_S, ClusterRig
 from stormcut.adapters.bench.serving import serving
 from stormcut.adapters.bench.setting import shape_of
 from stormcut.adapters.bench.workers import CLUSTER_PATIENCE
@@ -105,8 +105,8 @@ class Notes:
         """Keep nothing."""
 
 
-class CrawlerRig(Rig):
-    """Starts crawls, as `Rig` does the topologies of streamparse."""
+class CrawlerRig(ClusterRig):
+    """Starts crawls, as `ClusterRig` does the topologies of streamparse."""
 
     def __init__(self, cluster: DockerCluster, jar: Path) -> None:
         super().__init__(cluster)

@@ -15,11 +15,11 @@ import yaml
 from fault_ground import CONFIG, CONTROLLERS, NIMBUS, Fault, Ground
 from fault_list import controllers_start, goes_on, killed, leader, stopped, worker
 
-from stormcut.adapters.clusters.docker import VIRTUALENV, DockerCluster, Shape
+from stormcut.adapters.clusters.docker import VIRTUALENV, ClusterShape, DockerCluster
 from stormcut.adapters.clusters.docker.engine import engine, taken_subnets
 from stormcut.adapters.clusters.docker.image import IMAGE
 from stormcut.adapters.clusters.docker.plan import CLUSTER_LABEL, FOLDER_LABEL, free_subnet
-from stormcut.adapters.storm.nimbus import Nimbus, NimbusUnavailable
+from stormcut.adapters.storm.nimbus import NimbusClient, NimbusUnavailable
 from stormcut.application.waiting import wait_until
 
 SECOND = "nimbus-2"
@@ -76,13 +76,13 @@ class DockerGround(Ground):
         return str(self.cluster.plan.subnet[4])
 
     @property
-    def nimbus(self) -> Nimbus:
+    def nimbus(self) -> NimbusClient:
         """A client of a Nimbus that answers."""
         first = self.cluster.nimbus
         with suppress(NimbusUnavailable):
-            Nimbus(first.host, first.port, 3.0).cluster()
+            NimbusClient(first.host, first.port, 3.0).cluster()
             return first
-        return Nimbus(self.second_address, first.port)
+        return NimbusClient(self.second_address, first.port)
 
     def container(self, name: str) -> str:
         """Return the engine's name of a container."""
@@ -141,7 +141,7 @@ class DockerGround(Ground):
             *hosts,
             *(IMAGE, "nimbus"),
         )
-        second = Nimbus(self.second_address, self.cluster.nimbus.port)
+        second = NimbusClient(self.second_address, self.cluster.nimbus.port)
         wait_until(lambda: second.cluster().has_leader, 120, "the second Nimbus answers")
 
 
@@ -159,7 +159,7 @@ def in_containers(name: str, folder: Path) -> Iterator[DockerGround]:
     seeds = {"nimbus.seeds": [str(subnet[3]), str(subnet[4])]}
     config = {**CONFIG, **PATIENCE, **seeds}
     del config["worker.childopts"]  # those of the image fit its memory
-    with DockerCluster.up(Shape(nodes=3), name, config=config) as cluster:
+    with DockerCluster.up(ClusterShape(nodes=3), name, config=config) as cluster:
         ground = DockerGround(cluster, folder)
         try:
             ground.start_second_nimbus()

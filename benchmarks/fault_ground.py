@@ -31,7 +31,7 @@ import yaml
 
 from stormcut.adapters.clusters.local import LocalCluster
 from stormcut.adapters.clusters.running import RunningCluster
-from stormcut.adapters.storm.nimbus import Nimbus, NimbusUnavailable
+from stormcut.adapters.storm.nimbus import NimbusClient, NimbusUnavailable
 from stormcut.adapters.storm.sparse_submit import submit
 from stormcut.application.waiting import TimedOut, wait_until
 
@@ -338,7 +338,7 @@ class Ground:
         return next(d.pid for d in self.cluster.status().daemons if d.name == "nimbus" and d.up)
 
     @property
-    def nimbus(self) -> Nimbus:
+    def nimbus(self) -> NimbusClient:
         """A client of the Nimbus that leads."""
         return self.cluster.nimbus
 
@@ -422,7 +422,7 @@ class Ground:
     @contextmanager
     def thrift(self) -> Iterator[Any]:
         """Yield a client of Nimbus's whole Thrift service."""
-        from streamparse.thrift import Nimbus as Service
+        from streamparse.thrift import NimbusClient as Service
         from thriftpy2.rpc import client_context
         from thriftpy2.transport import TFramedTransportFactory
 

@@ -29,14 +29,14 @@ from machine import made_by
 
 from stormcut.adapters.bench.reports import newest_of_processes
 from stormcut.adapters.clusters.bandwidth import Bandwidth
-from stormcut.adapters.clusters.docker import DockerCluster, Shape
+from stormcut.adapters.clusters.docker import ClusterShape, DockerCluster
 from stormcut.adapters.clusters.docker.plan import LINK_KEY
 from stormcut.adapters.processes.controller import ControllerProcess, controller_process
 from stormcut.adapters.storm.topology_site import docker_site
 from stormcut.adapters.zookeeper.nodes import nodes_at
 from stormcut.adapters.zookeeper.orders import change_orders
 from stormcut.application.experiment.bench.windows import Sample, Window
-from stormcut.application.experiment.recorder import REPORTED_S, Recorder
+from stormcut.application.experiment.recorder import REPORTED_S, Sampler
 from stormcut.application.experiment.recorder import STEP_S as POINT_S
 from stormcut.application.experiment.timeline import Event, Kind, Point
 from stormcut.application.waiting import wait_until
@@ -153,7 +153,7 @@ def _cluster(name: str) -> Iterator[DockerCluster]:
     link = Bandwidth(MBIT * 10**6, MBIT * 10**6)
     meta = {LINK_KEY: link.mbit, "stormcut.max.executors": str(MAX_EXECUTORS)}
     config = {"supervisor.scheduler.meta": meta}
-    with DockerCluster.up(Shape(NODES, bandwidth=link), name, config=config) as cluster:
+    with DockerCluster.up(ClusterShape(NODES, bandwidth=link), name, config=config) as cluster:
         if cluster.refused:
             raise StormcutError(f"the nodes' links are not limited: {cluster.refused}")
         yield cluster
@@ -203,7 +203,7 @@ class _Hour:
         self._began = max(launched.values()) + START_STEPS * STEP_S
         self._offered = Offered(wanted.load, wanted.minutes, launched)
         half = POINT_S / 2
-        self._record = Recorder(
+        self._record = Sampler(
             samples, lambda at: self._offered.between(at - half, at + half), self._began
         )
         self._names = {

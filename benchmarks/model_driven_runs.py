@@ -22,19 +22,19 @@ from pathlib import Path
 import numpy as np
 from machine import made_by
 
-from stormcut.adapters.bench.rig import Rig
+from stormcut.adapters.bench.rig import ClusterRig
 from stormcut.adapters.bench.serving import serving
-from stormcut.adapters.bench.steered import Observed, Steered, steered
+from stormcut.adapters.bench.steered import ObservedTrial, Steered, steered
 from stormcut.adapters.bench.trial_bench import percent
 from stormcut.adapters.bench.workers import CLUSTER_PATIENCE
-from stormcut.adapters.clusters.docker import DockerCluster, Shape
+from stormcut.adapters.clusters.docker import ClusterShape, DockerCluster
 from stormcut.adapters.files.capacity_files import read_dag, read_models
 from stormcut.adapters.storm.topology_project import load
 from stormcut.application.experiment.bench.entrants import Hosts
 from stormcut.application.experiment.bench.planner import BenchPlanner
 from stormcut.application.experiment.bench.windows import STEP_S
 from stormcut.application.experiment.servers import with_servers
-from stormcut.application.experiment.trials import Reading, Trial, judged, peak_of
+from stormcut.application.experiment.trials import RateTrial, Reading, judged, peak_of
 from stormcut.capacity.mapping import map_to, mapper
 from stormcut.cli.model import MEMORY_MB, TASKS
 from stormcut.cli.own_cluster import ended
@@ -162,7 +162,7 @@ def cpu_of(
 class Runs:
     """Measures questions on one cluster."""
 
-    def __init__(self, rig: Rig, planner: BenchPlanner, cores: float, steps: Steps) -> None:
+    def __init__(self, rig: ClusterRig, planner: BenchPlanner, cores: float, steps: Steps) -> None:
         self._rig = rig
         self._planner = planner
         self._cores = cores
@@ -170,12 +170,12 @@ class Runs:
 
     def measure(
         self, question: Question, plan: Planned, options: Mapping[str, object]
-    ) -> tuple[Trial, tuple[float, ...]] | None:
+    ) -> tuple[RateTrial, tuple[float, ...]] | None:
         """Return the highest stable trial, and the CPU of each slot in it; None: none is stable."""
         given = {**options, **{f"threads.{task}": sum(row) for task, row in plan.threads.items()}}
         name = f"{question.dataflow}-{question.slots}-{question.allocation}-{question.mapping}"
         topology = f"model_driven_{question.dataflow}"
-        seen: dict[float, Observed] = {}
+        seen: dict[float, ObservedTrial] = {}
         hosts = partial(self._hosts, plan)
         with steered(self._rig, self._planner, name, topology, given, hosts) as running:
             idle = running.idle()
@@ -187,7 +187,7 @@ class Runs:
         slots = range(1, question.slots + 1)
         return peak, tuple(round(percent(cores[n], idle[n], self._cores), 1) for n in slots)
 
-    def _tried(self, running: Steered, rate: float, seen: dict[float, Observed]) -> Trial:
+    def _tried(self, running: Steered, rate: float, seen: dict[float, ObservedTrial]) -> RateTrial:
         found = seen[rate] = running.trial(rate, SECONDS)
         reading = Reading(
             found.latency_ms, STEP_S, found.sent_per_second, found.acked_per_second, 0.0, 0.0
@@ -240,12 +240,12 @@ def run(models_file: Path, journal: Path, slots: Sequence[int], pairs: Sequence[
     left = [each for each in questions(slots, pairs) if each not in done]
     nodes = max(slots) + 1
     sizes = (REST, *(1,) * max(slots))
-    shape = Shape(nodes, cores * sum(sizes) / nodes, memory_mb=MEMORY_MB, sizes=sizes)
+    shape = ClusterShape(nodes, cores * sum(sizes) / nodes, memory_mb=MEMORY_MB, sizes=sizes)
     options = {key: value for given, _ in TASKS.values() for key, value in given.items()}
     with steps.step(f"starting Storm 1.2.4 in {nodes + 2} containers") as update:
         cluster = DockerCluster.up(shape, "runs", config=CLUSTER_PATIENCE, progress=update)
     with ended(cluster, steps), ExitStack() as stack:
-        planner, rig = BenchPlanner(), Rig(cluster)
+        planner, rig = BenchPlanner(), ClusterRig(cluster)
         stack.enter_context(serving(planner, cluster))
         given = stack.enter_context(
             with_servers(load("model_driven_linear"), options, rig.servers, steps)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from machine import made_by
 
-from stormcut.adapters.bench.journal import Journal
+from stormcut.adapters.bench.journal import FileJournal
 from stormcut.application.experiment.bench.contest import WINDOW, windowed
 from stormcut.application.experiment.bench.summary import ratio
 from stormcut.arrays import Floats
@@ -90,7 +90,7 @@ def values(problem: Problem, placement: Placement) -> list[float]:
 
 def rows(bench: Path) -> Iterator[Row]:
     """Yield every placement of a bench beside the baseline's."""
-    journal = Journal(bench)
+    journal = FileJournal(bench)
     cells, of_cpu = list(journal.measurements()), "cpu" in journal.run.setting
     for topology in journal.run.topologies:
         window = journal.run.options.get(topology, {}).get(WINDOW)

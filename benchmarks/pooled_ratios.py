@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from machine import made_by
 
-from stormcut.adapters.bench.journal import Journal
+from stormcut.adapters.bench.journal import FileJournal
 from stormcut.application.experiment.bench.windows import OTHER_CORES, crowded
 from stormcut.arrays import Floats
 
@@ -86,7 +86,7 @@ def contests(benches: Sequence[Path]) -> list[Contest]:
 
 
 def _ratios(bench: Path) -> Iterator[tuple[tuple[bool, str, str], Floats]]:
-    journal = Journal(bench)
+    journal = FileJournal(bench)
     cores = int(re.findall(r"(\d+) cores", journal.run.facts["machine"])[0])
     of_cpu = "cpu" in journal.run.setting
     steady = {

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from stormcut.adapters.files.config_file import read_config
-from stormcut.application.rehearsal.rehearsal import Controller
+from stormcut.application.rehearsal.rehearsal import RehearsedController
 from stormcut.arrays import Floats
 from stormcut.model.cluster import RunningExecutor, RunningTopology, Subscription
 from stormcut.model.profile import ExecutorLoad, Profile, TaskTraffic
@@ -67,7 +67,7 @@ def profile(
     return Profile(topology.id, 0, 60, loads, traffic)
 
 
-def controller(document: Mapping[str, Any], folder: Path) -> Controller:
+def controller(document: Mapping[str, Any], folder: Path) -> RehearsedController:
     """Return a controller as `stormcut operate` would configure it by a file with these keys."""
     whole = {
         "mode": "automatic",
@@ -81,4 +81,4 @@ def controller(document: Mapping[str, Any], folder: Path) -> Controller:
     path = folder / "stormcut.yaml"
     path.write_text(yaml.safe_dump(whole))
     config = read_config(path)
-    return Controller(config.settings, config.policy, config.watching)
+    return RehearsedController(config.settings, config.policy, config.watching)

@@ -25,11 +25,11 @@ from pathlib import Path
 import psutil
 from machine import made_by
 
-from stormcut.adapters.bench.rig import Rig
+from stormcut.adapters.bench.rig import ClusterRig
 from stormcut.adapters.bench.serving import serving
 from stormcut.adapters.bench.workers import CLUSTER_PATIENCE
 from stormcut.adapters.clusters.bandwidth import FREE, parse_bandwidth
-from stormcut.adapters.clusters.docker import DockerCluster, Shape
+from stormcut.adapters.clusters.docker import ClusterShape, DockerCluster
 from stormcut.adapters.spark import profile_logs, spark_session
 from stormcut.application.experiment.bench.planner import BenchPlanner
 from stormcut.application.experiment.ports import HOOK_INTERVAL_S
@@ -182,7 +182,7 @@ def measured(
     planner = Watching()
     name = f"{TOPOLOGY}-{'calm' if rate else 'full'}"
     with serving(planner, cluster):
-        rig = Rig(cluster)
+        rig = ClusterRig(cluster)
         entrant = rig.start(name, TOPOLOGY, {**case.options, "rate": rate})
         with rig.running(entrant):
             time.sleep(SETTLE_S)
@@ -202,7 +202,7 @@ def measured(
 def row(case: Case, steps: Steps) -> str:
     """Measure a case, and return its line of the table."""
     bandwidth = parse_bandwidth(case.bandwidth) if case.bandwidth else FREE
-    shape = Shape(case.nodes, case.cpus, bandwidth, memory_mb=6144, slots=2)
+    shape = ClusterShape(case.nodes, case.cpus, bandwidth, memory_mb=6144, slots=2)
     config = {**CLUSTER_PATIENCE, "stormcut.hook.interval.secs": HOOK_INTERVAL_S}
     steps.say(f"{case.name}: starting")
     with (

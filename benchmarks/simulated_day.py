@@ -25,8 +25,8 @@ import numpy as np
 from machine import made_by
 from rehearsed import Flow, controller, profile, running
 
-from stormcut.application.rehearsal.rehearsal import Moment, rehearse
-from stormcut.application.rehearsal.world import Offered, Outage, Tally, World
+from stormcut.application.rehearsal.rehearsal import RehearsalStep, rehearse
+from stormcut.application.rehearsal.world import Offered, Outage, TopologyTally, World
 from stormcut.arrays import Floats
 from stormcut.model.cluster import RunningTopology, Supervisor
 from stormcut.model.profile import Profile
@@ -158,7 +158,7 @@ def world() -> World:
     return World(nodes, offered, outages)
 
 
-def row(policy: str, tallies: Mapping[str, Tally], seconds: float, took: float) -> str:
+def row(policy: str, tallies: Mapping[str, TopologyTally], seconds: float, took: float) -> str:
     """Return a line of the table."""
     every = list(tallies.values())
     offered = sum(each.offered for each in every)
@@ -169,16 +169,16 @@ def row(policy: str, tallies: Mapping[str, Tally], seconds: float, took: float) 
     return f"| {policy} | {told} | {100 * behind:.2f} % | {moves} | {restarts} | {took:.0f} |"
 
 
-def picture(runs: Mapping[str, Sequence[Moment]], path: Path) -> None:
+def picture(runs: Mapping[str, Sequence[RehearsalStep]], path: Path) -> None:
     """Draw what was offered, and what each policy did not serve, in means of five minutes."""
     figure = empty(9, 1.4 * (len(runs) + 1))
     axes = figure.subplots(len(runs) + 1, 1, sharex=True)
 
-    def means(moments: Sequence[Moment], value: Callable[[Moment], float]) -> Any:
+    def means(moments: Sequence[RehearsalStep], value: Callable[[RehearsalStep], float]) -> Any:
         every = np.array([value(each) for each in moments])
         return every[: len(every) // 30 * 30].reshape(-1, 30).mean(axis=1)
 
-    def unserved(moment: Moment) -> float:
+    def unserved(moment: RehearsalStep) -> float:
         return max(0.0, sum(moment.offered.values()) - sum(moment.served.values()))
 
     first = next(iter(runs.values()))
@@ -197,7 +197,7 @@ def picture(runs: Mapping[str, Sequence[Moment]], path: Path) -> None:
     path.write_bytes(drawn(figure))
 
 
-def day(policy: str, seconds: float) -> tuple[str, tuple[Moment, ...]]:
+def day(policy: str, seconds: float) -> tuple[str, tuple[RehearsalStep, ...]]:
     """Run a policy; return its line of the table, and what happened."""
     logging.getLogger("stormcut").setLevel(logging.ERROR)
     begin, own = time.perf_counter(), world()

@@ -30,7 +30,7 @@ from machine import made_by
 from rehearsed import Flow, controller, profile, running
 from scipy.stats import spearmanr
 
-from stormcut.application.rehearsal.rehearsal import Moment, rehearse
+from stormcut.application.rehearsal.rehearsal import RehearsalStep, rehearse
 from stormcut.application.rehearsal.world import Offered, World
 from stormcut.arrays import Floats
 from stormcut.model.cluster import RunningTopology, Supervisor
@@ -191,7 +191,7 @@ def world(load: Load, minutes: int) -> World:
     return World(nodes, offered)
 
 
-def simulated(policy: str, minutes: int) -> tuple[Moment, ...]:
+def simulated(policy: str, minutes: int) -> tuple[RehearsalStep, ...]:
     """Return what happens under a policy, every ten seconds."""
     logging.getLogger("stormcut").setLevel(logging.ERROR)
     with tempfile.TemporaryDirectory() as folder:
@@ -219,12 +219,12 @@ def measured_points(run: Mapping[str, Any]) -> list[tuple[float, float, float]]:
     return [(at, offered, got) for at, offered, got, *_ in run["points"]]
 
 
-def simulated_points(moments: Sequence[Moment]) -> list[tuple[float, float, float]]:
+def simulated_points(moments: Sequence[RehearsalStep]) -> list[tuple[float, float, float]]:
     """Return a simulation's points."""
     return [(m.second, sum(m.offered.values()), sum(m.served.values())) for m in moments]
 
 
-def moved_at(moments: Sequence[Moment]) -> list[float]:
+def moved_at(moments: Sequence[RehearsalStep]) -> list[float]:
     """Return when plans moved something that ran."""
     return [after.second for before, after in pairwise(moments) if after.moves > before.moves]
 
@@ -235,7 +235,7 @@ def rows(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in (heads, rule, *lines))
 
 
-def page(runs: Runs, found: Mapping[str, Sequence[Moment]], minutes: int) -> str:
+def page(runs: Runs, found: Mapping[str, Sequence[RehearsalStep]], minutes: int) -> str:
     """Return the page of what was measured and simulated, by policy."""
     load, end = LOADS["changing"], 60.0 * minutes
     phases, shifts = load.phases(minutes), load.shifts(minutes)
@@ -281,7 +281,7 @@ def page(runs: Runs, found: Mapping[str, Sequence[Moment]], minutes: int) -> str
     )
 
 
-def picture(runs: Runs, found: Mapping[str, Sequence[Moment]], path: Path) -> None:
+def picture(runs: Runs, found: Mapping[str, Sequence[RehearsalStep]], path: Path) -> None:
     """Draw what was offered, measured and simulated, policy by policy."""
     figure = empty(9, 1.5 * len(runs))
     every = figure.subplots(len(runs), 1, sharex=True, sharey=True)

@@ -21,7 +21,7 @@ from machine import made_by
 from scipy.stats import spearmanr
 from told_picture import save, told_picture
 
-from stormcut.adapters.bench.journal import Journal
+from stormcut.adapters.bench.journal import FileJournal
 from stormcut.application.experiment.bench.contest import WINDOW, windowed
 from stormcut.application.experiment.bench.summary import ratio
 from stormcut.application.experiment.calibrate import calibrate
@@ -106,7 +106,7 @@ def reached(problem: Problem, placement: Placement, costs: Costs, window: object
     return Reached(sum(found.sources.values()), steady.total, latency)
 
 
-def told(journal: Journal, costs: Callable[[str], Costs | None]) -> Iterator[Told]:
+def told(journal: FileJournal, costs: Callable[[str], Costs | None]) -> Iterator[Told]:
     """Yield every placement of a bench whose topology's costs are known."""
     run, cells = journal.run, journal.measurements()
     for topology in run.topologies:
@@ -134,7 +134,7 @@ def told(journal: Journal, costs: Callable[[str], Costs | None]) -> Iterator[Tol
 
 
 def _times(
-    journal: Journal, topology: str, scheduler: str, simulated: Latency | None
+    journal: FileJournal, topology: str, scheduler: str, simulated: Latency | None
 ) -> tuple[Latency, Latency] | None:
     windows = [
         (each.mean_ms, each.p50_ms, each.p95_ms, each.p99_ms)
@@ -228,7 +228,7 @@ def main() -> None:
     parser.add_argument("benches", nargs="+", type=Path)
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args()
-    journals = [Journal(folder) for folder in options.benches]
+    journals = [FileJournal(folder) for folder in options.benches]
     without = calibrate(observed(journals, [BASELINE]), "even of other topologies").without
     found = []
     for journal in journals:

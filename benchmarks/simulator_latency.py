@@ -17,7 +17,7 @@ from pathlib import Path
 from machine import made_by
 from told_picture import save, told_picture
 
-from stormcut.adapters.bench.journal import Journal
+from stormcut.adapters.bench.journal import FileJournal
 from stormcut.model.problem import Problem
 from stormcut.simulator.events import simulate
 from stormcut.simulator.simulation import Latency
@@ -106,7 +106,7 @@ def at_rate(problem: Problem, rate: float) -> Problem:
     return times(problem, rate / emitted)
 
 
-def compared(journal: Journal) -> Iterator[Compared]:
+def compared(journal: FileJournal) -> Iterator[Compared]:
     """Yield every placement of a bench whose tuple times were measured."""
     run, cells = journal.run, journal.measurements()
     for topology in run.topologies:
@@ -177,7 +177,7 @@ def main() -> None:
     parser.add_argument("benches", nargs="+", type=Path)
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args()
-    found = [each for folder in options.benches for each in compared(Journal(folder))]
+    found = [each for folder in options.benches for each in compared(FileJournal(folder))]
     groups = {
         setting: [
             (getattr(each.measured, name), getattr(each.simulated, name))

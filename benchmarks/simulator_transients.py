@@ -27,7 +27,7 @@ from told_picture import save
 from stormcut.adapters.bench.reports import newest_of_processes
 from stormcut.adapters.bench.serving import serving
 from stormcut.adapters.clusters.bandwidth import Bandwidth
-from stormcut.adapters.clusters.docker import DockerCluster, Shape
+from stormcut.adapters.clusters.docker import ClusterShape, DockerCluster
 from stormcut.adapters.clusters.docker.engine import engine
 from stormcut.adapters.files.placement_file import read_placement, write_placement
 from stormcut.adapters.files.problem_file import read_problem, write_problem
@@ -37,7 +37,7 @@ from stormcut.application.experiment.bench.contest import capacities
 from stormcut.application.experiment.bench.entrants import FIRST_PORT, SEED, Hosts
 from stormcut.application.experiment.bench.planner import BenchPlanner, Wanted
 from stormcut.application.experiment.ports import HOOK_INTERVAL_S
-from stormcut.application.experiment.recorder import REPORTED_S, Recorder
+from stormcut.application.experiment.recorder import REPORTED_S, Sampler
 from stormcut.application.waiting import wait_until
 from stormcut.cli.own_cluster import ended
 from stormcut.cli.steps import Steps
@@ -48,7 +48,7 @@ from stormcut.model.placement import Placement
 from stormcut.model.problem import Node, Problem
 from stormcut.placement.solve import Solution, solve
 from stormcut.report.figures import COLOURS, empty
-from stormcut.simulator.changes import Change, LoadChange, Move, WorkersKilled
+from stormcut.simulator.changes import Change, LoadChange, SimulatedMove, WorkersKilled
 from stormcut.simulator.timeline import KILLED, RESTART_S, over_time
 
 NODES, MBIT, ROOM = 4, 4, 1.25
@@ -159,7 +159,7 @@ class Stage:
         folders = site.submit(name, name, {**options, **told}).folders
         self.id = cluster.nimbus.topology_id(name)
         self.launched = float(self.id.rsplit("-", 1)[1])
-        self.recorder = Recorder(
+        self.recorder = Sampler(
             lambda: newest_of_processes(folders, {"source"}), lambda at: self.full, self.launched
         )
 
@@ -292,7 +292,7 @@ def simulated(output: Path, name: str) -> list[Trace]:
     changes: Mapping[str, Sequence[Change]] = {
         "burst": (LoadChange(begin, BURST), LoadChange(begin + STEP_S, 1.0)),
         "worker killed": (WorkersKilled(begin, lost),),
-        "move": (Move(begin, cut),),
+        "move": (SimulatedMove(begin, cut),),
     }
     return [_simulated(name, what, problem, even, own, begin) for what, own in changes.items()]
 
@@ -351,7 +351,7 @@ def run(output: Path) -> None:
     }
     name = f"transients-{os.getpid()}"
     with steps.step(f"starting Storm 1.2.4 on {NODES} nodes") as update:
-        shape = Shape(NODES, bandwidth=link, slots=1)
+        shape = ClusterShape(NODES, bandwidth=link, slots=1)
         cluster = DockerCluster.up(shape, name, config=config, progress=update)
     planner = BenchPlanner()
     with ended(cluster, steps), spark_session("local[2]"), serving(planner, cluster):

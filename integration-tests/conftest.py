@@ -11,7 +11,7 @@ from small_clusters import SLOW_BUT_SMALL, SLOW_TO_WAKE
 from stage import TOPOLOGIES, DockerStage, Stage
 
 from stormcut.adapters.clusters.bandwidth import Bandwidth
-from stormcut.adapters.clusters.docker import DockerCluster, Shape, image
+from stormcut.adapters.clusters.docker import ClusterShape, DockerCluster, image
 from stormcut.adapters.clusters.docker.engine import engine
 from stormcut.adapters.clusters.local import LocalCluster
 from stormcut.adapters.machine.home import home
@@ -60,7 +60,7 @@ def storm_image() -> str:
 def docker_stage(storm_image: str) -> Iterator[DockerStage]:
     """Three limited nodes; the plugin, installed by command; a topology that runs and acks."""
     with DockerCluster.up(
-        Shape(nodes=3, cpus=0.5, bandwidth=Bandwidth(20_000_000, 10_000_000), memory_mb=768),
+        ClusterShape(nodes=3, cpus=0.5, bandwidth=Bandwidth(20_000_000, 10_000_000), memory_mb=768),
         f"tests-{os.getpid()}",
         with_plugin=False,
         config={

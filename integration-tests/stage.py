@@ -16,7 +16,7 @@ from fault_ground import worker_ports
 from stormcut.adapters.clusters.docker import VIRTUALENV, DockerCluster
 from stormcut.adapters.clusters.local import LocalCluster
 from stormcut.adapters.machine import home
-from stormcut.adapters.storm.nimbus import Nimbus
+from stormcut.adapters.storm.nimbus import NimbusClient
 from stormcut.adapters.storm.sparse_submit import submit
 from stormcut.application.waiting import wait_until
 
@@ -50,7 +50,7 @@ class Stage(Generic[C]):
 
     def __init__(self, cluster: C, nimbus_log: Path) -> None:
         self.cluster = cluster
-        self.nimbus = Nimbus.at(cluster.nimbus_address)
+        self.nimbus = NimbusClient.at(cluster.nimbus_address)
         self._log = nimbus_log
 
     @property

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from stormcut.application.experiment.calibrate import Observed, trees_per_s
+from stormcut.application.experiment.calibrate import ObservedWindow, trees_per_s
 from stormcut.model.network import Link
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Topology
@@ -41,7 +41,7 @@ def observed(costs, slots, growth):
     placement = Placement(np.array(slots))
     used = {use.kind: use.load for use in uses(at, placement)}
     workers = np.bincount(np.unique(slots), minlength=NODES)
-    return Observed(
+    return ObservedWindow(
         problem(),
         placement,
         trees_per_s(at),

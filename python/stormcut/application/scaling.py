@@ -9,7 +9,7 @@ from shlex import quote
 
 from stormcut.capacity.demand import UTILISATION, Demand, Need, demand
 from stormcut.capacity.evidence import costs_that_fit
-from stormcut.capacity.plan import Plan, Shape, plan
+from stormcut.capacity.plan import CapacityPlan, NodeShape, plan
 from stormcut.control.decide.situation import (
     named_by_host,
     running_problem,
@@ -36,7 +36,7 @@ SYSTEM = "__"
 
 
 @dataclass(frozen=True, eq=False)
-class Advice:
+class ScalingAdvice:
     """What topologies need, where it would run, and how to get there.
 
     ``commands`` are lines of Storm's own client; ``notes`` say what they cannot do, or what is not
@@ -44,7 +44,7 @@ class Advice:
     """
 
     demand: Demand
-    plan: Plan
+    plan: CapacityPlan
     commands: tuple[str, ...]
     notes: tuple[str, ...]
 
@@ -100,11 +100,11 @@ def advise(
     state: ClusterState,
     problem: Problem,
     growth: Mapping[str, float],
-    shapes: Sequence[Shape] = (),
+    shapes: Sequence[NodeShape] = (),
     seed: int = 1,
     algorithm: str = DEFAULT_ALGORITHM,
     utilisation: float = UTILISATION,
-) -> Advice:
+) -> ScalingAdvice:
     """Return what topologies need whose rates grow by such factors.
 
     Parameters
@@ -129,7 +129,7 @@ def advise(
         line, more = _rebalance(running[name], wanted.needs[name], found)
         commands += [line] if line else []
         notes += more
-    return Advice(wanted, found, tuple(commands), tuple(notes))
+    return ScalingAdvice(wanted, found, tuple(commands), tuple(notes))
 
 
 def _cautions(problem: Problem) -> Iterator[str]:
@@ -142,7 +142,7 @@ def _cautions(problem: Problem) -> Iterator[str]:
 
 
 def _rebalance(
-    running: RunningTopology, needs: Mapping[str, Need], found: Plan
+    running: RunningTopology, needs: Mapping[str, Need], found: CapacityPlan
 ) -> tuple[str | None, list[str]]:
     """Return a line of `storm rebalance`, None if nothing changes, and what it cannot do."""
     tasks: Counter[str] = Counter()
@@ -166,7 +166,7 @@ def _rebalance(
     return line if parts else None, notes
 
 
-def _workers(topology: str, found: Plan) -> int:
+def _workers(topology: str, found: CapacityPlan) -> int:
     """Return how many workers a plan has for a topology."""
     problem = found.problem
     at = [each.id for each in problem.topologies].index(topology)

@@ -37,7 +37,7 @@ AS_EMPTY = 5.0
 
 
 @dataclass(frozen=True)
-class _Part:
+class _ThreadPart:
     """Threads of a task, by its place in the order, on a slot; CPU and memory in percent of it."""
 
     task: int
@@ -69,7 +69,7 @@ def map_allocation(
         A task finds no room, or sustains too little on these slots.
     """
     tasks = allocation.tasks
-    packing = _Packing(models, dag, rate, tasks, machines)
+    packing = _SlotPacking(models, dag, rate, tasks, machines)
     sizes = [_whole(each) for each in tasks]
     best, carried = None, 0.0
     while True:
@@ -103,7 +103,7 @@ def _even(total: int, parts: int) -> list[int]:
     return [less + 1] * more + [less] * (parts - more)
 
 
-class _Packing:
+class _SlotPacking:
     """Puts parts on slots.
 
     Parameters
@@ -180,10 +180,10 @@ class _Packing:
             shares[part.task, slot] += part.threads / self._tasks[part.task].total.threads
         return threads, None
 
-    def _parts(self, sizes: Sequence[Sequence[int]]) -> list[_Part]:
+    def _parts(self, sizes: Sequence[Sequence[int]]) -> list[_ThreadPart]:
         """Return the parts, those that take most of a slot first."""
         found = [
-            _Part(task, size, self._load(task, size))
+            _ThreadPart(task, size, self._load(task, size))
             for task, parts in enumerate(sizes)
             for size in parts
         ]

@@ -33,7 +33,7 @@ FIRST_PORT = 6700
 
 
 @dataclass(frozen=True)
-class Shape:
+class NodeShape:
     """Nodes to be had: CPU in points, memory, slots, link each way, price, and how many at most."""
 
     name: str
@@ -60,11 +60,11 @@ class Shape:
 
 
 #: Nodes by shape.
-Counts = tuple[tuple[Shape, int], ...]
+Counts = tuple[tuple[NodeShape, int], ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class CapacityPlan:
     """Nodes and a placement on them that carries the asked rates.
 
     ``least`` is the proven least number of nodes; ``problem`` is the demand on the nodes;
@@ -78,7 +78,7 @@ class Plan:
     least: int
     shapes: Counts = ()
     more: Solution | None = None
-    others: tuple[Plan, ...] = ()
+    others: tuple[CapacityPlan, ...] = ()
 
     @property
     def nodes(self) -> int:
@@ -148,10 +148,10 @@ class _Placing:
 
 def plan(
     demand: Demand,
-    shapes: Sequence[Shape] = (),
+    shapes: Sequence[NodeShape] = (),
     seed: int = DEFAULT_SEED,
     algorithm: str = DEFAULT_ALGORITHM,
-) -> Plan:
+) -> CapacityPlan:
     """Return the cheapest plan; without shapes, on the problem's own nodes.
 
     Parameters
@@ -184,7 +184,7 @@ def plan(
     return replace(mixed, others=(best, *others)) if mixed else replace(best, others=tuple(others))
 
 
-def _on_own(demand: Demand, placing: _Placing) -> Plan:
+def _on_own(demand: Demand, placing: _Placing) -> CapacityPlan:
     largest_first = sorted(demand.problem.nodes, key=_size)
     best = _in_order(largest_first)
     if placing.chooses:
@@ -197,21 +197,21 @@ def _in_order(nodes: Sequence[Node]) -> _Offer:
     return _Offer(len(nodes), lambda count: tuple(nodes[:count]))
 
 
-def _size(node: Node | Shape) -> tuple[float, float]:
+def _size(node: Node | NodeShape) -> tuple[float, float]:
     unknown = float("inf")
     cpu, memory = (unknown if each is None else each for each in (node.cpu_percent, node.memory_mb))
     return -cpu, -memory
 
 
-def _alone(shape: Shape) -> _Offer:
+def _alone(shape: NodeShape) -> _Offer:
     return _Offer.of(shape.at_most, lambda count: ((shape, count),), f" of {shape.name}")
 
 
-def _together(shapes: Sequence[Shape]) -> _Offer:
+def _together(shapes: Sequence[NodeShape]) -> _Offer:
     """Return the nodes of all shapes, the largest first."""
     largest_first = sorted(shapes, key=_size)
 
-    def taken(count: int) -> Iterator[tuple[Shape, int]]:
+    def taken(count: int) -> Iterator[tuple[NodeShape, int]]:
         for shape in largest_first:
             if number := min(count, shape.at_most):
                 yield shape, number
@@ -221,7 +221,9 @@ def _together(shapes: Sequence[Shape]) -> _Offer:
     return _Offer.of(most, lambda count: tuple(taken(count)), " of all shapes")
 
 
-def _mixed(demand: Demand, best: Plan, shapes: Sequence[Shape], placing: _Placing) -> Plan | None:
+def _mixed(
+    demand: Demand, best: CapacityPlan, shapes: Sequence[NodeShape], placing: _Placing
+) -> CapacityPlan | None:
     """Return a cheaper plan in which nodes of another shape stand for some, None if none is found.
 
     One node makes room, two, four, and so on, and all but one: up to ``shapes x log(nodes)`` plans
@@ -245,19 +247,19 @@ def _mixed(demand: Demand, best: Plan, shapes: Sequence[Shape], placing: _Placin
     return None if found is best else replace(found, least=_least_of_any(demand, shapes))
 
 
-def _beside(kept: tuple[Shape, int], other: Shape, count: int) -> Counts:
+def _beside(kept: tuple[NodeShape, int], other: NodeShape, count: int) -> Counts:
     """Return both, the larger shape first."""
     return tuple(sorted((kept, (other, count)), key=lambda each: _size(each[0])))
 
 
-def _least_of_any(demand: Demand, shapes: Sequence[Shape]) -> int:
+def _least_of_any(demand: Demand, shapes: Sequence[NodeShape]) -> int:
     """Return the fewest nodes that are not proven too few, were each as good as all shapes are."""
 
     def most(values: Iterable[float | None]) -> float | None:
         known = list(values)
         return None if None in known else max(each or 0.0 for each in known)
 
-    ideal = Shape(
+    ideal = NodeShape(
         "ideal",
         most(shape.cpu_percent for shape in shapes),
         most(shape.memory_mb for shape in shapes),
@@ -268,7 +270,7 @@ def _least_of_any(demand: Demand, shapes: Sequence[Shape]) -> int:
     return _proven_least(demand, _alone(ideal)) or ideal.at_most
 
 
-def _fewest(demand: Demand, offer: _Offer, placing: _Placing) -> Plan:
+def _fewest(demand: Demand, offer: _Offer, placing: _Placing) -> CapacityPlan:
     """Return the plan with the fewest nodes found: ever larger steps up, then halved."""
 
     def on(count: int) -> Problem:
@@ -293,7 +295,7 @@ def _fewest(demand: Demand, offer: _Offer, placing: _Placing) -> Plan:
         else:
             count, found = middle, better
     more = placing.carried(on(count + 1)) if count < most else None
-    return Plan(on(count), found, least, offer.shapes(count), more)
+    return CapacityPlan(on(count), found, least, offer.shapes(count), more)
 
 
 def _on(demand: Demand, offer: _Offer, count: int) -> Problem:

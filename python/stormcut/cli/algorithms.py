@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from stormcut.cli import completion
 from stormcut.cli.invocation import command
-from stormcut.placement.options import Interval
+from stormcut.placement.options import FiniteRange
 from stormcut.placement.registry import ALGORITHMS, Algorithm, algorithm
 from stormcut.report.terminal import Grid, terminal
 
@@ -82,7 +82,7 @@ def _text(default: Any) -> str:
     return ",".join(map(str, default)) if isinstance(default, tuple) else str(default)
 
 
-def _values(kind: Any, bounds: Interval | None) -> str:
+def _values(kind: Any, bounds: FiniteRange | None) -> str:
     if get_origin(kind) is Literal:
         return ", ".join(get_args(kind))
     if get_origin(kind) is tuple:

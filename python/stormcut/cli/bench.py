@@ -176,8 +176,8 @@ def _check(plan: BenchPlan, folder: Path, find: Callable[[str], Scheduler]) -> N
 def _measure(
     plan: BenchPlan, folder: Path, name: str, find: Callable[[str], Scheduler], steps: Steps
 ) -> None:
-    from stormcut.adapters.bench.journal import Journal
-    from stormcut.adapters.bench.rig import Rig
+    from stormcut.adapters.bench.journal import FileJournal
+    from stormcut.adapters.bench.rig import ClusterRig
     from stormcut.adapters.bench.serving import serving
     from stormcut.adapters.bench.setting import shape_of
     from stormcut.adapters.bench.workers import CLUSTER_PATIENCE
@@ -188,7 +188,7 @@ def _measure(
     from stormcut.application.experiment.bench.run import Bench
     from stormcut.application.experiment.ports import HOOK_INTERVAL_S
 
-    Journal.check(folder, _run(plan, {}))
+    FileJournal.check(folder, _run(plan, {}))
     shape = shape_of(plan)
     title = f"starting Storm 1.2.4 in {shape.nodes + 2} containers"
     config = {
@@ -200,11 +200,11 @@ def _measure(
     with steps.step(title) as update:
         cluster = DockerCluster.up(shape, name, config=config, progress=update)
     with ended(cluster, steps), spark_session("local[2]"):
-        journal = Journal.open(folder, _run(plan, dict(cluster.refused)))
+        journal = FileJournal.open(folder, _run(plan, dict(cluster.refused)))
         for note in journal.notes:
             steps.say(note)
         profiler = partial(profile_logs, cluster.log_folders, cluster.folder / "profile", warm_up=0)
-        rig = Rig(cluster)
+        rig = ClusterRig(cluster)
         bench = Bench(plan, Equipment(find, rig, journal, profiler, topology_project, steps))
         steps.say(bench.left())
         with serving(bench.planner, cluster):
@@ -249,17 +249,17 @@ def _run(plan: BenchPlan, refused: dict[str, str]) -> Run:
 
 
 def _report(folder: Path, steps: Steps) -> None:
-    from stormcut.adapters.bench.journal import Journal
+    from stormcut.adapters.bench.journal import FileJournal
     from stormcut.adapters.bench.yardsticks import read_yardsticks
     from stormcut.adapters.files.json_document import write_text
     from stormcut.adapters.spark import spark_session
     from stormcut.adapters.spark.bench_table import read_cells, write_parquet
     from stormcut.report.bench import markdown, page
-    from stormcut.report.bench_figures import Bench
+    from stormcut.report.bench_figures import BenchResults
 
-    journal = Journal(folder)
+    journal = FileJournal(folder)
     with steps.step("writing the pages"):
-        found = Bench(
+        found = BenchResults(
             journal.run,
             journal.measurements(),
             journal.placements(),

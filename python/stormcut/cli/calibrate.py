@@ -13,12 +13,12 @@ from typing import Any
 import click
 import numpy as np
 
-from stormcut.adapters.bench.journal import Journal
+from stormcut.adapters.bench.journal import FileJournal
 from stormcut.adapters.files.costs_file import write_costs
 from stormcut.adapters.files.json_document import write_text
 from stormcut.adapters.machine.home import commit
 from stormcut.adapters.machine.needs import command_line, describe
-from stormcut.application.experiment.calibrate import Calibration, Observed
+from stormcut.application.experiment.calibrate import Calibration, ObservedWindow
 from stormcut.application.experiment.calibrate import calibrate as fit
 from stormcut.application.experiment.prediction import predictions, quality
 from stormcut.cli.outputs import OutputFile
@@ -56,7 +56,7 @@ def calibrate(
     Example:
       stormcut calibrate bench-network bench-cpu --schedulers even --output costs.json
     """
-    journals = [Journal(folder) for folder in benches]
+    journals = [FileJournal(folder) for folder in benches]
     wanted = None if schedulers is None else [each.strip() for each in schedulers.split(",")]
     source = output.name if output else "this fit"
     found = fit(observed(journals, wanted), source)
@@ -82,7 +82,9 @@ def calibrate(
         write_text(page, markdown(sections(found, told, said)))
 
 
-def observed(journals: Sequence[Journal], schedulers: Sequence[str] | None) -> list[Observed]:
+def observed(
+    journals: Sequence[FileJournal], schedulers: Sequence[str] | None
+) -> list[ObservedWindow]:
     """Return the steady windows whose problem and placement were kept.
 
     Raises
@@ -90,7 +92,7 @@ def observed(journals: Sequence[Journal], schedulers: Sequence[str] | None) -> l
     InvalidInput
         A bench has none: it was made before they were kept.
     """
-    found: list[Observed] = []
+    found: list[ObservedWindow] = []
     for journal in journals:
         before = len(found)
         for cell in journal.measurements():
@@ -99,7 +101,7 @@ def observed(journals: Sequence[Journal], schedulers: Sequence[str] | None) -> l
                 continue
             if (kept := journal.solution(*where)) and cell.node_sent_mbit_s:
                 found.append(
-                    Observed(
+                    ObservedWindow(
                         *kept,
                         cell.tuples_per_10s / 10,
                         CORE_PERCENT * np.array(cell.node_cores),
@@ -114,7 +116,9 @@ def observed(journals: Sequence[Journal], schedulers: Sequence[str] | None) -> l
     return found
 
 
-def _predictions(journals: Sequence[Journal], costs: Callable[[str], Costs | None]) -> list[Told]:
+def _predictions(
+    journals: Sequence[FileJournal], costs: Callable[[str], Costs | None]
+) -> list[Told]:
     return [
         (journal.run.setting, each)
         for journal in journals

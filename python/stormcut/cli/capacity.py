@@ -18,7 +18,7 @@ from stormcut.adapters.files.problem_file import read_problem, write_problem
 from stormcut.adapters.tls.channel import Tls
 from stormcut.capacity.demand import UTILISATION, Demand, Need, demand, source_rate
 from stormcut.capacity.mapping import MAPPINGS, Mapped, map_acquired, map_to, mapper
-from stormcut.capacity.plan import Plan
+from stormcut.capacity.plan import CapacityPlan
 from stormcut.capacity.plan import plan as cheapest
 from stormcut.cli.groups import Group
 from stormcut.cli.key_values import parse_pairs
@@ -355,7 +355,7 @@ def _number(text: str, where: str) -> float:
     return number
 
 
-def _plan_document(wanted: Demand, found: Plan) -> dict[str, Any]:
+def _plan_document(wanted: Demand, found: CapacityPlan) -> dict[str, Any]:
     room = headroom_document(found.solution.headroom)
     return {
         "format": "stormcut-capacity/1",
@@ -385,7 +385,7 @@ def _plan_table(topology: str, needs: Mapping[str, Need]) -> Grid:
     return table
 
 
-def _plan_lines(found: Plan, utilisation: float) -> Iterator[str]:
+def _plan_lines(found: CapacityPlan, utilisation: float) -> Iterator[str]:
     proof = "no fewer can carry it" if found.least == found.nodes else f"at least {found.least:,}"
     yield f"{_counted(found)} ({proof}, as proven), in use to {utilisation:.0%} at most"
     room = found.solution.headroom
@@ -398,7 +398,7 @@ def _plan_lines(found: Plan, utilisation: float) -> Iterator[str]:
         yield f"instead: {_counted(other)}, head-room {_told(other.solution.headroom)}"
 
 
-def _counted(found: Plan) -> str:
+def _counted(found: CapacityPlan) -> str:
     """Return how many nodes of which shape it takes, and what they cost."""
     parts = [f"{count:,} of {shape.name}" for shape, count in found.shapes]
     of = f" of {found.shapes[0][0].name}" if len(parts) == 1 else f": {' and '.join(parts)}"

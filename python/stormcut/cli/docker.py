@@ -18,7 +18,7 @@ from stormcut.cli.storm_settings import storm_settings
 from stormcut.report.terminal import Grid, terminal
 
 if TYPE_CHECKING:
-    from stormcut.adapters.clusters.docker import ContainerStatus, DockerStatus, Shape
+    from stormcut.adapters.clusters.docker import ClusterShape, ContainerStatus, DockerStatus
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -78,11 +78,11 @@ def _shape(
     memory: int,
     slots: int,
     heterogeneous: str | None,
-) -> Shape:
+) -> ClusterShape:
     from stormcut.adapters.clusters.bandwidth import FREE, parse_bandwidth
-    from stormcut.adapters.clusters.docker.plan import Shape, parse_sizes
+    from stormcut.adapters.clusters.docker.plan import ClusterShape, parse_sizes
 
-    return Shape(
+    return ClusterShape(
         nodes,
         cpus,
         parse_bandwidth(bandwidth) if bandwidth else FREE,

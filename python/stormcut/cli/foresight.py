@@ -66,7 +66,7 @@ def _is_described_or_old(client: BrainClient) -> bool:
 
 
 @dataclass(frozen=True)
-class Change:
+class IntendedOrder:
     """What an operator is about to tell the brain of a topology.
 
     ``deed`` completes "add --yes to ...", such as "publish the profile"; ``done`` says that it is
@@ -84,7 +84,7 @@ class Change:
 def foresee_and_act(
     nodes: StormcutNodes,
     tls: Tls | None,
-    change: Change,
+    change: IntendedOrder,
     act: Callable[[dict[str, Any] | None], None],
     yes: bool,
     as_json: bool,
@@ -122,7 +122,7 @@ def foresee_and_act(
 
 
 def _preview(
-    nodes: StormcutNodes, tls: Tls | None, change: Change, yes: bool
+    nodes: StormcutNodes, tls: Tls | None, change: IntendedOrder, yes: bool
 ) -> dict[str, Any] | None:
     """Return what the brain foresees; None, and a line why, if it cannot and that is no matter."""
     try:

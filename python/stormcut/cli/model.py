@@ -151,21 +151,21 @@ def _bench(
     name: str, task: str, options: Mapping[str, object], cpus: float, steps: Steps
 ) -> Iterator[TrialBench]:
     """Yield what trials of a task are made with, on a cluster that ends with the block."""
-    from stormcut.adapters.bench.rig import Rig
+    from stormcut.adapters.bench.rig import ClusterRig
     from stormcut.adapters.bench.serving import serving
     from stormcut.adapters.bench.trial_bench import TOPOLOGY, SlotNode, TrialBench
     from stormcut.adapters.bench.workers import CLUSTER_PATIENCE
-    from stormcut.adapters.clusters.docker import DockerCluster, Shape
+    from stormcut.adapters.clusters.docker import ClusterShape, DockerCluster
     from stormcut.adapters.storm.topology_project import load
     from stormcut.application.experiment.bench.planner import BenchPlanner
     from stormcut.application.experiment.servers import with_servers
 
     mean = cpus * sum(SIZES) / len(SIZES)
-    shape = Shape(len(SIZES), mean, memory_mb=MEMORY_MB, sizes=SIZES)
+    shape = ClusterShape(len(SIZES), mean, memory_mb=MEMORY_MB, sizes=SIZES)
     with steps.step(f"starting Storm 1.2.4 in {len(SIZES) + 2} containers") as update:
         cluster = DockerCluster.up(shape, name, config=CLUSTER_PATIENCE, progress=update)
     with ended(cluster, steps):
-        node, planner, rig = cluster.plan.nodes[0], BenchPlanner(), Rig(cluster)
+        node, planner, rig = cluster.plan.nodes[0], BenchPlanner(), ClusterRig(cluster)
         slot = SlotNode(node.name, cluster.plan.container_name(node), cpus, MEMORY_MB)
         servers = with_servers(load(TOPOLOGY), options, rig.servers, steps)
         with serving(planner, cluster), servers as given:

@@ -23,7 +23,7 @@ from stormcut.cli.addresses import Address
 from stormcut.cli.config import described
 from stormcut.cli.serving import serve
 from stormcut.control.observe.observer import Observer, Seen
-from stormcut.control.outlook import Part
+from stormcut.control.outlook import PartStatus
 from stormcut.control.standing import Standing
 from stormcut.model.cluster import RunningTopology
 
@@ -120,13 +120,13 @@ def _unmeasured(config: Config, observer: Observer, topology: RunningTopology) -
     return "its hook reports: the first reports are being read"
 
 
-def _part(is_read: bool, seen: Mapping[str, Seen]) -> Part:
+def _part(is_read: bool, seen: Mapping[str, Seen]) -> PartStatus:
     """Return how the metrics are."""
     if not is_read:
-        return Part(False, "Spark does not read them: see the log")
+        return PartStatus(False, "Spark does not read them: see the log")
     if not seen:
-        return Part(True, "no topology has reported yet")
+        return PartStatus(True, "no topology has reported yet")
     age = time.time() - max(each.heard_s for each in seen.values())
-    return Part(
+    return PartStatus(
         age < SILENT_SECONDS, f"topologies measured: {len(seen)}, last report {age:.0f} s ago"
     )

@@ -122,12 +122,12 @@ def remove(storm_homes: tuple[Path, ...], hook: bool, force: bool) -> None:
 def _refuse_if_carried(storm_homes: tuple[Path, ...]) -> None:
     """Refuse to take the hook's jar from topologies that do not start without it."""
     from stormcut.adapters.storm import plugin
-    from stormcut.adapters.storm.nimbus import Nimbus, NimbusUnavailable
+    from stormcut.adapters.storm.nimbus import NimbusClient, NimbusUnavailable
 
     for storm_home in storm_homes:
         seeds = plugin.nimbuses(storm_home)
         for host, port in seeds:
-            nimbus = Nimbus(host, port)
+            nimbus = NimbusClient(host, port)
             try:
                 names = [each.name for each in nimbus.cluster().topologies]
                 confs = {name: nimbus.topology_conf(name) for name in names}

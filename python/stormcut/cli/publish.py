@@ -12,7 +12,7 @@ from stormcut.adapters.tls.channel import Tls
 from stormcut.adapters.zookeeper.client import connected, read_auth_file
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.adapters.zookeeper.undos import delete_undo, read_undos
-from stormcut.cli.foresight import Change, foresee_and_act
+from stormcut.cli.foresight import IntendedOrder, foresee_and_act
 from stormcut.cli.preview_options import preview_options
 from stormcut.cli.tls_option import tls_option
 from stormcut.cli.zookeeper_options import zookeeper_options
@@ -72,7 +72,7 @@ def _publish(
         f"{len(profile.traffic)} task pairs\n"
         f"What follows: stormcut history. Back again: stormcut undo {profile.topology}"
     )
-    change = Change(profile.topology, "publish the profile", done, profile, None)
+    change = IntendedOrder(profile.topology, "publish the profile", done, profile, None)
     foresee_and_act(nodes, tls, change, act, yes, as_json)
 
 
@@ -90,5 +90,5 @@ def _withdraw(
         f"withdrew what was published of {topology}; a controller that measures it publishes"
         " it again"
     )
-    change = Change(topology, "withdraw the profile", done, None, None)
+    change = IntendedOrder(topology, "withdraw the profile", done, None, None)
     foresee_and_act(nodes, tls, change, act, yes, as_json)

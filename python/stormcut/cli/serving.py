@@ -20,10 +20,10 @@ from stormcut.adapters.machine.clock import SystemClock, new_id
 from stormcut.adapters.machine.garbage_collector import collect_seldom
 from stormcut.adapters.storm.valve import NimbusValve
 from stormcut.adapters.thrift.brain import BrainServer
-from stormcut.adapters.thrift.client import BrainClient, Pulse
+from stormcut.adapters.thrift.client import BrainClient, Heartbeat
 from stormcut.adapters.tls.channel import Role, Tls
 from stormcut.adapters.zookeeper.client import Client
-from stormcut.adapters.zookeeper.leader import Leadership
+from stormcut.adapters.zookeeper.leader import ZooKeeperLeadership
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.adapters.zookeeper.publication import ZooKeeperPublication
 from stormcut.adapters.zookeeper.store import ZooKeeperStore
@@ -124,8 +124,8 @@ def serve(
         identity, settings.algorithm, standing, counters, lambda: bool(client.connected), clock
     )
     server = BrainServer(standing, identity, nodes.seal, bind, port, standing.brain, counters, tls)
-    pulse = Pulse(BrainClient(identity, nodes.seal, bind, server.port, tls=tls))
-    leadership = Leadership(
+    pulse = Heartbeat(BrainClient(identity, nodes.seal, bind, server.port, tls=tls))
+    leadership = ZooKeeperLeadership(
         nodes, identity, bind, server.port, standing.elected, standing.watch, pulse.beats
     )
     with _shown(view, counters, http, tls), beside(standing, publication, counters.registry):

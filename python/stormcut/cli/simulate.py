@@ -30,7 +30,7 @@ from stormcut.simulator.events import MAX_TUPLES, MIN_S
 from stormcut.simulator.events import simulate as simulate_events
 from stormcut.simulator.fluid import fluid
 from stormcut.simulator.simulation import EVENTS, FLUID, Simulation, obstacles
-from stormcut.simulator.timeline import KILLED, RESTART_S, Interval, over_time
+from stormcut.simulator.timeline import KILLED, RESTART_S, TimelineInterval, over_time
 
 FORMAT = "stormcut-simulation/1"
 
@@ -221,7 +221,7 @@ def _changes(events: Path | None, trace: Path | None, problem: Problem) -> tuple
 
 
 def _print_timeline(
-    intervals: Sequence[Interval],
+    intervals: Sequence[TimelineInterval],
     changes: Sequence[Change],
     wanted: float,
     is_wide: bool,
@@ -253,7 +253,7 @@ def _print_timeline(
         click.echo(f"Ended after second {at:,.1f}: more than {MAX_TUPLES:,} tuples are under way.")
 
 
-def timeline_document(intervals: Sequence[Interval]) -> dict[str, Any]:
+def timeline_document(intervals: Sequence[TimelineInterval]) -> dict[str, Any]:
     """Return what happened over time as JSON says it."""
     return {
         "format": FORMAT,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from stormcut.adapters.files.config_file import Config
-from stormcut.adapters.storm.nimbus import Nimbus, NimbusUnavailable
+from stormcut.adapters.storm.nimbus import NimbusClient, NimbusUnavailable
 from stormcut.adapters.zookeeper.client import connected, read_auth_file
 from stormcut.adapters.zookeeper.leader import leaders_client
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
@@ -24,7 +24,7 @@ def faults_around(config: Config) -> Iterator[str]:
     hosts: set[str] = set()
     for address in config.nimbus:
         try:
-            supervisors = Nimbus.at(address).cluster().supervisors
+            supervisors = NimbusClient.at(address).cluster().supervisors
         except NimbusUnavailable as error:
             yield f"nimbus: {address}: {error}"
         else:

@@ -26,7 +26,7 @@ from stormcut.model.errors import InvalidInput
 from stormcut.report.terminal import Grid, terminal
 
 if TYPE_CHECKING:
-    from stormcut.adapters.storm.topology_site import Site
+    from stormcut.adapters.storm.topology_site import ClusterSite
     from stormcut.application.experiment.definition import Definition
     from stormcut.application.experiment.outcome import RunOutcome
 
@@ -132,7 +132,7 @@ def run(
     source = click.get_current_context().get_parameter_source
     if docker and ParameterSource.COMMANDLINE in (source("supervisors"), source("slots")):
         raise InvalidInput("the cluster has its own supervisors and slots", f"--docker {docker}")
-    settings = topology_run.Settings(name, parse_pairs(pairs), minutes, results)
+    settings = topology_run.RunSettings(name, parse_pairs(pairs), minutes, results)
     catalogue, steps = Catalogue(topology_project, ANSWERS), Steps("topologies")
     with interruptible():
         given = topology_run.options_of(settings, catalogue)
@@ -147,7 +147,7 @@ def run(
 @contextmanager
 def _site(
     name: str, supervisors: int, slots: int, docker: str | None, steps: Steps
-) -> Iterator[Site]:
+) -> Iterator[ClusterSite]:
     """Yield the cluster in containers that is named, else one of this command's own."""
     from stormcut.adapters.storm.topology_site import docker_site, local_site
 
@@ -180,11 +180,11 @@ def draw(folder: Path) -> None:
 
 def picture(definition: Definition) -> str:
     """Return a topology's graph as SVG."""
-    from stormcut.report.topology_picture import Edge, draw_topology
+    from stormcut.report.topology_picture import PictureEdge, draw_topology
 
     tasks = {component.name: component.tasks for component in definition.components}
     edges = [
-        Edge(sender, component.name, grouping)
+        PictureEdge(sender, component.name, grouping)
         for component in definition.components
         for sender, grouping in component.inputs
     ]

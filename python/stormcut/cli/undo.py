@@ -16,7 +16,7 @@ from stormcut.adapters.zookeeper.orders import read_orders
 from stormcut.adapters.zookeeper.trails import read_trail, topologies_with_trail
 from stormcut.adapters.zookeeper.undos import delete_undo, read_undos, write_undo
 from stormcut.cli import completion
-from stormcut.cli.foresight import Change, foresee_and_act, leading_brain
+from stormcut.cli.foresight import IntendedOrder, foresee_and_act, leading_brain
 from stormcut.cli.preview_options import override_option, preview_options
 from stormcut.cli.tls_option import tls_option
 from stormcut.cli.zookeeper_options import zookeeper_options
@@ -67,7 +67,7 @@ def undo(
         profile = nodes.read_profiles().get(name)
         past = None if override is None else Override(override)
         order = Undo(step.before, override=past, who=person())
-        change = Change(name, "go back", done, profile, order)
+        change = IntendedOrder(name, "go back", done, profile, order)
 
         def act(preview: Mapping[str, Any] | None) -> None:
             pauses = read_orders(nodes).pauses

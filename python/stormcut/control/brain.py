@@ -25,7 +25,7 @@ from stormcut.control.orders import Orders, Undo
 from stormcut.control.outlook import (
     Control,
     GuardLog,
-    Part,
+    PartStatus,
     Snapshot,
     control,
     outlook_document,
@@ -147,7 +147,7 @@ class Brain:
         #: Why a topology that runs is not measured, in words; empty if nobody measures.
         self.unmeasured: Callable[[RunningTopology], str] = lambda topology: ""
         #: How those are that work beside it, for an outlook; by name.
-        self.parts: dict[str, Callable[[], Part]] = {}
+        self.parts: dict[str, Callable[[], PartStatus]] = {}
 
     @property
     def governed(self) -> Governed | None:

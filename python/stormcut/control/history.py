@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from stormcut.control.decide.decision import Decision, Decisions, Value
+from stormcut.control.decide.decision import Decision, Decisions, PlacementFigures
 from stormcut.control.decide.wording import sentence
 from stormcut.control.gate.change import Change, Initiator
 from stormcut.control.review.trail import Step
@@ -107,7 +107,7 @@ def _initiated(change: Change | None) -> dict[str, Any]:
     }
 
 
-def _value(value: Value) -> dict[str, Any]:
+def _value(value: PlacementFigures) -> dict[str, Any]:
     worth = value.worth
     return {
         **asdict(value.metrics),

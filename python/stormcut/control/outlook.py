@@ -32,7 +32,7 @@ SHOWN_REVIEWS = 5
 
 
 @dataclass(frozen=True)
-class Part:
+class PartStatus:
     """How somebody is that works beside the brain: whether that is well, and in words."""
 
     is_well: bool
@@ -108,7 +108,7 @@ def preview_document(described: Described, governed: Governed) -> dict[str, Any]
     }
 
 
-def outlook_document(at: Snapshot, parts: Mapping[str, Part]) -> dict[str, Any]:
+def outlook_document(at: Snapshot, parts: Mapping[str, PartStatus]) -> dict[str, Any]:
     """Return as JSON values what was decided last, and how the parts beside the brain fare.
 
     Raises

@@ -33,7 +33,7 @@ from stormcut.control.decide.pace import Pace
 from stormcut.control.decide.question import Question
 from stormcut.control.decide.situation import fitting
 from stormcut.control.gate.change import Change
-from stormcut.control.gate.gate import RESTART_SECONDS, ROUND_SECONDS, Gate, Moment
+from stormcut.control.gate.gate import RESTART_SECONDS, ROUND_SECONDS, Gate, GuardContext
 from stormcut.control.gate.ledger import Ledger
 from stormcut.control.observe.hearing import Silence
 from stormcut.control.observe.losses import Losses
@@ -282,7 +282,7 @@ def _context(state: RoundState, given: Inputs) -> RoundContext:
         pace=state.pace,
         rule_of=policy.rule_of,
     )
-    moment = Moment(
+    moment = GuardContext(
         now,
         given.local,
         given.orders,

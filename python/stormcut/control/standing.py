@@ -73,7 +73,7 @@ def warm_up(settings: Settings) -> None:
     decide(Question(TOY, {}, None, settings))
 
 
-class Evidence:
+class PublicationCache:
     """`EvidenceSource` that the leader refreshes: to ask it never waits for what is published."""
 
     def __init__(self, publication: Publication, clock: Clock) -> None:
@@ -169,7 +169,7 @@ class Standing:
     ) -> None:
         self._store = store
         self._publication = publication
-        self._evidence = Evidence(publication, clock)
+        self._evidence = PublicationCache(publication, clock)
         self._leadership: Leadership | None = None
         #: The revision of the orders that people were told to be in force.
         self._acknowledged: int | None = None

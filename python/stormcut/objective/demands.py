@@ -167,7 +167,7 @@ def demands_of(
 
 
 @dataclass(frozen=True, eq=False)
-class _Pairs:
+class _PlacedPairs:
     """Pairs of executors, and where all executors run.
 
     Parameters
@@ -191,14 +191,14 @@ class _Pairs:
         return np.flatnonzero((source >= 0) & (target >= 0) & (source != target))
 
 
-def _pairs(problem: Problem, placement: Placement, traffic: Traffic) -> _Pairs:
+def _pairs(problem: Problem, placement: Placement, traffic: Traffic) -> _PlacedPairs:
     nodes = executor_nodes(problem, placement)
     racks, _ = rack_ordinals(problem)
     homes = np.where(nodes >= 0, racks[nodes], -1)
-    return _Pairs(*traffic.unfolded_sizes(), placement.slots, nodes, homes)
+    return _PlacedPairs(*traffic.unfolded_sizes(), placement.slots, nodes, homes)
 
 
-def _due(problem: Problem, pairs: _Pairs, part: Floats, sources: Ints) -> Floats:
+def _due(problem: Problem, pairs: _PlacedPairs, part: Floats, sources: Ints) -> Floats:
     """Return which part of what each pair sends is due to a tuple/s of each source.
 
     A pair's load is due to the sources whose tuples led to what its sender sends; what an acker
@@ -217,7 +217,7 @@ def _own(loads: Floats, nodes: Ints) -> list[Entry]:
     return [(EXECUTOR, runs, runs, work), (CPU, nodes[runs], runs, work)]
 
 
-def _transfers(problem: Problem, pairs: _Pairs, grown: Floats) -> list[Entry]:
+def _transfers(problem: Problem, pairs: _PlacedPairs, grown: Floats) -> list[Entry]:
     """Return what sending and taking adds to nodes, if pairs send so many times their rate."""
     costs, slots, apart = costs_of(problem), pairs.slots, pairs.apart(pairs.slots)
     source, target = pairs.source[apart], pairs.target[apart]
@@ -232,7 +232,7 @@ def _transfers(problem: Problem, pairs: _Pairs, grown: Floats) -> list[Entry]:
     ]
 
 
-def _crossings(pairs: _Pairs) -> list[tuple[str, Ints, Ints]]:
+def _crossings(pairs: _PlacedPairs) -> list[tuple[str, Ints, Ints]]:
     """Return the places whose links and uplinks pairs cross, and the pairs; nodes' links first."""
     away, far = pairs.apart(pairs.nodes), pairs.apart(pairs.racks)
     return [

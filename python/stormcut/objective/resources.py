@@ -65,7 +65,7 @@ class Use:
 
 
 @dataclass(frozen=True, eq=False)
-class Flow:
+class PlaceFlow:
     """What leaves and enters places: tuples/s and bytes/s each way, each of shape (places,)."""
 
     out: Floats
@@ -166,7 +166,7 @@ def left_by_workers(
     return left
 
 
-def transfer_percent(flow: Flow, met: Connections, homes: Ints, costs: Costs) -> Floats:
+def transfer_percent(flow: PlaceFlow, met: Connections, homes: Ints, costs: Costs) -> Floats:
     """Return the CPU in points that tuples cost where they leave and enter workers.
 
     Parameters
@@ -237,7 +237,7 @@ def flow(
     homes: Ints,
     count: int,
     part: Floats | None = None,
-) -> Flow:
+) -> PlaceFlow:
     """Return the traffic between executors in different places, added up by home.
 
     Parameters
@@ -267,7 +267,7 @@ def flow(
             left, came = left * part[block.targets.start], came * part[block.targets.start]
         out, into = out + left, into + came
         bytes_out, bytes_into = bytes_out + block.size * left, bytes_into + block.size * came
-    return Flow(out, into, bytes_out, bytes_into)
+    return PlaceFlow(out, into, bytes_out, bytes_into)
 
 
 def _block_flow(

@@ -100,7 +100,7 @@ Ground = Condition | Passing | NoMove
 
 
 @dataclass(frozen=True)
-class Moment:
+class MoveTiming:
     """What time adds to a question.
 
     ``since_change`` are the seconds since a change was applied to any of the problem's topologies,
@@ -113,7 +113,7 @@ class Moment:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class AcceptanceVerdict:
     """Whether a proposed placement replaces the present one, and why."""
 
     accepts: bool
@@ -134,9 +134,9 @@ class Acceptance(Protocol):
         problem: Problem,
         present: Placement,
         proposed: Placement,
-        moment: Moment,
+        moment: MoveTiming,
         options: Any,
-    ) -> Verdict:
+    ) -> AcceptanceVerdict:
         """Return whether the proposed placement replaces the present one."""
         ...
 
@@ -152,7 +152,7 @@ def moves(problem: Problem, present: Placement, proposed: Placement) -> bool:
     return bool(np.any(nodes_of(problem, present) != nodes_of(problem, proposed)))
 
 
-def pause(moment: Moment, least: float) -> Pause | None:
+def pause(moment: MoveTiming, least: float) -> Pause | None:
     """Return why it is too early for another change, None if it is not."""
     if moment.since_change is None or moment.since_change >= least:
         return None

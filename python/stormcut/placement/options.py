@@ -12,7 +12,7 @@ from stormcut.model.errors import InvalidInput
 
 
 @dataclass(frozen=True)
-class Interval:
+class FiniteRange:
     """Finite numbers between two bounds; ``open_below`` and ``open_above`` exclude the bound."""
 
     least: float
@@ -38,11 +38,11 @@ class Interval:
         return f"{below} and {'below' if self.open_above else 'at most'} {self.most:g}"
 
 
-NOT_NEGATIVE = Interval(0)
-POSITIVE = Interval(0, open_below=True)
-ONE_OR_MORE = Interval(1)
-FRACTION = Interval(0, 1)
-POSITIVE_FRACTION = Interval(0, 1, open_below=True)
+NOT_NEGATIVE = FiniteRange(0)
+POSITIVE = FiniteRange(0, open_below=True)
+ONE_OR_MORE = FiniteRange(1)
+FRACTION = FiniteRange(0, 1)
+POSITIVE_FRACTION = FiniteRange(0, 1, open_below=True)
 
 
 @dataclass(frozen=True)

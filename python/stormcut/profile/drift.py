@@ -60,13 +60,13 @@ def _plain(value: float) -> str:
 
 
 @dataclass(frozen=True)
-class Interval:
+class MeanInterval:
     """A mean of slices, and how far from it the true one may be."""
 
     mean: float
     half_width: float
 
-    def parts_from(self, other: Interval) -> bool:
+    def parts_from(self, other: MeanInterval) -> bool:
         """Return whether the two have no value in common."""
         return abs(self.mean - other.mean) > self.half_width + other.half_width
 
@@ -80,8 +80,8 @@ class Drift:
 
     component: str
     quantity: Quantity
-    before: Interval
-    now: Interval
+    before: MeanInterval
+    now: MeanInterval
 
     @property
     def size(self) -> float:
@@ -92,14 +92,16 @@ class Drift:
         return difference / self.before.mean if self.before.mean > 0 else math.inf
 
 
-def interval(values: Sequence[float]) -> Interval:
+def interval(values: Sequence[float]) -> MeanInterval:
     """Return the mean of at least two values with its interval at `CONFIDENCE`, by Student's t."""
     count = len(values)
     variance = _squares(values) / (count - 1)
-    return Interval(math.fsum(values) / count, _quantile(count - 1) * math.sqrt(variance / count))
+    return MeanInterval(
+        math.fsum(values) / count, _quantile(count - 1) * math.sqrt(variance / count)
+    )
 
 
-def _lately(before: Sequence[float], last: Sequence[float]) -> Interval:
+def _lately(before: Sequence[float], last: Sequence[float]) -> MeanInterval:
     """Return what the last slices say, with its interval.
 
     A load that changes within a slice makes it a mixture, far from those that follow. Where all of
@@ -112,7 +114,7 @@ def _lately(before: Sequence[float], last: Sequence[float]) -> Interval:
     freedom = len(before) + len(whole) - 2
     spread = math.sqrt((_squares(before) + _squares(whole)) / freedom)
     mean = math.fsum(whole) / len(whole)
-    return Interval(mean, _quantile(freedom) * spread / math.sqrt(len(whole)))
+    return MeanInterval(mean, _quantile(freedom) * spread / math.sqrt(len(whole)))
 
 
 def _are_unlike(before: Sequence[float], last: Sequence[float]) -> bool:
@@ -135,7 +137,7 @@ def _quantile(freedom: int) -> float:
     return float(stdtrit(freedom, (1 + CONFIDENCE) / 2))
 
 
-class _Run(Generic[T]):
+class _SliceRun(Generic[T]):
     """What slices said since the last change: the first ones, and the last ones."""
 
     def __init__(self) -> None:
@@ -156,8 +158,8 @@ class _Run(Generic[T]):
         """Return the first ones that are not among so many last ones."""
         return self._first[: max(0, self._count - count)]
 
-    def begun_anew(self) -> _Run[T]:
-        other = _Run[T]()
+    def begun_anew(self) -> _SliceRun[T]:
+        other = _SliceRun[T]()
         for value in self.last(WHOLE):
             other.add(value)
         return other
@@ -171,8 +173,8 @@ class DriftWatch:
     """
 
     def __init__(self) -> None:
-        self._values: dict[tuple[str, Quantity], _Run[float]] = {}
-        self._shares: dict[str, _Run[Shares]] = {}
+        self._values: dict[tuple[str, Quantity], _SliceRun[float]] = {}
+        self._shares: dict[str, _SliceRun[Shares]] = {}
         #: Whose shares those of each component are.
         self._tasks: dict[str, tuple[int, ...]] = {}
 
@@ -205,11 +207,11 @@ class DriftWatch:
         tasks = tuple(sorted(rates))
         # Where a task speaks for the first time, shares without it cannot be compared.
         if self._tasks.get(component) != tasks:
-            self._tasks[component], self._shares[component] = tasks, _Run()
+            self._tasks[component], self._shares[component] = tasks, _SliceRun()
         self._shares[component].add(np.array([rates[task] for task in tasks]) / handled)
 
     def _keep(self, component: str, quantity: Quantity, value: float) -> None:
-        self._values.setdefault((component, quantity), _Run()).add(value)
+        self._values.setdefault((component, quantity), _SliceRun()).add(value)
 
     def drift(self) -> Drift | None:
         """Return the largest change since `begin_anew`, None if none counts."""

@@ -17,7 +17,7 @@ from stormcut.application.experiment.bench.yardsticks import (
     Published,
 )
 from stormcut.placement.registry import BASELINE
-from stormcut.report.bench_figures import OURS, Bench, between
+from stormcut.report.bench_figures import OURS, BenchResults, between
 from stormcut.report.bench_goals import details, outcomes, overall
 from stormcut.report.bench_pictures import draw_dots, draw_overview, draw_scatter, look
 from stormcut.report.bench_tables import (
@@ -79,12 +79,12 @@ RECEIVES_FREELY = (
 )
 
 
-def markdown(benches: Sequence[Bench]) -> str:
+def markdown(benches: Sequence[BenchResults]) -> str:
     """Return a page of tables, at most 100 columns wide; one bench for each setting."""
     return as_markdown(_sections(benches, pictures=False))
 
 
-def page(benches: Sequence[Bench]) -> str:
+def page(benches: Sequence[BenchResults]) -> str:
     """Return one self-contained HTML page: the same tables, and pictures."""
     template = files("stormcut.report").joinpath("bench_page.html.j2").read_text(encoding="utf-8")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
@@ -106,7 +106,7 @@ def _tone(text: str) -> str:
     return "good" if text == REACHED else ""
 
 
-def _sections(benches: Sequence[Bench], pictures: bool) -> list[Section]:
+def _sections(benches: Sequence[BenchResults], pictures: bool) -> list[Section]:
     sections = [Section(TITLE, 1, (LEAD,))]
     for bench in benches:
         sections.append(_setting(bench, pictures))
@@ -122,7 +122,7 @@ def _sections(benches: Sequence[Bench], pictures: bool) -> list[Section]:
     return sections
 
 
-def _concerning(bench: Bench) -> Iterator[Published]:
+def _concerning(bench: BenchResults) -> Iterator[Published]:
     """Yield what is printed about a run's topologies and baselines."""
     run = bench.run
     for entry in bench.yardsticks.published:
@@ -130,7 +130,7 @@ def _concerning(bench: Bench) -> Iterator[Published]:
             yield entry
 
 
-def _setting(bench: Bench, pictures: bool) -> Section:
+def _setting(bench: BenchResults, pictures: bool) -> Section:
     run = bench.run
     text = [run.summary, _progress(bench)]
     if _receives_freely(run):
@@ -147,7 +147,7 @@ def _receives_freely(run: Run) -> bool:
     return LINK_FACT not in run.facts and "no limit of bandwidth" not in run.facts.get("limits", "")
 
 
-def _overview(bench: Bench) -> Picture:
+def _overview(bench: BenchResults) -> Picture:
     names = bench.run.schedulers
     baseline = BASELINE if BASELINE in names else names[0]
     ratios = {
@@ -161,7 +161,7 @@ def _overview(bench: Bench) -> Picture:
     return Picture("All topologies", draw_overview(ratios, baseline))
 
 
-def _progress(bench: Bench) -> str:
+def _progress(bench: BenchResults) -> str:
     """Return how much of the run is there."""
     run = bench.run
     refusals = sum(bool(placed.refusal) for placed in bench.placed)
@@ -174,7 +174,7 @@ def _progress(bench: Bench) -> str:
     )
 
 
-def _goals(bench: Bench) -> Iterator[Section]:
+def _goals(bench: BenchResults) -> Iterator[Section]:
     results = outcomes(bench)
     rows = [(str(goal), overall(each)) for goal, each in results]
     table = Table(("goal", "verdict"), tuple(rows), words=2)
@@ -184,7 +184,7 @@ def _goals(bench: Bench) -> Iterator[Section]:
     yield Section(f"Goals, {bench.run.setting}", 3, text, (table,), points)
 
 
-def _topology(bench: Bench, topology: str, pictures: bool) -> Section:
+def _topology(bench: BenchResults, topology: str, pictures: bool) -> Section:
     run = bench.run
     measured = any(bench.steady(topology, scheduler) for scheduler in run.schedulers)
     title = f"{topology}, {run.setting}"
@@ -205,7 +205,7 @@ def _topology(bench: Bench, topology: str, pictures: bool) -> Section:
     )
 
 
-def _left_out(bench: Bench, topology: str) -> Iterator[tuple[str, str]]:
+def _left_out(bench: BenchResults, topology: str) -> Iterator[tuple[str, str]]:
     """Yield what enters no figure, and why."""
     for placed in bench.placed:
         if placed.topology == topology and placed.refusal:
@@ -218,7 +218,7 @@ def _left_out(bench: Bench, topology: str) -> Iterator[tuple[str, str]]:
             yield f"{each.cell.scheduler}, repetition {each.cell.repetition}", each.unsteady
 
 
-def _pictures(bench: Bench, topology: str) -> tuple[Picture, ...]:
+def _pictures(bench: BenchResults, topology: str) -> tuple[Picture, ...]:
     windows = {name: bench.steady(topology, name) for name in bench.run.schedulers}
     rates = {name: [w.tuples_per_10s for w in found] for name, found in windows.items()}
     delays = {
@@ -237,7 +237,7 @@ def _pictures(bench: Bench, topology: str) -> tuple[Picture, ...]:
     )
 
 
-def _circumstances(bench: Bench) -> Iterator[Section]:
+def _circumstances(bench: BenchResults) -> Iterator[Section]:
     run = bench.run
     refused = tuple((f"NOT LIMITED, {kind}", why) for kind, why in run.refused.items())
     options = tuple(

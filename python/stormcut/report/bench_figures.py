@@ -29,7 +29,7 @@ def is_ours(scheduler: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Bench:
+class BenchResults:
     """A run with its measurements and placements, complete or not, and what to hold it against."""
 
     run: Run

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from stormcut.application.experiment.bench.summary import Ratio
 from stormcut.application.experiment.bench.yardsticks import MISSED, REACHED, TOO_FEW, UNKNOWN, Goal
-from stormcut.report.bench_figures import OURS, Bench, spread_out
+from stormcut.report.bench_figures import OURS, BenchResults, spread_out
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class GoalOutcome:
         return self.goal.verdict(self.ratio)
 
 
-def outcomes(bench: Bench) -> list[tuple[Goal, Sequence[GoalOutcome]]]:
+def outcomes(bench: BenchResults) -> list[tuple[Goal, Sequence[GoalOutcome]]]:
     """Return each goal of the bench's setting with how it went on each topology of the run.
 
     Goals of schedulers or topologies that are none of the run's are left out.
@@ -35,14 +35,14 @@ def outcomes(bench: Bench) -> list[tuple[Goal, Sequence[GoalOutcome]]]:
     return [(goal, results) for goal, results in found if results]
 
 
-def _of_ours(bench: Bench, goal: Goal) -> tuple[Goal, ...]:
+def _of_ours(bench: BenchResults, goal: Goal) -> tuple[Goal, ...]:
     """Return a goal of our algorithm once for each set of options in the run."""
     if goal.scheduler != OURS or not bench.ours:
         return (goal,)
     return tuple(replace(goal, scheduler=ours) for ours in bench.ours)
 
 
-def _results(bench: Bench, goal: Goal) -> list[GoalOutcome]:
+def _results(bench: BenchResults, goal: Goal) -> list[GoalOutcome]:
     if not {goal.scheduler, goal.baseline} <= set(bench.run.schedulers):
         return []
     asked = goal.topologies or bench.run.topologies

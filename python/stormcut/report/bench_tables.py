@@ -8,7 +8,7 @@ from stormcut.application.experiment.bench.summary import Spread
 from stormcut.application.experiment.bench.yardsticks import THROUGHPUT, Published
 from stormcut.placement.registry import BASELINE
 from stormcut.report.bench_figures import (
-    Bench,
+    BenchResults,
     absent,
     amount,
     between,
@@ -22,7 +22,7 @@ from stormcut.report.tables import Table
 RANGE = ("lowest", "highest")
 
 
-def headline(bench: Bench) -> Table:
+def headline(bench: BenchResults) -> Table:
     """Return throughput by topology and scheduler: median, lowest and highest."""
     rows = []
     for topology in bench.run.topologies:
@@ -44,7 +44,7 @@ def _end(spread: Spread | None, which: str) -> str:
     return "" if spread is None else amount(getattr(spread, which))
 
 
-def ratios(bench: Bench, topology: str) -> Table:
+def ratios(bench: BenchResults, topology: str) -> Table:
     """Return our throughput over every other scheduler's, and the papers' over the same."""
     header = (
         "scheduler",
@@ -85,7 +85,7 @@ def _papers(entries: Sequence[Published]) -> str:
     return ", ".join(ratios) or "-"
 
 
-def times(bench: Bench, topology: str) -> Table:
+def times(bench: BenchResults, topology: str) -> Table:
     """Return tuple times as medians of windows, and what spoilt windows and tuples."""
     header = ("scheduler", "TPT ms", "p50", "p95", "p99", "unsteady", "replayed")
     caption = "Medians of windows. TPT: mean time of a tuple, beside it percentiles."
@@ -93,7 +93,7 @@ def times(bench: Bench, topology: str) -> Table:
     return Table(header, rows, caption)
 
 
-def _times(bench: Bench, topology: str, scheduler: str) -> tuple[str, ...]:
+def _times(bench: BenchResults, topology: str, scheduler: str) -> tuple[str, ...]:
     found = bench.summary(topology, scheduler)
     windows = found.used + found.unsteady
     return (
@@ -104,7 +104,7 @@ def _times(bench: Bench, topology: str, scheduler: str) -> tuple[str, ...]:
     )
 
 
-def resources(bench: Bench, topology: str) -> Table:
+def resources(bench: BenchResults, topology: str) -> Table:
     """Return traffic, CPU, and what stayed on its node or arrived at all."""
     header = (
         *("scheduler", "Mbit/s", "cores", "fullest node", "throttled", "kept", "carried"),
@@ -121,7 +121,7 @@ def resources(bench: Bench, topology: str) -> Table:
     return Table(header, rows, caption)
 
 
-def _resources(bench: Bench, topology: str, scheduler: str) -> tuple[str, ...]:
+def _resources(bench: BenchResults, topology: str, scheduler: str) -> tuple[str, ...]:
     found, nodes = bench.summary(topology, scheduler), bench.nodes(topology, scheduler)
     remote = found.predicted_remote
     return (
@@ -134,7 +134,7 @@ def _resources(bench: Bench, topology: str, scheduler: str) -> tuple[str, ...]:
     )
 
 
-def predictions(bench: Bench, topology: str) -> Table:
+def predictions(bench: BenchResults, topology: str) -> Table:
     """Return the cost model's throughput over the baseline's beside what was measured."""
     if BASELINE not in bench.run.schedulers:
         return Table((), ())
@@ -161,7 +161,7 @@ def predictions(bench: Bench, topology: str) -> Table:
     return Table(header, tuple(rows), caption)
 
 
-def repeated(bench: Bench, topology: str) -> Table:
+def repeated(bench: BenchResults, topology: str) -> Table:
     """Return the papers' own comparisons with what the same two schedulers did here."""
     header = ("the papers' comparisons", "of", "here", "paper", "place")
     schedulers = bench.run.schedulers

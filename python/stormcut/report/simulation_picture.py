@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from stormcut.report.figures import COLOURS, drawn, empty
 from stormcut.simulator.changes import Change, told
-from stormcut.simulator.timeline import Interval
+from stormcut.simulator.timeline import TimelineInterval
 
 
 def draw_simulation(
-    intervals: Sequence[Interval], changes: Sequence[Change], title: str, form: str
+    intervals: Sequence[TimelineInterval], changes: Sequence[Change], title: str, form: str
 ) -> bytes:
     """Return three panels over time, with a line at each change, as ``svg`` or ``png``."""
     figure = empty(9, 7)

@@ -15,7 +15,7 @@ _FONT = 'font-family="sans-serif" font-size="13" text-anchor="middle"'
 
 
 @dataclass(frozen=True)
-class Edge:
+class PictureEdge:
     """A stream: who sends, who receives, and its grouping."""
 
     sender: str
@@ -23,7 +23,7 @@ class Edge:
     grouping: str
 
 
-def draw_topology(tasks: Mapping[str, int], edges: Sequence[Edge]) -> str:
+def draw_topology(tasks: Mapping[str, int], edges: Sequence[PictureEdge]) -> str:
     """Return the SVG picture of a graph without cycles.
 
     Parameters
@@ -52,7 +52,7 @@ def draw_topology(tasks: Mapping[str, int], edges: Sequence[Edge]) -> str:
     return "\n".join([*parts, "</svg>\n"])
 
 
-def _columns(tasks: Mapping[str, int], edges: Sequence[Edge]) -> dict[str, int]:
+def _columns(tasks: Mapping[str, int], edges: Sequence[PictureEdge]) -> dict[str, int]:
     """Return the column of each component: its distance from the sources."""
     columns: dict[str, int] = {}
     for name in tasks:
@@ -61,13 +61,13 @@ def _columns(tasks: Mapping[str, int], edges: Sequence[Edge]) -> dict[str, int]:
     return columns
 
 
-def _between(edge: Edge, columns: Mapping[str, int]) -> range:
+def _between(edge: PictureEdge, columns: Mapping[str, int]) -> range:
     """Return the columns that an arrow passes on its way."""
     return range(columns[edge.sender] + 1, columns[edge.receiver])
 
 
 def _places(
-    tasks: Mapping[str, int], edges: Sequence[Edge], columns: Mapping[str, int]
+    tasks: Mapping[str, int], edges: Sequence[PictureEdge], columns: Mapping[str, int]
 ) -> dict[object, tuple[float, float]]:
     """Return the corner of each box, and of the free cells that long arrows pass through."""
     cells: list[list[object]] = [[] for _ in range(max(columns.values()) + 1)]
@@ -109,7 +109,7 @@ def _arrow(places: Sequence[tuple[float, float]]) -> str:
 
 
 def _label(
-    places: Mapping[object, tuple[float, float]], edge: Edge, columns: Mapping[str, int]
+    places: Mapping[object, tuple[float, float]], edge: PictureEdge, columns: Mapping[str, int]
 ) -> str:
     """Return the grouping, written on the arrow's first stretch."""
     following = [(edge, column) for column in _between(edge, columns)]

@@ -51,14 +51,14 @@ class WorkersKilled:
 
 
 @dataclass(frozen=True)
-class Move:
+class SimulatedMove:
     """Executors move: workers whose executors change end, and start anew."""
 
     at: float
     placement: Placement
 
 
-Change = LoadChange | SpeedChange | NodeLost | NodeBack | WorkersKilled | Move
+Change = LoadChange | SpeedChange | NodeLost | NodeBack | WorkersKilled | SimulatedMove
 
 
 def told(change: Change) -> str:
@@ -76,5 +76,5 @@ def told(change: Change) -> str:
             return f"{node} back"
         case WorkersKilled(_, node):
             return f"workers of {node} killed"
-        case Move():
+        case SimulatedMove():
             return "executors move"

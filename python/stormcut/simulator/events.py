@@ -35,7 +35,7 @@ from stormcut.placement.native.library import (
     INT,
     INT_ROWS,
     INTS,
-    Record,
+    NativeRecord,
     function,
 )
 from stormcut.simulator.simulation import (
@@ -89,14 +89,14 @@ class Counts(NamedTuple):
         return Counts._make(now - then for now, then in zip(self, before, strict=True))
 
 
-_EXECUTORS = Record(
+_EXECUTORS = NativeRecord(
     INTS, INTS, FLOATS, FLOATS, BOOLS, INTS, BOOLS, FLOATS, BOOLS, INTS, FLOATS, INTS
 )
-_ROUTES = Record(FLOATS, INTS, INTS, INTS, FLOATS, FLOATS, FLOATS, FLOATS, FLOATS)
-_CLUSTER = Record(
+_ROUTES = NativeRecord(FLOATS, INTS, INTS, INTS, FLOATS, FLOATS, FLOATS, FLOATS, FLOATS)
+_CLUSTER = NativeRecord(
     INTS, BOOLS, FLOATS, FLOATS, FLOATS, INTS, FLOATS, FLOATS, FLOATS, FLOATS, FLOATS, FLOATS
 )
-_COUNTS = Record(INTS, FLOATS, FLOATS, FLOATS, FLOATS, INT_ROWS, FLOATS, INTS, INTS)
+_COUNTS = NativeRecord(INTS, FLOATS, FLOATS, FLOATS, FLOATS, INT_ROWS, FLOATS, INTS, INTS)
 _POINTER = ctypes.c_void_p
 _new = function(
     "simulation_new",

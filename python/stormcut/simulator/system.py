@@ -104,7 +104,7 @@ class Routes(NamedTuple):
     anchored: Floats
 
 
-class Cluster(NamedTuple):
+class SimulatedCluster(NamedTuple):
     """Slots' nodes, and whether a worker runs in them; nodes' cores and CPU periods in ns, links.
 
     Links and uplinks are in bytes/s.
@@ -129,7 +129,7 @@ class System(NamedTuple):
 
     executors: Executors
     routes: Routes
-    cluster: Cluster
+    cluster: SimulatedCluster
     wanted: Floats
 
 
@@ -237,7 +237,7 @@ def _windows(problem: Problem) -> Ints:
     return np.where(emits, windows, 0).astype(np.int64)
 
 
-class _Pairs(NamedTuple):
+class _SimulatedPairs(NamedTuple):
     """Every pair of executors that exchanges tuples: tuples/s, bytes; shape (pairs,)."""
 
     source: Ints
@@ -246,7 +246,7 @@ class _Pairs(NamedTuple):
     size: Floats
 
 
-def _pairs(problem: Problem, placement: Placement) -> _Pairs:
+def _pairs(problem: Problem, placement: Placement) -> _SimulatedPairs:
     """Return all pairs; where a stream prefers its own worker, those that are used."""
     nowhere = np.full(problem.executor_count, UNASSIGNED, dtype=np.int64)
     traffic = relay(problem, nowhere)[0].sized(DEFAULT_BYTES)
@@ -265,7 +265,7 @@ def _pairs(problem: Problem, placement: Placement) -> _Pairs:
         parts.append((sources, targets, rate, np.full(len(sources), block.size)))
     source, target, rate, size = (np.concatenate(each) for each in zip(*parts, strict=True))
     keep = rate > 0
-    return _Pairs(source[keep], target[keep], rate[keep], size[keep])
+    return _SimulatedPairs(source[keep], target[keep], rate[keep], size[keep])
 
 
 def _routes(problem: Problem, placement: Placement, grown: Floats) -> tuple[Ints, Routes]:
@@ -273,7 +273,7 @@ def _routes(problem: Problem, placement: Placement, grown: Floats) -> tuple[Ints
     pairs = _pairs(problem, placement)
     kind, component = _kinds(problem, pairs)
     order = np.lexsort((pairs.target, component, pairs.source))
-    pairs = _Pairs(*(getattr(pairs, name)[order] for name in _Pairs._fields))
+    pairs = _SimulatedPairs(*(getattr(pairs, name)[order] for name in _SimulatedPairs._fields))
     kind, component = kind[order], component[order]
     fresh = np.ones(len(kind), dtype=np.bool_)
     same = (pairs.source[1:] == pairs.source[:-1]) & (component[1:] == component[:-1])
@@ -306,7 +306,7 @@ def _routes(problem: Problem, placement: Placement, grown: Floats) -> tuple[Ints
     )
 
 
-def _kinds(problem: Problem, pairs: _Pairs) -> tuple[Ints, Ints]:
+def _kinds(problem: Problem, pairs: _SimulatedPairs) -> tuple[Ints, Ints]:
     """Return what each pair is to the trees, and a number of the component that it leads to.
 
     All sources that an acker answers count as one: a tree has the one that it comes of.
@@ -321,7 +321,7 @@ def _kinds(problem: Problem, pairs: _Pairs) -> tuple[Ints, Ints]:
 
 
 def _transfer(
-    problem: Problem, placement: Placement, pairs: _Pairs, grown: Floats
+    problem: Problem, placement: Placement, pairs: _SimulatedPairs, grown: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Return CPU in ns where a tuple of each pair is sent and taken, and its bytes on links."""
     costs, slots = costs_of(problem), placement.slots
@@ -346,7 +346,9 @@ def _passed_on(problem: Problem, slots: Ints) -> Floats:
     return np.divide(taken, nominal, out=np.ones(len(taken)), where=counts)
 
 
-def _cluster(problem: Problem, placement: Placement, tick_ns: float, containers: bool) -> Cluster:
+def _cluster(
+    problem: Problem, placement: Placement, tick_ns: float, containers: bool
+) -> SimulatedCluster:
     by_kind = {use.kind: use for use in uses(problem, placement)}
     nodes = len(by_kind[CPU].capacity)
     slots = len(problem.slot_hosts)
@@ -359,7 +361,7 @@ def _cluster(problem: Problem, placement: Placement, tick_ns: float, containers:
     }
     rate = np.minimum(links[LINK_OUT], links[LINK_IN])
     bucket = np.maximum(BUCKET_BYTES, np.where(np.isfinite(rate), rate, 0.0) * BUCKET_MS / 1e3)
-    return Cluster(
+    return SimulatedCluster(
         problem.slot_hosts.astype(np.int64),
         np.ones(slots, dtype=np.bool_),
         cores,

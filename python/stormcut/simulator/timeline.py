@@ -21,9 +21,9 @@ from stormcut.model.problem import Problem
 from stormcut.simulator.changes import (
     Change,
     LoadChange,
-    Move,
     NodeBack,
     NodeLost,
+    SimulatedMove,
     SpeedChange,
     WorkersKilled,
 )
@@ -44,7 +44,7 @@ INTERVALS = 60
 
 
 @dataclass(frozen=True)
-class Interval:
+class TimelineInterval:
     """What happened from ``begin`` to ``end``, in seconds.
 
     ``sources`` and ``executed`` are in tuples/s, by topology; ``under_way`` are tuples at its end;
@@ -74,7 +74,7 @@ def over_time(
     containers: bool = False,
     restart_s: float = RESTART_S,
     progress: Progress = lambda done, wanted: None,
-) -> tuple[Interval, ...]:
+) -> tuple[TimelineInterval, ...]:
     """Return what a placement does from second 0 on, interval by interval.
 
     Parameters
@@ -186,7 +186,7 @@ class _Stage:
                 used = self._used(self._ordinal(change.node))
                 self._end(used)
                 self._start_later(used, KILLED)
-            case Move():
+            case SimulatedMove():
                 self._move(change.placement)
 
     def _ordinal(self, node: str) -> int:
@@ -256,7 +256,7 @@ def _interval(
     span: tuple[float, float],
     delta: Counts,
     alive: int,
-) -> Interval:
+) -> TimelineInterval:
     begin, end = span
     names = [topology.id for topology in problem.topologies]
 
@@ -265,7 +265,7 @@ def _interval(
         return dict(zip(names, (totals / (end - begin)).tolist(), strict=True))
 
     found = {name: latency_of(delta, at) for at, name in enumerate(names)}
-    return Interval(
+    return TimelineInterval(
         begin,
         end,
         rate(executors.is_source),

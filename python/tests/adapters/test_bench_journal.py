@@ -10,7 +10,7 @@ from brain_clusters import profile_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormcut.adapters.bench.journal import Journal
+from stormcut.adapters.bench.journal import FileJournal
 from stormcut.application.compare import Contender
 from stormcut.application.experiment.bench.cells import Start
 from stormcut.application.experiment.bench.contest import Host, place, reachable
@@ -28,7 +28,7 @@ RUNNING = RunningTopology(
 
 
 def test_what_is_added_is_read_again(tmp_path: Path) -> None:
-    journal = Journal.open(tmp_path / "a" / "run", RUN)
+    journal = FileJournal.open(tmp_path / "a" / "run", RUN)
     journal.add_placement(PLACED)
     journal.add_placement(REFUSED)
     journal.add_start(Start("linear", "even", "it does not ack"))
@@ -37,7 +37,7 @@ def test_what_is_added_is_read_again(tmp_path: Path) -> None:
     journal.add_measurement(measured())
     journal.add_measurement(measured("even", unsteady="still rising after 20 s"))
     journal.add_placement(replace(PLACED, kept=0.75))
-    again = Journal(journal.folder)
+    again = FileJournal(journal.folder)
     for each in (journal, again):
         assert each.placements() == [replace(PLACED, kept=0.75), REFUSED]
         assert each.starts() == [
@@ -56,10 +56,10 @@ def test_what_was_placed_and_where_can_be_asked_again(tmp_path: Path) -> None:
     hosts = [Host("a", 1, 30.0, Link(5.0, 2.0)), Host("b", 2)]
     contender = Contender.parse("cut:objective=headroom")
     seat = place(RUNNING, profile_of(RUNNING), hosts, 1.5, contender, 1, 20)
-    journal = Journal.open(tmp_path / "run", RUN)
+    journal = FileJournal.open(tmp_path / "run", RUN)
     assert journal.solution("linear", "cut:objective=headroom") is None
     journal.add_solution("linear", "cut:objective=headroom", seat.problem, seat.solution)
-    found = Journal(journal.folder).solution("linear", "cut:objective=headroom")
+    found = FileJournal(journal.folder).solution("linear", "cut:objective=headroom")
     assert found is not None
     problem, placement = found
     assert problem.topologies[0].max_spout_pending == 20
@@ -69,13 +69,13 @@ def test_what_was_placed_and_where_can_be_asked_again(tmp_path: Path) -> None:
 
 
 def test_older_journals_know_neither_single_links_nor_throttling(tmp_path: Path) -> None:
-    journal = Journal.open(tmp_path / "run", RUN)
+    journal = FileJournal.open(tmp_path / "run", RUN)
     journal.add_measurement(measured())
     cells = journal.folder / "cells.jsonl"
     line = json.loads(cells.read_text())
     del line["node_sent_mbit_s"], line["node_received_mbit_s"], line["node_throttled"]
     cells.write_text(json.dumps(line) + "\n")
-    (again,) = Journal(journal.folder).measurements()
+    (again,) = FileJournal(journal.folder).measurements()
     assert again == replace(
         measured(), node_sent_mbit_s=(), node_received_mbit_s=(), node_throttled=()
     )
@@ -86,38 +86,40 @@ def test_a_line_cut_off_by_a_kill_is_left_out_and_then_replaced(
     tmp_path_factory: pytest.TempPathFactory, lost: int
 ) -> None:
     folder = tmp_path_factory.mktemp("run")
-    journal = Journal.open(folder, RUN)
+    journal = FileJournal.open(folder, RUN)
     for repetition in (1, 2, 3):
         journal.add_measurement(measured(repetition=repetition))
     cells = folder / "cells.jsonl"
     content = cells.read_bytes()[:-lost]
     cells.write_bytes(content)
     whole = content.count(b"\n")
-    again = Journal.open(folder, RUN)
+    again = FileJournal.open(folder, RUN)
     assert [each.cell.repetition for each in again.measurements()] == [1, 2, 3][:whole]
     cut_off = bool(content) and not content.endswith(b"\n")
     assert again.notes == ((f"{cells}, line {whole + 1}: cut off, left out",) if cut_off else ())
     for repetition in (1, 2, 3)[whole:]:
         again.add_measurement(measured(repetition=repetition))
     assert cells.read_bytes().count(b"\n") == 3
-    assert Journal(folder).measurements() == [measured(repetition=n) for n in (1, 2, 3)]
+    assert FileJournal(folder).measurements() == [measured(repetition=n) for n in (1, 2, 3)]
 
 
 def test_a_bench_goes_on_with_more_repetitions_and_topologies(tmp_path: Path) -> None:
-    Journal.open(tmp_path, RUN).add_measurement(measured())
+    FileJournal.open(tmp_path, RUN).add_measurement(measured())
     later = {**RUN.facts, "day": "2026-11-22", "command": "stormcut bench --repetitions 5"}
     grown = replace(RUN, repetitions=5, topologies=("linear", "star", "diamond"), facts=later)
-    journal = Journal.open(tmp_path, grown)
+    journal = FileJournal.open(tmp_path, grown)
     assert journal.measurements() == [measured()]
-    again = Journal(tmp_path).run
+    again = FileJournal(tmp_path).run
     assert (again.repetitions, again.topologies) == (5, ("linear", "star", "diamond"))
     assert again.facts == RUN.facts
 
 
 def test_a_bench_goes_on_where_the_same_limit_is_refused_in_other_words(tmp_path: Path) -> None:
-    Journal.open(tmp_path, replace(RUN, refused={"cpu": "node-1: container 3f2a: no permission"}))
+    FileJournal.open(
+        tmp_path, replace(RUN, refused={"cpu": "node-1: container 3f2a: no permission"})
+    )
     again = replace(RUN, refused={"cpu": "node-1: container 77b0: no permission"})
-    assert Journal.open(tmp_path, again).run.refused == again.refused
+    assert FileJournal.open(tmp_path, again).run.refused == again.refused
 
 
 @pytest.mark.parametrize(
@@ -138,10 +140,10 @@ def test_a_bench_goes_on_where_the_same_limit_is_refused_in_other_words(tmp_path
 def test_another_bench_does_not_go_into_the_same_folder(
     tmp_path: Path, changes: dict[str, object], what: str
 ) -> None:
-    Journal.open(tmp_path, RUN)
+    FileJournal.open(tmp_path, RUN)
     before = (tmp_path / "run.json").read_bytes()
     with pytest.raises(InvalidInput) as error:
-        Journal.open(tmp_path, replace(RUN, **changes))
+        FileJournal.open(tmp_path, replace(RUN, **changes))
     assert str(error.value) == f"{tmp_path}: holds another bench: {what}; choose another folder"
     assert (tmp_path / "run.json").read_bytes() == before
 
@@ -158,7 +160,7 @@ def test_another_bench_does_not_go_into_the_same_folder(
     ],
 )
 def test_a_damaged_line_is_named(tmp_path: Path, line: bytes, what: str) -> None:
-    journal = Journal.open(tmp_path, RUN)
+    journal = FileJournal.open(tmp_path, RUN)
     journal.add_measurement(measured("even"))
     journal.add_measurement(measured())
     cells = tmp_path / "cells.jsonl"
@@ -169,25 +171,25 @@ def test_a_damaged_line_is_named(tmp_path: Path, line: bytes, what: str) -> None
         line = second.replace(line, key + b": " + other)
     cells.write_bytes(b"\n".join([first, line, second, b""]))
     with pytest.raises(InvalidInput) as error:
-        Journal(tmp_path)
+        FileJournal(tmp_path)
     assert str(error.value).startswith(f"{cells}, line 2: {what}")
     assert "\n" not in str(error.value)
 
 
 def test_run_json_of_another_version_is_refused(tmp_path: Path) -> None:
-    Journal.open(tmp_path, RUN)
+    FileJournal.open(tmp_path, RUN)
     path = tmp_path / "run.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "version": 2}))
     with pytest.raises(InvalidInput) as error:
-        Journal(tmp_path)
+        FileJournal(tmp_path)
     assert str(error.value) == f"{path}: version: must be 1: another stormcut wrote this, not 2"
 
 
 def test_folders_that_are_no_bench(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"holds no bench: there is no run.json"):
-        Journal(tmp_path / "missing")
+        FileJournal(tmp_path / "missing")
     (tmp_path / "cells.jsonl").write_text("")
     with pytest.raises(InvalidInput, match=r"has cells of a bench but no run.json"):
-        Journal.open(tmp_path, RUN)
+        FileJournal.open(tmp_path, RUN)
     with pytest.raises(InvalidInput, match=r"cannot be made"):
-        Journal.open(tmp_path / "cells.jsonl", RUN)
+        FileJournal.open(tmp_path / "cells.jsonl", RUN)

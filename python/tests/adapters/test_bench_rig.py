@@ -16,10 +16,10 @@ from stormcut.adapters.bench.reports import newest
 from stormcut.adapters.bench.setting import names, read_setting
 from stormcut.adapters.bench.workers import hold, let_go, processes
 from stormcut.adapters.clusters.bandwidth import Bandwidth
-from stormcut.adapters.clusters.docker.plan import Shape, plan
+from stormcut.adapters.clusters.docker.plan import ClusterShape, plan
 from stormcut.adapters.machine.home import checkout
 from stormcut.adapters.storm.topology_project import check_options
-from stormcut.application.experiment.bench.counters import Counters, usage
+from stormcut.application.experiment.bench.counters import NodeCounters, usage
 from stormcut.application.experiment.bench.plan import Setting
 from stormcut.application.waiting import wait_until
 from stormcut.cli.bench import bench as bench_command
@@ -136,10 +136,10 @@ def test_reports_are_those_of_sources_and_of_their_newest_process(tmp_path):
 
 
 def test_usage_is_the_mean_between_two_readings():
-    before = Counters(
+    before = NodeCounters(
         100.0, (1_000_000, 0), (500_000, 0), (5.0, 1.0), 50.0, periods=(10, 0), throttled=(4, 0)
     )
-    after = Counters(
+    after = NodeCounters(
         110.0,
         (2_000_000, 250_000),
         (750_000, 1_000_000),
@@ -159,10 +159,10 @@ def test_usage_is_the_mean_between_two_readings():
 
 
 def test_nodes_are_known_to_a_contest_by_size_cpu_and_link(monkeypatch):
-    shape = Shape(2, 0.5, Bandwidth(5_000_000, None), sizes=(3, 1))
+    shape = ClusterShape(2, 0.5, Bandwidth(5_000_000, None), sizes=(3, 1))
     planned = plan("x", shape, ipaddress.IPv4Network("10.99.0.0/24"))
     monkeypatch.setattr(rig, "docker_site", Mock())
-    nodes = rig.Rig(Mock(plan=planned, refused={})).nodes
+    nodes = rig.ClusterRig(Mock(plan=planned, refused={})).nodes
     assert list(nodes) == [node.name for node in planned.nodes]
     assert [host.address for host in nodes.values()] == [each.address for each in planned.nodes]
     assert [host.size for host in nodes.values()] == [3, 1]
@@ -173,7 +173,7 @@ def test_nodes_are_known_to_a_contest_by_size_cpu_and_link(monkeypatch):
 def test_limits_refused_in_other_words_are_the_same_and_others_are_not(monkeypatch):
     cluster = Mock(refused={"cpu": "node-1: process 17: permission denied"})
     monkeypatch.setattr(rig, "docker_site", Mock())
-    found = rig.Rig(cluster)
+    found = rig.ClusterRig(cluster)
     cluster.refused = {"cpu": "node-1: process 99: permission denied"}
     for lifted in (True, False, True):
         found._lift(lifted)

@@ -7,7 +7,7 @@ import pytest
 from bench_runs import PLACED, RUN, measured
 from pyspark.sql import SparkSession
 
-from stormcut.adapters.bench.journal import Journal
+from stormcut.adapters.bench.journal import FileJournal
 from stormcut.adapters.spark.bench_table import SCHEMA, write_parquet
 from stormcut.model.errors import InvalidInput
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.spark
 
 def test_cells_become_one_plain_file(tmp_path: Path, spark: SparkSession) -> None:
     folder = tmp_path / "a run [1]"
-    journal = Journal.open(folder, RUN)
+    journal = FileJournal.open(folder, RUN)
     journal.add_placement(replace(PLACED, kept=0.75))
     journal.add_measurement(measured())
     journal.add_measurement(measured("even", unsteady="stalled"))
@@ -42,7 +42,7 @@ def test_cells_become_one_plain_file(tmp_path: Path, spark: SparkSession) -> Non
 
 
 def test_a_bench_without_cells_is_an_empty_table(tmp_path: Path, spark: SparkSession) -> None:
-    Journal.open(tmp_path, RUN)
+    FileJournal.open(tmp_path, RUN)
     assert spark.read.parquet(str(write_parquet(spark, tmp_path))).count() == 0
 
 

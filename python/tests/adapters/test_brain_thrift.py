@@ -23,7 +23,7 @@ from stormcut.adapters.thrift import decode as thrift_decode
 from stormcut.adapters.thrift import frames as thrift_frames
 from stormcut.adapters.thrift import seal as seal_module
 from stormcut.adapters.thrift.brain import KINDS, OUTCOMES, UNREAD, BrainServer
-from stormcut.adapters.thrift.client import BrainClient, Pulse
+from stormcut.adapters.thrift.client import BrainClient, Heartbeat
 from stormcut.adapters.thrift.decode import Decoder, Malformed
 from stormcut.adapters.thrift.frames import MAX_FRAME_BYTES
 from stormcut.adapters.thrift.seal import HEADER_BYTES, BadSeal, Seal, zookeeper_password
@@ -595,7 +595,7 @@ def is_read(content):
 class TestPulse:
     def test_a_server_that_answers_has_one(self, client, monkeypatch):
         monkeypatch.setattr(thrift_client, "PULSE_SECONDS", 0.0)
-        assert Pulse(client).beats()
+        assert Heartbeat(client).beats()
 
     def test_one_whose_seats_are_taken_has_none_after_a_while(self, client, monkeypatch):
         monkeypatch.setattr(thrift_brain, "MAX_CLIENTS", 1)
@@ -604,7 +604,7 @@ class TestPulse:
         with serving(EchoPlanner()) as server:
             with socket.create_connection(("127.0.0.1", server.port)) as hog:
                 hog.sendall(b"\0")
-                pulse = Pulse(client_of(server))
+                pulse = Heartbeat(client_of(server))
                 assert pulse.beats()
                 await_true(lambda: not pulse.beats())
             await_true(pulse.beats)

@@ -18,7 +18,7 @@ from stormcut.adapters.clusters.docker.folder import DockerState, Folder
 from stormcut.adapters.clusters.docker.image import docker_folder
 from stormcut.adapters.clusters.docker.plan import (
     ClusterPlan,
-    Shape,
+    ClusterShape,
     free_subnet,
     parse_sizes,
     plan,
@@ -32,7 +32,7 @@ LINK = Bandwidth(20_000_000, 10_000_000)
 SUBNET = ipaddress.IPv4Network("10.213.7.0/24")
 
 
-def planned(shape: Shape) -> ClusterPlan:
+def planned(shape: ClusterShape) -> ClusterPlan:
     return plan("x", shape, SUBNET)
 
 
@@ -44,7 +44,7 @@ def test_sizes_of_another_form_are_refused(text: str) -> None:
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=20), st.floats(0.2, 4))
 def test_heterogeneous_nodes_share_the_same_cores(sizes: list[int], cpus: float) -> None:
-    shape = Shape(len(sizes), cpus, sizes=tuple(sizes))
+    shape = ClusterShape(len(sizes), cpus, sizes=tuple(sizes))
     shares = [limits.cpus or 0.0 for limits in shape.limits]
     assert sum(shares) == pytest.approx(cpus * len(sizes))
     assert shares == pytest.approx([shares[0] / sizes[0] * size for size in sizes])
@@ -65,12 +65,12 @@ def test_a_shape_that_no_cluster_can_have_is_refused(
     arguments: dict[str, object], words: str
 ) -> None:
     with pytest.raises(InvalidInput, match=words):
-        Shape(**arguments)
+        ClusterShape(**arguments)
 
 
 def test_every_container_has_its_own_address_in_the_network() -> None:
     for nodes in (1, 200):
-        cluster = planned(Shape(nodes))
+        cluster = planned(ClusterShape(nodes))
         addresses = {ipaddress.ip_address(each.address) for each in cluster.containers}
         assert len(addresses) == nodes + 2
         assert all(address in SUBNET for address in addresses)
@@ -78,7 +78,7 @@ def test_every_container_has_its_own_address_in_the_network() -> None:
 
 
 def test_a_node_declares_what_it_may_use_and_the_user_has_the_last_word() -> None:
-    cluster = planned(Shape(2, cpus=0.5, memory_mb=768, sizes=(3, 1), slots=3))
+    cluster = planned(ClusterShape(2, cpus=0.5, memory_mb=768, sizes=(3, 1), slots=3))
     large = storm_yaml(cluster, cluster.nodes[0], {"nimbus.seeds": ["nimbus"]}, {})
     assert large == {
         "nimbus.seeds": ["nimbus"],
@@ -89,7 +89,7 @@ def test_a_node_declares_what_it_may_use_and_the_user_has_the_last_word() -> Non
     }
     chosen = {"supervisor.cpu.capacity": 400}
     assert storm_yaml(cluster, cluster.nodes[1], {}, chosen).items() >= chosen.items()
-    free = planned(Shape(1, memory_mb=None))
+    free = planned(ClusterShape(1, memory_mb=None))
     assert "capacity" not in str(storm_yaml(free, free.nodes[0], {}, {}))
 
 
@@ -98,18 +98,18 @@ def test_a_node_declares_what_it_may_use_and_the_user_has_the_last_word() -> Non
     [("50mbit", "50"), ("out=50mbit,in=2.5mbit", "out=50,in=2.5"), ("in=500kbit", "in=0.5")],
 )
 def test_a_node_states_its_link_each_way_as_text(bandwidth: str, stated: str) -> None:
-    cluster = planned(Shape(1, bandwidth=parse_bandwidth(bandwidth)))
+    cluster = planned(ClusterShape(1, bandwidth=parse_bandwidth(bandwidth)))
     # Storm takes texts alone there.
     config = yaml.safe_load(yaml.safe_dump(storm_yaml(cluster, cluster.nodes[0], {}, {})))
     assert config["supervisor.scheduler.meta"] == {"stormcut.link.mbit": stated}
     nimbus = storm_yaml(cluster, cluster.containers[1], {}, {})
     assert "supervisor.scheduler.meta" not in nimbus
-    free = planned(Shape(1))
+    free = planned(ClusterShape(1))
     assert "supervisor.scheduler.meta" not in storm_yaml(free, free.nodes[0], {}, {})
 
 
 def test_only_nodes_are_limited() -> None:
-    cluster = planned(Shape(2, cpus=0.5, bandwidth=LINK))
+    cluster = planned(ClusterShape(2, cpus=0.5, bandwidth=LINK))
     for container in cluster.containers:
         assert (container.limits.cpus is not None) == container.is_node
         assert bool(container.environment) == container.is_node
@@ -125,7 +125,7 @@ def test_only_nodes_are_limited() -> None:
     ],
 )
 def test_each_way_is_limited_on_its_own(link: Bandwidth, variables: dict[str, str]) -> None:
-    found = planned(Shape(1, bandwidth=link)).nodes[0].environment
+    found = planned(ClusterShape(1, bandwidth=link)).nodes[0].environment
     assert found.keys() == variables.keys()
     assert all(found[name].startswith(rate) for name, rate in variables.items())
 
@@ -150,7 +150,9 @@ def test_the_state_reads_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("STORMCUT_HOME", str(tmp_path))
     folder = Folder("x")
     assert folder.read_state() is None
-    state = DockerState(planned(Shape(3, 0.3, LINK, 512, (1, 2, 3), 4)), {"cpu": "no permission"})
+    state = DockerState(
+        planned(ClusterShape(3, 0.3, LINK, 512, (1, 2, 3), 4)), {"cpu": "no permission"}
+    )
     folder.path.mkdir(parents=True)
     folder.write_state(state)
     assert folder.read_state() == state
@@ -162,7 +164,7 @@ def test_a_removed_folder_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("STORMCUT_HOME", str(tmp_path))
     first, second = Folder("first"), Folder("second")
     for folder in (first, second):
-        folder.create_storm_home(planned(Shape(1)).nodes[0], {})
+        folder.create_storm_home(planned(ClusterShape(1)).nodes[0], {})
     first.remove()
     assert second.path.is_dir()
     second.remove()
@@ -176,20 +178,20 @@ def test_a_name_that_no_container_can_have_is_refused(name: str) -> None:
 
 
 def test_the_compose_file_has_the_same_containers_and_limits() -> None:
-    services = yaml.safe_load(compose_file(Shape(2, 0.3, LINK, 512, (2, 1))))["services"]
+    services = yaml.safe_load(compose_file(ClusterShape(2, 0.3, LINK, 512, (2, 1))))["services"]
     assert list(services) == ["zookeeper", "nimbus", "node-1", "node-2"]
     assert [services[name].get("cpu_quota") for name in services] == [None, None, 40000, 20000]
     assert services["node-1"]["mem_limit"] == services["node-1"]["memswap_limit"] == "512m"
     assert services["node-1"]["cap_add"] == ["NET_ADMIN"]
     assert services["node-1"]["environment"]["STORMCUT_TBF"].startswith("rate 20000000bit ")
     assert services["node-1"]["environment"]["STORMCUT_TBF_IN"].startswith("rate 10000000bit ")
-    free = yaml.safe_load(compose_file(Shape(1, memory_mb=None)))["services"]["node-1"]
+    free = yaml.safe_load(compose_file(ClusterShape(1, memory_mb=None)))["services"]["node-1"]
     assert not {"cpu_quota", "mem_limit", "cap_add"} & set(free)
 
 
 def test_the_compose_file_in_the_tree_is_the_printed_one() -> None:
     text = (docker_folder() / "compose.yaml").read_text(encoding="utf-8")
-    assert text == compose_file(Shape(3, 0.3, parse_bandwidth("20mbit")))
+    assert text == compose_file(ClusterShape(3, 0.3, parse_bandwidth("20mbit")))
 
 
 def test_a_containers_processes_are_all_that_its_first_one_started() -> None:

@@ -11,7 +11,7 @@ from stormcut.adapters.clusters.docker.limits import (
     parse_effective,
     shortfalls,
 )
-from stormcut.adapters.clusters.docker.plan import Shape, free_subnet, plan
+from stormcut.adapters.clusters.docker.plan import ClusterShape, free_subnet, plan
 from stormcut.model.errors import InvalidInput
 
 TBF = "qdisc tbf 8001: root refcnt 3 rate 20Mbit burst 32Kb lat 200ms"
@@ -118,14 +118,14 @@ class Refusing:
 
 
 def test_an_engine_without_permission_is_quoted_and_the_cluster_goes_on() -> None:
-    cluster = plan("x", Shape(2, cpus=0.3, bandwidth=LINK, memory_mb=768), free_subnet([]))
+    cluster = plan("x", ClusterShape(2, cpus=0.3, bandwidth=LINK, memory_mb=768), free_subnet([]))
     refused = startup.limit(cluster, {node.name: Refusing() for node in cluster.nodes})
     assert refused == {"cpu": "node-1: cgroups: permission denied"}
     startup.lift(cluster, {node.name: Refusing() for node in cluster.nodes})
 
 
 def test_a_quota_that_is_in_force_and_cannot_be_lifted_is_an_error() -> None:
-    cluster = plan("x", Shape(2, cpus=0.3, bandwidth=LINK, memory_mb=768), free_subnet([]))
+    cluster = plan("x", ClusterShape(2, cpus=0.3, bandwidth=LINK, memory_mb=768), free_subnet([]))
     running = {"node-1": Refusing(), "node-2": Refusing(quota_us=30_000)}
     with pytest.raises(APIError, match="permission denied"):
         startup.lift(cluster, running)

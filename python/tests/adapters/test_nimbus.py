@@ -6,7 +6,7 @@ import pytest
 from streamparse import thrift
 
 from stormcut.adapters.storm import nimbus
-from stormcut.adapters.storm.nimbus import Nimbus, NimbusUnavailable
+from stormcut.adapters.storm.nimbus import NimbusClient, NimbusUnavailable
 from stormcut.application.waiting import wait_until
 from stormcut.model.errors import InvalidInput
 
@@ -14,7 +14,7 @@ from stormcut.model.errors import InvalidInput
 @pytest.mark.parametrize("address", ["", "6627", "localhost:", "localhost:x", ":6627"])
 def test_an_address_needs_host_and_port(address: str) -> None:
     with pytest.raises(InvalidInput, match="host:port"):
-        Nimbus.at(address)
+        NimbusClient.at(address)
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def silent_port() -> Iterator[int]:
 
 def test_a_nimbus_that_hangs_is_unavailable_in_time(silent_port: int) -> None:
     with pytest.raises(NimbusUnavailable, match=f"127.0.0.1:{silent_port}.*getClusterInfo"):
-        Nimbus("127.0.0.1", silent_port, timeout_s=0.2).cluster()
+        NimbusClient("127.0.0.1", silent_port, timeout_s=0.2).cluster()
 
 
 @pytest.mark.parametrize("form", ["[::1]:{}", "::1:{}"])
@@ -37,7 +37,7 @@ def test_a_nimbus_on_ipv6_is_reached(form: str) -> None:
         server.listen()
         server.settimeout(10.0)
         address = form.format(server.getsockname()[1])
-        nimbus = Nimbus.at(address, timeout_s=0.2)
+        nimbus = NimbusClient.at(address, timeout_s=0.2)
         with pytest.raises(NimbusUnavailable, match="getClusterInfo"):
             nimbus.cluster()
         connection, _ = server.accept()
@@ -50,7 +50,7 @@ def test_a_nimbus_that_is_down_is_unavailable(silent_port: int) -> None:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
         with pytest.raises(NimbusUnavailable):
-            Nimbus("127.0.0.1", port).cluster()
+            NimbusClient("127.0.0.1", port).cluster()
 
 
 def test_a_nimbus_out_of_reach_is_asked_again() -> None:
@@ -105,7 +105,7 @@ def test_a_nimbus_that_restarted_leads_once_it_has_said_so_and_answers(tmp_path:
     log.write_text("Accepting leadership\n")
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
-    leads = nimbus.leads_anew(Nimbus("127.0.0.1", port), log)
+    leads = nimbus.leads_anew(NimbusClient("127.0.0.1", port), log)
     assert not leads(), "that was the one before"
     with log.open("a") as file:
         file.write("Accepting leadership, all active topologies found locally.\n")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from stormcut.adapters.bench.journal import Journal
+from stormcut.adapters.bench.journal import FileJournal
 from stormcut.adapters.bench.setting import read_setting
 from stormcut.adapters.storm import topology_project
 from stormcut.application.compare import Contender
@@ -15,9 +15,9 @@ from stormcut.application.experiment.bench import run as bench_run
 from stormcut.application.experiment.bench.cell import measure_cell
 from stormcut.application.experiment.bench.cells import Cell, Measurement, Run, Start
 from stormcut.application.experiment.bench.contest import Host
-from stormcut.application.experiment.bench.counters import Counters
+from stormcut.application.experiment.bench.counters import NodeCounters
 from stormcut.application.experiment.bench.entrants import Entrants
-from stormcut.application.experiment.bench.pace import Pace
+from stormcut.application.experiment.bench.pace import RemainingTime
 from stormcut.application.experiment.bench.plan import BenchPlan, Timing
 from stormcut.application.experiment.bench.planner import BenchPlanner
 from stormcut.application.experiment.bench.ports import Entrant, Equipment
@@ -74,11 +74,11 @@ class Rig:
     def samples(self, entrant: Entrant) -> dict[str, Sample]:
         return {}
 
-    def counters(self) -> Counters:
+    def counters(self) -> NodeCounters:
         self._seconds += 1
         used = 0.75 * self._seconds
         busy = used + self._others * self._seconds
-        return Counters(self._seconds, (0,), (0,), (used,), busy, (0,), (0,))
+        return NodeCounters(self._seconds, (0,), (0,), (used,), busy, (0,), (0,))
 
 
 def nothing_measured(**window: object) -> ProfileResult:
@@ -96,11 +96,11 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Entrants, "_placements", lambda *_: dict.fromkeys(SCHEDULERS, HOSTS))
 
 
-def run(folder: Path, *silent: str) -> tuple[Rig, Journal]:
+def run(folder: Path, *silent: str) -> tuple[Rig, FileJournal]:
     """Run a bench of two topologies and two schedulers, or what is left of it."""
     rig = Rig(silent)
     plan = BenchPlan(read_setting("network"), SCHEDULERS, TOPOLOGIES, 2, Timing())
-    journal = Journal.open(folder, Run("network", "", SCHEDULERS, TOPOLOGIES, 2, {}, {}, {}))
+    journal = FileJournal.open(folder, Run("network", "", SCHEDULERS, TOPOLOGIES, 2, {}, {}, {}))
     steps = Steps("bench")
     bench = Bench(
         plan, Equipment(Contender.parse, rig, journal, nothing_measured, topology_project, steps)
@@ -155,7 +155,7 @@ def test_a_window_on_a_machine_full_of_others_is_unsteady(
 
 
 def test_what_is_left_is_told_by_guesses_and_then_by_what_was_done() -> None:
-    pace = Pace(Timing())
+    pace = RemainingTime(Timing())
     assert pace.left(cells=6, starts=4) == "6 cells left, about 4 min"
     pace.starts_took(2, 120.0)
     pace.cell_took(30.0)

@@ -1,7 +1,7 @@
 from stormcut.application.experiment.loss import (
     Hop,
     Passage,
-    Totals,
+    SourceTotals,
     is_whole,
     passages,
     restarted,
@@ -27,7 +27,7 @@ def bolts(received: int, counted: int) -> list[dict[str, object]]:
 def test_all_that_was_sent_arrived() -> None:
     reports = [source(1, 2, 2), source(2, 3, 3), *bolts(5, 14)]
     totals = source_totals(reports, {"source": 2})
-    assert totals == Totals(sent=5, acked=5, replayed=0, skipped=0, finished=True)
+    assert totals == SourceTotals(sent=5, acked=5, replayed=0, skipped=0, finished=True)
     crossed = passages(reports, HOPS)
     assert crossed == [Passage("source", "split", 5, 5), Passage("split", "count", 14, 14)]
     assert is_whole(totals, crossed)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from stormcut.application.experiment.bench.windows import Sample
-from stormcut.application.experiment.recorder import STEP_S, Recorder
+from stormcut.application.experiment.recorder import STEP_S, Sampler
 from stormcut.application.experiment.timeline import Kind
 
 RATE = 100.0
@@ -22,7 +22,7 @@ def sample(at: float, count: float) -> Sample:
     return Sample(at, int(count), int(count), 0, {BUCKET: int(count)})
 
 
-def recorded() -> Recorder:
+def recorded() -> Sampler:
     """Return a run of a source that was started anew in its middle, as it looks afterwards."""
     began = time.time() - LENGTH_S - 10
     reports: dict[str, Sample] = {}
@@ -30,7 +30,7 @@ def recorded() -> Recorder:
     def newest() -> Mapping[str, Sample]:
         return reports
 
-    recorder = Recorder(newest, lambda at: RATE, began)
+    recorder = Sampler(newest, lambda at: RATE, began)
     for step in range(int(LENGTH_S)):
         if step <= AWAY[0]:
             reports["source-1-10"] = sample(began + step, RATE * step)

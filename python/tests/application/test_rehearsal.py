@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from brain_clusters import profile_of, supervisors, topology
 
-from stormcut.application.rehearsal.rehearsal import STEP_S, Controller, rehearse
+from stormcut.application.rehearsal.rehearsal import STEP_S, RehearsedController, rehearse
 from stormcut.application.rehearsal.world import DEAD_S, LIVE_S, Offered, Outage, World
 from stormcut.control.decide.adviser import Settings
 from stormcut.control.observe.observer import Watching
@@ -41,7 +41,7 @@ def dealt(beside):
 
 def controller(rule=Rule.WORTH):
     watching = Watching(is_on=rule is not Rule.NEVER, takes_back=True)
-    return Controller(Settings(), Policy(Mode.AUTOMATIC, rule), watching)
+    return RehearsedController(Settings(), Policy(Mode.AUTOMATIC, rule), watching)
 
 
 def test_what_has_room_is_served_and_what_has_none_waits_and_is_lost():

@@ -13,11 +13,11 @@ from stormcut.adapters.files.json_document import write_text
 from stormcut.adapters.spark.answers import ANSWERS
 from stormcut.adapters.storm import topology_project
 from stormcut.adapters.storm.topology_project import load
-from stormcut.adapters.storm.topology_site import TaskReports
+from stormcut.adapters.storm.topology_site import FolderReports
 from stormcut.application.experiment import topology_run
 from stormcut.application.experiment.ports import Catalogue
 from stormcut.application.experiment.servers import with_servers
-from stormcut.application.experiment.topology_run import Settings
+from stormcut.application.experiment.topology_run import RunSettings
 from stormcut.application.waiting import Watch
 from stormcut.cli.steps import Steps
 from stormcut.model.errors import InvalidInput
@@ -27,7 +27,7 @@ WAITER = {"component": "count", "task": 1, "process": 1}
 
 
 def options(name: str, minutes: float | None = None, **given: str) -> dict[str, object]:
-    return topology_run.options_of(Settings(name, given, minutes), CATALOGUE)
+    return topology_run.options_of(RunSettings(name, given, minutes), CATALOGUE)
 
 
 def test_an_unknown_topology_or_option_says_what_there_is() -> None:
@@ -66,7 +66,7 @@ def test_a_run_ends_when_reports_stay_the_same_and_no_task_waits_for_its_store(
     timers = [Timer(0.5, report, (False, 2)), Timer(1.0, report, (False, 3))]
     for timer in timers:
         timer.start()
-    [settled] = topology_run.settled(TaskReports((tmp_path,)), Watch())
+    [settled] = topology_run.settled(FolderReports((tmp_path,)), Watch())
     for timer in timers:
         timer.join()
     assert settled["answer"] == 3

@@ -11,13 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stormcut.capacity.demand import demand, source_rate
-from stormcut.capacity.plan import Shape, plan
+from stormcut.capacity.plan import NodeShape, plan
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Stream, Topology
 from stormcut.objective.headroom import headroom
 from stormcut.objective.verify import violations
 
-SHAPE = Shape("small", cpu_percent=150.0, memory_mb=4096.0, ports=2, price_per_hour=0.1, at_most=40)
+SHAPE = NodeShape(
+    "small", cpu_percent=150.0, memory_mb=4096.0, ports=2, price_per_hour=0.1, at_most=40
+)
 
 
 def counts(wanted):

@@ -6,7 +6,7 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from stormcut.adapters.bench.journal import Journal
+from stormcut.adapters.bench.journal import FileJournal
 from stormcut.adapters.clusters import docker as docker_cluster
 from stormcut.application.experiment.bench.cells import LINK_FACT, Run
 from stormcut.cli.main import cli
@@ -35,7 +35,7 @@ def test_what_cannot_be_used_is_refused_at_once(monkeypatch, arguments, words):
 
 
 def test_another_benchs_folder_is_refused_before_there_is_a_cluster(monkeypatch, tmp_path):
-    Journal.open(tmp_path, Run("cpu", "", ("even",), ("linear",), 5, {}, {}, {}))
+    FileJournal.open(tmp_path, Run("cpu", "", ("even",), ("linear",), 5, {}, {}, {}))
     monkeypatch.setattr(docker_cluster.DockerCluster, "up", pytest.fail)
     error = CliRunner().invoke(cli, ["bench", "--output", str(tmp_path)]).exception
     assert isinstance(error, InvalidInput), error
@@ -60,7 +60,7 @@ def test_a_run_notes_what_a_nodes_link_carries_each_way(
     def planned(folder, run):
         raise Planned(run.facts)
 
-    monkeypatch.setattr(Journal, "check", planned)
+    monkeypatch.setattr(FileJournal, "check", planned)
     command = ["bench", "--output", str(tmp_path / "new"), *options]
     (facts,) = CliRunner().invoke(cli, command).exception.args
     assert facts[LINK_FACT] == link

@@ -8,7 +8,7 @@ import pytest
 from bench_runs import RUN, measured
 from measured_windows import observed, problem
 
-from stormcut.adapters.bench.journal import Journal
+from stormcut.adapters.bench.journal import FileJournal
 from stormcut.adapters.files.costs_file import read_costs
 from stormcut.model.errors import InvalidInput
 from stormcut.model.network import Costs
@@ -22,7 +22,11 @@ COSTS = Costs(31.0, 7.0, 12.0, 3.0, 40.0)
 @pytest.fixture
 def bench(tmp_path):
     """The folder of a bench whose nodes used what the costs say."""
-    journal, rng, at = Journal.open(tmp_path / "bench", RUN), np.random.default_rng(1), problem()
+    journal, rng, at = (
+        FileJournal.open(tmp_path / "bench", RUN),
+        np.random.default_rng(1),
+        problem(),
+    )
     for scheduler in RUN.schedulers:
         cell = observed(COSTS, rng.integers(0, 3, 7).tolist(), 1.5)
         metrics, room = measure(at, cell.placement), headroom(at, cell.placement)
@@ -67,7 +71,7 @@ def test_json_has_every_prediction(stormcut, bench):
     ],
 )
 def test_a_bench_without_what_it_needs_is_refused(stormcut, tmp_path, arguments, words):
-    folder = Journal.open(tmp_path / "old", RUN).folder
+    folder = FileJournal.open(tmp_path / "old", RUN).folder
     code, out, err = stormcut("calibrate", folder, *arguments)
     assert (code, out) == (2, "")
     assert words in err and str(folder) in err

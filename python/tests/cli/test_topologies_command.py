@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from stormcut.adapters.clusters.redis_server import redis_server
-from stormcut.adapters.storm.nimbus import Nimbus
-from stormcut.adapters.storm.topology_site import Site, TaskReports
+from stormcut.adapters.storm.nimbus import NimbusClient
+from stormcut.adapters.storm.topology_site import ClusterSite, FolderReports
 from stormcut.application.waiting import Watch
 from stormcut.cli import topologies
 from stormcut.cli.main import cli
@@ -64,8 +64,8 @@ def test_a_run_of_no_length_is_refused(minutes: str, monkeypatch: pytest.MonkeyP
 def test_containers_do_not_see_files_of_this_machine(tmp_path: Path) -> None:
     data = tmp_path / "trips"
     data.write_text("a trip")
-    site = Site(
-        nimbus=Nimbus("127.0.0.1", 1),
+    site = ClusterSite(
+        nimbus=NimbusClient("127.0.0.1", 1),
         folder=tmp_path,
         nodes=1,
         host="127.0.0.1",
@@ -87,7 +87,7 @@ def test_reports_are_gathered_from_all_nodes(tmp_path: Path) -> None:
         folder.mkdir()
         (folder / "source-1-7.json").write_text(json.dumps({"node": folder.name}))
         (folder / "source-2-7.part").write_text("{")
-    assert TaskReports(tuple(folders)).newest() == [{"node": "one"}, {"node": "two"}]
+    assert FolderReports(tuple(folders)).newest() == [{"node": "one"}, {"node": "two"}]
 
 
 def test_draw_writes_a_picture_of_each(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from governed import Stage, spread
 from stormcut.control.gate.account import Account
 from stormcut.control.orders import Orders
 from stormcut.control.policy import Mode, Policy
-from stormcut.control.review.trial import Trial
+from stormcut.control.review.trial import MoveReview
 from stormcut.profile.decay import Slice
 from stormcut.profile.totals import TaskTotals
 
@@ -51,7 +51,7 @@ def test_a_drain_does_not_ask_the_model():
 
 def watched(*rates):
     """A trial after slices of one spout and one bolt, with tuples acked and failed in each."""
-    trial = Trial()
+    trial = MoveReview()
     for number, (acked, failed) in enumerate(rates):
         end = 10 * (number + 1)
         spout = TaskTotals(1, "s", (1, 1), 1e4, acked=acked, failed=failed, workers=(("a", 1),))

@@ -28,13 +28,13 @@ from stormcut.control.decide.decision import (
     Ground,
     Guard,
     MoreHeadroom,
-    Value,
+    PlacementFigures,
     Worth,
 )
 from stormcut.control.decide.pace import Pace
 from stormcut.control.gate.account import Account
 from stormcut.control.gate.change import Change, Initiator, restarted
-from stormcut.control.gate.gate import DWELL_SECONDS, Gate, Moment
+from stormcut.control.gate.gate import DWELL_SECONDS, Gate, GuardContext
 from stormcut.control.gate.guards import FIRM, TABLE
 from stormcut.control.gate.ledger import Ledger
 from stormcut.control.orders import NO_ORDERS, By, Orders, Override, Undo
@@ -98,7 +98,7 @@ def test_what_persons_order_goes_first():
 
 
 def any_moment():
-    return Moment(
+    return GuardContext(
         10_000.0,
         NOON,
         NO_ORDERS,
@@ -241,7 +241,7 @@ class History:
             else:
                 choice = Choice(action, reason, Ground.MEASURED, target, "cut")
             count = len(restarted(home, target))
-            value = Value(Metrics(1.0, 1.0, 1, len(target), count), None)
+            value = PlacementFigures(Metrics(1.0, 1.0, 1, len(target), count), None)
             former = home if target != home else ()
             evidence = Evidence(Ground.MEASURED, 1)
             decided.append(Decision(each.id, choice, evidence, value, value, 2, None, former))

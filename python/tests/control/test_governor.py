@@ -24,7 +24,7 @@ from stormcut.control.decide.decision import (
 )
 from stormcut.control.decide.pace import Pace
 from stormcut.control.gate.change import Change, Initiator
-from stormcut.control.gate.gate import Gate, Moment, gain_of
+from stormcut.control.gate.gate import Gate, GuardContext, gain_of
 from stormcut.control.gate.ledger import Ledger
 from stormcut.control.operations import draining
 from stormcut.control.orders import NO_ORDERS, Orders
@@ -311,7 +311,7 @@ def test_a_saving_that_nobody_would_notice_restarts_nothing():
 def test_who_is_overloaded_does_not_wait_for_a_whole_cool_down(headroom, waits):
     now, then = (Worth(room, None, 100.0, "bytes/s") for room in (headroom, 9.0))
     pace = Pace(1100.0, changed={"a-1-1": 1000.0})
-    moment = Moment(
+    moment = GuardContext(
         1100.0,
         datetime(2026, 1, 1, 12),
         NO_ORDERS,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from stormcut.control.review.trial import SLICES, Outcome, Pulse, Trial, finding
+from stormcut.control.review.trial import SLICES, MoveReview, Outcome, Pulse, finding
 from stormcut.profile.decay import Slice
 from stormcut.profile.totals import TaskTotals
 
@@ -54,7 +54,7 @@ def test_what_fails_is_no_load_that_falls():
 
 def test_what_was_before_another_load_is_not_compared():
     """A topology stalls for 40 s after a shift, moves, and is as fast as before the shift."""
-    trial, random = Trial(), np.random.default_rng(5)
+    trial, random = MoveReview(), np.random.default_rng(5)
     found = []
     for number in range(40):
         stalls = 10 <= number < 14
@@ -93,7 +93,7 @@ def slice_at(end, acked, hosts, complete_ms=50.0):
 
 
 def test_it_is_judged_after_the_workers_have_settled_and_once():
-    trial, random = Trial(), np.random.default_rng(1)
+    trial, random = MoveReview(), np.random.default_rng(1)
     found = []
     for number in range(40):
         hosts = "aa" if number < 10 else "ab" if number == 10 else "bb"
@@ -106,7 +106,7 @@ def test_it_is_judged_after_the_workers_have_settled_and_once():
 
 
 def test_a_spout_that_is_late_did_not_stop():
-    trial, random = Trial(), np.random.default_rng(1)
+    trial, random = MoveReview(), np.random.default_rng(1)
     found = []
     for number in range(40):
         host = "a" if number < 10 else "b"
@@ -119,7 +119,7 @@ def test_a_spout_that_is_late_did_not_stop():
 @pytest.mark.parametrize(("lost_slices", "hosts"), [(3, "bb"), (2, "ab")])
 def test_what_restarts_cost_is_measured(lost_slices, hosts):
     """Of 10 s each, in which the moved ones do nothing and report nothing."""
-    trial, random = Trial(), np.random.default_rng(2)
+    trial, random = MoveReview(), np.random.default_rng(2)
     found = []
     share = sum(before != now for before, now in zip("aa", hosts, strict=True)) / 2
     for number in range(40):
@@ -137,7 +137,7 @@ def test_what_restarts_cost_is_measured(lost_slices, hosts):
 
 @pytest.mark.parametrize("factor", [0.5, 3.0])
 def test_a_load_that_changes_with_the_move_pays_for_no_restart(factor):
-    trial, random = Trial(), np.random.default_rng(4)
+    trial, random = MoveReview(), np.random.default_rng(4)
     found = []
     for number in range(40):
         rate = 100 * random.normal(1, 0.01) * (1 if number < 13 else factor)

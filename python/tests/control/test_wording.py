@@ -19,9 +19,9 @@ from stormcut.control.decide.decision import (
     MoreHeadroom,
     NoPlacement,
     Obstacle,
+    PlacementFigures,
     Together,
     Unused,
-    Value,
     Worth,
 )
 from stormcut.control.decide.wording import sentence
@@ -41,8 +41,8 @@ from stormcut.placement.acceptance import (
 
 NODE = Bottleneck("cpu", "n1")
 NOW, THEN = Worth(1.0, NODE, 100.0, "bytes/s"), Worth(1.2, NODE, 98.0, "bytes/s")
-BEFORE = Value(Metrics(3008.7, 4000.0, 4, 4, 0), None, NOW)
-AFTER = Value(Metrics(1590.1, 4000.0, 3, 3, 5), None, THEN)
+BEFORE = PlacementFigures(Metrics(3008.7, 4000.0, 4, 4, 0), None, NOW)
+AFTER = PlacementFigures(Metrics(1590.1, 4000.0, 3, 3, 5), None, THEN)
 EFFECT = ": 3008.7 -> 1590.1 tuples/s between nodes; nodes used 3, workers 3; slots changed 5"
 
 

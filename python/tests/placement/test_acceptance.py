@@ -16,7 +16,7 @@ from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, MeasuredPair, Problem, Topology
 from stormcut.placement.acceptance import (
     Imbalance,
-    Moment,
+    MoveTiming,
     NoMove,
     Overuse,
     Pause,
@@ -41,7 +41,7 @@ def judged(name, problem, present, proposed, moment=None, **options):
     chosen = algorithm(name)
     values = parse_options(chosen, {key: str(value) for key, value in options.items()})
     both = problem, present, proposed
-    verdict = partial(chosen.acceptance.verdict, *both, moment or Moment(None, 1000), values)
+    verdict = partial(chosen.acceptance.verdict, *both, moment or MoveTiming(None, 1000), values)
     return chosen.acceptance.condition(*both, values), verdict()
 
 
@@ -81,12 +81,12 @@ def test_a_pause_counts_from_an_applied_change(name, since):
         "ols": (PAIRS, APART, TOGETHER),
         "stromax": (PAIRS, on(0, 0, 0, 1), TOGETHER),
     }[name]
-    found, verdict = judged(name, problem, present, proposed, Moment(since, 3))
+    found, verdict = judged(name, problem, present, proposed, MoveTiming(since, 3))
     if since is None or since >= least:
         assert (verdict.accepts, verdict.reason) == (True, found)
     else:
         assert (verdict.accepts, verdict.reason) == (False, Pause(since, least))
-    assert judged(name, problem, present, proposed, Moment(since, 3), **{option: 0})[1].accepts
+    assert judged(name, problem, present, proposed, MoveTiming(since, 3), **{option: 0})[1].accepts
     with pytest.raises(InvalidInput, match=option):
         judged(name, problem, present, proposed, **{option: -1})
 
@@ -172,7 +172,7 @@ def test_the_monitor_sees_an_overload():
     placed = solve(w1(), "bframework").placement
     found, _ = judged("bframework", w1(local=True, scale=1.45), placed, placed)
     lighter = Placement(np.where(placed.slots == placed.slots[0], 11, placed.slots))
-    now = judged("bframework", w1(local=True, scale=1.45), placed, lighter, Moment(None, 1))
+    now = judged("bframework", w1(local=True, scale=1.45), placed, lighter, MoveTiming(None, 1))
     assert (now[1].accepts, now[1].reason) == (True, found)
     assert found == Overuse("n1", pytest.approx(0.8247, abs=5e-5), 0.8)
 
@@ -194,7 +194,7 @@ def test_traffic_is_worth_a_move_from_the_gain_on():
 
 @given(held=st.integers(1, 9), needed=st.integers(0, 9), since=seconds)
 def test_what_saves_traffic_must_do_so_in_so_many_measurements(held, needed, since):
-    moment = Moment(since, held)
+    moment = MoveTiming(since, held)
     _, verdict = judged("bframework", PAIRS, APART, TOGETHER, moment, k_stable=needed)
     assert verdict.accepts is (held >= needed and (since is None or since >= 120))
     if held < needed:

@@ -7,7 +7,7 @@ from typing import get_args, get_type_hints
 import pytest
 
 from stormcut.model.errors import InvalidInput
-from stormcut.placement.options import FRACTION, NOT_NEGATIVE, POSITIVE, Interval
+from stormcut.placement.options import FRACTION, NOT_NEGATIVE, POSITIVE, FiniteRange
 from stormcut.placement.registry import ALGORITHMS, parse_options
 
 NUMBERS = [
@@ -39,8 +39,8 @@ def test_every_number_has_bounds_that_hold(algorithm, field):
         (FRACTION, (0, 1), (-1e-9, 1.01), "from 0 to 1"),
         (POSITIVE, (1e-9, 1e9), (0, -1, math.inf, math.nan), "above 0"),
         (NOT_NEGATIVE, (0,), (-1, math.inf), "at least 0"),
-        (Interval(0, 1, open_above=True), (0, 0.99), (1, -1), "at least 0 and below 1"),
-        (Interval(2, 4, open_below=True), (4,), (2,), "above 2 and at most 4"),
+        (FiniteRange(0, 1, open_above=True), (0, 0.99), (1, -1), "at least 0 and below 1"),
+        (FiniteRange(2, 4, open_below=True), (4,), (2,), "above 2 and at most 4"),
     ],
 )
 def test_an_interval_holds_what_it_says(bounds, inside, outside, words):

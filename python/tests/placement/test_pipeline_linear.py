@@ -12,7 +12,7 @@ from stormcut.model.problem import Component, Node, Problem, Stream, Topology
 from stormcut.objective.cut import executor_nodes
 from stormcut.placement.algorithms.pipeline_linear.allocation import allocate
 from stormcut.placement.algorithms.pipeline_linear.distribution import (
-    Shape,
+    MatrixShape,
     component_at,
     components_of_blocks,
     padded_tasks,
@@ -32,7 +32,7 @@ FAN = ((6, 6, 6), ((0, 1), (0, 2)), 9)
 RANDOM_TASKS = "UVWXYZABCDEFGHIJKLMNOPQR"
 LINEAR_TASKS = "LMNABCDEFGHIJK"
 
-shapes = st.builds(Shape, st.integers(1, 24), st.integers(1, 24))
+shapes = st.builds(MatrixShape, st.integers(1, 24), st.integers(1, 24))
 
 
 def rows(matrix):
@@ -99,7 +99,7 @@ def distribute(shape):
 
 
 def test_distribution_of_equation_1():
-    shape = Shape(4, 6)
+    shape = MatrixShape(4, 6)
     assert rows(initial(shape)) == ["000011", "112222", "333344", "445555"]
     moved = regrouped(initial(shape), shape)
     assert rows(moved) == ["000011", "333344", "112222", "445555"]
@@ -108,7 +108,7 @@ def test_distribution_of_equation_1():
 
 
 def test_distribution_of_the_random_example():
-    shape = Shape(6, 9)
+    shape = MatrixShape(6, 9)
     assert (shape.block, shape.classes, shape.columns) == (3, 2, 3)
     moved = regrouped(initial(shape), shape)
     assert rows(initial(shape)) == [
@@ -127,7 +127,7 @@ def test_distribution_of_the_random_example():
 
 
 def test_distribution_of_the_linear_example():
-    shape = Shape(4, 8)
+    shape = MatrixShape(4, 8)
     assert rows(initial(shape)) == ["00001111", "22223333", "44445555", "66667777"]
     assert rows(blocks_spread(regrouped(initial(shape), shape), shape)) == rows(initial(shape))
     assert rows(distribute(shape)) == ["06421753", "20643175", "42065317", "64207531"]
@@ -159,7 +159,7 @@ def test_steps_are_a_latin_square_that_repeats(shape):
 
 def test_tasks_that_differ_by_the_period_share_a_node():
     # Proposition 1.1: the period is LCM(6, 9) = 18.
-    dealt = regrouped(np.arange(54).reshape(6, 9), Shape(6, 9))
+    dealt = regrouped(np.arange(54).reshape(6, 9), MatrixShape(6, 9))
     assert dealt[:, 0].tolist() == [0, 18, 36, 9, 27, 45]
 
 
@@ -177,7 +177,7 @@ def moved(shape):
 )
 def test_more_moves_than_the_paper_counts(shape, rows_moved, blocks_moved):
     # Section III.C has at most t' rows and N' - 1 blocks: 2 and 2, 5 and 3, 1 and 1.
-    assert moved(Shape(*shape)) == (rows_moved, blocks_moved)
+    assert moved(MatrixShape(*shape)) == (rows_moved, blocks_moved)
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_refinement_of_the_random_example():
     edges = set(RANDOM[1])
     apart = {
         c: strangers(c, block, edges)
-        for block in components_of_blocks(Shape(6, 9)).tolist()
+        for block in components_of_blocks(MatrixShape(6, 9)).tolist()
         for c in block
     }
     assert [apart[c] for c in range(9)] == [
@@ -219,7 +219,7 @@ def test_refinement_of_the_random_example():
 
 
 def test_refinement_of_the_linear_example():
-    block = components_of_blocks(Shape(4, 8)).tolist()[0]
+    block = components_of_blocks(MatrixShape(4, 8)).tolist()[0]
     assert strangers(0, block, set(LINEAR[1])) == [6, 4, 2]
     assert strangers(2, block, set(LINEAR[1])) == [6, 4, 0]
     for refinement in ("literal", "fixed"):

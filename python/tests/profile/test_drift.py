@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from stormcut.profile.decay import Slice
-from stormcut.profile.drift import DriftWatch, Interval, Quantity, interval
+from stormcut.profile.drift import DriftWatch, MeanInterval, Quantity, interval
 from stormcut.profile.totals import TaskTotals
 
 SECONDS = 10
@@ -156,11 +156,11 @@ def test_cpu_that_hardly_counts_is_no_drift(mean, drifts):
 @pytest.mark.parametrize(
     ("interval", "words"),
     [
-        (Interval(4190.0, 260.4), "4,190 (± 260)"),
-        (Interval(0.1592, 0.039), "0.1592 (± 0.039)"),
-        (Interval(15.04, 0.00001), "15 (± 0)"),
-        (Interval(7.123, 1.0), "7.12 (± 1)"),
+        (MeanInterval(4190.0, 260.4), "4,190 (± 260)"),
+        (MeanInterval(0.1592, 0.039), "0.1592 (± 0.039)"),
+        (MeanInterval(15.04, 0.00001), "15 (± 0)"),
+        (MeanInterval(7.123, 1.0), "7.12 (± 1)"),
     ],
 )
-def test_an_interval_is_in_plain_numbers(interval: Interval, words: str) -> None:
+def test_an_interval_is_in_plain_numbers(interval: MeanInterval, words: str) -> None:
     assert str(interval) == words

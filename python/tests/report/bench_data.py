@@ -12,7 +12,7 @@ from stormcut.application.experiment.bench.cells import (
     Run,
     Start,
 )
-from stormcut.report.bench_figures import Bench
+from stormcut.report.bench_figures import BenchResults
 
 YARDSTICKS = read_yardsticks()
 SCHEDULERS = (
@@ -79,7 +79,7 @@ def placed(topology: str, scheduler: str, refusal: str = "") -> Placed:
     )
 
 
-def bench(setting: str = "network-bound", noise: float = 0.04, **changes: object) -> Bench:
+def bench(setting: str = "network-bound", noise: float = 0.04, **changes: object) -> BenchResults:
     """Return a whole run in which every scheduler has its speed, with some noise."""
     shape, source = run(setting, **changes), random.Random(7)
     measurements = [
@@ -102,6 +102,6 @@ def held(
     measurements: Sequence[Measurement],
     placements: Sequence[Placed],
     starts: Sequence[Start] = (),
-) -> Bench:
+) -> BenchResults:
     """Return a run held against the papers' figures and the goals."""
-    return Bench(shape, measurements, placements, starts, YARDSTICKS)
+    return BenchResults(shape, measurements, placements, starts, YARDSTICKS)

@@ -16,16 +16,18 @@ from stormcut.application.experiment.bench.yardsticks import (
     UNKNOWN,
 )
 from stormcut.report.bench import markdown, page
-from stormcut.report.bench_figures import Bench
+from stormcut.report.bench_figures import BenchResults
 from stormcut.report.bench_goals import details, outcomes, overall
 from stormcut.report.bench_tables import predictions
 
 
-def verdicts(shown: Bench) -> dict[str, str]:
+def verdicts(shown: BenchResults) -> dict[str, str]:
     return {str(goal): overall(each) for goal, each in outcomes(shown)}
 
 
-def two(rates: dict[str, list[float]], topology: str = "linear", setting: str = "cpu") -> Bench:
+def two(
+    rates: dict[str, list[float]], topology: str = "linear", setting: str = "cpu"
+) -> BenchResults:
     """Return a bench of one topology with these rates, repetition by repetition."""
     cells = [
         measurement(topology, at, scheduler, rate)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from stormcut.adapters.bench.journal import Journal
+from stormcut.adapters.bench.journal import FileJournal
 from stormcut.simulator.events import simulate
 
 BENCH = Path(__file__).parents[3] / "docs" / "results" / "bench-large-half"
@@ -13,7 +13,7 @@ BENCH = Path(__file__).parents[3] / "docs" / "results" / "bench-large-half"
 
 @pytest.mark.parametrize("topology", ["bigbench_linear", "pls_random"])
 def test_means_and_medians_are_within_a_quarter(topology):
-    journal = Journal(BENCH)
+    journal = FileJournal(BENCH)
     problem, placement = journal.solution(topology, "even")
     (found,) = simulate(problem, placement, containers=True, seconds=10.0).latency.values()
     windows = [

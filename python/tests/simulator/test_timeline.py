@@ -11,9 +11,9 @@ from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, Node, Problem, Stream, Topology
 from stormcut.simulator.changes import (
     LoadChange,
-    Move,
     NodeBack,
     NodeLost,
+    SimulatedMove,
     SpeedChange,
     WorkersKilled,
 )
@@ -115,7 +115,7 @@ def test_what_ends_twice_starts_after_the_second_end():
 @pytest.mark.parametrize("end", [10.1, 10.3, 10.7, 11.9])
 def test_a_worker_is_back_whenever_it_ended(end):
     """The engine counts nanoseconds: its seconds may be a little less than those of a change."""
-    for each in (WorkersKilled(end, "b"), Move(end, Placement(np.array([0, 2])))):
+    for each in (WorkersKilled(end, "b"), SimulatedMove(end, Placement(np.array([0, 2])))):
         found = run(*cluster(), each, restart_s=3.3)
         assert at(found, 20).executed["t"] == pytest.approx(200, rel=0.02)
 
@@ -134,7 +134,9 @@ def test_what_happens_at_the_end_of_an_interval_counts_to_the_next():
 def test_a_move_restarts_what_moves_and_goes_on_elsewhere():
     problem, placement = cluster()
     elsewhere = Placement(np.array([0, 2]))
-    found = run(problem, placement, Move(10.0, elsewhere), SpeedChange(30.0, "b", cpu=0.01))
+    found = run(
+        problem, placement, SimulatedMove(10.0, elsewhere), SpeedChange(30.0, "b", cpu=0.01)
+    )
     assert at(found, 15).executed["t"] == 0
     # It is not on the slow node any more.
     assert at(found, 40).executed["t"] == pytest.approx(200, rel=0.02)
@@ -144,7 +146,7 @@ def test_a_move_restarts_what_moves_and_goes_on_elsewhere():
 def test_a_node_that_is_lost_starts_nothing():
     problem, placement = cluster()
     elsewhere = Placement(np.array([0, 2]))
-    found = run(problem, placement, NodeLost(10.0, "c"), Move(20.0, elsewhere))
+    found = run(problem, placement, NodeLost(10.0, "c"), SimulatedMove(20.0, elsewhere))
     assert found[-1].executed["t"] == 0
 
 

@@ -40,7 +40,7 @@ def session(spark: object) -> object:
 
 
 def run(cluster: LocalCluster, name: str, **given: str) -> RunOutcome:
-    settings = topology_run.Settings(name, {})
+    settings = topology_run.RunSettings(name, {})
     # Not through the settings, which refuse a Redis that is down.
     options = {**topology_run.options_of(settings, CATALOGUE), **given}
     return topology_run.run(local_site(cluster), settings, options, CATALOGUE, STEPS)

@@ -9,10 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 import psutil
 
 from stormcut.adapters.clusters.docker.engine import engine
-from stormcut.application.experiment.bench.counters import Counters
+from stormcut.application.experiment.bench.counters import NodeCounters
 
 
-def read_counters(containers: Sequence[str]) -> Counters:
+def read_counters(containers: Sequence[str]) -> NodeCounters:
     """Return the totals of containers, by the engine's names."""
     with engine() as client, ThreadPoolExecutor(len(containers)) as pool:
         at = time.time()
@@ -20,7 +20,7 @@ def read_counters(containers: Sequence[str]) -> Counters:
             pool.map(lambda name: client.api.stats(name, stream=False, one_shot=True), containers)
         )
         cpu = psutil.cpu_times()
-    return Counters(
+    return NodeCounters(
         at,
         tuple(sum(each["tx_bytes"] for each in one["networks"].values()) for one in stats),
         tuple(sum(each["rx_bytes"] for each in one["networks"].values()) for one in stats),

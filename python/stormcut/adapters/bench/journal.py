@@ -10,7 +10,13 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from stormcut.adapters.files.json_document import Value, optional, parse_json, read_json, write_text
+from stormcut.adapters.files.json_document import (
+    JsonValue,
+    optional,
+    parse_json,
+    read_json,
+    write_text,
+)
 from stormcut.adapters.files.placement_file import read_placement, write_placement
 from stormcut.adapters.files.problem_file import read_problem, write_problem
 from stormcut.application.experiment.bench.cells import Cell, Measurement, Placed, Run, Start
@@ -33,7 +39,7 @@ _LATER = ("reachable", "carried")
 T = TypeVar("T")
 
 
-class Journal:
+class FileJournal:
     """A bench as far as it has come.
 
     Attributes
@@ -65,7 +71,7 @@ class Journal:
         self._measurements = {each.cell: each for each in self._read(_CELLS, self._measurement)}
 
     @classmethod
-    def open(cls, folder: Path, run: Run) -> Journal:
+    def open(cls, folder: Path, run: Run) -> FileJournal:
         """Return a new bench's journal, or the one of an interrupted bench to go on with.
 
         More repetitions and more topologies than before are welcome.
@@ -162,13 +168,13 @@ class Journal:
         self.run = replace(run, facts={**run.facts, **passing})
         _write_run(self.folder / _RUN, self.run)
 
-    def _measurement(self, value: Value) -> Measurement:
+    def _measurement(self, value: JsonValue) -> Measurement:
         measurement = _measurement(value)
         if not _belongs(measurement.cell, self.run):
             value.fail("is no cell of this bench")
         return measurement
 
-    def _read(self, name: str, read: Callable[[Value], T]) -> Iterator[T]:
+    def _read(self, name: str, read: Callable[[JsonValue], T]) -> Iterator[T]:
         path = self.folder / name
         lines = _content(path).split(b"\n")
         if lines.pop():
@@ -262,7 +268,7 @@ def _first_change(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
 
 def _as_read(run: Run) -> Run:
     """Return a run as it is after it was written and read: tuples in options are lists."""
-    return _run(Value(json.loads(json.dumps(_run_document(run))), ""))
+    return _run(JsonValue(json.loads(json.dumps(_run_document(run))), ""))
 
 
 def _run_document(run: Run) -> dict[str, Any]:
@@ -283,7 +289,7 @@ def _read_run(path: Path) -> Run:
         raise InvalidInput(str(error), str(path)) from None
 
 
-def _run(value: Value) -> Run:
+def _run(value: JsonValue) -> Run:
     if "version" in value.members() and value.members()["version"].raw != VERSION:
         value.members()["version"].mismatch(f"{VERSION}: another stormcut wrote this")
     keys = value.keys(("version", *_names(Run)))
@@ -302,7 +308,7 @@ def _run(value: Value) -> Run:
     )
 
 
-def _placed(value: Value) -> Placed:
+def _placed(value: JsonValue) -> Placed:
     keys = value.keys(tuple(n for n in _names(Placed) if n not in _LATER), _LATER)
     return Placed(
         topology=keys["topology"].name(),
@@ -311,18 +317,18 @@ def _placed(value: Value) -> Placed:
         nodes=_texts(keys["nodes"]),
         predicted_between=keys["predicted_between"].amount(),
         predicted_total=keys["predicted_total"].amount(),
-        kept=optional(keys["kept"], Value.amount),
-        reachable=optional(keys.get("reachable"), Value.amount),
-        carried=optional(keys.get("carried"), Value.amount),
+        kept=optional(keys["kept"], JsonValue.amount),
+        reachable=optional(keys.get("reachable"), JsonValue.amount),
+        carried=optional(keys.get("carried"), JsonValue.amount),
     )
 
 
-def _start(value: Value) -> Start:
+def _start(value: JsonValue) -> Start:
     keys = value.keys(_names(Start))
     return Start(keys["topology"].name(), keys["scheduler"].name(), _text(keys["failure"]))
 
 
-def _measurement(value: Value) -> Measurement:
+def _measurement(value: JsonValue) -> Measurement:
     # Older journals do not say what each node sent and received, nor how often it was throttled.
     later = ("node_sent_mbit_s", "node_received_mbit_s", "node_throttled")
     keys = value.keys(tuple(n for n in _names(Measurement) if n not in later), later)
@@ -336,10 +342,10 @@ def _measurement(value: Value) -> Measurement:
         begin=keys["begin"].amount(),
         end=keys["end"].amount(),
         tuples_per_10s=keys["tuples_per_10s"].amount(),
-        mean_ms=optional(keys["mean_ms"], Value.amount),
-        p50_ms=optional(keys["p50_ms"], Value.amount),
-        p95_ms=optional(keys["p95_ms"], Value.amount),
-        p99_ms=optional(keys["p99_ms"], Value.amount),
+        mean_ms=optional(keys["mean_ms"], JsonValue.amount),
+        p50_ms=optional(keys["p50_ms"], JsonValue.amount),
+        p95_ms=optional(keys["p95_ms"], JsonValue.amount),
+        p99_ms=optional(keys["p99_ms"], JsonValue.amount),
         sent_mbit_s=keys["sent_mbit_s"].amount(),
         node_cores=tuple(each.amount() for each in keys["node_cores"].items()),
         other_cores=keys["other_cores"].amount(),
@@ -353,11 +359,11 @@ def _names(of: type[Any]) -> tuple[str, ...]:
     return tuple(field.name for field in fields(of))
 
 
-def _texts(value: Value) -> tuple[str, ...]:
+def _texts(value: JsonValue) -> tuple[str, ...]:
     return tuple(each.name() for each in value.items())
 
 
-def _text(value: Value) -> str:
+def _text(value: JsonValue) -> str:
     """Return a text, which may be empty."""
     if not isinstance(value.raw, str):
         value.mismatch("a text")

@@ -19,7 +19,7 @@ from stormcut.adapters.machine.home import logs_folder
 from stormcut.adapters.storm.topology_project import load
 from stormcut.adapters.storm.topology_site import docker_site
 from stormcut.application.experiment.bench.contest import Host
-from stormcut.application.experiment.bench.counters import Counters, usage
+from stormcut.application.experiment.bench.counters import NodeCounters, usage
 from stormcut.application.experiment.bench.ports import Entrant
 from stormcut.application.experiment.bench.windows import Sample
 from stormcut.application.experiment.ports import Servers
@@ -36,7 +36,7 @@ QUIET_S = 0.7
 DRAIN_S = 20.0
 
 
-class Rig:
+class ClusterRig:
     """Starts, runs and ends topologies on a cluster; CPU quotas are in force while one runs."""
 
     def __init__(self, cluster: DockerCluster) -> None:
@@ -66,7 +66,7 @@ class Rig:
         """Cores of this machine."""
         return psutil.cpu_count() or 1
 
-    def counters(self) -> Counters:
+    def counters(self) -> NodeCounters:
         """Return what the nodes have used so far."""
         plan = self._cluster.plan
         return read_counters([plan.container_name(node) for node in plan.nodes])

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 from stormcut.adapters.clusters.docker import DockerCluster
 from stormcut.adapters.thrift.brain import BrainServer, Planner
-from stormcut.adapters.thrift.client import BrainClient, Pulse
+from stormcut.adapters.thrift.client import BrainClient, Heartbeat
 from stormcut.adapters.zookeeper.client import SESSION_SECONDS
-from stormcut.adapters.zookeeper.leader import Leadership, leader_address
+from stormcut.adapters.zookeeper.leader import ZooKeeperLeadership, leader_address
 from stormcut.adapters.zookeeper.nodes import StormcutNodes, nodes_at
 from stormcut.application.waiting import Watch, wait_until
 
@@ -35,8 +35,8 @@ def serving(planner: Planner, cluster: DockerCluster) -> Iterator[None]:
         server = BrainServer(planner, identity, nodes.seal, cluster.host, 0)
         try:
             nodes.secure()
-            pulse = Pulse(BrainClient(identity, nodes.seal, cluster.host, server.port))
-            leadership = Leadership(
+            pulse = Heartbeat(BrainClient(identity, nodes.seal, cluster.host, server.port))
+            leadership = ZooKeeperLeadership(
                 nodes, identity, cluster.host, server.port, _pass, _pass, pulse.beats
             )
             server.start()

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from stormcut.adapters.clusters.bandwidth import FREE, parse_bandwidth
-from stormcut.adapters.clusters.docker import Shape
+from stormcut.adapters.clusters.docker import ClusterShape
 from stormcut.adapters.clusters.docker.plan import parse_sizes
 from stormcut.adapters.files.keys import Keys, validated
 from stormcut.adapters.files.yaml_document import read_yaml
@@ -68,7 +68,7 @@ def read_setting(name: str) -> Setting:
     return Setting(path.stem, **keys.model_dump())
 
 
-def shape_of(plan: BenchPlan) -> Shape:
+def shape_of(plan: BenchPlan) -> ClusterShape:
     """Return the shape of a bench's cluster; every scheduler has a slot of its own on each node.
 
     Raises
@@ -77,7 +77,7 @@ def shape_of(plan: BenchPlan) -> Shape:
         The setting's limits are impossible.
     """
     setting = plan.setting
-    return Shape(
+    return ClusterShape(
         setting.nodes,
         setting.cpus,
         parse_bandwidth(setting.bandwidth) if setting.bandwidth else FREE,

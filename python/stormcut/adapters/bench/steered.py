@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from stormcut.adapters.bench.rig import Rig
+from stormcut.adapters.bench.rig import ClusterRig
 from stormcut.application.experiment.bench.entrants import FIRST_PORT, Hosts
 from stormcut.application.experiment.bench.planner import BenchPlanner, Wanted
 from stormcut.application.experiment.bench.ports import Entrant
@@ -36,7 +36,7 @@ LOOK_S = 0.25
 
 
 @dataclass(frozen=True)
-class Observed:
+class ObservedTrial:
     """What a trial was seen to do.
 
     Attributes
@@ -58,7 +58,7 @@ class Observed:
 class Steered:
     """A topology that runs; its source sends what it is told."""
 
-    def __init__(self, rig: Rig, entrant: Entrant) -> None:
+    def __init__(self, rig: ClusterRig, entrant: Entrant) -> None:
         self.entrant = entrant
         self._rig = rig
 
@@ -68,7 +68,7 @@ class Steered:
         time.sleep(SETTLE_S)
         return self._cores(lambda: time.sleep(IDLE_S))
 
-    def trial(self, rate: float, seconds: float) -> Observed:
+    def trial(self, rate: float, seconds: float) -> ObservedTrial:
         """Send so many tuples/s for so long, or until too much waits."""
         self._steer(rate)
         time.sleep(SETTLE_S)
@@ -78,7 +78,7 @@ class Steered:
             self._drain()
         first, last = samples[0], samples[-1]
         length = max(last.at - first.at, STEP_S)
-        return Observed(
+        return ObservedTrial(
             latencies([sample.latency for sample in samples]),
             (last.sent - first.sent) / length,
             (last.acked - first.acked) / length,
@@ -128,7 +128,7 @@ class Steered:
 
 @contextmanager
 def steered(
-    rig: Rig,
+    rig: ClusterRig,
     planner: BenchPlanner,
     name: str,
     topology: str,

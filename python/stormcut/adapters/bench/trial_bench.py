@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from stormcut.adapters.bench.rig import Rig
+from stormcut.adapters.bench.rig import ClusterRig
 from stormcut.adapters.bench.steered import Steered, steered
 from stormcut.adapters.bench.workers import processes
 from stormcut.adapters.clusters.docker.engine import engine
@@ -37,7 +37,7 @@ class TrialBench:
 
     def __init__(
         self,
-        rig: Rig,
+        rig: ClusterRig,
         planner: BenchPlanner,
         slot: SlotNode,
         task: str,

@@ -37,7 +37,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     # Head and body are written apart: together they would wait for an acknowledgement.
     disable_nagle_algorithm = True
-    server: _Server
+    server: _BlobServer
 
     def do_GET(self) -> None:
         """Serve an object after its delay, in its client's turn."""
@@ -63,7 +63,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing of each request."""
 
 
-class _Server(ThreadingHTTPServer):
+class _BlobServer(ThreadingHTTPServer):
     # As many connect at once as there are threads of a task.
     request_queue_size = 256
     daemon_threads = True
@@ -84,7 +84,7 @@ def blob_server(host: str = "127.0.0.1", port: int = 0) -> Iterator[str]:
     port : int
         0: any free one.
     """
-    with _Server(host, port) as server:
+    with _BlobServer(host, port) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         try:

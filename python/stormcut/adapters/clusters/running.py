@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from stormcut.adapters.processes import last_words
-from stormcut.adapters.storm.nimbus import Nimbus
+from stormcut.adapters.storm.nimbus import NimbusClient
 from stormcut.application.waiting import Watch
 
 #: What accepts a connection at once may still be slow to answer, where all share one machine.
@@ -63,9 +63,9 @@ class RunningCluster(ABC):
         """End the cluster and remove what it wrote; return where the logs are, if they are kept."""
 
     @property
-    def nimbus(self) -> Nimbus:
+    def nimbus(self) -> NimbusClient:
         """A client of the cluster's Nimbus."""
-        return Nimbus.at(self.nimbus_address, NIMBUS_TIMEOUT_S)
+        return NimbusClient.at(self.nimbus_address, NIMBUS_TIMEOUT_S)
 
     @property
     def nimbus_watch(self) -> Watch:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from stormcut.adapters.files.json_document import Value, optional, read_json
+from stormcut.adapters.files.json_document import JsonValue, optional, read_json
 from stormcut.adapters.files.problem_file import check_format, link_of, within
-from stormcut.capacity.plan import MAX_NODES, Shape
+from stormcut.capacity.plan import MAX_NODES, NodeShape
 from stormcut.model.errors import InvalidInput
 from stormcut.placement.algorithms.model_driven.allocation import Dag, Edge, PerformanceModel
 
@@ -60,7 +60,7 @@ def read_models(path: Path) -> dict[str, PerformanceModel]:
         raise within(path, error) from None
 
 
-def _model(value: Value) -> PerformanceModel:
+def _model(value: JsonValue) -> PerformanceModel:
     keys = value.keys(("threads", "rate", "cpu_percent", "memory_percent"))
     columns = {
         name: tuple(each.amount() for each in keys[name].items())
@@ -96,7 +96,7 @@ def read_dag(path: Path) -> DagFile:
         raise within(path, error) from None
 
 
-def read_shapes(path: Path) -> tuple[Shape, ...]:
+def read_shapes(path: Path) -> tuple[NodeShape, ...]:
     """Read the shapes of nodes that can be had.
 
     Raises
@@ -115,7 +115,7 @@ def read_shapes(path: Path) -> tuple[Shape, ...]:
         raise within(path, error) from None
 
 
-def _shape(value: Value) -> Shape:
+def _shape(value: JsonValue) -> NodeShape:
     required = ("name", "cpu_percent", "memory_mb", "ports")
     keys = value.keys(required, ("link_mbit", "price_per_hour", "at_most"))
     cpu, memory = keys["cpu_percent"].amount(), keys["memory_mb"].amount()
@@ -123,13 +123,13 @@ def _shape(value: Value) -> Shape:
         if not size:
             keys[name].fail("must be above 0: nothing runs on such a node")
     most = optional(keys.get("at_most"), lambda each: each.integer(1, MAX_NODES))
-    return Shape(
+    return NodeShape(
         keys["name"].name(),
         cpu,
         memory,
         keys["ports"].integer(1, MAX_PORTS),
         link_of(keys.get("link_mbit")),
-        optional(keys.get("price_per_hour"), Value.amount),
+        optional(keys.get("price_per_hour"), JsonValue.amount),
         MAX_NODES if most is None else most,
     )
 
@@ -147,7 +147,7 @@ def _cycle(dag: Dag) -> list[str]:
     return [*(source for source, _ in found), found[0][0]]
 
 
-def _edge(value: Value, tasks: Mapping[str, str]) -> Edge:
+def _edge(value: JsonValue, tasks: Mapping[str, str]) -> Edge:
     parts = list(value.items())
     if len(parts) not in (2, 3):
         value.mismatch("a list of source, target and selectivity")

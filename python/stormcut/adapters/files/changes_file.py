@@ -6,7 +6,7 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
-from stormcut.adapters.files.json_document import Value, optional, read_json
+from stormcut.adapters.files.json_document import JsonValue, optional, read_json
 from stormcut.adapters.files.placement_file import read_placement
 from stormcut.adapters.files.problem_file import check_format, within
 from stormcut.model.errors import InvalidInput
@@ -14,9 +14,9 @@ from stormcut.model.problem import Problem
 from stormcut.simulator.changes import (
     Change,
     LoadChange,
-    Move,
     NodeBack,
     NodeLost,
+    SimulatedMove,
     SpeedChange,
     WorkersKilled,
 )
@@ -44,15 +44,17 @@ def read_changes(path: Path, problem: Problem) -> tuple[Change, ...]:
         raise within(path, error) from None
 
 
-def _change(value: Value, folder: Path, problem: Problem) -> Change:
+def _change(value: JsonValue, folder: Path, problem: Problem) -> Change:
     keys = value.keys(("at",), ("topology", "node", *KEYS))
     at = keys["at"].amount()
     kinds = {key for key in KEYS if key in keys}
     if kinds == {"load"} and "node" not in keys:
-        topology = optional(keys.get("topology"), Value.name)
+        topology = optional(keys.get("topology"), JsonValue.name)
         return LoadChange(at, keys["load"].amount(), topology)
     if kinds == {"placement"} and "node" not in keys and "topology" not in keys:
-        return Move(at, read_placement(folder / keys["placement"].name(), problem).placement)
+        return SimulatedMove(
+            at, read_placement(folder / keys["placement"].name(), problem).placement
+        )
     if "node" in keys and "topology" not in keys:
         node = keys["node"].name()
         if kinds == {"lost"}:
@@ -68,13 +70,13 @@ def _change(value: Value, folder: Path, problem: Problem) -> Change:
     )
 
 
-def _yes(value: Value) -> bool:
+def _yes(value: JsonValue) -> bool:
     if not isinstance(value.raw, bool):
         value.mismatch("true or false")
     return bool(value.raw)
 
 
-def _factor(value: Value) -> float:
+def _factor(value: JsonValue) -> float:
     factor = value.amount()
     if factor <= 0:
         value.fail('must be above 0; a node that has nothing is {"at", "node", "lost": true}')

@@ -19,7 +19,7 @@ from stormcut.adapters.files.costs_file import read_costs
 from stormcut.adapters.files.kafka_topic import KafkaTopic, check_topic, connector_jars
 from stormcut.adapters.files.keys import faults_in, invalid, sound, validated
 from stormcut.adapters.files.yaml_document import read_yaml
-from stormcut.adapters.storm.nimbus import Nimbus
+from stormcut.adapters.storm.nimbus import NimbusClient
 from stormcut.adapters.tls.channel import Tls
 from stormcut.adapters.zookeeper.client import check_servers, read_auth_file
 from stormcut.adapters.zookeeper.nodes import check_root
@@ -173,7 +173,7 @@ def _config(document: Document, folder: Path, faults: list[str]) -> Config:
         faults.append("policy.period: belongs to the policies periodic, which needs it, and own")
     nimbus = () if document.nimbus is None else tuple(document.nimbus.replace(" ", "").split(","))
     for each in nimbus:
-        checked("nimbus", Nimbus.at, each)
+        checked("nimbus", NimbusClient.at, each)
     if not nimbus and any(rule.drain for rule in document.topologies):
         faults.append("topologies: drain needs nimbus: host:port")
     if any(rule.alone and rule.most_nodes is None for rule in document.topologies):

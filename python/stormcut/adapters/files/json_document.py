@@ -1,6 +1,6 @@
 """Reads JSON strictly: every complaint names the place in the document.
 
-`Value` is a cursor: it knows where it is, and turns into what it should be or raises.
+`JsonValue` is a cursor: it knows where it is, and turns into what it should be or raises.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SHOWN = 40
 
 
 @dataclass(frozen=True)
-class Value:
+class JsonValue:
     """A value of a JSON document and the path that leads to it, such as ``nodes[0].ports``."""
 
     raw: Any
@@ -38,7 +38,9 @@ class Value:
         text = json.dumps(self.raw) if not isinstance(self.raw, dict | list) else _kind(self.raw)
         self.fail(f"must be {wanted}, not {text if len(text) <= SHOWN else text[:SHOWN] + '...'}")
 
-    def keys(self, required: tuple[str, ...], optional: tuple[str, ...] = ()) -> dict[str, Value]:
+    def keys(
+        self, required: tuple[str, ...], optional: tuple[str, ...] = ()
+    ) -> dict[str, JsonValue]:
         """Return the members of an object that has no others and lacks no required one."""
         members = self.members()
         for key in members:
@@ -50,19 +52,19 @@ class Value:
                 self.fail(f"missing key {json.dumps(key)}")
         return members
 
-    def members(self) -> dict[str, Value]:
+    def members(self) -> dict[str, JsonValue]:
         """Return all members of an object."""
         if not isinstance(self.raw, dict):
             self.mismatch("an object")
         return {
-            key: Value(raw, f"{self.path}.{_shown(key)}" if self.path else _shown(key))
+            key: JsonValue(raw, f"{self.path}.{_shown(key)}" if self.path else _shown(key))
             for key, raw in self.raw.items()
         }
 
-    def items(self) -> Iterator[Value]:
+    def items(self) -> Iterator[JsonValue]:
         """Yield the elements of a list."""
         for index, raw in enumerate(self.array()):
-            yield Value(raw, f"{self.path}[{index}]")
+            yield JsonValue(raw, f"{self.path}[{index}]")
 
     def array(self) -> list[Any]:
         """Return a list, its elements unchecked."""
@@ -110,12 +112,12 @@ def is_amount(raw: Any) -> bool:
     return type(raw) is float and math.isfinite(raw) and raw >= 0
 
 
-def optional(value: Value | None, read: Callable[[Value], T]) -> T | None:
+def optional(value: JsonValue | None, read: Callable[[JsonValue], T]) -> T | None:
     """Return what ``read`` makes of a value, None if it is absent or null."""
     return None if value is None or value.raw is None else read(value)
 
 
-def read_json(path: Path) -> Value:
+def read_json(path: Path) -> JsonValue:
     """Return the root of a JSON file.
 
     Raises
@@ -130,7 +132,7 @@ def read_json(path: Path) -> Value:
     return parse_json(content, str(path))
 
 
-def parse_json(content: bytes, where: str) -> Value:
+def parse_json(content: bytes, where: str) -> JsonValue:
     """Return the root of a JSON text.
 
     Raises
@@ -143,7 +145,9 @@ def parse_json(content: bytes, where: str) -> Value:
     except UnicodeDecodeError as error:
         raise InvalidInput(f"is not UTF-8 at byte {error.start}", where) from None
     try:
-        return Value(json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant), "")
+        return JsonValue(
+            json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant), ""
+        )
     except json.JSONDecodeError as error:
         what = f"is not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
         raise InvalidInput(what, where) from None

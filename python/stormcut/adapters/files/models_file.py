@@ -10,11 +10,11 @@ from typing import Any
 
 from stormcut.adapters.files.capacity_files import MODELS, read_models
 from stormcut.adapters.files.json_document import write_text
-from stormcut.application.experiment.trials import Trial
+from stormcut.application.experiment.trials import RateTrial
 from stormcut.model.errors import InvalidInput
 from stormcut.placement.algorithms.model_driven.allocation import PerformanceModel
 
-_FIELDS = tuple(field.name for field in fields(Trial))
+_FIELDS = tuple(field.name for field in fields(RateTrial))
 
 
 def check_slot(path: Path, slot: Mapping[str, float]) -> None:
@@ -68,7 +68,7 @@ class TrialFile:
         self._key = {"task": task, "options": dict(options)}
         self._trials = {(each.threads, each.rate): each for each in self._read()}
 
-    def _read(self) -> list[Trial]:
+    def _read(self) -> list[RateTrial]:
         if not self._path.exists():
             return []
         found = []
@@ -77,7 +77,7 @@ class TrialFile:
             try:
                 document = json.loads(line)
                 key = {name: document.pop(name) for name in self._key}
-                trial = Trial(**{name: document[name] for name in _FIELDS})
+                trial = RateTrial(**{name: document[name] for name in _FIELDS})
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 if number == len(lines):
                     # Of a command that was killed while it wrote.
@@ -92,11 +92,11 @@ class TrialFile:
         """Return how many trials there are."""
         return len(self._trials)
 
-    def find(self, threads: int, rate: float) -> Trial | None:
+    def find(self, threads: int, rate: float) -> RateTrial | None:
         """Return the trial of a rate, None if there was none."""
         return self._trials.get((threads, rate))
 
-    def add(self, trial: Trial) -> None:
+    def add(self, trial: RateTrial) -> None:
         """Add a trial."""
         self._trials[trial.threads, trial.rate] = trial
         self._path.parent.mkdir(parents=True, exist_ok=True)

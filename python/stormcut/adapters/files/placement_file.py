@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from stormcut.adapters.files.json_document import Value, read_json, write_text
+from stormcut.adapters.files.json_document import JsonValue, read_json, write_text
 from stormcut.adapters.files.problem_file import check_format, read_slots, slot_lists, within
 from stormcut.model.errors import InvalidInput
 from stormcut.model.placement import Placement
@@ -51,7 +51,7 @@ def read_placement(path: Path, problem: Problem) -> PlacementFile:
         raise within(path, error) from None
 
 
-def _placement(root: Value, problem: Problem) -> PlacementFile:
+def _placement(root: JsonValue, problem: Problem) -> PlacementFile:
     check_format(root, FORMAT)
     keys = root.keys(("format", "algorithm", "assignments"), ("options", "metrics", "certificate"))
     options = keys["options"].members() if "options" in keys else {}
@@ -66,7 +66,7 @@ def _placement(root: Value, problem: Problem) -> PlacementFile:
     )
 
 
-def _metrics(value: Value) -> Metrics:
+def _metrics(value: JsonValue) -> Metrics:
     keys = value.keys(tuple(field.name for field in dataclasses.fields(Metrics)))
     return Metrics(
         keys["inter_node_tuples_per_second"].amount(),
@@ -78,7 +78,7 @@ def _metrics(value: Value) -> Metrics:
     )
 
 
-def _certificate(value: Value) -> Certificate | HeadroomCertificate:
+def _certificate(value: JsonValue) -> Certificate | HeadroomCertificate:
     if "upper_bound" in value.members():
         keys = value.keys(("upper_bound", "gap", "method"))
         upper, gap = keys["upper_bound"].amount(), keys["gap"].amount()

@@ -14,7 +14,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from stormcut.adapters.files.json_document import Value, is_amount, optional, read_json, write_text
+from stormcut.adapters.files.json_document import (
+    JsonValue,
+    is_amount,
+    optional,
+    read_json,
+    write_text,
+)
 from stormcut.arrays import Floats
 from stormcut.model.errors import InvalidInput
 from stormcut.model.network import SHIPPED, UNKNOWN, Costs, Link
@@ -105,7 +111,7 @@ def within(path: Path, error: InvalidInput) -> InvalidInput:
     return InvalidInput(error.what, f"{path}: {error.where}" if error.where else str(path))
 
 
-def check_format(root: Value, wanted: str) -> None:
+def check_format(root: JsonValue, wanted: str) -> None:
     """Check a document's ``format`` before anything else, so that the message fits.
 
     Raises
@@ -120,7 +126,7 @@ def check_format(root: Value, wanted: str) -> None:
         members["format"].mismatch(json.dumps(wanted))
 
 
-def _problem(root: Value) -> Problem:
+def _problem(root: JsonValue) -> Problem:
     check_format(root, FORMAT)
     keys = root.keys(("format", "nodes", "topologies"), ("current", "racks", "costs"))
     nodes = tuple(_node(value) for value in keys["nodes"].items())
@@ -141,14 +147,14 @@ def _problem(root: Value) -> Problem:
     return dataclasses.replace(problem, current=Placement(slots), lost_slots=lost)
 
 
-def _uplinks(value: Value) -> tuple[tuple[str, Link], ...]:
+def _uplinks(value: JsonValue) -> tuple[tuple[str, Link], ...]:
     return tuple(
         (name, link_of(rack.keys((), ("uplink_mbit",)).get("uplink_mbit")))
         for name, rack in value.members().items()
     )
 
 
-def link_of(value: Value | None) -> Link:
+def link_of(value: JsonValue | None) -> Link:
     """Return a link of ``link_mbit``: one number for both ways, or one each; unknown without.
 
     Raises
@@ -163,7 +169,7 @@ def link_of(value: Value | None) -> Link:
             value.mismatch('a number of at least 0 or {"out": ..., "in": ...}')
         return Link(value.amount(), value.amount())
     ways = value.keys((), ("out", "in"))
-    return Link(*(optional(ways.get(way), Value.amount) for way in ("out", "in")))
+    return Link(*(optional(ways.get(way), JsonValue.amount) for way in ("out", "in")))
 
 
 #: Of `Costs`, with the constants.
@@ -171,7 +177,7 @@ COSTS = tuple(field.name for field in dataclasses.fields(Costs) if field.name !=
 TUPLE_COSTS = {"send_us_per_tuple", "receive_us_per_tuple"}
 
 
-def costs_of(value: Value, source: str = "the problem") -> Costs:
+def costs_of(value: JsonValue, source: str = "the problem") -> Costs:
     """Return the constants in a document; what it leaves out is as shipped.
 
     Costs of a tuple are of every tuple, and workers cost nothing, unless it says otherwise.
@@ -187,7 +193,7 @@ def costs_document(costs: Costs) -> dict[str, float]:
     return {name: value for name, value in every.items() if math.isfinite(value)}
 
 
-def _node(value: Value) -> Node:
+def _node(value: JsonValue) -> Node:
     keys = value.keys(
         ("id", "ports"), ("rack", "cpu_percent", "memory_mb", "max_executors", "link_mbit")
     )
@@ -196,9 +202,9 @@ def _node(value: Value) -> Node:
     return Node(
         keys["id"].name(),
         ports,
-        optional(keys.get("rack"), Value.name),
-        optional(keys.get("cpu_percent"), Value.amount),
-        optional(keys.get("memory_mb"), Value.amount),
+        optional(keys.get("rack"), JsonValue.name),
+        optional(keys.get("cpu_percent"), JsonValue.amount),
+        optional(keys.get("memory_mb"), JsonValue.amount),
         optional(keys.get("max_executors"), lambda v: v.integer(0, 2**53)),
         link_of(keys.get("link_mbit")),
     )
@@ -207,7 +213,7 @@ def _node(value: Value) -> Node:
 _TOPOLOGY_KEYS = ("traffic", "max_spout_pending", "shuffle")
 
 
-def _topology(value: Value) -> Topology:
+def _topology(value: JsonValue) -> Topology:
     keys = value.keys(("id", "workers", "components", "streams"), _TOPOLOGY_KEYS)
     components = tuple(_component(item) for item in keys["components"].items())
     keys["components"].distinct([component.name for component in components], "component")
@@ -233,7 +239,7 @@ _COMPONENT_KEYS = (
 )
 
 
-def _component(value: Value) -> Component:
+def _component(value: JsonValue) -> Component:
     keys = value.keys(("name", "kind", "executors"), _COMPONENT_KEYS)
     executors = keys["executors"].integer(1, MAX_EXECUTORS)
     kind = keys["kind"].choice(("spout", "bolt"))
@@ -245,20 +251,20 @@ def _component(value: Value) -> Component:
         executors,
         _loads(keys.get("cpu_percent"), executors, DEFAULT_CPU_PERCENT),
         _loads(keys.get("memory_mb"), executors, DEFAULT_MEMORY_MB),
-        optional(keys.get("cpu_us_per_tuple"), Value.amount),
+        optional(keys.get("cpu_us_per_tuple"), JsonValue.amount),
         optional(keys.get("threads"), _threads) or 1.0,
         optional(keys.get("service"), lambda v: v.choice(SERVICES)) or SERVICES[0],
         optional(keys.get("arrivals"), lambda v: v.choice(ARRIVALS)) or ARRIVALS[0],
     )
 
 
-def _threads(value: Value) -> float:
+def _threads(value: JsonValue) -> float:
     if not value.amount():
         value.mismatch("a number above 0")
     return value.amount()
 
 
-def _loads(value: Value | None, executors: int, default: float) -> Floats:
+def _loads(value: JsonValue | None, executors: int, default: float) -> Floats:
     if value is None:
         return np.broadcast_to(np.float64(default), executors)
     if not isinstance(value.raw, list):
@@ -268,7 +274,7 @@ def _loads(value: Value | None, executors: int, default: float) -> Floats:
     return np.array([item.amount() for item in value.items()])
 
 
-def _stream(value: Value, sizes: Mapping[str, int]) -> Stream:
+def _stream(value: JsonValue, sizes: Mapping[str, int]) -> Stream:
     keys = value.keys(
         ("source", "target", "stream", "grouping", "tuples_per_second"), ("bytes_per_tuple",)
     )
@@ -281,11 +287,11 @@ def _stream(value: Value, sizes: Mapping[str, int]) -> Stream:
         keys["tuples_per_second"].amount(),
         keys["grouping"].choice(GROUPINGS),
         keys["stream"].name(),
-        optional(keys.get("bytes_per_tuple"), Value.amount),
+        optional(keys.get("bytes_per_tuple"), JsonValue.amount),
     )
 
 
-def _traffic(value: Value, sizes: Mapping[str, int]) -> tuple[MeasuredPair, ...]:
+def _traffic(value: JsonValue, sizes: Mapping[str, int]) -> tuple[MeasuredPair, ...]:
     executors = _Executors(sizes)
     pairs: list[MeasuredPair] = []
     for index, row in enumerate(value.array()):
@@ -296,7 +302,7 @@ def _traffic(value: Value, sizes: Mapping[str, int]) -> tuple[MeasuredPair, ...]
         except (ValueError, TypeError, KeyError, OverflowError):
             pair = None
         if pair is None or type(row) is not list or not all(map(is_amount, (rate, *size))):
-            _traffic_mismatch(Value(row, f"{value.path}[{index}]"), executors)
+            _traffic_mismatch(JsonValue(row, f"{value.path}[{index}]"), executors)
         else:
             pairs.append(pair)
     return tuple(pairs)
@@ -317,7 +323,7 @@ class _Executors(dict[str, tuple[str, int]]):
         return executor
 
 
-def _traffic_mismatch(row: Value, executors: _Executors) -> NoReturn:
+def _traffic_mismatch(row: JsonValue, executors: _Executors) -> NoReturn:
     if len(row.array()) not in (3, 4):
         row.fail(
             "must be [source executor, target executor, tuples per second] and may go on with "
@@ -334,7 +340,7 @@ def _traffic_mismatch(row: Value, executors: _Executors) -> NoReturn:
 
 
 def read_slots(
-    problem: Problem, value: Value, complete: bool
+    problem: Problem, value: JsonValue, complete: bool
 ) -> tuple[np.ndarray[Any, np.dtype[np.int64]], tuple[Slot, ...]]:
     """Return the slot ordinal of every executor, and further slots that it names.
 
@@ -375,7 +381,7 @@ def read_slots(
     return slots, tuple(list(ordinals)[len(problem.slot_ids) :])
 
 
-def _slot_list(value: Value, executors: int, ordinals: dict[Slot, int]) -> list[int]:
+def _slot_list(value: JsonValue, executors: int, ordinals: dict[Slot, int]) -> list[int]:
     if len(value.array()) != executors:
         value.fail(f"{len(value.array())} slots for {executors} executors")
     return [
@@ -384,7 +390,7 @@ def _slot_list(value: Value, executors: int, ordinals: dict[Slot, int]) -> list[
     ]
 
 
-def _slot(value: Value) -> Slot:
+def _slot(value: JsonValue) -> Slot:
     node, colon, port = value.name().rpartition(":")
     number = int(port) if port.isascii() and port.isdigit() and len(port) <= 5 else -1
     if not node or not colon or port != str(number):

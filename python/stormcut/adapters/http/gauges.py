@@ -10,12 +10,12 @@ from prometheus_client.registry import Collector
 
 from stormcut import __version__
 from stormcut.adapters.http.view import View
-from stormcut.control.decide.decision import Decision, Guard, Value
+from stormcut.control.decide.decision import Decision, Guard, PlacementFigures
 from stormcut.control.policy import Mode
 from stormcut.control.review.trial import Outcome
 
 #: Of a decided topology: name, meaning, and its figure, None if that is not known.
-DECIDED: tuple[tuple[str, str, Callable[[Value], float | None]], ...] = (
+DECIDED: tuple[tuple[str, str, Callable[[PlacementFigures], float | None]], ...] = (
     (
         "between_nodes_tuples_per_second",
         "Measured tuples/s between nodes",
@@ -119,7 +119,7 @@ class Gauges(Collector):
             yield family
 
 
-def _values(decision: Decision) -> tuple[tuple[str, Value | None], ...]:
+def _values(decision: Decision) -> tuple[tuple[str, PlacementFigures | None], ...]:
     return ("before", decision.before), ("after", decision.after)
 
 

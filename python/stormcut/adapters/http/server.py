@@ -48,7 +48,7 @@ def serving(
     InvalidInput
         The address cannot be bound.
     """
-    family = _Server6 if ":" in host else _Server
+    family = _Server6 if ":" in host else _HttpServer
     try:
         server = family((host, port), _handler(page), tls)
     except OSError as error:
@@ -68,7 +68,7 @@ def serving(
         server.server_close()
 
 
-class _Server(ThreadingHTTPServer):
+class _HttpServer(ThreadingHTTPServer):
     """Has so many clients at most: one more, and the oldest of them has to go."""
 
     request_queue_size = 4 * MAX_CLIENTS
@@ -144,7 +144,7 @@ class _Server(ThreadingHTTPServer):
         log.debug("request from %s not answered", client_address, exc_info=True)
 
 
-class _Server6(_Server):
+class _Server6(_HttpServer):
     address_family = socket.AF_INET6
 
 

@@ -48,7 +48,7 @@ _COMMANDS = {
 
 
 @dataclass(frozen=True)
-class Finding:
+class NeedFinding:
     """One thing looked for: what was found, and what to do when that is not enough."""
 
     name: str
@@ -63,7 +63,7 @@ class Examined:
 
     area: Area
     is_wanted: bool
-    findings: tuple[Finding, ...]
+    findings: tuple[NeedFinding, ...]
 
     @property
     def ok(self) -> bool:
@@ -102,7 +102,7 @@ def examine() -> Iterator[Examined]:
             yield Examined(area, wanted, tuple(_findings(area)))
 
 
-def _findings(area: Area) -> Iterator[Finding]:
+def _findings(area: Area) -> Iterator[NeedFinding]:
     if area is Area.CONTROLLER:
         yield _python()
         yield _plugin_jars()
@@ -115,7 +115,7 @@ def _findings(area: Area) -> Iterator[Finding]:
         yield _memory()
     for command, package, purpose in _COMMANDS.get(area, ()):
         path = shutil.which(command)
-        yield Finding(
+        yield NeedFinding(
             f"{command} ({purpose})",
             path is not None,
             path or "not on the PATH",
@@ -123,9 +123,9 @@ def _findings(area: Area) -> Iterator[Finding]:
         )
 
 
-def _python() -> Finding:
+def _python() -> NeedFinding:
     version = sys.version_info
-    return Finding(
+    return NeedFinding(
         "Python 3.11 or later",
         version >= (3, 11),
         ".".join(map(str, version[:3])),
@@ -133,23 +133,23 @@ def _python() -> Finding:
     )
 
 
-def _java_for_storm() -> Finding:
+def _java_for_storm() -> NeedFinding:
     name = "Java 8 or 11 for Storm"
     try:
         found = home.storm_java()
     except StormcutError as error:
         fetched = home.setup_or("pip install 'stormcut[cluster]'")
         advice = f"{fetched}, or set STORMCUT_STORM_JAVA to the home of a Java 8 or 11"
-        return Finding(name, False, str(error), advice)
-    return Finding(name, True, f"{found} ({java.release(found)})")
+        return NeedFinding(name, False, str(error), advice)
+    return NeedFinding(name, True, f"{found} ({java.release(found)})")
 
 
-def _java_for_spark() -> Finding:
+def _java_for_spark() -> NeedFinding:
     for candidate in java.installed():
         release = java.release(candidate)
         if release is not None and release >= _SPARK_JAVA:
-            return Finding("Java 17 or later for Spark", True, f"{candidate} ({release})")
-    return Finding(
+            return NeedFinding("Java 17 or later for Spark", True, f"{candidate} ({release})")
+    return NeedFinding(
         "Java 17 or later for Spark",
         False,
         f"none in JAVA_HOME, on the PATH or in {java.JVMS}",
@@ -157,33 +157,33 @@ def _java_for_spark() -> Finding:
     )
 
 
-def _storm_jars() -> Finding:
+def _storm_jars() -> NeedFinding:
     name = "Storm 1.2.4"
     advice = home.setup_or("`stormcut cluster up` fetches it")
     try:
         lib = home.storm_lib()
     except StormcutError as error:
         # Without a checkout it is fetched when it is first needed.
-        return Finding(name, home.checkout() is None, str(error), advice)
+        return NeedFinding(name, home.checkout() is None, str(error), advice)
     if os.environ.get("STORMCUT_STORM_LIB"):
-        return Finding(name, True, f"{lib}, by STORMCUT_STORM_LIB")
+        return NeedFinding(name, True, f"{lib}, by STORMCUT_STORM_LIB")
     if damaged := storm_jars.mismatch(lib):
-        return Finding(name, False, damaged, f"rm -r {lib}; {advice}")
-    return Finding(name, True, f"{lib}, checksums fit")
+        return NeedFinding(name, False, damaged, f"rm -r {lib}; {advice}")
+    return NeedFinding(name, True, f"{lib}, checksums fit")
 
 
-def _plugin_jars() -> Finding:
+def _plugin_jars() -> NeedFinding:
     name = "stormcut's plugin jars"
     try:
         jars = home.plugin_jars()
     except StormcutError as error:
-        return Finding(name, False, str(error), home.setup_or("install a released wheel"))
-    return Finding(name, True, f"{jars.scheduler}, {jars.hook}")
+        return NeedFinding(name, False, str(error), home.setup_or("install a released wheel"))
+    return NeedFinding(name, True, f"{jars.scheduler}, {jars.hook}")
 
 
-def _memory() -> Finding:
+def _memory() -> NeedFinding:
     free = psutil.virtual_memory().available / 2**30
-    return Finding(
+    return NeedFinding(
         f"{_MEMORY_GIB} GiB of free memory (demo)",
         free >= _MEMORY_GIB,
         f"{free:.1f} GiB",
@@ -191,12 +191,12 @@ def _memory() -> Finding:
     )
 
 
-def _disk() -> Finding:
+def _disk() -> NeedFinding:
     folder = home.home()
     while not folder.exists():
         folder = folder.parent
     free = shutil.disk_usage(folder).free / 2**30
-    return Finding(
+    return NeedFinding(
         f"{_DISK_GIB} GiB of free disk",
         free >= _DISK_GIB,
         f"{free:.1f} GiB",

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from stormcut.adapters.bench.journal import Journal
+from stormcut.adapters.bench.journal import FileJournal
 from stormcut.application.experiment.bench.cells import Measurement, Placed
 from stormcut.model.errors import InvalidInput
 
@@ -27,7 +27,7 @@ SCHEMA = """
 
 def read_cells(folder: Path) -> list[Mapping[str, Any]]:
     """Return the cells of a bench's journal, as in `SCHEMA`."""
-    journal = Journal(folder)
+    journal = FileJournal(folder)
     placed = {(each.topology, each.scheduler): each for each in journal.placements()}
     return [
         _row(journal.run.setting, cell, placed.get((cell.cell.topology, cell.cell.scheduler)))

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from stormcut.adapters.files.json_document import Value, read_json
+from stormcut.adapters.files.json_document import JsonValue, read_json
 from stormcut.adapters.files.problem_file import MAX_EXECUTORS, within
 from stormcut.adapters.files.yaml_document import read_yaml
 from stormcut.model.errors import InvalidInput
@@ -45,7 +45,7 @@ def read_flux(path: Path, rate: float) -> tuple[Topology, ...]:
         It cannot be read, or is no such file; names the place.
     """
     try:
-        members = Value(read_yaml(path), "").members()
+        members = JsonValue(read_yaml(path), "").members()
         name = members["name"].name() if "name" in members else path.stem
         parts = dict(_components(members, "parallelism", _load_by_default))
         streams = []
@@ -80,7 +80,7 @@ def read_loadgen(path: Path) -> tuple[Topology, ...]:
         It cannot be read, or is no such file; names the place.
     """
     try:
-        root = Value(read_yaml(path), "")
+        root = JsonValue(read_yaml(path), "")
         members = root.members()
         whole = _list(members, "topologies") if "topologies" in members else [root]
         return tuple(_read_generated(each, path.stem) for each in whole)
@@ -88,7 +88,7 @@ def read_loadgen(path: Path) -> tuple[Topology, ...]:
         raise within(path, error) from None
 
 
-def _read_generated(value: Value, otherwise: str) -> Topology:
+def _read_generated(value: JsonValue, otherwise: str) -> Topology:
     members = value.members()
     name = members["name"].name() if "name" in members else otherwise
     parts = dict(_components(members, "parallelism", _load_by_latency))
@@ -139,7 +139,7 @@ def read_ui(path: Path) -> tuple[Topology, ...]:
                 if name in parts:
                     each.fail(f"component {name!r} occurs twice")
                 parts[name] = _load_by_capacity(Component.uniform(name, executors, kind), keys)
-        its = _require(members, "name", Value(None, "")).name()
+        its = _require(members, "name", JsonValue(None, "")).name()
         topology = _topology(its, parts, [], None)
         workers = members.get("workersTotal")
         return (replace(topology, workers=_workers(workers)),)
@@ -147,7 +147,7 @@ def read_ui(path: Path) -> tuple[Topology, ...]:
         raise within(path, error) from None
 
 
-def _load_by_capacity(component: Component, keys: Mapping[str, Value]) -> Component:
+def _load_by_capacity(component: Component, keys: Mapping[str, JsonValue]) -> Component:
     """Return a component with the load that ``capacity``, a text or a number, tells."""
     raw = keys["capacity"].raw if "capacity" in keys else None
     try:
@@ -162,7 +162,7 @@ def _load_by_capacity(component: Component, keys: Mapping[str, Value]) -> Compon
 
 
 def _components(
-    members: Mapping[str, Value], hint: str, loaded: Any
+    members: Mapping[str, JsonValue], hint: str, loaded: Any
 ) -> Iterator[tuple[str, Component]]:
     seen: set[str] = set()
     for kind in ("spout", "bolt"):
@@ -178,11 +178,11 @@ def _components(
         raise InvalidInput("has neither spouts nor bolts", "")
 
 
-def _load_by_default(component: Component, _: Mapping[str, Value]) -> Component:
+def _load_by_default(component: Component, _: Mapping[str, JsonValue]) -> Component:
     return component
 
 
-def _load_by_latency(component: Component, keys: Mapping[str, Value]) -> Component:
+def _load_by_latency(component: Component, keys: Mapping[str, JsonValue]) -> Component:
     """Return a component with the CPU and memory that the load generator gives it."""
     latency = keys.get("executeLatency")
     if latency is not None and component.kind == "bolt":
@@ -200,7 +200,7 @@ def _load_by_latency(component: Component, keys: Mapping[str, Value]) -> Compone
 
 
 def _topology(
-    name: str, parts: Mapping[str, Component], streams: list[Stream], config: Value | None
+    name: str, parts: Mapping[str, Component], streams: list[Stream], config: JsonValue | None
 ) -> Topology:
     its = {} if config is None or config.raw is None else config.members()
     pending = its.get("topology.max.spout.pending")
@@ -215,19 +215,19 @@ def _topology(
     )
 
 
-def _workers(value: Value | None) -> int | None:
+def _workers(value: JsonValue | None) -> int | None:
     return None if value is None or not value.raw else value.integer(1, MOST)
 
 
-def _grouping(value: Value | None, stream: Value) -> str:
+def _grouping(value: JsonValue | None, stream: JsonValue) -> str:
     if value is None:
         stream.fail('missing key "grouping"')
     text = value.raw.lower() if isinstance(value.raw, str) else value.raw
-    return Value(text, value.path).choice(GROUPINGS)
+    return JsonValue(text, value.path).choice(GROUPINGS)
 
 
 def _known(
-    keys: Mapping[str, Value], end: str, stream: Value, parts: Mapping[str, Component]
+    keys: Mapping[str, JsonValue], end: str, stream: JsonValue, parts: Mapping[str, Component]
 ) -> str:
     name = _require(keys, end, stream).name()
     if name not in parts:
@@ -235,19 +235,19 @@ def _known(
     return name
 
 
-def _require(keys: Mapping[str, Value], key: str, where: Value) -> Value:
+def _require(keys: Mapping[str, JsonValue], key: str, where: JsonValue) -> JsonValue:
     if key not in keys:
         where.fail(f'missing key "{key}"')
     return keys[key]
 
 
-def _member(value: Value | None, where: Value, key: str) -> dict[str, Value]:
+def _member(value: JsonValue | None, where: JsonValue, key: str) -> dict[str, JsonValue]:
     if value is None:
         where.fail(f'missing key "{key}"')
     return value.members()
 
 
-def _list(members: Mapping[str, Value], key: str) -> list[Value]:
+def _list(members: Mapping[str, JsonValue], key: str) -> list[JsonValue]:
     """Return the elements of a list, none if there is no such key or no value."""
     value = members.get(key)
     return [] if value is None or value.raw is None else list(value.items())

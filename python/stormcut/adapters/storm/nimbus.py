@@ -31,7 +31,7 @@ class NimbusUnavailable(NotYet):
     """Nimbus did not answer, or not in time."""
 
 
-class Nimbus:
+class NimbusClient:
     """Calls the Nimbus at ``host:port``, one connection a call.
 
     Every method raises `NimbusUnavailable` when Nimbus is out of reach or slower than
@@ -44,7 +44,7 @@ class Nimbus:
         self._timeout_ms = round(timeout_s * 1000)
 
     @classmethod
-    def at(cls, address: str, timeout_s: float = 10.0) -> Nimbus:
+    def at(cls, address: str, timeout_s: float = 10.0) -> NimbusClient:
         """Return the client for an address written ``host:port``, or ``[IPv6 address]:port``."""
         host, _, port = address.rpartition(":")
         host = host.removeprefix("[").removesuffix("]")
@@ -146,7 +146,7 @@ class Nimbus:
     def _call(self, method: str, *arguments: object) -> Any:
         # streamparse parses Storm's whole Thrift file on import: only commands that talk to
         # Nimbus wait for that.
-        from streamparse.thrift import Nimbus as Service
+        from streamparse.thrift import NimbusClient as Service
         from streamparse.thrift import NotAliveException
         from thriftpy2.protocol import TBinaryProtocolFactory
         from thriftpy2.thrift import TClient, TException
@@ -229,7 +229,7 @@ def _mean(
     return sum(weighted) / total
 
 
-def leads_anew(nimbus: Nimbus, log: Path) -> Callable[[], bool]:
+def leads_anew(nimbus: NimbusClient, log: Path) -> Callable[[], bool]:
     """Return what tells whether a Nimbus has taken the lead since now, and answers.
 
     Its answer alone does not tell: until its old ZooKeeper session ends, a Nimbus that restarted

@@ -38,7 +38,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_plus
 
-from stormcut.adapters.files.json_document import Value, optional, parse_json, read_json
+from stormcut.adapters.files.json_document import JsonValue, optional, parse_json, read_json
 from stormcut.adapters.files.problem_file import GZIP_MAGIC, LARGEST_PORT, MAX_EXECUTORS, within
 from stormcut.adapters.thrift.decode import Decoder, Malformed
 from stormcut.model.errors import InvalidInput
@@ -213,7 +213,7 @@ def read_supervisors(path: Path) -> tuple[Node, ...]:
     return tuple(nodes)
 
 
-def _of_ui(entries: Sequence[Value]) -> tuple[Node, ...]:
+def _of_ui(entries: Sequence[JsonValue]) -> tuple[Node, ...]:
     """Return the supervisors in Storm's UI, named by host, or by id where two share one."""
     nodes: dict[str, Node] = {}
     for entry in entries:
@@ -224,7 +224,7 @@ def _of_ui(entries: Sequence[Value]) -> tuple[Node, ...]:
         ports = tuple(range(keys["slotsTotal"].integer(0, LARGEST_PORT)))
         # The UI shows 0 where a supervisor declares none.
         cpu, memory = (
-            optional(keys.get(key), Value.amount) or None for key in ("totalCpu", "totalMem")
+            optional(keys.get(key), JsonValue.amount) or None for key in ("totalCpu", "totalMem")
         )
         host = keys["host"].name()
         name = keys["id"].name() if host in nodes else host
@@ -234,12 +234,12 @@ def _of_ui(entries: Sequence[Value]) -> tuple[Node, ...]:
     return tuple(nodes.values())
 
 
-def _supervisors(entry: Value, in_rack: dict[str, int]) -> Iterator[Node]:
+def _supervisors(entry: JsonValue, in_rack: dict[str, int]) -> Iterator[Node]:
     keys = entry.keys(("rack", "count", "cpu_pcore_percent", "memory_mb", "slots"))
     rack = keys["rack"].name()
     ports = tuple(range(keys["slots"].integer(0, LARGEST_PORT)))
-    cpu = optional(keys["cpu_pcore_percent"], Value.amount)
-    memory = optional(keys["memory_mb"], Value.amount)
+    cpu = optional(keys["cpu_pcore_percent"], JsonValue.amount)
+    memory = optional(keys["memory_mb"], JsonValue.amount)
     for _ in range(keys["count"].integer(1, MAX_EXECUTORS)):
         number = in_rack[rack] = in_rack.get(rack, -1) + 1
         yield Node(f"{rack}s{number:03d}", ports, rack, cpu, memory)
@@ -407,7 +407,7 @@ def _amount(key: str, sources: list[Mapping[str, Any]], where: str) -> float:
     # What is set on a command line is a text.
     if isinstance(raw, str) and _NUMBER.fullmatch(raw.strip()):
         raw = float(raw)
-    return Value(raw, f"{where}: {key}").amount()
+    return JsonValue(raw, f"{where}: {key}").amount()
 
 
 def _streams(

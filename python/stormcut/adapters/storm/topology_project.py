@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from stormcut.adapters.machine.home import topologies
-from stormcut.application.experiment.definition import Component, Definition, OptionText
+from stormcut.application.experiment.definition import ComponentDefinition, Definition, OptionText
 from stormcut.application.experiment.loss import Hop
 from stormcut.model.errors import InvalidInput
 
@@ -126,9 +126,9 @@ def _topology(module: Any) -> Any:
     )
 
 
-def _component(spec: Any) -> Component:
+def _component(spec: Any) -> ComponentDefinition:
     inputs = ((stream.componentId, _text(grouping)) for stream, grouping in spec.inputs.items())
-    return Component(spec.name, spec.par, tuple(inputs))
+    return ComponentDefinition(spec.name, spec.par, tuple(inputs))
 
 
 def _hops(specs: Sequence[Any]) -> Iterator[Hop]:

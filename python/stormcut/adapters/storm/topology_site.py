@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from stormcut.adapters.clusters.blob_server import blob_server
 from stormcut.adapters.clusters.redis_server import redis_server
 from stormcut.adapters.machine.home import topologies, topologies_jar
-from stormcut.adapters.storm.nimbus import Nimbus
+from stormcut.adapters.storm.nimbus import NimbusClient
 from stormcut.adapters.storm.sparse_submit import submit
 from stormcut.adapters.storm.topology_project import load
 from stormcut.application.experiment.loss import Report
@@ -32,7 +32,7 @@ WORKERS = "topology.workers"
 
 
 @dataclass(frozen=True)
-class TaskReports:
+class FolderReports:
     """What the tasks of one submission report, in a folder of each node.
 
     Each folder is there as soon as a task has written into it.
@@ -62,7 +62,7 @@ class TaskReports:
 
 
 @dataclass(frozen=True)
-class Site:
+class ClusterSite:
     """A cluster as its topologies see it.
 
     Attributes
@@ -91,7 +91,7 @@ class Site:
         Returns what to look at while waiting for the topology of a name.
     """
 
-    nimbus: Nimbus
+    nimbus: NimbusClient
     folder: Path
     nodes: int
     host: str
@@ -111,7 +111,7 @@ class Site:
             "blobs": lambda: blob_server(self.host),
         }
 
-    def submit(self, topology: str, name: str, options: Mapping[str, object]) -> TaskReports:
+    def submit(self, topology: str, name: str, options: Mapping[str, object]) -> FolderReports:
         """Submit a benchmark topology; its tasks will report every other second.
 
         Parameters
@@ -157,13 +157,13 @@ class Site:
             jar=topologies_jar() if given.get("language") == "java" else None,
             workers_virtualenv=self.virtualenv,
         )
-        return TaskReports(tuple(folder / run for folder in self.results_here))
+        return FolderReports(tuple(folder / run for folder in self.results_here))
 
 
-def local_site(cluster: LocalCluster) -> Site:
+def local_site(cluster: LocalCluster) -> ClusterSite:
     """Return what topologies must know of an embedded cluster."""
     results = cluster.folder / "results"
-    return Site(
+    return ClusterSite(
         nimbus=cluster.nimbus,
         folder=cluster.folder,
         nodes=len(cluster.supervisor_hosts),
@@ -178,13 +178,13 @@ def local_site(cluster: LocalCluster) -> Site:
     )
 
 
-def docker_site(cluster: DockerCluster) -> Site:
+def docker_site(cluster: DockerCluster) -> ClusterSite:
     """Return what topologies must know of a cluster in containers."""
     from stormcut.adapters.clusters.docker import VIRTUALENV
 
     nodes = cluster.plan.nodes
     homes = cluster.storm_homes
-    return Site(
+    return ClusterSite(
         nimbus=cluster.nimbus,
         folder=cluster.folder,
         nodes=len(nodes),

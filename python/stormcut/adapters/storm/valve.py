@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from stormcut.adapters.storm.nimbus import Nimbus, NimbusUnavailable
+from stormcut.adapters.storm.nimbus import NimbusClient, NimbusUnavailable
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.adapters.zookeeper.publication import available
 from stormcut.control.ports import Unavailable
@@ -31,7 +31,7 @@ class NimbusValve:
 
     def __init__(self, nodes: StormcutNodes, addresses: Sequence[str]) -> None:
         self._nodes = nodes
-        self._nimbuses = [Nimbus.at(each, TIMEOUT_S) for each in addresses]
+        self._nimbuses = [NimbusClient.at(each, TIMEOUT_S) for each in addresses]
 
     def is_active(self, topology: str) -> bool:
         """Return whether its spouts may emit."""
@@ -64,7 +64,7 @@ class NimbusValve:
         with available():
             self._nodes.write_marked(_NODE, content)
 
-    def _ask(self, question: Callable[[Nimbus], T]) -> T:
+    def _ask(self, question: Callable[[NimbusClient], T]) -> T:
         """Return an answer of the first that gives one: who does not lead gives none."""
         errors = []
         for nimbus in self._nimbuses:

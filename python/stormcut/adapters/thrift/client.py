@@ -174,7 +174,7 @@ class _OneExchange(ReadBuffer, WriteBuffer):
         self.decoder = Decoder(self._exchanged(self.content))
 
 
-class Pulse:
+class Heartbeat:
     """Whether a brain still answers, asked as others ask it.
 
     Parameters

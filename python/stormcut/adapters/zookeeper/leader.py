@@ -25,7 +25,7 @@ LEADER_VERSION = 1
 WATCH_SECONDS = 0.5
 
 
-class Leadership:
+class ZooKeeperLeadership:
     """Stands for election until `close`, whatever happens to the session.
 
     Parameters

@@ -41,7 +41,7 @@ ACKER = "__acker"
 
 
 @dataclass(frozen=True, eq=False)
-class Observed:
+class ObservedWindow:
     """One measured window of one placement.
 
     Parameters
@@ -66,7 +66,7 @@ class Observed:
 
 
 @dataclass(frozen=True)
-class Interval:
+class FittedConstant:
     """A fitted constant and where it lies with 90 % confidence."""
 
     value: float
@@ -94,14 +94,14 @@ class Calibration:
     """
 
     costs: Costs
-    intervals: dict[str, Interval]
+    intervals: dict[str, FittedConstant]
     cpu_r2: float
     link_r2: float
     cells: int
     without: dict[str, Costs]
 
 
-def calibrate(cells: Sequence[Observed], source: str) -> Calibration:
+def calibrate(cells: Sequence[ObservedWindow], source: str) -> Calibration:
     """Fit the costs to measured windows.
 
     Parameters
@@ -129,18 +129,20 @@ def calibrate(cells: Sequence[Observed], source: str) -> Calibration:
     drawn = np.array([_fit([rows[at] for at in draw])[0] for draw in draws])
     low, high = np.quantile(drawn, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2], axis=0)
     found = {
-        name: Interval(float(value), float(at_least), float(at_most))
+        name: FittedConstant(float(value), float(at_least), float(at_most))
         for name, value, at_least, at_most in zip(NAMES, values, low, high, strict=True)
     }
     without = _without([each.of for each in cells], rows, source)
     return Calibration(_costs(values, source), found, cpu_r2, link_r2, len(rows), without)
 
 
-def _crosses(rows: Sequence[_Rows]) -> bool:
+def _crosses(rows: Sequence[_Equations]) -> bool:
     return any(each.link.any() for each in rows)
 
 
-def _without(topologies: Sequence[str], rows: Sequence[_Rows], source: str) -> dict[str, Costs]:
+def _without(
+    topologies: Sequence[str], rows: Sequence[_Equations], source: str
+) -> dict[str, Costs]:
     found = {}
     for topology in dict.fromkeys(topologies):
         others = [row for of, row in zip(topologies, rows, strict=True) if of != topology]
@@ -166,7 +168,7 @@ NAMES = (
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows:
+class _Equations:
     """Equations of one window: ``cpu @ constants = cpu_left``, ``link * constant = link_left``.
 
     ``cpu`` has one matrix for each of `BATCHES`; shape (nodes, batches, constants).
@@ -180,7 +182,7 @@ class _Rows:
     link_seen: Floats
 
 
-def _rows(cell: Observed) -> _Rows:
+def _rows(cell: ObservedWindow) -> _Equations:
     """Return a window's equations: a row for each node, or for each node and direction."""
     problem, placement = cell.problem, cell.placement
     nodes, count = executor_nodes(problem, placement), len(problem.nodes)
@@ -206,7 +208,7 @@ def _rows(cell: Observed) -> _Rows:
     link = np.concatenate([away.out, away.into]) * growth / MBIT_BYTES
     carried = np.concatenate([away.bytes_out, away.bytes_into]) * growth / MBIT_BYTES
     seen = np.concatenate([cell.sent, cell.received])
-    return _Rows(cpu, cell.cpu - growth * own, cell.cpu, link, seen - carried, seen)
+    return _Equations(cpu, cell.cpu - growth * own, cell.cpu, link, seen - carried, seen)
 
 
 def trees_per_s(problem: Problem) -> float:
@@ -230,9 +232,9 @@ def trees_per_s(problem: Problem) -> float:
     return found
 
 
-def _fit(rows: Sequence[_Rows]) -> tuple[Floats, float, float]:
+def _fit(rows: Sequence[_Equations]) -> tuple[Floats, float, float]:
     cpu, cpu_left, cpu_seen, link, link_left, link_seen = (
-        np.concatenate([getattr(row, field.name) for row in rows]) for field in fields(_Rows)
+        np.concatenate([getattr(row, field.name) for row in rows]) for field in fields(_Equations)
     )
     tried = [_least_squares(cpu[:, at], cpu_left) for at in range(len(BATCHES))]
     left = [cpu_left - cpu[:, at] @ each for at, each in enumerate(tried)]

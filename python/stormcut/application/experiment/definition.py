@@ -17,7 +17,7 @@ class OptionText:
 
 
 @dataclass(frozen=True)
-class Component:
+class ComponentDefinition:
     """A component; `inputs` is empty for a spout."""
 
     name: str
@@ -51,7 +51,7 @@ class Definition:
     name: str
     summary: str
     options: Mapping[str, OptionText]
-    components: tuple[Component, ...]
+    components: tuple[ComponentDefinition, ...]
     hops: tuple[Hop, ...]
 
     @property
@@ -60,6 +60,6 @@ class Definition:
         return sum(component.tasks for component in self.components)
 
     @property
-    def spouts(self) -> tuple[Component, ...]:
+    def spouts(self) -> tuple[ComponentDefinition, ...]:
         """The components that have no inputs."""
         return tuple(component for component in self.components if component.is_spout)

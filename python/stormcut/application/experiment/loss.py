@@ -32,7 +32,7 @@ class Passage:
 
 
 @dataclass(frozen=True)
-class Totals:
+class SourceTotals:
     """What the sources of a topology did.
 
     Attributes
@@ -67,7 +67,7 @@ def restarted(reports: Iterable[Report]) -> list[str]:
     return sorted({component for (component, _), count in tasks.items() if count > 1})
 
 
-def source_totals(reports: Sequence[Report], spouts: Mapping[str, int]) -> Totals:
+def source_totals(reports: Sequence[Report], spouts: Mapping[str, int]) -> SourceTotals:
     """Return the totals over all source tasks.
 
     Parameters
@@ -83,7 +83,7 @@ def source_totals(reports: Sequence[Report], spouts: Mapping[str, int]) -> Total
         sum(each[key] for each in sources) for key in ("sent", "acked", "replayed", "skipped")
     )
     finished = everyone and all(each["finished"] for each in sources)
-    return Totals(sent, acked, replayed, skipped, finished)
+    return SourceTotals(sent, acked, replayed, skipped, finished)
 
 
 def passages(reports: Sequence[Report], hops: Iterable[Hop]) -> list[Passage]:
@@ -107,7 +107,7 @@ def passages(reports: Sequence[Report], hops: Iterable[Hop]) -> list[Passage]:
     ]
 
 
-def is_whole(totals: Totals, crossed: Iterable[Passage]) -> bool:
+def is_whole(totals: SourceTotals, crossed: Iterable[Passage]) -> bool:
     """Return whether nothing was lost for good.
 
     Every record's whole tree must be acknowledged. A tuple that got lost on its way has failed

@@ -14,7 +14,7 @@ from stormcut.application.experiment.latency import percentile
 from stormcut.application.experiment.loss import (
     Passage,
     Report,
-    Totals,
+    SourceTotals,
     is_whole,
     passages,
     sent_ordinals,
@@ -30,7 +30,7 @@ class RunOutcome:
     topology: str
     tasks: int
     seconds: float
-    totals: Totals
+    totals: SourceTotals
     passages: tuple[Passage, ...]
     dropped: tuple[tuple[str, str, int], ...]
     latency: str
@@ -94,7 +94,7 @@ def _check(
     definition: Definition,
     given: Mapping[str, Any],
     reports: list[Report],
-    totals: Totals,
+    totals: SourceTotals,
     catalogue: Catalogue,
     progress: Progress,
 ) -> tuple[str, bool]:

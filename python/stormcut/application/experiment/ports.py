@@ -142,7 +142,7 @@ class Site(Protocol):
         ...
 
 
-class Answer(Protocol):
+class TopologyAnswer(Protocol):
     """What a topology's tasks answer together, and how to compute that without it."""
 
     @property
@@ -168,4 +168,4 @@ class Catalogue:
     """The topologies, and the answers of those whose answer can be checked, by name."""
 
     topologies: Topologies
-    answers: Mapping[str, Answer]
+    answers: Mapping[str, TopologyAnswer]

@@ -16,7 +16,7 @@ REPORTED_S = 2.5
 STEP_S = 3.0
 
 
-class Recorder:
+class Sampler:
     """Collects samples each time it is asked to look, and what it is told of events.
 
     Parameters

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from stormcut.application.experiment.bench.windows import Sample
 from stormcut.application.experiment.ports import Cluster, Progress, Update
-from stormcut.application.experiment.recorder import REPORTED_S, Recorder
+from stormcut.application.experiment.recorder import REPORTED_S, Sampler
 from stormcut.application.experiment.timeline import Kind, Timeline
 from stormcut.application.waiting import TimedOut, wait_until
 from stormcut.model.errors import StormcutError
@@ -202,7 +202,7 @@ class _Teller:
         self._hosts = {supervisor.id: supervisor.host for supervisor in known}
         # The sources' clock, too.
         self._launched = float(info.id.rsplit("-", 1)[1])
-        self._record = Recorder(samples, lambda at: load.at(at - self._launched), self._launched)
+        self._record = Sampler(samples, lambda at: load.at(at - self._launched), self._launched)
         self._phases: list[Phase] = []
         self._traffic: Flows = {}
         self._shown = info

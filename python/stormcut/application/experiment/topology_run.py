@@ -14,7 +14,13 @@ from typing import Any
 from stormcut.application.experiment.definition import Definition
 from stormcut.application.experiment.loss import Report, restarted, source_totals
 from stormcut.application.experiment.outcome import RunOutcome, outcome_of
-from stormcut.application.experiment.ports import Answer, Catalogue, Progress, Site, TaskReports
+from stormcut.application.experiment.ports import (
+    Catalogue,
+    Progress,
+    Site,
+    TaskReports,
+    TopologyAnswer,
+)
 from stormcut.application.experiment.servers import with_servers
 from stormcut.application.waiting import NotYet, Watch, wait_until
 from stormcut.model.errors import InvalidInput, StormcutError
@@ -29,7 +35,7 @@ MESSAGE_TIMEOUT_S = 120
 
 
 @dataclass(frozen=True)
-class Settings:
+class RunSettings:
     """What is run; without minutes the data is replayed once, as fast as possible.
 
     The tasks' reports are kept in the folder ``results``.
@@ -43,7 +49,7 @@ class Settings:
 
 def run(
     site: Site,
-    settings: Settings,
+    settings: RunSettings,
     given: Mapping[str, Any],
     catalogue: Catalogue,
     progress: Progress,
@@ -72,7 +78,7 @@ def run(
     return outcome_of(definition, given, reports, spouts, seconds, catalogue, progress)
 
 
-def options_of(settings: Settings, catalogue: Catalogue) -> dict[str, Any]:
+def options_of(settings: RunSettings, catalogue: Catalogue) -> dict[str, Any]:
     """Return the options that are given, by the user or by this command.
 
     Raises
@@ -94,7 +100,7 @@ def options_of(settings: Settings, catalogue: Catalogue) -> dict[str, Any]:
     return options
 
 
-def _length(settings: Settings, answers: Mapping[str, Answer]) -> dict[str, Any]:
+def _length(settings: RunSettings, answers: Mapping[str, TopologyAnswer]) -> dict[str, Any]:
     if settings.minutes:
         return {"seconds": settings.minutes * 60}
     checkable = answers[settings.name].options if settings.name in answers else {}

@@ -75,7 +75,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Trial:
+class RateTrial:
     """A rate that was tried with a number of threads, and what came of it.
 
     ``slope`` and ``slope_error`` are seconds of latency in a second; ``verdict`` is ``stable`` or
@@ -119,11 +119,11 @@ class Trials(Protocol):
 class TrialJournal(Protocol):
     """Outlives the command: each trial as it was made."""
 
-    def find(self, threads: int, rate: float) -> Trial | None:
+    def find(self, threads: int, rate: float) -> RateTrial | None:
         """Return the trial of a rate, None if there was none."""
         ...
 
-    def add(self, trial: Trial) -> None:
+    def add(self, trial: RateTrial) -> None:
         """Add a trial."""
         ...
 
@@ -137,10 +137,10 @@ class Sweep:
     seconds: float
 
 
-def judged(threads: int, rate: float, seconds: float, reading: Reading) -> Trial:
+def judged(threads: int, rate: float, seconds: float, reading: Reading) -> RateTrial:
     """Return a trial with its verdict."""
     slope, error = slope_of(reading.latency_ms, reading.step_s)
-    return Trial(
+    return RateTrial(
         threads,
         rate,
         seconds,
@@ -191,7 +191,7 @@ def build(
     InvalidInput
         One thread does not sustain even a hundredth of the first rate.
     """
-    peaks: list[Trial] = []
+    peaks: list[RateTrial] = []
     began = time.monotonic()
     for done, count in enumerate(sweep.threads):
         left = len(sweep.threads) - done
@@ -222,7 +222,7 @@ def build(
     )
 
 
-def _near(peaks: Sequence[Trial], count: int) -> float:
+def _near(peaks: Sequence[RateTrial], count: int) -> float:
     """Return the rate that a number of threads sustains if it grows as it did last."""
     last = peaks[-1]
     if len(peaks) == 1:
@@ -232,7 +232,7 @@ def _near(peaks: Sequence[Trial], count: int) -> float:
     return last.rate * float((count / last.threads) ** min(1.0, max(0.0, growth)))
 
 
-def is_flat(peaks: Sequence[Trial]) -> bool:
+def is_flat(peaks: Sequence[RateTrial]) -> bool:
     """Return whether more threads have stopped to help."""
     if len(peaks) < WINDOW:
         return False
@@ -263,7 +263,7 @@ class _Runner:
         self._stack = stack
         self._run: Callable[[float, float], Reading] | None = None
 
-    def trial(self, rate: float) -> Trial:
+    def trial(self, rate: float) -> RateTrial:
         """Return the trial of a rate, as the journal has it or made now, longer if need be."""
         if known := self._journal.find(self._count, rate):
             return known
@@ -285,9 +285,9 @@ class _Runner:
         return self._run(rate, seconds)
 
 
-def peak_of(tried: Callable[[float], Trial], near: float) -> Trial | None:
+def peak_of(tried: Callable[[float], RateTrial], near: float) -> RateTrial | None:
     """Return the stable trial of the highest rate, None without any; begins near a rate."""
-    low: Trial | None = None
+    low: RateTrial | None = None
     high = math.inf
     rate, factor = near, FIRST_FACTOR
     while rate >= LOWEST * near:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from stormcut.application.rehearsal.books import Books, PlansOf
-from stormcut.application.rehearsal.world import EPOCH_S, Tally, World
+from stormcut.application.rehearsal.world import EPOCH_S, TopologyTally, World
 from stormcut.control.brain import Brain
 from stormcut.control.decide.adviser import Settings
 from stormcut.control.observe.observer import Observer, Watching
@@ -38,7 +38,7 @@ class WorldClock:
 
 
 @dataclass(frozen=True)
-class Controller:
+class RehearsedController:
     """How a controller decides, what it may do, and when it tells itself what it measured."""
 
     settings: Settings
@@ -47,7 +47,7 @@ class Controller:
 
 
 @dataclass(frozen=True)
-class Moment:
+class RehearsalStep:
     """What every topology was offered and served in tuples/s, at the end of a step."""
 
     second: float
@@ -58,11 +58,11 @@ class Moment:
 
 def rehearse(
     world: World,
-    controller: Controller,
+    controller: RehearsedController,
     seconds: float,
     paused_s: float = 0.0,
     progress: Callable[[float], None] = lambda second: None,
-) -> tuple[Moment, ...]:
+) -> tuple[RehearsalStep, ...]:
     """Let a controller run a world for so many seconds; the world keeps the tallies.
 
     It is paused for the first ``paused_s`` of them.
@@ -86,9 +86,9 @@ def rehearse(
     return tuple(found)
 
 
-def _moment(world: World, before: Mapping[str, tuple[float, float]]) -> Moment:
-    tallies: Mapping[str, Tally] = world.tallies
-    return Moment(
+def _moment(world: World, before: Mapping[str, tuple[float, float]]) -> RehearsalStep:
+    tallies: Mapping[str, TopologyTally] = world.tallies
+    return RehearsalStep(
         world.second,
         {name: (own.offered - before[name][0]) / STEP_S for name, own in tallies.items()},
         {name: (own.served - before[name][1]) / STEP_S for name, own in tallies.items()},

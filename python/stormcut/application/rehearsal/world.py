@@ -85,7 +85,7 @@ class Outage:
 
 
 @dataclass
-class Tally:
+class TopologyTally:
     """What became of a topology's tuples, and what moving it took."""
 
     offered: float = 0.0
@@ -98,12 +98,12 @@ class Tally:
 
 
 @dataclass
-class _Topology:
+class _SimulatedTopology:
     offered: Offered
     assignment: tuple[Worker, ...] = ()
     waiting: float = 0.0
     starting: dict[Slot, float] = field(default_factory=dict)
-    tally: Tally = field(default_factory=Tally)
+    tally: TopologyTally = field(default_factory=TopologyTally)
 
 
 class World:
@@ -119,13 +119,13 @@ class World:
     ) -> None:
         self._supervisors, self._outages, self._costs = tuple(supervisors), tuple(outages), costs
         self._topologies = {
-            each.running.id: _Topology(each, each.running.assignment) for each in offered
+            each.running.id: _SimulatedTopology(each, each.running.assignment) for each in offered
         }
         self._random = np.random.default_rng(seed)
         self.second = 0.0
 
     @property
-    def tallies(self) -> Mapping[str, Tally]:
+    def tallies(self) -> Mapping[str, TopologyTally]:
         """What became of each topology so far."""
         return {name: own.tally for name, own in self._topologies.items()}
 
@@ -172,7 +172,7 @@ class World:
             own.waiting -= forgotten
             own.tally.lost += forgotten
 
-    def _starting_share(self, own: _Topology) -> float:
+    def _starting_share(self, own: _SimulatedTopology) -> float:
         """Return the share of the sources in workers that start."""
         starting = [
             task
@@ -182,7 +182,7 @@ class World:
         ]
         return len(own.offered.sources.intersection(starting)) / len(own.offered.sources)
 
-    def _has_lost(self, own: _Topology) -> bool:
+    def _has_lost(self, own: _SimulatedTopology) -> bool:
         away = self._away()
         return any(worker.slot.node in away for worker in own.assignment)
 
@@ -249,7 +249,7 @@ class World:
         return found
 
     def _serve(
-        self, own: _Topology, rate: float, room: float, missed: float, seconds: float
+        self, own: _SimulatedTopology, rate: float, room: float, missed: float, seconds: float
     ) -> float:
         """Return the tuples/s that are served, and count what becomes of the others."""
         tally = own.tally
@@ -267,7 +267,7 @@ class World:
         return served / seconds
 
     def _slice(
-        self, own: _Topology, profile: Profile, served: float, seconds: float
+        self, own: _SimulatedTopology, profile: Profile, served: float, seconds: float
     ) -> Slice | None:
         slot_of = {task: worker.slot for worker in own.assignment for task in worker.executors}
         away = self._away()
@@ -293,7 +293,7 @@ class World:
 
     def _tasks(
         self,
-        own: _Topology,
+        own: _SimulatedTopology,
         profile: Profile,
         speaks: Mapping[int, Slot],
         hosts: Mapping[str, str],

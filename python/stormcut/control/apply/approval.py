@@ -16,7 +16,7 @@ from stormcut.control.orders import Override
 
 
 @dataclass(frozen=True)
-class Trial:
+class WhatIf:
     """What would be done if something were ordered, and what of it is done only then."""
 
     settled: Settled
@@ -46,7 +46,7 @@ class Selection:
     again_in: float = math.inf
 
 
-def trials(at: RoundContext, usual: Settled) -> tuple[Trial, ...]:
+def trials(at: RoundContext, usual: Settled) -> tuple[WhatIf, ...]:
     """Return what would be done if a person approved it, and past all guards that may be.
 
     None where nothing is held, or nobody wants to know.
@@ -56,10 +56,10 @@ def trials(at: RoundContext, usual: Settled) -> tuple[Trial, ...]:
         return ()
     past_all = Override("", pauses=at.given.orders.pauses)
     found = (settle(at, if_approved=True, override=each) for each in (None, past_all))
-    return tuple(Trial(each, _proposal(at, each, usual)) for each in found)
+    return tuple(WhatIf(each, _proposal(at, each, usual)) for each in found)
 
 
-def choose(at: RoundContext, usual: Settled, tried: tuple[Trial, ...]) -> Selection:
+def choose(at: RoundContext, usual: Settled, tried: tuple[WhatIf, ...]) -> Selection:
     """Return what is done: what was approved, if that is still what it names, and may go."""
     orders = at.given.orders
     holds = {**usual.held, **(_once_approved(usual, tried[0].settled) if tried else {})}

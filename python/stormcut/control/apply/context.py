@@ -13,7 +13,7 @@ from stormcut.control.decide.decision import Decisions
 from stormcut.control.decide.memory import Memory
 from stormcut.control.decide.question import Question
 from stormcut.control.gate.account import Account
-from stormcut.control.gate.gate import Gate, Moment
+from stormcut.control.gate.gate import Gate, GuardContext
 from stormcut.control.observe.hearing import Heard
 from stormcut.control.orders import NO_ORDERS, Orders, Undo
 from stormcut.control.policy import Policy
@@ -117,7 +117,7 @@ class RoundContext:
 
     given: Inputs
     gate: Gate
-    moment: Moment
+    moment: GuardContext
     deciding: Deciding
     drained: frozenset[str]
     obeyed: Mapping[str, Undo]

@@ -13,7 +13,7 @@ from stormcut.control.apply.context import RoundContext
 from stormcut.control.decide.decision import Decision, Decisions, Guard, Withheld
 from stormcut.control.gate.change import Change
 from stormcut.control.gate.gate import ROUND_SECONDS, Verdict
-from stormcut.control.gate.guards import Answer
+from stormcut.control.gate.guards import GuardAnswer
 from stormcut.control.orders import Override
 from stormcut.model.cluster import RunningTopology, Worker
 
@@ -99,13 +99,13 @@ def held_for_good(at: RoundContext, changes: Sequence[Change]) -> Mapping[str, V
     return {
         topology: verdict
         for topology, verdict in at.gate.judge(changes, at.moment).items()
-        if verdict.answer is Answer.NEVER or verdict.guard in (Guard.ROUND, Guard.NODE)
+        if verdict.answer is GuardAnswer.NEVER or verdict.guard in (Guard.ROUND, Guard.NODE)
     }
 
 
 def withheld(decision: Decision, verdict: Verdict) -> Withheld:
     """Return a change with what holds it."""
-    is_final = verdict.answer is Answer.NEVER
+    is_final = verdict.answer is GuardAnswer.NEVER
     return Withheld(verdict.guard, decision, verdict.left_s, verdict.pay, is_final)
 
 

@@ -181,7 +181,7 @@ class Rollout:
         present = self.present(state)
         taken = [worker for workers in others.values() for worker in workers]
         open_ = self._open_parts(present)
-        room = _Room(state, (*taken, *(w for workers in present.values() for w in workers)))
+        room = _StageRoom(state, (*taken, *(w for workers in present.values() for w in workers)))
         chosen: list[Part] = []
         workers = restarts = 0
         for part in sorted(open_, key=lambda part: part.workers):
@@ -220,7 +220,7 @@ class Rollout:
         return replace(decision, choice=choice, after=after, former=())
 
 
-class _Room:
+class _StageRoom:
     """Which slots are taken, and how many executors nodes run."""
 
     def __init__(self, state: ClusterState, workers: Iterable[Worker]) -> None:

@@ -15,7 +15,7 @@ from stormcut.control.decide.decision import (
     Unused,
 )
 from stormcut.control.decide.earlier import Earlier
-from stormcut.control.decide.improving import Move
+from stormcut.control.decide.improving import ProposedMove
 from stormcut.control.decide.intended import Intended
 from stormcut.control.decide.workload import Workload
 from stormcut.model.cluster import RunningTopology, Worker
@@ -69,7 +69,7 @@ class Choices:
         ground = Ground.MEASURED if measured else Ground.DECLARED
         self.take(topology, replace(choice, ground=ground, unused=self._unused(topology)))
 
-    def move(self, topology: RunningTopology, move: Move) -> None:
+    def move(self, topology: RunningTopology, move: ProposedMove) -> None:
         """Note why a topology was moved; one that was placed in this round was not running."""
         earlier = self._choices.get(topology.id)
         if earlier is not None and earlier.action is Action.PLACE:

@@ -29,7 +29,7 @@ from stormcut.control.decide.decision import (
 )
 from stormcut.control.decide.earlier import Earlier
 from stormcut.control.decide.effects import Effects
-from stormcut.control.decide.improving import Improving, Move
+from stormcut.control.decide.improving import Improving, ProposedMove
 from stormcut.control.decide.intended import Intended
 from stormcut.control.decide.memory import Memory, View
 from stormcut.control.decide.pace import Joint
@@ -58,10 +58,10 @@ def decide(question: Question, memory: Memory | None = None) -> Decisions:
     memory : Memory, optional
         Of earlier decisions with the same settings.
     """
-    return _Round(question, Memory() if memory is None else memory).settle()
+    return _DecisionState(question, Memory() if memory is None else memory).settle()
 
 
-class _Round:
+class _DecisionState:
     """The working memory of one `decide`."""
 
     def __init__(self, question: Question, memory: Memory) -> None:
@@ -278,7 +278,7 @@ class _Round:
         for topology in running:
             others = [each.id for each in members if each is not topology]
             found = self._improving.alone(topology, settled.get(topology.id), others)
-            if isinstance(found, Move):
+            if isinstance(found, ProposedMove):
                 self._move(topology, found)
                 if not others:
                     self._settle(topology, members, Circumstance.NOTHING_BETTER)
@@ -286,14 +286,14 @@ class _Round:
                 self._settle(topology, members, found)
                 self._choices.keep(topology, found)
 
-    def _move(self, topology: RunningTopology, move: Move) -> None:
+    def _move(self, topology: RunningTopology, move: ProposedMove) -> None:
         self._choices.move(topology, move)
         if move.is_relief:
             self._relieved.add(topology.id)
 
     def _by_own_rule(self, running: Topologies, settled: Mapping[str, Reason]) -> None:
         """Such a rule judges what runs, not what this decision has just placed or moved."""
-        moves: Mapping[str, Move] = {}
+        moves: Mapping[str, ProposedMove] = {}
         reason: Reason = Circumstance.AS_PLANNED
         if all(self._intended.workers[t.id] == tuple(sorted(t.assignment)) for t in running):
             known = next(iter(settled.values())) if len(settled) == len(running) else None

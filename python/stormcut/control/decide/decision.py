@@ -307,7 +307,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Value:
+class PlacementFigures:
     """A placement's figures: tuples/s and bytes/s between nodes, nodes, workers, slots changed.
 
     Bytes are None where no size of a tuple was measured, ``worth`` where it was not weighed.
@@ -330,8 +330,8 @@ class Decision:
     topology: str
     choice: Choice
     evidence: Evidence
-    before: Value | None = None
-    after: Value | None = None
+    before: PlacementFigures | None = None
+    after: PlacementFigures | None = None
     workers_asked: int = 0
     workers_policy: str | None = None
     former: tuple[Worker, ...] = ()

@@ -10,7 +10,7 @@ from stormcut.control.decide.decision import (
     Choice,
     Decision,
     Evidence,
-    Value,
+    PlacementFigures,
     Worth,
 )
 from stormcut.control.decide.situation import Situation, situation
@@ -75,6 +75,6 @@ class Effects:
         return Evidence(choice.ground, profile, self._adviser.uses_traffic(topology, running))
 
 
-def _value(at: Situation, placement: Placement, its_worth: Worth | None) -> Value:
+def _value(at: Situation, placement: Placement, its_worth: Worth | None) -> PlacementFigures:
     content = at.travels(placement) if at.has_sizes else None
-    return Value(measure(at.problem, placement), content, its_worth)
+    return PlacementFigures(measure(at.problem, placement), content, its_worth)

@@ -27,7 +27,7 @@ from stormcut.objective.verify import violations
 
 
 @dataclass(frozen=True)
-class Move:
+class ProposedMove:
     """Other workers for a topology, why, and what its placements are worth.
 
     ``is_relief``: only what must leave moves, and the decision seeks nothing better for the rest.
@@ -72,7 +72,7 @@ class Improving:
 
     def by_own_rule(
         self, topologies: Sequence[RunningTopology], settled: Reason | None
-    ) -> Mapping[str, Move] | Reason:
+    ) -> Mapping[str, ProposedMove] | Reason:
         """Move topologies, as one problem, if the algorithm's own rule says so; else say why not.
 
         Parameters
@@ -102,13 +102,15 @@ class Improving:
         self._put(then)
         reason = broken or judged.reason
         return {
-            name: Move(then[name], _with(before, name, reason), found.notes, its, self._worth(name))
+            name: ProposedMove(
+                then[name], _with(before, name, reason), found.notes, its, self._worth(name)
+            )
             for name, its in before.items()
         }
 
     def alone(
         self, topology: RunningTopology, settled: Reason | None, others: Sequence[str]
-    ) -> Move | Reason:
+    ) -> ProposedMove | Reason:
         """Move one topology if that pays; else return why not.
 
         Parameters
@@ -149,11 +151,11 @@ class Improving:
             return lost
         self._intended.put(name, workers)
         reason = broken or judged.reason
-        return Move(workers, reason, found.notes, before, after)
+        return ProposedMove(workers, reason, found.notes, before, after)
 
     def together(
         self, topologies: Sequence[RunningTopology], is_settled: bool
-    ) -> Mapping[str, Move]:
+    ) -> Mapping[str, ProposedMove]:
         """Move topologies, as one problem, if that pays for them as a whole; return those moved.
 
         One stays if the others can have their places all the same, the cluster keeps its
@@ -213,7 +215,7 @@ class Improving:
         before: Mapping[str, Worth],
         whole: Reason,
         notes: tuple[str, ...],
-    ) -> Mapping[str, Move]:
+    ) -> Mapping[str, ProposedMove]:
         """Return the moves of topologies that were moved together."""
         moves = {}
         for name in names:
@@ -222,7 +224,7 @@ class Improving:
                 reason = _with(names, name, whole)
             elif (own := self._rules.default(now, then)).moves:
                 reason = own.reason
-            moves[name] = Move(self._intended.workers[name], reason, notes, now, then)
+            moves[name] = ProposedMove(self._intended.workers[name], reason, notes, now, then)
         return moves
 
     def _relief(self, topologies: Sequence[RunningTopology], at: Situation) -> _Relief | None:
@@ -248,14 +250,16 @@ class Improving:
             return None
         return _Relief(then, worth(at, placement))
 
-    def _relieve(self, relief: _Relief, broken: Reason) -> Mapping[str, Move]:
+    def _relieve(self, relief: _Relief, broken: Reason) -> Mapping[str, ProposedMove]:
         """Move those that have to leave."""
         was = self._intended.workers
         leaving = {name: its for name, its in relief.workers.items() if its != was[name]}
         before = {name: self._worth(name) for name in leaving}
         self._put(leaving)
         return {
-            name: Move(its, _with(leaving, name, broken), (), before[name], self._worth(name), True)
+            name: ProposedMove(
+                its, _with(leaving, name, broken), (), before[name], self._worth(name), True
+            )
             for name, its in leaving.items()
         }
 

@@ -16,7 +16,7 @@ from stormcut.model.profile import Profile
 
 
 @dataclass(frozen=True)
-class _Known:
+class _KnownWorkload:
     """A workload, and of what."""
 
     running: RunningTopology
@@ -39,7 +39,7 @@ View = tuple[tuple[Workload, tuple[Worker, ...]], ...]
 
 
 @dataclass(frozen=True)
-class _Run:
+class _MeasurementRun:
     """So many measurements in a row said one thing, where topologies ran since one moment.
 
     The last of them was of these seconds.
@@ -71,9 +71,9 @@ class Memory:
     """
 
     def __init__(self) -> None:
-        self._loads: dict[str, _Known] = {}
+        self._loads: dict[str, _KnownWorkload] = {}
         self._verdicts: dict[str, _Verdict] = {}
-        self._runs: dict[Joint, _Run] = {}
+        self._runs: dict[Joint, _MeasurementRun] = {}
         self.answers = Answers()
         #: In which round each problem had its turn last, and which have none in this one.
         self._turns: dict[Joint, int] = {}
@@ -126,7 +126,7 @@ class Memory:
         """Return `workload` of the same, whose costs are always the same."""
         known = self._loads.get(running.id)
         if known is None or not known.is_of(running, profile):
-            known = _Known(running, profile, workload(running, profile, costs))
+            known = _KnownWorkload(running, profile, workload(running, profile, costs))
             self._loads[running.id] = known
         return known.load
 
@@ -174,7 +174,7 @@ class Memory:
             return 0
         before = self._runs.get(joint)
         if before is None or (before.said, before.since) != (type(condition), since):
-            self._runs[joint] = _Run(type(condition), since, measured, 1)
+            self._runs[joint] = _MeasurementRun(type(condition), since, measured, 1)
         elif before.measured != measured:
             self._runs[joint] = replace(before, measured=measured, count=before.count + 1)
         return self._runs[joint].count

@@ -8,11 +8,11 @@ from stormcut.control.decide.adviser import Adviser, Settings
 from stormcut.control.decide.decision import MoreHeadroom, Worth
 from stormcut.control.decide.memory import Memory
 from stormcut.control.decide.pace import Joint, Pace
-from stormcut.control.decide.worth import Verdict, verdict
+from stormcut.control.decide.worth import WorthVerdict, verdict
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.model.profile import Profile
-from stormcut.placement.acceptance import Acceptance, Moment
+from stormcut.placement.acceptance import Acceptance, MoveTiming
 from stormcut.placement.registry import algorithm, parse_options
 
 
@@ -44,7 +44,7 @@ class Rules:
         """Whether the algorithm brings its rule; the default one then decides nothing."""
         return self._own is not None
 
-    def default(self, now: Worth, then: Worth) -> Verdict:
+    def default(self, now: Worth, then: Worth) -> WorthVerdict:
         """Return whether what is gained is worth a move."""
         return verdict(now, then, self._least, self._adviser.enough(now))
 
@@ -63,7 +63,7 @@ class Rules:
 
     def own(
         self, joint: Joint, problem: Problem, present: Placement, proposed: Placement
-    ) -> Verdict:
+    ) -> WorthVerdict:
         """Return whether running topologies that are one problem shall move by the own rule.
 
         Parameters
@@ -75,6 +75,6 @@ class Rules:
         condition = self._own.condition(problem, present, proposed, self._options)
         measured = tuple(self._profiles[name].to_epoch_s for name in joint)
         held = self._memory.held(joint, measured, condition, self._pace.changed_at(joint))
-        moment = Moment(self._pace.since_change(joint), held)
+        moment = MoveTiming(self._pace.since_change(joint), held)
         found = self._own.verdict(problem, present, proposed, moment, self._options)
-        return Verdict(found.accepts, found.reason)
+        return WorthVerdict(found.accepts, found.reason)

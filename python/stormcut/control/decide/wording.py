@@ -19,9 +19,9 @@ from stormcut.control.decide.decision import (
     MoreHeadroom,
     NoPlacement,
     Obstacle,
+    PlacementFigures,
     Together,
     Unused,
-    Value,
     Withheld,
 )
 from stormcut.control.decide.worth import BYTES
@@ -232,7 +232,7 @@ def _effect(decision: Decision) -> str:
     return f": {change} {unit} between nodes; {used}; slots changed {after.workers_restarted}"
 
 
-def _overload(value: Value | None) -> str:
+def _overload(value: PlacementFigures | None) -> str:
     """Return a warning where a placement does not carry what was measured, and what would help."""
     worth = None if value is None else value.worth
     if worth is None or worth.bottleneck is None or worth.headroom >= 1 - ROUNDING:
@@ -244,5 +244,5 @@ def _overload(value: Value | None) -> str:
     )
 
 
-def _between(value: Value) -> str:
+def _between(value: PlacementFigures) -> str:
     return f"{value.metrics.inter_node_tuples_per_second:.1f}"

@@ -72,14 +72,14 @@ def _noise(at: Situation, placement: Placement, bottleneck: Bottleneck) -> float
 
 
 @dataclass(frozen=True)
-class Verdict:
+class WorthVerdict:
     """Whether a move is worth it, and why."""
 
     moves: bool
     reason: Reason
 
 
-def verdict(now: Worth, then: Worth, least: float, enough: float) -> Verdict:
+def verdict(now: Worth, then: Worth, least: float, enough: float) -> WorthVerdict:
     """Return whether a placement is better by what counts: head-room first, then traffic.
 
     A move must raise the head-room by the share ``least``, and by more than noise may, or lower the
@@ -89,12 +89,12 @@ def verdict(now: Worth, then: Worth, least: float, enough: float) -> Verdict:
     room, found = min(now.headroom, enough), min(then.headroom, enough)
     chance = SURE_GAIN * math.hypot(now.noise, then.noise)
     if found > room * (1 + max(least, chance)):
-        return Verdict(True, MoreHeadroom(now, then))
+        return WorthVerdict(True, MoreHeadroom(now, then))
     if found < room * (1 - 1e-9):
-        return Verdict(False, LessHeadroom(now, then))
+        return WorthVerdict(False, LessHeadroom(now, then))
     saving = LittleSaved(now, then, max(least, NOISE))
     if saving.share > saving.chance and saving.share >= saving.least:
-        return Verdict(True, LessTraffic(now, then))
+        return WorthVerdict(True, LessTraffic(now, then))
     if found > room * (1 + least):
-        return Verdict(False, LittleGained(now, then, chance))
-    return Verdict(False, saving)
+        return WorthVerdict(False, LittleGained(now, then, chance))
+    return WorthVerdict(False, saving)

@@ -20,7 +20,7 @@ from stormcut.control.decide.decision import (
 from stormcut.control.decide.pace import Pace
 from stormcut.control.gate.account import Account
 from stormcut.control.gate.change import Change, Initiator
-from stormcut.control.gate.guards import GO, Answer, answer
+from stormcut.control.gate.guards import GO, GuardAnswer, answer
 from stormcut.control.gate.ledger import Ledger
 from stormcut.control.gate.parts import parts
 from stormcut.control.orders import Orders
@@ -45,14 +45,14 @@ REST_LOOK_SECONDS = 5.0
 class Verdict:
     """Why a change does not go now; after ``left_s`` seconds it may, infinite: not by time."""
 
-    answer: Answer
+    answer: GuardAnswer
     guard: Guard
     left_s: float = math.inf
     pay: Pay | None = None
 
 
 @dataclass(frozen=True)
-class Moment:
+class GuardContext:
     """What guards depend on, beside the policy.
 
     Parameters
@@ -99,7 +99,7 @@ class Gate:
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
 
-    def judge(self, changes: Sequence[Change], moment: Moment) -> dict[str, Verdict]:
+    def judge(self, changes: Sequence[Change], moment: GuardContext) -> dict[str, Verdict]:
         """Return which changes do not go now, by topology, and why.
 
         What was told before goes first, then persons' orders, higher priorities, fewer restarts.
@@ -117,32 +117,36 @@ class Gate:
                 held[change.topology] = verdict
         return held
 
-    def _rank(self, change: Change, moment: Moment) -> tuple[bool, bool, int, int, str]:
+    def _rank(self, change: Change, moment: GuardContext) -> tuple[bool, bool, int, int, str]:
         rule = self._policy.rule_of(name_in(change.topology))
         is_person = change.initiator in (Initiator.UNDO, Initiator.APPROVE)
         is_new = moment.ledger.count(change) > 0
         return is_new, not is_person, -rule.priority, change.restart_count, change.topology
 
-    def guards(self, change: Change, moment: Moment) -> tuple[str, ...]:
+    def guards(self, change: Change, moment: GuardContext) -> tuple[str, ...]:
         """Return the keys of all guards that hold a change alone, overridden or not."""
         plain = replace(change, override=None)
         standing = (*self._standing(plain, moment), *_Budget(self._policy, moment).standing(plain))
         pauses = moment.orders.pauses
         return tuple(v.guard.key for v in standing if answer(v.guard, plain, pauses) is not GO)
 
-    def _first(self, change: Change, standing: Iterator[Verdict], moment: Moment) -> Verdict | None:
+    def _first(
+        self, change: Change, standing: Iterator[Verdict], moment: GuardContext
+    ) -> Verdict | None:
         """Return the first guard that this change does not pass."""
         for found in standing:
             said = answer(found.guard, change, moment.orders.pauses)
-            if said is Answer.NEVER or (said is Answer.WAIT and found.answer is Answer.NEVER):
-                return Verdict(Answer.NEVER, found.guard, math.inf, found.pay)
-            if said is Answer.WAIT:
+            if said is GuardAnswer.NEVER or (
+                said is GuardAnswer.WAIT and found.answer is GuardAnswer.NEVER
+            ):
+                return Verdict(GuardAnswer.NEVER, found.guard, math.inf, found.pay)
+            if said is GuardAnswer.WAIT:
                 return found
         return None
 
-    def _standing(self, change: Change, moment: Moment) -> Iterator[Verdict]:
+    def _standing(self, change: Change, moment: GuardContext) -> Iterator[Verdict]:
         """Yield the guards that stand, restarts apart, in the order of `guards.TABLE`."""
-        policy, orders, wait = self._policy, moment.orders, Answer.WAIT
+        policy, orders, wait = self._policy, moment.orders, GuardAnswer.WAIT
         if policy.rule_of(name_in(change.topology)).pin:
             yield Verdict(wait, Guard.PINNED)
         if policy.rule is Rule.NEVER:
@@ -176,7 +180,7 @@ class Gate:
         if moment.is_staging:
             yield Verdict(wait, Guard.STAGE, ROUND_SECONDS)
 
-    def _pay(self, change: Change, moment: Moment) -> Pay | None:
+    def _pay(self, change: Change, moment: GuardContext) -> Pay | None:
         gain = gain_of(change.reason)
         if gain is None or self._policy.rule is Rule.OWN:
             return None
@@ -187,7 +191,7 @@ class Gate:
             moment.prices.get(change.topology, RESTART_SECONDS) * share,
         )
 
-    def unrested(self, going: Sequence[Change], moment: Moment) -> dict[str, Verdict]:
+    def unrested(self, going: Sequence[Change], moment: GuardContext) -> dict[str, Verdict]:
         """Withhold all whose spouts are to rest, which belong together, until each has.
 
         To be asked of what all guards let through: from then on spouts rest.
@@ -195,7 +199,7 @@ class Gate:
         asked = [each for each in going if _waits_for_rest(each, moment.orders)]
         if all(each.topology in moment.rested for each in self.resting(asked, moment.orders)):
             return {}
-        waiting = Verdict(Answer.WAIT, Guard.REST, REST_LOOK_SECONDS)
+        waiting = Verdict(GuardAnswer.WAIT, Guard.REST, REST_LOOK_SECONDS)
         return {change.topology: waiting for change in asked}
 
     def resting(self, changes: Sequence[Change], orders: Orders) -> tuple[Change, ...]:
@@ -211,7 +215,7 @@ class Gate:
 class _Budget:
     """What may yet restart in this round and hour."""
 
-    def __init__(self, policy: Policy, moment: Moment) -> None:
+    def __init__(self, policy: Policy, moment: GuardContext) -> None:
         self._policy, self._ledger, self._now = policy, moment.ledger, moment.now
         self._round = self._hour = 0
         self._nodes: Counter[str] = Counter()
@@ -232,9 +236,9 @@ class _Budget:
         if most is None or not count:
             return
         if count > most:
-            yield Verdict(Answer.NEVER, Guard.HOUR)
+            yield Verdict(GuardAnswer.NEVER, Guard.HOUR)
         elif (left := self._ledger.frees_in(self._hour + count, most, self._now)) > 0:
-            yield Verdict(Answer.WAIT, Guard.HOUR, left)
+            yield Verdict(GuardAnswer.WAIT, Guard.HOUR, left)
 
     def take(self, change: Change) -> None:
         """Count a change that goes."""
@@ -258,15 +262,15 @@ class _Budget:
         return {node: min(restarts, most) for node, restarts in change.restarts.items()}
 
 
-def _never_or_wait(never: bool) -> Answer:
-    return Answer.NEVER if never else Answer.WAIT
+def _never_or_wait(never: bool) -> GuardAnswer:
+    return GuardAnswer.NEVER if never else GuardAnswer.WAIT
 
 
 def _exceeds(count: int, most: int | None) -> bool:
     return most is not None and count > most
 
 
-def _uses_barred(change: Change, moment: Moment) -> bool:
+def _uses_barred(change: Change, moment: GuardContext) -> bool:
     """Return whether a change starts a worker on a node where its topology shall not run."""
     begun = [worker for worker in change.target if worker not in change.home]
     barred = {*moment.barred, *moment.lost.get(change.topology, ())}
@@ -275,7 +279,7 @@ def _uses_barred(change: Change, moment: Moment) -> bool:
     )
 
 
-def _is_contradicted(change: Change, moment: Moment) -> bool:
+def _is_contradicted(change: Change, moment: GuardContext) -> bool:
     """Return whether what is measured is not what the model says of where a topology runs now."""
     cause, account = cause_of(change.reason), moment.accounts.get(change.topology)
     if account is None or not isinstance(cause, MoreHeadroom | LessTraffic):
@@ -309,4 +313,4 @@ def _is_overloaded(reason: Reason) -> bool:
 
 
 def _waits_for_rest(change: Change, orders: Orders) -> bool:
-    return answer(Guard.REST, change, orders.pauses) is Answer.WAIT
+    return answer(Guard.REST, change, orders.pauses) is GuardAnswer.WAIT

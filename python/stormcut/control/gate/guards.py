@@ -9,7 +9,7 @@ from stormcut.control.decide.decision import Guard
 from stormcut.control.gate.change import Change, Initiator
 
 
-class Answer(Enum):
+class GuardAnswer(Enum):
     """What the gate says to a change while a guard stands."""
 
     GO = "go"
@@ -17,7 +17,7 @@ class Answer(Enum):
     NEVER = "never"
 
 
-GO, WAIT, NEVER = Answer.GO, Answer.WAIT, Answer.NEVER
+GO, WAIT, NEVER = GuardAnswer.GO, GuardAnswer.WAIT, GuardAnswer.NEVER
 
 #: In the order in which guards are asked; initiators in the order of `Initiator`.
 _ROWS = {
@@ -44,7 +44,7 @@ _ROWS = {
 #: How much may restart.
 BUDGETS = frozenset({Guard.ROUND, Guard.NODE, Guard.HOUR})
 
-TABLE: Mapping[Guard, Mapping[Initiator, Answer]] = {
+TABLE: Mapping[Guard, Mapping[Initiator, GuardAnswer]] = {
     guard: dict(zip(Initiator, answers, strict=True)) for guard, answers in _ROWS.items()
 }
 
@@ -53,7 +53,7 @@ TABLE: Mapping[Guard, Mapping[Initiator, Answer]] = {
 FIRM = frozenset({Guard.DRAINED, Guard.ADVICE, Guard.STAGE, Guard.REST})
 
 
-def answer(guard: Guard, change: Change, pauses: int) -> Answer:
+def answer(guard: Guard, change: Change, pauses: int) -> GuardAnswer:
     """Return what the gate says to a change while a guard stands.
 
     Parameters

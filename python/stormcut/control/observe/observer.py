@@ -23,7 +23,7 @@ from stormcut.control.review.reviews import (
     taken_back,
 )
 from stormcut.control.review.trail import Step
-from stormcut.control.review.trial import Finding, Outcome, Trial
+from stormcut.control.review.trial import Finding, MoveReview, Outcome
 from stormcut.model.cluster import Worker
 from stormcut.model.profile import Profile
 from stormcut.profile.decay import FORGOTTEN, DecayedTotals, Slice
@@ -142,7 +142,7 @@ class Watching:
 
 
 @dataclass
-class _Topology:
+class _ObservedTopology:
     totals: DecayedTotals
     drifts: DriftWatch = field(default_factory=DriftWatch)
     began_s: float = 0.0
@@ -152,7 +152,7 @@ class _Topology:
     published_s: float | None = None
     #: Of which a profile is made after a change: what was before says nothing of it.
     recent: deque[Slice] = field(default_factory=lambda: deque(maxlen=WHOLE))
-    trial: Trial = field(default_factory=Trial)
+    trial: MoveReview = field(default_factory=MoveReview)
     forecast: Forecast = field(default_factory=Forecast)
     #: Tuples/s sent, by the profile that was published, and for how long it was measured.
     told_per_s: float | None = None
@@ -211,7 +211,7 @@ class Observer:
         self._stored = stored
         self._undos = undos
         self._watching = watching
-        self._topologies: dict[str, _Topology] = {}
+        self._topologies: dict[str, _ObservedTopology] = {}
         self._lock = threading.Lock()
         self._hearing = Hearing()
         self._told: set[str] = set()
@@ -242,7 +242,7 @@ class Observer:
     def _add(self, name: str, slice_: Slice) -> Finding | None:
         known = self._topologies.get(name)
         if known is None:
-            known = _Topology(DecayedTotals(self._watching.half_life_s))
+            known = _ObservedTopology(DecayedTotals(self._watching.half_life_s))
             known.began_s = slice_.from_epoch_s
             self._topologies[name] = known
             log.info("first intervals of %s: %d tasks", name, slice_.measured_tasks)
@@ -302,7 +302,7 @@ class Observer:
         told = log.warning if held_s else log.info
         told("move of %s: %s", name, found, extra={"plan": step.plan})
 
-    def _look_for_drift(self, known: _Topology) -> None:
+    def _look_for_drift(self, known: _ObservedTopology) -> None:
         found = known.drifts.drift()
         if found is not None:
             known.drift = found
@@ -334,7 +334,7 @@ class Observer:
         undo = self._undos().get(name)
         return 0.0 if undo is None or undo.until_s is None else undo.until_s
 
-    def _reason(self, known: _Topology, stored: bool) -> Occasion | Drift | None:
+    def _reason(self, known: _ObservedTopology, stored: bool) -> Occasion | Drift | None:
         if known.seen is None or known.seen.missing_executors:
             return None
         if known.published_s is None:
@@ -351,12 +351,12 @@ class Observer:
         return self._news(known) if math.isinf(self._watching.period_s) else None
 
     @staticmethod
-    def _is_surer(known: _Topology) -> bool:
+    def _is_surer(known: _ObservedTopology) -> bool:
         """Return whether what was told is known much better now, and has not changed."""
         assert known.profile is not None
         return known.drift is None and known.profile.seconds >= SURER_FACTOR * known.told_s
 
-    def _news(self, known: _Topology) -> Occasion | Drift | None:
+    def _news(self, known: _ObservedTopology) -> Occasion | Drift | None:
         """Return what has changed for longer than a peak lasts, None if nothing has."""
         drift = known.drift
         if drift is not None and drift.quantity is not Quantity.RATE:
@@ -392,7 +392,7 @@ class Observer:
         log.info("profile of %s published: %s%s", name, _words(reason), forecast)
 
     @staticmethod
-    def _factor(known: _Topology) -> float:
+    def _factor(known: _ObservedTopology) -> float:
         """Return how many times what is measured is to be expected."""
         expected, sent = known.forecast.expected(), known.seen.emitted_per_s if known.seen else 0.0
         if expected is None or sent <= 0:

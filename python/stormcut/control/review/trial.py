@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from stormcut.profile.decay import Slice
-from stormcut.profile.drift import Interval, interval
+from stormcut.profile.drift import MeanInterval, interval
 
 #: Workers start, queues fill, code is compiled: what is measured then is of neither place.
 SETTLE_SECONDS = 40.0
@@ -62,10 +62,10 @@ class Finding:
     """
 
     outcome: Outcome
-    acked_before: Interval
-    acked_after: Interval
-    latency_before: Interval | None
-    latency_after: Interval | None
+    acked_before: MeanInterval
+    acked_after: MeanInterval
+    latency_before: MeanInterval | None
+    latency_after: MeanInterval | None
     between_nodes_per_s: float = 0.0
     restart_s: float | None = None
     places: Places = field(default_factory=dict)
@@ -90,7 +90,7 @@ class _Move:
     seen_s: float = 0.0
 
 
-class Trial:
+class MoveReview:
     """Watches one topology, and judges each move some slices after it.
 
     A topology does worse if fewer tuples are acked and each takes no less time, or if they take
@@ -256,7 +256,7 @@ def _failing(pulses: Sequence[Pulse]) -> float:
     return failed / max(failed + _mean([pulse.acked_per_s for pulse in pulses]), 1e-9)
 
 
-def _latency(pulses: Sequence[Pulse]) -> Interval | None:
+def _latency(pulses: Sequence[Pulse]) -> MeanInterval | None:
     values = [pulse.latency_ms for pulse in pulses if pulse.latency_ms is not None]
     return interval(values) if len(values) > 1 else None
 
@@ -273,6 +273,6 @@ def _times_longer(before: Sequence[Pulse], after: Sequence[Pulse]) -> float:
     return math.exp(now.mean - then.mean) if now.parts_from(then) else 1.0
 
 
-def _falls(now: Interval, then: Interval, share: float) -> bool:
+def _falls(now: MeanInterval, then: MeanInterval, share: float) -> bool:
     """Return whether ``then`` is surely below ``now``, by more than a share of it."""
     return then.mean < now.mean * (1 - share) and now.parts_from(then)

@@ -67,7 +67,7 @@ BOOLS, BOOL_ROWS = Array(np.bool_, 1), Array(np.bool_, 2)
 SEED = Array(np.uint64, 1)
 
 
-class Record:
+class NativeRecord:
     """An argument: a named tuple of arrays, a struct of views in C++.
 
     Parameters

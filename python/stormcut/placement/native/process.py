@@ -49,7 +49,7 @@ def call(function: Callable[P, R], seconds: float, *args: P.args, **kwargs: P.kw
         return _server().call(function, seconds, args, kwargs)
 
 
-class _Server:
+class _NativeServer:
     """The process and the caller's end of the pipe to it."""
 
     def __init__(self) -> None:
@@ -96,13 +96,13 @@ class _Server:
 
 
 _lock = threading.Lock()
-_running: _Server | None = None
+_running: _NativeServer | None = None
 
 
-def _server() -> _Server:
+def _server() -> _NativeServer:
     global _running
     if _running is None or not _running.usable():
-        _running = _Server()
+        _running = _NativeServer()
     return _running
 
 

@@ -9,7 +9,7 @@ from stormcut.objective.verify import exceeds
 from stormcut.placement.packing.capacity import EXECUTORS, Hosts
 
 
-class Totals:
+class HostTotals:
     """Running totals of loads and topologies per host.
 
     Parameters
@@ -70,7 +70,7 @@ class Totals:
         return self._tenants > self.slots
 
 
-class Room(Totals):
+class Room(HostTotals):
     """The same for executors that are placed one by one.
 
     A topology that has an executor somewhere may take a further slot only while every topology

@@ -2,7 +2,7 @@
 
 from stormcut.adapters.clusters.docker.cluster import DockerCluster
 from stormcut.adapters.clusters.docker.image import VIRTUALENV
-from stormcut.adapters.clusters.docker.plan import Shape
+from stormcut.adapters.clusters.docker.plan import ClusterShape
 from stormcut.adapters.clusters.docker.status import ContainerStatus, DockerStatus
 
-__all__ = ["VIRTUALENV", "ContainerStatus", "DockerCluster", "DockerStatus", "Shape"]
+__all__ = ["VIRTUALENV", "ClusterShape", "ContainerStatus", "DockerCluster", "DockerStatus"]

@@ -22,7 +22,7 @@ from stormcut.adapters.clusters.docker.plan import (
     FOLDER_LABEL,
     ZOOKEEPER_PORT,
     ClusterPlan,
-    Shape,
+    ClusterShape,
     free_subnet,
     plan,
 )
@@ -53,7 +53,7 @@ class DockerCluster(RunningCluster):
     @classmethod
     def up(
         cls,
-        shape: Shape,
+        shape: ClusterShape,
         name: str = "default",
         with_plugin: bool = True,
         config: Mapping[str, object] | None = None,
@@ -87,7 +87,7 @@ class DockerCluster(RunningCluster):
             try:
                 image.ensure(client, progress)
                 planned = plan(name, shape, free_subnet(taken_subnets(client)))
-                start = startup.Startup(client, folder, planned, progress, jars, config or {})
+                start = startup.DockerStartup(client, folder, planned, progress, jars, config or {})
                 state = DockerState(planned, start.run())
                 folder.write_state(state)
             except StormcutError as error:

@@ -10,7 +10,7 @@ from stormcut.adapters.clusters.docker.image import IMAGE
 from stormcut.adapters.clusters.docker.limits import (
     PERIOD_US,
 )
-from stormcut.adapters.clusters.docker.plan import ClusterPlan, Container, Shape, plan
+from stormcut.adapters.clusters.docker.plan import ClusterPlan, ClusterShape, Container, plan
 
 NAME = "compose"
 
@@ -30,7 +30,7 @@ _HEADER = """\
 """
 
 
-def compose_file(shape: Shape) -> str:
+def compose_file(shape: ClusterShape) -> str:
     """Return the text of a Compose file; its paths are relative to the folder ``docker``."""
     planned = plan(NAME, shape, _SUBNET)
     document = {

@@ -16,7 +16,7 @@ from pathlib import Path
 import yaml
 
 from stormcut.adapters.clusters.bandwidth import Bandwidth
-from stormcut.adapters.clusters.docker.plan import ClusterPlan, Container, Shape, plan
+from stormcut.adapters.clusters.docker.plan import ClusterPlan, ClusterShape, Container, plan
 from stormcut.adapters.files.json_document import write_text
 from stormcut.adapters.machine.home import home, move_logs
 from stormcut.model.errors import InvalidInput
@@ -102,7 +102,7 @@ class Folder:
             shape["sizes"] = tuple(shape["sizes"])
             shape["bandwidth"] = Bandwidth(**shape["bandwidth"])
             subnet = ipaddress.IPv4Network(content["subnet"])
-            return DockerState(plan(self.name, Shape(**shape), subnet), content["refused"])
+            return DockerState(plan(self.name, ClusterShape(**shape), subnet), content["refused"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
 

@@ -47,7 +47,7 @@ main()
 
 
 @dataclass(frozen=True)
-class _Part:
+class _ContextPart:
     """A file or folder and its place in the build context."""
 
     place: str
@@ -107,7 +107,7 @@ def _ensure_base(client: Engine, progress: Callable[[str], None]) -> None:
         progress("fetching Debian")
     try:
         with tempfile.TemporaryFile() as context:
-            _pack([_Part("Dockerfile", docker_folder() / "base.Dockerfile")], context)
+            _pack([_ContextPart("Dockerfile", docker_folder() / "base.Dockerfile")], context)
             context.seek(0)
             _build(client, context, BASE, "Dockerfile", {})
     except StormcutError as refused:
@@ -144,20 +144,20 @@ def _build(client: Engine, context: IO[bytes], tag: str, file: str, labels: dict
         raise StormcutError(f"image {tag} was not built: {reason(error)}") from error
 
 
-def _parts() -> Iterator[_Part]:
+def _parts() -> Iterator[_ContextPart]:
     folder = docker_folder()
     for name in ("Dockerfile", "entrypoint", "limits", "storm.yaml"):
-        yield _Part(name, folder / name)
-    yield _Part("java", storm_java())
-    yield _Part("lib", storm_lib())
+        yield _ContextPart(name, folder / name)
+    yield _ContextPart("java", storm_java())
+    yield _ContextPart("lib", storm_lib())
     logging = resources.files("stormcut.adapters.clusters.local")
     for name in ("cluster.xml", "worker.xml"):
-        yield _Part(f"log4j2/{name}", cast(Path, logging.joinpath(name)))
+        yield _ContextPart(f"log4j2/{name}", cast(Path, logging.joinpath(name)))
     for name in sorted(_required(_FOR_COMPONENTS)):
         distribution = importlib.metadata.distribution(name)
         for file in distribution.files or ():
             if ".." not in file.parts and file.suffix != ".pyc":
-                yield _Part(f"python/{file}", Path(str(distribution.locate_file(file))))
+                yield _ContextPart(f"python/{file}", Path(str(distribution.locate_file(file))))
 
 
 def _required(names: tuple[str, ...]) -> set[str]:
@@ -178,7 +178,7 @@ def _required(names: tuple[str, ...]) -> set[str]:
     return found
 
 
-def _hash(parts: tuple[_Part, ...]) -> str:
+def _hash(parts: tuple[_ContextPart, ...]) -> str:
     """Return a hash of small files' contents and of large ones' names and sizes."""
     digest = hashlib.sha256(_STREAMPARSE_RUN.encode())
     for part in parts:
@@ -193,7 +193,7 @@ def _hash(parts: tuple[_Part, ...]) -> str:
     return digest.hexdigest()
 
 
-def _pack(parts: tuple[_Part, ...] | list[_Part], context: IO[bytes]) -> None:
+def _pack(parts: tuple[_ContextPart, ...] | list[_ContextPart], context: IO[bytes]) -> None:
     # Followed links: what they point to lies outside the context.
     with tarfile.open(fileobj=context, mode="w", dereference=True) as archive:
         for part in parts:

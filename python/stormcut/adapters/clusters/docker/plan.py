@@ -38,7 +38,7 @@ _FIRST_NODE = 10
 
 
 @dataclass(frozen=True)
-class Shape:
+class ClusterShape:
     """What the user asks for; every node's share follows from it.
 
     Attributes
@@ -122,7 +122,7 @@ class ClusterPlan:
 
     name: str
     subnet: ipaddress.IPv4Network
-    shape: Shape
+    shape: ClusterShape
     containers: tuple[Container, ...]
 
     @property
@@ -150,7 +150,7 @@ class ClusterPlan:
         return f"stormcut-{self.name}"
 
 
-def plan(name: str, shape: Shape, subnet: ipaddress.IPv4Network) -> ClusterPlan:
+def plan(name: str, shape: ClusterShape, subnet: ipaddress.IPv4Network) -> ClusterPlan:
     """Return the containers of a cluster with their fixed addresses.
 
     ZooKeeper and Nimbus are not limited: they are no part of what is measured.

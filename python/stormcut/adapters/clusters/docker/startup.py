@@ -36,7 +36,7 @@ from stormcut.adapters.clusters.local.startup import DaemonDied, Progress, zooke
 from stormcut.adapters.machine.home import PluginJars
 from stormcut.adapters.processes.last_words import of_nimbus
 from stormcut.adapters.storm import plugin
-from stormcut.adapters.storm.nimbus import Nimbus
+from stormcut.adapters.storm.nimbus import NimbusClient
 from stormcut.application.waiting import Watch, wait_until
 
 #: What a container's start may take of served time; dozens of nodes share one machine.
@@ -47,7 +47,7 @@ _AUTH_FILE = "/storm/conf/stormcut.auth"
 
 
 @dataclass(frozen=True)
-class Startup:
+class DockerStartup:
     """One start of the cluster of ``folder``."""
 
     client: Engine
@@ -171,9 +171,11 @@ def pids(containers: Iterable[Running]) -> list[int]:
     return sorted(found)
 
 
-def nimbus_of(plan: ClusterPlan) -> Nimbus:
+def nimbus_of(plan: ClusterPlan) -> NimbusClient:
     """Return a client of the cluster's Nimbus."""
-    return Nimbus(next(c.address for c in plan.containers if c.daemon == "nimbus"), NIMBUS_PORT)
+    return NimbusClient(
+        next(c.address for c in plan.containers if c.daemon == "nimbus"), NIMBUS_PORT
+    )
 
 
 def check_alive(folder: Folder, name: str, container: Running) -> None:

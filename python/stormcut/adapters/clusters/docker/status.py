@@ -18,7 +18,7 @@ from stormcut.adapters.clusters.docker.limits import (
     parse_effective,
 )
 from stormcut.adapters.clusters.docker.plan import NIMBUS_PORT, Container
-from stormcut.adapters.storm.nimbus import Nimbus, NimbusUnavailable
+from stormcut.adapters.storm.nimbus import NimbusClient, NimbusUnavailable
 from stormcut.model.summaries import ClusterSummary
 
 
@@ -56,7 +56,7 @@ def status(client: Engine, state: DockerState) -> DockerStatus:
     storm = None
     address = next(each.address for each in plan.containers if each.daemon == "nimbus")
     with suppress(NimbusUnavailable):
-        storm = Nimbus(address, NIMBUS_PORT, timeout_s=5.0).cluster()
+        storm = NimbusClient(address, NIMBUS_PORT, timeout_s=5.0).cluster()
     return DockerStatus(plan.name, containers, state.refused, storm)
 
 

@@ -14,9 +14,9 @@ from stormcut.adapters.clusters.local.network import Network
 from stormcut.adapters.clusters.local.startup import (
     Blueprint,
     Children,
+    LocalStartup,
     PortTaken,
     Progress,
-    Startup,
     check_alive,
     identified,
     zookeeper_answers,
@@ -130,7 +130,7 @@ class LocalCluster(RunningCluster):
                 layout.remove()
                 if attempt == 1:
                     progress(f"removed an earlier cluster ({ended} processes ended)")
-            startup = Startup(layout, blueprint, progress)
+            startup = LocalStartup(layout, blueprint, progress)
             try:
                 return cls(layout, startup.run(), startup.children)
             except PortTaken:

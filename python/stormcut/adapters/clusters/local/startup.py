@@ -18,7 +18,7 @@ from stormcut.adapters.clusters.local.network import Network
 from stormcut.adapters.machine.home import PluginJars
 from stormcut.adapters.processes.last_words import of_nimbus
 from stormcut.adapters.storm import plugin
-from stormcut.adapters.storm.nimbus import Nimbus
+from stormcut.adapters.storm.nimbus import NimbusClient
 from stormcut.application.waiting import Watch, wait_until
 from stormcut.model.errors import StormcutError
 
@@ -54,7 +54,7 @@ class Blueprint:
 
 
 @dataclass
-class Startup:
+class LocalStartup:
     """One attempt to start the cluster of ``layout``; ``children`` are the daemons started."""
 
     layout: Layout
@@ -168,7 +168,7 @@ class Startup:
         return [child.pid for child in self.children.values()]
 
     def _await_registrations(self, state: LocalState) -> None:
-        nimbus = Nimbus(state.nimbus.host, state.nimbus.ports[0])
+        nimbus = NimbusClient(state.nimbus.host, state.nimbus.ports[0])
         self._await(lambda: nimbus.cluster().has_leader, "Nimbus leads")
         hosts = {daemon.host for daemon in state.supervisors}
         seen = 0

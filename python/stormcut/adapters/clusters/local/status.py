@@ -9,7 +9,7 @@ import psutil
 
 from stormcut.adapters.clusters.local import processes
 from stormcut.adapters.clusters.local.layout import Layout, LocalState
-from stormcut.adapters.storm.nimbus import Nimbus, NimbusUnavailable
+from stormcut.adapters.storm.nimbus import NimbusClient, NimbusUnavailable
 from stormcut.model.summaries import ClusterSummary
 
 
@@ -43,7 +43,7 @@ def status(layout: Layout, state: LocalState) -> ClusterStatus:
     """Return what runs; Nimbus is asked with a short timeout."""
     storm = None
     with suppress(NimbusUnavailable):
-        storm = Nimbus(state.nimbus.host, state.nimbus.ports[0], timeout_s=5.0).cluster()
+        storm = NimbusClient(state.nimbus.host, state.nimbus.ports[0], timeout_s=5.0).cluster()
     memory = {process.pid: _memory_mb(process) for process in processes.of_cluster(layout.folder)}
     daemons = (
         DaemonStatus(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Counters:
+class NodeCounters:
     """Totals at a moment (`time.time`): of each node, and ``busy_s`` of the whole machine.
 
     ``busy_s`` counts every core's seconds that were not idle. ``periods`` counts the periods of a
@@ -42,7 +42,7 @@ class NodeUsage:
         return sum(self.node_sent_mbit_s)
 
 
-def usage(before: Counters, after: Counters) -> NodeUsage:
+def usage(before: NodeCounters, after: NodeCounters) -> NodeUsage:
     """Return what was used between two readings."""
     seconds = after.at - before.at
     sent = _mbit_s(before.sent_bytes, after.sent_bytes, seconds)

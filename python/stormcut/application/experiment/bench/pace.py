@@ -13,7 +13,7 @@ TURN_S = 3.5
 START_S = 35.0
 
 
-class Pace:
+class RemainingTime:
     """Tells what is left by the mean of what was done, at first by guesses."""
 
     def __init__(self, timing: Timing) -> None:

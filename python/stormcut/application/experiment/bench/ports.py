@@ -11,7 +11,7 @@ from typing import Protocol
 from stormcut.application.compare import Scheduler
 from stormcut.application.experiment.bench.cells import Measurement, Placed, Start
 from stormcut.application.experiment.bench.contest import Host
-from stormcut.application.experiment.bench.counters import Counters
+from stormcut.application.experiment.bench.counters import NodeCounters
 from stormcut.application.experiment.bench.windows import Sample
 from stormcut.application.experiment.ports import Profiler, Progress, Servers, Topologies
 from stormcut.model.problem import Problem
@@ -70,7 +70,7 @@ class Rig(Protocol):
         """Return the newest sample of each source task."""
         ...
 
-    def counters(self) -> Counters:
+    def counters(self) -> NodeCounters:
         """Return what the nodes have used so far."""
         ...
 

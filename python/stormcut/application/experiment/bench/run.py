@@ -11,7 +11,7 @@ from stormcut.application.experiment.bench.cell import measure_cell
 from stormcut.application.experiment.bench.cells import Cell
 from stormcut.application.experiment.bench.entrants import Entrants
 from stormcut.application.experiment.bench.order import order
-from stormcut.application.experiment.bench.pace import Pace
+from stormcut.application.experiment.bench.pace import RemainingTime
 from stormcut.application.experiment.bench.plan import BenchPlan
 from stormcut.application.experiment.bench.planner import BenchPlanner
 from stormcut.application.experiment.bench.ports import Entrant, Equipment
@@ -31,7 +31,7 @@ class Bench:
         self.planner = BenchPlanner()
         self._plan = plan
         self._equipment = equipment
-        self._pace = Pace(plan.timing)
+        self._pace = RemainingTime(plan.timing)
         self._prepared: set[str] = set()
         self._left_out: set[tuple[str, str]] = set()
 

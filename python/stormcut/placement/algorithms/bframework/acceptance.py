@@ -25,14 +25,14 @@ from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.objective.cut import inter_node_tuples_per_second
 from stormcut.placement.acceptance import (
+    AcceptanceVerdict,
     Condition,
     Imbalance,
-    Moment,
+    MoveTiming,
     NoMove,
     Overuse,
     Saving,
     Unconfirmed,
-    Verdict,
     moves,
     nodes_of,
     pause,
@@ -67,18 +67,22 @@ def condition(
 
 
 def verdict(
-    problem: Problem, present: Placement, proposed: Placement, moment: Moment, options: Options
-) -> Verdict:
+    problem: Problem,
+    present: Placement,
+    proposed: Placement,
+    moment: MoveTiming,
+    options: Options,
+) -> AcceptanceVerdict:
     """Return whether a condition holds, long enough if it is one of traffic, and it is time."""
     if not moves(problem, present, proposed):
-        return Verdict(False, NoMove.STAYS)
+        return AcceptanceVerdict(False, NoMove.STAYS)
     found = condition(problem, present, proposed, options)
     if found is None:
-        return Verdict(False, _saving(problem, present, proposed, options))
+        return AcceptanceVerdict(False, _saving(problem, present, proposed, options))
     if isinstance(found, Saving) and moment.held < options.k_stable:
-        return Verdict(False, Unconfirmed(moment.held, options.k_stable))
+        return AcceptanceVerdict(False, Unconfirmed(moment.held, options.k_stable))
     too_early = pause(moment, options.t_cool)
-    return Verdict(False, too_early) if too_early else Verdict(True, found)
+    return AcceptanceVerdict(False, too_early) if too_early else AcceptanceVerdict(True, found)
 
 
 def _deployed(problem: Problem, present: Placement, options: Options) -> Deployment:

@@ -19,7 +19,7 @@ from stormcut.objective.verify import exceeds
 from stormcut.placement.algorithms.bframework.assigner import Process
 from stormcut.placement.packing.capacity import CPU, EXECUTORS, hosts, loads
 from stormcut.placement.packing.groups import Groups
-from stormcut.placement.packing.room import Totals
+from stormcut.placement.packing.room import HostTotals
 
 
 class Deployment:
@@ -52,7 +52,7 @@ class Deployment:
             by_cpu, limits[:, CPU], np.where(by_number, limits[:, EXECUTORS], everyone)
         )
         self.share = np.where(by_cpu, utilisation, 1.0)
-        self.room = Totals(limits, self.able.slots, len(problem.topologies))
+        self.room = HostTotals(limits, self.able.slots, len(problem.topologies))
         self.at = np.full(problem.executor_count, UNASSIGNED, dtype=np.int64)
         self.host_of: dict[Process, int] = {}
 

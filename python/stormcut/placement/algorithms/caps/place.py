@@ -110,7 +110,7 @@ def place(problem: Problem, rng: np.random.Generator, options: Options) -> Place
     able = hosts(problem)
     if not len(able.ordinals):
         raise Infeasible("caps found none: no node has a slot and capacity left", "slots")
-    cluster = Cluster.of(problem, able)
+    cluster = CapsModel.of(problem, able)
     plan = _tuned(cluster, options)
     if plan is not None:
         nodes = _nodes(cluster.groups, plan)
@@ -129,7 +129,7 @@ def place(problem: Problem, rng: np.random.Generator, options: Options) -> Place
 
 
 @dataclass(frozen=True, eq=False)
-class Cluster:
+class CapsModel:
     """Operators, machines, and the bounds between which the costs of plans lie.
 
     Parameters
@@ -156,7 +156,7 @@ class Cluster:
     most: Floats
 
     @classmethod
-    def of(cls, problem: Problem, able: Hosts) -> Cluster:
+    def of(cls, problem: Problem, able: Hosts) -> CapsModel:
         """Return the cluster of a problem."""
         groups = fold(problem)
         sent = sent_between(problem.traffic.without_local_first(), groups.of)
@@ -192,7 +192,7 @@ def _heaviest(load: Floats, size: Ints, room: float) -> float:
 class _Search:
     """The search of plans under thresholds; each ends after so many steps."""
 
-    def __init__(self, cluster: Cluster, max_steps: int) -> None:
+    def __init__(self, cluster: CapsModel, max_steps: int) -> None:
         groups, able = cluster.groups, cluster.able
         self.cluster, self.max_steps = cluster, max_steps
         self.order = np.argsort(-groups.load[:, CPU], kind="stable")
@@ -253,7 +253,7 @@ class _Search:
         return result
 
 
-def _tuned(cluster: Cluster, options: Options) -> Ints | None:
+def _tuned(cluster: CapsModel, options: Options) -> Ints | None:
     """Return the best plan for tuned thresholds, None if no search finds any."""
     tree = _Search(cluster, options.max_steps)
     if tree.best(np.ones(2), first=True) is None:
@@ -290,7 +290,7 @@ def _nodes(groups: Groups, plan: Ints) -> Ints:
     return nodes
 
 
-def _greedy(cluster: Cluster, topology: Ints) -> Ints:
+def _greedy(cluster: CapsModel, topology: Ints) -> Ints:
     """Return the node of each executor, heaviest first to where the cost grows least.
 
     -1 for executors that fit nowhere any more.

@@ -17,7 +17,7 @@ from stormcut.placement.native.library import (
     INT,
     INT_ROWS,
     INTS,
-    Record,
+    NativeRecord,
     function,
 )
 
@@ -81,11 +81,11 @@ class Levels(NamedTuple):
     tenants: Ints
 
 
-TREE = Record(
+TREE = NativeRecord(
     *(INTS, INTS, FLOAT_ROWS, INTS, INTS, FLOATS, INTS, INTS, FLOATS),
     *(FLOAT_ROWS, INTS, BOOLS, FLOATS, FLOATS, INTS, BOOL_ROWS, BOOL_ROWS),
 )
-LEVELS = Record(
+LEVELS = NativeRecord(
     *(FLOAT_CUBE, FLOAT_ROWS, BOOL_ROWS, FLOAT_ROWS, FLOAT_ROWS, FLOAT_ROWS),
     *(INT_ROWS, INT_ROWS, INT_ROWS, INT_ROWS, INT_ROWS, FLOATS, INT_ROWS, INTS),
 )

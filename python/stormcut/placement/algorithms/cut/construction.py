@@ -38,7 +38,7 @@ from stormcut.placement.algorithms.cut.model import (
 )
 from stormcut.placement.algorithms.cut.node_choice import (
     SLACK,
-    Topology,
+    TopologyGroups,
     choices,
     room_shares,
     topologies_of,
@@ -105,7 +105,7 @@ def constructed(instance: Instance, rng: np.random.Generator, effort: float = 1.
 def _densely(
     instance: Instance,
     model: Model,
-    order: list[Topology],
+    order: list[TopologyGroups],
     slack: float,
     steps: Ints,
     seed: Seed,
@@ -136,7 +136,7 @@ def _exchange_for_larger(instance: Instance, state: SearchState, home: Ints) -> 
 
 
 def _with_spare(
-    instance: Instance, state: SearchState, topology: Topology, home: Ints, spare: int
+    instance: Instance, state: SearchState, topology: TopologyGroups, home: Ints, spare: int
 ) -> Ints:
     """Return a topology's nodes and some of their racks that have room, most room first."""
     room = np.maximum(instance.bounds - state.used, 0.0)
@@ -154,7 +154,7 @@ def _with_spare(
 def _improve(
     instance: Instance,
     state: SearchState,
-    topology: Topology,
+    topology: TopologyGroups,
     steps: int,
     seed: Seed,
     spare: float,
@@ -176,7 +176,7 @@ def _improve(
     state.tenants[nodes] += after.any(axis=0).astype(np.int64) - before.any(axis=0)
 
 
-def _steps(instance: Instance, topologies: list[Topology]) -> Floats:
+def _steps(instance: Instance, topologies: list[TopologyGroups]) -> Floats:
     """Return how many annealing steps each topology is worth."""
     executors = np.array([instance.groups.size[t.members].sum() for t in topologies], np.float64)
     gains = np.array([t.traffic for t in topologies]) / _needs(instance, topologies)
@@ -184,7 +184,7 @@ def _steps(instance: Instance, topologies: list[Topology]) -> Floats:
     return np.asarray(np.maximum(MIN_STEPS, STEPS / 2 * max(executors.sum(), MIN_EXECUTORS) * both))
 
 
-def _needs(instance: Instance, topologies: list[Topology]) -> Floats:
+def _needs(instance: Instance, topologies: list[TopologyGroups]) -> Floats:
     """Return how many of the largest nodes each topology would fill."""
     limits = instance.limits[instance.slots > 0]
     largest = [room_shares(limits, t.total).max(initial=0.0) for t in topologies]
@@ -192,8 +192,8 @@ def _needs(instance: Instance, topologies: list[Topology]) -> Floats:
 
 
 def _allocate(
-    instance: Instance, model: Model, state: SearchState, topologies: list[Topology]
-) -> tuple[list[Topology], float] | None:
+    instance: Instance, model: Model, state: SearchState, topologies: list[TopologyGroups]
+) -> tuple[list[TopologyGroups], float] | None:
     """Deal all executors; return the order of topologies that worked and their slack, if any."""
     for slack in (SLACK, 0.0):
         waiting = _in_order(instance, topologies)
@@ -211,7 +211,11 @@ def _allocate(
 
 
 def _first_without_room(
-    instance: Instance, model: Model, state: SearchState, waiting: list[Topology], slack: float
+    instance: Instance,
+    model: Model,
+    state: SearchState,
+    waiting: list[TopologyGroups],
+    slack: float,
 ) -> int | None:
     """Place topologies in order; return the position of the first that finds no room."""
     for at, topology in enumerate(waiting):
@@ -220,7 +224,7 @@ def _first_without_room(
     return None
 
 
-def _in_order(instance: Instance, topologies: list[Topology]) -> list[Topology]:
+def _in_order(instance: Instance, topologies: list[TopologyGroups]) -> list[TopologyGroups]:
     """Return the topologies that have most traffic to keep local for the room they take first.
 
     On k nodes about 1/k of the traffic can be local, so that a node gains traffic / k^2.
@@ -230,7 +234,7 @@ def _in_order(instance: Instance, topologies: list[Topology]) -> list[Topology]:
 
 
 def _place(
-    instance: Instance, model: Model, state: SearchState, topology: Topology, slack: float
+    instance: Instance, model: Model, state: SearchState, topology: TopologyGroups, slack: float
 ) -> Ints | None:
     """Deal one topology's executors to nodes and return these, None if they do not fit."""
     missing = instance.groups.size.copy()
@@ -244,7 +248,7 @@ def _place(
 
 def _improved(
     instance: Instance,
-    topology: Topology,
+    topology: TopologyGroups,
     counts: Ints,
     steps: int,
     seed: Seed,
@@ -288,7 +292,7 @@ def _clustered(instance: Instance, model: Model, weight: Floats) -> Ints:
     return state.counts
 
 
-def _alone(instance: Instance, topology: Topology, nodes: Ints, room: Floats) -> Instance:
+def _alone(instance: Instance, topology: TopologyGroups, nodes: Ints, room: Floats) -> Instance:
     """Return the instance of one topology on some nodes, of which it may use ``room``."""
     members, groups = topology.members, instance.groups
     own = Groups(

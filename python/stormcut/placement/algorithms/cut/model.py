@@ -24,7 +24,7 @@ from stormcut.placement.native.library import (
     INT,
     INT_ROWS,
     INTS,
-    Record,
+    NativeRecord,
     function,
 )
 from stormcut.placement.packing.capacity import EXECUTORS
@@ -86,11 +86,11 @@ class SearchState(NamedTuple):
     changed: Ints
 
 
-MODEL = Record(
+MODEL = NativeRecord(
     *(INTS, INTS, INTS, FLOATS, FLOATS, FLOAT_ROWS, FLOATS, FLOAT_ROWS),
     *(INTS, INTS, INTS, BOOL_ROWS, INT_ROWS, FLOATS),
 )
-STATE = Record(INT_ROWS, FLOAT_ROWS, FLOAT_ROWS, FLOAT_ROWS, INT_ROWS, INTS, INT_ROWS)
+STATE = NativeRecord(INT_ROWS, FLOAT_ROWS, FLOAT_ROWS, FLOAT_ROWS, INT_ROWS, INTS, INT_ROWS)
 
 _state_at = function("state_at", MODEL, STATE)
 _cost = function("cost", MODEL, STATE, result=FLOAT)

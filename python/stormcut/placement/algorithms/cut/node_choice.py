@@ -20,7 +20,7 @@ COARSE = 0.25
 
 
 @dataclass(frozen=True, eq=False)
-class Topology:
+class TopologyGroups:
     """A topology's groups, large executors first, with their weights.
 
     ``weight`` (members,) is the largest share that one executor takes of an average node's limits;
@@ -34,7 +34,7 @@ class Topology:
     traffic: float
 
 
-def topologies_of(instance: Instance, model: Model) -> list[Topology]:
+def topologies_of(instance: Instance, model: Model) -> list[TopologyGroups]:
     """Return the topologies of an instance, in the order of their ordinals."""
     groups = instance.groups
     rates = groups.pair_rate.tocoo()
@@ -48,7 +48,7 @@ def topologies_of(instance: Instance, model: Model) -> list[Topology]:
         members = members[np.argsort(-weight[members], kind="stable")]
         total = sizes[members] @ instance.load[members]
         own = float(traffic[ordinal]) if ordinal < len(traffic) else 0.0
-        result.append(Topology(ordinal, members, weight[members], total, own))
+        result.append(TopologyGroups(ordinal, members, weight[members], total, own))
     return result
 
 
@@ -61,7 +61,7 @@ def room_shares(room: Floats, total: Floats) -> Floats:
 
 
 def choices(
-    instance: Instance, state: SearchState, topology: Topology, slack: float = SLACK
+    instance: Instance, state: SearchState, topology: TopologyGroups, slack: float = SLACK
 ) -> Iterator[tuple[Ints, Floats]]:
     """Yield nodes that might carry a topology, better ones first, and what share each node has.
 
@@ -89,14 +89,14 @@ def choices(
         yield nodes, found
 
 
-def _largest_part(instance: Instance, topology: Topology) -> float:
+def _largest_part(instance: Instance, topology: TopologyGroups) -> float:
     """Return the largest share that one executor has of what its topology needs."""
     needed = topology.total > 0
     parts = instance.load[topology.members][:, needed] / topology.total[needed]
     return float(parts.max(initial=0.0))
 
 
-def _whole_shares(instance: Instance, topology: Topology, room: Floats) -> Floats:
+def _whole_shares(instance: Instance, topology: TopologyGroups, room: Floats) -> Floats:
     """Return the share of its groups that make most of its load that a node can take, as integers.
 
     A node of 35 cores has room for one executor of 18, not for 1.9.

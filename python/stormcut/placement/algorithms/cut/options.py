@@ -14,7 +14,7 @@ from stormcut.placement.options import (
     ONE_OR_MORE,
     POSITIVE_FRACTION,
     Bounded,
-    Interval,
+    FiniteRange,
 )
 
 
@@ -48,7 +48,7 @@ class Options(Bounded):
         default=0.0,
         metadata={
             "help": "share of every limit of every node to leave free",
-            "bounds": Interval(0, 1, open_above=True),
+            "bounds": FiniteRange(0, 1, open_above=True),
         },
     )
     exclude: tuple[str, ...] = field(default=(), metadata={"help": "nodes to leave empty"})
@@ -90,7 +90,7 @@ class Options(Bounded):
         default=1.0,
         metadata={
             "help": "search this many times as long as by default; 0: hardly",
-            "bounds": Interval(0, 1000),
+            "bounds": FiniteRange(0, 1000),
         },
     )
 

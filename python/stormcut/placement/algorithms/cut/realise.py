@@ -177,7 +177,7 @@ def kept_workers(problem: Problem, graph: csr_array, nodes: Ints, now: Ints) -> 
         Workers that run and could stay as they are, as numbers above 0, else 0.
     """
     result = np.zeros(problem.executor_count, dtype=np.int64)
-    room, parts = _Room(problem, nodes), _Parts(graph)
+    room, parts = _SlotRoom(problem, nodes), _Parts(graph)
     for topology, first in zip(problem.topologies, problem.topology_offsets.tolist(), strict=False):
         if topology.executor_count == 0:
             continue
@@ -194,7 +194,7 @@ def kept_workers(problem: Problem, graph: csr_array, nodes: Ints, now: Ints) -> 
     return result
 
 
-class _Room:
+class _SlotRoom:
     """Slots and CPU that nodes have left once each topology has a worker on each of its nodes."""
 
     def __init__(self, problem: Problem, nodes: Ints) -> None:

@@ -44,7 +44,7 @@ from stormcut.placement.native.library import (
     INT_ROWS,
     INTS,
     SEED,
-    Record,
+    NativeRecord,
     function,
 )
 
@@ -163,7 +163,7 @@ class Resources(NamedTuple):
         )
 
 
-_RESOURCES = Record(
+_RESOURCES = NativeRecord(
     *(INTS, INTS, FLOAT_ROWS, INTS, FLOATS, FLOAT_ROWS, INTS, INTS, INTS),
     *(FLOAT_ROWS, INTS, BOOL_ROWS, INTS, FLOAT_ROWS, FLOAT_ROWS),
     *(FLOAT_ROWS, FLOAT_ROWS, INT_ROWS, FLOAT_ROWS, BOOL_ROWS, BOOL_ROWS, FLOAT_ROWS),

@@ -20,7 +20,7 @@ FINEST = 2.0**-40
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class SolverAnswer:
     """What CP-SAT knows when it ends.
 
     ``counts`` (nodes, groups) is the best placement found or None; ``bound`` in units, what none
@@ -44,7 +44,9 @@ class Target:
     bound: int
 
 
-def solve_whole(folded: Folded, target: Target | None, seed: int, limits: SolverLimits) -> Answer:
+def solve_whole(
+    folded: Folded, target: Target | None, seed: int, limits: SolverLimits
+) -> SolverAnswer:
     """Solve with CP-SAT; without a target any feasible placement will do."""
     from ortools.sat.python import cp_model
 
@@ -55,10 +57,10 @@ def solve_whole(folded: Folded, target: Target | None, seed: int, limits: Solver
     solver = cp_sat_solver(seed, limits)
     status = solver.solve(model.cp)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        return Answer(None, np.inf, status == cp_model.INFEASIBLE)
+        return SolverAnswer(None, np.inf, status == cp_model.INFEASIBLE)
     counts = np.array([solver.value(each) for each in model.held.flat], dtype=np.int64)
     bound = solver.best_objective_bound if target is not None else np.inf
-    return Answer(counts.reshape(model.held.shape), bound, status == cp_model.OPTIMAL)
+    return SolverAnswer(counts.reshape(model.held.shape), bound, status == cp_model.OPTIMAL)
 
 
 class _Model:

@@ -26,7 +26,7 @@ from scipy.sparse import csr_array
 from stormcut.arrays import Floats, Ints
 from stormcut.placement.algorithms.exact.cp_sat import SolverLimits, cp_sat_solver
 from stormcut.placement.algorithms.exact.folded import Folded
-from stormcut.placement.algorithms.exact.patterns import ROUNDING, Search
+from stormcut.placement.algorithms.exact.patterns import ROUNDING, PatternSearch
 
 #: Counts held at a time (partial patterns x groups) when the search for columns begins.
 FIRST_COUNTS = 300_000
@@ -87,7 +87,7 @@ class Relaxation:
 
 
 def relax(
-    search: Search, columns: Columns, goal: float, most_counts: int, deadline: float
+    search: PatternSearch, columns: Columns, goal: float, most_counts: int, deadline: float
 ) -> Relaxation:
     """Solve the linear relaxation by column generation.
 
@@ -125,7 +125,7 @@ def relax(
 
 
 def _price(
-    search: Search, prices: Floats, node_prices: Floats, most: int, deadline: float
+    search: PatternSearch, prices: Floats, node_prices: Floats, most: int, deadline: float
 ) -> tuple[Columns, Floats]:
     """Return patterns worth more than their node's price, and the most any is worth per kind."""
     reach = node_prices.copy()
@@ -159,7 +159,7 @@ def _linear(folded: Folded, columns: Columns, available: Floats) -> tuple[float,
 
 
 def candidates(
-    search: Search, relaxation: Relaxation, goal: float, most: int, deadline: float
+    search: PatternSearch, relaxation: Relaxation, goal: float, most: int, deadline: float
 ) -> Columns | None:
     """Return all patterns that a placement keeping at least ``goal`` local can use.
 

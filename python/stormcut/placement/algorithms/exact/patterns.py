@@ -45,7 +45,7 @@ class Found:
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows:
+class _Patterns:
     """Partial patterns: decided counts, loads, topologies, and an upper bound of the value."""
 
     counts: Ints
@@ -53,11 +53,11 @@ class _Rows:
     tenants: Ints
     worth: Floats
 
-    def take(self, rows: Ints | npt.NDArray[np.bool_]) -> _Rows:
-        return _Rows(self.counts[rows], self.load[rows], self.tenants[rows], self.worth[rows])
+    def take(self, rows: Ints | npt.NDArray[np.bool_]) -> _Patterns:
+        return _Patterns(self.counts[rows], self.load[rows], self.tenants[rows], self.worth[rows])
 
 
-class Search:
+class PatternSearch:
     """Search for patterns of one problem."""
 
     def __init__(self, folded: Folded) -> None:
@@ -84,7 +84,7 @@ class Search:
             `time.monotonic` after which nothing is found and anything may have been missed.
         """
         zeros = np.zeros(1, dtype=np.int64)
-        rows = _Rows(
+        rows = _Patterns(
             np.zeros((1, self.groups), dtype=np.int64), np.zeros((1, 3)), zeros, np.zeros(1)
         )
         missed = -np.inf
@@ -102,7 +102,7 @@ class Search:
         value = self.folded.local(rows.counts)
         return Found(rows.counts, value, value - rows.counts @ prices, missed)
 
-    def _extended(self, rows: _Rows, group: int, kind: int, price: float) -> _Rows:
+    def _extended(self, rows: _Patterns, group: int, kind: int, price: float) -> _Patterns:
         """Decide how many executors of a group each pattern holds: 0 to as many as fit."""
         folded = self.folded
         most = np.minimum(self._room(rows, np.array([group]), kind)[:, 0], folded.size[group])
@@ -119,14 +119,14 @@ class Search:
         worth = result.worth + gain
         for stream in folded.local_first:
             worth += _hoped(stream, counts, group)
-        return _Rows(
+        return _Patterns(
             counts,
             result.load + count[:, None] * folded.load[group],
             result.tenants + np.asarray(np.asarray(newcomer)[source] & (count > 0)),
             worth,
         )
 
-    def _room(self, rows: _Rows, groups: Ints, kind: int) -> Ints:
+    def _room(self, rows: _Patterns, groups: Ints, kind: int) -> Ints:
         """Return how many executors of each group fit, shape (rows, groups)."""
         load = self.folded.load[groups]
         free = self.folded.limit[kind] - rows.load
@@ -134,7 +134,7 @@ class Search:
             fit = np.where(load > 0, free[:, None, :] / load, np.inf).min(axis=2)
         return np.asarray(np.clip(np.floor(fit), 0, self.folded.size[groups]), dtype=np.int64)
 
-    def _ahead_bound(self, rows: _Rows, first: int, kind: int, prices: Floats) -> Floats:
+    def _ahead_bound(self, rows: _Patterns, first: int, kind: int, prices: Floats) -> Floats:
         """Return an upper bound of what groups from ``first`` on can add, shape (rows,).
 
         Each further executor brings at most its traffic with those that the pattern holds, and

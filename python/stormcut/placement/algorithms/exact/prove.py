@@ -13,7 +13,7 @@ from stormcut.placement.algorithms.exact.compact import Target, solve_whole
 from stormcut.placement.algorithms.exact.cp_sat import SolverLimits
 from stormcut.placement.algorithms.exact.folded import Folded
 from stormcut.placement.algorithms.exact.master import Columns, candidates, choose, relax
-from stormcut.placement.algorithms.exact.patterns import ROUNDING, Search
+from stormcut.placement.algorithms.exact.patterns import ROUNDING, PatternSearch
 from stormcut.placement.algorithms.exact.start import improved
 
 #: Rates that are multiples of the smallest one divided by up to this number are counted exactly.
@@ -132,7 +132,7 @@ class _Hunt:
         groups = len(self.folded.size)
         if self.closed or groups**2 * self.folded.size.sum() > MAX_SEARCHED:
             return
-        search = Search(self.folded)
+        search = PatternSearch(self.folded)
         known = Columns.of(self.folded, self.counts, self.folded.node_kinds)
         until = time.monotonic() + RELAXATION_SHARE * self.left
         relaxation = relax(search, self.columns.joined(known), self.goal, most_counts, until)

@@ -29,9 +29,9 @@ from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import Problem
 from stormcut.placement.algorithms.model_driven.allocation import Allocation
 from stormcut.placement.algorithms.model_driven.slot_room import (
-    Machines,
+    SlotLimits,
     SlotRoom,
-    Task,
+    Threads,
     placed,
     sweeps,
     tasks_of_allocation,
@@ -77,7 +77,7 @@ def place(problem: Problem, rng: np.random.Generator, options: Options) -> Place
     Infeasible
         No room was found for all executors.
     """
-    machines = Machines.of(problem)
+    machines = SlotLimits.of(problem)
     room = _room(machines, len(problem.topologies))
     slots = np.full(problem.executor_count, UNASSIGNED, dtype=np.int64)
     for topology, tasks in enumerate(tasks_of_problem(problem)):
@@ -104,20 +104,20 @@ def map_allocation(
     """
     tasks = tasks_of_allocation(allocation)
     slots = np.full(allocation.threads, UNASSIGNED, dtype=np.int64)
-    left = _pack(tasks, _room(Machines.acquired(machines)), 0, options or Options(), slots)
+    left = _pack(tasks, _room(SlotLimits.acquired(machines)), 0, options or Options(), slots)
     if left:
         raise Infeasible(f"rsm found none: insufficient resources for task {left[0]}", "slots")
     return thread_counts(tasks, slots, sum(machines))
 
 
-def _room(machines: Machines, topologies: int = 1) -> SlotRoom:
+def _room(machines: SlotLimits, topologies: int = 1) -> SlotRoom:
     limit = np.full(3, np.inf)
     limit[MEMORY] = machines.share[MEMORY]
     return SlotRoom(machines, limit, topologies)
 
 
 def _pack(
-    tasks: Sequence[Task], room: SlotRoom, topology: int, options: Options, slots: Ints
+    tasks: Sequence[Threads], room: SlotRoom, topology: int, options: Options, slots: Ints
 ) -> list[str]:
     """Map threads, in place; return the task of each that found no room."""
     left: list[str] = []

@@ -33,9 +33,9 @@ from stormcut.model.problem import Problem
 from stormcut.objective.verify import exceeds
 from stormcut.placement.algorithms.model_driven.allocation import Allocation, TaskAllocation
 from stormcut.placement.algorithms.model_driven.slot_room import (
-    Machines,
+    SlotLimits,
     SlotRoom,
-    Task,
+    Threads,
     placed,
     sweeps,
     tasks_of_allocation,
@@ -72,7 +72,7 @@ def place(problem: Problem, rng: np.random.Generator, options: Options) -> Place
     Infeasible
         No room was found for all executors.
     """
-    machines = Machines.of(problem)
+    machines = SlotLimits.of(problem)
     room = SlotRoom(machines, machines.share, len(problem.topologies))
     slots = np.full(problem.executor_count, UNASSIGNED, dtype=np.int64)
     for topology, tasks in enumerate(tasks_of_problem(problem)):
@@ -106,7 +106,7 @@ def map_allocation(
         _allocated(task, each, as_printed)
         for task, each in zip(tasks, allocation.tasks, strict=True)
     ]
-    acquired = Machines.acquired(machines)
+    acquired = SlotLimits.acquired(machines)
     slots = np.full(allocation.threads, UNASSIGNED, dtype=np.int64)
     left = _pack(bundles, SlotRoom(acquired, acquired.share), 0, slots)
     if left:
@@ -114,7 +114,7 @@ def map_allocation(
     return thread_counts(tasks, slots, sum(machines))
 
 
-def _allocated(task: Task, each: TaskAllocation, as_printed: bool) -> list[Bundle]:
+def _allocated(task: Threads, each: TaskAllocation, as_printed: bool) -> list[Bundle]:
     """Return the bundles of one task of an allocation, full ones first."""
     size = each.full_bundle
     if size is None:
@@ -134,7 +134,7 @@ def _allocated(task: Task, each: TaskAllocation, as_printed: bool) -> list[Bundl
     return bundles
 
 
-def _linear(task: Task, share: Floats) -> list[Bundle]:
+def _linear(task: Threads, share: Floats) -> list[Bundle]:
     """Return the bundles of a task whose threads add up, in order of its executors (M-2)."""
     bundles: list[Bundle] = []
     first, total = 0, np.zeros(3)

@@ -40,14 +40,14 @@ from stormcut.placement.packing.capacity import (
     scarcest,
 )
 from stormcut.placement.packing.fit import fit
-from stormcut.placement.packing.room import Totals
+from stormcut.placement.packing.room import HostTotals
 from stormcut.placement.slots.seating import seat
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
-class Machines:
+class SlotLimits:
     """Slots, their nodes and their limits.
 
     Parameters
@@ -67,14 +67,14 @@ class Machines:
     rack: Ints
 
     @classmethod
-    def of(cls, problem: Problem) -> Machines:
+    def of(cls, problem: Problem) -> SlotLimits:
         """Return the nodes of a problem."""
         limits = node_limits(problem)
         ports = np.array([len(node.ports) for node in problem.nodes], dtype=np.float64)
         return cls(problem.slot_node, limits, _share(limits, ports), node_racks(problem))
 
     @classmethod
-    def acquired(cls, sizes: Sequence[int]) -> Machines:
+    def acquired(cls, sizes: Sequence[int]) -> SlotLimits:
         """Return machines of one rack with so many slots of 100 % CPU and memory each."""
         slots = np.array(sizes, dtype=np.float64)
         return cls(
@@ -99,7 +99,7 @@ def _share(limits: Floats, ports: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class Threads:
     """Threads to be mapped: ordinals, shape (n,), and CPU, 1 and memory of each, shape (n, 3)."""
 
     name: str
@@ -107,7 +107,7 @@ class Task:
     loads: Floats
 
 
-def tasks_of_problem(problem: Problem) -> list[list[Task]]:
+def tasks_of_problem(problem: Problem) -> list[list[Threads]]:
     """Return the tasks of each topology in topological order, spouts first where there are cycles.
 
     Threads are executors, with the loads that the problem declares.
@@ -117,25 +117,27 @@ def tasks_of_problem(problem: Problem) -> list[list[Task]]:
     sources = [*np.flatnonzero(graph.spout).tolist(), *np.flatnonzero(~graph.spout).tolist()]
     names = [f"{t.id}/{c.name}" for t in problem.topologies for c in t.components]
     needs = loads(problem)
-    result: list[list[Task]] = [[] for _ in problem.topologies]
+    result: list[list[Threads]] = [[] for _ in problem.topologies]
     for component in linear_order(count, graph.edges, sources):
         threads = graph.executors(component)
-        result[graph.topology[component]].append(Task(names[component], threads, needs[threads]))
+        result[graph.topology[component]].append(Threads(names[component], threads, needs[threads]))
     return result
 
 
-def tasks_of_allocation(allocation: Allocation) -> list[Task]:
+def tasks_of_allocation(allocation: Allocation) -> list[Threads]:
     """Return the tasks of an allocation, each thread with the mean of its task's resources."""
     result, first = [], 0
     for each in allocation.tasks:
         count = each.total.threads
         mean = (each.total.cpu_percent / count, 1.0, each.total.memory_percent / count)
-        result.append(Task(each.task, np.arange(first, first + count), np.tile(mean, (count, 1))))
+        result.append(
+            Threads(each.task, np.arange(first, first + count), np.tile(mean, (count, 1)))
+        )
         first += count
     return result
 
 
-def thread_counts(tasks: Sequence[Task], slots: Ints, slot_count: int) -> Ints:
+def thread_counts(tasks: Sequence[Threads], slots: Ints, slot_count: int) -> Ints:
     """Return the number of threads of each task on each slot, shape (tasks, slots)."""
     rows = [np.bincount(slots[task.threads], minlength=slot_count) for task in tasks]
     return np.array(rows, dtype=np.int64).reshape(len(tasks), slot_count)
@@ -157,10 +159,10 @@ class SlotRoom:
     topologies : int
     """
 
-    def __init__(self, machines: Machines, slot_limit: Floats, topologies: int = 1) -> None:
+    def __init__(self, machines: SlotLimits, slot_limit: Floats, topologies: int = 1) -> None:
         self.machines, self.slot_limit = machines, slot_limit
         nodes = len(machines.limits)
-        self.nodes = Totals(
+        self.nodes = HostTotals(
             machines.limits, np.bincount(machines.node, minlength=nodes), topologies
         )
         self.slot_used = np.zeros((len(machines.node), 3))
@@ -221,7 +223,7 @@ def placed(name: str, problem: Problem, slots: Ints) -> Placement:
     if left.any():
         found = fit(problem, nodes)
         if found is None:
-            binding = scarcest(loads(problem), Machines.of(problem).limits)
+            binding = scarcest(loads(problem), SlotLimits.of(problem).limits)
             raise Infeasible(
                 f"{name} found none: {int(left.sum())} executors are left over, and nodes have "
                 "no room for them",

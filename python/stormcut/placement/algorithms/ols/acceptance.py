@@ -15,7 +15,14 @@ from __future__ import annotations
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.objective.cut import inter_node_tuples_per_second
-from stormcut.placement.acceptance import Moment, NoMove, Saving, Verdict, moves, pause
+from stormcut.placement.acceptance import (
+    AcceptanceVerdict,
+    MoveTiming,
+    NoMove,
+    Saving,
+    moves,
+    pause,
+)
 from stormcut.placement.algorithms.ols.place import Options
 
 
@@ -28,16 +35,20 @@ def condition(
 
 
 def verdict(
-    problem: Problem, present: Placement, proposed: Placement, moment: Moment, options: Options
-) -> Verdict:
+    problem: Problem,
+    present: Placement,
+    proposed: Placement,
+    moment: MoveTiming,
+    options: Options,
+) -> AcceptanceVerdict:
     """Return whether the proposed placement saves enough, and it is time."""
     if not moves(problem, present, proposed):
-        return Verdict(False, NoMove.STAYS)
+        return AcceptanceVerdict(False, NoMove.STAYS)
     saving = _saving(problem, present, proposed, options)
     if not saving.is_enough:
-        return Verdict(False, saving)
+        return AcceptanceVerdict(False, saving)
     too_early = pause(moment, options.reschedule_timeout)
-    return Verdict(False, too_early) if too_early else Verdict(True, saving)
+    return AcceptanceVerdict(False, too_early) if too_early else AcceptanceVerdict(True, saving)
 
 
 def _saving(problem: Problem, present: Placement, proposed: Placement, options: Options) -> Saving:

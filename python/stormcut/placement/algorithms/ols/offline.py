@@ -54,7 +54,7 @@ from stormcut.placement.slots.seating import seat
 
 
 @dataclass(frozen=True)
-class Spread(Bounded):
+class SpreadOptions(Bounded):
     """How executors spread over workers, and workers over nodes."""
 
     alpha: float = field(
@@ -71,7 +71,7 @@ class Spread(Bounded):
 
 
 @dataclass(frozen=True)
-class Options(Spread):
+class Options(SpreadOptions):
     """The paper's parameters."""
 
     gamma: float = field(

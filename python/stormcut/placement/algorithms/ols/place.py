@@ -61,7 +61,7 @@ from stormcut.model.problem import Problem
 from stormcut.objective.cut import inter_node_tuples_per_second
 from stormcut.objective.verify import exceeds, violations
 from stormcut.placement.algorithms.ols.offline import (
-    Spread,
+    SpreadOptions,
     most_executors,
     node_count,
     worker_counts,
@@ -74,7 +74,7 @@ from stormcut.placement.slots.seating import seat
 
 
 @dataclass(frozen=True)
-class Options(Spread):
+class Options(SpreadOptions):
     """The parameters of the authors' code."""
 
     gamma: float | None = field(

@@ -19,7 +19,7 @@ import numpy as np
 
 from stormcut.arrays import Ints
 from stormcut.placement.algorithms.pipeline_linear.distribution import (
-    Shape,
+    MatrixShape,
     component_at,
     components_of_blocks,
     padded_tasks,
@@ -36,7 +36,7 @@ Refinement = Literal["fixed", "symmetric", "literal", "none"]
 
 
 @dataclass(frozen=True, eq=False)
-class Allocation:
+class LinearAllocation:
     """Where tasks run.
 
     Parameters
@@ -50,7 +50,7 @@ class Allocation:
         What refinement changed, of all layers; components of layer l are counted from l N.
     """
 
-    shape: Shape
+    shape: MatrixShape
     nodes: tuple[Ints, ...]
     labels: Ints
     swaps: tuple[Swap, ...]
@@ -70,7 +70,7 @@ def allocate(
     edges: Iterable[tuple[int, int]],
     nodes: int,
     refinement: Refinement = "fixed",
-) -> Allocation:
+) -> LinearAllocation:
     """Return the node of every task.
 
     Parameters
@@ -93,7 +93,7 @@ def allocate(
     >>> [each.tolist() for each in allocate([3, 4, 3, 4], [(0, 1), (1, 2), (2, 3)], 8).nodes]
     [[0, 1, 2], [1, 2, 3, 0], [3, 0, 1], [2, 3, 0, 1]]
     """
-    shape = Shape(padded_tasks(max(tasks), nodes), nodes)
+    shape = MatrixShape(padded_tasks(max(tasks), nodes), nodes)
     edges = list(edges)
     result: list[Ints] = []
     labels: list[Ints] = []
@@ -109,11 +109,11 @@ def allocate(
         swaps += [
             Swap(s.source + first, s.out + first, s.brought + first, s.position) for s in changes
         ]
-    return Allocation(shape, tuple(result), labels[0], tuple(swaps))
+    return LinearAllocation(shape, tuple(result), labels[0], tuple(swaps))
 
 
 def _refined(
-    shape: Shape, edges: AbstractSet[tuple[int, int]], refinement: Refinement
+    shape: MatrixShape, edges: AbstractSet[tuple[int, int]], refinement: Refinement
 ) -> list[Swap]:
     if refinement == "none":
         return []

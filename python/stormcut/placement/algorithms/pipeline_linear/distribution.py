@@ -28,7 +28,7 @@ from stormcut.arrays import Ints
 
 
 @dataclass(frozen=True)
-class Shape:
+class MatrixShape:
     """Size of the matrices.
 
     Parameters
@@ -79,7 +79,7 @@ def padded_tasks(tasks: int, nodes: int) -> int:
     return tasks
 
 
-def component_at(shape: Shape, row: Ints, node: Ints) -> Ints:
+def component_at(shape: MatrixShape, row: Ints, node: Ints) -> Ints:
     """Return elements of M'_inter; rows 0 to N - 1 form a Latin square whatever t is.
 
     For N > t the rows from t on are the blocks that section III.B appends to make it square; for
@@ -91,7 +91,7 @@ def component_at(shape: Shape, row: Ints, node: Ints) -> Ints:
     return result
 
 
-def task_nodes(shape: Shape, component: int, tasks: Ints) -> Ints:
+def task_nodes(shape: MatrixShape, component: int, tasks: Ints) -> Ints:
     """Return the node of each of a component's tasks: the column of M'_inter that names it.
 
     Notes
@@ -104,7 +104,7 @@ def task_nodes(shape: Shape, component: int, tasks: Ints) -> Ints:
     return result
 
 
-def components_of_blocks(shape: Shape) -> Ints:
+def components_of_blocks(shape: MatrixShape) -> Ints:
     """Return the components in each block of the first row of blocks, ascending, (N', G): M'.
 
     Every row of blocks holds the same sets.

@@ -27,7 +27,7 @@ from functools import cached_property
 import numpy as np
 
 from stormcut.arrays import Floats, Ints
-from stormcut.placement.algorithms.pipeline_linear.allocation import Allocation
+from stormcut.placement.algorithms.pipeline_linear.allocation import LinearAllocation
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class Transfers:
 
 
 @dataclass(frozen=True)
-class Slice:
+class StageSlot:
     """What one stage does in one slot: a step, whose transfers are rows of `Transfers`."""
 
     slot: int
@@ -89,14 +89,14 @@ class Schedule:
         keys = self.transfers.stage * self.steps + self.transfers.step
         return np.searchsorted(keys, np.arange(self.stages * self.steps + 1))
 
-    def slices(self, slot: int) -> list[Slice]:
+    def slices(self, slot: int) -> list[StageSlot]:
         """Return what the stages at work do in a slot, counted from 0."""
         result = []
         for stage in range(min(self.stages, slot + 1)):
             step = (slot - stage) % self.steps
             at = stage * self.steps + step
             rows = range(int(self._starts[at]), int(self._starts[at + 1]))
-            result.append(Slice(slot, stage, step, rows))
+            result.append(StageSlot(slot, stage, step, rows))
         return result
 
     def length(self, slot: int) -> float:
@@ -117,7 +117,7 @@ class Schedule:
 
 
 def schedule(
-    allocation: Allocation,
+    allocation: LinearAllocation,
     edges: Sequence[tuple[int, int]],
     durations: Sequence[float] | None = None,
     skip_empty: bool = False,
@@ -160,7 +160,7 @@ def schedule(
     return Schedule(moves, steps, int(moves.stage.max(initial=-1)) + 1, each[moves.edge])
 
 
-def _transfers(allocation: Allocation, edges: Sequence[tuple[int, int]]) -> Transfers:
+def _transfers(allocation: LinearAllocation, edges: Sequence[tuple[int, int]]) -> Transfers:
     sizes = np.array([len(nodes) for nodes in allocation.nodes], dtype=np.int64)
     first = np.cumsum(sizes) - sizes
     step_of = np.argsort(allocation.steps(), axis=0)  # [receiver, sender]: columns are permutations
@@ -188,7 +188,7 @@ def _transfers(allocation: Allocation, edges: Sequence[tuple[int, int]]) -> Tran
 
 
 def _sorted(
-    step: Ints, stage: Ints, edge: Ints, source: Ints, target: Ints, allocation: Allocation
+    step: Ints, stage: Ints, edge: Ints, source: Ints, target: Ints, allocation: LinearAllocation
 ) -> Transfers:
     order = np.lexsort((target, source, edge, step, stage))
     nodes = np.concatenate(allocation.nodes)

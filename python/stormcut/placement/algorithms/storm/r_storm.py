@@ -116,7 +116,7 @@ def place(problem: Problem, rng: np.random.Generator, options: Options) -> Place
         held = slots[executors_of(problem, topology)]
         existing = np.bincount(problem.slot_node[held[held >= 0]], minlength=len(problem.nodes))
         nodes = racks.ranked(ledger.free, existing)
-        round_ = _Round(problem, slots, ledger.free, nodes, options.max_heap_mb)
+        round_ = _Turn(problem, slots, ledger.free, nodes, options.max_heap_mb)
         missing = next((each for each in executors if not round_.put(each, loads[each])), None)
         if missing is None and ledger.assign(topology, round_.workers):
             for slot, members in round_.workers.items():
@@ -285,7 +285,7 @@ def _worker_order(problem: Problem, slots: Sequence[int]) -> list[int]:
     return bucket_order(slots, map(string_hash, names))
 
 
-class _Round:
+class _Turn:
     """One topology's turn.
 
     Parameters

@@ -15,7 +15,14 @@ import numpy as np
 
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
-from stormcut.placement.acceptance import Moment, NoMove, Skew, Verdict, moves, pause
+from stormcut.placement.acceptance import (
+    AcceptanceVerdict,
+    MoveTiming,
+    NoMove,
+    Skew,
+    moves,
+    pause,
+)
 from stormcut.placement.algorithms.stromax.place import Options, costs, positions
 from stormcut.placement.algorithms.stromax.reassignment import EXCESS, load_limits
 from stormcut.placement.packing.capacity import hosts
@@ -30,16 +37,20 @@ def condition(
 
 
 def verdict(
-    problem: Problem, present: Placement, proposed: Placement, moment: Moment, options: Options
-) -> Verdict:
+    problem: Problem,
+    present: Placement,
+    proposed: Placement,
+    moment: MoveTiming,
+    options: Options,
+) -> AcceptanceVerdict:
     """Return whether a node is overloaded, and it is time."""
     skew = _skew(problem, present, options)
     if skew.means <= skew.most * EXCESS:
-        return Verdict(False, skew)
+        return AcceptanceVerdict(False, skew)
     if not moves(problem, present, proposed):
-        return Verdict(False, NoMove.STAYS)
+        return AcceptanceVerdict(False, NoMove.STAYS)
     too_early = pause(moment, options.rest)
-    return Verdict(False, too_early) if too_early else Verdict(True, skew)
+    return AcceptanceVerdict(False, too_early) if too_early else AcceptanceVerdict(True, skew)
 
 
 def _skew(problem: Problem, present: Placement, options: Options) -> Skew:

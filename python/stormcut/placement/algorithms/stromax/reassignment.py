@@ -39,7 +39,7 @@ EXCESS = 1 + 1e-9
 
 
 @dataclass(frozen=True)
-class Move:
+class TaskMove:
     """A task leaves one host for another."""
 
     executor: int
@@ -72,7 +72,7 @@ def reassign(
     room: Room,
     guard: Guard = "average",
     rates: Rates = "renewed",
-) -> list[Move]:
+) -> list[TaskMove]:
     """Return the moves of one pass over all hosts (Algorithm 2).
 
     Parameters
@@ -112,8 +112,8 @@ class _Pass:
         self.limits, self.room, self.guard, self.rates = limits, room, guard, rates
         self.load = np.bincount(at, weights=cost, minlength=len(limits)).astype(np.float64)
 
-    def run(self) -> list[Move]:
-        moves: list[Move] = []
+    def run(self) -> list[TaskMove]:
+        moves: list[TaskMove] = []
         for host in range(len(self.limits)):
             if not self._overloaded(host):
                 continue
@@ -126,7 +126,7 @@ class _Pass:
                 target = self._target(executor, host)
                 if target is not None:
                     self._move(executor, host, target)
-                    moves.append(Move(executor, host, target))
+                    moves.append(TaskMove(executor, host, target))
         return moves
 
     def _overloaded(self, host: int) -> bool:
