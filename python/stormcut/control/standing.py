@@ -34,6 +34,7 @@ from stormcut.model.cluster import (
     Subscription,
     Supervisor,
 )
+from stormcut.model.errors import StormcutError
 from stormcut.model.plan import Plan
 from stormcut.model.profile import Profile
 
@@ -227,7 +228,7 @@ class Standing:
         if self.leads or now < self._next_look:
             return
         self._next_look = now + STANDBY_SECONDS
-        with suppress(Unavailable):
+        with suppress(Unavailable, StormcutError):
             self._evidence.refresh_orders()
 
     def watch(self) -> None:
