@@ -422,7 +422,7 @@ class Ground:
     @contextmanager
     def thrift(self) -> Iterator[Any]:
         """Yield a client of Nimbus's whole Thrift service."""
-        from streamparse.thrift import NimbusClient as Service
+        from streamparse.thrift import Nimbus as Service
         from thriftpy2.rpc import client_context
         from thriftpy2.transport import TFramedTransportFactory
 

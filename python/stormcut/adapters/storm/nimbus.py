@@ -146,7 +146,7 @@ class NimbusClient:
     def _call(self, method: str, *arguments: object) -> Any:
         # streamparse parses Storm's whole Thrift file on import: only commands that talk to
         # Nimbus wait for that.
-        from streamparse.thrift import NimbusClient as Service
+        from streamparse.thrift import Nimbus as Service
         from streamparse.thrift import NotAliveException
         from thriftpy2.protocol import TBinaryProtocolFactory
         from thriftpy2.thrift import TClient, TException
