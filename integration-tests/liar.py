@@ -14,8 +14,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+
+from kazoo.exceptions import NoNodeError
 
 from stormcut.adapters.thrift import values
 from stormcut.adapters.thrift.brain import BrainServer
@@ -129,7 +132,7 @@ def main() -> None:
         port = serve(sys.argv[1], client.seal)
         address = {"version": 1, "id": "liar", "host": "127.0.0.1", "port": port}
         path = StormcutNodes(client).path("leader")
-        if client.exists(path):  # of the brain before, killed: its session has not run out yet
+        with suppress(NoNodeError):  # of the brain before, killed: its session may not have ended
             client.delete(path)
         client.create(path, json.dumps(address).encode(), ephemeral=True, makepath=True)
         print("ready", flush=True)

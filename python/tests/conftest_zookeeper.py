@@ -51,6 +51,16 @@ def is_deleted(nodes):
     return True
 
 
+def is_replaced(client, path, data, acl):
+    """Try to put another's node in the place of one; false if a brain writes there meanwhile."""
+    transaction = client.transaction()
+    for part in client.get_children(path):
+        transaction.delete(f"{path}/{part}")
+    transaction.delete(path)
+    transaction.create(path, data, acl=acl)
+    return not any(isinstance(result, Exception) for result in transaction.commit())
+
+
 class ZooKeeperProcess:
     """Ends and starts again on its data, which Storm's dev_zookeeper would delete."""
 
