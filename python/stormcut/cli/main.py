@@ -67,6 +67,7 @@ GROUPS = {
         "bench": "stormcut.cli.bench",
         "model": "stormcut.cli.model",
         "calibrate": "stormcut.cli.calibrate",
+        "reproduce": "stormcut.cli.reproduce",
     },
 }
 COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
