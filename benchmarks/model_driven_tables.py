@@ -8,22 +8,18 @@ Takes seconds. Run by hand when allocation or mapping changes:
 from __future__ import annotations
 
 import argparse
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 from machine import made_by
 
 from stormcut.adapters.files.capacity_files import read_dag, read_models
-from stormcut.capacity.mapping import Mapped, map_acquired, map_to, mapper
+from stormcut.capacity.mapping import Mapped, highest_rate, map_acquired, mapper, with_ends
 from stormcut.model.errors import Infeasible
 from stormcut.placement.algorithms.model_driven.allocation import (
     Allocation,
     Dag,
     PerformanceModel,
-    Share,
-    TaskAllocation,
     lsa,
     mba,
 )
@@ -34,10 +30,8 @@ AZURE = read_models(EXAMPLES / "azure.json")
 MICRO, APPLICATIONS = ("linear", "diamond", "star"), ("finance", "traffic", "grid")
 SIZES = (4, 2, 1)
 ALLOCATIONS = {"lsa": lsa, "mba": mba}
-#: What the paper sets aside for source and sink, which R-Storm places like other tasks.
-ENDS = {"source": Share(1, 10.0, 15.0), "sink": Share(1, 10.0, 20.0)}
-#: Of the experiments with a fixed cluster: slots of each machine, and the step of planned rates.
-FIXED, STEP = (4,) * 5, 10
+#: Of the experiments with a fixed cluster: slots of each machine.
+FIXED = (4,) * 5
 
 #: Figure, what the paper prints ("-": nothing), and why ours is another ("": it is not).
 Row = tuple[str, str, str, str]
@@ -84,38 +78,28 @@ def allocated(name: str, allocation: str, rate: float) -> Allocation:
     return ALLOCATIONS[allocation](models, dag, rate)
 
 
-def with_ends(allocation: Allocation) -> Allocation:
-    """Return an allocation with source and sink."""
-    source, sink = (TaskAllocation(name, share) for name, share in ENDS.items())
-    return Allocation((source, *allocation.tasks, sink))
-
-
 def slots_needed(name: str, allocation: str, mapping: str, rate: float) -> tuple[int, int]:
     """Return the slots planned, and those beyond with which the mapping finds room."""
     dag, models = models_of(name)
     wanted = allocated(name, allocation, rate)
     chosen = mapper(mapping, models, dag, rate)
-
-    def ends_too(inner: Allocation, machines: Sequence[int]) -> np.ndarray:
-        # Slots are planned without source and sink.
-        return chosen(with_ends(inner), machines)
-
-    found = map_acquired(ends_too if mapping == "rsm" else chosen, wanted, SIZES, exact=True)
-    return wanted.slots, sum(found.machines) - wanted.slots
+    # Slots are planned without source and sink.
+    placing = with_ends(chosen) if mapping == "rsm" else chosen
+    found = map_acquired(placing, wanted, SIZES, exact=True)
+    return wanted.slots, found.slots_acquired - wanted.slots
 
 
-def planned(name: str, allocation: str, mapping: str) -> tuple[int, Mapped] | None:
+def planned(name: str, allocation: str, mapping: str) -> tuple[float, Mapped] | None:
     """Return the highest planned rate on the fixed machines, and its mapping."""
     dag, models = models_of(name)
-    rate = STEP
-    while allocated(name, allocation, rate + STEP).slots <= sum(FIXED):
-        rate += STEP
-    while rate > 0:
-        with contextlib.suppress(Infeasible):
-            chosen = mapper(mapping, models, dag, rate)
-            return rate, map_to(chosen, allocated(name, allocation, rate), FIXED)
-        rate -= STEP
-    return None
+    try:
+        return highest_rate(
+            lambda rate: allocated(name, allocation, rate),
+            lambda rate: mapper(mapping, models, dag, rate),
+            FIXED,
+        )
+    except Infeasible:
+        return None
 
 
 def allocation_rows() -> Iterator[Row]:
@@ -222,7 +206,7 @@ def rate_rows() -> Iterator[Row]:
             between, lower = (
                 predict(models, dag, found.threads, next_lower=each).rate for each in (False, True)
             )
-            ours = f"{rate}, {between:.1f} ({lower:.1f})"
+            ours = f"{rate:g}, {between:.1f} ({lower:.1f})"
             yield (
                 f"{name}, {allocation} and {mapping}",
                 PRINTED_RATES.get(key, "-"),

@@ -11,6 +11,7 @@ J. Parallel Distrib. Comput. 117 (2018), sections 7 and 8.4.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -22,6 +23,8 @@ from stormcut.placement.algorithms.model_driven.allocation import (
     Allocation,
     Dag,
     PerformanceModel,
+    Share,
+    TaskAllocation,
     acquire,
 )
 
@@ -31,6 +34,12 @@ Mapper = Callable[[Allocation, Sequence[int]], Ints]
 #: Slots that are tried beyond those planned, as a share of them and at least. The paper's dataflows
 #: take up to 4 more; what does not fit on twice as many is not short of slots.
 MAX_EXTRA, MIN_EXTRA = 1.0, 8
+
+
+#: What the paper sets aside for source and sink (section 8.4).
+ENDS = {"source": Share(1, 10.0, 15.0), "sink": Share(1, 10.0, 20.0)}
+#: Of planned rates, tuples/s (section 8.5).
+PAPERS_STEP = 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +62,11 @@ class Mapped:
         """Slots that hold a thread."""
         return int(self.threads.any(axis=0).sum())
 
+    @property
+    def slots_acquired(self) -> int:
+        """Slots of all machines."""
+        return sum(self.machines)
+
 
 def mapper(name: str, models: Mapping[str, PerformanceModel], dag: Dag, rate: float) -> Mapper:
     """Return a mapping by its name; models, dataflow and input rate are for `cut`.
@@ -74,6 +88,50 @@ def mapper(name: str, models: Mapping[str, PerformanceModel], dag: Dag, rate: fl
 
 
 MAPPINGS = ("dsm", "rsm", "sam", "cut")
+#: Those that place source and sink, too, where they are asked to: they need no models.
+WITH_ENDS = ("dsm", "rsm")
+
+
+def with_ends(map_: Mapper) -> Mapper:
+    """Return a mapping that places source and sink, too, as the paper's R-Storm does.
+
+    They are not part of an allocation, nor of what the mapping returns; slots that only they use
+    are acquired all the same.
+    """
+
+    def mapped(allocation: Allocation, machines: Sequence[int]) -> Ints:
+        source, sink = (TaskAllocation(name, share) for name, share in ENDS.items())
+        return map_(Allocation((source, *allocation.tasks, sink)), machines)[1:-1]
+
+    return mapped
+
+
+def highest_rate(
+    allocate: Callable[[float], Allocation],
+    map_at: Callable[[float], Mapper],
+    machines: Sequence[int],
+    step: float = PAPERS_STEP,
+) -> tuple[float, Mapped]:
+    """Return the last of the rates ``step``, 2 ``step``, ... that machines hold, and its mapping.
+
+    Parameters
+    ----------
+    allocate, map_at : callable
+        The allocation for a rate, and the mapping.
+
+    Raises
+    ------
+    Infeasible
+        They hold none.
+    """
+    rate = step
+    while allocate(rate + step).slots <= sum(machines):
+        rate += step
+    while rate > 0:
+        with suppress(Infeasible):
+            return rate, map_to(map_at(rate), allocate(rate), machines)
+        rate -= step
+    raise Infeasible(f"no rate from {step:g} tuples/s finds room", "machines")
 
 
 def map_to(map_: Mapper, allocation: Allocation, machines: Sequence[int]) -> Mapped:

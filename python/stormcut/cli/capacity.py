@@ -17,7 +17,15 @@ from stormcut.adapters.files.placement_file import placement_document, write_pla
 from stormcut.adapters.files.problem_file import read_problem, write_problem
 from stormcut.adapters.tls.channel import Tls
 from stormcut.capacity.demand import UTILISATION, Demand, Need, demand, source_rate
-from stormcut.capacity.mapping import MAPPINGS, Mapped, map_acquired, map_to, mapper
+from stormcut.capacity.mapping import (
+    MAPPINGS,
+    WITH_ENDS,
+    Mapped,
+    map_acquired,
+    map_to,
+    mapper,
+    with_ends,
+)
 from stormcut.capacity.plan import CapacityPlan
 from stormcut.capacity.plan import plan as cheapest
 from stormcut.cli.groups import Group
@@ -133,6 +141,16 @@ def allocate(dag: Path, models: Path, rate: float, allocation: str, as_json: boo
 @click.option("--machines", metavar="SLOTS,...", help="Slots of each machine there is.")
 @click.option("--acquire", metavar="SLOTS,...", help="Slots of the machines on offer.")
 @click.option(
+    "--exact",
+    is_flag=True,
+    help="Acquire several smaller machines for the rest instead of one that may be larger.",
+)
+@click.option(
+    "--ends",
+    is_flag=True,
+    help="Place source and sink, too, as the paper's R-Storm does: dsm and rsm alone.",
+)
+@click.option(
     "--next-lower/--interpolate",
     default=False,
     show_default=True,
@@ -146,6 +164,8 @@ def map_(
     mapping: str,
     machines: str | None,
     acquire: str | None,
+    exact: bool,
+    ends: bool,
     next_lower: bool,
     as_json: bool,
 ) -> None:
@@ -162,11 +182,16 @@ def map_(
     allocated = ALLOCATIONS[allocation](known, question, rate)
     if (machines is None) == (acquire is None):
         raise InvalidInput("give one of them", "--machines, --acquire")
+    if ends and mapping not in WITH_ENDS:
+        raise InvalidInput(f"{mapping} has source and sink elsewhere: leave it out", "--ends")
+    if exact and acquire is None:
+        raise InvalidInput("is for --acquire", "--exact")
     chosen = mapper(mapping, known, question, rate)
+    chosen = with_ends(chosen) if ends else chosen
     if machines is not None:
         found = map_to(chosen, allocated, _slots(machines, "--machines"))
     else:
-        found = map_acquired(chosen, allocated, _slots(acquire or "", "--acquire"))
+        found = map_acquired(chosen, allocated, _slots(acquire or "", "--acquire"), exact)
     predicted = predict(known, question, found.threads, next_lower=next_lower)
     if as_json:
         click.echo(json.dumps(_mapping_document(allocated, found, predicted), indent=2))
@@ -174,7 +199,8 @@ def map_(
     _print(_mapping_table(allocated, found))
     binds = f", {predicted.task} binds first" if predicted.task else ""
     click.echo(
-        f"{found.slots_used:,} slots used, {allocated.slots:,} planned; predicted "
+        f"{found.slots_acquired:,} slots, {found.slots_used:,} used, {allocated.slots:,} planned; "
+        "predicted "
         f"{predicted.rate:,.6g} tuples/s{binds}"
     )
     for each in beyond(known, question, found.threads):

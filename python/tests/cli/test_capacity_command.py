@@ -249,3 +249,37 @@ def test_shapes_that_cannot_be_are_refused_in_one_line(stormcut, shapes, change,
     code, _, err = stormcut("capacity", "plan", problem, "--rate", "x=1x", "--nodes", shapes)
     assert code == 2
     assert complaint in err and len(err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "rate", "slots"),
+    [
+        ("linear", 50, 7),
+        ("linear", 200, 28),
+        ("diamond", 200, 30),
+        ("star", 200, 28),
+        ("grid", 100, 65),
+    ],
+)
+def test_the_papers_slots_for_lsa_and_rsm_come_out(stormcut, name, rate, slots):
+    """Sections 8.4.1 and 8.4.2: R-Storm's mapping places source and sink, too."""
+    asked = ("map", EXAMPLES / f"{name}.json", *MODELS, "--rate", rate, "--allocation", "lsa")
+    asked += ("--mapping", "rsm", "--acquire", "4,2,1", "--exact", "--ends")
+    assert sum(answer(stormcut, *asked)["machines"]) == slots
+    code, out, _ = stormcut("capacity", *asked)
+    assert code == 0
+    assert f"{slots} slots, " in out
+
+
+@pytest.mark.parametrize(
+    ("given", "option"),
+    [
+        (["--mapping", "sam", "--acquire", "4", "--ends"], "--ends"),
+        (["--mapping", "dsm", "--machines", "4", "--exact"], "--exact"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(stormcut, given, option):
+    asked = ("map", EXAMPLES / "linear.json", *MODELS, "--rate", 50)
+    code, _, err = stormcut("capacity", *asked, *given)
+    assert (code, err.count("\n")) == (2, 1)
+    assert option in err

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -16,17 +15,14 @@ from stormcut.application.compare import Contender
 from stormcut.application.papers.cells import Cell, Outcome, Value
 from stormcut.application.papers.workloads import PIPELINES, WORKLOADS, defaults_of
 from stormcut.arrays import Floats
-from stormcut.capacity.mapping import Mapped, map_acquired, map_to, mapper
+from stormcut.capacity.mapping import highest_rate, map_acquired, mapper, with_ends
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import CORE_US, Problem
 from stormcut.objective.cut import executor_nodes, routed
 from stormcut.placement.algorithms.model_driven.allocation import (
-    Allocation,
     Dag,
     PerformanceModel,
-    Share,
-    TaskAllocation,
     lsa,
     mba,
 )
@@ -276,10 +272,8 @@ def rounds(problem: Problem, cell: Cell, application: str = "random") -> Mapping
     return found
 
 
-#: What is set aside for source and sink, which R-Storm's mapping places like other tasks.
-_ENDS = {"source": Share(1, 10.0, 15.0), "sink": Share(1, 10.0, 20.0)}
-#: Slots of the machines on offer, of the five of the fixed cluster, and the step of planned rates.
-_SIZES, _FIXED, _STEP = (4, 2, 1), (4,) * 5, 10
+#: Slots of the machines on offer, and of the five of the fixed cluster.
+_SIZES, _FIXED = (4, 2, 1), (4,) * 5
 _ALLOCATIONS = {"lsa": lsa, "mba": mba}
 
 
@@ -302,24 +296,14 @@ def slots(
     dag, models = dataflow
     wanted = _ALLOCATIONS[allocation](models, dag, omega)
     chosen = mapper(mapping, models, dag, omega)
-
-    def with_ends(inner: Allocation, machines: tuple[int, ...]) -> np.ndarray:
-        source, sink = (TaskAllocation(name, share) for name, share in _ENDS.items())
-        return chosen(Allocation((source, *inner.tasks, sink)), machines)
-
-    found = map_acquired(
-        with_ends if mapping == "rsm" else chosen,  # type: ignore[arg-type]
-        wanted,
-        _SIZES,
-        exact=True,
-    )
-    total = sum(found.machines)
-    threads = sum(task.total.threads for task in wanted.tasks)
+    # R-Storm's mapping places source and sink like other tasks; SAM has them elsewhere.
+    placing = with_ends(chosen) if mapping == "rsm" else chosen
+    found = map_acquired(placing, wanted, _SIZES, exact=True)
     return {
         "planned": float(wanted.slots),
-        "extra": float(total - wanted.slots),
-        "slots": float(total),
-        "threads": float(threads),
+        "extra": float(found.slots_acquired - wanted.slots),
+        "slots": float(found.slots_acquired),
+        "threads": float(wanted.threads),
     }
 
 
@@ -328,25 +312,15 @@ def rates(
 ) -> Mapping[str, float]:
     """Measure the highest planned rate on five machines of four slots, and what it sustains."""
     dag, models = dataflow
-    rate = _STEP
-    while _ALLOCATIONS[allocation](models, dag, rate + _STEP).slots <= sum(_FIXED):
-        rate += _STEP
-    while rate > 0:
-        with suppress(Infeasible):
-            chosen = mapper(mapping, models, dag, rate)
-            wanted = _ALLOCATIONS[allocation](models, dag, rate)
-            return _predicted(models, dag, rate, map_to(chosen, wanted, _FIXED))
-        rate -= _STEP
-    raise Infeasible("finds room for no rate", f"{allocation}+{mapping}")
-
-
-def _predicted(
-    models: Mapping[str, PerformanceModel], dag: Dag, rate: float, found: Mapped
-) -> Mapping[str, float]:
+    planned, found = highest_rate(
+        partial(_ALLOCATIONS[allocation], models, dag),
+        partial(mapper, mapping, models, dag),
+        _FIXED,
+    )
     between, lower = (
         predict(models, dag, found.threads, next_lower=each).rate for each in (False, True)
     )
-    return {"planned": float(rate), "predicted": between, "predicted_lower": lower}
+    return {"planned": planned, "predicted": between, "predicted_lower": lower}
 
 
 MEASURES: Mapping[str, Callable[..., Mapping[str, float]]] = {
