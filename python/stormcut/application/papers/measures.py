@@ -28,7 +28,7 @@ from stormcut.placement.algorithms.model_driven.allocation import (
 )
 from stormcut.placement.algorithms.model_driven.prediction import predict
 from stormcut.placement.algorithms.pipeline_linear.allocation import allocate
-from stormcut.placement.algorithms.pipeline_linear.schedule import schedule
+from stormcut.placement.algorithms.pipeline_linear.schedule import mean_passage, schedule
 from stormcut.placement.registry import BASELINE
 from stormcut.placement.solve import Solution, solve
 from stormcut.simulator.events import simulate
@@ -249,12 +249,16 @@ def _latencies(found: Simulation) -> Mapping[str, float]:
     return {**each, "latency_ms": sum(each.values()) / len(each)}
 
 
-def rounds(problem: Problem, cell: Cell, application: str = "random") -> Mapping[str, float]:
+def rounds(
+    problem: Problem, cell: Cell, application: str = "random", part: float = 1.0
+) -> Mapping[str, float]:
     """Measure the paper's own schedule of steps, each as long as its busiest task.
 
     ``ceiling`` is the part of what the busiest component carries, ``sources`` what sources send
-    then. It keeps empty steps, as the paper; ``ceiling_skipping`` leaves them out. ``load N`` is
-    the parts that node N processes in a round, ``divergence`` the mean difference from their mean.
+    then. It keeps empty steps, as the paper; ``ceiling_skipping`` leaves them out. ``latency_ms``
+    is the time of a tuple that waits for its steps alone, of parts of ``part`` tuples. ``load N``
+    is the parts that node N processes in a round, ``divergence`` their mean difference from the
+    mean.
     """
     tasks, edges, nodes = PIPELINES[application]
     allocation = allocate(tasks, edges, nodes)
@@ -265,6 +269,8 @@ def rounds(problem: Problem, cell: Cell, application: str = "random") -> Mapping
     work = problem.executor_rate * problem.executor_cpu_us / CORE_US
     bound = sum(float(each.sum()) for each in _emitted(problem)) / float(work.max())
     found["sources"] = found["ceiling"] * bound
+    busy_us = float(np.nanmax(problem.executor_cpu_us))
+    found["latency_ms"] = mean_passage(schedule(allocation, edges)) * part * busy_us / 1e3
     receivers = schedule(allocation, edges).transfers.receiver
     parts = np.bincount(receivers, minlength=nodes).astype(np.float64)
     found |= {f"load {at}": float(count) for at, count in enumerate(parts)}
