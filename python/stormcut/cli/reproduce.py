@@ -101,10 +101,10 @@ def reproduce(
     if lists:
         _list(papers, chosen_figures, as_json)
         return
-    cells = distinct(cell for figure in every for cell in figure.cells(chosen))
     if problems:
-        _write_problems(cells, folder)
+        _write_problems(every, chosen, folder)
         return
+    cells = distinct(cell for figure in every for cell in figure.cells(chosen))
     steps = Steps("stormcut reproduce")
     outcomes = _outcomes(cells, folder, master, steps)
     command = " ".join(
@@ -241,16 +241,17 @@ def _list(papers: Sequence[Paper], figures: dict[str, list[Figure]], as_json: bo
     table.print(terminal())
 
 
-def _write_problems(cells: Sequence[Cell], folder: Path) -> None:
+def _write_problems(figures: Sequence[Figure], chosen: dict[str, Value], folder: Path) -> None:
     """Write each workload once, named by what tells it from the others."""
     from stormcut.adapters.files.problem_file import write_problem
     from stormcut.application.papers.measures import DATAFLOW_MEASURES, problem_of
     from stormcut.application.papers.workloads import WORKLOADS, defaults_of
 
     named: dict[str, Cell] = {}
-    for cell in cells:
-        if cell.measure in DATAFLOW_MEASURES:
+    for case in (case for figure in figures for case in figure.cases):
+        if case.measure in DATAFLOW_MEASURES:
             continue
+        cell = next(case.cells(chosen))
         known = defaults_of(WORKLOADS[cell.workload])
         own = [f"{key}-{value}" for key, value in cell.parameters if key in known]
         text = "-".join([cell.workload, *own])

@@ -214,6 +214,18 @@ class TestMeasures:
         cell = Cell("stromax", "even", "traffic", 1, parameters_of(parameters))
         assert measure(cell, lambda name: None)["inb"] == 0.0
 
+    def test_reassignment_lowers_what_the_paper_says(self):
+        """StroMAX, figure 7: fewer Mbit/s from TSSA's spout once DTR has moved its tasks."""
+        figure = PAPERS["stromax"].figure("7")
+        cases = {case.label: case for case in figure.cases}
+        found = {
+            label: measure(next(cases[label].cells({})), lambda name: None)
+            for label in ("GTGP", "DTR", "DTR, below the limit")
+        }
+        rates = {label: each["inb TSSA sp -> sensitize"] for label, each in found.items()}
+        assert rates["DTR"] < rates["GTGP"] < rates["DTR, below the limit"]
+        assert found["DTR"]["moves"] > 0
+
     def test_a_chain_moves_what_its_last_scheduler_moves(self):
         parameters = parameters_of({"topologies": "WC", "nodes": 6.0})
         alone = measure(Cell("stromax", "even", "cost", 1, parameters), lambda name: None)

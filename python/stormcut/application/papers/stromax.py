@@ -15,10 +15,10 @@ from stormcut.application.papers.figures import WORKED_EXAMPLE, Case, Figure, Pa
 from stormcut.application.papers.measures import THEN
 from stormcut.application.papers.rivals import rivals
 
-#: Its three schedulers; the guard of the last is the printed rule.
+#: Its three schedulers.
 BOOTSTRAP = "stromax:mode=bootstrap"
 GTGP = "stromax:mode=rebalance+steps=partition"
-DTR = "stromax:mode=rebalance+steps=reassign+guard=none"
+DTR = "stromax:mode=rebalance+steps=reassign"
 
 _SIX = "WC+TT+TWTT+LP+TSSA+SC"
 _THREE = "WC+TT+TWTT"
@@ -95,9 +95,9 @@ def _bandwidth() -> Figure:
         (
             *_chained("traffic", parameters),
             Case(
-                "DTR, our guard",
+                "DTR, below the limit",
                 "stromax",
-                THEN.join((BOOTSTRAP, GTGP, DTR.replace("none", "average"))),
+                THEN.join((BOOTSTRAP, GTGP, f"{DTR}+guard=average")),
                 "traffic",
                 parameters,
             ),

@@ -11,7 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from stormcut.application.papers.claims import Claim, Equal, Gain, GainRange, Limit, Order, Printed
-from stormcut.application.papers.figures import Case, Figure, Paper, Parameters
+from stormcut.application.papers.figures import (
+    WORKED_EXAMPLE,
+    Case,
+    Figure,
+    Paper,
+    Parameters,
+)
 from stormcut.application.papers.rivals import SIMULATED, rivals
 
 SIZES = (10, 18, 22, 26, 28, 30, 32)
@@ -358,10 +364,7 @@ def _figures() -> Iterator[Figure]:
         ("8.2-8.5", "how T3-Scheduler splits groups", "8.3"),
         ("9.2", "I-Scheduler on 12 tasks", "9.3"),
     ):
-        left_out = (
-            "a worked example without a measurement: a test of the algorithm's has its values"
-        )
-        yield Figure(number, title, where, left_out=left_out)
+        yield Figure(number, title, where, left_out=WORKED_EXAMPLE)
     yield from _cost_figures(("7.4", "7.5", "7.6"), ("7.7", "7.8", "7.9"), p, "7.5")
     yield from _pair(
         ("7.10", "7.11"), "load-prediction", "8 high", p, _load_claims(p), "4 high", "7.6.1"

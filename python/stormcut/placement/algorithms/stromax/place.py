@@ -19,6 +19,8 @@ What the paper leaves open is decided thus; see also `streaming` and `reassignme
   an executor's traffic can win. ``weight=comm`` weighs by traffic.
 - Eq. 7 asks for less than the capacity, Eq. 3 for no more: no more. Parts may be empty; equal parts
   (Definition 2) contradict what Algorithm 1 gives.
+- Algorithm 2 moves to the node with most of an executor's traffic, whatever its load. With
+  ``guard=average`` that node stays below the limit, and the paper's figure 7 turns round.
 - Traffic is bytes/s as far as tuples' sizes are known, else tuples/s.
 - The paper names METIS as too slow for a stream of tasks; ``partitioner=metis`` uses it for the
   global graph all the same, on the fewest of the largest nodes that have the capacity.
@@ -115,8 +117,8 @@ class Options(Bounded):
         },
     )
     guard: Guard = field(
-        default="average",
-        metadata={"help": "reassign to nodes that stay below the limit, below the node left, any"},
+        default="none",
+        metadata={"help": "reassign to any node, below the limit, or below the node that is left"},
     )
     threshold: Threshold = field(
         default="above_average",

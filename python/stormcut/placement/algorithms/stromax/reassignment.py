@@ -70,7 +70,7 @@ def reassign(
     traffic: TrafficPlaces,
     limits: Floats,
     room: Room,
-    guard: Guard = "average",
+    guard: Guard = "none",
     rates: Rates = "renewed",
 ) -> list[TaskMove]:
     """Return the moves of one pass over all hosts (Algorithm 2).
