@@ -177,13 +177,13 @@ def _write(
         own = figures[paper.name]
         told[paper.name] = (paper, report.judged(own, outcomes, chosen))
         for figure in own:
-            if figure.cases:
+            if report.has_picture(figure):
                 picture = report.draw_figure(figure, outcomes, chosen)
                 write_bytes(folder / report.picture_name(paper, figure), picture)
         page = report.paper_page(paper, own, outcomes, chosen, made)
         write_text(folder / f"{paper.name}.md", page)
     if len(papers) > 1:
-        write_text(folder / "summary.md", report.summary_page(told, made))
+        write_text(folder / "summary.md", report.summary_page(told, outcomes, chosen, made))
         write_bytes(folder / "summary.svg", report.draw_summary(told))
     return told
 

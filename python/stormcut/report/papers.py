@@ -16,6 +16,8 @@ from stormcut.report.figures import COLOURS, drawn, empty
 
 #: Of a case's figures that a page shows beside the one that is drawn.
 _BESIDE = {"between_nodes": "tuples/s between nodes", "nodes": "nodes"}
+#: Of what figures show; of all else more is better.
+_LOWER_IS_BETTER = {"between_nodes", "inb", "latency_ms", "seconds", "task_ms"}
 _RULES = f"""\
 A gain holds if ours has the printed direction and at least {rules.SHARE:.0%} of its size, both as
 logarithms. "Similar" holds if the two differ by {rules.ALIKE:.0%} at most. A printed value holds if
@@ -111,7 +113,8 @@ def _figure_parts(
     own = [each for each in told if each.figure is figure]
     yield f"## {figure.number}: {figure.title}"
     yield f"Section {figure.where}. Parameters: {_parameters({**figure.parameters(), **chosen})}."
-    yield f"![{figure.title}]({picture_name(paper, figure)})"
+    if has_picture(figure):
+        yield f"![{figure.title}]({picture_name(paper, figure)})"
     reasons = [
         f"- {each.claim.sentence}: {each.judgement.reason}."
         for each in own
@@ -140,6 +143,8 @@ def _cases_table(
     heading = ["case", figure.unit, *beside.values()]
     lines = [f"| {' | '.join(heading)} |", f"| --- |{' ---: |' * (len(heading) - 1)}"]
     for case in figure.cases:
+        if figure.drawn and case.label not in {*figure.drawn, *_deciding(figure)}:
+            continue
         try:
             cells = [_number(values(case.label, figure.metric))]
         except Missing as missing:
@@ -174,6 +179,12 @@ def _variants_table(figure: Figure, own: Sequence[Judged], chosen: Mapping[str, 
     return "\n".join(lines)
 
 
+def has_picture(figure: Figure) -> bool:
+    """Return whether a figure prints numbers, to be drawn beside ours."""
+    wordy = (rules.Order, rules.Limit, rules.Equal)
+    return any(not isinstance(claim, wordy) for claim in figure.claims)
+
+
 def picture_name(paper: Paper, figure: Figure) -> str:
     """Return the file name of a figure's picture."""
     number = "".join(each if each.isalnum() else "-" for each in figure.number)
@@ -185,13 +196,13 @@ def draw_figure(
 ) -> bytes:
     """Return a bar for each case; deciding ones and `cut` have colours of their own."""
     values = figure.values(outcomes, chosen)
-    deciding = {label for claim in figure.claims for label in claim.labels}
+    deciding = _deciding(figure)
     shown: list[tuple[str, float, str]] = []
-    for label in figure.drawn or [case.label for case in figure.cases]:
-        try:
-            value = values(label, figure.metric)
-        except Missing:
+    found = _measured(figure, outcomes, chosen)
+    for label in figure.drawn or list(found):
+        if label not in found:
             continue
+        value = found[label]
         is_ours = label.startswith(DEFAULT_ALGORITHM)
         colour = COLOURS[1] if is_ours else COLOURS[0] if label in deciding else "#bbbbbb"
         shown.append((label, value, colour))
@@ -212,6 +223,10 @@ def draw_figure(
     return drawn(picture)
 
 
+def _deciding(figure: Figure) -> set[str]:
+    return {label for claim in figure.claims for label in claim.labels}
+
+
 def _printed(figure: Figure, values: rules.Values) -> Iterator[tuple[str, float]]:
     """Yield where a case's bar would end if it were as printed."""
     for claim in figure.claims:
@@ -224,7 +239,12 @@ def _printed(figure: Figure, values: rules.Values) -> Iterator[tuple[str, float]
                 yield claim.case, claim.ratio * values(claim.over, claim.metric)
 
 
-def summary_page(told: Mapping[str, tuple[Paper, Sequence[Judged]]], made: str) -> str:
+def summary_page(
+    told: Mapping[str, tuple[Paper, Sequence[Judged]]],
+    outcomes: Mapping[str, Outcome],
+    chosen: Mapping[str, Value],
+    made: str,
+) -> str:
     """Return the page that a person reads first: each paper, what it claims, and what holds."""
     lines = [
         "| paper | claims | hold | do not | cannot be told | figures not run |",
@@ -246,10 +266,63 @@ def summary_page(told: Mapping[str, tuple[Paper, Sequence[Judged]]], made: str) 
         "![Printed changes and ours](summary.svg)",
         "Each point is a claim with a printed change: right of 1 the paper's metric rises, left of "
         "it falls. On the diagonal ours is as printed; on the horizontal line nothing changes.",
+        f"## Where `{DEFAULT_ALGORITHM}` stands",
+        "Every figure in which it meets all other schedulers, papers' own among them. Ratio: how "
+        "many times the best of the others it carries, or that takes of what it takes; above 1 "
+        f"`{DEFAULT_ALGORITHM}` is ahead.",
+        _standing_table([paper for paper, _ in told.values()], outcomes, chosen),
         "## When a claim holds",
         _RULES,
     ]
     return "\n\n".join([*parts, made]) + "\n"
+
+
+def _standing_table(
+    papers: Sequence[Paper], outcomes: Mapping[str, Outcome], chosen: Mapping[str, Value]
+) -> str:
+    lines = [
+        f"| figure | what | {DEFAULT_ALGORITHM} | best other | with | ratio |",
+        "| --- | --- | ---: | --- | ---: | ---: |",
+    ]
+    # Figures that share their cells say the same.
+    seen: set[tuple[str, str]] = set()
+    for paper in papers:
+        for figure in paper.figures:
+            cells = {case.label: next(case.cells(chosen)).key for case in figure.cases}
+            key = (cells.get(DEFAULT_ALGORITHM, ""), figure.metric)
+            if not key[0] or key in seen:
+                continue
+            seen.add(key)
+            found = _measured(figure, outcomes, chosen)
+            own = found.pop(DEFAULT_ALGORITHM, None)
+            others = {n: each for n, each in found.items() if not n.startswith(DEFAULT_ALGORITHM)}
+            if own is None or not others:
+                continue
+            lower = figure.metric in _LOWER_IS_BETTER
+            best = (min if lower else max)(others, key=lambda name: others[name])
+            ratio = others[best] / own if lower else own / others[best]
+            texts = (
+                f"{paper.name} {figure.number}",
+                figure.title.partition(":")[0],
+                _number(own),
+                best,
+                _number(others[best]),
+                f"{ratio:.2f}",
+            )
+            lines.append(f"| {' | '.join(texts)} |")
+    return "\n".join(lines)
+
+
+def _measured(
+    figure: Figure, outcomes: Mapping[str, Outcome], chosen: Mapping[str, Value]
+) -> dict[str, float]:
+    """Return what the figure shows of each case that has it."""
+    values = figure.values(outcomes, chosen)
+    found: dict[str, float] = {}
+    for case in figure.cases:
+        with suppress(Missing):
+            found[case.label] = values(case.label, figure.metric)
+    return found
 
 
 def draw_summary(told: Mapping[str, tuple[Paper, Sequence[Judged]]]) -> bytes:

@@ -124,7 +124,8 @@ def bears_out(printed: float, ours: float, share: float = SHARE) -> bool:
 
 
 def _change(ratio: float) -> str:
-    return f"{100 * (ratio - 1):+.0f} %"
+    percent = round(100 * (ratio - 1))
+    return f"{percent:+d} %" if percent else "0 %"
 
 
 @dataclass(frozen=True)
@@ -297,7 +298,7 @@ class Order:
     @property
     def printed(self) -> str:
         """The printed order."""
-        return " >= ".join(self.cases)
+        return f" {'<=' if self.lower_is_better else '>='} ".join(self.cases)
 
     @property
     def labels(self) -> Sequence[str]:

@@ -156,7 +156,7 @@ def _skew() -> Figure:
                 "moves",
             ),
             Limit(
-                "a skew above 15 % is rarely exceeded: 30 %",
+                "a skew of 30 % rarely moves anything",
                 ("30%",),
                 "moves",
                 10,
