@@ -17,6 +17,7 @@ AUTOMATIC = Policy(Mode.AUTOMATIC, cool_down_s=0.0)
     ("account", "headroom", "wrong"),
     [
         (Account(), 0.9, False),
+        (Account(), 0.75, False),
         (Account(), 0.5, True),
         (Account(factor=4.0), 0.5, False),
         (Account(factor=0.25), 2.0, True),

@@ -77,7 +77,7 @@ def choose(at: RoundContext, usual: Settled, tried: tuple[WhatIf, ...]) -> Selec
         if all(verdict.guard is Guard.REST for verdict in verdicts.values()):
             own = {change.topology for change in settled.changes}
             others = (change for change in usual.resting if change.topology not in own)
-            resting = (*at.gate.resting(settled.changes, orders), *others)
+            resting = (*at.gate.resting(settled.changes), *others)
         if not verdicts:
             return Selection(settled, dict(settled.held), resting, proposal.name)
         again_in = min(verdict.left_s for verdict in verdicts.values())

@@ -72,7 +72,7 @@ def settle(
         changes = [change_of(at, decision, if_approved, override) for decision in wanted]
         verdicts = held_for_good(at, changes) if if_approved else held_now(at, changes)
         if not if_approved and all(v.guard is Guard.REST for v in verdicts.values()):
-            asked = at.gate.resting(changes, at.given.orders)
+            asked = at.gate.resting(changes)
             resting |= {change.topology: change for change in asked}
         held |= {
             d.topology: withheld(d, verdicts[d.topology]) for d in wanted if d.topology in verdicts

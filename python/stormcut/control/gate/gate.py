@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from stormcut.control.decide.allowed import Allowed
@@ -20,7 +20,7 @@ from stormcut.control.decide.decision import (
 from stormcut.control.decide.pace import Pace
 from stormcut.control.gate.account import Account
 from stormcut.control.gate.change import Change, Initiator
-from stormcut.control.gate.guards import GO, GuardAnswer, answer
+from stormcut.control.gate.guards import GO, TABLE, GuardAnswer, answer
 from stormcut.control.gate.ledger import Ledger
 from stormcut.control.gate.parts import parts
 from stormcut.control.orders import Orders
@@ -125,10 +125,9 @@ class Gate:
 
     def guards(self, change: Change, moment: GuardContext) -> tuple[str, ...]:
         """Return the keys of all guards that hold a change alone, overridden or not."""
-        plain = replace(change, override=None)
-        standing = (*self._standing(plain, moment), *_Budget(self._policy, moment).standing(plain))
-        pauses = moment.orders.pauses
-        return tuple(v.guard.key for v in standing if answer(v.guard, plain, pauses) is not GO)
+        budget = _Budget(self._policy, moment)
+        standing = (*self._standing(change, moment), *budget.standing(change))
+        return tuple(v.guard.key for v in standing if TABLE[v.guard][change.initiator] is not GO)
 
     def _first(
         self, change: Change, standing: Iterator[Verdict], moment: GuardContext
@@ -139,7 +138,7 @@ class Gate:
             if said is GuardAnswer.NEVER or (
                 said is GuardAnswer.WAIT and found.answer is GuardAnswer.NEVER
             ):
-                return Verdict(GuardAnswer.NEVER, found.guard, math.inf, found.pay)
+                return Verdict(GuardAnswer.NEVER, found.guard)
             if said is GuardAnswer.WAIT:
                 return found
         return None
@@ -196,20 +195,18 @@ class Gate:
 
         To be asked of what all guards let through: from then on spouts rest.
         """
-        asked = [each for each in going if _waits_for_rest(each, moment.orders)]
-        if all(each.topology in moment.rested for each in self.resting(asked, moment.orders)):
+        asked = [each for each in going if _waits_for_rest(each)]
+        if all(each.topology in moment.rested for each in self.resting(asked)):
             return {}
         waiting = Verdict(GuardAnswer.WAIT, Guard.REST, REST_LOOK_SECONDS)
         return {change.topology: waiting for change in asked}
 
-    def resting(self, changes: Sequence[Change], orders: Orders) -> tuple[Change, ...]:
+    def resting(self, changes: Sequence[Change]) -> tuple[Change, ...]:
         """Return those of changes for which spouts rest before they are made."""
-        rules = (self._policy.rule_of(name_in(change.topology)) for change in changes)
-        return tuple(
-            change
-            for change, rule in zip(changes, rules, strict=True)
-            if rule.drain_s is not None and _waits_for_rest(change, orders)
-        )
+        return tuple(each for each in changes if _waits_for_rest(each) and self._rests(each))
+
+    def _rests(self, change: Change) -> bool:
+        return self._policy.rule_of(name_in(change.topology)).drain_s is not None
 
 
 class _Budget:
@@ -312,5 +309,5 @@ def _is_overloaded(reason: Reason) -> bool:
     return isinstance(cause, MoreHeadroom) and cause.now.headroom < OVERLOADED
 
 
-def _waits_for_rest(change: Change, orders: Orders) -> bool:
-    return answer(Guard.REST, change, orders.pauses) is GuardAnswer.WAIT
+def _waits_for_rest(change: Change) -> bool:
+    return TABLE[Guard.REST][change.initiator] is GuardAnswer.WAIT

@@ -43,7 +43,7 @@ def parts(topology: str, present: Workers, target: Workers) -> list[Part]:
     graph = nx.Graph()
     for side, workers in enumerate((present, target)):
         for worker in workers:
-            shared = (("slot", worker.slot), *(("executor", task) for task in worker.executors))
+            shared = (worker.slot, *worker.executors)
             graph.add_edges_from(((side, worker), each) for each in shared)
     found = []
     for component in nx.connected_components(graph):
