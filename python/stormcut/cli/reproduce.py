@@ -13,7 +13,7 @@ from stormcut import __version__
 from stormcut.adapters.files.json_document import write_bytes, write_text
 from stormcut.adapters.files.paper_results import PaperResults
 from stormcut.adapters.machine.home import commit, shipped
-from stormcut.application.papers.cells import Cell, Outcome, Value, distinct
+from stormcut.application.papers.cells import Outcome, PaperCell, Value, distinct
 from stormcut.application.papers.figures import Figure, Paper, checked
 from stormcut.application.papers.library import PAPERS
 from stormcut.cli.interruption import interruptible
@@ -126,7 +126,9 @@ def _code() -> str:
     return __version__ if at is None else f"{__version__}, commit {at}"
 
 
-def _outcomes(cells: Sequence[Cell], folder: Path, master: str, steps: Steps) -> dict[str, Outcome]:
+def _outcomes(
+    cells: Sequence[PaperCell], folder: Path, master: str, steps: Steps
+) -> dict[str, Outcome]:
     """Return what every cell yields, from the folder where it is known."""
     results = PaperResults(folder, _code())
     known = results.read()
@@ -145,12 +147,12 @@ def _outcomes(cells: Sequence[Cell], folder: Path, master: str, steps: Steps) ->
 def _kept(
     results: PaperResults,
     known: dict[str, Outcome],
-    left: Sequence[Cell],
+    left: Sequence[PaperCell],
     update: Callable[[str], None],
-) -> Callable[[Cell, Outcome], None]:
+) -> Callable[[PaperCell, Outcome], None]:
     done = 0
 
-    def told(cell: Cell, outcome: Outcome) -> None:
+    def told(cell: PaperCell, outcome: Outcome) -> None:
         nonlocal done
         done += 1
         results.append(cell, outcome)
@@ -247,7 +249,7 @@ def _write_problems(figures: Sequence[Figure], chosen: dict[str, Value], folder:
     from stormcut.application.papers.measures import DATAFLOW_MEASURES, problem_of
     from stormcut.application.papers.workloads import WORKLOADS, defaults_of
 
-    named: dict[str, Cell] = {}
+    named: dict[str, PaperCell] = {}
     for case in (case for figure in figures for case in figure.cases):
         if case.measure in DATAFLOW_MEASURES:
             continue

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from stormcut.application.papers import claims as rules
 from stormcut.application.papers.cells import Outcome, Value
-from stormcut.application.papers.claims import Claim, Judgement, Missing, Verdict
+from stormcut.application.papers.claims import ClaimVerdict, Judgement, Missing, PaperClaim
 from stormcut.application.papers.figures import Figure, Paper
 from stormcut.placement.solve import DEFAULT_ALGORITHM
 from stormcut.report.figures import COLOURS, drawn, empty
@@ -32,7 +32,7 @@ class Judged:
     """A claim of a figure, with our judgement, and those under other choices."""
 
     figure: Figure
-    claim: Claim
+    claim: PaperClaim
     judgement: Judgement
     variants: Mapping[str, Judgement]
 
@@ -254,8 +254,8 @@ def summary_page(
         counts = Counter(each.judgement.verdict for each in own)
         left_out = sum(not figure.cases for figure in paper.figures)
         lines.append(
-            f"| [{name}]({name}.md) | {paper.claim} | {counts[Verdict.HOLDS]} | "
-            f"{counts[Verdict.FAILS]} | {counts[Verdict.OPEN]} | {left_out} |"
+            f"| [{name}]({name}.md) | {paper.claim} | {counts[ClaimVerdict.HOLDS]} | "
+            f"{counts[ClaimVerdict.FAILS]} | {counts[ClaimVerdict.OPEN]} | {left_out} |"
         )
     parts = [
         "# Five papers, re-run",

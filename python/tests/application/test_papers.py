@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormcut.application.papers.cells import Cell, distinct, parameters_of
+from stormcut.application.papers.cells import PaperCell, distinct, parameters_of
 from stormcut.application.papers.claims import (
     ALIKE,
+    ClaimVerdict,
     Gain,
     GainRange,
     Judgement,
@@ -21,7 +22,6 @@ from stormcut.application.papers.claims import (
     Missing,
     Order,
     Printed,
-    Verdict,
     bears_out,
     judged,
     settled,
@@ -90,7 +90,7 @@ def test_every_workload_is_a_problem_with_traffic():
     cells = [cell for cell in cells if cell.measure not in DATAFLOW_MEASURES]
     assert {cell.workload for cell in cells} == set(WORKLOADS)
     for workload, parameters in {(cell.workload, cell.parameters) for cell in cells}:
-        problem = problem_of(Cell(workload, "even", "cost", 1, parameters))
+        problem = problem_of(PaperCell(workload, "even", "cost", 1, parameters))
         assert problem.traffic.total > 0
 
 
@@ -121,7 +121,8 @@ def test_a_parameter_that_is_none_is_refused(settings, words):
 
 def test_a_workload_names_what_it_knows():
     outcome = measure(
-        Cell("taxi", "even", "cost", 1, parameters_of({"cluster": "no such"})), lambda name: None
+        PaperCell("taxi", "even", "cost", 1, parameters_of({"cluster": "no such"})),
+        lambda name: None,
     )
     assert isinstance(outcome, str)
     assert "8 high" in outcome
@@ -172,30 +173,30 @@ class TestRules:
         ids=lambda each: type(each).__name__,
     )
     def test_a_figure_that_changes_turns_the_verdict(self, claim, holding, failing):
-        assert judged(claim, valued(holding)).verdict is Verdict.HOLDS
-        assert judged(claim, valued(failing)).verdict is Verdict.FAILS
+        assert judged(claim, valued(holding)).verdict is ClaimVerdict.HOLDS
+        assert judged(claim, valued(failing)).verdict is ClaimVerdict.FAILS
         assert claim.printed
 
     def test_what_could_not_be_placed_leaves_a_claim_open(self):
         found = judged(Gain("", "a", "b", "m", 1.3), valued({"a": 1.0}))
-        assert (found.verdict, found.reason) == (Verdict.OPEN, "b: not run")
+        assert (found.verdict, found.reason) == (ClaimVerdict.OPEN, "b: not run")
 
     def test_a_choice_that_turns_the_verdict_leaves_it_open(self):
-        holds, fails = Judgement("+30 %", Verdict.HOLDS), Judgement("+1 %", Verdict.FAILS)
+        holds, fails = Judgement("+30 %", ClaimVerdict.HOLDS), Judgement("+1 %", ClaimVerdict.FAILS)
         assert settled(holds, {"windows of 10": holds}) == holds
         turned = settled(holds, {"windows of 10": fails})
-        assert turned.verdict is Verdict.OPEN
+        assert turned.verdict is ClaimVerdict.OPEN
         assert "windows of 10: +1 %" in turned.reason
 
     def test_what_a_choice_cannot_tell_turns_nothing(self):
-        holds, open_ = Judgement("+30 %", Verdict.HOLDS), Judgement("-", Verdict.OPEN)
+        holds, open_ = Judgement("+30 %", ClaimVerdict.HOLDS), Judgement("-", ClaimVerdict.OPEN)
         assert settled(holds, {"windows of 10": open_}) == holds
 
 
 class TestMeasures:
     def test_mbit_between_nodes_are_those_of_every_pair(self):
         parameters = {"topologies": "WC+TSSA", "parallelism": "5.3 DTR", "nodes": 6.0}
-        cell = Cell("stromax", "t-storm", "traffic", 1, parameters_of(parameters))
+        cell = PaperCell("stromax", "t-storm", "traffic", 1, parameters_of(parameters))
         found = measure(cell, lambda name: None)
         problem = problem_of(cell)
         nodes = executor_nodes(problem, solve(problem, "t-storm", 1).placement)
@@ -211,7 +212,7 @@ class TestMeasures:
 
     def test_local_streams_cross_only_where_no_target_is_local(self):
         parameters = {"topologies": "TT", "grouping": "local_or_shuffle", "nodes": 5.0}
-        cell = Cell("stromax", "even", "traffic", 1, parameters_of(parameters))
+        cell = PaperCell("stromax", "even", "traffic", 1, parameters_of(parameters))
         assert measure(cell, lambda name: None)["inb"] == 0.0
 
     def test_reassignment_lowers_what_the_paper_says(self):
@@ -228,8 +229,10 @@ class TestMeasures:
 
     def test_a_chain_moves_what_its_last_scheduler_moves(self):
         parameters = parameters_of({"topologies": "WC", "nodes": 6.0})
-        alone = measure(Cell("stromax", "even", "cost", 1, parameters), lambda name: None)
-        kept = measure(Cell("stromax", "even > even", "cost", 1, parameters), lambda name: None)
+        alone = measure(PaperCell("stromax", "even", "cost", 1, parameters), lambda name: None)
+        kept = measure(
+            PaperCell("stromax", "even > even", "cost", 1, parameters), lambda name: None
+        )
         assert "moves" not in alone
         assert kept["moves"] == 0
         assert kept["between_nodes"] == alone["between_nodes"]
@@ -237,7 +240,7 @@ class TestMeasures:
     def test_sources_in_open_loop_fill_what_was_asked_for(self):
         found = [
             measure(
-                Cell("pipeline", "even", "open", 1, parameters_of({"fill": fill})),
+                PaperCell("pipeline", "even", "open", 1, parameters_of({"fill": fill})),
                 lambda name: None,
             )
             for fill in (0.2, 0.4)
@@ -247,7 +250,7 @@ class TestMeasures:
 
     def test_the_schedule_is_the_papers(self):
         """Errata E13 and section 7 of the reading: 8 of 14 slots, parts 11 11 11 13 19 24 5 8 8."""
-        cell = Cell("pipeline", "pipeline-linear", "rounds", 1, (("application", "random"),))
+        cell = PaperCell("pipeline", "pipeline-linear", "rounds", 1, (("application", "random"),))
         found = measure(cell, lambda name: None)
         assert found["ceiling"] == pytest.approx(8 / 14)
         loads = [found[f"load {at}"] for at in range(9)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from stormcut.application.papers.cells import Cell, Outcome
+from stormcut.application.papers.cells import Outcome, PaperCell
 from stormcut.model.errors import InvalidInput
 
 FILE = "cells.jsonl"
@@ -32,7 +32,7 @@ class PaperResults:
                 found[str(key)] = outcome
         return found
 
-    def append(self, cell: Cell, outcome: Outcome) -> None:
+    def append(self, cell: PaperCell, outcome: Outcome) -> None:
         """Keep an outcome.
 
         Raises

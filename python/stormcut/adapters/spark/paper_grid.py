@@ -11,14 +11,14 @@ from pyspark import AccumulatorParam, SparkContext
 
 from stormcut.adapters.files.capacity_files import read_dag, read_models
 from stormcut.adapters.spark.session import kill, spark_session
-from stormcut.application.papers.cells import Cell, Outcome
+from stormcut.application.papers.cells import Outcome, PaperCell
 from stormcut.application.papers.measures import measure
 from stormcut.placement.algorithms.model_driven.allocation import Dag, PerformanceModel
 
 #: How often it is looked whether cells have ended.
 LOOK_S = 0.5
 
-Ended = tuple[Cell, Outcome]
+Ended = tuple[PaperCell, Outcome]
 
 
 class _Ended(AccumulatorParam[list[Ended]]):
@@ -35,7 +35,10 @@ class _Ended(AccumulatorParam[list[Ended]]):
 
 
 def run_cells(
-    cells: Sequence[Cell], dataflows: Path, master: str, told: Callable[[Cell, Outcome], None]
+    cells: Sequence[PaperCell],
+    dataflows: Path,
+    master: str,
+    told: Callable[[PaperCell, Outcome], None],
 ) -> None:
     """Measure cells; each is told once, by the thread that called.
 
@@ -70,7 +73,7 @@ def run_cells(
 
 def _run(
     context: SparkContext,
-    cells: Sequence[Cell],
+    cells: Sequence[PaperCell],
     dataflows: Path,
     ended: object,
     failures: list[BaseException],
@@ -82,7 +85,7 @@ def _run(
         failures.append(error)
 
 
-def _measure(dataflows: Path, ended: object, cell: Cell) -> None:
+def _measure(dataflows: Path, ended: object, cell: PaperCell) -> None:
     ended.add([(cell, measure(cell, partial(_dataflow, dataflows)))])  # type: ignore[attr-defined]
 
 

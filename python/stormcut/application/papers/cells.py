@@ -12,7 +12,7 @@ Outcome = Mapping[str, float] | str
 
 
 @dataclass(frozen=True)
-class Cell:
+class PaperCell:
     """What one process measures without asking anybody.
 
     Parameters
@@ -47,6 +47,6 @@ def parameters_of(values: Mapping[str, Value]) -> tuple[tuple[str, Value], ...]:
     return tuple(sorted(values.items()))
 
 
-def distinct(cells: Iterable[Cell]) -> list[Cell]:
+def distinct(cells: Iterable[PaperCell]) -> list[PaperCell]:
     """Return each cell once, in the order of first use."""
     return list(dict.fromkeys(cells))

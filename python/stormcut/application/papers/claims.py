@@ -28,7 +28,7 @@ EXACT = 0.005
 LEVEL = 0.01
 
 
-class Verdict(Enum):
+class ClaimVerdict(Enum):
     """Whether a claim is borne out."""
 
     HOLDS = "holds"
@@ -49,12 +49,12 @@ class Judgement:
     """Ours in words, ours over the printed one where both are numbers, and the verdict."""
 
     ours: str
-    verdict: Verdict
+    verdict: ClaimVerdict
     ratio: float | None = None
     reason: str = ""
 
 
-class Claim(Protocol):
+class PaperClaim(Protocol):
     """A sentence of a paper, what it prints, and which cases of its figure decide."""
 
     @property
@@ -82,12 +82,12 @@ class Claim(Protocol):
         ...
 
 
-def judged(claim: Claim, values: Values) -> Judgement:
+def judged(claim: PaperClaim, values: Values) -> Judgement:
     """Return a claim's judgement; what is missing leaves it open."""
     try:
         return claim.judge(values)
     except Missing as missing:
-        return Judgement("-", Verdict.OPEN, reason=str(missing))
+        return Judgement("-", ClaimVerdict.OPEN, reason=str(missing))
 
 
 def settled(base: Judgement, others: Mapping[str, Judgement]) -> Judgement:
@@ -101,16 +101,16 @@ def settled(base: Judgement, others: Mapping[str, Judgement]) -> Judgement:
     turned = [
         f"{choice}: {judgement.ours} {judgement.verdict.value}"
         for choice, judgement in others.items()
-        if judgement.verdict is not base.verdict and judgement.verdict is not Verdict.OPEN
+        if judgement.verdict is not base.verdict and judgement.verdict is not ClaimVerdict.OPEN
     ]
-    if base.verdict is Verdict.OPEN or not turned:
+    if base.verdict is ClaimVerdict.OPEN or not turned:
         return base
     reason = f"depends on what the paper does not give; {'; '.join(turned)}"
-    return Judgement(base.ours, Verdict.OPEN, base.ratio, reason)
+    return Judgement(base.ours, ClaimVerdict.OPEN, base.ratio, reason)
 
 
-def _verdict(holds: bool) -> Verdict:
-    return Verdict.HOLDS if holds else Verdict.FAILS
+def _verdict(holds: bool) -> ClaimVerdict:
+    return ClaimVerdict.HOLDS if holds else ClaimVerdict.FAILS
 
 
 def bears_out(printed: float, ours: float, share: float = SHARE) -> bool:

@@ -6,11 +6,11 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from stormcut.application.papers.cells import Cell, Outcome, Value, parameters_of
+from stormcut.application.papers.cells import Outcome, PaperCell, Value, parameters_of
 from stormcut.application.papers.claims import (
-    Claim,
     Judgement,
     Missing,
+    PaperClaim,
     Values,
     judged,
     settled,
@@ -38,13 +38,13 @@ class Case:
     parameters: Parameters = field(default_factory=dict)
     seeds: Sequence[int] = (1,)
 
-    def cells(self, chosen: Parameters) -> Iterator[Cell]:
+    def cells(self, chosen: Parameters) -> Iterator[PaperCell]:
         """Yield its cells under these parameters, those of the case first."""
         known = parameters_known(self.workload, self.measure)
         given = {**chosen, **self.parameters}
         own = {name: given[name] for name in known if name in given}
         for seed in self.seeds:
-            yield Cell(self.workload, self.scheduler, self.measure, seed, parameters_of(own))
+            yield PaperCell(self.workload, self.scheduler, self.measure, seed, parameters_of(own))
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Figure:
     where : str
         The section whose prose has its values.
     cases : sequence of Case
-    claims : sequence of Claim
+    claims : sequence of PaperClaim
     metric, unit : str
         What its picture shows of each case.
     variants : mapping of str to parameters
@@ -77,7 +77,7 @@ class Figure:
     title: str
     where: str
     cases: Sequence[Case] = ()
-    claims: Sequence[Claim] = ()
+    claims: Sequence[PaperClaim] = ()
     metric: str = ""
     unit: str = ""
     variants: Mapping[str, Parameters] = field(default_factory=dict)
@@ -93,7 +93,7 @@ class Figure:
             found |= {key: value for key, value in known.items() if key not in case.parameters}
         return found
 
-    def cells(self, chosen: Parameters) -> Iterator[Cell]:
+    def cells(self, chosen: Parameters) -> Iterator[PaperCell]:
         """Yield all cells: every case as chosen, and those that decide under each variant."""
         for case in self.cases:
             yield from case.cells(chosen)
@@ -129,7 +129,7 @@ class Figure:
 
     def judgements(
         self, outcomes: Mapping[str, Outcome], chosen: Parameters
-    ) -> Iterator[tuple[Claim, Judgement, Mapping[str, Judgement]]]:
+    ) -> Iterator[tuple[PaperClaim, Judgement, Mapping[str, Judgement]]]:
         """Yield each claim, its judgement, and those under each variant."""
         variants = self.variants_of(chosen)
         for claim in self.claims:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stormcut.application.compare import Contender
-from stormcut.application.papers.cells import Cell, Outcome, Value
+from stormcut.application.papers.cells import Outcome, PaperCell, Value
 from stormcut.application.papers.workloads import PIPELINES, WORKLOADS, defaults_of
 from stormcut.arrays import Floats
 from stormcut.capacity.mapping import highest_rate, map_acquired, mapper, with_ends
@@ -47,7 +47,7 @@ MBIT = 8.0 / 1e6
 Dataflows = Callable[[str], tuple[Dag, Mapping[str, PerformanceModel]]]
 
 
-def measure(cell: Cell, dataflows: Dataflows) -> Outcome:
+def measure(cell: PaperCell, dataflows: Dataflows) -> Outcome:
     """Return what a cell yields; where nothing can be placed or simulated, why."""
     try:
         if cell.measure in DATAFLOW_MEASURES:
@@ -64,7 +64,7 @@ def parameters_known(workload: str, measured: str) -> dict[str, Value]:
     return {**own, **defaults_of(measures[measured])}
 
 
-def problem_of(cell: Cell) -> Problem:
+def problem_of(cell: PaperCell) -> Problem:
     """Return the problem that a cell places.
 
     Raises
@@ -77,7 +77,7 @@ def problem_of(cell: Cell) -> Problem:
     return make(**{name: value for name, value in cell.parameters if name in known})
 
 
-class Placed(NamedTuple):
+class PlacedCell(NamedTuple):
     """A problem, where everything ran before the last scheduler, and what that one made of it."""
 
     problem: Problem
@@ -103,14 +103,14 @@ class Placed(NamedTuple):
         return found
 
 
-def _of_placement(cell: Cell) -> Outcome:
+def _of_placement(cell: PaperCell) -> Outcome:
     function = MEASURES[cell.measure]
     known = defaults_of(function)
     own = {name: value for name, value in cell.parameters if name in known}
     return function(problem_of(cell), cell, **own)
 
 
-def _place(problem: Problem, cell: Cell) -> Placed:
+def _place(problem: Problem, cell: PaperCell) -> PlacedCell:
     """Place by all schedulers of a cell's chain, in turn."""
     start = time.perf_counter()
     before: Placement | None = None
@@ -120,15 +120,15 @@ def _place(problem: Problem, cell: Cell) -> Placed:
         before = solve(asked, contender.algorithm, cell.seed, contender.options).placement
     asked = replace(problem, current=before)
     solution = solve(asked, last.algorithm, cell.seed, last.options)
-    return Placed(problem, before, solution, time.perf_counter() - start)
+    return PlacedCell(problem, before, solution, time.perf_counter() - start)
 
 
-def cost(problem: Problem, cell: Cell) -> Mapping[str, float]:
+def cost(problem: Problem, cell: PaperCell) -> Mapping[str, float]:
     """Measure the placement alone."""
     return _place(problem, cell).figures()
 
 
-def traffic(problem: Problem, cell: Cell) -> Mapping[str, float]:
+def traffic(problem: Problem, cell: PaperCell) -> Mapping[str, float]:
     """Measure Mbit/s between nodes: in all, and for each stream (StroMAX's INB, section 5.3)."""
     placed = _place(problem, cell)
     found = {**placed.figures(), "inb": 0.0}
@@ -152,7 +152,7 @@ def traffic(problem: Problem, cell: Cell) -> Mapping[str, float]:
     return found
 
 
-def closed(problem: Problem, cell: Cell) -> Mapping[str, float]:
+def closed(problem: Problem, cell: PaperCell) -> Mapping[str, float]:
     """Simulate sources that send as fast as their windows allow.
 
     What is placed is what would have been measured: rates are those that sources reach under the
@@ -184,7 +184,7 @@ def _reached(
     workload: str, parameters: tuple[tuple[str, Value], ...], seed: int
 ) -> Mapping[str, float]:
     """Return the factor of each topology's rates that the default scheduler's placement reaches."""
-    problem = problem_of(Cell(workload, BASELINE, "closed", seed, parameters))
+    problem = problem_of(PaperCell(workload, BASELINE, "closed", seed, parameters))
     even = solve(problem, BASELINE, seed).placement
     found = simulate(problem, even, closed=True, seed=seed, flush_ms=FLUSH_MS)
     return {
@@ -224,7 +224,7 @@ def _of_bolts(
                 yield component.name, values[topology.id][component.name]
 
 
-def open_loop(problem: Problem, cell: Cell, fill: float = 0.5) -> Mapping[str, float]:
+def open_loop(problem: Problem, cell: PaperCell, fill: float = 0.5) -> Mapping[str, float]:
     """Simulate sources at rates at which the default scheduler fills its fullest resource so far.
 
     ``latency_ms`` is the mean time of a tuple until all that descends from it is done, averaged
@@ -250,7 +250,7 @@ def _latencies(found: Simulation) -> Mapping[str, float]:
 
 
 def rounds(
-    problem: Problem, cell: Cell, application: str = "random", part: float = 1.0
+    problem: Problem, cell: PaperCell, application: str = "random", part: float = 1.0
 ) -> Mapping[str, float]:
     """Measure the paper's own schedule of steps, each as long as its busiest task.
 
@@ -283,7 +283,7 @@ _SIZES, _FIXED = (4, 2, 1), (4,) * 5
 _ALLOCATIONS = {"lsa": lsa, "mba": mba}
 
 
-def _of_dataflow(cell: Cell, dataflows: Dataflows) -> Outcome:
+def _of_dataflow(cell: PaperCell, dataflows: Dataflows) -> Outcome:
     """Measure a dataflow's needs; its scheduler is ``ALLOCATION+MAPPING``."""
     function = DATAFLOW_MEASURES[cell.measure]
     known = defaults_of(function)

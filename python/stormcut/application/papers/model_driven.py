@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stormcut.application.papers.claims import Claim, Gain, GainRange, Limit, Order, Printed
+from stormcut.application.papers.claims import Gain, GainRange, Limit, Order, PaperClaim, Printed
 from stormcut.application.papers.figures import WORKED_EXAMPLE, Case, Figure, Paper
 
 MICRO, APPLICATIONS = ("linear", "diamond", "star"), ("finance", "traffic", "grid")
@@ -27,7 +27,9 @@ def _slot_cases(name: str, omegas: tuple[int, ...]) -> tuple[Case, ...]:
     )
 
 
-def _slots(number: str, name: str, omegas: tuple[int, ...], claims: tuple[Claim, ...]) -> Figure:
+def _slots(
+    number: str, name: str, omegas: tuple[int, ...], claims: tuple[PaperClaim, ...]
+) -> Figure:
     return Figure(
         number,
         f"slots for a rate: {name}",
@@ -72,7 +74,7 @@ def _rate_figures() -> Iterator[Figure]:
         )
 
 
-def _planned_claims(name: str) -> tuple[Claim, ...]:
+def _planned_claims(name: str) -> tuple[PaperClaim, ...]:
     if name == "linear":
         return (
             Printed("MBA with DSM plans 280", {"mba+dsm": 280}, "planned"),
@@ -84,7 +86,7 @@ def _planned_claims(name: str) -> tuple[Claim, ...]:
     return (Order("MBA plans more than LSA", ("mba+sam", "lsa+rsm"), "planned"),)
 
 
-def _predicted_claims(name: str) -> tuple[Claim, ...]:
+def _predicted_claims(name: str) -> tuple[PaperClaim, ...]:
     gains = GainRange(
         "MBA carries 20 to 175 % more than LSA",
         [("mba+dsm", "lsa+dsm"), ("mba+rsm", "lsa+rsm")],
@@ -145,7 +147,7 @@ def _figures() -> Iterator[Figure]:
     yield _slots("7 c", "star", micro, (_half("star"),))
     few = (50, 100)
     for part, name in zip("abc", APPLICATIONS, strict=True):
-        claims: list[Claim] = [_saves(name, few)]
+        claims: list[PaperClaim] = [_saves(name, few)]
         if name == "grid":
             claims.append(Printed("LSA with RSM at 100", {"lsa+rsm at 100": 65}, "slots"))
         claims.append(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stormcut.application.papers.claims import NEARLY, Claim, Gain, GainRange, Limit, Order
+from stormcut.application.papers.claims import NEARLY, Gain, GainRange, Limit, Order, PaperClaim
 from stormcut.application.papers.figures import WORKED_EXAMPLE, Case, Figure, Paper, Parameters
 from stormcut.application.papers.measures import THEN
 from stormcut.application.papers.rivals import rivals
@@ -33,7 +33,7 @@ _FILLS: dict[str, Parameters] = {
 
 
 def _bootstrap_figure(
-    number: str, topology: str, parallelism: str, claims: tuple[Claim, ...]
+    number: str, topology: str, parallelism: str, claims: tuple[PaperClaim, ...]
 ) -> Figure:
     parameters: Parameters = {"topologies": topology, "parallelism": parallelism}
     bootstrap = Case("bootstrap", "stromax", BOOTSTRAP, "open", parameters)
@@ -64,6 +64,10 @@ def _chained(measure: str, parameters: Parameters) -> tuple[Case, ...]:
     )
 
 
+#: Of what GTGP takes off the time of three topologies, 10.9 to 26.5 %: which has which is not said.
+_LEAST = 1 - 0.109
+
+
 def _at_once() -> Figure:
     parameters: Parameters = {"topologies": _THREE, "parallelism": "5.3 GTGP"}
     return Figure(
@@ -71,13 +75,18 @@ def _at_once() -> Figure:
         "processing time of WC, TT and TWTT before and after GTGP",
         "5.3",
         (*_chained("open", parameters)[:2], *rivals("stromax", "open", parameters)),
-        tuple(
-            _less("GTGP", "bootstrap", 1 - 0.109, f"GTGP takes at least 10.9 % off: {name}")
-            if name == "all three"
-            else Gain(
-                f"GTGP lowers the time of {name}", "GTGP", "bootstrap", f"{_TIME} {name}", 0.891
-            )
-            for name in ("all three", "WC", "TT", "TWTT")
+        (
+            _less("GTGP", "bootstrap", _LEAST, "GTGP takes at least 10.9 % off: all three"),
+            *(
+                Gain(
+                    f"GTGP takes at least 10.9 % off: {name}",
+                    "GTGP",
+                    "bootstrap",
+                    f"{_TIME} {name}",
+                    _LEAST,
+                )
+                for name in _THREE.split("+")
+            ),
         ),
         _TIME,
         _MS,

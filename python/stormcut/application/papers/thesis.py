@@ -10,7 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from stormcut.application.papers.claims import Claim, Equal, Gain, GainRange, Limit, Order, Printed
+from stormcut.application.papers.claims import (
+    Equal,
+    Gain,
+    GainRange,
+    Limit,
+    Order,
+    PaperClaim,
+    Printed,
+)
 from stormcut.application.papers.figures import (
     WORKED_EXAMPLE,
     Case,
@@ -79,7 +87,7 @@ def _not_above(layout: str) -> Order:
 
 
 #: Claims of the cost figures by (scheduler, layout).
-_COST_CLAIMS: dict[tuple[str, str], tuple[Claim, ...]] = {
+_COST_CLAIMS: dict[tuple[str, str], tuple[PaperClaim, ...]] = {
     ("p-scheduler", "linear"): (_optimal("p-scheduler", "linear", "homogeneous"),),
     ("p-scheduler", "diamond"): (
         # Printed as 22 executors, of which a diamond has 112 pairs: 124 is the optimum of 26. At 28
@@ -124,7 +132,7 @@ _SOLVER_SECONDS = {
 _REAL_TIME_S = 1.0
 
 
-def _time_claims(scheduler: str, layout: str, clusters: Sequence[str]) -> Iterator[Claim]:
+def _time_claims(scheduler: str, layout: str, clusters: Sequence[str]) -> Iterator[PaperClaim]:
     labels = [_label(scheduler, layout, cluster, size) for cluster in clusters for size in SIZES]
     who = _NAMES.get(scheduler, scheduler)
     yield Limit(f"{who} answers in near real-time: {layout}", labels, "seconds", _REAL_TIME_S, "s")
@@ -212,7 +220,7 @@ def _ratio(case: str, over: str, values: dict[str, int], base: int | None = None
     return Gain(f"{case} {said} {over}", case, over, "executed", 1.0 if near else ratio)
 
 
-def _load_claims(scheduler: str) -> tuple[Claim, ...]:
+def _load_claims(scheduler: str) -> tuple[PaperClaim, ...]:
     return (
         _ratio(scheduler, "r-storm", _LOAD_HIGH),
         _ratio(scheduler, "ols", _LOAD_HIGH, 3700),
@@ -222,7 +230,7 @@ def _load_claims(scheduler: str) -> tuple[Claim, ...]:
     )
 
 
-def _taxi_claims(scheduler: str) -> tuple[Claim, ...]:
+def _taxi_claims(scheduler: str) -> tuple[PaperClaim, ...]:
     return (
         _ratio(scheduler, "r-storm", _TAXI_HIGH),
         _ratio(scheduler, "ols", _TAXI_HIGH, 9800),
@@ -232,21 +240,21 @@ def _taxi_claims(scheduler: str) -> tuple[Claim, ...]:
     )
 
 
-def _mixed_load_claims(scheduler: str) -> tuple[Claim, ...]:
+def _mixed_load_claims(scheduler: str) -> tuple[PaperClaim, ...]:
     return tuple(
         Order(f"{scheduler} above {other}", [scheduler, other], "executed")
         for other in ("r-storm", "ols")
     )
 
 
-def _mixed_taxi_claims(scheduler: str) -> tuple[Claim, ...]:
+def _mixed_taxi_claims(scheduler: str) -> tuple[PaperClaim, ...]:
     return (
         _ratio(scheduler, "r-storm", _TAXI_MIXED),
         _ratio(scheduler, "ols", _TAXI_MIXED, 13000),
     )
 
 
-def _latency_claims(scheduler: str, others: Sequence[str]) -> tuple[Claim, ...]:
+def _latency_claims(scheduler: str, others: Sequence[str]) -> tuple[PaperClaim, ...]:
     return tuple(
         Order(
             f"a tuple is at a task for less time under {scheduler} than under {other}",
@@ -263,7 +271,7 @@ def _pair(
     workload: str,
     cluster: str,
     scheduler: str,
-    claims: tuple[Claim, ...],
+    claims: tuple[PaperClaim, ...],
     restricted: str,
     section: str,
 ) -> Iterator[Figure]:
