@@ -6,7 +6,7 @@ Loads follow from the placement, the selectivities that were measured, and the c
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -86,6 +86,22 @@ class Demands:
     @property
     def _positive(self) -> Floats:
         return np.maximum(self.capacity, 1e-300)
+
+    def slowed(self, speeds: Floats) -> Demands:
+        """Return the same with threads that get such parts of a core, shape (executors,)."""
+        kinds = np.array([kind == EXECUTOR for kind, _ in self.names])
+        at = np.array([ordinal for _, ordinal in self.names], dtype=np.int64)
+        capacity = self.capacity.copy()
+        capacity[kinds] *= speeds[at[kinds]]
+        return replace(self, capacity=capacity)
+
+    def thread_use(self, rates: Floats, executors: int) -> Floats:
+        """Return the part of its time for which each thread runs at such rates, (executors,)."""
+        use = np.zeros(executors)
+        for (kind, at), share in zip(self.names, (self.busy @ rates).tolist(), strict=True):
+            if kind == EXECUTOR:
+                use[at] = share
+        return use
 
     def stations(self, binding: npt.NDArray[np.bool_]) -> Stations:
         """Return the resources that tuples in trees queue for."""

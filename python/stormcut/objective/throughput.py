@@ -28,6 +28,7 @@ from stormcut.arrays import Floats, Ints
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.objective.closed_loop import Background, settled
+from stormcut.objective.contention import thread_speeds
 from stormcut.objective.demands import demands_of
 from stormcut.objective.headroom import Bottleneck, named
 
@@ -139,6 +140,8 @@ def throughput(problem: Problem, placement: Placement, is_open: bool = True) -> 
         near: Floats | None = rates * min(1.0, NEAR / float((demands.busy @ rates).max()))
         for _ in range(ROUNDS):
             demands = demands_of(problem, placement, sources, rates)
+            busy = demands.thread_use(rates, problem.executor_count)
+            demands = demands.slowed(thread_speeds(problem, placement, busy))
             stations, background = demands.stations(binding), demands.background(binding)
             if not is_open:
                 stations = stations.beside(1.0 / rate[sources])
