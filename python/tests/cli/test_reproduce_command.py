@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
@@ -52,7 +53,12 @@ class TestRun:
     FIGURE = ("reproduce", "model-driven", "--figure", "7 a", "--figure", "10 a")
 
     @pytest.fixture
-    def pages(self, stormcut, tmp_path):
+    def pages(self, stormcut, tmp_path, monkeypatch):
+        # Workers run in this package's Python, whatever the PATH says.
+        (tmp_path / "bin").mkdir()
+        (tmp_path / "bin" / "python3").write_text("#!/bin/sh\nexit 1\n")
+        (tmp_path / "bin" / "python3").chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
         code, out, _ = stormcut(*self.FIGURE, "--folder", tmp_path)
         assert code == 0
         return out

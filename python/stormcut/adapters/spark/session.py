@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import warnings
@@ -90,6 +91,9 @@ def spark_session(
     folder = Path(tempfile.mkdtemp(prefix=_FOLDERS))
     mark = taken(folder / MARK)
     before = set(os.environ)
+    if master.startswith("local"):
+        # Else workers are whatever python3 is on the PATH, with or without this package.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
         with (folder / "spark.log").open("w+b") as log, warnings.catch_warnings():
             # No pandas is used here; pyspark looks at it all the same.

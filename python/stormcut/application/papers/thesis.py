@@ -36,7 +36,7 @@ CLUSTERS = ("homogeneous", "heterogeneous")
 #: misses of the optimum tell both. METIS breaks ties by its seed: the best of three.
 _PRINTED_I = "i-scheduler:parts=raw+phi=18"
 _COST_RIVALS = ("p-scheduler", "t3-scheduler", _PRINTED_I, "i-scheduler", "exact", "cut")
-_NAMES = {_PRINTED_I: "i-scheduler, printed"}
+_NAMES = {_PRINTED_I: "i-scheduler as printed"}
 _SEEDS = {_PRINTED_I: (1, 2, 3)}
 
 
