@@ -17,8 +17,8 @@ from stormcut.model.placement import Placement
 from stormcut.model.problem import CORE_PERCENT, Problem
 from stormcut.objective.cut import executor_nodes
 
-#: Of the busiest thread: how busy one must be to hold up all others.
-COUNTS = 0.8
+#: From which part of the time on a thread is full: others wait for the CPU, which counts that.
+FULL = 0.8
 #: A thread that gets so much of a core is as good as alone: loads are not known better.
 ALONE = 0.98
 
@@ -33,12 +33,12 @@ def thread_speeds(problem: Problem, placement: Placement, busy: Floats) -> Float
 
     Notes
     -----
-    Of threads that are nearly as busy as the busiest; the others limit nothing, and get 1. Takes
-    O(threads of a node squared) for each different part of the time among them.
+    Of full threads; the others wait for the CPU now and then, which is counted there, and get 1.
+    Takes O(threads of a node squared) for each different part of the time among them.
     """
     speeds = np.ones(problem.executor_count)
     nodes = executor_nodes(problem, placement)
-    counting = (busy > 0) & (busy >= COUNTS * float(busy.max(initial=0.0)))
+    counting = busy >= FULL
     for ordinal, node in enumerate(problem.nodes):
         here = np.flatnonzero(nodes == ordinal)
         cores = np.inf if node.cpu_percent is None else node.cpu_percent / CORE_PERCENT

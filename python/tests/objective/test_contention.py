@@ -13,7 +13,7 @@ from microbenchmarks import nodes
 from stormcut.application.papers.workloads import PIPELINES, pipeline
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, Problem, Topology
-from stormcut.objective.contention import ALONE, COUNTS, thread_speeds
+from stormcut.objective.contention import ALONE, FULL, thread_speeds
 from stormcut.objective.throughput import foretold
 from stormcut.placement.solve import solve
 from stormcut.simulator.events import simulate
@@ -31,7 +31,7 @@ def test_a_speed_is_the_mean_over_all_that_may_be_ready(parts, cores):
     busy = np.array(parts)
     found = thread_speeds(*together(len(busy), cores), busy)
     for at, speed in enumerate(found):
-        if busy[at] == 0 or busy[at] < COUNTS * busy.max():
+        if busy[at] < FULL:
             assert speed == 1.0
             continue
         others = np.delete(busy, at)
