@@ -52,7 +52,7 @@ _MADE = "Made by stormcut {code}: `{command}`."
     type=OutputFolder(),
     default=Path("reproduced"),
     show_default=True,
-    help="Folder for pages, pictures and results; a run goes on from what it holds.",
+    help="Folder for pages, pictures and results; a run resumes from what it holds.",
 )
 @click.option(
     "--problems",

@@ -20,11 +20,11 @@ _BESIDE = {"between_nodes": "tuples/s between nodes", "nodes": "nodes"}
 _LOWER_IS_BETTER = {"between_nodes", "inb", "latency_ms", "seconds", "task_ms"}
 _RULES = f"""\
 A gain holds if ours has the printed direction and at least {rules.SHARE:.0%} of its size, both as
-logarithms. "Similar" holds if the two differ by {rules.ALIKE:.0%} at most. A printed value holds if
-ours is within {rules.EXACT:.1%} of it. An order holds if none is better by more than
-{rules.LEVEL:.0%} than the one that is printed to be better. A claim cannot be told where something
-could not be placed or simulated, or where another choice of what the paper does not give turns
-the verdict."""
+logarithms; a gain that is printed as near linear needs {rules.NEARLY:.0%}. "Similar" holds if the
+two differ by {rules.ALIKE:.0%} at most. A printed value holds if ours is within {rules.EXACT:.1%}
+of it. An order holds if none is better by more than {rules.LEVEL:.0%} than the one that is printed
+to be better. A claim cannot be told where something could not be placed or simulated, or where
+another choice of what the paper does not give turns the verdict."""
 
 
 @dataclass(frozen=True)

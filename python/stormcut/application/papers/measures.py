@@ -78,9 +78,8 @@ def problem_of(cell: PaperCell) -> Problem:
 
 
 class PlacedCell(NamedTuple):
-    """A problem, where everything ran before the last scheduler, and what that one made of it."""
+    """Where everything ran before the last scheduler, and what that one made of it."""
 
-    problem: Problem
     before: Placement | None
     solution: Solution
     seconds: float
@@ -120,7 +119,7 @@ def _place(problem: Problem, cell: PaperCell) -> PlacedCell:
         before = solve(asked, contender.algorithm, cell.seed, contender.options).placement
     asked = replace(problem, current=before)
     solution = solve(asked, last.algorithm, cell.seed, last.options)
-    return PlacedCell(problem, before, solution, time.perf_counter() - start)
+    return PlacedCell(before, solution, time.perf_counter() - start)
 
 
 def cost(problem: Problem, cell: PaperCell) -> Mapping[str, float]:
@@ -168,8 +167,8 @@ def closed(problem: Problem, cell: PaperCell) -> Mapping[str, float]:
         for component in topology.components
         if component.kind != "spout"
     )
-    taken = sum(rate for _, rate in _of_bolts(problem, found.executed))
-    held = sum(count for _, count in _of_bolts(problem, found.held))
+    taken = sum(_of_bolts(problem, found.executed))
+    held = sum(_of_bolts(problem, found.held))
     return {
         **placed.figures(),
         "executed": taken / tasks * WINDOW_S,
@@ -215,13 +214,11 @@ def _times(problem: Problem, factors: Mapping[str, float]) -> Problem:
     return replace(problem, topologies=topologies)
 
 
-def _of_bolts(
-    problem: Problem, values: Mapping[str, Mapping[str, float]]
-) -> Iterator[tuple[str, float]]:
+def _of_bolts(problem: Problem, values: Mapping[str, Mapping[str, float]]) -> Iterator[float]:
     for topology in problem.topologies:
         for component in topology.components:
             if component.kind != "spout":
-                yield component.name, values[topology.id][component.name]
+                yield values[topology.id][component.name]
 
 
 def open_loop(problem: Problem, cell: PaperCell, fill: float = 0.5) -> Mapping[str, float]:
