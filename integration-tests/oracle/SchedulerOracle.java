@@ -1,3 +1,10 @@
+package io.stormcut;
+
+import io.stormcut.protocol.ClusterState;
+import io.stormcut.protocol.Plan;
+import io.stormcut.protocol.Slot;
+import io.stormcut.protocol.TopologyPlan;
+import io.stormcut.protocol.Worker;
 import java.io.BufferedReader;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
@@ -7,6 +14,7 @@ import java.io.PrintStream;
 import java.lang.reflect.Proxy;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -36,9 +44,11 @@ import org.apache.storm.scheduler.TopologyDetails;
 import org.apache.storm.scheduler.WorkerSlot;
 import org.apache.storm.scheduler.resource.ResourceAwareScheduler;
 import org.apache.storm.utils.Time;
+import org.slf4j.LoggerFactory;
 
 /**
- * What Storm's own schedulers answer to cluster states read from standard input, one JVM for all.
+ * What Storm's own schedulers, and the plugin's round with a plan, answer to cluster states read
+ * from standard input, one JVM for all.
  *
  * <p>A state is lines of fields separated by tabs, in this order:
  * <pre>
@@ -47,10 +57,15 @@ import org.apache.storm.utils.Time;
  * COMPONENT   name  spout|bolt  executors  CPU in percent  memory in MB    of the topology above
  * STREAM      source  stream  target                                       of the topology above
  * HELD        first task of an executor  supervisor  port                  of the topology above
- * RUN         even|default|r-storm  largest heap of a worker in MB
+ * PLANNED     topology  supervisor  port  first tasks separated by commas  a worker of the plan
+ * RUN         even|default|r-storm|shim|late  largest heap of a worker in MB
  * </pre>
+ * `shim` runs the plugin's round with the plan as the brain's answer, and Storm's default scheduler
+ * for the rest; `late` runs it without an answer and remembers the plan, as if it had come after the
+ * deadline. A line RESET makes the plugin forget what plans have put.
  * Executors have one task each, numbered from 1 through the components in the order given. The
- * answer is a line "topology task supervisor port" for every executor that has a slot, or a line
+ * answer is a line "topology task supervisor port" for every executor that has a slot, a line
+ * "REFUSED", topology and reason for every part of the plan that the plugin refused, or a line
  * "FAILED" with what the scheduler threw, and then a line "DONE".
  */
 public final class SchedulerOracle {
@@ -60,7 +75,15 @@ public final class SchedulerOracle {
     private static final IScheduler EVEN = new EvenScheduler();
     private static final IScheduler DEFAULT = new DefaultScheduler();
 
+    private static final Warnings WARNINGS =
+        new Warnings(LoggerFactory.getLogger(SchedulerOracle.class), System::nanoTime);
+
+    /** What the plugin remembers from round to round. */
+    private static AppliedPlacements applied;
+    private static Plan remembered;
+
     private final Map<String, SupervisorDetails> supervisors = new LinkedHashMap<>();
+    private final Map<String, TopologyPlan> planned = new LinkedHashMap<>();
     private final Map<String, TopologyState> topologies = new LinkedHashMap<>();
     private TopologyState last;
 
@@ -164,7 +187,7 @@ public final class SchedulerOracle {
         return scheduler;
     }
 
-    private void run(IScheduler scheduler, double maxHeap, PrintStream out) {
+    private void run(String name, double maxHeap, PrintStream out) {
         Map<String, TopologyDetails> details = new LinkedHashMap<>();
         Map<String, SchedulerAssignmentImpl> assignments = new LinkedHashMap<>();
         for (TopologyState each : topologies.values()) {
@@ -176,12 +199,18 @@ public final class SchedulerOracle {
         Map<String, Object> conf = new HashMap<>();
         conf.put(Config.STORM_NETWORK_TOPOGRAPHY_PLUGIN, Racks.class.getName());
         Cluster cluster = new Cluster(NIMBUS, supervisors, assignments, conf);
+        Map<String, String> refused = new HashMap<>();
         try {
-            scheduler.schedule(new Topologies(details), cluster);
+            if (name.equals("shim") || name.equals("late")) {
+                refused = playRound(new Topologies(details), cluster, name.equals("late"));
+            } else {
+                scheduler(name).schedule(new Topologies(details), cluster);
+            }
         } catch (RuntimeException failure) {
             out.println("FAILED\t" + failure);
             return;
         }
+        refused.forEach((id, reason) -> out.println("REFUSED\t" + id + "\t" + reason));
         for (Map.Entry<String, SchedulerAssignment> entry : cluster.getAssignments().entrySet()) {
             Set<Map.Entry<ExecutorDetails, WorkerSlot>> held =
                 entry.getValue().getExecutorToSlot().entrySet();
@@ -190,6 +219,48 @@ public final class SchedulerOracle {
                     + "\t" + each.getValue().getNodeId() + "\t" + each.getValue().getPort());
             }
         }
+    }
+
+    /** As StormcutScheduler does, whose plans come from a brain; returns what was refused, and why. */
+    private Map<String, String> playRound(Topologies topologies, Cluster cluster, boolean isLate) {
+        ClusterState state = StateReader.read(topologies, cluster, WARNINGS);
+        Plan plan = new Plan(
+            state.getVersion(), "", state.getFingerprint(), 0,
+            new ArrayList<>(planned.values()), new ArrayList<>());
+        Round round = new Round(topologies, cluster, DEFAULT);
+        if (isLate) {
+            completeRemembered(round, plan.getFingerprint());
+        } else {
+            remembered = plan;
+            round.apply(plan);
+        }
+        round.finish(
+            applied,
+            remembered == null ? Collections.emptyList() : Collections.singletonList(remembered));
+        remembered = plan;
+        applied.update(round.placed(), topologies, cluster);
+        return round.refused();
+    }
+
+    private static void completeRemembered(Round round, String fingerprint) {
+        if (remembered != null && remembered.getFingerprint().equals(fingerprint)) {
+            round.complete(remembered, applied);
+        }
+    }
+
+    private void addPlanned(String[] field) {
+        List<Integer> tasks = new ArrayList<>();
+        for (String task : field[4].split(",")) {
+            tasks.add(Integer.parseInt(task));
+        }
+        planned
+            .computeIfAbsent(field[1], id -> new TopologyPlan().setTopology(id))
+            .addToWorkers(new Worker(new Slot(field[2], Integer.parseInt(field[3])), tasks));
+    }
+
+    private static void reset() {
+        applied = AppliedPlacements.in(null, WARNINGS);
+        remembered = null;
     }
 
     /** Takes one line; returns whether the state is complete and answered. */
@@ -213,9 +284,16 @@ public final class SchedulerOracle {
                 last.held.put(new ExecutorDetails(task, task),
                     new WorkerSlot(field[2], Integer.parseInt(field[3])));
                 return false;
+            case "PLANNED":
+                addPlanned(field);
+                return false;
+            case "RESET":
+                reset();
+                return false;
             case "RUN":
-                run(scheduler(field[1]), Double.parseDouble(field[2]), out);
+                run(field[1], Double.parseDouble(field[2]), out);
                 out.println("DONE");
+                out.flush();
                 return true;
             default:
                 throw new IllegalArgumentException(field[0]);

@@ -1,6 +1,8 @@
 """Fixtures and settings of all tests; test modules may import what lies beside this file."""
 
+import pytest
 from hypothesis import HealthCheck, settings
+from storm_oracle import StormOracle
 
 pytest_plugins = ["conftest_spark", "conftest_zookeeper", "sharing", "tls_site"]
 
@@ -22,3 +24,10 @@ for name, examples in EXAMPLES.items():
         ],
     )
 settings.load_profile("usual")
+
+
+@pytest.fixture(scope="session")
+def storm_oracle(tmp_path_factory):
+    oracle = StormOracle(tmp_path_factory.mktemp("oracle"))
+    yield oracle
+    oracle.close()

@@ -14,6 +14,8 @@ from stormcut.control.ports import Unavailable
 from stormcut.control.review.trail import appended
 from stormcut.model.cluster import ClusterState, Slot
 
+DEFAULTS = Settings()
+
 
 class Store:
     """Store and evidence of one brain."""
@@ -52,16 +54,19 @@ class Store:
 class Stage:
     """A brain with a policy, and a cluster that does as told."""
 
-    def __init__(self, state, profiles, policy, orders=NO_ORDERS):
-        self.state, self.clock = state, SimulatedClock()
+    def __init__(self, state, profiles, policy, orders=NO_ORDERS, settings=DEFAULTS):
+        self.state, self.clock, self.settings = state, SimulatedClock(), settings
         self.store = Store(profiles)
         self.store.clock = self.clock
         self.store.ordered = orders
-        self.brain = Brain(Settings(), self.store, self.store, self.clock, ids(), policy=policy)
+        self.brain = self._brain(policy)
+
+    def _brain(self, policy):
+        return Brain(self.settings, self.store, self.store, self.clock, ids(), policy=policy)
 
     def policy(self, policy):
         """Let another controller lead, with another policy."""
-        self.brain = Brain(Settings(), self.store, self.store, self.clock, ids(), policy=policy)
+        self.brain = self._brain(policy)
         self.brain.take_over()
 
     def round(self, seconds=10.0):

@@ -1,7 +1,8 @@
 """Random histories of a cluster under a whole brain: real decisions, the gate, orders and stages.
 
-Nimbus is a function call, ZooKeeper a dictionary, the clock is set. What really restarts is counted
-apart from everything that the brain counts.
+What Nimbus makes of a plan, the plugin's round and Storm's default scheduler say: their own Java
+classes. ZooKeeper is a dictionary, the clock is set. What really restarts is counted apart from
+everything that the brain counts, and compared with what Storm alone would do in the same state.
 """
 
 from __future__ import annotations
@@ -9,11 +10,14 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from datetime import datetime
+from itertools import groupby
+from operator import attrgetter
 
 import pytest
 from brain_clusters import applied, dealt, profile_of, supervisors, topology
 from governed import Stage
 
+from stormcut.control.decide.adviser import Settings
 from stormcut.control.gate.change import restarted
 from stormcut.control.operations import approving, draining, pausing, undraining
 from stormcut.control.orders import NO_ORDERS, Override, Undo
@@ -21,19 +25,34 @@ from stormcut.control.policy import Mode, Policy, QuietTime, TopologyRule
 from stormcut.model.cluster import ClusterState, Slot, Worker
 from stormcut.model.errors import InvalidInput
 
+pytestmark = pytest.mark.slow
+
 NOON = datetime(2026, 1, 5, 11, 55).timestamp()
 QUIET = QuietTime(720, 725)
-#: Histories in each of ten parts, by profile; one takes a second or two.
-SIZES = {"fast": 2, "full": 100}
-USUAL = 4
+#: Histories in each of ten parts, by profile; one takes half a second.
+SIZES = {"full": 1000}
+USUAL = 8
+#: Whatever they answer, the promises are kept.
+ALGORITHMS = (
+    ("cut", {}),
+    ("cut", {"effort": "0"}),
+    ("t3-scheduler",),
+    ("p-scheduler",),
+    ("stromax",),
+    ("pipeline-linear",),
+    ("r-storm",),
+    ("even",),
+)
 ROUNDS = 16
 
 
 class World:
     """A cluster, people, and what is known of what they have ordered."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, storm):
         self.random = chance = random.Random(seed)
+        self.storm = storm
+        storm.forget()
         mode = chance.choice((Mode.AUTOMATIC, Mode.AUTOMATIC, Mode.APPROVE))
         self.policy = Policy(
             mode,
@@ -56,7 +75,8 @@ class World:
             if chance.random() < 0.8:
                 profiles[running.id] = profile_of(running)
         state = ClusterState(supervisors(nodes, slots=slots), tuple(topologies))
-        self.stage = Stage(state, profiles, self.policy)
+        settings = Settings(*chance.choice(ALGORITHMS))
+        self.stage = Stage(state, profiles, self.policy, settings=settings)
         self.nodes, self.profiles = state.supervisors, profiles
         self.clock = self.stage.clock
         self.clock.ahead = NOON - self.clock.seconds
@@ -186,29 +206,38 @@ class World:
             if each.unassigned and told is not None:
                 tasks = sorted(task for worker in told for task in worker.executors)
                 assert tasks == sorted(e.start_task for e in each.executors), "half a placement"
+        planned = before if is_late else applied(before, plan.topologies)
+        self.check(before, planned)
+        self.stage.state = self.done(before, plan, is_late)
+        self.check_against_storm(before, planned)
         if not is_late:
-            self.stage.state = applied(before, plan.topologies)
-            self.check(before)
-            self.stock_completes()
             for each in self.stage.state.topologies:
                 if not each.unassigned:
                     self.trail[each.id].append(tuple(sorted(each.assignment)))
         return before.topologies != self.stage.state.topologies
 
-    def stock_completes(self):
-        """Storm's own scheduler places what a plan leaves to it in slots that are free."""
-        for each in self.stage.state.topologies:
-            used = {w.slot for t in self.stage.state.topologies for w in t.assignment}
-            free = sorted(self.stage.state.slots - used)
-            if each.unassigned and free:
-                new = Worker(free[0], tuple(sorted(each.unassigned)))
-                self.put(each.id, (*each.assignment, new))
+    def done(self, state, plan, is_late):
+        """Return what the plugin makes of a plan, and Storm's own scheduler of the rest."""
+        lines = [*state_lines(state), *plan_lines(plan)]
+        answer = self.storm.ask("late" if is_late else "shim", lines)
+        refused = [line for line in answer if line.startswith("REFUSED")]
+        assert is_late or not refused, refused
+        return scheduled(state, [line for line in answer if line not in refused])
 
-    def check(self, before):
+    def check_against_storm(self, before, planned):
+        """Nothing runs nowhere, or ends without a plan, that would not under Storm alone."""
+        alone = scheduled(before, self.storm.ask("default", state_lines(before)))
+        clusters = (before, planned, self.stage.state, alone)
+        for was, plan, now, stock in zip(*(each.topologies for each in clusters), strict=True):
+            assert set(now.unassigned) <= set(stock.unassigned), "worse than Storm alone"
+            ended = ended_workers(was, now)
+            assert ended <= ended_workers(was, plan) | ended_workers(was, stock)
+
+    def check(self, before, planned):
         policy, orders = self.policy, self.orders
         drained = orders.drained_nodes(before.supervisors)
         local, total, past = datetime.fromtimestamp(self.clock.now()), 0, set()
-        for was, now in zip(before.topologies, self.stage.state.topologies, strict=True):
+        for was, now in zip(before.topologies, planned.topologies, strict=True):
             home, target = set(was.assignment), set(now.assignment)
             gone = restarted(was.assignment, now.assignment) & {w.slot for w in home}
             begun = {worker for worker in target if worker not in home}
@@ -253,12 +282,61 @@ class World:
         return not any(changed[-10:])
 
 
+def state_lines(state):
+    """Tell a cluster to the oracle, each executor's only task as its number."""
+    for node in state.supervisors:
+        ports = ",".join(map(str, node.ports))
+        yield f"SUPERVISOR\t{node.id}\t/default-rack\t{node.cpu_percent}\t{node.memory_mb}\t{ports}"
+    for each in state.topologies:
+        yield f"TOPOLOGY\t{each.id}\t{each.workers}"
+        for component, executors in groupby(each.executors, attrgetter("component")):
+            count, kind = len(list(executors)), "spout" if component == "c0" else "bolt"
+            yield f"COMPONENT\t{component}\t{kind}\t{count}\t10.0\t128.0"
+        for stream in each.streams:
+            yield f"STREAM\t{stream.source}\t{stream.stream}\t{stream.target}"
+        for worker in each.assignment:
+            for task in worker.executors:
+                yield f"HELD\t{task}\t{worker.slot.node}\t{worker.slot.port}"
+
+
+def plan_lines(plan):
+    for part in plan.topologies:
+        for worker in part.workers:
+            tasks = ",".join(map(str, worker.executors))
+            yield f"PLANNED\t{part.topology}\t{worker.slot.node}\t{worker.slot.port}\t{tasks}"
+
+
+def scheduled(state, answer):
+    """Return the cluster in which topologies run as the oracle answered."""
+    slots = {topology.id: {} for topology in state.topologies}
+    for line in answer:
+        topology, task, node, port = line.split("\t")
+        slots[topology].setdefault(Slot(node, int(port)), []).append(int(task))
+    return replace(
+        state,
+        topologies=tuple(
+            replace(
+                each,
+                assignment=tuple(
+                    Worker(slot, tuple(sorted(tasks)))
+                    for slot, tasks in sorted(slots[each.id].items())
+                ),
+            )
+            for each in state.topologies
+        ),
+    )
+
+
+def ended_workers(was, now):
+    return set(was.assignment) - set(now.assignment)
+
+
 @pytest.mark.parametrize("part", range(10))
-def test_no_history_breaks_a_promise(part, request):
+def test_no_history_breaks_a_promise(part, request, storm_oracle):
     profile = request.config.getoption("--hypothesis-profile")
     moves, histories = 0, SIZES.get(profile, USUAL)
     for number in range(histories):
-        world = World(1000 * part + number)
+        world = World(1000 * part + number, storm_oracle)
         for _ in range(ROUNDS):
             world.clock.seconds += world.random.choice((10, 10, 40, 90, 400))
             world.happens()

@@ -1,19 +1,15 @@
 """Storm's own scheduler classes and ours give every executor the same slot, in random states.
 
-The Java side is `integration-tests/oracle/SchedulerOracle.java`. Executors on lost slots are not
-shown to it: Nimbus does not show its scheduler executors without heartbeats.
+Executors on lost slots are not shown to Storm's: Nimbus does not show its scheduler executors
+without heartbeats.
 """
 
-import os
 import random
-import subprocess
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from stormcut.adapters.machine.home import storm_java, storm_lib
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import Component, Node, Problem, Stream, Topology
 from stormcut.placement.algorithms.storm.even import storm_executor_order
@@ -21,47 +17,13 @@ from stormcut.placement.registry import algorithm, parse_options
 
 pytestmark = pytest.mark.slow
 
-SOURCE = Path(__file__).parents[3] / "integration-tests" / "oracle" / "SchedulerOracle.java"
 STATES = 600
 #: Drawn so that r-storm meets a node that is full but for the last digit of a sum.
 SEED = 6
 HEAPS = (768.0, 300.0, 1500.0)
 #: Pairs of strings with equal hash codes, so that names made of them share hash buckets.
 COLLIDING = ("Aa", "BB")
-SILENCE = '<Configuration><Loggers><Root level="off"/></Loggers></Configuration>'
 SYSTEM = ("__acker", "__eventlogger", "__metrics_consumer")
-
-
-class Oracle:
-    def __init__(self, classes):
-        self._logging = classes / "log4j2.xml"
-        self._logging.write_text(SILENCE)
-        self._classpath = os.pathsep.join((str(storm_lib() / "*"), str(classes)))
-        command = ["javac", "--release", "8", "-cp", self._classpath, "-d", classes, SOURCE]
-        subprocess.run(command, check=True)
-
-    def ask(self, name, problems, heaps):
-        """Return (topology, task) -> slot of each state, or what Storm threw."""
-        command = [
-            storm_java() / "bin" / "java",
-            "-XX:TieredStopAtLevel=1",
-            f"-Dlog4j.configurationFile={self._logging}",
-            "-Dfile.encoding=UTF-8",
-            *("-cp", self._classpath, "SchedulerOracle"),
-        ]
-        lines = []
-        for problem, heap in zip(problems, heaps, strict=True):
-            lines += [*state_lines(problem), f"RUN\t{name}\t{heap}"]
-        text = "".join(f"{line}\n" for line in lines).encode()
-        run = subprocess.run(command, input=text, check=True, capture_output=True)
-        answers = run.stdout.decode().split("DONE\n")
-        assert answers.pop() == ""
-        return [read_answer(answer) for answer in answers]
-
-
-@pytest.fixture(scope="module")
-def oracle(tmp_path_factory):
-    return Oracle(tmp_path_factory.mktemp("oracle"))
 
 
 def state_lines(problem):
@@ -88,11 +50,11 @@ def tasks(problem, ordinal):
     return list(enumerate(order.tolist(), start=1))
 
 
-def read_answer(text):
-    if text.startswith("FAILED"):
-        return text
+def read_answer(lines):
+    if lines and lines[0].startswith("FAILED"):
+        return lines[0]
     result = {}
-    for line in text.splitlines():
+    for line in lines:
         topology, task, node, port = line.split("\t")
         result[topology, int(task)] = (node, int(port))
     return result
@@ -220,9 +182,12 @@ def has_answer(answer):
 
 
 @pytest.mark.parametrize("name", ["even", "default", "r-storm"])
-def test_every_executor_gets_the_slot_that_storm_gives_it(oracle, name):
+def test_every_executor_gets_the_slot_that_storm_gives_it(storm_oracle, name):
     problems, heaps = states(name)
-    expected = oracle.ask(name, problems, heaps)
+    expected = [
+        read_answer(storm_oracle.ask(name, state_lines(problem), heap))
+        for problem, heap in zip(problems, heaps, strict=True)
+    ]
     assert sum(has_answer(answer) for answer in expected) >= 500
     different = [
         at
