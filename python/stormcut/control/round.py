@@ -193,7 +193,7 @@ def stage(
     Of moves that restart more workers than may at once, what it is told is one stage.
     """
     settled, now = selection.settled, at.given.now
-    passed = {c.topology: with_passed_guards(at, c) for c in settled.changes}
+    passed = with_passed_guards(at, settled.changes)
     holds = {topology: selection.holds[topology] for topology in settled.held}
     told = answer(at, settled.decisions, holds)
     rollout = state.rollout or _begun(settled.going, passed, at.given)

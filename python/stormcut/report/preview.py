@@ -162,6 +162,9 @@ def _print_forced(console: Console, outlook: Mapping[str, Any]) -> None:
             _say(console, f"[bold]{escape(line['topology'])}[/]: {escape(line['reason'])}")
             for text in destinations(line, outlook.get("nodes", {})):
                 _say(console, escape(text))
+    if forced["proposal"] in outlook["approved"]:
+        _say(console, "It is approved, and goes once no other guard holds it")
+        return
     command = f"stormcut approve {forced['proposal']} --override REASON"
     _say(console, escape(f"To override {', '.join(forced['guards'])}: {command}"))
 

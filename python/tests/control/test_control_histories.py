@@ -225,13 +225,16 @@ class World:
         return scheduled(state, [line for line in answer if line not in refused])
 
     def check_against_storm(self, before, planned):
-        """Nothing runs nowhere, or ends without a plan, that would not under Storm alone."""
+        """All runs that would run under Storm alone, which would end as many workers or more."""
         alone = scheduled(before, self.storm.ask("default", state_lines(before)))
+        unplanned = by_storm = 0
         clusters = (before, planned, self.stage.state, alone)
         for was, plan, now, stock in zip(*(each.topologies for each in clusters), strict=True):
             assert set(now.unassigned) <= set(stock.unassigned), "worse than Storm alone"
-            ended = ended_workers(was, now)
-            assert ended <= ended_workers(was, plan) | ended_workers(was, stock)
+            unplanned += len(ended_workers(was, now) - ended_workers(was, plan))
+            by_storm += len(ended_workers(was, stock))
+        # Other ones may: where some lost workers have restarted, Storm spreads the rest otherwise.
+        assert unplanned <= by_storm
 
     def check(self, before, planned):
         policy, orders = self.policy, self.orders

@@ -99,7 +99,7 @@ class TestBudgets:
         pair = Worker(Slot("n0", 6700), (1, 2)), Worker(Slot("n0", 6701), (3, 4))
         mixed = Worker(Slot("n0", 6700), (1, 3)), Worker(Slot("n0", 6701), (2, 4))
         whole = replace(change(), home=pair, target=mixed)
-        assert Gate(policy).guards(whole, MOMENT) == ("round", "node", "hour")
+        assert Gate(policy).guards([whole], MOMENT) == {"a-1-1": ("round", "node", "hour")}
 
     @pytest.mark.parametrize("left", [0.5, 5.0])
     def test_what_waits_for_the_hour_says_how_long(self, left):

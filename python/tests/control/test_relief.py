@@ -6,11 +6,13 @@ import pytest
 from brain_clusters import clusters, dealt, profile_of, supervisors, topology
 from hypothesis import assume, given
 
+from stormcut.control.decide import completing
 from stormcut.control.decide.adviser import Settings
 from stormcut.control.decide.decide import decide
 from stormcut.control.decide.decision import Action
 from stormcut.control.decide.question import Question
-from stormcut.model.cluster import ClusterState, Slot
+from stormcut.model.cluster import ClusterState, Slot, Worker
+from stormcut.model.profile import TaskTraffic
 
 CLOSED = {"stormcut.max.executors": "0"}
 
@@ -84,3 +86,36 @@ def test_what_leaves_a_node_leaves_for_good_and_whole(cluster):
     )
     for each in decide(Question(moved, profiles, None, Settings())).decided:
         assert tuple(sorted(each.workers)) == again[each.topology]
+
+
+def test_a_drain_of_a_large_topology_ends_no_other_worker():
+    """From 2,001 executors on all its workers were ended."""
+    slots = [Slot(f"n{n}", 6700 + port) for port in range(2) for n in range(12)]
+    running = dealt(topology("a", (1_200, 1_200), acker=False, workers=24), slots)
+    nodes = supervisors(12, cpu=4_000.0, memory=1e6)
+    state = closed(ClusterState(nodes, (running,)), "n0")
+    ends = [executor.start_task for executor in running.executors]
+    traffic = tuple(TaskTraffic(ends[i], ends[1_200 + i], 1.0, None) for i in range(1_200))
+    profile = replace(profile_of(running, rate=lambda *_: 0.0), traffic=traffic)
+    (decision,) = decide(Question(state, {"a": profile}, None, Settings())).decided
+    staying = {worker for worker in running.assignment if worker.slot.node != "n0"}
+    assert staying < set(decision.workers)
+
+
+@pytest.mark.parametrize(("counted", "node"), [(10**9, "n3"), (50, "n3"), (1, "n2")])
+def test_with_less_time_fewer_nodes_are_tried(counted, node, monkeypatch):
+    """The best of all is n3, which it talks to; n2 is the emptiest, and taken unseen."""
+    monkeypatch.setattr(completing, "MAX_COUNTED", counted)
+    pair = replace(
+        topology("a", (1, 1), acker=False),
+        assignment=(Worker(Slot("n0", 6700), (1,)), Worker(Slot("n3", 6700), (2,))),
+    )
+    others = [
+        replace(dealt(topology(f"b{n}", (2,), acker=False), [Slot(f"n{n}", 6703)]), workers=1)
+        for n in (1, 3)
+    ]
+    state = closed(ClusterState(supervisors(4), (pair, *others)), "n0")
+    profiles = {each.id: profile_of(each, cpu=1.0) for each in state.topologies}
+    decided = decide(Question(state, profiles, None, Settings())).decided
+    (moved,) = (each.workers for each in decided if each.topology == "a")
+    assert {worker.slot.node for worker in moved} == {"n3", node}

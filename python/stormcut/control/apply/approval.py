@@ -62,7 +62,8 @@ def trials(at: RoundContext, usual: Settled) -> tuple[WhatIf, ...]:
 def choose(at: RoundContext, usual: Settled, tried: tuple[WhatIf, ...]) -> Selection:
     """Return what is done: what was approved, if that is still what it names, and may go."""
     orders = at.given.orders
-    holds = {**usual.held, **(_once_approved(usual, tried[0].settled) if tried else {})}
+    offered = _once_approved(usual, tried[0].settled) if tried else {}
+    holds = {**usual.held, **offered}
     resting, again_in = usual.resting, math.inf
     for trial, is_forced in zip(tried, (False, True), strict=False):
         proposal = trial.proposal
@@ -84,7 +85,8 @@ def choose(at: RoundContext, usual: Settled, tried: tuple[WhatIf, ...]) -> Selec
         holds |= {
             d.topology: withheld(d, verdicts[d.topology])
             for d in proposal.decisions
-            if d.topology in verdicts
+            # What is shown under a name is what is done under it.
+            if d.topology in verdicts and not (is_forced and d.topology in offered)
         }
     return Selection(usual, holds, resting, again_in=again_in)
 
@@ -99,7 +101,7 @@ def _proposal(at: RoundContext, settled: Settled, usual: Settled) -> Proposal | 
     return Proposal(
         tuple(d for d in settled.going if d.topology in names),
         changes,
-        {change.topology: at.gate.guards(change, at.moment) for change in changes},
+        at.gate.guards(changes, at.moment),
     )
 
 

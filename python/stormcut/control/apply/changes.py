@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from stormcut.control.apply.context import RoundContext
@@ -68,13 +69,15 @@ def initiator_of(at: RoundContext, decision: Decision, running: RunningTopology)
     return Initiator.DRAIN if drains else Initiator.LIMIT
 
 
-def with_passed_guards(at: RoundContext, change: Change) -> Change:
-    """Return a change with the guards that it passes by a person's order alone."""
+def with_passed_guards(at: RoundContext, changes: Sequence[Change]) -> dict[str, Change]:
+    """Return changes, by topology, with the guards that each passes by a person's order alone."""
+    guards = at.gate.guards(changes, at.moment)
+    return {c.topology: replace(c, passed=_passed(c, guards[c.topology])) for c in changes}
+
+
+def _passed(change: Change, guards: Iterable[str]) -> tuple[str, ...]:
     override = change.override
-    if override is None:
-        return change
-    keys = at.gate.guards(change, at.moment)
-    return replace(change, passed=tuple(key for key in keys if override.passes(key)))
+    return () if override is None else tuple(filter(override.passes, guards))
 
 
 def exceeds_budget(change: Change) -> bool:

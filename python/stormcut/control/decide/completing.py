@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import chain
 
-from stormcut.arrays import Ints
+import numpy as np
+
+from stormcut.arrays import Floats, Ints
 from stormcut.control.decide.situation import Situation
 from stormcut.control.decide.worth import worth
 from stormcut.model.cluster import Slot, Worker
 from stormcut.model.placement import UNASSIGNED, Placement
+from stormcut.model.traffic import Traffic
+from stormcut.objective.cut import executor_nodes
 from stormcut.objective.verify import violations
 
 Workers = tuple[Worker, ...]
 Broken = set[tuple[str, str]]
 
-#: For each lost worker at most so many nodes are looked at: those that run something of the
-#: topology, then those with most free slots.
+#: For each worker that starts at most so many nodes are tried.
 MAX_NODES = 64
+#: All that is tried for one topology counts at most so much, the pairs and executors of each
+#: placement: about a second.
+MAX_COUNTED = 4_000_000
+#: An executor takes as long as so many pairs.
+PAIRS_OF_EXECUTOR = 8
 
 
 def completed(
@@ -31,8 +41,9 @@ def completed(
 
     Executors that shared a worker by the plan share one again; of others, all are in one. The
     largest come first, each to where the head-room is best, then the traffic; where slots are too
-    few, they share those of others that were lost. Takes O(lost workers x nodes) evaluations of a
-    placement, of `MAX_NODES` nodes at most.
+    few, they share those of others that were lost. Of more nodes than can be tried, the emptiest
+    are, and those with which the executors exchange most; where none can, the emptiest takes them
+    that breaks no limit. Takes O(lost workers x tried nodes) evaluations of a placement.
 
     Parameters
     ----------
@@ -56,12 +67,12 @@ def completed(
     before = broken(at, placement)
     begun: list[int] = []
     waiting = sorted(_groups(lost, planned), key=lambda tasks: (-len(tasks), tasks))
+    most = _nodes_to_try(at, len(waiting))
     while waiting:
         group = waiting.pop(0)
         rows = [position[task] for task in group]
-        for free in (_free(at, slots, suspects), begun):
-            tried = _tried(at, slots, rows, before, free)
-            best = min(tried, key=lambda found: found[0], default=None)
+        for free in (_free(at, slots, rows, suspects, most), begun):
+            best = _best(at, _fitting(at, slots, rows, before, free), has_time=most > 0)
             if best is not None:
                 break
         else:
@@ -70,7 +81,7 @@ def completed(
             middle = len(group) // 2
             waiting[:0] = [group[:middle], group[middle:]]
             continue
-        slots = best[1]
+        slots = best
         begun.append(int(slots[rows[0]]))
     return at.workers(Placement(slots))[0]
 
@@ -84,18 +95,28 @@ def _groups(lost: Iterable[int], planned: Workers | None) -> list[tuple[int, ...
     return [tuple(tasks) for tasks in groups.values()]
 
 
-def _tried(
+def _fitting(
     at: Situation, slots: Ints, rows: list[int], before: Broken, free: Iterable[int]
-) -> Iterator[tuple[tuple[float, float, int], Ints]]:
-    """Yield placements with these executors on each of these slots, with what it costs."""
+) -> Iterator[Ints]:
+    """Yield placements with these executors on each of these slots that break no limit anew."""
     for slot in free:
         tried = slots.copy()
         tried[rows] = slot
-        placement = Placement(tried)
         # What was broken before is no reason against it.
-        if broken(at, placement) <= before:
-            value = worth(at, placement)
-            yield (-value.headroom, value.travels, slot), tried
+        if broken(at, Placement(tried)) <= before:
+            yield tried
+
+
+def _best(at: Situation, fitting: Iterator[Ints], has_time: bool) -> Ints | None:
+    """Return the placement with the most head-room, then the least traffic, or the first."""
+    if not has_time:
+        return next(fitting, None)
+
+    def rank(slots: Ints) -> tuple[float, float]:
+        value = worth(at, Placement(slots))
+        return -value.headroom, value.travels
+
+    return min(fitting, key=rank, default=None)
 
 
 def broken(at: Situation, placement: Placement) -> Broken:
@@ -104,13 +125,54 @@ def broken(at: Situation, placement: Placement) -> Broken:
     return {(v.constraint, v.message) for v in found if v.constraint != "unassigned"}
 
 
-def _free(at: Situation, slots: Ints, suspects: Collection[str]) -> list[int]:
-    """Return a free slot of each node to be looked at."""
+def _nodes_to_try(at: Situation, workers: int) -> int:
+    """Return for how many nodes of each of so many workers there is time; maybe none."""
+    problem = at.problem
+    counted = problem.traffic.pair_count + PAIRS_OF_EXECUTOR * problem.executor_count
+    return min(MAX_NODES, MAX_COUNTED // max(counted * workers, 1))
+
+
+def _free(
+    at: Situation, slots: Ints, rows: list[int], suspects: Collection[str], most: int
+) -> list[int]:
+    """Return a free slot of each node to be tried for executors that start together."""
     used = set(slots[slots != UNASSIGNED].tolist())
-    free: dict[str, list[int]] = defaultdict(list)
-    for ordinal, (node, _) in enumerate(at.problem.slot_ids[: at.problem.slot_count]):
-        if ordinal not in used and node not in suspects:
-            free[node].append(ordinal)
-    own = {at.problem.slot_ids[slot][0] for slot in used}
-    order = sorted(free, key=lambda node: (node not in own, -len(free[node]), node))
-    return [free[node][0] for node in order[:MAX_NODES]]
+    closed = [node.id in suspects or node.max_executors == 0 for node in at.problem.nodes]
+    first: dict[int, int] = {}
+    for slot, node in enumerate(at.problem.slot_node.tolist()):
+        if slot not in used and not closed[node]:
+            first.setdefault(node, slot)
+    if len(first) <= most:
+        return list(first.values())
+    ordered = [first[node] for node in _promising(at, slots, rows, list(first))]
+    return ordered[:most] if most else ordered
+
+
+def _promising(at: Situation, slots: Ints, rows: list[int], nodes: list[int]) -> list[int]:
+    """Order nodes: by turns the emptiest, and that which exchanges most with the executors."""
+    problem, count = at.problem, len(at.problem.nodes)
+    ran = executor_nodes(problem, Placement(slots))
+    on_node = (ran >= 0) & (ran < count)
+    cpu, where = problem.executor_cpu[on_node], ran[on_node]
+    offered = np.array([node.cpu_percent or math.inf for node in problem.nodes])
+    left = offered - np.bincount(where, cpu, count)
+    exchanged = np.bincount(where, _exchanged(problem.traffic, rows)[on_node], count)
+    empty = sorted(nodes, key=lambda node: (-left[node], -exchanged[node], node))
+    near = sorted(nodes, key=lambda node: (-exchanged[node], -left[node], node))
+    return list(dict.fromkeys(chain.from_iterable(zip(empty, near, strict=True))))
+
+
+def _exchanged(traffic: Traffic, rows: list[int]) -> Floats:
+    """Return the tuples/s that executors exchange with each other one, shape (executors,)."""
+    ours = np.zeros(traffic.executors, dtype=bool)
+    ours[rows] = True
+    result: Floats = np.zeros(traffic.executors)
+    for ends, others in ((traffic.source, traffic.target), (traffic.target, traffic.source)):
+        its = ours[ends]
+        result += np.bincount(others[its], traffic.rate[its], traffic.executors)
+    for block in traffic.blocks:
+        sources, targets = (slice(r.start, r.stop) for r in (block.sources, block.targets))
+        sent = traffic.sent_by_each(block)
+        result[targets] += sent[ours[sources]].sum()
+        result[sources] += sent * ours[targets].sum()
+    return result

@@ -12,11 +12,8 @@ from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement
 from stormcut.objective.verify import violations
 
-#: Placements that are looked at to find who leaves.
-MAX_TRIED = 256
-#: With more workers that leave, or more executors, the algorithm places the topology instead: to
-#: find the best slot for each would take longer than Nimbus waits.
-MAX_LEAVING, MAX_EXECUTORS = 32, 2_000
+#: Placements that are looked at to find who leaves, and the executors of them all.
+MAX_TRIED, MAX_TRIED_EXECUTORS = 256, 512_000
 
 
 def relieved(topology: RunningTopology, at: Situation, present: Workers) -> Workers | None:
@@ -31,19 +28,19 @@ def relieved(topology: RunningTopology, at: Situation, present: Workers) -> Work
     Returns
     -------
     tuple of Worker or None
-        None if there is no room for one that leaves, all would have to, or they are too many.
+        None if there is no room for one that leaves, all would have to, or too many placements
+        would have to be looked at to find who leaves.
     """
-    if at.problem.executor_count > MAX_EXECUTORS:
-        return None
+    most = min(MAX_TRIED, MAX_TRIED_EXECUTORS // max(at.problem.executor_count, 1))
     closed = {node.id for node in at.problem.nodes if node.max_executors == 0}
     staying = tuple(worker for worker in present if worker.slot.node not in closed)
     tried = 0
     while staying and broken(at, at.placement([staying])):
         tried += len(staying)
-        if tried > MAX_TRIED:
+        if tried > most:
             return None
         staying = min(_without_one(staying), key=lambda left: _rank(at, left))
-    if not staying or len(present) - len(staying) > MAX_LEAVING:
+    if not staying:
         return None
     if len(staying) == len(present):
         return present

@@ -123,11 +123,19 @@ class Gate:
         is_new = moment.ledger.count(change) > 0
         return is_new, not is_person, -rule.priority, change.restart_count, change.topology
 
-    def guards(self, change: Change, moment: GuardContext) -> tuple[str, ...]:
-        """Return the keys of all guards that hold a change alone, overridden or not."""
+    def guards(self, changes: Sequence[Change], moment: GuardContext) -> dict[str, tuple[str, ...]]:
+        """Return the keys of all guards that hold changes made together, overridden or not.
+
+        By topology. Those that together exceed a budget are held by it, though none does alone.
+        """
+        found: dict[str, tuple[str, ...]] = {}
         budget = _Budget(self._policy, moment)
-        standing = (*self._standing(change, moment), *budget.standing(change))
-        return tuple(v.guard.key for v in standing if TABLE[v.guard][change.initiator] is not GO)
+        for change in sorted(changes, key=lambda change: self._rank(change, moment)):
+            standing = (*self._standing(change, moment), *budget.standing(change))
+            keys = (v.guard.key for v in standing if TABLE[v.guard][change.initiator] is not GO)
+            found[change.topology] = tuple(keys)
+            budget.take(change)
+        return found
 
     def _first(
         self, change: Change, standing: Iterator[Verdict], moment: GuardContext

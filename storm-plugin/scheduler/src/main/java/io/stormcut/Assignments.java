@@ -47,6 +47,17 @@ final class Assignments {
     return true;
   }
 
+  /** How many workers of this copy a cluster no longer has, or with other executors. */
+  int ended(Cluster cluster) {
+    int ended = 0;
+    for (Map.Entry<String, SchedulerAssignment> entry : byTopology.entrySet()) {
+      Placement here = Placement.of(entry.getValue());
+      Placement there = Placement.running(entry.getKey(), cluster);
+      ended += (int) here.slots().stream().filter(slot -> !here.sameWorker(there, slot)).count();
+    }
+    return ended;
+  }
+
   /** Topology id to its unassigned executors, if any. */
   static Map<String, Set<ExecutorDetails>> missing(Topologies topologies, Cluster cluster) {
     Map<String, Set<ExecutorDetails>> missing = new HashMap<>();

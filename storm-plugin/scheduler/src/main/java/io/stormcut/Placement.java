@@ -35,8 +35,12 @@ final class Placement {
 
   /** What Nimbus has assigned, be it the topology's or not. */
   static Placement running(String topology, Cluster cluster) {
+    return of(cluster.getAssignmentById(topology));
+  }
+
+  /** What an assignment says; nothing if there is none. */
+  static Placement of(SchedulerAssignment assignment) {
     Map<WorkerSlot, Set<ExecutorDetails>> workers = new HashMap<>();
-    SchedulerAssignment assignment = cluster.getAssignmentById(topology);
     if (assignment != null) {
       assignment
           .getExecutorToSlot()

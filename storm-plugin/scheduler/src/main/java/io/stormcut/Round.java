@@ -85,12 +85,42 @@ final class Round {
       if (runsAsWanted(topology, applied.get(id), remembered)) {
         placed.add(id);
         unchanged.add(id);
-      } else if (restartsLost(topology, applied.get(id))) {
-        placed.add(id);
       }
     }
+    restartLost(placed, applied);
+    return placed.isEmpty() && restarted.isEmpty()
+        ? Collections.emptyMap()
+        : yieldIfWorse(unchanged);
+  }
+
+  /**
+   * Restart the lost workers of what is not `placed`, and let Storm's scheduler place the rest:
+   * with fewer free slots it may spread that otherwise, and end workers that it would leave alone.
+   * Then no lost worker restarts but by its hand.
+   */
+  private void restartLost(Set<String> placed, AppliedPlacements applied) {
+    Assignments planned = Assignments.of(cluster);
+    Set<String> kept = new HashSet<>(placed);
+    for (TopologyDetails topology : topologies.getTopologies()) {
+      if (!placed.contains(topology.getId()) && restartsLost(topology, applied)) {
+        kept.add(topology.getId());
+      }
+    }
+    scheduleAllBut(kept);
+    int ended = planned.ended(cluster);
+    if (restarted.isEmpty() || ended == 0) {
+      return;
+    }
+    Assignments ours = Assignments.of(cluster);
+    Map<String, Set<ExecutorDetails>> missing = Assignments.missing(topologies, cluster);
+    planned.restore(cluster);
     scheduleAllBut(placed);
-    return placed.isEmpty() ? Collections.emptyMap() : yieldIfWorse(unchanged);
+    if (planned.ended(cluster) < ended
+        && without(missing, Assignments.missing(topologies, cluster)).isEmpty()) {
+      restarted.clear();
+    } else {
+      ours.restore(cluster);
+    }
   }
 
   private void scheduleAllBut(Set<String> placed) {
@@ -110,8 +140,9 @@ final class Round {
     }
   }
 
-  private boolean restartsLost(TopologyDetails topology, Placement applied) {
-    Placement now = applied == null ? null : LostWorkers.restart(topology, applied, cluster);
+  private boolean restartsLost(TopologyDetails topology, AppliedPlacements applied) {
+    Placement was = applied.get(topology.getId());
+    Placement now = was == null ? null : LostWorkers.restart(topology, was, cluster);
     if (now != null) {
       restarted.put(topology.getId(), now);
     }

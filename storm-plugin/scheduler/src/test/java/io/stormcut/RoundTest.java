@@ -94,6 +94,34 @@ class RoundTest {
     assertEquals(2, round.placed().size());
   }
 
+  /** Each has lost a worker, and a node's supervisor is away while its workers run. */
+  @Test
+  void lostWorkersDoNotRestartWhereStormWouldThenEndOthers() {
+    given.supervisor("n0", 6700, 6701).supervisor("n1", 6700, 6701);
+    given.topology("t0-0-1", 3, 3)
+        .assigned("t0-0-1", "n1", 6700, 1, 4).assigned("t0-0-1", "n3", 6700, 2);
+    given.topology("t1-1-1", 3, 3)
+        .assigned("t1-1-1", "n1", 6701, 3).assigned("t1-1-1", "n3", 6701, 1, 4);
+    Clusters earlier = new Clusters();
+    earlier.topology("t1-1-1", 3, 3).assigned("t1-1-1", "n1", 6701, 3)
+        .assigned("t1-1-1", "n3", 6701, 1, 4).assigned("t1-1-1", "n2", 6700, 2);
+    Cluster ran = earlier.cluster();
+    Placement was = Placement.running("t1-1-1", ran);
+    AppliedPlacements applied = AppliedPlacements.in(null, warnings);
+    applied.update(Collections.singletonMap("t1-1-1", was), earlier.topologies(), ran);
+
+    Assignments before = Assignments.of(given.cluster());
+    Cluster alone = given.cluster();
+    storm.schedule(given.topologies(), alone);
+    assertEquals(0, before.ended(alone));
+    Cluster cluster = given.cluster();
+    Round round = new Round(given.topologies(), cluster, storm);
+    assertTrue(round.finish(applied, Collections.emptyList()).isEmpty());
+    assertEquals(0, before.ended(cluster));
+    assertTrue(Assignments.missing(given.topologies(), cluster).isEmpty());
+    assertTrue(round.restarted().isEmpty());
+  }
+
   /** A topology in one worker, which Storm's default would spread over four. */
   private Set<String> afterRemembering(Plan... remembered) {
     given.supervisor("n", 6700, 6701, 6702, 6703);
