@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
-from stormcut.adapters.files.problem_file import read_problem
+from stormcut.adapters.bench.journal import FileJournal
 from stormcut.application.experiment.bench.contest import capacities
 from stormcut.model.problem import Problem
 
-RESULTS = Path(__file__).parents[1] / "docs" / "results"
+#: An archive for each bench that is kept.
+BENCHES = Path(__file__).parent / "data" / "benches"
 #: Room in all settings but `spread` (benchmarks/settings); problems do not keep it.
 ROOM = 1.25
 
 
+@cache
+def journal(bench: str) -> FileJournal:
+    """Return the journal of a bench that is kept, by its name."""
+    return FileJournal(BENCHES / f"{bench}.zip")
+
+
 def roomy(bench: str, topology: str) -> Problem:
     """Return what schedulers were asked for a topology in a bench."""
-    problem = read_problem(RESULTS / bench / "problems" / f"{topology}.json")
+    problem = journal(bench).problem(topology)
+    assert problem is not None
     limits = capacities([1] * len(problem.nodes), problem.executor_count, ROOM)
     nodes = zip(problem.nodes, limits, strict=True)
     return replace(

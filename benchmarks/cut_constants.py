@@ -20,7 +20,7 @@ from typing import Any
 import fischer
 import growth
 import numpy as np
-from bench_problems import RESULTS, roomy
+from bench_problems import journal, roomy
 from machine import made_by
 
 from stormcut.arrays import Floats
@@ -116,10 +116,9 @@ TRIALS = (
 def families() -> tuple[Family, ...]:
     """Return the problems, read or made."""
     of_benches = [
-        roomy(start, path.stem)
+        roomy(start, topology)
         for start in STARTS
-        for path in sorted((RESULTS / start / "problems").glob("*.json"))
-        if not path.name.endswith(".placement.json")
+        for topology in sorted(journal(start).run.topologies)
     ]
     captured = [fischer.problem(sizes) for sizes in fischer.CLUSTERS.values()]
     small = growth.problem(1000)

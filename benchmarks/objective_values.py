@@ -101,7 +101,7 @@ def rows(bench: Path) -> Iterator[Row]:
             if scheduler != BASELINE and base and kept and measured:
                 mine, its = (values(windowed(each[0], window), each[1]) for each in (kept, base))
                 over = [a / b for a, b in zip(mine, its, strict=True)]
-                yield Row(bench.name, of_cpu, topology, scheduler, measured.spread.median, over)
+                yield Row(bench.stem, of_cpu, topology, scheduler, measured.spread.median, over)
 
 
 def ranking(found: list[Row]) -> Iterator[tuple[int, int, Floats]]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from bench_problems import RESULTS
+from bench_problems import BENCHES
 from pooled_ratios import Contest, Noise, contests, estimate, noise
 
 
@@ -43,7 +43,7 @@ def test_a_start_of_many_windows_counts_no_more_than_starts_differ():
 def test_a_bench_is_read_as_its_page_has_it():
     (found,) = (
         each
-        for each in contests([RESULTS / "bench-power12-network-1"])
+        for each in contests([BENCHES / "bench-power12-network-1.zip"])
         if (each.topology, each.rival) == ("trending_topics", "caps")
     )
     assert not found.of_cpu

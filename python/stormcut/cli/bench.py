@@ -109,7 +109,7 @@ def bench(
     \b
     Examples:
       stormcut bench --topologies linear,word_count --schedulers even,cut --repetitions 3
-      stormcut bench --setting cpu --output docs/results/bench-cpu
+      stormcut bench --setting cpu --output results/bench-cpu
       stormcut bench --setting network --heterogeneous 1x3,2x2,2x1
       stormcut bench --schedulers even,cut,mine --command 'mine=python3 my_scheduler.py'
     """

@@ -49,8 +49,9 @@ def calibrate(
 ) -> None:
     """Fit transfer costs to bench results, and test the fit.
 
-    BENCHES are folders that `stormcut bench` wrote. At least two windows are needed, under
-    placements of which some cross nodes. Predicted and measured are throughputs over even's.
+    BENCHES are folders that `stormcut bench` wrote, or .zip archives of them. At least two windows
+    are needed, under placements of which some cross nodes. Predicted and measured are throughputs
+    over even's.
 
     \b
     Example:

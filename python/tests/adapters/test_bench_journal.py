@@ -1,6 +1,7 @@
 """A bench's folder: what is added is read again, also after a kill; other benches stay out."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,6 +28,22 @@ RUNNING = RunningTopology(
 )
 
 
+def packed_as_zip(folder: Path) -> Path:
+    return Path(shutil.make_archive(str(folder), "zip", folder))
+
+
+def test_what_is_no_archive_of_a_bench_is_refused_and_named(tmp_path: Path) -> None:
+    (empty := tmp_path / "empty").mkdir()
+    (text := tmp_path / "text.zip").write_text("no archive")
+    for path, what in (
+        (packed_as_zip(empty), "holds no bench: there is no run.json"),
+        (text, "is no zip archive"),
+        (tmp_path / "missing.zip", "No such file"),
+    ):
+        with pytest.raises(InvalidInput, match=f"{path}.*{what}"):
+            FileJournal(path)
+
+
 def test_what_is_added_is_read_again(tmp_path: Path) -> None:
     journal = FileJournal.open(tmp_path / "a" / "run", RUN)
     journal.add_placement(PLACED)
@@ -37,8 +54,8 @@ def test_what_is_added_is_read_again(tmp_path: Path) -> None:
     journal.add_measurement(measured())
     journal.add_measurement(measured("even", unsteady="still rising after 20 s"))
     journal.add_placement(replace(PLACED, kept=0.75))
-    again = FileJournal(journal.folder)
-    for each in (journal, again):
+    again, packed = FileJournal(journal.folder), FileJournal(packed_as_zip(journal.folder))
+    for each in (journal, again, packed):
         assert each.placements() == [replace(PLACED, kept=0.75), REFUSED]
         assert each.starts() == [
             Start("linear", "even", ""),
@@ -59,7 +76,8 @@ def test_what_was_placed_and_where_can_be_asked_again(tmp_path: Path) -> None:
     journal = FileJournal.open(tmp_path / "run", RUN)
     assert journal.solution("linear", "cut:objective=headroom") is None
     journal.add_solution("linear", "cut:objective=headroom", seat.problem, seat.solution)
-    found = FileJournal(journal.folder).solution("linear", "cut:objective=headroom")
+    packed = FileJournal(packed_as_zip(journal.folder))
+    found = packed.solution("linear", "cut:objective=headroom")
     assert found is not None
     problem, placement = found
     assert problem.topologies[0].max_spout_pending == 20

@@ -6,15 +6,13 @@ from functools import partial
 
 import numpy as np
 import pytest
-from bench_problems import RESULTS, roomy
+from bench_problems import journal, roomy
 from cut_constants import by_keys
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from microbenchmarks import microbenchmark
 from problem_strategies import problems, with_resources
 
-from stormcut.adapters.files.placement_file import read_placement
-from stormcut.adapters.files.problem_file import read_problem
 from stormcut.model.errors import Infeasible
 from stormcut.model.network import Link
 from stormcut.model.placement import Placement
@@ -43,7 +41,7 @@ from stormcut.placement.slots.seating import seat
 from stormcut.placement.solve import solve
 
 #: Links limited both ways, under bolts that report on ticks.
-BENCH = RESULTS / "bench-unseen-network-5"
+BENCH = "bench-unseen-network-5"
 
 #: Placements that are tried one by one.
 MOST = 300
@@ -225,7 +223,7 @@ def reporting(draw):
 
 def test_sources_keep_off_the_link_that_reports_fill():
     """As measured: all reports go to one task, and a source whose acks took that link starved."""
-    measured = read_problem(BENCH / "problems" / "bigbench_diamond.json")
+    measured = journal(BENCH).problem("bigbench_diamond")
     nodes = tuple(replace(node, max_executors=6) for node in measured.nodes)
     problem = replace(measured, nodes=nodes)
     found, even = (foretold(problem, solve(problem, name, 1).placement) for name in ("cut", "even"))
@@ -240,17 +238,15 @@ def test_sources_keep_off_the_link_that_reports_fill():
 def test_where_cpu_binds_sources_reach_no_less_than_by_another_schedulers_placement(bench):
     """As measured: one node at 96 % of its CPU and four at 80 had 0.95 of five at 81 to 90."""
     problem = roomy(bench, "linear_road")
-    kept = RESULTS / bench / "problems" / "linear_road-caps.placement.json"
-    rival = read_placement(kept, problem).placement
+    _, rival = journal(bench).solution("linear_road", "caps")
     found = solve(problem, "cut", 1).placement
     assert foretold(problem, found).total > 0.99 * foretold(problem, rival).total
 
 
-@pytest.mark.parametrize("topology", sorted(p.stem for p in (BENCH / "problems").glob("*.json")
-                                             if ".placement" not in p.name))  # fmt: skip
+@pytest.mark.parametrize("topology", sorted(journal(BENCH).run.topologies))
 def test_haste_relieves_what_is_full_too(topology):
     """Without any annealing, twenty problems were 35 % more congested in haste, in the mean."""
-    problem = read_problem(BENCH / "problems" / f"{topology}.json")
+    problem = journal(BENCH).problem(topology)
     judge = judge_of(problem)
     hasty, found = (
         solve(problem, "cut", 1, {"effort": effort}).placement for effort in ("0", "0.3")

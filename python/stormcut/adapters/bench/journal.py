@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import tempfile
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, fields, replace
 from pathlib import Path
@@ -14,7 +16,6 @@ from stormcut.adapters.files.json_document import (
     JsonValue,
     optional,
     parse_json,
-    read_json,
     write_text,
 )
 from stormcut.adapters.files.placement_file import read_placement, write_placement
@@ -45,6 +46,7 @@ class FileJournal:
     Attributes
     ----------
     folder : Path
+        Or a ``.zip`` of what a folder holds, which is only read.
     run : Run
         As it is on the disk.
     notes : tuple of str
@@ -52,15 +54,20 @@ class FileJournal:
     """
 
     def __init__(self, folder: Path) -> None:
-        """Read a bench's folder.
+        """Read a bench's folder, or an archive of one.
 
         Raises
         ------
         InvalidInput
             There is no bench, or a file is damaged; names file and line.
         """
-        self.folder = folder
-        self.run = _read_run(folder / _RUN)
+        self.folder = self._files = folder
+        if folder.suffix == ".zip":
+            # Goes when the journal does.
+            self._unpacked = tempfile.TemporaryDirectory(prefix="stormcut-bench-")
+            self._files = Path(self._unpacked.name)
+            _unpack(folder, self._files)
+        self.run = _read_run(self._files, folder)
         self.notes: tuple[str, ...] = ()
         self._placements = {
             (each.topology, each.scheduler): each for each in self._read(_PLACEMENTS, _placed)
@@ -148,18 +155,22 @@ class FileJournal:
         InvalidInput
             A file is damaged.
         """
-        where, placed = self._problem_path(topology), self._placement_path(topology, scheduler)
-        if not where.exists() or not placed.exists():
+        problem, placed = self.problem(topology), self._placement_path(topology, scheduler)
+        if problem is None or not placed.exists():
             return None
-        problem = read_problem(where)
         return problem, read_placement(placed, problem).placement
 
+    def problem(self, topology: str) -> Problem | None:
+        """Return what was to be placed, None if an older bench did not keep it."""
+        where = self._problem_path(topology)
+        return read_problem(where) if where.exists() else None
+
     def _problem_path(self, topology: str) -> Path:
-        return self.folder / _PROBLEMS / f"{topology}.json"
+        return self._files / _PROBLEMS / f"{topology}.json"
 
     def _placement_path(self, topology: str, scheduler: str) -> Path:
         name = re.sub(r"[^a-z0-9]+", "-", scheduler)
-        return self.folder / _PROBLEMS / f"{topology}-{name}.placement.json"
+        return self._files / _PROBLEMS / f"{topology}-{name}.placement.json"
 
     def _go_on(self, run: Run) -> None:
         run = _as_read(run)
@@ -175,17 +186,26 @@ class FileJournal:
         return measurement
 
     def _read(self, name: str, read: Callable[[JsonValue], T]) -> Iterator[T]:
-        path = self.folder / name
-        lines = _content(path).split(b"\n")
+        lines = _content(self._files / name).split(b"\n")
         if lines.pop():
-            self.notes += (f"{path}, line {len(lines) + 1}: cut off, left out",)
+            self.notes += (f"{self.folder / name}, line {len(lines) + 1}: cut off, left out",)
         for number, line in enumerate(lines, start=1):
-            where = f"{path}, line {number}"
+            where = f"{self.folder / name}, line {number}"
             value = parse_json(line, where)
             try:
                 yield read(value)
             except InvalidInput as error:
                 raise InvalidInput(str(error), where) from None
+
+
+def _unpack(archive: Path, folder: Path) -> None:
+    try:
+        with zipfile.ZipFile(archive) as packed:
+            packed.extractall(folder)
+    except zipfile.BadZipFile as error:
+        raise InvalidInput(f"is no zip archive: {error}", str(archive)) from None
+    except OSError as error:
+        raise InvalidInput(f"cannot be unpacked: {error.strerror}", str(archive)) from None
 
 
 def _belongs(cell: Cell, run: Run) -> bool:
@@ -279,14 +299,15 @@ def _write_run(path: Path, run: Run) -> None:
     write_text(path, json.dumps(_run_document(run), indent=2) + "\n")
 
 
-def _read_run(path: Path) -> Run:
-    if not path.parent.is_dir() or not path.exists():
-        raise InvalidInput(f"holds no bench: there is no {_RUN}", str(path.parent))
-    value = read_json(path)
+def _read_run(files: Path, folder: Path) -> Run:
+    if not (files / _RUN).exists():
+        raise InvalidInput(f"holds no bench: there is no {_RUN}", str(folder))
+    where = str(folder / _RUN)
+    value = parse_json(_content(files / _RUN), where)
     try:
         return _run(value)
     except InvalidInput as error:
-        raise InvalidInput(str(error), str(path)) from None
+        raise InvalidInput(str(error), where) from None
 
 
 def _run(value: JsonValue) -> Run:
