@@ -7,6 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from shlex import quote
 
+import numpy as np
+
+from stormcut.arrays import Bools
 from stormcut.capacity.demand import UTILISATION, Demand, Need, demand
 from stormcut.capacity.evidence import costs_that_fit
 from stormcut.capacity.plan import CapacityPlan, NodeShape, plan
@@ -23,7 +26,9 @@ from stormcut.model.network import Costs
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.model.profile import Profile
+from stormcut.objective.cut import executor_nodes
 from stormcut.objective.headroom import headroom
+from stormcut.objective.resources import CPU, EXECUTOR, uses
 from stormcut.placement.solve import DEFAULT_ALGORITHM
 
 #: What was measured for less says little of rates and CPU.
@@ -129,6 +134,8 @@ def advise(
         line, more = _rebalance(running[name], wanted.needs[name], found)
         commands += [line] if line else []
         notes += more
+        if _workers(name, found) < len(running[name].assignment):
+            notes.append(_fewer_workers(running[name], problem, found))
     return ScalingAdvice(wanted, found, tuple(commands), tuple(notes))
 
 
@@ -166,9 +173,38 @@ def _rebalance(
     return line if parts else None, notes
 
 
+def _fewer_workers(running: RunningTopology, problem: Problem, found: CapacityPlan) -> str:
+    """Return what it would save, and risk, to run a topology on fewer workers than it has."""
+    now = Placement(problem.current_slots())
+    sides = ((problem, now), (found.problem, found.solution.placement))
+    crossing = [f"{_crossing(*side):.1%}" for side in sides]
+    most = [f"{_most_on_a_node(running.id, *side):.0%}" for side in sides]
+    return (
+        f"{running.name}: {_workers(running.id, found)} of {len(running.assignment)} workers carry "
+        f"it; crossing takes {crossing[1]} of the CPU used instead of {crossing[0]}, and the loss "
+        f"of a node up to {most[1]} of its executors instead of {most[0]}"
+    )
+
+
+def _crossing(problem: Problem, placement: Placement) -> float:
+    """Return which share of the CPU used goes to tuples that leave a worker, and to workers."""
+    load = {use.kind: float(use.load.sum()) for use in uses(problem, placement)}
+    return 1 - load[EXECUTOR] / load[CPU] if load[CPU] > 0 else 0.0
+
+
+def _most_on_a_node(topology: str, problem: Problem, placement: Placement) -> float:
+    """Return which share of a topology's executors is on the node with most of them."""
+    nodes = executor_nodes(problem, placement)[_of(topology, problem)]
+    return float(np.unique(nodes, return_counts=True)[1].max() / len(nodes))
+
+
 def _workers(topology: str, found: CapacityPlan) -> int:
     """Return how many workers a plan has for a topology."""
-    problem = found.problem
-    at = [each.id for each in problem.topologies].index(topology)
-    slots = found.solution.placement.slots[problem.executor_topology == at]
+    slots = found.solution.placement.slots[_of(topology, found.problem)]
     return len(set(slots.tolist()))
+
+
+def _of(topology: str, problem: Problem) -> Bools:
+    at = [each.id for each in problem.topologies].index(topology)
+    chosen: Bools = problem.executor_topology == at
+    return chosen
