@@ -7,7 +7,7 @@ A declared stream between S and T executors is S x T pairs of one rate. Kept fol
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -125,6 +125,23 @@ class Traffic:
         np.add.at(result, self.target, self.rate)
         for block in self.blocks:
             result[block.targets.start : block.targets.stop] += block.rate * len(block.sources)
+        return result
+
+    def exchanged_with(self, executors: Sequence[int]) -> Floats:
+        """Return the tuples/s between each executor and some, both ways, shape (executors,)."""
+        ours = np.zeros(self.executors, dtype=bool)
+        ours[list(executors)] = True
+        result: Floats = np.zeros(self.executors)
+        for ends, others in ((self.source, self.target), (self.target, self.source)):
+            its = ours[ends]
+            np.add.at(result, others[its], self.rate[its])
+        for block in self.blocks:
+            sources, targets = (
+                slice(each.start, each.stop) for each in (block.sources, block.targets)
+            )
+            sent = self.sent_by_each(block)
+            result[targets] += sent[ours[sources]].sum()
+            result[sources] += sent * ours[targets].sum()
         return result
 
     def mean_size(self, default: float) -> float:

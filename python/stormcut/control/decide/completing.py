@@ -9,12 +9,11 @@ from itertools import chain
 
 import numpy as np
 
-from stormcut.arrays import Floats, Ints
+from stormcut.arrays import Ints
 from stormcut.control.decide.situation import Situation
 from stormcut.control.decide.worth import worth
 from stormcut.model.cluster import Slot, Worker
 from stormcut.model.placement import UNASSIGNED, Placement
-from stormcut.model.traffic import Traffic
 from stormcut.objective.cut import executor_nodes
 from stormcut.objective.verify import violations
 
@@ -156,23 +155,7 @@ def _promising(at: Situation, slots: Ints, rows: list[int], nodes: list[int]) ->
     cpu, where = problem.executor_cpu[on_node], ran[on_node]
     offered = np.array([node.cpu_percent or math.inf for node in problem.nodes])
     left = offered - np.bincount(where, cpu, count)
-    exchanged = np.bincount(where, _exchanged(problem.traffic, rows)[on_node], count)
+    exchanged = np.bincount(where, problem.traffic.exchanged_with(rows)[on_node], count)
     empty = sorted(nodes, key=lambda node: (-left[node], -exchanged[node], node))
     near = sorted(nodes, key=lambda node: (-exchanged[node], -left[node], node))
     return list(dict.fromkeys(chain.from_iterable(zip(empty, near, strict=True))))
-
-
-def _exchanged(traffic: Traffic, rows: list[int]) -> Floats:
-    """Return the tuples/s that executors exchange with each other one, shape (executors,)."""
-    ours = np.zeros(traffic.executors, dtype=bool)
-    ours[rows] = True
-    result: Floats = np.zeros(traffic.executors)
-    for ends, others in ((traffic.source, traffic.target), (traffic.target, traffic.source)):
-        its = ours[ends]
-        result += np.bincount(others[its], traffic.rate[its], traffic.executors)
-    for block in traffic.blocks:
-        sources, targets = (slice(r.start, r.stop) for r in (block.sources, block.targets))
-        sent = traffic.sent_by_each(block)
-        result[targets] += sent[ours[sources]].sum()
-        result[sources] += sent * ours[targets].sum()
-    return result
