@@ -13,6 +13,7 @@ TASKS = OPTIONS.tasks(4)
 BY_CUSTOMER = Grouping.fields("customer")
 
 
+@OPTIONS.with_parallelism
 class BigBenchDiamond(Topology):
     """Sales -> {Store, Web} -> Growth -> Top."""
 

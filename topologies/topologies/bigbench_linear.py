@@ -12,6 +12,7 @@ OPTIONS = declare(own={"session.seconds": Option(3600, count, "length of a sessi
 TASKS = OPTIONS.tasks(4)
 
 
+@OPTIONS.with_parallelism
 class BigBenchLinear(Topology):
     """Clicks -> Views -> Sessions -> Pairs."""
 

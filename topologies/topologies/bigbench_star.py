@@ -13,6 +13,7 @@ TASKS = OPTIONS.tasks(4)
 BY_CATEGORY = Grouping.fields("category")
 
 
+@OPTIONS.with_parallelism
 class BigBenchStar(Topology):
     """{Sales, Clicks, Reviews} -> Catalogue -> {Revenue, Interest, Rating}."""
 

@@ -21,7 +21,8 @@ def chain() -> TopologyType:
         specs[f"double_{number}"] = kind.spec(
             name=f"double_{number}", inputs={before: Grouping.SHUFFLE}, par=OPTIONS.tasks(10)
         )
-    return TopologyType("Communication", (Topology,), {**specs, "config": OPTIONS.config()})
+    chained = TopologyType("Communication", (Topology,), {**specs, "config": OPTIONS.config()})
+    return OPTIONS.with_parallelism(chained)
 
 
 Communication = chain()

@@ -12,6 +12,7 @@ TASKS = OPTIONS.tasks(4)
 BY_SEGMENT = Grouping.fields("segment")
 
 
+@OPTIONS.with_parallelism
 class LinearRoad(Topology):
     """Source -> Parse -> {Stopped -> Accidents, Statistics} -> Toll."""
 

@@ -23,6 +23,7 @@ BY_HOUSE = Grouping.SHUFFLE if THESIS else Grouping.fields("house")
 BY_WHO = Grouping.fields("who")
 
 
+@OPTIONS.with_parallelism
 class LoadPrediction(Topology):
     """Source -> {Plug prediction, House prediction} -> Sink."""
 

@@ -12,6 +12,7 @@ from rig.source import FileSource
 OPTIONS = declare(data="auth-log/auth.log.gz")
 
 
+@OPTIONS.with_parallelism
 class LogProcessing(Topology):
     """Source -> Rules -> {Index, Counter}."""
 

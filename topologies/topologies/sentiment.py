@@ -12,6 +12,7 @@ OPTIONS = declare(data="tweets/fight-night.jsonl.gz")
 BOLTS = OPTIONS.tasks(10)
 
 
+@OPTIONS.with_parallelism
 class Sentiment(Topology):
     """Source -> Sensitize -> Clean -> {Positive, Negative} -> Join -> Score."""
 

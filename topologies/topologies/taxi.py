@@ -24,6 +24,7 @@ OPTIONS = declare(
 BY_ROUTE = Grouping.SHUFFLE if OPTIONS["mode"] == "thesis" else Grouping.fields("route")
 
 
+@OPTIONS.with_parallelism
 class Taxi(Topology):
     """Source -> Preprocess -> Rolling count -> Intermediate rank -> Final rank."""
 

@@ -10,6 +10,7 @@ from words.random_text import Anchor, Identity, RandomText
 OPTIONS = declare(own={"text.bytes": Option(10_240, count, "length of a string")})
 
 
+@OPTIONS.with_parallelism
 class ThroughputTest(Topology):
     """Source -> Identity -> Anchor."""
 

@@ -13,6 +13,7 @@ OPTIONS = declare(
 )
 
 
+@OPTIONS.with_parallelism
 class TrendingTopics(Topology):
     """Source -> Prepare -> Rank -> Merge."""
 

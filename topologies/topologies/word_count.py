@@ -12,6 +12,7 @@ from words.split import Split
 OPTIONS = declare(data="text/moby-dick.txt.gz")
 
 
+@OPTIONS.with_parallelism
 class WordCount(Topology):
     """Source -> Split -> Count."""
 

@@ -17,6 +17,7 @@ OPTIONS = declare(
 TASKS = OPTIONS.tasks(4)
 
 
+@OPTIONS.with_parallelism
 class Yahoo(Topology):
     """Source -> Deserialize -> Filter -> Project -> Join -> Count."""
 

@@ -79,6 +79,10 @@ def _options(chosen: Definition) -> Grid:
     table = Grid().labels("option").words("default").words("what it sets")
     for name, option in chosen.options.items():
         table.row(name, str(option.default), option.help)
+    parts = ", ".join(f"{component.name} {component.tasks}" for component in chosen.components)
+    table.row(
+        "parallelism.COMPONENT", "", f"tasks of a component, whatever the scale; here {parts}"
+    )
     return table
 
 

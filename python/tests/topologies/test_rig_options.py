@@ -2,13 +2,17 @@ import gzip
 import os
 import sys
 from collections.abc import Callable
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
+from streamparse.dsl.topology import TopologyType
 
 from micro.settings import micro
 from rig.options import command_line, declare
 from rig.pace import Pace, rates
+from stormcut.adapters.storm.topology_project import check_options, load, names
+from stormcut.model.errors import InvalidInput
 
 
 def test_options_come_from_the_command_line_of_sparse(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,3 +119,38 @@ def test_a_staircase_inverts_itself() -> None:
     assert [pace.due(at) for at in (1, 2, 4, 6)] == [10, 20, 60, 70]
     for ordinal in range(100):
         assert pace.due(pace.moment(ordinal)) == pytest.approx(ordinal)
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_component_has_the_tasks_that_an_option_names(
+    name: str, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = {part.name: part.tasks for part in load(name).components}
+    wanted = {part: 20 + number for number, part in enumerate(known)}
+    given = [f"rig.parallelism.{part}={tasks}" for part, tasks in wanted.items()]
+    arguments = [word for option in given for word in ("-o", option)]
+    monkeypatch.setattr(sys, "argv", ["/venv/bin/sparse", "submit", "-n", name, *arguments])
+    spec = spec_from_file_location("submitted", project / "topologies" / f"{name}.py")
+    assert spec and spec.loader
+    spec.loader.exec_module(module := module_from_spec(spec))
+    kinds = (each for each in vars(module).values() if isinstance(each, TopologyType))
+    (topology,) = (each for each in kinds if each.__name__ != "Topology")
+    parts = {**topology.thrift_topology.bolts, **topology.thrift_topology.spouts}
+    assert {part: its.common.parallelism_hint for part, its in parts.items()} == wanted
+    assert {part.name: part.tasks for part in load(name).components} == known
+    assert {key: topology.config[key] for key in topology.config if "parallelism" in key} == {
+        f"rig.parallelism.{part}": tasks for part, tasks in wanted.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("option", "why"),
+    [
+        ({"parallelism.splitt": 3}, "no such component; there are source, split, count"),
+        ({"parallelism.split": 0}, "0 must be 1 or more"),
+    ],
+)
+def test_tasks_of_no_component_are_refused(option: dict[str, int], why: str) -> None:
+    (name,) = option
+    with pytest.raises(InvalidInput, match=f"--option {name}.*{why}"):
+        check_options("word_count", {"parallelism.count": 2, **option})

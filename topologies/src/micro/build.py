@@ -31,7 +31,8 @@ def build(name: str, layout: Layout, options: Options) -> TopologyType:
         if inputs:
             part["inputs"] = inputs
         specs[component] = _spec(layout, component, part, options["language"])
-    return TopologyType(name, (Topology,), {**specs, "config": options.config()})
+    built = TopologyType(name, (Topology,), {**specs, "config": options.config()})
+    return options.with_parallelism(built)
 
 
 def _spec(layout: Layout, component: str, part: dict[str, Any], language: str) -> Any:

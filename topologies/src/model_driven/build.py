@@ -49,7 +49,8 @@ def build(name: str, dataflow: Dataflow, options: Options) -> TopologyType:
     specs["sink"] = _bolt(
         Total, "sink", options.tasks(1), _inputs(specs, dataflow, dataflow.last()), java
     )
-    return TopologyType(name, (Topology,), {**specs, "config": options.config()})
+    built = TopologyType(name, (Topology,), {**specs, "config": options.config()})
+    return options.with_parallelism(built)
 
 
 def component(task: str, kind: str) -> str:

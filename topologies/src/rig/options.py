@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ from rig.records import data_file
 from rig.store import address
 
 PREFIX = "rig."
+#: Before a component's name: its number of tasks, whatever the scale.
+PARALLELISM = "parallelism."
 
 
 def number(value: Any) -> float:
@@ -135,8 +137,13 @@ class Options(Mapping[str, Any]):
 
     def __init__(self, declared: Mapping[str, Option], given: Mapping[str, Any]) -> None:
         self.declared = declared
+        self._parallelism = {
+            name.removeprefix(PARALLELISM): _parsed(name, Option(1, count, ""), value)
+            for name, value in given.items()
+            if name.startswith(PARALLELISM)
+        }
         for name in given:
-            if name not in declared:
+            if name not in declared and not name.startswith(PARALLELISM):
                 raise ValueError(f"{PREFIX}{name}: no such option; there are {', '.join(declared)}")
         self._values = {
             name: _parsed(name, option, given.get(name, option.default))
@@ -156,6 +163,28 @@ class Options(Mapping[str, Any]):
         """Return the scaled number of tasks of a component, at least 1."""
         return max(1, round(full_size * self["scale"]))
 
+    def check_components(self, names: Iterable[str]) -> None:
+        """Refuse tasks of components that a topology does not have.
+
+        Raises
+        ------
+        ValueError
+            It has no such component.
+        """
+        there = list(names)
+        for name in self._parallelism:
+            if name not in there:
+                what = f"no such component; there are {', '.join(there)}"
+                raise ValueError(f"{PREFIX}{PARALLELISM}{name}: {what}")
+
+    def with_parallelism(self, topology: Any) -> Any:
+        """Give a topology's components the tasks that the options name, and return it."""
+        specs = {spec.name: spec for spec in topology.specs}
+        self.check_components(specs)
+        for name, tasks in self._parallelism.items():
+            specs[name].par = specs[name].common.parallelism_hint = tasks
+        return topology
+
     def config(self, **storm: Any) -> dict[str, Any]:
         """Return a topology's configuration; the components read the options in it.
 
@@ -166,6 +195,7 @@ class Options(Mapping[str, Any]):
             **STORM,
             **further,
             **{PREFIX + name: value for name, value in self.items()},
+            **{PREFIX + PARALLELISM + name: tasks for name, tasks in self._parallelism.items()},
         }
 
 

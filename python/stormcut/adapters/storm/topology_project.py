@@ -57,13 +57,15 @@ def check_options(name: str, given: Mapping[str, Any]) -> None:
         that is named does not answer.
     """
     known = load(name).options
+    prefix = _module("rig.options").PARALLELISM
     for key in given:
-        if key not in known and not key.startswith(STORM_PREFIXES):
+        if key not in known and not key.startswith((*STORM_PREFIXES, prefix)):
             raise InvalidInput(f"no such option; there are {', '.join(known)}", f"--option {key}")
-    declared = _module(name).OPTIONS
+    module = _module(name)
     try:
-        own = {key: value for key, value in given.items() if key in known}
-        type(declared)(declared.declared, own)
+        own = {k: v for k, v in given.items() if k in known or k.startswith(prefix)}
+        chosen = type(module.OPTIONS)(module.OPTIONS.declared, own)
+        chosen.check_components(spec.name for spec in _topology(module).specs)
     except ValueError as error:
         option, _, why = str(error).removeprefix("rig.").partition(": ")
         raise InvalidInput(why, f"--option {option}") from error
