@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 
 import pytest
@@ -61,12 +62,13 @@ def test_others_that_move_with_it_wait_for_it():
     assert sorted(stage.round()) == ["a", "b"]
 
 
-def test_where_it_cannot_be_drained_it_moves_all_the_same():
+def test_where_it_cannot_be_drained_it_moves_all_the_same(caplog):
     stage = Drained()
     stage.valve.is_down = True
     assert stage.round() == []
     assert stage.round() == ["a"]
     assert not stage.valve.inactive
+    assert "a moves without being drained: Nimbus does not answer" in caplog.text
 
 
 def test_what_a_person_has_deactivated_moves_and_stays_deactivated():
@@ -95,19 +97,50 @@ def test_it_never_rests_for_long():
     assert stage.round() == ["a"]
 
 
-def test_activation_is_tried_until_it_is_done():
+def test_activation_is_tried_until_it_is_done(caplog):
+    caplog.set_level(logging.INFO)
     stage = Drained()
     stage.round()
     stage.round()
     assert stage.round() == ["a"]
-    stage.valve.is_down = True
-    for _ in range(10):
-        stage.round(30)
-    assert stage.valve.inactive == {"a"}
+    for _ in range(2):
+        stage.valve.is_down = True
+        for _ in range(10):
+            stage.round(30)
+        assert stage.valve.inactive == {"a"}
+    # Once, not at each look.
+    late = "a is not activated yet (it has moved): Nimbus does not answer"
+    assert caplog.messages.count(late) == 1
     stage.valve.is_down = False
     stage.round()
     assert not stage.valve.inactive
     assert stage.valve.kept == ()
+    assert "a is active again: it has moved" in caplog.messages
+
+
+def test_who_has_moved_may_rest_again():
+    stage = Drained()
+    stage.round()
+    stage.round()
+    assert stage.round() == ["a"]
+    stage.round(ADOPT_SECONDS)
+    assert not stage.draining.resting()
+    # Back where it was, it is to move once more.
+    stage.state = spread("a")[0]
+    assert stage.round(3600) == []
+    assert stage.valve.inactive == {"a"}
+
+
+def test_who_is_killed_while_it_rests_may_rest_when_it_is_submitted_again():
+    stage = Drained()
+    stage.round()
+    assert stage.valve.inactive == {"a"}
+    running, stage.state = stage.state, replace(stage.state, topologies=())
+    stage.round()
+    assert not stage.draining.resting()
+    stage.state = running
+    assert stage.round() == []
+    assert stage.valve.inactive == {"a"}
 
 
 @pytest.mark.parametrize("crashed", ["marked", "deactivated"])
@@ -127,11 +160,13 @@ def test_who_leads_next_activates_what_was_left(crashed):
     assert valve.kept == ()
 
 
-def test_an_orderly_end_leaves_nothing_behind():
+def test_an_orderly_end_leaves_nothing_behind(caplog):
+    caplog.set_level(logging.INFO)
     stage = Drained()
     stage.round()
     assert stage.valve.inactive
     stage.draining.close()
+    assert "a is active again: the controller ends" in caplog.messages
     assert not stage.valve.inactive
     assert stage.valve.kept == ()
     assert GIVEN_UP_SECONDS > MAX_SECONDS

@@ -359,3 +359,13 @@ def test_an_override_passes_a_budget_that_changes_exceed_only_together():
     stage, shown = forced(Policy(Mode.APPROVE, restarts_per_round=5))
     assert shown["override"]["guards"] == ["pinned", "round"]
     assert sorted(stage.round()) == ["a", "b"]
+
+
+def test_gauges_say_who_may_act_and_what_waits_for_what():
+    stage = Stage(*spread("a"), Policy(Mode.APPROVE))
+    stage.store.ordered = pausing(True)(NO_ORDERS)
+    stage.round(1000)
+    found = stage.brain.control()
+    assert (found.mode, found.is_paused, found.silent) == (Mode.APPROVE, True, frozenset())
+    assert (found.waiting, found.outcomes) == ({Guard.PAUSED: 1}, {})
+    assert found.left_on_drained == {}

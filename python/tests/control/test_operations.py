@@ -12,14 +12,17 @@ from stormcut.control.operations import (
     check_goes_back,
     draining,
     held_when_approved,
+    overriding,
     pausing,
+    resolved,
     undraining,
 )
-from stormcut.control.orders import NO_ORDERS, Override
-from stormcut.model.cluster import Supervisor
+from stormcut.control.orders import NO_ORDERS, Override, Undo
+from stormcut.model.cluster import Slot, Supervisor, Worker
 from stormcut.model.errors import InvalidInput
 
 NODES = (Supervisor("id-1", "host1", (6700,)), Supervisor("id-2", "host2", (6700,)))
+WORKERS = (Worker(Slot("id-1", 6700), (1, 2)),)
 HELD = {"topology": "a", "answer": "never", "action": "undo"}
 NOW_S = 1_700_000_000.0
 
@@ -113,3 +116,32 @@ def test_an_undo_that_waits_or_goes_back_is_taken():
     check_goes_back({"withheld": [{**HELD, "answer": "wait", "guard": "paused"}]}, "a")
     back = {"topology": "a", "evidence": "undone", "reason": "undone"}
     check_goes_back({"withheld": [], "topologies": [back], "declined": []}, "a")
+
+
+@pytest.mark.parametrize(
+    ("known", "latest"),
+    [
+        (("mine-1-100", "mine-2-200"), "mine-2-200"),
+        (("mine-9-100", "mine-10-100"), "mine-10-100"),
+        (("mine-1-100", "mine-2-90"), "mine-1-100"),
+        (("mine-1-9", "mine-1-10"), "mine-1-10"),
+    ],
+)
+def test_a_name_means_the_topology_that_was_submitted_last(known, latest):
+    assert resolved("mine", known) == latest
+    assert resolved("mine", tuple(reversed(known))) == latest
+
+
+def test_an_undo_passes_what_its_preview_foresaw_and_nothing_that_is_unknown():
+    undo = Undo(WORKERS, override=Override("because"))
+    lines = [
+        {"topology": "b", "initiator": "undo", "passed": ["quiet"]},
+        {"topology": "a", "initiator": "gain", "passed": ["dear"]},
+        {"topology": "a", "initiator": "undo", "passed": ["pinned", "paused"]},
+    ]
+    found = overriding(undo, {"topologies": lines}, "a", 3).override
+    assert (found.reason, found.guards, found.pauses) == ("because", {"pinned", "paused"}, 3)
+    for preview in (None, {"topologies": lines[:2]}):
+        assert overriding(undo, preview, "a", 3).override.guards is None
+    plain = replace(undo, override=None)
+    assert overriding(plain, {"topologies": lines}, "a", 3) == plain
