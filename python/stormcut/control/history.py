@@ -1,4 +1,4 @@
-"""Decisions as a plan's parts, and as the JSON values of the history: docs/brain.md."""
+"""Decisions as a plan's parts, and as the JSON values of the history: docs/protocol.md."""
 
 from __future__ import annotations
 
