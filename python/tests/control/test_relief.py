@@ -119,3 +119,23 @@ def test_with_less_time_fewer_nodes_are_tried(counted, node, monkeypatch):
     decided = decide(Question(state, profiles, None, Settings())).decided
     (moved,) = (each.workers for each in decided if each.topology == "a")
     assert {worker.slot.node for worker in moved} == {"n3", node}
+
+
+def test_with_little_time_nodes_that_have_no_room_are_not_counted(monkeypatch):
+    """The emptiest node may hold no executor more: all workers were placed anew."""
+    monkeypatch.setattr(completing, "MAX_COUNTED", 1)
+    running = dealt(
+        topology("a", (2, 2), acker=False, workers=4), [Slot(f"n{n}", 6700) for n in range(4)]
+    )
+    full = {"stormcut.max.executors": "1"}
+    nodes = tuple(
+        replace(node, meta=full, cpu_percent=4_000.0) if node.id in ("n1", "n2") else node
+        for node in supervisors(4)
+    )
+    state = closed(ClusterState(nodes, (running,)), "n0")
+    profiles = {"a": profile_of(running, cpu=1.0)}
+    (decision,) = decide(Question(state, profiles, None, Settings())).decided
+    staying = {worker for worker in running.assignment if worker.slot.node != "n0"}
+    (moved,) = set(decision.workers) - staying
+    assert staying < set(decision.workers)
+    assert moved.slot.node == "n3"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from itertools import chain
+from itertools import chain, islice
 
 import numpy as np
 
@@ -71,7 +71,7 @@ def completed(
         group = waiting.pop(0)
         rows = [position[task] for task in group]
         for free in (_free(at, slots, rows, suspects, most), begun):
-            best = _best(at, _fitting(at, slots, rows, before, free), has_time=most > 0)
+            best = _best(at, _fitting(at, slots, rows, before, free), most)
             if best is not None:
                 break
         else:
@@ -106,16 +106,16 @@ def _fitting(
             yield tried
 
 
-def _best(at: Situation, fitting: Iterator[Ints], has_time: bool) -> Ints | None:
-    """Return the placement with the most head-room, then the least traffic, or the first."""
-    if not has_time:
+def _best(at: Situation, fitting: Iterator[Ints], most: int) -> Ints | None:
+    """Return, of so many placements, that with the most head-room, then the least traffic."""
+    if not most:
         return next(fitting, None)
 
     def rank(slots: Ints) -> tuple[float, float]:
         value = worth(at, Placement(slots))
         return -value.headroom, value.travels
 
-    return min(fitting, key=rank, default=None)
+    return min(islice(fitting, most), key=rank, default=None)
 
 
 def broken(at: Situation, placement: Placement) -> Broken:
@@ -127,14 +127,14 @@ def broken(at: Situation, placement: Placement) -> Broken:
 def _nodes_to_try(at: Situation, workers: int) -> int:
     """Return for how many nodes of each of so many workers there is time; maybe none."""
     problem = at.problem
-    counted = problem.traffic.pair_count + PAIRS_OF_EXECUTOR * problem.executor_count
+    counted = len(problem.traffic.rate) + PAIRS_OF_EXECUTOR * problem.executor_count
     return min(MAX_NODES, MAX_COUNTED // max(counted * workers, 1))
 
 
 def _free(
     at: Situation, slots: Ints, rows: list[int], suspects: Collection[str], most: int
 ) -> list[int]:
-    """Return a free slot of each node to be tried for executors that start together."""
+    """Return a free slot of each node, the most promising first where not all can be tried."""
     used = set(slots[slots != UNASSIGNED].tolist())
     closed = [node.id in suspects or node.max_executors == 0 for node in at.problem.nodes]
     first: dict[int, int] = {}
@@ -143,8 +143,7 @@ def _free(
             first.setdefault(node, slot)
     if len(first) <= most:
         return list(first.values())
-    ordered = [first[node] for node in _promising(at, slots, rows, list(first))]
-    return ordered[:most] if most else ordered
+    return [first[node] for node in _promising(at, slots, rows, list(first))]
 
 
 def _promising(at: Situation, slots: Ints, rows: list[int], nodes: list[int]) -> list[int]:
