@@ -122,6 +122,30 @@ class RoundTest {
     assertTrue(round.restarted().isEmpty());
   }
 
+  /** Storm spreads another topology in any case, which ends its worker. */
+  @Test
+  void lostWorkersRestartWhereStormWouldEndAsManyWithoutThat() {
+    given.supervisor("n0", 6700, 6701, 6702, 6703).supervisor("n1", 6700, 6701, 6702, 6703);
+    packed("p-1-1", "n0");
+    given.topology("t1-1-1", 2, 3).assigned("t1-1-1", "n1", 6701, 3, 4);
+    Clusters earlier = new Clusters();
+    earlier.topology("t1-1-1", 2, 3)
+        .assigned("t1-1-1", "n1", 6701, 3, 4).assigned("t1-1-1", "n2", 6700, 1, 2);
+    Cluster ran = earlier.cluster();
+    Placement was = Placement.running("t1-1-1", ran);
+    AppliedPlacements applied = AppliedPlacements.in(null, warnings);
+    applied.update(Collections.singletonMap("t1-1-1", was), earlier.topologies(), ran);
+
+    Cluster cluster = given.cluster();
+    Round round = new Round(given.topologies(), cluster, storm);
+    assertTrue(round.finish(applied, Collections.emptyList()).isEmpty());
+    assertEquals(4, slots(cluster, "p-1-1").size());
+    assertEquals(Collections.singleton("t1-1-1"), round.restarted().keySet());
+    assertEquals(round.restarted().get("t1-1-1"), Placement.running("t1-1-1", cluster));
+    assertEquals(2, slots(cluster, "t1-1-1").size());
+    assertEquals(1, Assignments.of(given.cluster()).ended(cluster));
+  }
+
   /** A topology in one worker, which Storm's default would spread over four. */
   private Set<String> afterRemembering(Plan... remembered) {
     given.supervisor("n", 6700, 6701, 6702, 6703);
