@@ -369,3 +369,11 @@ def test_gauges_say_who_may_act_and_what_waits_for_what():
     assert (found.mode, found.is_paused, found.silent) == (Mode.APPROVE, True, frozenset())
     assert (found.waiting, found.outcomes) == ({Guard.PAUSED: 1}, {})
     assert found.left_on_drained == {}
+
+
+def test_an_outlook_says_why_a_topology_is_not_measured():
+    state, profiles = spread("a", "b")
+    stage = Stage(state, {"a": profiles["a"]}, AUTOMATIC)
+    stage.brain.unmeasured = lambda running: f"no log of {running.id}"
+    stage.round(1000)
+    assert stage.brain.outlook()["unmeasured"] == {"b": "no log of b"}

@@ -55,6 +55,17 @@ def test_the_smaller_of_declared_and_real_counts(cores, left):
     assert [supervisor.cpu_percent for supervisor in real.supervisors] == [left, left]
 
 
+def test_nobody_has_to_leave_what_several_topologies_are_measured_to_use():
+    both = [
+        dealt(topology(name, (2, 2), acker=False), [Slot(f"n{n}", port) for n in (0, 1)])
+        for name, port in (("t", 6700), ("u", 6701))
+    ]
+    profiles = {each.id: told(each, cores=0.2, used=20.0) for each in both}
+    real = with_real_capacity(ClusterState(supervisors(2), tuple(both)), profiles)
+    # Four executors of 20 points, of a machine that has 20.
+    assert all(80.0 <= supervisor.cpu_percent < 100.0 for supervisor in real.supervisors)
+
+
 @given(st.floats(0.5, 16.0), st.floats(0.0, 1.0))
 def test_what_is_told_adds_up_to_what_is_used(cores, share):
     """What tuples need by the model and what others use is what the machine says."""

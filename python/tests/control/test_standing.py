@@ -13,6 +13,7 @@ from stormcut.control.observe.descriptions import GONE_SECONDS
 from stormcut.control.operations import pausing
 from stormcut.control.orders import NO_ORDERS, Orders
 from stormcut.control.policy import Mode, Policy
+from stormcut.control.ports import Unavailable
 from stormcut.control.standing import MAX_OF_A_CORE, STANDBY_SECONDS, Standing
 from stormcut.model.cluster import ClusterState, Slot, Worker
 
@@ -101,6 +102,24 @@ def test_a_leader_that_knew_orders_and_finds_none_pauses_until_a_person_resumes(
     outside.ordered = replace(pausing(False)(outside.ordered), revision=100)
     brain.watch()
     assert not brain.brain._source.orders().is_paused
+
+
+def test_a_pause_that_cannot_be_stored_is_kept_and_stored_later():
+    brain, outside, _ = standing()
+    outside.ordered = Orders(drained=frozenset({"n0"}), revision=7)
+    brain.elected()
+    outside.ordered, stored = NO_ORDERS, outside.hold
+
+    def away(why):
+        raise Unavailable("ZooKeeper is away")
+
+    outside.hold = away
+    for _ in range(3):
+        brain.elected()
+        assert "are gone from ZooKeeper" in brain.brain._source.orders().why
+    outside.hold = stored
+    brain.elected()
+    assert outside.ordered.is_paused
 
 
 def test_orders_that_cannot_be_read_for_a_while_and_are_then_gone_are_lost():
