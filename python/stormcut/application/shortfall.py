@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
+from stormcut.arrays import ROUNDING
 from stormcut.model.placement import Placement
 from stormcut.model.problem import CORE_PERCENT, Problem, Topology
 from stormcut.objective.headroom import Bottleneck, Headroom, headroom
-from stormcut.objective.order import ROUNDING
 from stormcut.objective.resources import CPU, EXECUTOR, costs_of, left_by_workers
 
 OTHER = "another placement (of objective=auto, if this is not)"

@@ -6,14 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from stormcut.arrays import ROUNDING
 from stormcut.model.network import Costs
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.objective.cut import executor_nodes
 from stormcut.objective.resources import CPU, costs_of, executor_loads, uses
-
-#: Points of CPU that differ by less are the same.
-ROUNDING = 1e-9
 
 
 def costs_that_fit(problem: Problem, placement: Placement) -> Costs | None:

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
+from stormcut.arrays import ROUNDING
 from stormcut.capacity.demand import Demand
 from stormcut.model.errors import Infeasible
 from stormcut.model.network import UNKNOWN, Link
@@ -25,8 +26,6 @@ from stormcut.placement.solve import DEFAULT_ALGORITHM, DEFAULT_SEED, Solution, 
 #: Nodes that are tried at most, of shapes that say nothing of how many there are.
 MAX_NODES = 1000
 
-#: Costs that differ by less, in nodes, are the same.
-ROUNDING = 1e-9
 
 #: How a slot's first port is numbered.
 FIRST_PORT = 6700

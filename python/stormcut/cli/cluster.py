@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_WIDTH = 100
 _SHOWN_LINES = 50
 _FOLLOW_S = 0.3
 

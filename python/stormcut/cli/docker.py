@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_WIDTH = 100
-
 
 def _name_option(function: F) -> F:
     return click.option(

@@ -29,6 +29,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from stormcut.arrays import ROUNDING
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.objective.anchoring import anchored_share
@@ -55,9 +56,6 @@ LOOSE_TOLERANCE = 0.05
 #: Maximum number of executors, and of them times sources, for which the order asks what sources
 #: reach: 0.1 s and more for each placement. Of more, head-room says what is carried.
 MAX_PREDICTED, MAX_SHARES = 200, 5_000
-
-#: Rates that are this near to those asked for are carried.
-ROUNDING = 1e-9
 
 
 def is_predicted(problem: Problem) -> bool:

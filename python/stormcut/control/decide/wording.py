@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from stormcut.arrays import ROUNDING
 from stormcut.control.decide.decision import (
     Action,
     BreaksLimit,
@@ -25,7 +26,6 @@ from stormcut.control.decide.decision import (
     Withheld,
 )
 from stormcut.control.decide.worth import BYTES
-from stormcut.objective.order import ROUNDING
 from stormcut.objective.resources import EXECUTOR
 from stormcut.placement.acceptance import (
     Imbalance,

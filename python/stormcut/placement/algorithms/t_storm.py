@@ -31,7 +31,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from stormcut.arrays import Floats, Ints
+from stormcut.arrays import ROUNDING, Floats, Ints
 from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
@@ -41,9 +41,6 @@ from stormcut.placement.packing.capacity import CPU, EXECUTORS, Hosts, hosts
 from stormcut.placement.packing.groups import Groups, fold
 from stormcut.placement.packing.room import Room
 from stormcut.placement.slots.on_nodes import place_on_nodes
-
-#: Traffic that differs by a smaller share is the same.
-ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import coo_array, csr_array
 
-from stormcut.arrays import Bools, Floats, Ints
+from stormcut.arrays import ROUNDING, Bools, Floats, Ints
 from stormcut.model.problem import Problem
 from stormcut.placement.graph.component_graph import component_graph, linear_order
-
-#: Values that differ by less than this share are equal: sums of the same rates in another order.
-ROUNDING = 1e-9
 
 
 class SimplifiedGraph:

@@ -10,9 +10,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from stormcut.arrays import Floats, Ints
+from stormcut.arrays import ROUNDING, Floats, Ints
 from stormcut.objective.verify import exceeds
-from stormcut.placement.algorithms.t3_scheduler.operators import ROUNDING
 
 
 def split_group(
