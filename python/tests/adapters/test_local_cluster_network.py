@@ -93,9 +93,9 @@ def test_what_is_there_after_a_failure_goes_too(network: Network) -> None:
 
 
 def test_trying_leaves_nothing(network: Network) -> None:
-    before = set(NAMESPACES.iterdir())
     assert obstacle() == ""
-    assert set(NAMESPACES.iterdir()) == before
+    # Others may try at this moment.
+    assert [path for path in NAMESPACES.glob(f"*-{os.getpid()}") if "trial" in path.name] == []
 
 
 def test_addresses_that_a_killed_one_left_are_not_used(tmp_path: Path) -> None:
