@@ -46,7 +46,7 @@ def pack(folder: Path) -> None:
                 packed.write(path, path.relative_to(folder))
 
 
-def story(archive: Path) -> str:
+def read_story(archive: Path) -> str:
     """Return how a bench came about, its links as they are on the page of all."""
     with zipfile.ZipFile(archive) as packed:
         if "README.md" not in packed.namelist():
@@ -58,7 +58,7 @@ def story(archive: Path) -> str:
     return text.replace("](../../", "](../").replace("docs/results/bench-", "bench-")
 
 
-def section(name: str, told: str, journal: FileJournal) -> str:
+def section(name: str, story: str, journal: FileJournal) -> str:
     """Return how a bench came about, and what topologies reached under its schedulers."""
     found = BenchResults(journal.run, journal.measurements(), journal.placements())
     facts = journal.run.facts
@@ -70,7 +70,7 @@ def section(name: str, told: str, journal: FileJournal) -> str:
         f" it has none. Made {made}.",
     )
     heading, _, rest = markdown([Section(name, 2, tables=(table,))]).partition("\n")
-    return "\n\n".join(filter(None, (heading, told, rest.strip())))
+    return "\n\n".join(filter(None, (heading, story, rest.strip())))
 
 
 def _cells(found: BenchResults, topology: str) -> Iterator[str]:
@@ -98,7 +98,7 @@ def main() -> None:
         pack(folder)
     head = markdown([Section("Benches", 1, text=INTRODUCTION)]).strip()
     archives = sorted(BENCHES.glob("*.zip"))
-    benches = (section(each.stem, story(each), FileJournal(each)) for each in archives)
+    benches = (section(each.stem, read_story(each), FileJournal(each)) for each in archives)
     options.output.write_text("\n\n".join((head, *benches, made_by())) + "\n", encoding="utf-8")
 
 

@@ -9,7 +9,9 @@ from simulated import SimulatedClock, ids
 
 from stormcut.control.brain import Brain
 from stormcut.control.decide.adviser import Settings
+from stormcut.control.operations import approving
 from stormcut.control.orders import NO_ORDERS
+from stormcut.control.policy import TopologyRule
 from stormcut.control.ports import Unavailable
 from stormcut.control.review.trail import appended
 from stormcut.model.cluster import ClusterState, Slot
@@ -127,6 +129,17 @@ def spread(*names, nodes=4):
     ]
     profiles = {t.id: profile_of(t, rate=much) for t in running}
     return ClusterState(supervisors(nodes), tuple(running)), profiles
+
+
+def approve_past_guards(policy):
+    """Approve past its guards what moves a pinned topology and another; return what was shown."""
+    state, profiles = spread("a", "b")
+    stage = Stage(state, profiles, replace(policy, topologies=(TopologyRule("a", pin=True),)))
+    stage.round(1000)
+    shown = stage.brain.outlook()
+    order = approving(shown["override"]["proposal"], "because", shown)
+    stage.store.ordered = replace(order(stage.store.ordered), revision=1)
+    return stage, shown
 
 
 def much(source, target):

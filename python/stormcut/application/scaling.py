@@ -180,9 +180,10 @@ def _fewer_workers(running: RunningTopology, problem: Problem, found: CapacityPl
     crossing = [f"{_crossing(*side):.1%}" for side in sides]
     most = [f"{_most_on_a_node(running.id, *side):.0%}" for side in sides]
     return (
-        f"{running.name}: {_workers(running.id, found)} of {len(running.assignment)} workers carry "
-        f"it; crossing takes {crossing[1]} of the CPU used instead of {crossing[0]}, and the loss "
-        f"of a node up to {most[1]} of its executors instead of {most[0]}"
+        f"{running.name}: {_workers(running.id, found)} workers instead of "
+        f"{len(running.assignment)} carry it; workers and transfer between them take "
+        f"{crossing[1]} of the CPU used instead of {crossing[0]}, and losing one node stops up to "
+        f"{most[1]} of its executors instead of {most[0]}"
     )
 
 

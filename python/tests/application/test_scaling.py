@@ -38,8 +38,9 @@ def test_a_rate_that_fits_asks_for_no_more_executors():
     assert found.commands == ("storm rebalance t -n 1",)
     (note,) = found.notes
     saved = re.fullmatch(
-        r"t: 1 of 2 workers carry it; crossing takes ([0-9.]+)% of the CPU used instead of "
-        r"([0-9.]+)%, and the loss of a node up to 100% of its executors instead of 60%",
+        r"t: 1 workers instead of 2 carry it; workers and transfer between them take ([0-9.]+)% of "
+        r"the CPU used instead of ([0-9.]+)%, and losing one node stops up to 100% of its "
+        r"executors instead of 60%",
         note,
     )
     assert saved and float(saved[1]) < float(saved[2])

@@ -222,11 +222,11 @@ class World:
         answer = self.storm.ask("late" if is_late else "shim", lines)
         refused = [line for line in answer if line.startswith("REFUSED")]
         assert is_late or not refused, refused
-        return scheduled(state, [line for line in answer if line not in refused])
+        return run_as_answered(state, [line for line in answer if line not in refused])
 
     def check_against_storm(self, before, planned):
         """All runs that would run under Storm alone, which would end as many workers or more."""
-        alone = scheduled(before, self.storm.ask("default", state_lines(before)))
+        alone = run_as_answered(before, self.storm.ask("default", state_lines(before)))
         unplanned = by_storm = 0
         clusters = (before, planned, self.stage.state, alone)
         for was, plan, now, stock in zip(*(each.topologies for each in clusters), strict=True):
@@ -309,7 +309,7 @@ def plan_lines(plan):
             yield f"PLANNED\t{part.topology}\t{worker.slot.node}\t{worker.slot.port}\t{tasks}"
 
 
-def scheduled(state, answer):
+def run_as_answered(state, answer):
     """Return the cluster in which topologies run as the oracle answered."""
     slots = {topology.id: {} for topology in state.topologies}
     for line in answer:

@@ -8,7 +8,7 @@ from datetime import datetime
 
 import pytest
 from brain_clusters import clusters, dealt, profile_of, supervisors, topology
-from governed import Stage, homes, spread
+from governed import Stage, approve_past_guards, homes, spread
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,7 +26,7 @@ from stormcut.control.decide.pace import Pace
 from stormcut.control.gate.change import Change, Initiator
 from stormcut.control.gate.gate import Gate, GuardContext, gain_of
 from stormcut.control.gate.ledger import Ledger
-from stormcut.control.operations import approving, draining, pausing
+from stormcut.control.operations import draining, pausing
 from stormcut.control.orders import NO_ORDERS, Orders
 from stormcut.control.policy import Mode, Policy, QuietTime, Rule, TopologyRule
 from stormcut.model.cluster import ClusterState, Slot, Supervisor
@@ -326,37 +326,26 @@ def test_who_is_overloaded_does_not_wait_for_a_whole_cool_down(headroom, waits):
     assert [verdict.guard for verdict in held.values()] == ([Guard.COOL_DOWN] if waits else [])
 
 
-def forced(policy):
-    """A pinned topology and another; what is shown, and past guards, after that is approved."""
-    state, profiles = spread("a", "b")
-    stage = Stage(state, profiles, replace(policy, topologies=(TopologyRule("a", pin=True),)))
-    stage.round(1000)
-    shown = stage.brain.outlook()
-    order = approving(shown["override"]["proposal"], "because", shown)
-    stage.store.ordered = replace(order(stage.store.ordered), revision=1)
-    return stage, shown
-
-
 def test_what_is_shown_under_a_name_is_what_is_done_under_it():
     """While what was approved past guards waited, its workers stood under the other plan's name."""
-    stage, before = forced(Policy(Mode.APPROVE))
+    stage, before = approve_past_guards(Policy(Mode.APPROVE))
     stage.store.ordered = pausing(True)(stage.store.ordered)
     stage.round()
     after = stage.brain.outlook()
     assert before["proposal"] == after["proposal"]
     assert before["override"]["proposal"] == after["override"]["proposal"]
 
-    def offered(outlook):
+    def workers_offered(outlook):
         return {x["topology"]: x["workers"] for x in outlook["withheld"] if x["is_offered"]}
 
     past_guards = {each["topology"]: each["workers"] for each in before["override"]["topologies"]}
-    assert offered(before)["b"] != past_guards["b"]
-    assert offered(after) == offered(before)
+    assert workers_offered(before)["b"] != past_guards["b"]
+    assert workers_offered(after) == workers_offered(before)
 
 
 def test_an_override_passes_a_budget_that_changes_exceed_only_together():
-    """It named none, and what was approved waited for ever."""
-    stage, shown = forced(Policy(Mode.APPROVE, restarts_per_round=5))
+    """It named none, and the approved plan waited for ever."""
+    stage, shown = approve_past_guards(Policy(Mode.APPROVE, restarts_per_round=5))
     assert shown["override"]["guards"] == ["pinned", "round"]
     assert sorted(stage.round()) == ["a", "b"]
 

@@ -122,8 +122,9 @@ def test_with_less_time_fewer_nodes_are_tried(counted, node, monkeypatch):
 
 
 def test_with_little_time_nodes_that_have_no_room_are_not_counted(monkeypatch):
-    """The emptiest node may hold no executor more: all workers were placed anew."""
-    monkeypatch.setattr(completing, "MAX_COUNTED", 1)
+    """The emptiest node may hold no more executors: all workers were moved."""
+    # Of one node, with four pairs and four executors.
+    monkeypatch.setattr(completing, "MAX_COUNTED", 4 + 4 * completing.PAIRS_OF_EXECUTOR)
     running = dealt(
         topology("a", (2, 2), acker=False, workers=4), [Slot(f"n{n}", 6700) for n in range(4)]
     )

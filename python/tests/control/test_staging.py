@@ -80,9 +80,9 @@ def test_a_move_is_made_in_stages_that_say_so():
         begun = {w for w in after if w not in before}
         assert len(begun) <= 1
     assert stage.round(STAGE_SECONDS) == []
-    told = [line["workers_restarted"] for _, e in stage.store.plans for line in e["topologies"]]
+    reported = [line["workers_restarted"] for _, e in stage.store.plans for line in e["topologies"]]
     real = [len(restarted(tuple(was), tuple(now))) for was, now in pairwise(seen)]
-    assert [each for each in told if each] == real
+    assert [each for each in reported if each] == real
 
 
 @given(cluster=clusters(), most=st.integers(1, 2), forgets=st.booleans())

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 from brain_clusters import topology
-from governed import Stage, spread
+from governed import Stage, approve_past_guards, spread
 from rich.console import Console
 
+from stormcut.control.operations import pausing
 from stormcut.control.orders import Orders
 from stormcut.control.policy import Mode, Policy
 from stormcut.report.preview import print_outlook
@@ -53,6 +54,17 @@ def test_the_plan_says_what_would_be_done_and_how_to_have_it_done(mode):
     for node, port, tasks in line["workers"]:
         assert f"h{node[1:]}:{port} executors {tasks[0]}" in text
     assert (f"stormcut approve {outlook['proposal']}" in text) == (mode is Mode.APPROVE)
+
+
+def test_a_plan_that_is_approved_past_guards_says_that_it_is_not_how_to_approve_it():
+    found, before = approve_past_guards(Policy(Mode.APPROVE))
+    command = f"stormcut approve {before['override']['proposal']} --override REASON"
+    assert command in screen(print_outlook, before)
+    found.store.ordered = pausing(True)(found.store.ordered)
+    found.round()
+    text = screen(print_outlook, found.brain.outlook())
+    assert "It is approved, and goes once no other guard holds it" in text
+    assert command not in text
 
 
 def test_a_drain_says_what_is_left_and_when_it_is_complete():

@@ -72,10 +72,10 @@ def initiator_of(at: RoundContext, decision: Decision, running: RunningTopology)
 def with_passed_guards(at: RoundContext, changes: Sequence[Change]) -> dict[str, Change]:
     """Return changes, by topology, with the guards that each passes by a person's order alone."""
     guards = at.gate.guards(changes, at.moment)
-    return {c.topology: replace(c, passed=_passed(c, guards[c.topology])) for c in changes}
+    return {c.topology: replace(c, passed=_select_passed(c, guards[c.topology])) for c in changes}
 
 
-def _passed(change: Change, guards: Iterable[str]) -> tuple[str, ...]:
+def _select_passed(change: Change, guards: Iterable[str]) -> tuple[str, ...]:
     override = change.override
     return () if override is None else tuple(filter(override.passes, guards))
 

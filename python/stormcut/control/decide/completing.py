@@ -20,12 +20,11 @@ from stormcut.objective.verify import violations
 Workers = tuple[Worker, ...]
 Broken = set[tuple[str, str]]
 
-#: For each worker that starts at most so many nodes are tried.
+#: Nodes that are tried for each worker that starts.
 MAX_NODES = 64
-#: All that is tried for one topology counts at most so much, the pairs and executors of each
-#: placement: about a second.
+#: Pairs of executors, summed over all placements that are tried for a topology: about a second.
 MAX_COUNTED = 4_000_000
-#: An executor takes as long as so many pairs.
+#: To evaluate an executor takes as long as to evaluate this many pairs.
 PAIRS_OF_EXECUTOR = 8
 
 
@@ -97,7 +96,7 @@ def _groups(lost: Iterable[int], planned: Workers | None) -> list[tuple[int, ...
 def _fitting(
     at: Situation, slots: Ints, rows: list[int], before: Broken, free: Iterable[int]
 ) -> Iterator[Ints]:
-    """Yield placements with these executors on each of these slots that break no limit anew."""
+    """Yield placements with these executors on each of these slots that newly break no limit."""
     for slot in free:
         tried = slots.copy()
         tried[rows] = slot
@@ -107,7 +106,7 @@ def _fitting(
 
 
 def _best(at: Situation, fitting: Iterator[Ints], most: int) -> Ints | None:
-    """Return, of so many placements, that with the most head-room, then the least traffic."""
+    """Return the best of the first placements: most head-room, then least traffic."""
     if not most:
         return next(fitting, None)
 
@@ -125,7 +124,7 @@ def broken(at: Situation, placement: Placement) -> Broken:
 
 
 def _nodes_to_try(at: Situation, workers: int) -> int:
-    """Return for how many nodes of each of so many workers there is time; maybe none."""
+    """Return how many nodes there is time to try for each worker, 0 if for none."""
     problem = at.problem
     counted = len(problem.traffic.rate) + PAIRS_OF_EXECUTOR * problem.executor_count
     return min(MAX_NODES, MAX_COUNTED // max(counted * workers, 1))

@@ -94,15 +94,14 @@ final class Round {
   }
 
   /**
-   * Restart the lost workers of what is not `placed`, and let Storm's scheduler place the rest:
-   * with fewer free slots it may spread that otherwise, and end workers that it would leave alone.
-   * Then no lost worker restarts but by its hand.
+   * Restart the lost workers of what is not `placed`, and let Storm's scheduler place the rest. If
+   * it ends more workers because these took free slots, it places everything itself.
    */
   private void restartLost(Set<String> placed, AppliedPlacements applied) {
     Assignments planned = Assignments.of(cluster);
     Set<String> kept = new HashSet<>(placed);
     for (TopologyDetails topology : topologies.getTopologies()) {
-      if (!placed.contains(topology.getId()) && restartsLost(topology, applied)) {
+      if (!placed.contains(topology.getId()) && hasRestarted(topology, applied)) {
         kept.add(topology.getId());
       }
     }
@@ -140,7 +139,7 @@ final class Round {
     }
   }
 
-  private boolean restartsLost(TopologyDetails topology, AppliedPlacements applied) {
+  private boolean hasRestarted(TopologyDetails topology, AppliedPlacements applied) {
     Placement was = applied.get(topology.getId());
     Placement now = was == null ? null : LostWorkers.restart(topology, was, cluster);
     if (now != null) {

@@ -94,6 +94,15 @@ class RoundTest {
     assertEquals(2, round.placed().size());
   }
 
+  /** What the plugin remembers of a plan that put a topology as it ran `earlier`. */
+  private AppliedPlacements applied(Clusters earlier, String id) {
+    Cluster ran = earlier.cluster();
+    AppliedPlacements applied = AppliedPlacements.in(null, warnings);
+    applied.update(
+        Collections.singletonMap(id, Placement.running(id, ran)), earlier.topologies(), ran);
+    return applied;
+  }
+
   /** Each has lost a worker, and a node's supervisor is away while its workers run. */
   @Test
   void lostWorkersDoNotRestartWhereStormWouldThenEndOthers() {
@@ -105,10 +114,7 @@ class RoundTest {
     Clusters earlier = new Clusters();
     earlier.topology("t1-1-1", 3, 3).assigned("t1-1-1", "n1", 6701, 3)
         .assigned("t1-1-1", "n3", 6701, 1, 4).assigned("t1-1-1", "n2", 6700, 2);
-    Cluster ran = earlier.cluster();
-    Placement was = Placement.running("t1-1-1", ran);
-    AppliedPlacements applied = AppliedPlacements.in(null, warnings);
-    applied.update(Collections.singletonMap("t1-1-1", was), earlier.topologies(), ran);
+    AppliedPlacements applied = applied(earlier, "t1-1-1");
 
     Assignments before = Assignments.of(given.cluster());
     Cluster alone = given.cluster();
@@ -131,10 +137,7 @@ class RoundTest {
     Clusters earlier = new Clusters();
     earlier.topology("t1-1-1", 2, 3)
         .assigned("t1-1-1", "n1", 6701, 3, 4).assigned("t1-1-1", "n2", 6700, 1, 2);
-    Cluster ran = earlier.cluster();
-    Placement was = Placement.running("t1-1-1", ran);
-    AppliedPlacements applied = AppliedPlacements.in(null, warnings);
-    applied.update(Collections.singletonMap("t1-1-1", was), earlier.topologies(), ran);
+    AppliedPlacements applied = applied(earlier, "t1-1-1");
 
     Cluster cluster = given.cluster();
     Round round = new Round(given.topologies(), cluster, storm);
