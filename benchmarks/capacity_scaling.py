@@ -31,7 +31,7 @@ from stormcut.adapters.clusters.docker import ClusterShape, DockerCluster
 from stormcut.adapters.files.json_document import write_text
 from stormcut.adapters.files.placement_file import read_placement, write_placement
 from stormcut.adapters.files.problem_file import read_problem, write_problem
-from stormcut.adapters.spark import profile_logs, spark_session
+from stormcut.adapters.spark.profiling import profile_logs
 from stormcut.application.experiment.bench.cell import measure_cell
 from stormcut.application.experiment.bench.cells import Cell
 from stormcut.application.experiment.bench.contest import (
@@ -358,7 +358,7 @@ def run(name: str, output: Path) -> None:
     }
     with steps.step(f"starting Storm 1.2.4 in {shape.nodes + 2} containers") as update:
         cluster = DockerCluster.up(shape, "scaling", config=config, progress=update)
-    with ended(cluster, steps), spark_session("local[2]"):
+    with ended(cluster, steps):
         planner = BenchPlanner()
         profiler = partial(profile_logs, cluster.log_folders, cluster.folder / "profile", warm_up=0)
         with serving(planner, cluster):

@@ -32,7 +32,7 @@ from stormcut.adapters.bench.setting import shape_of
 from stormcut.adapters.bench.workers import CLUSTER_PATIENCE
 from stormcut.adapters.clusters.docker import DockerCluster
 from stormcut.adapters.machine import home
-from stormcut.adapters.spark import profile_logs, spark_session
+from stormcut.adapters.spark.profiling import profile_logs
 from stormcut.adapters.storm import topology_project
 from stormcut.application.experiment.bench.cells import Measurement, Placed, Start
 from stormcut.application.experiment.bench.entrants import Entrants
@@ -249,7 +249,6 @@ def run(jar: Path, repetitions: int) -> tuple[list[Window], Notes]:
     with (
         pages(jar),
         DockerCluster.up(shape_of(plan), CLUSTER, config=config) as cluster,
-        spark_session("local[2]"),
         serving(planner, cluster),
         ExitStack() as stack,
     ):

@@ -30,7 +30,7 @@ from stormcut.adapters.bench.serving import serving
 from stormcut.adapters.bench.workers import CLUSTER_PATIENCE
 from stormcut.adapters.clusters.bandwidth import FREE, parse_bandwidth
 from stormcut.adapters.clusters.docker import ClusterShape, DockerCluster
-from stormcut.adapters.spark import profile_logs, spark_session
+from stormcut.adapters.spark.profiling import profile_logs
 from stormcut.application.experiment.bench.planner import BenchPlanner
 from stormcut.application.experiment.ports import HOOK_INTERVAL_S
 from stormcut.cli.steps import Steps
@@ -234,8 +234,7 @@ def main() -> None:
     parser.add_argument("--cases", nargs="*", help="Those whose names begin so; default: all.")
     given = parser.parse_args()
     wanted = [c for c in CASES if c.name.startswith(tuple(given.cases or [""]))]
-    with spark_session("local[2]"):
-        rows = [row(case, Steps("saturation")) for case in wanted]
+    rows = [row(case, Steps("saturation")) for case in wanted]
     given.output.write_text(
         PAGE.format(
             doc=(__doc__ or "").split("\n\n", 3)[3].strip(),

@@ -31,7 +31,7 @@ from stormcut.adapters.clusters.docker import ClusterShape, DockerCluster
 from stormcut.adapters.clusters.docker.engine import engine
 from stormcut.adapters.files.placement_file import read_placement, write_placement
 from stormcut.adapters.files.problem_file import read_problem, write_problem
-from stormcut.adapters.spark import profile_logs, spark_session
+from stormcut.adapters.spark.profiling import profile_logs
 from stormcut.adapters.storm.topology_site import docker_site
 from stormcut.application.experiment.bench.contest import capacities
 from stormcut.application.experiment.bench.entrants import FIRST_PORT, SEED, Hosts
@@ -354,7 +354,7 @@ def run(output: Path) -> None:
         shape = ClusterShape(NODES, bandwidth=link, slots=1)
         cluster = DockerCluster.up(shape, name, config=config, progress=update)
     planner = BenchPlanner()
-    with ended(cluster, steps), spark_session("local[2]"), serving(planner, cluster):
+    with ended(cluster, steps), serving(planner, cluster):
         for each in left:
             traces = measured(each, cluster, planner, output, steps)
             with journal.open("a", encoding="utf-8") as out:

@@ -12,7 +12,7 @@ import pytest
 
 from stormcut.adapters.clusters.local import LocalCluster
 from stormcut.adapters.machine import home
-from stormcut.adapters.spark import profile_logs
+from stormcut.adapters.spark.profiling import profile_logs
 from stormcut.adapters.storm.sparse_submit import submit
 from stormcut.application.waiting import wait_until
 

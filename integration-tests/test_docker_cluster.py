@@ -15,7 +15,7 @@ from stage import DockerStage
 
 from stormcut import __version__
 from stormcut.adapters.clusters.docker.plan import LINK_KEY
-from stormcut.adapters.spark import profile_logs
+from stormcut.adapters.spark.profiling import profile_logs
 from stormcut.adapters.zookeeper.client import connected, read_auth_file
 from stormcut.application.waiting import wait_until
 

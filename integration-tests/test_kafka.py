@@ -18,7 +18,8 @@ from test_operate import operating
 from stormcut.adapters.clusters.local import LocalCluster
 from stormcut.adapters.files.kafka_topic import KafkaTopic, connector_jars
 from stormcut.adapters.machine import home
-from stormcut.adapters.spark import profile_logs, spark_session
+from stormcut.adapters.spark.profiling import profile_logs
+from stormcut.adapters.spark.session import spark_session
 from stormcut.adapters.spark.streaming import StreamSettings, metrics_stream
 from stormcut.adapters.storm.sparse_submit import submit
 from stormcut.adapters.zookeeper.nodes import nodes_at

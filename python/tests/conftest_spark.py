@@ -2,7 +2,7 @@
 
 import pytest
 
-from stormcut.adapters.spark import spark_session
+from stormcut.adapters.spark.session import spark_session
 
 
 @pytest.fixture(scope="session")

@@ -182,7 +182,7 @@ def _measure(
     from stormcut.adapters.bench.setting import shape_of
     from stormcut.adapters.bench.workers import CLUSTER_PATIENCE
     from stormcut.adapters.clusters.docker import DockerCluster
-    from stormcut.adapters.spark import profile_logs, spark_session
+    from stormcut.adapters.spark.profiling import profile_logs
     from stormcut.adapters.storm import topology_project
     from stormcut.application.experiment.bench.ports import Equipment
     from stormcut.application.experiment.bench.run import Bench
@@ -199,7 +199,7 @@ def _measure(
     }
     with steps.step(title) as update:
         cluster = DockerCluster.up(shape, name, config=config, progress=update)
-    with ended(cluster, steps), spark_session("local[2]"):
+    with ended(cluster, steps):
         journal = FileJournal.open(folder, _run(plan, dict(cluster.refused)))
         for note in journal.notes:
             steps.say(note)
@@ -252,8 +252,8 @@ def _report(folder: Path, steps: Steps) -> None:
     from stormcut.adapters.bench.journal import FileJournal
     from stormcut.adapters.bench.yardsticks import read_yardsticks
     from stormcut.adapters.files.json_document import write_text
-    from stormcut.adapters.spark import spark_session
     from stormcut.adapters.spark.bench_table import read_cells, write_parquet
+    from stormcut.adapters.spark.session import spark_session
     from stormcut.report.bench import markdown, page
     from stormcut.report.bench_figures import BenchResults
 

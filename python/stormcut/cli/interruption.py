@@ -64,20 +64,26 @@ def interruptible(undo: Callable[[], object] = lambda: None) -> Iterator[None]:
         raise KeyboardInterrupt
 
 
-def uninterrupted(work: Callable[[], T]) -> T:
+def uninterrupted(work: Callable[[Callable[[], None]], T]) -> T:
     """Return what ``work`` returns, run where no signal breaks in.
 
     Spark's side in Python, broken off in the middle of a call, goes on with errors of its own. So
     a signal is held back until ``work`` has ended; meanwhile the processes that it has started are
-    killed, which makes it fail and clean up, and nothing is logged any more.
+    killed, which makes it fail and clean up, and nothing is logged any more. Where it can stop by
+    itself it calls what it is given: that raises KeyboardInterrupt after a signal.
     """
     came: list[int] = []
+
+    def check() -> None:
+        if came:
+            raise KeyboardInterrupt
+
     handlers = {n: h for n in TERMINATING if callable(h := signal.getsignal(n))}
     with ThreadPoolExecutor(1) as pool:
         try:
             for number in handlers:
                 signal.signal(number, lambda number, frame: came.append(number))
-            done = pool.submit(work)
+            done = pool.submit(work, check)
             while wait([done], 0.05).not_done:
                 if came:
                     logging.disable()  # what fails now fails because of this

@@ -34,7 +34,7 @@ SHOWN_LINE = 160
     "--output",
     required=True,
     type=OutputFolder(),
-    help="Folder for the Parquet tables and profile-<topology id>.json.",
+    help="Folder for profile-<topology id>.json, and tables.",
 )
 @click.option("--topology", metavar="ID", help="Only the topology of this id.")
 @click.option(
@@ -55,14 +55,14 @@ SHOWN_LINE = 160
     metavar="SECONDS",
     help="Leave out what begins this soon after a task's start.",
 )
-@click.option("--csv", "with_csv", is_flag=True, help="Write each table as CSV, too.")
+@click.option("--tables", "with_tables", is_flag=True, help="Write Parquet tables, too, by Spark.")
+@click.option("--csv", "with_csv", is_flag=True, help="Write these tables, and each as CSV.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @click.option(
     "--master",
-    default="local[*]",
-    show_default=True,
     metavar="URL",
-    help="Spark master that runs the job.",
+    help="Spark master that reads the logs. Without it, more than 256 MB are read by Spark on this "
+    "machine, and less without Spark.",
 )
 def profile(
     logs: tuple[Path, ...],
@@ -71,9 +71,10 @@ def profile(
     from_epoch: float | None,
     to_epoch: float | None,
     warm_up: float,
+    with_tables: bool,
     with_csv: bool,
     as_json: bool,
-    master: str,
+    master: str | None,
 ) -> None:
     """Measure running topologies from their workers' metrics logs.
 
@@ -87,26 +88,42 @@ def profile(
     """
     if from_epoch is not None and to_epoch is not None and from_epoch >= to_epoch:
         raise InvalidInput(f"must be before --to {to_epoch:g}", f"--from {from_epoch:g}")
-    # Spark takes half a second to import: not before the options have been checked.
-    from stormcut.adapters.spark import profile_logs
+    from stormcut.adapters.spark.profiling import profile_logs
 
-    with interruptible(), _progress() as progress:
-        result = uninterrupted(
-            lambda: profile_logs(
-                logs, output, topology, from_epoch, to_epoch, warm_up, master, progress, with_csv
+    tables = (with_tables, with_csv)
+    with interruptible(), _progress() as show:
+
+        def work(check: Callable[[], None]) -> ProfileResult:
+            def progress(step: str) -> None:
+                check()
+                show(step)
+
+            return profile_logs(
+                logs, output, topology, from_epoch, to_epoch, warm_up, master, progress, *tables
             )
-        )
+
+        result = uninterrupted(work)
     if as_json:
         click.echo(json.dumps(_document(result), indent=2))
     else:
-        _print(terminal(), result, output, from_epoch)
+        _print(terminal(), result, from_epoch)
+        what = "Tables and profiles" if any(tables) else "Profiles"
+        click.echo(f"{what}: {output}")
 
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str], None]]:
     """Yield what shows a step: live on a terminal, one plain line each elsewhere."""
     if not sys.stderr.isatty():
-        yield lambda step: click.echo(f"{step} ...", err=True)
+        begun: set[str] = set()
+
+        def show(step: str) -> None:
+            name = step.partition(":")[0]
+            if name not in begun:
+                begun.add(name)
+                click.echo(f"{name} ...", err=True)
+
+        yield show
         return
     with Console(stderr=True).status("finding logs") as status:
         yield lambda step: status.update(f"{step} ...")
@@ -125,7 +142,7 @@ def _document(result: ProfileResult) -> dict[str, object]:
     }
 
 
-def _print(console: Console, result: ProfileResult, output: Path, from_epoch: float | None) -> None:
+def _print(console: Console, result: ProfileResult, from_epoch: float | None) -> None:
     for measured in result.measured.values():
         _table(measured).print(console)
         if text := _of_moves(result.moved.get(measured.topology), from_epoch):
@@ -147,7 +164,6 @@ def _print(console: Console, result: ProfileResult, output: Path, from_epoch: fl
         if rates := result.components.get(topology):
             _rates(topology, rates).print(console)
     _print_lines(console, result.lines)
-    console.print(f"Tables and profiles: {escape(str(output))}", highlight=False, soft_wrap=True)
 
 
 def _of_moves(moved: float | None, from_epoch: float | None) -> str:

@@ -7,10 +7,10 @@ import random
 import pytest
 from damage import damaged, messages
 from storm_metrics import write_log
-from test_spark_profiling import FAR, NEAR, START, WORDS, lines_of
+from test_profiling import FAR, NEAR, START, WORDS, lines_of
 from test_spark_streaming import TOPOLOGY, Stream
 
-from stormcut.adapters.spark import profile_logs
+from stormcut.adapters.spark.profiling import profile_logs
 
 pytestmark = pytest.mark.spark
 

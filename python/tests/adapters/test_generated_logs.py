@@ -13,9 +13,7 @@ from collections import defaultdict
 import pytest
 from storm_metrics import Task, write_log
 
-from stormcut.adapters.spark import profile_logs
-
-pytestmark = pytest.mark.spark
+from stormcut.adapters.spark.profiling import profile_logs
 
 START = 1_700_000_000
 TOPOLOGIES = 100
@@ -107,7 +105,7 @@ class Generated:
         return twice, noise
 
 
-def test_profiles_are_what_the_hooks_counted(spark, tmp_path):
+def test_profiles_are_what_the_hooks_counted(tmp_path):
     chance = random.Random(55)
     every = [
         Generated(f"{chance.choice(STARTS)}{n}-1-1700000000", chance) for n in range(TOPOLOGIES)

@@ -8,14 +8,14 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from test_spark_profiling import FAR, NEAR, START, WORDS, lines_of
+from test_profiling import FAR, NEAR, START, WORDS, lines_of
 
 from stormcut.adapters.files.pieces import Cutter
-from stormcut.adapters.spark import profile_logs
-from stormcut.adapters.spark.metrics_log import AHEAD, MAX_AHEAD_S
+from stormcut.adapters.spark.profiling import profile_logs
 from stormcut.adapters.spark.streaming import StreamSettings, metrics_stream
 from stormcut.application.waiting import wait_until
 from stormcut.profile.decay import DecayedTotals
+from stormcut.profile.metric_lines import AHEAD, MAX_AHEAD_S
 
 pytestmark = pytest.mark.spark
 

@@ -69,15 +69,15 @@ def test_errors_stay_what_they_are():
     with pytest.raises(ValueError), interruptible():
         raise ValueError
     with interruptible():
-        assert uninterrupted(lambda: 1) == 1
+        assert uninterrupted(lambda check: 1) == 1
     with pytest.raises(ValueError), interruptible():
-        uninterrupted(lambda: int("x"))
+        uninterrupted(lambda check: int("x"))
 
 
 WORK = """
 import os, signal, subprocess, sys
 from stormcut.cli.interruption import interruptible, uninterrupted
-def work():
+def work(check):
     if "at once" in sys.argv:  # while the work is being started, or just after
         os.kill(os.getpid(), signal.SIGTERM)
     child = subprocess.Popen(["sleep", "1000"])

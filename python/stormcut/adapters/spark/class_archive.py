@@ -35,7 +35,7 @@ def write() -> None:
         log.write_text("".join(f"{line}\n" for line in _LINES), encoding="utf-8")
         archive = Path(folder) / target.name
         with spark_session("local[2]", record=archive):
-            profile_logs([Path(folder)], Path(folder) / "out", warm_up=0)
+            profile_logs([Path(folder)], Path(folder) / "out", warm_up=0, with_tables=True)
         if archive.exists():
             archive.replace(target)
         else:

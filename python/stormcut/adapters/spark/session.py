@@ -25,7 +25,6 @@ from pyspark.sql import SparkSession
 from stormcut.adapters.machine import java
 from stormcut.adapters.machine.home import home
 from stormcut.adapters.machine.sole_use import MARK, taken
-from stormcut.adapters.spark import tuning
 from stormcut.model.errors import InvalidInput
 
 MIN_JAVA = 17
@@ -35,6 +34,9 @@ _STOP_SECONDS = 20
 _RECORD_SECONDS = 600
 #: Of the JVM that does everything: what does not fit is kept in files.
 _HEAP = "1g"
+
+#: The JVM plans and shuffles: the second compiler costs it as much CPU as it saves.
+_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 _PANDAS = "PySpark does not yet fully support pandas"
 
@@ -56,7 +58,6 @@ _FOLDERS = "stormcut-spark-"
 @contextmanager
 def spark_session(
     master: str = "local[*]",
-    size: int = 0,
     record: Path | None = None,
     jars: Sequence[Path] = (),
 ) -> Iterator[SparkSession]:
@@ -69,8 +70,6 @@ def spark_session(
     ----------
     master : str
         Spark's master; ignored when a running session is shared.
-    size : int
-        About how many bytes of text will be read; likewise ignored.
     record : Path, optional
         Where to write the classes that were loaded, at the end; takes long.
     jars : sequence of Path
@@ -98,7 +97,7 @@ def spark_session(
         with (folder / "spark.log").open("w+b") as log, warnings.catch_warnings():
             # No pandas is used here; pyspark looks at it all the same.
             warnings.filterwarnings("ignore", _PANDAS, FutureWarning)
-            conf = _conf(folder, master, _java_options(size, record), jars)
+            conf = _conf(folder, master, _java_options(record), jars)
             gateway = _launch(folder, log, conf)
             try:
                 yield _start(gateway, log, conf)
@@ -148,7 +147,7 @@ def _launch(folder: Path, log: IO[bytes], conf: SparkConf) -> Any:
         # A worker or daemon environment must not leak its own Spark settings into this one.
         "PYSPARK_SUBMIT_ARGS": "pyspark-shell",
         # For the JVM that only finds out how to start the other.
-        "SPARK_LAUNCHER_OPTS": tuning.java_options(0),
+        "SPARK_LAUNCHER_OPTS": _JAVA_OPTIONS,
     }
     before = {child.pid for child in psutil.Process().children()}
     with _environment(environment):
@@ -235,9 +234,9 @@ def _stop(gateway: Any, patience_s: float) -> None:
             process.wait()
 
 
-def _java_options(size: int, record: Path | None) -> str:
+def _java_options(record: Path | None) -> str:
     archive = home() / CLASS_ARCHIVE
-    options = tuning.java_options(size)
+    options = _JAVA_OPTIONS
     if record is not None:
         return f'{options} "-XX:ArchiveClassesAtExit={record}"'
     return f'{options} "-XX:SharedArchiveFile={archive}"' if archive.is_file() else options
@@ -260,7 +259,11 @@ def _conf(folder: Path, master: str, java_options: str, jars: Sequence[Path]) ->
         "spark.sql.catalogImplementation": "in-memory",
         # Measured on two cores: adaptive execution doubles the CPU time of a small run.
         "spark.sql.adaptive.enabled": "false",
-        **tuning.SMALL,
+        # One partition needs no shuffle and no broadcast, and interpreted queries no compiler.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.sql.autoBroadcastJoinThreshold": "-1",
         # Where in Python each column was made: it takes a stack trace for each of thousands.
         "spark.sql.dataFrameQueryContext.enabled": "false",
         "spark.python.sql.dataFrameDebugging.enabled": "false",

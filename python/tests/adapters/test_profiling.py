@@ -1,4 +1,4 @@
-"""The whole Spark job over logs in Storm's exact format."""
+"""Profiles of logs in Storm's exact format, read in this process and by Spark."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ from pathlib import Path
 import pytest
 from storm_metrics import Task, metric_line, write_log
 
+from stormcut.adapters.files import log_splits
+from stormcut.adapters.files.log_files import find_metrics_logs
 from stormcut.adapters.files.profile_file import read_profile
-from stormcut.adapters.spark import profile_logs, tuning
-from stormcut.adapters.spark.log_files import find_metrics_logs
+from stormcut.adapters.spark.profiling import profile_logs
 from stormcut.model.errors import InvalidInput
 from stormcut.profile.result import ProfileResult
-
-pytestmark = pytest.mark.spark
 
 START = 1_700_000_000
 #: 15 points of a worker with two subprocesses, on two cores of which others use much.
@@ -51,9 +50,9 @@ FAR = Task(3, "count", "node2", 6710, child=(12, 2000.0, 31 * 2**20))
 SAMPLE = Path(__file__).parents[1] / "data" / "metrics"
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture
 def session(spark: object) -> object:
-    """All jobs here run in the session that there is."""
+    """A Spark session, which jobs share."""
     return spark
 
 
@@ -65,6 +64,7 @@ def table(session: object, result: Path, name: str) -> list[dict[str, object]]:
     return [row.asDict() for row in session.read.parquet(str(result / name)).collect()]  # type: ignore[attr-defined]
 
 
+@pytest.mark.spark
 def test_two_topologies_in_plain_and_rolled_logs_of_two_supervisors(
     tmp_path: Path, session: object
 ) -> None:
@@ -83,7 +83,7 @@ def test_two_topologies_in_plain_and_rolled_logs_of_two_supervisors(
     others = lines_of(twin, range(START + 10, START + 70, 10))
     write_log(two, "wc-2-1700000000", 6700, [*others, others[0]])
 
-    result = profile_logs([one, two, tmp_path], tmp_path / "out")
+    result = profile_logs([one, two, tmp_path], tmp_path / "out", with_tables=True)
 
     assert list(result.profiles) == ["wc-1-1700000000", "wc-2-1700000000"]
     profile = read_profile(tmp_path / "out" / "profile-wc-1-1700000000.json")
@@ -122,6 +122,7 @@ def test_two_topologies_in_plain_and_rolled_logs_of_two_supervisors(
     } == {(1000, 400, 3)}
 
 
+@pytest.mark.spark
 def test_targets_are_placed_as_they_move_and_new_runs_warm_up(
     tmp_path: Path, session: object
 ) -> None:
@@ -140,7 +141,7 @@ def test_targets_are_placed_as_they_move_and_new_runs_warm_up(
     since = profile_logs([tmp_path / "logs"], tmp_path / "out")
     assert since.moved == {topology: START + 62.0}
     assert since.measured[topology].between_nodes_per_s == 0.0
-    whole = profile_logs([tmp_path / "logs"], tmp_path / "out", from_epoch=0)
+    whole = profile_logs([tmp_path / "logs"], tmp_path / "out", from_epoch=0, with_tables=True)
 
     traffic = table(session, tmp_path / "out", "traffic")
     places = {(row["end_s"], row["target_host"]) for row in traffic if row["target_task"] == 3}
@@ -170,10 +171,11 @@ def _rounded(value: object) -> str:
     return re.sub(r"\d+\.\d{9,}", lambda number: f"{float(number[0]):.9g}", str(value))
 
 
+@pytest.mark.spark
 def test_large_logs_give_what_small_ones_do(
-    tmp_path: Path, session: object, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Compiled queries in many partitions, and interpreted ones in one."""
+    """Logs that are read in this process, in one part each, and by Spark in many."""
     sample = (SAMPLE / "taxi-10-seconds.metrics").read_text()
     for number in range(6):  # ten seconds each, in the logs of two workers
         later = re.sub(r"\b17953540\d\d\b", partial(_add, 10 * number), sample)
@@ -181,13 +183,11 @@ def test_large_logs_give_what_small_ones_do(
         write_log(tmp_path / f"{number}", "taxi-1-1795353851", 6700 + number % 2, lines)
     write_log(tmp_path / "again", "taxi-1-1795353851", 6700, lines)
     small = profile_logs([tmp_path], tmp_path / "small", warm_up=5)
-    monkeypatch.setattr(tuning, "SMALL_BYTES", 0)
-    large = profile_logs([tmp_path], tmp_path / "large", warm_up=5)
-    assert _rounded(large) == _rounded(small)
+    monkeypatch.setattr(log_splits, "SPLIT_BYTES", 10_000)
+    for number, master in enumerate((None, "local[2]")):
+        large = profile_logs([tmp_path], tmp_path / f"large {number}", warm_up=5, master=master)
+        assert _rounded(large) == _rounded(small)
     assert small.lines.repeated == 50
-    for name in ("traffic", "load", "components", "throughput", "lines"):
-        one, other = (table(session, tmp_path / out, name) for out in ("small", "large"))
-        assert sorted(map(_rounded, one)) == sorted(map(_rounded, other))
 
 
 def test_silent_executors_are_named_and_missing_lines_do_not_bend_rates(tmp_path: Path) -> None:
@@ -243,6 +243,7 @@ def test_storm_s_own_latency_stands_in_when_the_hook_sampled_none(tmp_path: Path
     assert result.measured["wc-1-1700000000"].complete_latency_ms == pytest.approx(15.0)
 
 
+@pytest.mark.spark
 def test_real_lines_of_storm_1_2_4(tmp_path: Path, session: object) -> None:
     """Lines of a cluster without the hook: all of them parse; one hook line is added."""
     folder = tmp_path / "logs" / "workers-artifacts" / "taxi-1-1795252629" / "17702"
@@ -250,13 +251,13 @@ def test_real_lines_of_storm_1_2_4(tmp_path: Path, session: object) -> None:
     real = (SAMPLE / "storm-1.2.4.metrics").read_text()
     target = folder / "worker.log.metrics"
     target.write_text(real)
-    unhooked = profile_logs([tmp_path], tmp_path / "out")
+    unhooked = profile_logs([tmp_path], tmp_path / "out", with_tables=True)
     assert (unhooked.profiles, unhooked.unmeasured) == ({}, ("taxi-1-1795252629",))
     rates = {each.component: each for each in unhooked.components["taxi-1-1795252629"]}
     assert all(not name.startswith("__") for name in rates)
     assert rates["source"].emitted_per_s > 0 and rates["rolling_count"].executed_per_s > 0
     target.write_text(real + WORDS.line(1_795_252_659) + "\n")
-    result: ProfileResult = profile_logs([tmp_path], tmp_path / "out", warm_up=0)
+    result: ProfileResult = profile_logs([tmp_path], tmp_path / "out", warm_up=0, with_tables=True)
     assert result.lines.unused == {}
     rows = table(session, tmp_path / "out", "components")
     first = [row for row in rows if row["epoch_s"] == 1_795_252_649]
@@ -273,7 +274,7 @@ def test_a_folder_in_the_way_is_left_alone(tmp_path: Path) -> None:
     mine.parent.mkdir(parents=True)
     mine.write_text("keep")
     with pytest.raises(InvalidInput, match="in the way"):
-        profile_logs([tmp_path / "logs"], tmp_path / "out")
+        profile_logs([tmp_path / "logs"], tmp_path / "out", with_tables=True)
     assert mine.read_text() == "keep"
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["load"]
 
@@ -370,6 +371,7 @@ def test_inputs_that_cannot_be_used_say_what_to_do(tmp_path: Path) -> None:
         profile_logs([tmp_path], tmp_path / "out")
 
 
+@pytest.mark.spark
 def test_the_command_prints_json_and_writes_csv(tmp_path: Path, session: object) -> None:
     from click.testing import CliRunner
 
@@ -393,7 +395,7 @@ def test_the_command_prints_json_and_writes_csv(tmp_path: Path, session: object)
         ) == sorted(tuple(each.values()) for each in written)
     done = CliRunner().invoke(profile, arguments, catch_exceptions=False)
     assert "garbage" in done.stdout and "tuples/s between nodes" in done.stdout
-    assert max(map(len, done.stdout.split("Tables and profiles")[0].splitlines())) <= 100
+    assert max(map(len, done.stdout.split("Profiles: ")[0].splitlines())) <= 100
 
 
 def damaged(folder: Path, whole: bytes) -> list[Path]:
@@ -412,13 +414,18 @@ def damaged(folder: Path, whole: bytes) -> list[Path]:
     return [dangling, cut, noise]
 
 
-def test_logs_that_cannot_be_read_are_named_and_the_others_used(tmp_path: Path) -> None:
+@pytest.mark.parametrize("master", [None, pytest.param("local[2]", marks=pytest.mark.spark)])
+def test_logs_that_cannot_be_read_are_named_and_the_others_used(
+    tmp_path: Path, master: str | None
+) -> None:
     lines = lines_of([WORDS, NEAR, FAR], range(START + 10, START + 70, 10))
     write_log(tmp_path / "logs", "wc-1-1700000000", 6700, lines)
     whole = profile_logs([tmp_path / "logs"], tmp_path / "whole")
     bad = damaged(tmp_path / "logs", "\n".join(lines * 100).encode())
     seen: list[str] = []
-    result = profile_logs([tmp_path / "logs"], tmp_path / "out", progress=seen.append)
+    result = profile_logs(
+        [tmp_path / "logs"], tmp_path / "out", master=master, progress=seen.append
+    )
     assert result.profiles == whole.profiles
     assert {file.path for file in result.lines.skipped} == set(map(str, bad))
     assert result.lines.files == 1
@@ -434,12 +441,14 @@ def test_nothing_but_damaged_logs_is_one_clear_error(tmp_path: Path) -> None:
     assert not list((tmp_path / "out").iterdir())
 
 
+@pytest.mark.spark
 def test_a_termination_signal_leaves_no_folder(tmp_path: Path) -> None:
     lines = lines_of([WORDS, NEAR, FAR], range(START + 10, START + 70, 10))
     write_log(tmp_path / "logs", "wc-1-1700000000", 6700, lines)
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     command = [sys.executable, "-m", "stormcut.cli.main", "profile", str(tmp_path / "logs")]
+    command += ["--master", "local[2]"]
     process = subprocess.Popen(
         [*command, "--output", str(tmp_path / "out")],
         env={**os.environ, "TMPDIR": str(scratch)},

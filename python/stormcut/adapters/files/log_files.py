@@ -16,6 +16,8 @@ NO_FOLDER = "is not a folder; a supervisor that has run no worker yet has none"
 Logs = dict[str, list[Path]]
 
 _CHUNK = 1 << 20
+#: Of metrics logs as log4j packs them.
+_GZIP_RATIO = 12
 _NAME = re.compile(rf"{re.escape(METRICS_LOG)}(\.\d+)?(\.gz)?")
 
 
@@ -106,3 +108,8 @@ def without(logs: Mapping[str, list[Path]], skipped: tuple[SkippedFile, ...]) ->
         others = f", nor any of {len(skipped) - 1} others" if len(skipped) > 1 else ""
         raise InvalidInput(f"cannot be read: {skipped[0].problem}{others}", skipped[0].path)
     return left
+
+
+def text_bytes(paths: Iterable[Path]) -> int:
+    """Return about how much text some logs hold, packed ones included."""
+    return sum(path.stat().st_size * (_GZIP_RATIO if path.suffix == ".gz" else 1) for path in paths)

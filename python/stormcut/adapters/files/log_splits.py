@@ -1,0 +1,81 @@
+"""Parts of metrics logs that can be read by themselves, and what their lines say."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, cast
+
+from stormcut.profile.metric_lines import LineReader
+
+#: Of text; what one is read into is some four times as large.
+SPLIT_BYTES = 32 << 20
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Split:
+    """The lines of a log that begin from one byte up to another one, or all of a packed log."""
+
+    topology: str
+    path: str
+    begin: int = 0
+    end: int | None = None
+
+
+def splits_of(logs: Mapping[str, Sequence[Path]]) -> list[Split]:
+    """Return the splits of the logs of each topology id; a packed log is one."""
+    return [
+        split for topology, paths in logs.items() for path in paths for split in _of(topology, path)
+    ]
+
+
+def _of(topology: str, path: Path) -> Iterator[Split]:
+    size = path.stat().st_size
+    if path.suffix == ".gz" or size <= SPLIT_BYTES:
+        yield Split(topology, str(path))
+        return
+    for begin in range(0, size, SPLIT_BYTES):
+        yield Split(topology, str(path), begin, min(begin + SPLIT_BYTES, size))
+
+
+def read_split(split: Split, now_s: float) -> LineReader:
+    """Return what the lines of a split say.
+
+    Raises
+    ------
+    OSError, EOFError, zlib.error
+        It cannot be read.
+    """
+    reader = LineReader(split.topology, now_s)
+    for lines in lines_of(split):
+        reader.read(lines)
+    return reader
+
+
+def lines_of(split: Split) -> Iterator[list[bytes]]:
+    """Yield the lines of a split without their ends, some at a time."""
+    with _open(Path(split.path)) as file:
+        _to_line(file, split.begin)
+        while split.end is None or file.tell() < split.end:
+            size = _CHUNK if split.end is None else min(_CHUNK, split.end - file.tell())
+            if not (text := file.read(size)):
+                return
+            if not text.endswith(b"\n"):
+                text += file.readline()
+            yield text.splitlines()
+
+
+def _open(path: Path) -> IO[bytes]:
+    if path.suffix == ".gz":
+        return cast("IO[bytes]", gzip.open(path))
+    return path.open("rb")
+
+
+def _to_line(file: IO[bytes], begin: int) -> None:
+    """Go to the first line that begins at a byte or later."""
+    if begin:
+        file.seek(begin - 1)
+        file.readline()
