@@ -25,12 +25,12 @@ from machine import made_by
 
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Topology
+from stormcut.native.process import NativeFailure, call
 from stormcut.objective.metrics import measure
 from stormcut.objective.verify import violations
 from stormcut.placement.graph.partition import traffic_graph
 from stormcut.placement.graph.partitioners import kahip, metis, mt_kahypar
 from stormcut.placement.graph.partitioners.task import PartitionTask
-from stormcut.placement.native.process import NativeFailure, call
 from stormcut.placement.solve import solve
 
 GRAPH = Path(__file__).parent / "data" / "fischer-traffic" / "graph.json"

@@ -12,12 +12,12 @@ import numpy as np
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.placement import LowerBound, Placement, UpperBound
 from stormcut.model.problem import Problem
+from stormcut.native.process import NativeFailure
 from stormcut.objective.headroom import Headroom, headroom
 from stormcut.objective.metrics import Metrics, measure
 from stormcut.objective.necessary import require_possible
 from stormcut.objective.order import PlacementValue
 from stormcut.objective.verify import Violation, violations
-from stormcut.placement.native.process import NativeFailure
 from stormcut.placement.registry import Algorithm, algorithm, parse_options
 
 DEFAULT_SEED = 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -34,14 +34,14 @@ class Batches:
         self._last: dict[str, dict[int, Interval]] = {}
 
     def add(
-        self, lines: Mapping[str, Iterable[bytes]], now_s: float
+        self, lines: Mapping[str, bytes], now_s: float
     ) -> tuple[dict[str, Slice], dict[str, int]]:
         """Return the sums of what is new by topology id, and why lines could not be used.
 
         Parameters
         ----------
         lines : mapping
-            By topology id.
+            Whole lines by topology id.
         now_s : float
             The time, in seconds since the epoch.
         """
@@ -62,9 +62,7 @@ class Batches:
         logs = reader.tasks
         for task, last in self._last.get(topology, {}).items():
             logs[task].intervals.append(last)
-        history = TopologyHistory(
-            {task: task_history(log, self._window) for task, log in logs.items()}
-        )
+        history = TopologyHistory({task: task_history(log) for task, log in logs.items()})
         runs = {task: runs_of(log.intervals) for task, log in logs.items()}
         sums = [
             task_sums(task, each, self._window, None, history.places) for task, each in runs.items()
@@ -72,7 +70,7 @@ class Batches:
         self._keep(topology, runs)
         return history.slice_of(each for each in sums if each is not None)
 
-    def _keep(self, topology: str, runs: Mapping[int, Sequence[Run]]) -> None:
+    def _keep(self, topology: str, runs: Mapping[int, Sequence[Run[Interval]]]) -> None:
         """Keep the last interval of every task for the next batch; it does not count there."""
         last = {
             task: msgspec.structs.replace(each[-1].intervals[-1], run_s=each[-1].since_s)

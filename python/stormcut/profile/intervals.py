@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from msgspec import Struct
 
@@ -33,19 +33,15 @@ class Worker(Struct, array_like=True, gc=False):
     machine: str
 
 
-class Interval(Struct, array_like=True, gc=False):
-    """What one line of the hook says of a task, in ms unless named otherwise.
+class Stay(Struct, array_like=True, gc=False):
+    """When and where a task was in an interval: what others need of it.
 
     Parameters
     ----------
     end_s, begin_s : int, float
         Seconds since the epoch; Storm writes the end in whole ones.
-    executor : (int, int)
-        Its first and last task.
-    share : float
-        Part of the interval for which it was measured: a count in ``to`` is of that part.
-    to : dict
-        Tuples sent by target task, and of those the sampled ones, with their bytes.
+    ms : float
+        Length.
     run_s : float or None
         Since when the task had been running, if that is known from earlier: then it does not count.
     """
@@ -55,8 +51,35 @@ class Interval(Struct, array_like=True, gc=False):
     host: str
     port: int
     component: str
-    executor: tuple[int, int]
     ms: float
+    run_s: float | None
+
+    def repeats(self, other: Stay) -> bool:
+        """Return whether another line said the same: two consumers, or a copy of a log."""
+        return (
+            self.end_s == other.end_s
+            and self.ms == other.ms
+            and self.host == other.host
+            and self.port == other.port
+        )
+
+
+class Interval(Stay, array_like=True, gc=False):
+    """What one line of the hook says of a task, in ms unless named otherwise.
+
+    As an array it begins with its `Stay`, which can be read without the rest.
+
+    Parameters
+    ----------
+    executor : (int, int)
+        Its first and last task.
+    share : float
+        Part of the interval for which it was measured: a count in ``to`` is of that part.
+    to : dict
+        Tuples sent by target task, and of those the sampled ones, with their bytes.
+    """
+
+    executor: tuple[int, int]
     share: float
     to: dict[int, tuple[int, int, int]]
     local: int
@@ -68,26 +91,19 @@ class Interval(Struct, array_like=True, gc=False):
     cpu_ms: float | None
     child: Child | None
     worker: Worker | None
-    run_s: float | None = None
 
-    def repeats(self, other: Interval) -> bool:
-        """Return whether another line said the same: two consumers, or a copy of a log."""
-        return (
-            self.end_s == other.end_s
-            and self.ms == other.ms
-            and self.host == other.host
-            and self.port == other.port
-        )
+
+AnyStay = TypeVar("AnyStay", bound=Stay)
 
 
 @dataclass(frozen=True)
-class Run:
+class Run(Generic[AnyStay]):
     """Intervals of a task, in order, without a pause or a move between them, none twice."""
 
     since_s: float
     host: str
     port: int
-    intervals: list[Interval]
+    intervals: list[AnyStay]
 
 
 class Place(NamedTuple):
@@ -99,14 +115,14 @@ class Place(NamedTuple):
     component: str
 
 
-def runs_of(intervals: Iterable[Interval]) -> list[Run]:
+def runs_of(intervals: Iterable[AnyStay]) -> list[Run[AnyStay]]:
     """Return the runs of one task, in order; n log n for n intervals.
 
     A worker that restarts, or a task that moves, loses its unreported counts, and the next
     interval does not begin where the one before ended.
     """
-    runs: list[Run] = []
-    before: Interval | None = None
+    runs: list[Run[AnyStay]] = []
+    before: AnyStay | None = None
     for each in sorted(intervals, key=_order):
         if before is not None and each.repeats(before):
             continue
@@ -122,13 +138,13 @@ def runs_of(intervals: Iterable[Interval]) -> list[Run]:
     return runs
 
 
-def _order(interval: Interval) -> tuple[int, float, str, int, bool]:
+def _order(interval: Stay) -> tuple[int, float, str, int, bool]:
     """Return a key: of two that are alike, the one that is known from earlier comes first."""
     begin = (interval.end_s, interval.begin_s, interval.host, interval.port)
     return (*begin, interval.run_s is None)
 
 
-def places_of(runs: Sequence[Run]) -> list[Place]:
+def places_of(runs: Sequence[Run[AnyStay]]) -> list[Place]:
     """Return where a task was, one entry for each stay."""
     places: list[Place] = []
     for run in runs:
@@ -164,7 +180,7 @@ class Window:
     to_s: float | None = None
     warm_up_s: float = 10.0
 
-    def counts(self, interval: Interval, run: Run, moved_s: float | None) -> bool:
+    def counts(self, interval: Stay, run: Run[AnyStay], moved_s: float | None) -> bool:
         """Return whether an interval of a run counts, where the topology moved at ``moved_s``."""
         begin_s, age_s = interval.begin_s, interval.begin_s - run.since_s
         if self.warm_up_s > 0 and not (age_s >= self.warm_up_s - ROUNDING_S and age_s > 0):

@@ -11,15 +11,18 @@ import json
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Generic, Literal, NamedTuple
 
+import numpy as np
 from msgspec import Meta, MsgspecError, Struct
 from msgspec.json import Decoder
 
-from stormcut.profile.intervals import Child, Interval, Worker
+from stormcut.arrays import Ints
+from stormcut.profile.intervals import AnyStay, Child, Interval, Worker
 from stormcut.profile.lines import UnusedLine
+from stormcut.profile.scan import Scanned, scan_lines
 
 HOOK_METRIC = "stormcut"
 HOOK_VERSION = 1
@@ -40,7 +43,7 @@ MAX_AHEAD_S = 300.0
 LAST_EPOCH_S = 100_000_000_000
 #: Most unused lines of which the text is kept.
 EXAMPLES = 5
-#: Most series of a log, one a task, metric and worker, that are known at a time.
+#: Most series, one a task, metric and worker, that are known at a time.
 MAX_SERIES = 100_000
 
 #: Storm's own counters and latencies that are summed up, by their names in its logs.
@@ -102,13 +105,8 @@ _decode = Decoder(_Hook).decode
 Numbers = list[tuple[str | None, float]]
 
 
-class Report(NamedTuple):
-    """A number that Storm's own metrics give for a task."""
-
-    epoch_s: int
-    metric: str
-    key: str | None
-    value: float
+#: A value of one of Storm's own metrics of a task: seconds since the epoch, metric, text.
+Report = tuple[int, str, bytes]
 
 
 class Source(NamedTuple):
@@ -132,32 +130,35 @@ class Kind(NamedTuple):
     seconds: int | None = None
 
 
-class TaskLog(Struct, array_like=True):
+class TaskLog(Struct, Generic[AnyStay], array_like=True):
     """What lines say of one task.
 
     Parameters
     ----------
     component : str or None
         As Storm's own metrics name it.
-    intervals : list of Interval
+    intervals : list of Interval, or of Stay
         Of the hook, in the order of the lines, some perhaps twice.
     epochs : set of int
-        When Storm's own metrics came.
+        When Storm's own metrics came, if their values are wanted.
     reports : list of Report
         Those of them that are summed up.
     """
 
     component: str | None = None
-    intervals: list[Interval] = []
+    intervals: list[AnyStay] = []
     epochs: set[int] = set()
     reports: list[Report] = []
 
-    def add(self, other: TaskLog) -> None:
+    def add(self, other: TaskLog[AnyStay]) -> None:
         """Add what other lines say of the same task."""
         self.component = other.component or self.component
         self.intervals += other.intervals
         self.epochs |= other.epochs
         self.reports += other.reports
+
+
+TaskLogs = defaultdict[int, TaskLog[Interval]]
 
 
 @dataclass
@@ -183,10 +184,10 @@ class _Series:
     """What lines of one task, metric and worker have in common.
 
     ``problem`` says why none of them can be used, ``kind`` what each is if it can; ``is_read``
-    tells whether their values matter, ``epochs`` collects their times.
+    tells whether their values matter, ``own_task`` is the task of Storm's own metrics, else -1.
     """
 
-    __slots__ = ("count", "epochs", "is_read", "kind", "metric", "problem", "source")
+    __slots__ = ("is_read", "kind", "metric", "own_task", "problem", "source")
 
     def __init__(self, worker: bytes, task: bytes, metric: bytes) -> None:
         place, who = _worker(_text(worker)), _task(_text(task))
@@ -195,84 +196,121 @@ class _Series:
         self.metric = _text(metric)
         self.kind = Kind(self.metric, self.source.task < 0)
         self.is_read = False
-        self.epochs: set[int] | None = None
-        self.count = 0
+        is_own = self.problem is None and self.metric != HOOK_METRIC
+        self.own_task = max(self.source.task, -1) if is_own else -1
 
 
 class LineReader:
     """Reads the lines of one topology's logs; linear in their length.
+
+    Most lines are of a metric of which only the time is wanted: they are found in C++, and counted
+    all at once.
 
     Parameters
     ----------
     topology : str
     now_s : float
         The time, in seconds since the epoch: lines of more than `MAX_AHEAD_S` later are refused.
+    with_reports : bool
+        Keep when Storm's own metrics came, and the values of those that are summed up.
     """
 
-    def __init__(self, topology: str, now_s: float) -> None:
-        self.tasks: defaultdict[int, TaskLog] = defaultdict(TaskLog)
+    def __init__(self, topology: str, now_s: float, with_reports: bool = False) -> None:
+        self.lines = Lines()
+        self.tasks: TaskLogs = defaultdict(TaskLog)
         self._topology = topology
+        self._with_reports = with_reports
         self._latest_s = min(now_s + MAX_AHEAD_S, LAST_EPOCH_S)
-        self._series: dict[tuple[bytes, bytes, bytes], _Series] = {}
-        self._lines = Lines()
+        self._series: dict[bytes, _Series] = {}
 
-    @property
-    def lines(self) -> Lines:
-        """What the lines are that were read."""
-        for series in self._series.values():
-            if series.count:
-                self._lines.kinds[series.kind] += series.count
-                series.count = 0
-        return self._lines
+    def read(self, text: bytes) -> None:
+        """Take whole lines."""
+        found = scan_lines(text)
+        series = [
+            self._series_of(text[begin:end])
+            for begin, end in zip(found.series_begins, found.series_ends, strict=True)
+        ]
+        is_usable = np.array([*(each.problem is None for each in series), False])
+        is_read = np.array([*(each.is_read for each in series), False])
+        usable = is_usable[found.series] & (found.epochs <= self._latest_s)
+        for line in np.flatnonzero(~usable):
+            self._take_odd(text[found.begins[line] : found.ends[line]])
+        self._count(series, found.series[usable], found.epochs[usable])
+        self._read_values(text, series, found, np.flatnonzero(usable & is_read[found.series]))
 
-    def read(self, lines: Iterable[bytes]) -> None:
-        """Take lines without their ends."""
-        token, epoch_s = b"", None
-        for line in lines:
-            parts = line.split(b"\t", 4)
-            if len(parts) < 5:
-                self._refuse(line, NOT_A_METRIC)
-                continue
-            head, worker, task, metric, value = parts
-            last = head[head.rfind(b" ") + 1 :]
-            if last != token:
-                token, epoch_s = last, _number(_text(last), LAST_EPOCH_S)
-            series = self._series.get((worker, task, metric)) or self._met(worker, task, metric)
-            if epoch_s is None or series.problem or epoch_s > self._latest_s:
-                self._refuse(line, NO_TIME if epoch_s is None else series.problem or AHEAD)
-            elif series.metric == HOOK_METRIC:
-                if problem := self._take_hook(series.source, epoch_s, value):
-                    self._refuse(line, problem)
-            else:
-                series.count += 1
-                if series.epochs is not None:
-                    series.epochs.add(epoch_s)
-                if series.is_read and value != b"{}":
-                    self._take_own(series.source, epoch_s, series.metric, numbers_in(_text(value)))
-
-    def _met(self, worker: bytes, task: bytes, metric: bytes) -> _Series:
-        if len(self._series) >= MAX_SERIES:
-            self._lines = self.lines
-            self._series.clear()
-        series = self._series[worker, task, metric] = _Series(worker, task, metric)
-        source = series.source
-        series.is_read = self._is_read(source, series.metric)
-        if not series.problem and series.metric != HOOK_METRIC and source.task >= 0:
-            log = self.tasks[source.task]
-            log.component = source.component
-            series.epochs = log.epochs
+    def _series_of(self, text: bytes) -> _Series:
+        series = self._series.get(text)
+        if series is None:
+            if len(self._series) >= MAX_SERIES:
+                self._series.clear()
+            series = self._series[text] = _Series(*text.split(b"\t"))
+            series.is_read = self._is_read(series.source, series.metric)
         return series
 
     def _is_read(self, source: Source, metric: str) -> bool:
         """Return whether values of a metric matter."""
+        if metric in (HOOK_METRIC, _START):
+            return True
         is_system = source.component.startswith("__")
-        return metric in (HOOK_METRIC, _START) or (metric in _SUMMED and not is_system)
+        return self._with_reports and metric in _SUMMED and not is_system
+
+    def _count(self, series: Sequence[_Series], ids: Ints, epochs: Ints) -> None:
+        """Count lines of Storm's own metrics, and note when they came if that is wanted."""
+        for each, count in zip(series, np.bincount(ids, minlength=len(series)), strict=True):
+            if count and each.metric != HOOK_METRIC:
+                self.lines.kinds[each.kind] += int(count)
+                self._name(each)
+        if not self._with_reports:
+            return
+        tasks = np.array([each.own_task for each in series], dtype=np.int64)[ids]
+        for task in np.unique(tasks[tasks >= 0]).tolist():
+            self.tasks[task].epochs.update(np.unique(epochs[tasks == task]).tolist())
+
+    def _name(self, series: _Series) -> None:
+        """Note which component a task is of, as Storm's own metrics name it."""
+        if series.own_task >= 0:
+            self.tasks[series.own_task].component = series.source.component
+
+    def _read_values(
+        self, text: bytes, series: Sequence[_Series], found: Scanned, lines: Ints
+    ) -> None:
+        columns = (found.series, found.epochs, found.begins, found.values, found.ends)
+        rows = zip(*(column[lines].tolist() for column in columns), strict=True)
+        for one, epoch_s, begin, value, end in rows:
+            each = series[one]
+            if each.metric != HOOK_METRIC:
+                self._take_own(each.source, epoch_s, each.metric, text[value:end])
+            elif problem := self._take_hook(each.source, epoch_s, text[value:end]):
+                self._refuse(text[begin:end], problem)
+
+    def _take_odd(self, line: bytes) -> None:
+        """Take a line that cannot be used, or has its numbers in another script than ours."""
+        parts = line.split(b"\t", 4)
+        if len(parts) < 5:
+            self._refuse(line, NOT_A_METRIC)
+            return
+        head, *who, value = parts
+        epoch_s = _number(_text(head[head.rfind(b" ") + 1 :]), LAST_EPOCH_S)
+        series = self._series_of(b"\t".join(who))
+        source, metric = series.source, series.metric
+        if epoch_s is None or series.problem or epoch_s > self._latest_s:
+            self._refuse(line, NO_TIME if epoch_s is None else series.problem or AHEAD)
+        elif metric == HOOK_METRIC:
+            if problem := self._take_hook(source, epoch_s, value):
+                self._refuse(line, problem)
+        else:
+            self.lines.kinds[series.kind] += 1
+            self._name(series)
+            if self._with_reports and series.own_task >= 0:
+                self.tasks[series.own_task].epochs.add(epoch_s)
+            if series.is_read:
+                self._take_own(source, epoch_s, metric, value)
 
     def _refuse(self, line: bytes, problem: str) -> None:
-        self._lines.kinds[Kind(problem=problem)] += 1
-        if len(self._lines.unused) < EXAMPLES:
+        self.lines.kinds[Kind(problem=problem)] += 1
+        if len(self.lines.unused) < EXAMPLES:
             text = line.decode(errors="replace")
-            self._lines.unused.append(UnusedLine(self._topology, problem, text))
+            self.lines.unused.append(UnusedLine(self._topology, problem, text))
 
     def _take_hook(self, source: Source, epoch_s: int, value: bytes) -> str | None:
         """Take a value of the hook, or return what is wrong with it."""
@@ -286,16 +324,15 @@ class LineReader:
         # The tasks of __system run in every worker and are never placed.
         if source.task >= 0:
             self.tasks[source.task].intervals.append(_interval(source, epoch_s, hook, share))
-        self._lines.kinds[Kind(HOOK_METRIC, source.task < 0, None, round(hook.ms / 1000))] += 1
+        self.lines.kinds[Kind(HOOK_METRIC, source.task < 0, None, round(hook.ms / 1000))] += 1
         return None
 
-    def _take_own(self, source: Source, epoch_s: int, metric: str, numbers: Numbers) -> None:
-        if source.task >= 0:
-            reports = self.tasks[source.task].reports
-            reports += [Report(epoch_s, metric, key, number) for key, number in numbers]
-        elif metric == _START:
-            starts = self._lines.starts.setdefault((source.host, source.port), set())
-            starts.update(number for _, number in numbers)
+    def _take_own(self, source: Source, epoch_s: int, metric: str, value: bytes) -> None:
+        if source.task < 0:
+            starts = self.lines.starts.setdefault((source.host, source.port), set())
+            starts.update(number for _, number in numbers_in(value))
+        elif value != b"{}":
+            self.tasks[source.task].reports.append((epoch_s, metric, value))
 
 
 class NumberReader(LineReader):
@@ -303,16 +340,16 @@ class NumberReader(LineReader):
 
     def __init__(self, topology: str, now_s: float) -> None:
         super().__init__(topology, now_s)
-        self.numbers: list[tuple[Source, Report]] = []
+        self.numbers: list[tuple[Source, int, str, str | None, float]] = []
 
     def _is_read(self, source: Source, metric: str) -> bool:
-        return True
+        return metric != HOOK_METRIC
 
     def _take_hook(self, source: Source, epoch_s: int, value: bytes) -> None:
         pass
 
-    def _take_own(self, source: Source, epoch_s: int, metric: str, numbers: Numbers) -> None:
-        self.numbers += [(source, Report(epoch_s, metric, *number)) for number in numbers]
+    def _take_own(self, source: Source, epoch_s: int, metric: str, value: bytes) -> None:
+        self.numbers += [(source, epoch_s, metric, *number) for number in numbers_in(value)]
 
 
 def _text(part: bytes) -> str:
@@ -366,8 +403,9 @@ def _interval(source: Source, epoch_s: int, hook: _Hook, share: float) -> Interv
         source.host,
         source.port,
         source.component,
-        hook.executor,
         hook.ms,
+        None,
+        hook.executor,
         share,
         hook.to,
         local,
@@ -396,20 +434,21 @@ def scaled(counted: int, share: float) -> int:
     return counted if share == 1 else math.floor(counted / share + 0.5)
 
 
-def numbers_in(value: str) -> Numbers:
+def numbers_in(value: bytes) -> Numbers:
     """Return the numbers that a value of Storm's own metrics holds.
 
     A map ``{a=1, b=2.5}`` has one for each entry. Of nested maps the
     innermost entries are taken, so that a key can occur more than once.
     """
-    if "=" not in value:
-        number = _float(value)
+    text = value.decode(errors="replace")
+    if "=" not in text:
+        number = _float(text)
         return [] if number is None else [(None, number)]
     numbers: Numbers = []
-    for entry in _entries(value):
-        *before, text = entry.split("=")
+    for entry in _entries(text):
+        *before, last = entry.split("=")
         key = before[-1].strip(" ") if before else ""
-        if key and (number := _float(text)) is not None:
+        if key and (number := _float(last)) is not None:
             numbers.append((key, number))
     return numbers
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from stormcut.profile.intervals import Window
+from stormcut.profile.intervals import AnyStay, Window
 from stormcut.profile.metric_lines import (
     ACKED,
     COMPLETE_MS,
@@ -14,8 +15,8 @@ from stormcut.profile.metric_lines import (
     EXECUTE_MS,
     EXECUTED,
     FAILED,
-    Report,
     TaskLog,
+    numbers_in,
 )
 from stormcut.profile.result import ComponentRates
 
@@ -47,12 +48,18 @@ class OwnTotals:
     acked_with: float
 
 
-def own_totals(log: TaskLog, window: Window) -> OwnTotals:
+class _Number(NamedTuple):
+    epoch_s: int
+    key: str | None
+    value: float
+
+
+def own_totals(log: TaskLog[AnyStay], window: Window) -> OwnTotals:
     """Return the sums of a task's reports."""
-    by_metric: dict[str, list[Report]] = defaultdict(list)
-    for report in dict.fromkeys(log.reports):  # a log may be there twice
-        if window.holds(report.epoch_s):
-            by_metric[report.metric].append(report)
+    by_metric: dict[str, list[_Number]] = defaultdict(list)
+    for epoch_s, metric, value in dict.fromkeys(log.reports):  # a log may be there twice
+        if window.holds(epoch_s):
+            by_metric[metric] += [_Number(epoch_s, *number) for number in numbers_in(value)]
     execute = [report.value for report in by_metric[EXECUTE_MS]]
     acked = {(r.epoch_s, r.key): r.value for r in by_metric[ACKED]}
     complete = [
@@ -72,7 +79,7 @@ def own_totals(log: TaskLog, window: Window) -> OwnTotals:
     )
 
 
-def _sum(reports: Iterable[Report]) -> float:
+def _sum(reports: Iterable[_Number]) -> float:
     return sum(report.value for report in reports)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from stormcut.profile.intervals import (
+    AnyStay,
     Interval,
     Place,
     Run,
@@ -16,7 +18,6 @@ from stormcut.profile.intervals import (
     runs_of,
 )
 from stormcut.profile.metric_lines import TaskLog, scaled
-from stormcut.profile.own_metrics import OwnTotals, own_totals
 from stormcut.profile.totals import ChildTotals, PairTotals, TaskTotals, WorkerTotals
 
 Places = Mapping[int, Sequence[Place]]
@@ -43,17 +44,16 @@ class TaskHistory:
     places: list[Place]
     moved_s: float | None
     span_s: tuple[float, int] | None
-    own: OwnTotals
 
 
-def task_history(log: TaskLog, window: Window) -> TaskHistory:
+def task_history(log: TaskLog[AnyStay]) -> TaskHistory:
     """Return the history of a task."""
     runs = runs_of(log.intervals)
     places = places_of(runs)
     every = [interval for run in runs for interval in run.intervals]
     span = (min(i.begin_s for i in every), max(i.end_s for i in every)) if every else None
     moved_s = places[-1].since_s if len(places) > 1 else None
-    return TaskHistory(log.component, len(every), places, moved_s, span, own_totals(log, window))
+    return TaskHistory(log.component, len(every), places, moved_s, span)
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class TaskSums:
 
 
 def task_sums(
-    task: int, runs: Sequence[Run], window: Window, moved_s: float | None, places: Places
+    task: int, runs: Sequence[Run[Interval]], window: Window, moved_s: float | None, places: Places
 ) -> TaskSums | None:
     """Return the sums of a task, None without any run; linear in what it sent to whom.
 
@@ -83,7 +83,7 @@ def task_sums(
         (run, [each for each in run.intervals if window.counts(each, run, moved_s)]) for run in runs
     ]
     used = [interval for _, intervals in counted for interval in intervals]
-    pairs, crossed = _sent(task, used, places)
+    pairs, crossed = _sent(task, counted, places)
     latest = runs[-1].intervals[-1]
     totals = TaskTotals(
         task=task,
@@ -107,23 +107,16 @@ def task_sums(
     return TaskSums(totals, pairs, span)
 
 
-def crossings(interval: Interval, places: Places) -> list[tuple[int, int, str]]:
-    """Return target task, tuples and how far they go.
+def distance(host: str, port: int, place: Place | None) -> str:
+    """Return how far a tuple goes from a worker to a task at a place.
 
-    That is ``nodes``, ``workers``, ``unplaced``, or nothing within a worker.
+    That is ``nodes``, ``workers``, ``unplaced``, or nothing within the worker.
     """
-    end_s, host, port, share = interval.end_s, interval.host, interval.port, interval.share
-    found = []
-    for target, (count, _, _) in interval.to.items():
-        place = place_at(places.get(target, ()), end_s)
-        if place is None:
-            distance = "unplaced"
-        elif place.host != host:
-            distance = "nodes"
-        else:
-            distance = "" if place.port == port else "workers"
-        found.append((target, scaled(count, share), distance))
-    return found
+    if place is None:
+        return "unplaced"
+    if place.host != host:
+        return "nodes"
+    return "" if place.port == port else "workers"
 
 
 def crossing_counts(by_distance: Mapping[str, int]) -> dict[str, int]:
@@ -138,21 +131,52 @@ def crossing_counts(by_distance: Mapping[str, int]) -> dict[str, int]:
 
 
 def _sent(
-    task: int, intervals: Sequence[Interval], places: Places
+    task: int, counted: Sequence[tuple[Run[Interval], Sequence[Interval]]], places: Places
 ) -> tuple[list[PairTotals], dict[str, int]]:
     pairs: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0])
     by_distance: Counter[str] = Counter()
-    for interval in intervals:
-        to = interval.to
-        for target, tuples, distance in crossings(interval, places):
-            _, sampled, size = to[target]
-            pair = pairs[target]
-            pair[0] += tuples
-            pair[1] += sampled
-            pair[2] += size
-            by_distance[distance] += tuples
+    for run, intervals in counted:
+        for stretch in _steady(intervals, places):
+            sums = sums_to(stretch)
+            for target, (tuples, sampled, size) in sums.items():
+                pair = pairs[target]
+                pair[0] += tuples
+                pair[1] += sampled
+                pair[2] += size
+                place = place_at(places.get(target, ()), stretch[0].end_s)
+                by_distance[distance(run.host, run.port, place)] += tuples
     totals = [PairTotals(task, target, *pair) for target, pair in pairs.items() if pair[0]]
     return totals, crossing_counts(by_distance)
+
+
+def _steady(intervals: Sequence[Interval], places: Places) -> Iterator[Sequence[Interval]]:
+    """Yield intervals, in order, together for as long as no target moves."""
+    targets = set().union(*(each.to for each in intervals))
+    changes = sorted({p.since_s for target in targets for p in places.get(target, ())})
+    begin = 0
+    for since_s in changes:
+        end = bisect_right(intervals, since_s, begin, key=lambda each: each.end_s)
+        if end > begin:
+            yield intervals[begin:end]
+            begin = end
+    if begin < len(intervals):
+        yield intervals[begin:]
+
+
+def sums_to(intervals: Sequence[Interval]) -> dict[int, list[int]]:
+    """Return tuples, sampled tuples and their bytes by target task."""
+    sums: dict[int, list[int]] = {}
+    for each in intervals:
+        share = each.share
+        for target, (tuples, sampled, size) in each.to.items():
+            its = sums.get(target)
+            if its is None:
+                sums[target] = [scaled(tuples, share), sampled, size]
+            else:
+                its[0] += tuples if share == 1 else scaled(tuples, share)
+                its[1] += sampled
+                its[2] += size
+    return sums
 
 
 def _child(intervals: Sequence[Interval]) -> ChildTotals | None:
@@ -166,7 +190,7 @@ def _child(intervals: Sequence[Interval]) -> ChildTotals | None:
     )
 
 
-def _worker(run: Run, intervals: Sequence[Interval]) -> WorkerTotals | None:
+def _worker(run: Run[Interval], intervals: Sequence[Interval]) -> WorkerTotals | None:
     """Return what a task told of its worker where it ran last, None if it told nothing."""
     told = [(i.ms, i.worker) for i in intervals if i.worker is not None]
     if not told:

@@ -9,7 +9,7 @@ from operator import add
 from typing import NamedTuple
 
 from stormcut.profile.intervals import ROUNDING_S, Interval, Place, Run, Window, place_at
-from stormcut.profile.summing import Places, crossing_counts, crossings
+from stormcut.profile.summing import Places, crossing_counts, distance, sums_to
 
 #: Storm gives a worker this long to start (``nimbus.task.launch.secs``).
 LAUNCH_S = 120
@@ -35,7 +35,7 @@ class Counted(NamedTuple):
 def counted(
     topology: str,
     task: int,
-    runs: Iterable[Run],
+    runs: Iterable[Run[Interval]],
     window: Window,
     moved_s: float | None,
     starts: Starts,
@@ -78,7 +78,7 @@ def load_row(each: Counted) -> tuple[object, ...]:
 def traffic_rows(each: Counted, places: Places) -> Iterator[tuple[object, ...]]:
     """Yield an interval's rows of the table ``traffic``, one a target."""
     i = each.interval
-    for target, tuples, _ in crossings(i, places):
+    for target, counts in sums_to([i]).items():
         place = place_at(places.get(target, ()), i.end_s) or NOWHERE
         yield (
             each.topology,
@@ -93,8 +93,7 @@ def traffic_rows(each: Counted, places: Places) -> Iterator[tuple[object, ...]]:
             place.component,
             place.host,
             place.port,
-            tuples,
-            *i.to[target][1:],
+            *counts,
             i.ms / 1000,
             each.in_window,
         )
@@ -130,8 +129,9 @@ def flows(intervals: Iterable[Interval], places: Places, interval_s: int) -> dic
 def _flow(intervals: list[Interval], places: Places) -> Flow:
     by_distance: Counter[str] = Counter()
     for each in intervals:
-        for _, tuples, distance in crossings(each, places):
-            by_distance[distance] += tuples
+        for target, (tuples, _, _) in sums_to([each]).items():
+            place = place_at(places.get(target, ()), each.end_s)
+            by_distance[distance(each.host, each.port, place)] += tuples
     sent = crossing_counts(by_distance)
     return Flow(
         tasks=1,

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from stormcut.profile.decay import Slice
-from stormcut.profile.own_metrics import complete_latency_ms, component_rates
-from stormcut.profile.result import ComponentRates
 from stormcut.profile.summing import Places, TaskHistory, TaskSums
 from stormcut.profile.totals import TaskTotals
 
@@ -38,18 +36,6 @@ class TopologyHistory:
     def spans_s(self) -> list[tuple[float, int]]:
         """From when to when there are intervals of each task."""
         return [task.span_s for task in self.tasks.values() if task.span_s is not None]
-
-    @property
-    def rates(self) -> tuple[ComponentRates, ...]:
-        """What Storm's own counters tell of its components."""
-        return component_rates(
-            (task.component, task.own) for task in self.tasks.values() if task.component
-        )
-
-    @property
-    def complete_latency_ms(self) -> float | None:
-        """Storm's own mean complete latency."""
-        return complete_latency_ms(task.own for task in self.tasks.values())
 
     def slice_of(self, sums: Iterable[TaskSums]) -> Slice | None:
         """Return the sums of all tasks, those that are silent, too; None if nothing counts.

@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "../placement/native/arrays.h"
+#include "../native/arrays.h"
 
 namespace simulator {
 

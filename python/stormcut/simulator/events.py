@@ -21,15 +21,7 @@ from stormcut.arrays import Floats, Ints
 from stormcut.model.errors import InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
-from stormcut.objective.resources import (
-    CPU,
-    EXECUTOR,
-    LINK_IN,
-    LINK_OUT,
-    UPLINK_IN,
-    UPLINK_OUT,
-)
-from stormcut.placement.native.library import (
+from stormcut.native.library import (
     BOOLS,
     FLOATS,
     INT,
@@ -37,6 +29,14 @@ from stormcut.placement.native.library import (
     INTS,
     NativeRecord,
     function,
+)
+from stormcut.objective.resources import (
+    CPU,
+    EXECUTOR,
+    LINK_IN,
+    LINK_OUT,
+    UPLINK_IN,
+    UPLINK_OUT,
 )
 from stormcut.simulator.simulation import (
     EVENTS,

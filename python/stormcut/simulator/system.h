@@ -1,7 +1,7 @@
 // The arrays of system.py and events.py, row by row: what the engine reads, and what it adds up.
 #pragma once
 
-#include "../placement/native/arrays.h"
+#include "../native/arrays.h"
 
 namespace simulator {
 

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.full]
 SAMPLE = Path(__file__).parents[1] / "data" / "metrics" / "taxi-10-seconds.metrics"
 DEPLOY = "org.apache.spark.deploy"
 HOST = "127.0.0.1"
-#: Beyond `tuning.SMALL_BYTES` in all: rows are shuffled, and tables come in parts.
+#: A split for each worker at least.
 TOPOLOGIES, PERIODS = 4, 64
 
 

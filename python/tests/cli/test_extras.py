@@ -8,6 +8,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from storm_metrics import Task, write_log
 
 #: A module of each extra's package.
 MODULES = {
@@ -19,6 +20,7 @@ MODULES = {
 }
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "star.json"
+LOGS = "{tmp}/logs"
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +74,7 @@ def test_placing_works(tmp_path, without_extras):
 @pytest.mark.parametrize(
     ("words", "extra"),
     [
-        (("profile", ".", "--output", "{tmp}/profile"), "spark"),
+        (("profile", LOGS, "--output", "{tmp}/profile", "--master", "local[1]"), "spark"),
         (("place", EXAMPLE, "--algorithm", "i-scheduler", "--output", "{tmp}/i.json"), "solvers"),
         (("docker", "status"), "bench"),
     ],
@@ -80,10 +82,14 @@ def test_placing_works(tmp_path, without_extras):
 def test_a_command_that_lacks_its_extra_says_what_to_install(
     words, extra, tmp_path, without_extras
 ):
+    logs = tmp_path / "logs"
+    write_log(logs, "wc-1-1", 6700, [Task(1, "words", "node1", 6700).line(1_700_000_000)])
     done = without_extras(*(str(word).format(tmp=tmp_path) for word in words))
     said = f"stormcut: this needs {MODULES[extra]}: pip install 'stormcut[{extra}]'"
     # Before it, progress where the machine takes more than two seconds.
     assert done.stderr.splitlines()[-1] == said
     assert "Traceback" not in done.stderr
     assert done.returncode == 2
-    assert not list(tmp_path.iterdir())
+    assert [
+        path for path in tmp_path.rglob("*") if path.is_file() and logs not in path.parents
+    ] == []

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from stormcut.native import library
 from stormcut.placement.algorithms.cut.model import shared
-from stormcut.placement.native import library
 
 PACKAGE = Path(library.__file__).parent
-SOURCES = PACKAGE.parents[1]
+SOURCES = PACKAGE.parent
 CHECKOUT = SOURCES.parents[1]
 
 #: Places small problems in every way that reaches a loop; prints what was imported.

@@ -7,9 +7,9 @@ import pytest
 from microbenchmarks import microbenchmark
 
 from stormcut.model.errors import Infeasible
+from stormcut.native import process as native
+from stormcut.native.process import NativeFailure, call
 from stormcut.placement.graph import partition
-from stormcut.placement.native import process as native
-from stormcut.placement.native.process import NativeFailure, call
 from stormcut.placement.solve import solve
 
 

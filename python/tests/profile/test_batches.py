@@ -55,10 +55,14 @@ def summed(parts, warm_up_s):
     batches = Batches(Window(0.0, None, warm_up_s))
     slices = []
     for part in parts:
-        found, problems = batches.add({TOPOLOGY: part}, NOW)
+        found, problems = batches.add({TOPOLOGY: b"\n".join(part)}, NOW)
         assert not problems
         slices += found.values()
     return merged(slices) if slices else None
+
+
+def text(lines):
+    return "\n".join(lines).encode()
 
 
 def by_task(slice_):
@@ -91,8 +95,8 @@ def test_a_line_that_comes_again_in_the_next_batch_counts_once():
     placed = tasks(random.Random(1))
     lines = [task.line(START + 10 * n).encode() for n in range(6) for task in placed]
     batches = Batches(Window(0.0, None, 0.0))
-    first, _ = batches.add({TOPOLOGY: lines}, NOW)
-    again, _ = batches.add({TOPOLOGY: lines[-5:]}, NOW)
+    first, _ = batches.add({TOPOLOGY: b"\n".join(lines)}, NOW)
+    again, _ = batches.add({TOPOLOGY: b"\n".join(lines[-5:])}, NOW)
     assert sum(t.ms for t in first[TOPOLOGY].tasks) == 6 * 5 * 10_000
     assert again == {}
 
@@ -102,11 +106,11 @@ def test_topologies_know_nothing_of_each_other():
     one, other = tasks(random.Random(1)), tasks(random.Random(2))
     for at in (START, START + 10):
         found, _ = batches.add(
-            {"a": [t.line(at).encode() for t in one], "b": [t.line(at).encode() for t in other]},
+            {"a": text(t.line(at) for t in one), "b": text(t.line(at) for t in other)},
             NOW,
         )
     assert set(found) == {"a", "b"}
-    found, problems = batches.add({"a": [b"none", one[0].line(NOW + 1000).encode()]}, NOW)
+    found, problems = batches.add({"a": text(["none", one[0].line(NOW + 1000)])}, NOW)
     assert (found, problems) == ({}, {NOT_A_METRIC: 1, AHEAD: 1})
 
 
@@ -114,7 +118,7 @@ def test_a_task_that_only_storm_s_own_metrics_name_is_known_and_not_measured():
     batches = Batches(Window(0.0, None, 0.0))
     lines = [tasks(random.Random(1))[0].line(START)]
     lines.append(metric_line(START, "node1", 6700, 7, "rank", "__emit-count", "{default=3}"))
-    found, _ = batches.add({TOPOLOGY: [line.encode() for line in lines]}, NOW)
+    found, _ = batches.add({TOPOLOGY: text(lines)}, NOW)
     assert {t.task: (t.component, t.ms > 0) for t in found[TOPOLOGY].tasks} == {
         1: ("words", True),
         7: ("rank", False),
@@ -127,7 +131,7 @@ def test_a_task_that_was_silent_for_long_is_forgotten():
 
     def at(seconds, *heard):
         lines = [task.line(START + seconds).encode() for task in heard]
-        return batches.add({TOPOLOGY: lines}, NOW)[0]
+        return batches.add({TOPOLOGY: b"\n".join(lines)}, NOW)[0]
 
     at(0, one, other)
     (slice_,) = at(10, one).values()

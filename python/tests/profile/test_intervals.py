@@ -30,7 +30,7 @@ def interval(end_s, place=HERE, ms=10_000.0, to=None, **parts):
         cpu_ms=None,
         child=None,
         worker=None,
-        **(values | parts),
+        **({"run_s": None} | values | parts),
     )
 
 
@@ -78,8 +78,8 @@ def test_places_are_stays_whatever_restarts_there_were():
     intervals = [interval(e, p) for e, p in ((10, HERE), (50, HERE), (90, THERE), (130, HERE))]
     places = places_of(runs_of(intervals))
     assert [place[:3] for place in places] == [(0, *HERE), (80, *THERE), (120, *HERE)]
-    assert task_history(TaskLog(intervals=intervals), Window()).moved_s == 120
-    assert task_history(TaskLog(intervals=intervals[:2]), Window()).moved_s is None
+    assert task_history(TaskLog(intervals=intervals)).moved_s == 120
+    assert task_history(TaskLog(intervals=intervals[:2])).moved_s is None
 
 
 @pytest.mark.parametrize(

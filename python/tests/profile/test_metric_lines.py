@@ -21,7 +21,6 @@ from stormcut.profile.metric_lines import (
     Kind,
     LineReader,
     NumberReader,
-    Report,
     numbers_in,
 )
 
@@ -30,9 +29,9 @@ WORDS = Task(1, "words", "node1", 6700, to={2: (600, 6, 240)}, local=600, cpu_ms
 LINE = WORDS.line(AT)
 
 
-def reader_of(*lines: str, now_s: float = AT) -> LineReader:
-    reader = LineReader("wc-1-1", now_s)
-    reader.read(line.encode() for line in lines)
+def reader_of(*lines: str, with_reports: bool = False) -> LineReader:
+    reader = LineReader("wc-1-1", AT, with_reports)
+    reader.read("".join(f"{line}\n" for line in lines).encode())
     return reader
 
 
@@ -57,6 +56,7 @@ def test_a_line_of_the_hook_is_an_interval():
     ("problem", "line"),
     [
         (NOT_A_METRIC, ""),
+        (NOT_A_METRIC, "größe"),
         (NOT_A_METRIC, LINE.replace("\t", " ")),
         (NOT_A_METRIC, "\t\t\t"),
         (NO_TIME, "\t\t\t\t"),
@@ -139,10 +139,11 @@ def test_storm_s_own_metrics_name_tasks_and_give_reports():
         metric_line(AT + 10, "node1", 6700, 3, "count", "__receive", "{population=1}"),
         metric_line(AT + 20, "node1", 6700, 3, "count", "__ack-count", "{}"),
         metric_line(AT, "node1", 6700, 9, "__acker", "__ack-count", "{a=20}"),
+        with_reports=True,
     )
     log = reader.tasks[3]
     assert (log.component, log.epochs) == ("count", {AT, AT + 10, AT + 20})
-    assert log.reports == [Report(AT, "__ack-count", "words:default", 20.0)]
+    assert log.reports == [(AT, "__ack-count", b"{words:default=20}")]
     assert (reader.tasks[9].component, reader.tasks[9].reports) == ("__acker", [])
 
 
@@ -162,15 +163,15 @@ def test_storm_s_own_metrics_name_tasks_and_give_reports():
     ],
 )
 def test_numbers_of_a_value(value, numbers):
-    assert numbers_in(value) == numbers
+    assert numbers_in(value.encode()) == numbers
 
 
 def test_all_numbers_are_read_where_they_are_wanted():
     reader = NumberReader("wc-1-1", AT)
     text = metric_line(AT, "node1", 6700, -1, "__system", "memory/heap", "{usedBytes=5}")
-    reader.read([text.encode(), LINE.encode(), b"none"])
-    ((source, report),) = reader.numbers
-    assert (source.component, report) == ("__system", Report(AT, "memory/heap", "usedBytes", 5.0))
+    reader.read(f"{text}\n{LINE}\nnone\n".encode())
+    ((source, *number),) = reader.numbers
+    assert (source.component, number) == ("__system", [AT, "memory/heap", "usedBytes", 5.0])
 
 
 def test_more_series_than_are_known_at_a_time(monkeypatch):
@@ -180,9 +181,9 @@ def test_more_series_than_are_known_at_a_time(monkeypatch):
         for name in ("__ack-count", "__emit-count", "other")
     ]
     random.Random(1).shuffle(lines)
-    whole = reader_of(*lines, *lines)
+    whole = reader_of(*lines, *lines, with_reports=True)
     monkeypatch.setattr(metric_lines, "MAX_SERIES", 4)
-    few = reader_of(*lines, *lines)
+    few = reader_of(*lines, *lines, with_reports=True)
     assert few.lines.kinds == whole.lines.kinds
     assert dict(few.tasks) == dict(whole.tasks)
     assert sum(few.lines.kinds.values()) == 2 * len(lines)

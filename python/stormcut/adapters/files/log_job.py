@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
-from stormcut.adapters.files.log_splits import Split, read_split
-from stormcut.profile.metric_lines import Lines, TaskLog
+from stormcut.adapters.files.log_splits import Split, no_cycles, read_split
+from stormcut.profile.intervals import AnyStay, Interval, Stay
+from stormcut.profile.metric_lines import LineReader, Lines, TaskLog
 
 Result = TypeVar("Result")
 #: Topology id and task.
 TaskKey = tuple[str, int]
+Question = Callable[[TaskKey, TaskLog[AnyStay]], Result]
 
 
 class ReadingFailed(Exception):
@@ -26,20 +28,35 @@ class ReadingFailed(Exception):
         self.reason = reason
 
 
-class LogJob(Protocol):
-    """What reads logs once, and then answers questions about each task of each topology."""
+class LogsRead(Protocol):
+    """What logs say of each task of each topology: answers to questions, a pass over all each."""
 
-    def read(self, splits: Sequence[Split], now_s: float) -> dict[str, Lines]:
-        """Read logs; return what their lines are, by topology id.
+    def of_tasks(self, ask: Question[Interval, Result]) -> list[tuple[TaskKey, Result]]:
+        """Return an answer for each task that a line tells of."""
+        ...
+
+    def of_stays(self, ask: Question[Stay, Result]) -> list[tuple[TaskKey, Result]]:
+        """Return an answer for each task, to a question of when it was where: a cheaper pass."""
+        ...
+
+
+class LogJob(Protocol):
+    """What reads logs."""
+
+    def read(
+        self, splits: Sequence[Split], now_s: float, with_reports: bool = False
+    ) -> tuple[dict[str, Lines], LogsRead]:
+        """Return what the lines are, by topology id, and what they say.
+
+        Parameters
+        ----------
+        now_s, with_reports : float, bool
+            As `LineReader` takes them.
 
         Raises
         ------
         ReadingFailed
         """
-        ...
-
-    def of_tasks(self, ask: Callable[[TaskKey, TaskLog], Result]) -> list[tuple[TaskKey, Result]]:
-        """Return an answer for each task that a line tells of."""
         ...
 
 
@@ -54,23 +71,35 @@ class LocalJob:
 
     def __init__(self, progress: Callable[[float], None]) -> None:
         self._progress = progress
-        self._tasks: dict[TaskKey, TaskLog] = {}
 
-    def read(self, splits: Sequence[Split], now_s: float) -> dict[str, Lines]:
-        """Read logs; return what their lines are, by topology id."""
+    def read(
+        self, splits: Sequence[Split], now_s: float, with_reports: bool = False
+    ) -> tuple[dict[str, Lines], LocalLogs]:
+        """Return what the lines are, by topology id, and what they say."""
         lines: defaultdict[str, Lines] = defaultdict(Lines)
-        self._tasks.clear()
+        tasks: defaultdict[TaskKey, TaskLog[Interval]] = defaultdict(TaskLog)
         for done, split in enumerate(splits):
             self._progress(done / len(splits))
+            reader = LineReader(split.topology, now_s, with_reports)
             try:
-                reader = read_split(split, now_s)
+                for part in read_split(split, reader):
+                    for task, log in part.items():
+                        tasks[split.topology, task].add(log)
             except (OSError, EOFError, zlib.error) as error:
                 raise ReadingFailed(error) from error
             lines[split.topology].add(reader.lines)
-            for task, log in reader.tasks.items():
-                self._tasks.setdefault((split.topology, task), TaskLog()).add(log)
-        return dict(lines)
+        return dict(lines), LocalLogs(tasks)
 
-    def of_tasks(self, ask: Callable[[TaskKey, TaskLog], Result]) -> list[tuple[TaskKey, Result]]:
+
+class LocalLogs:
+    """What logs say of each task, in memory."""
+
+    def __init__(self, tasks: Mapping[TaskKey, TaskLog[Interval]]) -> None:
+        self._tasks = tasks
+
+    def of_tasks(self, ask: Question[Interval, Result]) -> list[tuple[TaskKey, Result]]:
         """Return an answer for each task that a line tells of."""
-        return [(key, ask(key, log)) for key, log in self._tasks.items()]
+        with no_cycles():
+            return [(key, ask(key, log)) for key, log in self._tasks.items()]
+
+    of_stays = of_tasks

@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,16 +14,22 @@ from pathlib import Path
 from typing import Any
 
 from stormcut.adapters.files.log_files import find_metrics_logs, text_bytes, unreadable, without
-from stormcut.adapters.files.log_job import LocalJob, LogJob, ReadingFailed, TaskKey
+from stormcut.adapters.files.log_job import LocalJob, LogJob, LogsRead, ReadingFailed, TaskKey
 from stormcut.adapters.files.log_splits import splits_of
 from stormcut.adapters.files.profile_file import write_profile
 from stormcut.model.errors import InvalidInput
 from stormcut.profile.decay import Slice
-from stormcut.profile.intervals import Window, runs_of
+from stormcut.profile.intervals import Interval, Stay, Window, runs_of
 from stormcut.profile.line_counts import interval_lines, kinds_of, line_summary
 from stormcut.profile.lines import SkippedFile
 from stormcut.profile.measured import measure
 from stormcut.profile.metric_lines import Lines, TaskLog
+from stormcut.profile.own_metrics import (
+    OwnTotals,
+    complete_latency_ms,
+    component_rates,
+    own_totals,
+)
 from stormcut.profile.result import ProfileResult
 from stormcut.profile.summing import Places, TaskHistory, TaskSums, task_history, task_sums
 from stormcut.profile.topology_sums import TopologyHistory
@@ -104,7 +110,7 @@ def profile_logs(
                 progress("writing tables")
                 splits = splits_of(logs)
                 known = (found.now_s, found.lines, found.histories)
-                write_tables(job, splits, *known, window, staging, with_csv)
+                write_tables(job, found.logs, splits, *known, window, staging, with_csv)
         result = _profiled(logs, found, skipped, warm_up)
         _publish(staging, output, result)
         return result
@@ -135,19 +141,25 @@ class _Found:
     """What a job found, by topology id: at a time, lines, and sums over the window."""
 
     now_s: float
+    logs: Any
     lines: Mapping[str, Lines]
     histories: Mapping[str, TopologyHistory]
     slices: Mapping[str, Slice]
+    own: Mapping[str, Sequence[tuple[str, OwnTotals]]]
 
 
 def _found(job: LogJob, logs: Logs, window: Window, progress: Progress) -> _Found:
     now_s = time.time()
-    lines = job.read(splits_of(logs), now_s)
+    lines, read = job.read(splits_of(logs), now_s)
     progress("computing sums")
-    histories = _histories(job, window)
+    histories = _histories(read)
     has_hook = any(each.spans_s for each in histories.values())
-    slices = _slices(job, histories, window) if has_hook else {}
-    return _Found(now_s, lines, histories, slices)
+    slices = _slices(read, histories, window) if has_hook else {}
+    # Storm's own are needed only where the hook tells nothing, or sampled no tuple tree.
+    sampled = {name for name, each in slices.items() if any(t.completed for t in each.tasks)}
+    others = {name: paths for name, paths in logs.items() if name not in sampled}
+    own = _own(job, others, now_s, window) if others else {}
+    return _Found(now_s, read, lines, histories, slices, own)
 
 
 def _profiled(
@@ -163,7 +175,7 @@ def _profiled(
     for topology, slice_ in found.slices.items():
         span = window_of(slice_.from_epoch_s, slice_.to_epoch_s)
         profile, missing = profile_of(topology, span, slice_.tasks, slice_.pairs)
-        latency_ms = found.histories[topology].complete_latency_ms
+        latency_ms = complete_latency_ms(totals for _, totals in found.own.get(topology, ()))
         profiles[topology] = profile
         measured[topology] = measure(profile, missing, slice_.tasks, latency_ms)
     unmeasured = tuple(topology for topology in logs if topology not in profiles)
@@ -174,28 +186,28 @@ def _profiled(
         unmeasured,
         replace(lines, repeated=hooked - taken, skipped=skipped),
         {topology: moved_s for topology, moved_s in moved.items() if moved_s is not None},
-        {name: found.histories[name].rates for name in unmeasured if name in found.histories},
+        {name: component_rates(found.own.get(name, ())) for name in unmeasured},
     )
 
 
-def _histories(job: LogJob, window: Window) -> dict[str, TopologyHistory]:
+def _histories(logs: LogsRead) -> dict[str, TopologyHistory]:
     """Return what is known of each topology's tasks, by its id."""
     tasks: dict[str, dict[int, TaskHistory]] = defaultdict(dict)
-    for (topology, task), history in job.of_tasks(partial(_history, window)):
+    for (topology, task), history in logs.of_stays(_history):
         tasks[topology][task] = history
     return {topology: TopologyHistory(each) for topology, each in sorted(tasks.items())}
 
 
-def _history(window: Window, _: TaskKey, log: TaskLog) -> TaskHistory:
-    return task_history(log, window)
+def _history(_: TaskKey, log: TaskLog[Stay]) -> TaskHistory:
+    return task_history(log)
 
 
 def _slices(
-    job: LogJob, histories: Mapping[str, TopologyHistory], window: Window
+    logs: LogsRead, histories: Mapping[str, TopologyHistory], window: Window
 ) -> dict[str, Slice]:
     places = {name: (each.moved_s, each.places) for name, each in histories.items()}
     sums: dict[str, list[TaskSums]] = defaultdict(list)
-    for (topology, _), each in job.of_tasks(partial(_sums, window, places)):
+    for (topology, _), each in logs.of_tasks(partial(_sums, window, places)):
         if each is not None:
             sums[topology].append(each)
     slices = {name: each.slice_of(sums[name]) for name, each in histories.items()}
@@ -203,10 +215,28 @@ def _slices(
 
 
 def _sums(
-    window: Window, places: Mapping[str, tuple[float | None, Places]], key: TaskKey, log: TaskLog
+    window: Window,
+    places: Mapping[str, tuple[float | None, Places]],
+    key: TaskKey,
+    log: TaskLog[Interval],
 ) -> TaskSums | None:
     topology, task = key
     return task_sums(task, runs_of(log.intervals), window, *places[topology])
+
+
+def _own(
+    job: LogJob, logs: Logs, now_s: float, window: Window
+) -> dict[str, list[tuple[str, OwnTotals]]]:
+    """Return component and sums of each task by Storm's own metrics, by topology id."""
+    _, read = job.read(splits_of(logs), now_s, with_reports=True)
+    own: dict[str, list[tuple[str, OwnTotals]]] = defaultdict(list)
+    for (topology, _), named in read.of_stays(partial(_own_of, window)):
+        own[topology] += named
+    return own
+
+
+def _own_of(window: Window, _: TaskKey, log: TaskLog[Stay]) -> list[tuple[str, OwnTotals]]:
+    return [] if log.component is None else [(log.component, own_totals(log, window))]
 
 
 def _nothing_in_window(histories: Iterable[TopologyHistory], warm_up: float) -> InvalidInput:

@@ -136,4 +136,5 @@ def _taken(batches: Batches, consumer: Consumer, raw: DataFrame, _: int) -> None
     lines: dict[str, list[bytes]] = defaultdict(list)
     for topology, line in raw.collect():
         lines[topology].append(line.encode())
-    consumer(*batches.add(lines, time.time()))
+    text = {topology: b"\n".join(each) for topology, each in lines.items()}
+    consumer(*batches.add(text, time.time()))

@@ -15,9 +15,9 @@ from pyspark import RDD
 from pyspark.sql import SparkSession
 
 from stormcut.adapters.files.log_job import TaskKey
-from stormcut.adapters.files.log_splits import Split, lines_of
-from stormcut.adapters.spark.log_job import SparkJob
-from stormcut.profile.intervals import Window, runs_of
+from stormcut.adapters.files.log_splits import Split, text_of
+from stormcut.adapters.spark.log_job import SparkJob, SparkLogs
+from stormcut.profile.intervals import Interval, Window, runs_of
 from stormcut.profile.line_counts import interval_lines, kinds_of, usual_interval_s
 from stormcut.profile.metric_lines import Lines, NumberReader, TaskLog
 from stormcut.profile.summing import Places
@@ -53,6 +53,9 @@ SCHEMAS = {
 }
 
 
+_Task = tuple[TaskKey, TaskLog[Interval]]
+
+
 @dataclass(frozen=True)
 class Ground:
     """What rows need beside the log of their own task.
@@ -70,7 +73,7 @@ class Ground:
     interval_s: int
     topologies: Mapping[str, tuple[float | None, Places, Starts]]
 
-    def intervals(self, key: TaskKey, log: TaskLog) -> Iterator[Counted]:
+    def intervals(self, key: TaskKey, log: TaskLog[Interval]) -> Iterator[Counted]:
         """Yield the intervals of a task."""
         moved_s, _, starts = self.topologies[key[0]]
         return counted(*key, runs_of(log.intervals), self.window, moved_s, starts)
@@ -82,6 +85,7 @@ class Ground:
 
 def write_tables(
     job: SparkJob,
+    logs: SparkLogs,
     splits: Sequence[Split],
     now_s: float,
     lines: Mapping[str, Lines],
@@ -94,6 +98,8 @@ def write_tables(
 
     Parameters
     ----------
+    logs : SparkLogs
+        What the job has read.
     now_s : float
         As when they were read.
     lines, histories : mapping
@@ -101,7 +107,7 @@ def write_tables(
     """
     kinds = kinds_of(lines)
     rows: dict[str, RDD[Any]] = {
-        "lines": job.spread(list(_line_rows(lines))),
+        "lines": job.spread([lines]).flatMap(_line_rows),
         "components": job.spread(splits).flatMap(partial(_number_rows, now_s)),
     }
     if interval_lines(kinds):
@@ -110,9 +116,9 @@ def write_tables(
             for name, each in histories.items()
         }
         ground = Ground(window, usual_interval_s(kinds), topologies)
-        rows["load"] = job.tasks.flatMap(partial(_load_rows, ground))
-        rows["traffic"] = job.tasks.flatMap(partial(_traffic_rows, ground))
-        sums = job.tasks.flatMap(partial(_flows, ground)).reduceByKey(Flow.plus)
+        rows["load"] = logs.tasks.flatMap(partial(_load_rows, ground))
+        rows["traffic"] = logs.tasks.flatMap(partial(_traffic_rows, ground))
+        sums = logs.tasks.flatMap(partial(_flows, ground)).reduceByKey(Flow.plus)
         rows["throughput"] = sums.map(partial(_throughput_row, ground.interval_s))
     for name, each in rows.items():
         path = folder / name
@@ -132,25 +138,25 @@ def _line_rows(lines: Mapping[str, Lines]) -> Iterator[tuple[object, ...]]:
 
 def _number_rows(now_s: float, split: Split) -> Iterator[tuple[object, ...]]:
     reader = NumberReader(split.topology, now_s)
-    for lines in lines_of(split):
-        reader.read(lines)
-        for source, number in reader.numbers:
+    for text in text_of(split):
+        reader.read(text)
+        for source, *number in reader.numbers:
             who = (split.topology, source.component, source.task, source.host, source.port)
             yield (*who, *number)
         reader.numbers.clear()
 
 
-def _load_rows(ground: Ground, part: tuple[TaskKey, TaskLog]) -> Iterator[tuple[object, ...]]:
+def _load_rows(ground: Ground, part: _Task) -> Iterator[tuple[object, ...]]:
     return map(load_row, ground.intervals(*part))
 
 
-def _traffic_rows(ground: Ground, part: tuple[TaskKey, TaskLog]) -> Iterator[tuple[object, ...]]:
+def _traffic_rows(ground: Ground, part: _Task) -> Iterator[tuple[object, ...]]:
     places = ground.places(part[0][0])
     for each in ground.intervals(*part):
         yield from traffic_rows(each, places)
 
 
-def _flows(ground: Ground, part: tuple[TaskKey, TaskLog]) -> Iterator[tuple[tuple[str, int], Flow]]:
+def _flows(ground: Ground, part: _Task) -> Iterator[tuple[tuple[str, int], Flow]]:
     topology = part[0][0]
     intervals = (each.interval for each in ground.intervals(*part))
     for begin_s, flow in flows(intervals, ground.places(topology), ground.interval_s).items():

@@ -36,9 +36,9 @@ from scipy.sparse.csgraph import connected_components
 from stormcut.arrays import Floats
 from stormcut.model.placement import LowerBound
 from stormcut.model.problem import Problem
+from stormcut.native.process import NativeFailure, call
 from stormcut.objective.verify import TOLERANCE
 from stormcut.placement.bounds.colocation import Piece, by_cutting_planes, by_neighbours
-from stormcut.placement.native.process import NativeFailure, call
 from stormcut.placement.packing.capacity import hosts
 from stormcut.placement.packing.groups import Groups, fold
 

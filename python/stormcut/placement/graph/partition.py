@@ -12,9 +12,9 @@ from scipy.sparse import coo_array, csr_array
 from stormcut.arrays import Floats, Ints
 from stormcut.model.errors import InvalidInput
 from stormcut.model.traffic import Traffic
+from stormcut.native.process import call
 from stormcut.placement.graph.partitioners import kahip, metis, mt_kahypar
 from stormcut.placement.graph.partitioners.task import PartitionTask
-from stormcut.placement.native.process import call
 
 #: METIS's schemes.
 Method = Literal["recursive", "kway"]

@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 
-#include "../../native/arrays.h"
+#include "../../../native/arrays.h"
 
 namespace {
 

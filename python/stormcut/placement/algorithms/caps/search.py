@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stormcut.arrays import Bools, Floats, Ints
-from stormcut.placement.native.library import (
+from stormcut.native.library import (
     BOOL,
     BOOL_ROWS,
     BOOLS,

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from stormcut.arrays import Floats, Ints
+from stormcut.native.library import FLOAT, FLOATS, INT, INT_ROWS, INTS, SEED, function
 from stormcut.placement.algorithms.cut.model import MODEL, NOTHING, Model, Seed, weights
-from stormcut.placement.native.library import FLOAT, FLOATS, INT, INT_ROWS, INTS, SEED, function
 
 _match = function("match", MODEL, FLOATS, INT_ROWS, FLOAT, SEED, INT_ROWS, result=INT)
 _coarse_rates = function("coarse_rates", MODEL, INT_ROWS, INTS, INTS, FLOATS, FLOATS, result=INT)

@@ -24,6 +24,16 @@ from __future__ import annotations
 import numpy as np
 
 from stormcut.arrays import Floats, Ints
+from stormcut.native.library import (
+    BOOL,
+    FLOAT,
+    FLOATS,
+    INT,
+    INT_ROWS,
+    INTS,
+    SEED,
+    function,
+)
 from stormcut.placement.algorithms.cut.model import (
     MODEL,
     STATE,
@@ -33,16 +43,6 @@ from stormcut.placement.algorithms.cut.model import (
     blank,
     state_at,
     weights,
-)
-from stormcut.placement.native.library import (
-    BOOL,
-    FLOAT,
-    FLOATS,
-    INT,
-    INT_ROWS,
-    INTS,
-    SEED,
-    function,
 )
 
 _tabu_search = function("tabu_search", MODEL, STATE, FLOAT, FLOAT, SEED, INT_ROWS)

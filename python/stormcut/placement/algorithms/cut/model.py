@@ -1,6 +1,6 @@
 """The form in which the compiled loops take an instance and a placement, and what it costs.
 
-The loops are in C++ (`stormcut.placement.native.library`); ``model.h`` has the steps that all
+The loops are in C++ (`stormcut.native.library`); ``model.h`` has the steps that all
 share. Everything works on a matrix of counts (groups, nodes) and what is kept beside it: the
 traffic of one executor of a group with each node, so that a move's gain is a subtraction, and a
 move costs O(neighbours of the group).
@@ -15,8 +15,7 @@ import numpy.typing as npt
 from scipy.sparse import coo_array
 
 from stormcut.arrays import Bools, Floats, Ints
-from stormcut.placement.algorithms.cut.instance import Instance
-from stormcut.placement.native.library import (
+from stormcut.native.library import (
     BOOL_ROWS,
     FLOAT,
     FLOAT_ROWS,
@@ -27,6 +26,7 @@ from stormcut.placement.native.library import (
     NativeRecord,
     function,
 )
+from stormcut.placement.algorithms.cut.instance import Instance
 from stormcut.placement.packing.capacity import EXECUTORS
 
 #: Cost of a tuple/s that leaves a node, of one that leaves a rack (beyond that), of a restarted

@@ -14,11 +14,11 @@ from scipy.sparse import csr_array
 
 from stormcut.arrays import Floats, Ints
 from stormcut.model.problem import Problem
+from stormcut.native.library import FLOATS, INTS, function
 from stormcut.objective.resources import costs_of, left_by_workers
 from stormcut.placement.algorithms.cut.instance import Instance
 from stormcut.placement.algorithms.cut.model import interchangeable, model_of, shared
 from stormcut.placement.algorithms.cut.prepare import Task
-from stormcut.placement.native.library import FLOATS, INTS, function
 from stormcut.placement.packing.alignment import aligned
 from stormcut.placement.slots import seating
 

@@ -25,17 +25,7 @@ from stormcut.model.network import UNKNOWN
 from stormcut.model.problem import CORE_PERCENT, CORE_US, Problem
 from stormcut.model.relays import Relay
 from stormcut.model.traffic import Block, Traffic
-from stormcut.objective.resources import (
-    DEFAULT_BYTES,
-    KIB,
-    MBIT_BYTES,
-    costs_of,
-    rack_ordinals,
-)
-from stormcut.placement.algorithms.cut.breadth import Breadth
-from stormcut.placement.algorithms.cut.instance import Instance
-from stormcut.placement.algorithms.cut.model import NOTHING, seed_from
-from stormcut.placement.native.library import (
+from stormcut.native.library import (
     BOOL_ROWS,
     FLOAT,
     FLOAT_ROWS,
@@ -47,6 +37,16 @@ from stormcut.placement.native.library import (
     NativeRecord,
     function,
 )
+from stormcut.objective.resources import (
+    DEFAULT_BYTES,
+    KIB,
+    MBIT_BYTES,
+    costs_of,
+    rack_ordinals,
+)
+from stormcut.placement.algorithms.cut.breadth import Breadth
+from stormcut.placement.algorithms.cut.instance import Instance
+from stormcut.placement.algorithms.cut.model import NOTHING, seed_from
 
 #: Moves and exchanges tried: for each executor, and at most.
 STEPS = 4000

@@ -37,13 +37,13 @@ from stormcut.arrays import Ints
 from stormcut.model.errors import Infeasible
 from stormcut.model.placement import LowerBound, Placement
 from stormcut.model.problem import Problem
+from stormcut.native.process import NativeFailure, call
 from stormcut.objective.cut import inter_node_tuples_per_second
 from stormcut.placement.algorithms.exact.folded import Folded, fold_symmetry
 from stormcut.placement.algorithms.exact.prove import Proof, least_gain, prove, unit_of_traffic
 from stormcut.placement.algorithms.exact.realise import current_counts, realise
 from stormcut.placement.algorithms.exact.start import best_fit, fill_nodes, improved
 from stormcut.placement.bounds.lower_bound import lower_bound
-from stormcut.placement.native.process import NativeFailure, call
 from stormcut.placement.options import POSITIVE, Bounded
 from stormcut.placement.packing.capacity import scarcest
 

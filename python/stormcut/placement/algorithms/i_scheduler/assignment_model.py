@@ -30,9 +30,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from stormcut.arrays import Bools, Floats, Ints
+from stormcut.native.process import call
 from stormcut.objective.verify import TOLERANCE
 from stormcut.placement.graph.partition import integer_weights
-from stormcut.placement.native.process import call
 
 if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpModel

@@ -63,6 +63,7 @@ class Array:
 
 INTS, INT_ROWS = Array(np.int64, 1), Array(np.int64, 2)
 FLOATS, FLOAT_ROWS, FLOAT_CUBE = (Array(np.float64, axes) for axes in (1, 2, 3))
+BYTES = Array(np.uint8, 1)
 BOOLS, BOOL_ROWS = Array(np.bool_, 1), Array(np.bool_, 2)
 SEED = Array(np.uint64, 1)
 
@@ -142,7 +143,7 @@ def stamp() -> None:
 
 
 def _sources_sha256() -> str:
-    folder, digest = Path(__file__).parents[2], hashlib.sha256()
+    folder, digest = Path(__file__).parents[1], hashlib.sha256()
     for source in sorted([*folder.rglob("*.cpp"), *folder.rglob("*.h")]):
         digest.update(source.read_bytes())
     return digest.hexdigest()
