@@ -41,10 +41,10 @@ WATCH_S = 0.05
 PAGE = """\
 # Speed of `stormcut profile`
 
-The whole command over plain logs of {topologies} topologies (one up to 10,000 lines): {sample} lines of a
-real log said again with later times. Beyond {local_mb} MB it takes Spark by itself; "on Spark" is
-`--master local[*]`, start and end included. CPU is that of the command and all its processes;
-memory is the most that they held at one moment (resident). "By hand" is
+The whole command over plain logs of {topologies} topologies (one up to 10,000 lines): {sample}
+lines of a real log said again with later times. Beyond {local_mb} MB it takes Spark by itself; "on
+Spark" is `--master local[*]`, start and end included. CPU is that of the command and all its
+processes; memory is the most that they held at one moment (resident). "By hand" is
 `benchmarks/profile_by_hand.py`: it trusts every line, and finds the same rates between tasks, but
 nothing else.
 
