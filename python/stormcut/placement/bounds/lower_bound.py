@@ -31,7 +31,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse.csgraph import connected_components
 
 from stormcut.arrays import Floats
 from stormcut.model.placement import LowerBound
@@ -112,6 +111,9 @@ def _kinds(problem: Problem) -> tuple[Floats, Floats]:
 
 def _pieces(groups: Groups, kinds: Floats, nodes: Floats) -> Iterator[Piece]:
     """Yield the connected parts of the traffic graph that have traffic."""
+    # A tenth of a second to import, which other bounds do not need.
+    from scipy.sparse.csgraph import connected_components
+
     count, label = connected_components(groups.pair_rate, directed=False)
     order = np.argsort(label, kind="stable")
     for members in np.split(order, np.searchsorted(label[order], np.arange(1, count))):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from stormcut.arrays import Bools, Floats, Ints
 from stormcut.model.problem import Problem
@@ -34,6 +33,9 @@ def aligned(kept: Floats | Ints, allowed: Bools, in_order: bool = False) -> Ints
         count, most = kept.shape
         order = np.outer(np.arange(count, 0, -1), np.arange(most))
         worth = worth * float(count * count * most + 1) - order
+    # A quarter of a second to import, which small problems do not need.
+    from scipy.optimize import linear_sum_assignment
+
     chosen: Ints = linear_sum_assignment(worth, maximize=True)[1]
     return chosen
 

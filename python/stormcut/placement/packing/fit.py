@@ -20,7 +20,6 @@ from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 from scipy.sparse import coo_array, csr_array
 
 from stormcut.arrays import Bools, Floats, Ints
@@ -291,6 +290,9 @@ def _homes(held: Ints, slots: Ints) -> Ints:
     topologies = held.shape[1]
     owner = np.repeat(np.arange(len(slots)), np.minimum(slots, topologies))
     home = np.full(topologies, NOWHERE, dtype=np.int64)
+    # A quarter of a second to import, which small problems do not need.
+    from scipy.optimize import linear_sum_assignment
+
     rows, columns = linear_sum_assignment(-held[owner].T)
     home[rows] = owner[columns]
     return home
