@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from stormcut.arrays import ROUNDING
 from stormcut.capacity.demand import Demand
@@ -117,6 +118,19 @@ class _Offer:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class _Choice:
+    """A plan, and how many nodes of which offer it takes."""
+
+    plan: CapacityPlan
+    offer: _Offer
+    count: int
+
+    def with_plan(self, **changes: Any) -> _Choice:
+        """Return the same nodes, of a plan with other attributes."""
+        return replace(self, plan=replace(self.plan, **changes))
+
+
 @dataclass(frozen=True)
 class _Placing:
     """How executors will be placed, and the head-room that they must have."""
@@ -165,8 +179,14 @@ def plan(
         As many nodes as there are do not carry it; names what binds.
     """
     placing = _Placing(algorithm, seed, demand.headroom)
-    if not shapes:
-        return _on_own(demand, placing)
+    chosen = _cheapest(demand, shapes, placing) if shapes else _on_own(demand, placing)
+    if chosen.count == chosen.offer.most:
+        return chosen.plan
+    one_more = _on(demand, chosen.offer, chosen.count + 1)
+    return replace(chosen.plan, more=placing.carried(one_more))
+
+
+def _cheapest(demand: Demand, shapes: Sequence[NodeShape], placing: _Placing) -> _Choice:
     found, refusals = [], []
     for shape in shapes:
         try:
@@ -177,19 +197,22 @@ def plan(
         if len(shapes) == 1:
             raise refusals[0]
         together = _fewest(demand, _together(shapes), placing)
-        return replace(together, least=_least_of_any(demand, shapes))
-    best, *others = sorted(found, key=lambda each: (each.cost_per_hour or 0.0, each.nodes))
-    mixed = _mixed(demand, best, shapes, placing)
-    return replace(mixed, others=(best, *others)) if mixed else replace(best, others=tuple(others))
+        return together.with_plan(least=_least_of_any(demand, shapes))
+    best, *others = sorted(
+        found, key=lambda each: (each.plan.cost_per_hour or 0.0, each.plan.nodes)
+    )
+    if mixed := _mixed(demand, best, shapes, placing):
+        return mixed.with_plan(others=tuple(each.plan for each in (best, *others)))
+    return best.with_plan(others=tuple(each.plan for each in others))
 
 
-def _on_own(demand: Demand, placing: _Placing) -> CapacityPlan:
+def _on_own(demand: Demand, placing: _Placing) -> _Choice:
     largest_first = sorted(demand.problem.nodes, key=_size)
     best = _in_order(largest_first)
     if placing.chooses:
         return _fewest(demand, best, placing)
     found = _fewest(demand, _in_order(largest_first[::-1]), placing)
-    return replace(found, least=_proven_least(demand, best) or found.least)
+    return found.with_plan(least=_proven_least(demand, best) or found.plan.least)
 
 
 def _in_order(nodes: Sequence[Node]) -> _Offer:
@@ -221,19 +244,19 @@ def _together(shapes: Sequence[NodeShape]) -> _Offer:
 
 
 def _mixed(
-    demand: Demand, best: CapacityPlan, shapes: Sequence[NodeShape], placing: _Placing
-) -> CapacityPlan | None:
+    demand: Demand, best: _Choice, shapes: Sequence[NodeShape], placing: _Placing
+) -> _Choice | None:
     """Return a cheaper plan in which nodes of another shape stand for some, None if none is found.
 
     One node makes room, two, four, and so on, and all but one: up to ``shapes x log(nodes)`` plans
     are made.
     """
-    ((shape, count),) = best.shapes
+    ((shape, count),) = best.plan.shapes
     found = best
     some = {1, *(count - 2**power for power in range(count.bit_length()))} - {0, count}
     for kept in sorted(some, reverse=True):
         for other in shapes:
-            price, cost = other.price_per_hour, found.cost_per_hour
+            price, cost = other.price_per_hour, found.plan.cost_per_hour
             if other is shape or not price or cost is None:
                 continue
             left = cost - kept * (shape.price_per_hour or 0.0)
@@ -243,7 +266,7 @@ def _mixed(
             offer = _Offer.of(most, partial(_beside, (shape, kept), other))
             with suppress(Infeasible):
                 found = _fewest(demand, offer, placing)
-    return None if found is best else replace(found, least=_least_of_any(demand, shapes))
+    return None if found is best else found.with_plan(least=_least_of_any(demand, shapes))
 
 
 def _beside(kept: tuple[NodeShape, int], other: NodeShape, count: int) -> Counts:
@@ -269,7 +292,7 @@ def _least_of_any(demand: Demand, shapes: Sequence[NodeShape]) -> int:
     return _proven_least(demand, _alone(ideal)) or ideal.at_most
 
 
-def _fewest(demand: Demand, offer: _Offer, placing: _Placing) -> CapacityPlan:
+def _fewest(demand: Demand, offer: _Offer, placing: _Placing) -> _Choice:
     """Return the plan with the fewest nodes found: ever larger steps up, then halved."""
 
     def on(count: int) -> Problem:
@@ -293,8 +316,7 @@ def _fewest(demand: Demand, offer: _Offer, placing: _Placing) -> CapacityPlan:
             below = middle
         else:
             count, found = middle, better
-    more = placing.carried(on(count + 1)) if count < most else None
-    return CapacityPlan(on(count), found, least, offer.shapes(count), more)
+    return _Choice(CapacityPlan(on(count), found, least, offer.shapes(count)), offer, count)
 
 
 def _on(demand: Demand, offer: _Offer, count: int) -> Problem:

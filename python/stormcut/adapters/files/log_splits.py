@@ -15,6 +15,8 @@ from stormcut.profile.metric_lines import LineReader, TaskLog, TaskLogs
 
 #: Of text; what one is read into is some four times as large.
 SPLIT_BYTES = 32 << 20
+#: A line that is longer is taken for several: none is of a metric.
+MAX_LINE = 16 << 20
 #: Read at a time: few enough bytes to stay in a cache, enough to be counted together.
 _CHUNK = 2 << 20
 
@@ -81,7 +83,7 @@ def text_of(split: Split) -> Iterator[bytes]:
             if not (text := file.read(size)):
                 return
             if not text.endswith(b"\n"):
-                text += file.readline()
+                text += file.readline(MAX_LINE)
             yield text
 
 
@@ -95,4 +97,4 @@ def _to_line(file: IO[bytes], begin: int) -> None:
     """Go to the first line that begins at a byte or later."""
     if begin:
         file.seek(begin - 1)
-        file.readline()
+        file.readline(MAX_LINE)
