@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from stormcut.control.apply.staging import STAGE_SECONDS, Part, parts
 from stormcut.control.brain import UNBOUND
+from stormcut.control.decide.decision import Action, Ground, Guard, Withheld
 from stormcut.control.gate.change import restarted
 from stormcut.control.orders import Undo
 from stormcut.control.policy import Mode, Policy
@@ -117,6 +118,45 @@ def test_an_outlook_tells_how_far_a_move_is():
     assert lefts[0] == line["workers"]
     assert len(seen) > 1
     assert seen[0][1] > seen[-1][1]
+
+
+def test_progress_counts_workers_and_the_time_of_all_stages_to_come():
+    stage = Stage(*swapped(), FEW)
+    stage.round()
+    rollout, state = stage.brain._left.rollout, stage.state
+    move = rollout.decisions["a"]
+    all_ = sum(part.workers for part in parts("a", move.former, move.workers))
+    left = sum(part.workers for part in parts("a", stage.homes()["a"], move.workers))
+    assert 1 < left < all_
+
+    def progress(most, budget, after_s):
+        changed = replace(rollout, most=most, budget=budget)
+        (line,) = changed.progress(state, rollout.told_s + after_s)
+        assert (line.topology, line.workers, line.workers_left) == ("a", all_, left)
+        return line.left_s
+
+    assert progress(1, 9, 0.0) == left * STAGE_SECONDS
+    assert progress(1, 9, 12.0) == left * STAGE_SECONDS - 12.0
+    # The next stage may begin, and begins with its round.
+    assert progress(1, 9, STAGE_SECONDS + 5.0) == (left - 1) * STAGE_SECONDS
+    # As many at a time as both allow; a part that needs more goes alone.
+    assert progress(left, 9, 0.0) == STAGE_SECONDS
+    assert progress(left - 1, 9, 0.0) == 2 * STAGE_SECONDS
+    assert progress(9, left - 1, 0.0) == 2 * STAGE_SECONDS
+    assert progress(0, 0, 0.0) == left * STAGE_SECONDS
+
+
+def test_a_move_that_waits_is_told_as_kept_with_what_holds_it():
+    stage = Stage(*swapped(), FEW)
+    stage.round()
+    rollout, state = stage.brain._left.rollout, stage.state
+    for guard in (Guard.STAGE, Guard.QUIET):
+        (waiting,) = rollout.waiting(state, 12.0, guard)
+        choice = waiting.choice
+        assert (choice.action, choice.ground) == (Action.KEEP, Ground.KEPT)
+        assert choice.reason == Withheld(guard, rollout.decisions["a"], 12.0)
+        assert choice.workers == stage.homes()["a"]
+        assert (waiting.after, waiting.former) == (waiting.before, ())
 
 
 def test_a_stopped_move_goes_no_further_until_it_is_released():
