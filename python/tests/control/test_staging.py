@@ -10,7 +10,7 @@ from governed import Stage
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormcut.control.apply.staging import STAGE_SECONDS, Part, parts
+from stormcut.control.apply.staging import MAX_SECONDS, STAGE_SECONDS, Part, parts
 from stormcut.control.brain import UNBOUND
 from stormcut.control.decide.decision import Action, Ground, Guard, Withheld
 from stormcut.control.gate.change import restarted
@@ -146,6 +146,21 @@ def test_progress_counts_workers_and_the_time_of_all_stages_to_come():
     assert progress(0, 0, 0.0) == left * STAGE_SECONDS
 
 
+def test_a_move_goes_on_while_what_moves_is_there_and_its_stages_follow():
+    stage = Stage(*swapped(), FEW)
+    stage.round()
+    rollout, state = stage.brain._left.rollout, stage.state
+    assert rollout.goes_on(state, rollout.told_s + MAX_SECONDS)
+    assert not rollout.goes_on(state, rollout.told_s + MAX_SECONDS + 1)
+    assert not rollout.goes_on(replace(state, topologies=()), rollout.told_s)
+    elsewhere = replace(state.topologies[0], id="b-2-1")
+    assert not rollout.goes_on(replace(state, topologies=(elsewhere,)), rollout.told_s)
+    # A node that it would go to has gone.
+    target = next(w.slot.node for w in rollout.decisions["a"].workers)
+    gone = tuple(each for each in state.supervisors if each.id != target)
+    assert not rollout.goes_on(replace(state, supervisors=gone), rollout.told_s)
+
+
 def test_a_move_that_waits_is_told_as_kept_with_what_holds_it():
     stage = Stage(*swapped(), FEW)
     stage.round()
@@ -156,6 +171,7 @@ def test_a_move_that_waits_is_told_as_kept_with_what_holds_it():
         assert (choice.action, choice.ground) == (Action.KEEP, Ground.KEPT)
         assert choice.reason == Withheld(guard, rollout.decisions["a"], 12.0)
         assert set(choice.workers) == stage.homes()["a"]
+        assert waiting.before is not None
         assert (waiting.after, waiting.former) == (waiting.before, ())
 
 
