@@ -51,7 +51,16 @@ from stormcut.model.cluster import (
 from stormcut.model.plan import Plan
 from stormcut.model.profile import ExecutorLoad, Profile, TaskTraffic
 
-SIZES = ((10, 100), (10, 300), (20, 250), (3, 1_000), (10, 1_000), (1, 10_000), (50, 1_000))
+SIZES = (
+    (1, 1_000),
+    (10, 100),
+    (10, 300),
+    (20, 250),
+    (3, 1_000),
+    (10, 1_000),
+    (1, 10_000),
+    (50, 1_000),
+)
 COMPONENTS, TARGETS = 4, 10
 CPU_PERCENT, NODE_CPU, LOAD = 10.0, 800.0, 0.6
 

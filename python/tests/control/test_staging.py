@@ -155,6 +155,21 @@ def test_a_move_goes_on_while_what_moves_is_there_and_its_stages_follow():
     assert not rollout.goes_on(replace(state, topologies=()), rollout.told_s)
     elsewhere = replace(state.topologies[0], id="b-2-1")
     assert not rollout.goes_on(replace(state, topologies=(elsewhere,)), rollout.told_s)
+    (running,) = state.topologies
+    lost = replace(running, assignment=running.assignment[1:])
+    gone = running.assignment[0].executors
+    left = tuple(each for each in running.executors if each.start_task not in gone)
+    fewer = replace(lost, executors=left)
+    assert lost.unassigned and not fewer.unassigned
+    for other in (lost, fewer):
+        assert not rollout.goes_on(replace(state, topologies=(other,)), rollout.told_s)
+    # It may take every slot that there is.
+    taken = {w.slot for each in (running.assignment, rollout.decisions["a"].workers) for w in each}
+    full = tuple(
+        replace(each, ports=tuple(sorted(slot.port for slot in taken if slot.node == each.id)))
+        for each in state.supervisors
+    )
+    assert rollout.goes_on(replace(state, supervisors=full), rollout.told_s)
     # A node that it would go to has gone.
     target = next(w.slot.node for w in rollout.decisions["a"].workers)
     gone = tuple(each for each in state.supervisors if each.id != target)

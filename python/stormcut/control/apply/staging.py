@@ -85,7 +85,7 @@ class Rollout:
         if topology.unassigned or tasks != {each.start_task for each in topology.executors}:
             return False
         home = tuple(sorted(topology.assignment))
-        return home in (decision.former, self.told.get(topology.id, decision.former))
+        return home in (decision.former, self.told.get(topology.id))
 
     def present(self, state: ClusterState) -> dict[str, Workers]:
         """Return where those that move run now."""
