@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
+import pytest
 from brain_clusters import clusters, dealt, profile_of, supervisors, topology
 from governed import Stage
 from hypothesis import given
@@ -63,11 +64,12 @@ def swapped():
     return state, {"a": profile}
 
 
-def test_a_move_is_made_in_stages_that_say_so():
+@pytest.mark.parametrize("most", [1, 2, 4])
+def test_a_move_is_made_in_stages_that_say_so(most):
     state, profiles = swapped()
     at_once = Stage(state, profiles, UNBOUND)
     at_once.round()
-    stage = Stage(state, profiles, FEW)
+    stage = Stage(state, profiles, replace(FEW, workers_at_a_time=most))
     seen = [stage.homes()["a"]]
     for _ in range(12):
         stage.round(STAGE_SECONDS / 2)
@@ -79,7 +81,7 @@ def test_a_move_is_made_in_stages_that_say_so():
     assert any("(stage 1, " in reason and "to follow)" in reason for reason in reasons)
     for before, after in pairwise(seen):
         begun = {w for w in after if w not in before}
-        assert len(begun) <= 1
+        assert len(begun) <= most
     assert stage.round(STAGE_SECONDS) == []
     reported = [line["workers_restarted"] for _, e in stage.store.plans for line in e["topologies"]]
     real = [len(restarted(tuple(was), tuple(now))) for was, now in pairwise(seen)]
