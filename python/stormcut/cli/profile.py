@@ -109,6 +109,8 @@ def profile(
         _print(terminal(), result, from_epoch)
         what = "Tables and profiles" if any(tables) else "Profiles"
         click.echo(f"{what}: {output}")
+        if not any(tables) and (output / "traffic").exists():
+            click.echo("The tables there are of an earlier run: --tables replaces them.")
 
 
 @contextmanager

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from stormcut.profile.decay import Slice
-from stormcut.profile.intervals import Interval, Run, Window, runs_of
+from stormcut.profile.intervals import Interval, Run, Window, find_runs
 from stormcut.profile.metric_lines import LineReader
-from stormcut.profile.summing import task_history, task_sums
+from stormcut.profile.summing import sum_task, trace_task
 from stormcut.profile.topology_sums import TopologyHistory
 
-#: A task of which nothing came for so long starts anew when it is heard again.
+#: A task, or a topology, of which nothing came for so long starts anew when it is heard again.
 FORGET_S = 3600.0
 
 
@@ -32,6 +32,7 @@ class Batches:
     def __init__(self, window: Window) -> None:
         self._window = window
         self._last: dict[str, dict[int, Interval]] = {}
+        self._heard_s: dict[str, float] = {}
 
     def add(
         self, lines: Mapping[str, bytes], now_s: float
@@ -45,6 +46,8 @@ class Batches:
         now_s : float
             The time, in seconds since the epoch.
         """
+        self._forget(now_s)
+        self._heard_s.update(dict.fromkeys(lines, now_s))
         slices: dict[str, Slice] = {}
         problems: Counter[str] = Counter()
         for topology, each in lines.items():
@@ -58,17 +61,24 @@ class Batches:
                 slices[topology] = slice_
         return slices, dict(problems)
 
+    def _forget(self, now_s: float) -> None:
+        """Forget topologies of which nothing came for long: most have ended."""
+        silent = [name for name, at_s in self._heard_s.items() if at_s < now_s - FORGET_S]
+        for name in silent:
+            del self._heard_s[name]
+            self._last.pop(name, None)
+
     def _slice(self, topology: str, reader: LineReader) -> Slice | None:
         logs = reader.tasks
         for task, last in self._last.get(topology, {}).items():
             logs[task].intervals.append(last)
-        history = TopologyHistory({task: task_history(log) for task, log in logs.items()})
-        runs = {task: runs_of(log.intervals) for task, log in logs.items()}
+        history = TopologyHistory({task: trace_task(log) for task, log in logs.items()})
+        runs = {task: find_runs(log.intervals) for task, log in logs.items()}
         sums = [
-            task_sums(task, each, self._window, None, history.places) for task, each in runs.items()
+            sum_task(task, each, self._window, None, history.places) for task, each in runs.items()
         ]
         self._keep(topology, runs)
-        return history.slice_of(each for each in sums if each is not None)
+        return history.make_slice(each for each in sums if each is not None)
 
     def _keep(self, topology: str, runs: Mapping[int, Sequence[Run[Interval]]]) -> None:
         """Keep the last interval of every task for the next batch; it does not count there."""

@@ -115,7 +115,7 @@ class Place(NamedTuple):
     component: str
 
 
-def runs_of(intervals: Iterable[AnyStay]) -> list[Run[AnyStay]]:
+def find_runs(intervals: Iterable[AnyStay]) -> list[Run[AnyStay]]:
     """Return the runs of one task, in order; n log n for n intervals.
 
     A worker that restarts, or a task that moves, loses its unreported counts, and the next
@@ -144,7 +144,7 @@ def _order(interval: Stay) -> tuple[int, float, str, int, bool]:
     return (*begin, interval.run_s is None)
 
 
-def places_of(runs: Sequence[Run[AnyStay]]) -> list[Place]:
+def find_places(runs: Sequence[Run[AnyStay]]) -> list[Place]:
     """Return where a task was, one entry for each stay."""
     places: list[Place] = []
     for run in runs:
@@ -153,7 +153,7 @@ def places_of(runs: Sequence[Run[AnyStay]]) -> list[Place]:
     return places
 
 
-def place_at(places: Sequence[Place], end_s: float) -> Place | None:
+def find_place(places: Sequence[Place], end_s: float) -> Place | None:
     """Return where a task was, or last had been, at a time; None if no earlier line says it."""
     if not places:
         return None

@@ -16,7 +16,7 @@ SHOWN = 60
 LinesOf = Mapping[str, Lines]
 
 
-def kinds_of(lines: LinesOf) -> Counter[Kind]:
+def count_kinds(lines: LinesOf) -> Counter[Kind]:
     """Return how many lines of each kind there are in all topologies' logs."""
     kinds: Counter[Kind] = Counter()
     for each in lines.values():
@@ -24,7 +24,7 @@ def kinds_of(lines: LinesOf) -> Counter[Kind]:
     return kinds
 
 
-def interval_lines(kinds: Mapping[Kind, int]) -> dict[int, int]:
+def count_interval_lines(kinds: Mapping[Kind, int]) -> dict[int, int]:
     """Return how many lines of the hook are of an interval of a task, by its seconds."""
     seconds: Counter[int] = Counter()
     for kind, count in kinds.items():
@@ -33,15 +33,15 @@ def interval_lines(kinds: Mapping[Kind, int]) -> dict[int, int]:
     return dict(seconds)
 
 
-def usual_interval_s(kinds: Mapping[Kind, int]) -> int:
+def find_usual_interval_s(kinds: Mapping[Kind, int]) -> int:
     """Return the median length of the hook's intervals in whole seconds, at least 1."""
-    ordered = sorted(interval_lines(kinds).items())
+    ordered = sorted(count_interval_lines(kinds).items())
     before = accumulate(count for _, count in ordered)
     half = sum(count for _, count in ordered) / 2
     return max(1, next(s for (s, _), seen in zip(ordered, before, strict=True) if seen >= half))
 
 
-def line_summary(lines: LinesOf, files: int) -> LineSummary:
+def summarise_lines(lines: LinesOf, files: int) -> LineSummary:
     """Return how the lines of some files were used, none repeated.
 
     Raises
@@ -49,7 +49,7 @@ def line_summary(lines: LinesOf, files: int) -> LineSummary:
     InvalidInput
         None of them tells of an interval of a task, nor of another metric.
     """
-    kinds = kinds_of(lines)
+    kinds = count_kinds(lines)
     unused: Counter[str] = Counter()
     for kind, count in kinds.items():
         if kind.problem is not None:
@@ -64,7 +64,7 @@ def line_summary(lines: LinesOf, files: int) -> LineSummary:
         unused=dict(unused),
         examples=tuple(examples[:EXAMPLES]),
     )
-    if not interval_lines(kinds) and not summary.metrics:
+    if not count_interval_lines(kinds) and not summary.metrics:
         raise _no_hook(summary, ", ".join(lines))
     return summary
 

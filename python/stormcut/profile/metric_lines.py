@@ -330,7 +330,7 @@ class LineReader:
     def _take_own(self, source: Source, epoch_s: int, metric: str, value: bytes) -> None:
         if source.task < 0:
             starts = self.lines.starts.setdefault((source.host, source.port), set())
-            starts.update(number for _, number in numbers_in(value))
+            starts.update(number for _, number in parse_numbers(value))
         elif value != b"{}":
             self.tasks[source.task].reports.append((epoch_s, metric, value))
 
@@ -349,7 +349,7 @@ class NumberReader(LineReader):
         pass
 
     def _take_own(self, source: Source, epoch_s: int, metric: str, value: bytes) -> None:
-        self.numbers += [(source, epoch_s, metric, *number) for number in numbers_in(value)]
+        self.numbers += [(source, epoch_s, metric, *number) for number in parse_numbers(value)]
 
 
 def _text(part: bytes) -> str:
@@ -394,7 +394,7 @@ def _interval(source: Source, epoch_s: int, hook: _Hook, share: float) -> Interv
     complete_ms, completed = hook.complete_ms
     if share != 1:
         executed, acked, failed, local, completed = (
-            scaled(count, share) for count in (executed, acked, failed, local, completed)
+            scale(count, share) for count in (executed, acked, failed, local, completed)
         )
     child, worker = hook.child, hook.worker
     return Interval(
@@ -429,12 +429,12 @@ def _interval(source: Source, epoch_s: int, hook: _Hook, share: float) -> Interv
     )
 
 
-def scaled(counted: int, share: float) -> int:
+def scale(counted: int, share: float) -> int:
     """Return a count of the measured ``share`` of an interval as one of the whole interval."""
     return counted if share == 1 else math.floor(counted / share + 0.5)
 
 
-def numbers_in(value: bytes) -> Numbers:
+def parse_numbers(value: bytes) -> Numbers:
     """Return the numbers that a value of Storm's own metrics holds.
 
     A map ``{a=1, b=2.5}`` has one for each entry. Of nested maps the

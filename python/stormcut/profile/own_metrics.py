@@ -16,7 +16,7 @@ from stormcut.profile.metric_lines import (
     EXECUTED,
     FAILED,
     TaskLog,
-    numbers_in,
+    parse_numbers,
 )
 from stormcut.profile.result import ComponentRates
 
@@ -54,12 +54,12 @@ class _Number(NamedTuple):
     value: float
 
 
-def own_totals(log: TaskLog[AnyStay], window: Window) -> OwnTotals:
+def sum_own_metrics(log: TaskLog[AnyStay], window: Window) -> OwnTotals:
     """Return the sums of a task's reports."""
     by_metric: dict[str, list[_Number]] = defaultdict(list)
     for epoch_s, metric, value in dict.fromkeys(log.reports):  # a log may be there twice
         if window.holds(epoch_s):
-            by_metric[metric] += [_Number(epoch_s, *number) for number in numbers_in(value)]
+            by_metric[metric] += [_Number(epoch_s, *number) for number in parse_numbers(value)]
     execute = [report.value for report in by_metric[EXECUTE_MS]]
     acked = {(r.epoch_s, r.key): r.value for r in by_metric[ACKED]}
     complete = [
@@ -89,7 +89,7 @@ def _seconds(epochs: Sequence[int]) -> float:
     return len(epochs) * (epochs[-1] - epochs[0]) / (len(epochs) - 1)
 
 
-def component_rates(
+def compute_rates(
     tasks: Iterable[tuple[str, OwnTotals]],
 ) -> tuple[ComponentRates, ...]:
     """Return tuples/s of each component by Storm's own counters, system components left out."""

@@ -13,11 +13,11 @@ from stormcut.profile.intervals import (
     Place,
     Run,
     Window,
-    place_at,
-    places_of,
-    runs_of,
+    find_place,
+    find_places,
+    find_runs,
 )
-from stormcut.profile.metric_lines import TaskLog, scaled
+from stormcut.profile.metric_lines import TaskLog, scale
 from stormcut.profile.totals import ChildTotals, PairTotals, TaskTotals, WorkerTotals
 
 Places = Mapping[int, Sequence[Place]]
@@ -46,10 +46,10 @@ class TaskHistory:
     span_s: tuple[float, int] | None
 
 
-def task_history(log: TaskLog[AnyStay]) -> TaskHistory:
+def trace_task(log: TaskLog[AnyStay]) -> TaskHistory:
     """Return the history of a task."""
-    runs = runs_of(log.intervals)
-    places = places_of(runs)
+    runs = find_runs(log.intervals)
+    places = find_places(runs)
     every = [interval for run in runs for interval in run.intervals]
     span = (min(i.begin_s for i in every), max(i.end_s for i in every)) if every else None
     moved_s = places[-1].since_s if len(places) > 1 else None
@@ -65,7 +65,7 @@ class TaskSums:
     span_s: tuple[float, int] | None
 
 
-def task_sums(
+def sum_task(
     task: int, runs: Sequence[Run[Interval]], window: Window, moved_s: float | None, places: Places
 ) -> TaskSums | None:
     """Return the sums of a task, None without any run; linear in what it sent to whom.
@@ -107,7 +107,7 @@ def task_sums(
     return TaskSums(totals, pairs, span)
 
 
-def distance(host: str, port: int, place: Place | None) -> str:
+def classify_distance(host: str, port: int, place: Place | None) -> str:
     """Return how far a tuple goes from a worker to a task at a place.
 
     That is ``nodes``, ``workers``, ``unplaced``, or nothing within the worker.
@@ -119,7 +119,7 @@ def distance(host: str, port: int, place: Place | None) -> str:
     return "" if place.port == port else "workers"
 
 
-def crossing_counts(by_distance: Mapping[str, int]) -> dict[str, int]:
+def count_crossings(by_distance: Mapping[str, int]) -> dict[str, int]:
     """Return the tuples that are sent, and that leave node and worker, by names of `TaskTotals`."""
     nodes = by_distance.get("nodes", 0)
     return {
@@ -137,16 +137,16 @@ def _sent(
     by_distance: Counter[str] = Counter()
     for run, intervals in counted:
         for stretch in _steady(intervals, places):
-            sums = sums_to(stretch)
+            sums = sum_by_target(stretch)
             for target, (tuples, sampled, size) in sums.items():
                 pair = pairs[target]
                 pair[0] += tuples
                 pair[1] += sampled
                 pair[2] += size
-                place = place_at(places.get(target, ()), stretch[0].end_s)
-                by_distance[distance(run.host, run.port, place)] += tuples
+                place = find_place(places.get(target, ()), stretch[0].end_s)
+                by_distance[classify_distance(run.host, run.port, place)] += tuples
     totals = [PairTotals(task, target, *pair) for target, pair in pairs.items() if pair[0]]
-    return totals, crossing_counts(by_distance)
+    return totals, count_crossings(by_distance)
 
 
 def _steady(intervals: Sequence[Interval], places: Places) -> Iterator[Sequence[Interval]]:
@@ -163,7 +163,7 @@ def _steady(intervals: Sequence[Interval], places: Places) -> Iterator[Sequence[
         yield intervals[begin:]
 
 
-def sums_to(intervals: Sequence[Interval]) -> dict[int, list[int]]:
+def sum_by_target(intervals: Sequence[Interval]) -> dict[int, list[int]]:
     """Return tuples, sampled tuples and their bytes by target task."""
     sums: dict[int, list[int]] = {}
     for each in intervals:
@@ -171,9 +171,9 @@ def sums_to(intervals: Sequence[Interval]) -> dict[int, list[int]]:
         for target, (tuples, sampled, size) in each.to.items():
             its = sums.get(target)
             if its is None:
-                sums[target] = [scaled(tuples, share), sampled, size]
+                sums[target] = [scale(tuples, share), sampled, size]
             else:
-                its[0] += tuples if share == 1 else scaled(tuples, share)
+                its[0] += tuples if share == 1 else scale(tuples, share)
                 its[1] += sampled
                 its[2] += size
     return sums

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from operator import add
 from typing import NamedTuple
 
-from stormcut.profile.intervals import ROUNDING_S, Interval, Place, Run, Window, place_at
-from stormcut.profile.summing import Places, crossing_counts, distance, sums_to
+from stormcut.profile.intervals import ROUNDING_S, Interval, Place, Run, Window, find_place
+from stormcut.profile.summing import Places, classify_distance, count_crossings, sum_by_target
 
 #: Storm gives a worker this long to start (``nimbus.task.launch.secs``).
 LAUNCH_S = 120
@@ -32,7 +32,7 @@ class Counted(NamedTuple):
     in_window: bool
 
 
-def counted(
+def mark_intervals(
     topology: str,
     task: int,
     runs: Iterable[Run[Interval]],
@@ -49,7 +49,7 @@ def counted(
             yield Counted(topology, task, start_s, each, window.counts(each, run, moved_s))
 
 
-def load_row(each: Counted) -> tuple[object, ...]:
+def make_load_row(each: Counted) -> tuple[object, ...]:
     """Return an interval's row of the table ``load``."""
     i = each.interval
     thread = None if i.cpu_ms is None else 100 * i.cpu_ms / i.ms
@@ -75,11 +75,11 @@ def load_row(each: Counted) -> tuple[object, ...]:
     )
 
 
-def traffic_rows(each: Counted, places: Places) -> Iterator[tuple[object, ...]]:
+def make_traffic_rows(each: Counted, places: Places) -> Iterator[tuple[object, ...]]:
     """Yield an interval's rows of the table ``traffic``, one a target."""
     i = each.interval
-    for target, counts in sums_to([i]).items():
-        place = place_at(places.get(target, ()), i.end_s) or NOWHERE
+    for target, counts in sum_by_target([i]).items():
+        place = find_place(places.get(target, ()), i.end_s) or NOWHERE
         yield (
             each.topology,
             each.worker_start_s,
@@ -118,7 +118,7 @@ class Flow(NamedTuple):
         return Flow(*map(add, self, other))
 
 
-def flows(intervals: Iterable[Interval], places: Places, interval_s: int) -> dict[int, Flow]:
+def sum_flows(intervals: Iterable[Interval], places: Places, interval_s: int) -> dict[int, Flow]:
     """Return what a task did in each stretch of ``interval_s`` seconds, by the stretch's begin."""
     stretches: dict[int, list[Interval]] = defaultdict(list)
     for each in intervals:
@@ -129,10 +129,10 @@ def flows(intervals: Iterable[Interval], places: Places, interval_s: int) -> dic
 def _flow(intervals: list[Interval], places: Places) -> Flow:
     by_distance: Counter[str] = Counter()
     for each in intervals:
-        for target, (tuples, _, _) in sums_to([each]).items():
-            place = place_at(places.get(target, ()), each.end_s)
-            by_distance[distance(each.host, each.port, place)] += tuples
-    sent = crossing_counts(by_distance)
+        for target, (tuples, _, _) in sum_by_target([each]).items():
+            place = find_place(places.get(target, ()), each.end_s)
+            by_distance[classify_distance(each.host, each.port, place)] += tuples
+    sent = count_crossings(by_distance)
     return Flow(
         tasks=1,
         task_ms=sum(i.ms for i in intervals),
@@ -147,7 +147,9 @@ def _flow(intervals: list[Interval], places: Places) -> Flow:
     )
 
 
-def throughput_row(topology: str, begin_s: int, interval_s: int, flow: Flow) -> tuple[object, ...]:
+def make_throughput_row(
+    topology: str, begin_s: int, interval_s: int, flow: Flow
+) -> tuple[object, ...]:
     """Return a stretch's row of the table ``throughput``."""
     *counts, complete_ms, completed = flow
     latency_ms = complete_ms / completed if completed else None

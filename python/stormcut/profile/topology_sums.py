@@ -37,7 +37,7 @@ class TopologyHistory:
         """From when to when there are intervals of each task."""
         return [task.span_s for task in self.tasks.values() if task.span_s is not None]
 
-    def slice_of(self, sums: Iterable[TaskSums]) -> Slice | None:
+    def make_slice(self, sums: Iterable[TaskSums]) -> Slice | None:
         """Return the sums of all tasks, those that are silent, too; None if nothing counts.
 
         Parameters

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from collections import defaultdict
@@ -11,6 +12,7 @@ import pytest
 from test_profiling import FAR, NEAR, START, WORDS, lines_of
 
 from stormcut.adapters.files.pieces import Cutter
+from stormcut.adapters.spark import streaming
 from stormcut.adapters.spark.profiling import profile_logs
 from stormcut.adapters.spark.streaming import StreamSettings, metrics_stream
 from stormcut.application.waiting import wait_until
@@ -102,6 +104,27 @@ def test_what_cannot_be_used_is_told_and_what_was_read_is_removed(stream):
     assert stream.problems == {"not a line of Storm's metrics consumer": 1}
     scratch = stream.spark.conf.get("spark.local.dir")
     assert not list(Path(scratch).glob("stream*"))
+
+
+def test_what_has_piled_up_is_taken_in_parts(spark, tmp_path, monkeypatch):
+    """All of it comes into this process: hours of logs, after a pause, must not come at once."""
+    epochs = range(START + 10, START + 130, 10)
+    pieces = [lines_of([WORDS, NEAR, FAR], [epoch]) for epoch in epochs]
+    size = len("\n".join(pieces[0]))
+    monkeypatch.setattr(streaming, "MAX_BYTES", 3 * size)
+    stream = Stream(spark, tmp_path)
+    folder = stream.spool / f"topology={TOPOLOGY}"
+    folder.mkdir()
+    for number, lines in enumerate(pieces):
+        piece = folder / f"{number:02}.lines"
+        piece.write_text("".join(f"{line}\n" for line in lines))
+        os.utime(piece, (number, number))  # the oldest are taken first
+    with stream.open() as ended:
+        whole = lambda: stream.slices and stream.profile()[0].to_epoch_s == epochs[-1]  # noqa: E731
+        wait_until(whole, 60, "all of it is read")
+        assert ended() is None
+    assert stream.batches >= len(pieces) / 3
+    assert stream.profile()[0].traffic[0].tuples_per_second == 60.0
 
 
 @pytest.mark.parametrize("ahead_s", [7200, 10**9])

@@ -140,3 +140,13 @@ def test_a_task_that_was_silent_for_long_is_forgotten():
     at(late, one)
     (slice_,) = at(late + 10, one).values()
     assert {task.task for task in slice_.tasks} == {one.task}
+
+
+def test_a_topology_that_was_silent_for_long_is_forgotten():
+    one, other = tasks(random.Random(1))[:2]
+    batches = Batches(Window(0.0, None, 0.0))
+    batches.add({TOPOLOGY: text(task.line(START) for task in (one, other))}, NOW)
+    for epoch, later, known in ((10, FORGET_S, 2), (20, 2 * FORGET_S + 1, 1)):
+        found, _ = batches.add({TOPOLOGY: one.line(START + epoch).encode()}, NOW + later)
+        assert len(found[TOPOLOGY].tasks) == known
+        batches.add({"another-1-1": b""}, NOW + later)

@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import pytest
 
-from stormcut.profile.intervals import Interval, Place, Window, place_at, places_of, runs_of
+from stormcut.profile.intervals import Interval, Place, Window, find_place, find_places, find_runs
 from stormcut.profile.metric_lines import TaskLog
-from stormcut.profile.summing import task_history, task_sums
+from stormcut.profile.summing import sum_task, trace_task
 
 HERE, THERE = ("node1", 6700), ("node2", 6700)
 
@@ -35,7 +35,7 @@ def interval(end_s, place=HERE, ms=10_000.0, to=None, **parts):
 
 
 def ends(intervals):
-    return [[each.end_s for each in run.intervals] for run in runs_of(intervals)]
+    return [[each.end_s for each in run.intervals] for run in find_runs(intervals)]
 
 
 def test_a_pause_a_move_and_nothing_else_begin_a_run():
@@ -43,7 +43,7 @@ def test_a_pause_a_move_and_nothing_else_begin_a_run():
     assert ends(steady) == [[10, 20, 32]]
     assert ends([*steady, interval(45)]) == [[10, 20, 32], [45]]
     assert ends([*steady, interval(42, THERE)]) == [[10, 20, 32], [42]]
-    (run, moved) = runs_of([*steady, interval(42, THERE)])
+    (run, moved) = find_runs([*steady, interval(42, THERE)])
     assert (run.since_s, moved.since_s) == (0.0, 32.0)
 
 
@@ -58,7 +58,7 @@ def test_an_interval_that_is_there_twice_is_taken_once_in_any_order():
 
 
 def test_what_is_known_of_a_run_from_earlier_is_kept():
-    (run,) = runs_of([interval(20), interval(10, run_s=-90.0)])
+    (run,) = find_runs([interval(20), interval(10, run_s=-90.0)])
     assert run.since_s == -90.0
 
 
@@ -70,16 +70,16 @@ def by_definition(places, end_s):
 def test_a_place_at_a_time_is_the_last_one_before():
     places = [Place(s, f"node{s}", 6700, "words") for s in (0, 10, 20, 50)]
     for end_s in (*range(-5, 60), 10.5):
-        assert place_at(places, end_s) == by_definition(places, end_s)
-    assert place_at([], 10) is None
+        assert find_place(places, end_s) == by_definition(places, end_s)
+    assert find_place([], 10) is None
 
 
 def test_places_are_stays_whatever_restarts_there_were():
     intervals = [interval(e, p) for e, p in ((10, HERE), (50, HERE), (90, THERE), (130, HERE))]
-    places = places_of(runs_of(intervals))
+    places = find_places(find_runs(intervals))
     assert [place[:3] for place in places] == [(0, *HERE), (80, *THERE), (120, *HERE)]
-    assert task_history(TaskLog(intervals=intervals)).moved_s == 120
-    assert task_history(TaskLog(intervals=intervals[:2])).moved_s is None
+    assert trace_task(TaskLog(intervals=intervals)).moved_s == 120
+    assert trace_task(TaskLog(intervals=intervals[:2])).moved_s is None
 
 
 @pytest.mark.parametrize(
@@ -100,25 +100,25 @@ def test_places_are_stays_whatever_restarts_there_were():
     ],
 )
 def test_which_intervals_count(window, moved_s, used):
-    (run,) = runs_of([interval(end_s) for end_s in range(10, 70, 10)])
+    (run,) = find_runs([interval(end_s) for end_s in range(10, 70, 10)])
     assert [i.end_s for i in run.intervals if window.counts(i, run, moved_s)] == used
 
 
 def test_what_is_from_earlier_counts_nothing():
-    (run,) = runs_of([interval(10, run_s=-90.0), interval(20)])
+    (run,) = find_runs([interval(10, run_s=-90.0), interval(20)])
     assert [i.end_s for i in run.intervals if Window().counts(i, run, None)] == [20]
 
 
 def test_tuples_are_counted_by_where_their_targets_were():
     places = {
-        1: places_of(runs_of([interval(10), interval(100)])),
+        1: find_places(find_runs([interval(10), interval(100)])),
         2: [Place(0, *HERE, "near")],
         3: [Place(0, "node1", 6701, "beside")],
         4: [Place(0, *THERE, "far"), Place(50, *HERE, "far")],
     }
     to = {2: (1, 0, 0), 3: (20, 0, 0), 4: (300, 3, 90), 5: (4000, 0, 0)}
-    runs = runs_of([interval(end_s, to=to) for end_s in range(10, 110, 10)])
-    sums = task_sums(1, runs, Window(warm_up_s=0), None, places)
+    runs = find_runs([interval(end_s, to=to) for end_s in range(10, 110, 10)])
+    sums = sum_task(1, runs, Window(warm_up_s=0), None, places)
     totals = sums.totals
     assert (totals.sent, totals.unplaced) == (43_210, 40_000)
     # Until it has moved, at 50, task 4 is on the other node.
@@ -139,7 +139,7 @@ def test_runs_hold_every_interval_and_nothing_overlaps_a_pause():
         for _ in range(chance.randint(1, 30)):
             end_s += chance.choice((10, 10, 10, 11, 13, 40))
             every.append(interval(end_s, chance.choice((HERE, HERE, HERE, THERE))))
-        runs = runs_of(chance.sample(every, len(every)))
+        runs = find_runs(chance.sample(every, len(every)))
         assert [i for run in runs for i in run.intervals] == every
         for run in runs:
             assert {(i.host, i.port) for i in run.intervals} == {(run.host, run.port)}

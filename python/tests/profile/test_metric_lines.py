@@ -21,7 +21,7 @@ from stormcut.profile.metric_lines import (
     Kind,
     LineReader,
     NumberReader,
-    numbers_in,
+    parse_numbers,
 )
 
 AT = 1_700_000_000
@@ -163,7 +163,7 @@ def test_storm_s_own_metrics_name_tasks_and_give_reports():
     ],
 )
 def test_numbers_of_a_value(value, numbers):
-    assert numbers_in(value.encode()) == numbers
+    assert parse_numbers(value.encode()) == numbers
 
 
 def test_all_numbers_are_read_where_they_are_wanted():

@@ -31,11 +31,11 @@ class ReadingFailed(Exception):
 class LogsRead(Protocol):
     """What logs say of each task of each topology: answers to questions, a pass over all each."""
 
-    def of_tasks(self, ask: Question[Interval, Result]) -> list[tuple[TaskKey, Result]]:
+    def ask_tasks(self, ask: Question[Interval, Result]) -> list[tuple[TaskKey, Result]]:
         """Return an answer for each task that a line tells of."""
         ...
 
-    def of_stays(self, ask: Question[Stay, Result]) -> list[tuple[TaskKey, Result]]:
+    def ask_stays(self, ask: Question[Stay, Result]) -> list[tuple[TaskKey, Result]]:
         """Return an answer for each task, to a question of when it was where: a cheaper pass."""
         ...
 
@@ -98,9 +98,9 @@ class LocalLogs:
     def __init__(self, tasks: Mapping[TaskKey, TaskLog[Interval]]) -> None:
         self._tasks = tasks
 
-    def of_tasks(self, ask: Question[Interval, Result]) -> list[tuple[TaskKey, Result]]:
+    def ask_tasks(self, ask: Question[Interval, Result]) -> list[tuple[TaskKey, Result]]:
         """Return an answer for each task that a line tells of."""
         with no_cycles():
             return [(key, ask(key, log)) for key, log in self._tasks.items()]
 
-    of_stays = of_tasks
+    ask_stays = ask_tasks

@@ -31,7 +31,7 @@ class Split:
     end: int | None = None
 
 
-def splits_of(logs: Mapping[str, Sequence[Path]]) -> list[Split]:
+def split_logs(logs: Mapping[str, Sequence[Path]]) -> list[Split]:
     """Return the splits of the logs of each topology id; a packed log is one."""
     return [
         split for topology, paths in logs.items() for path in paths for split in _of(topology, path)
@@ -55,7 +55,7 @@ def read_split(split: Split, reader: LineReader) -> Iterator[TaskLogs]:
     OSError, EOFError, zlib.error
         It cannot be read.
     """
-    for text in text_of(split):
+    for text in read_text(split):
         with no_cycles():
             reader.read(text)
         tasks, reader.tasks = reader.tasks, defaultdict(TaskLog)
@@ -74,7 +74,7 @@ def no_cycles() -> Iterator[None]:
             gc.enable()
 
 
-def text_of(split: Split) -> Iterator[bytes]:
+def read_text(split: Split) -> Iterator[bytes]:
     """Yield the lines of a split, some at a time."""
     with _open(Path(split.path)) as file:
         _to_line(file, split.begin)

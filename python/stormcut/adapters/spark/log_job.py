@@ -82,11 +82,11 @@ class SparkLogs:
         """What the lines say of each task."""
         return self._shuffled.flatMap(_intervals)
 
-    def of_tasks(self, ask: Question[Interval, Result]) -> list[tuple[TaskKey, Result]]:
+    def ask_tasks(self, ask: Question[Interval, Result]) -> list[tuple[TaskKey, Result]]:
         """Return an answer for each task that a line tells of."""
         return self._shuffled.flatMap(_intervals).map(partial(_answer, ask)).collect()
 
-    def of_stays(self, ask: Question[Stay, Result]) -> list[tuple[TaskKey, Result]]:
+    def ask_stays(self, ask: Question[Stay, Result]) -> list[tuple[TaskKey, Result]]:
         """Return an answer for each task, to a question of when it was where: a cheaper pass."""
         return self._shuffled.flatMap(_stays).map(partial(_answer, ask)).collect()
 

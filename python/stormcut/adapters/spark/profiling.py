@@ -15,23 +15,23 @@ from typing import Any
 
 from stormcut.adapters.files.log_files import find_metrics_logs, text_bytes, unreadable, without
 from stormcut.adapters.files.log_job import LocalJob, LogJob, LogsRead, ReadingFailed, TaskKey
-from stormcut.adapters.files.log_splits import splits_of
+from stormcut.adapters.files.log_splits import split_logs
 from stormcut.adapters.files.profile_file import write_profile
 from stormcut.model.errors import InvalidInput
 from stormcut.profile.decay import Slice
-from stormcut.profile.intervals import Interval, Stay, Window, runs_of
-from stormcut.profile.line_counts import interval_lines, kinds_of, line_summary
+from stormcut.profile.intervals import Interval, Stay, Window, find_runs
+from stormcut.profile.line_counts import count_interval_lines, count_kinds, summarise_lines
 from stormcut.profile.lines import SkippedFile
 from stormcut.profile.measured import measure
 from stormcut.profile.metric_lines import Lines, TaskLog
 from stormcut.profile.own_metrics import (
     OwnTotals,
     complete_latency_ms,
-    component_rates,
-    own_totals,
+    compute_rates,
+    sum_own_metrics,
 )
 from stormcut.profile.result import ProfileResult
-from stormcut.profile.summing import Places, TaskHistory, TaskSums, task_history, task_sums
+from stormcut.profile.summing import Places, TaskHistory, TaskSums, sum_task, trace_task
 from stormcut.profile.topology_sums import TopologyHistory
 from stormcut.profile.totals import profile_of, window_of
 
@@ -108,7 +108,7 @@ def profile_logs(
                 from stormcut.adapters.spark.tables import write_tables
 
                 progress("writing tables")
-                splits = splits_of(logs)
+                splits = split_logs(logs)
                 known = (found.now_s, found.lines, found.histories)
                 write_tables(job, found.logs, splits, *known, window, staging, with_csv)
         result = _profiled(logs, found, skipped, warm_up)
@@ -150,7 +150,7 @@ class _Found:
 
 def _found(job: LogJob, logs: Logs, window: Window, progress: Progress) -> _Found:
     now_s = time.time()
-    lines, read = job.read(splits_of(logs), now_s)
+    lines, read = job.read(split_logs(logs), now_s)
     progress("computing sums")
     histories = _histories(read)
     has_hook = any(each.spans_s for each in histories.values())
@@ -166,11 +166,11 @@ def _profiled(
     logs: Logs, found: _Found, skipped: tuple[SkippedFile, ...], warm_up: float
 ) -> ProfileResult:
     """Return the profile of each topology that was measured in the window."""
-    lines = line_summary(found.lines, sum(map(len, logs.values())))
+    lines = summarise_lines(found.lines, sum(map(len, logs.values())))
     taken = sum(each.intervals for each in found.histories.values())
     if taken and not found.slices:
         raise _nothing_in_window(found.histories.values(), warm_up)
-    hooked = sum(interval_lines(kinds_of(found.lines)).values())
+    hooked = sum(count_interval_lines(count_kinds(found.lines)).values())
     profiles, measured = {}, {}
     for topology, slice_ in found.slices.items():
         span = window_of(slice_.from_epoch_s, slice_.to_epoch_s)
@@ -186,20 +186,20 @@ def _profiled(
         unmeasured,
         replace(lines, repeated=hooked - taken, skipped=skipped),
         {topology: moved_s for topology, moved_s in moved.items() if moved_s is not None},
-        {name: component_rates(found.own.get(name, ())) for name in unmeasured},
+        {name: compute_rates(found.own.get(name, ())) for name in unmeasured},
     )
 
 
 def _histories(logs: LogsRead) -> dict[str, TopologyHistory]:
     """Return what is known of each topology's tasks, by its id."""
     tasks: dict[str, dict[int, TaskHistory]] = defaultdict(dict)
-    for (topology, task), history in logs.of_stays(_history):
+    for (topology, task), history in logs.ask_stays(_history):
         tasks[topology][task] = history
     return {topology: TopologyHistory(each) for topology, each in sorted(tasks.items())}
 
 
 def _history(_: TaskKey, log: TaskLog[Stay]) -> TaskHistory:
-    return task_history(log)
+    return trace_task(log)
 
 
 def _slices(
@@ -207,10 +207,10 @@ def _slices(
 ) -> dict[str, Slice]:
     places = {name: (each.moved_s, each.places) for name, each in histories.items()}
     sums: dict[str, list[TaskSums]] = defaultdict(list)
-    for (topology, _), each in logs.of_tasks(partial(_sums, window, places)):
+    for (topology, _), each in logs.ask_tasks(partial(_sums, window, places)):
         if each is not None:
             sums[topology].append(each)
-    slices = {name: each.slice_of(sums[name]) for name, each in histories.items()}
+    slices = {name: each.make_slice(sums[name]) for name, each in histories.items()}
     return {name: each for name, each in slices.items() if each is not None}
 
 
@@ -221,22 +221,22 @@ def _sums(
     log: TaskLog[Interval],
 ) -> TaskSums | None:
     topology, task = key
-    return task_sums(task, runs_of(log.intervals), window, *places[topology])
+    return sum_task(task, find_runs(log.intervals), window, *places[topology])
 
 
 def _own(
     job: LogJob, logs: Logs, now_s: float, window: Window
 ) -> dict[str, list[tuple[str, OwnTotals]]]:
     """Return component and sums of each task by Storm's own metrics, by topology id."""
-    _, read = job.read(splits_of(logs), now_s, with_reports=True)
+    _, read = job.read(split_logs(logs), now_s, with_reports=True)
     own: dict[str, list[tuple[str, OwnTotals]]] = defaultdict(list)
-    for (topology, _), named in read.of_stays(partial(_own_of, window)):
+    for (topology, _), named in read.ask_stays(partial(_own_of, window)):
         own[topology] += named
     return own
 
 
 def _own_of(window: Window, _: TaskKey, log: TaskLog[Stay]) -> list[tuple[str, OwnTotals]]:
-    return [] if log.component is None else [(log.component, own_totals(log, window))]
+    return [] if log.component is None else [(log.component, sum_own_metrics(log, window))]
 
 
 def _nothing_in_window(histories: Iterable[TopologyHistory], warm_up: float) -> InvalidInput:

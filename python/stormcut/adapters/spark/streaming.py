@@ -26,8 +26,9 @@ from stormcut.profile.intervals import Window
 
 #: Pieces lie in ``<spool>/topology=<id>/``.
 PIECES = "value STRING, topology STRING"
-#: Most of them in one batch: what has piled up is taken in parts.
-MAX_PIECES = 200
+#: Most bytes of them in one batch, which comes into this process: what has piled up is taken in
+#: parts.
+MAX_BYTES = 64 << 20
 #: Most lines of a topic in one batch.
 MAX_LINES = 100_000
 #: What Storm makes of a topology's name: a key that is none would be no node's name, either.
@@ -105,7 +106,7 @@ def _pieces(spark: SparkSession, spool: str) -> DataFrame:
     pieces = (
         spark.readStream.schema(PIECES)
         .option("basePath", spool)
-        .option("maxFilesPerTrigger", str(MAX_PIECES))
+        .option("maxBytesPerTrigger", str(MAX_BYTES))
         .option("cleanSource", "delete")
         .option("maxFileAge", "1h")
         .text(spool)

@@ -15,21 +15,21 @@ from pyspark import RDD
 from pyspark.sql import SparkSession
 
 from stormcut.adapters.files.log_job import TaskKey
-from stormcut.adapters.files.log_splits import Split, text_of
+from stormcut.adapters.files.log_splits import Split, read_text
 from stormcut.adapters.spark.log_job import SparkJob, SparkLogs
-from stormcut.profile.intervals import Interval, Window, runs_of
-from stormcut.profile.line_counts import interval_lines, kinds_of, usual_interval_s
+from stormcut.profile.intervals import Interval, Window, find_runs
+from stormcut.profile.line_counts import count_interval_lines, count_kinds, find_usual_interval_s
 from stormcut.profile.metric_lines import Lines, NumberReader, TaskLog
 from stormcut.profile.summing import Places
 from stormcut.profile.table_rows import (
     Counted,
     Flow,
     Starts,
-    counted,
-    flows,
-    load_row,
-    throughput_row,
-    traffic_rows,
+    make_load_row,
+    make_throughput_row,
+    make_traffic_rows,
+    mark_intervals,
+    sum_flows,
 )
 from stormcut.profile.topology_sums import TopologyHistory
 
@@ -76,7 +76,7 @@ class Ground:
     def intervals(self, key: TaskKey, log: TaskLog[Interval]) -> Iterator[Counted]:
         """Yield the intervals of a task."""
         moved_s, _, starts = self.topologies[key[0]]
-        return counted(*key, runs_of(log.intervals), self.window, moved_s, starts)
+        return mark_intervals(*key, find_runs(log.intervals), self.window, moved_s, starts)
 
     def places(self, topology: str) -> Places:
         """Return where the tasks of a topology were."""
@@ -105,17 +105,17 @@ def write_tables(
     lines, histories : mapping
         What the job found, by topology id.
     """
-    kinds = kinds_of(lines)
+    kinds = count_kinds(lines)
     rows: dict[str, RDD[Any]] = {
         "lines": job.spread([lines]).flatMap(_line_rows),
         "components": job.spread(splits).flatMap(partial(_number_rows, now_s)),
     }
-    if interval_lines(kinds):
+    if count_interval_lines(kinds):
         topologies = {
             name: (each.moved_s, each.places, lines[name].starts if name in lines else {})
             for name, each in histories.items()
         }
-        ground = Ground(window, usual_interval_s(kinds), topologies)
+        ground = Ground(window, find_usual_interval_s(kinds), topologies)
         rows["load"] = logs.tasks.flatMap(partial(_load_rows, ground))
         rows["traffic"] = logs.tasks.flatMap(partial(_traffic_rows, ground))
         sums = logs.tasks.flatMap(partial(_flows, ground)).reduceByKey(Flow.plus)
@@ -138,7 +138,7 @@ def _line_rows(lines: Mapping[str, Lines]) -> Iterator[tuple[object, ...]]:
 
 def _number_rows(now_s: float, split: Split) -> Iterator[tuple[object, ...]]:
     reader = NumberReader(split.topology, now_s)
-    for text in text_of(split):
+    for text in read_text(split):
         reader.read(text)
         for source, *number in reader.numbers:
             who = (split.topology, source.component, source.task, source.host, source.port)
@@ -147,25 +147,25 @@ def _number_rows(now_s: float, split: Split) -> Iterator[tuple[object, ...]]:
 
 
 def _load_rows(ground: Ground, part: _Task) -> Iterator[tuple[object, ...]]:
-    return map(load_row, ground.intervals(*part))
+    return map(make_load_row, ground.intervals(*part))
 
 
 def _traffic_rows(ground: Ground, part: _Task) -> Iterator[tuple[object, ...]]:
     places = ground.places(part[0][0])
     for each in ground.intervals(*part):
-        yield from traffic_rows(each, places)
+        yield from make_traffic_rows(each, places)
 
 
 def _flows(ground: Ground, part: _Task) -> Iterator[tuple[tuple[str, int], Flow]]:
     topology = part[0][0]
     intervals = (each.interval for each in ground.intervals(*part))
-    for begin_s, flow in flows(intervals, ground.places(topology), ground.interval_s).items():
+    for begin_s, flow in sum_flows(intervals, ground.places(topology), ground.interval_s).items():
         yield (topology, begin_s), flow
 
 
 def _throughput_row(interval_s: int, part: tuple[tuple[str, int], Flow]) -> tuple[object, ...]:
     (topology, begin_s), flow = part
-    return throughput_row(topology, begin_s, interval_s, flow)
+    return make_throughput_row(topology, begin_s, interval_s, flow)
 
 
 def _literal(path: Path) -> str:
