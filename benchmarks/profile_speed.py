@@ -166,13 +166,15 @@ def profile(logs: Path, output: Path, master: str | None = None) -> Run:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    memory = 0
+    memory, seen = 0, dict[int, float]()
     while process.poll() is None:
-        memory = max(memory, resident(process.pid))
+        memory = max(memory, watched(process.pid, seen))
         time.sleep(WATCH_S)
+    wall_s = time.monotonic() - begin
     if process.returncode:
         raise SystemExit(f"stormcut profile ended with {process.returncode}")
-    return Run(time.monotonic() - begin, cpu_s() - before, memory)
+    # Of Spark's Python workers nobody waits; of a short command the watch misses the end.
+    return Run(wall_s, max(cpu_s() - before, sum(seen.values())), memory)
 
 
 def write_logs(lines: int, folder: Path) -> int:
@@ -205,16 +207,17 @@ def cpu_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def resident(pid: int) -> int:
-    """Return the resident bytes of a process and all below it."""
+def watched(pid: int, seen: dict[int, float]) -> int:
+    """Return the resident bytes of a process and all below it, and note their CPU seconds."""
+    total = 0
     with suppress(psutil.NoSuchProcess):
         root = psutil.Process(pid)
-        total = 0
         for process in (root, *root.children(recursive=True)):
             with suppress(psutil.NoSuchProcess):
                 total += process.memory_info().rss
-        return total
-    return 0
+                used = process.cpu_times()
+                seen[process.pid] = used.user + used.system
+    return total
 
 
 if __name__ == "__main__":
