@@ -4,7 +4,10 @@ Run by hand, on a machine with Docker that does nothing else. Each figure is kep
 rerun the command to resume.
 
     scripts/with-docker .stormcut/venv/bin/python benchmarks/capacity_scaling.py \
-      --output docs/results/capacity-scaling
+      --measure capacity-scaling --output docs/results/capacity-scaling.md
+    .stormcut/venv/bin/python benchmarks/raw_data.py capacity-scaling
+
+Without `--measure` the page is made of what was kept.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from functools import partial
 from pathlib import Path
 
 from machine import made_by
+from raw_data import DATA, opened
 
 from stormcut.adapters.bench.rig import ClusterRig
 from stormcut.adapters.bench.serving import serving
@@ -115,7 +119,7 @@ shipped costs. *Measured* is what was acknowledged, in a window of {window:g} s.
 
 {errors}
 
-Problems and placements are in `problems/`.
+Problems and placements are in `benchmarks/data/capacity-scaling.zip`.
 
 {reading}
 
@@ -408,15 +412,15 @@ def main() -> None:
     """Measure what is missing, then write the page."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--setting", choices=list(SETTINGS), action="append")
-    parser.add_argument("--output", type=Path, required=True, help="folder of journal and page")
-    parser.add_argument("--report-only", action="store_true", help="measure nothing")
+    parser.add_argument("--output", type=Path, required=True, help="the page")
+    parser.add_argument("--measure", type=Path, metavar="FOLDER", help="measure what it lacks")
     given = parser.parse_args()
-    given.output.mkdir(parents=True, exist_ok=True)
-    if not given.report_only:
+    if given.measure:
         for name in given.setting or SETTINGS:
-            run(name, given.output)
-    lines = read(given.output / "lines.jsonl")
-    ahead = list(foretold(lines, given.output / "problems"))
+            run(name, given.measure)
+    with opened(given.measure or DATA / "capacity-scaling.zip") as data:
+        lines = read(data / "lines.jsonl")
+        ahead = list(foretold(lines, data / "problems"))
     text = PAGE.format(
         window=TIMING.window_s,
         room=ROOM,
@@ -425,7 +429,7 @@ def main() -> None:
         reading=READING.rstrip(),
         made=made_by("numpy", "scipy"),
     )
-    write_text(given.output / "README.md", text)
+    write_text(given.output, text)
 
 
 if __name__ == "__main__":

@@ -3,10 +3,11 @@ r"""The controller for an hour under a load that changes, beside other policies 
 Run by hand, on a machine that does nothing else, as root, with a Docker engine (an hour each):
 
     scripts/with-docker .stormcut/venv/bin/python benchmarks/hour.py \
-      --policy automatic --policy never --output docs/results/hour
+      --policy automatic --policy never --measure hour --output docs/results/hour
+    .stormcut/venv/bin/python benchmarks/raw_data.py hour
 
-Each run is a file in the folder as soon as it ends; one that is there is not repeated, and the page
-is made of all that are there. `--report-only` makes it anew.
+Each run is a file in the folder to measure as soon as it ends; one that is there is not repeated,
+and the page is made of all that are there. Without `--measure` it is made of what was kept.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Any
 from hour_load import LOADS
 from hour_page import write_pages
 from hour_run import POLICIES, Wanted, run
+from raw_data import DATA, opened
 
 from stormcut.adapters.files.json_document import write_text
 from stormcut.cli.steps import Steps
@@ -36,8 +38,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--minutes", type=int, default=60, help="of each run")
     parser.add_argument("--load", choices=list(LOADS), default="changing")
     parser.add_argument("--repeat", type=int, default=1, help="runs of each policy, in turns")
-    parser.add_argument("--output", type=Path, required=True, help="a folder")
-    parser.add_argument("--report-only", action="store_true", help="make the page anew, run none")
+    parser.add_argument("--output", type=Path, required=True, help="the page's folder")
+    parser.add_argument("--measure", type=Path, metavar="FOLDER", help="run what it lacks")
     given = parser.parse_args()
     if given.minutes < 1 or given.repeat < 1:
         parser.error("--minutes and --repeat must be 1 or more")
@@ -55,11 +57,20 @@ def main() -> None:
     # Also without a terminal what was started ends with this.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     steps = Steps("hour")
-    (given.output / "runs").mkdir(parents=True, exist_ok=True)
-    wanted = [] if given.report_only else given.policy or list(POLICIES)
+    if given.measure:
+        measure(given, steps)
+    with opened(given.measure or DATA / "hour.zip") as data:
+        write_pages(given.output, stored(data))
+
+
+def measure(given: argparse.Namespace, steps: Steps) -> None:
+    """Run what the folder lacks."""
+    runs: Path = given.measure / "runs"
+    runs.mkdir(parents=True, exist_ok=True)
+    wanted = given.policy or list(POLICIES)
     for number in range(1, given.repeat + 1):
         for policy in wanted:
-            path = given.output / "runs" / f"{given.load}-{policy}-{given.minutes}min-{number}.json"
+            path = runs / f"{given.load}-{policy}-{given.minutes}min-{number}.json"
             if path.exists():
                 continue
             made = run(
@@ -68,8 +79,6 @@ def main() -> None:
             told = json.dumps(made, separators=(",", ":"))
             # What is kept is for other machines, too.
             write_text(path, told.replace(f"{CHECKOUT}/", "") + "\n")
-            write_pages(given.output, stored(given.output))
-    write_pages(given.output, stored(given.output))
 
 
 if __name__ == "__main__":

@@ -53,9 +53,9 @@ CAVEAT = (
 DISTURBED = 0.01
 PICTURE = "![Throughput and latency over time under two policies](hour.png)"
 PICTURE_MADE = """
-Every sample and event of each run, and the controller's words, are in `runs`. `--report-only`
-makes this page and `hour.html`, with the pictures of all runs, of what is there; the picture is the
-upper part of that page, by `chromium --headless --screenshot`."""
+Every sample and event of each run, and the controller's words, are in `benchmarks/data/hour.zip`.
+Without `--measure` this page and `hour.html`, with the pictures of all runs, are made of these; the
+picture is the upper part of that page, by `chromium --headless --screenshot`."""
 Run = Mapping[str, Any]
 
 

@@ -27,6 +27,7 @@ from hour_figures import answers
 from hour_load import FULL, LOADS, SHIFTING, START_STEPS, STEP_S, Load
 from hour_run import JAVA, MAX_EXECUTORS, MBIT, NODES, POLICIES, TOPOLOGIES
 from machine import made_by
+from raw_data import DATA, opened
 from rehearsed import Flow, controller, profile, running
 from scipy.stats import spearmanr
 
@@ -312,10 +313,11 @@ def main() -> None:
     """Simulate every policy that was measured, write the page."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--measured", type=Path, default=Path("docs/results/hour"))
+    parser.add_argument("--measured", type=Path, default=DATA / "hour.zip")
     parser.add_argument("--minutes", type=int, default=15)
     options = parser.parse_args()
-    runs = stored(options.measured, options.minutes)
+    with opened(options.measured) as measured:
+        runs = stored(measured, options.minutes)
     with ProcessPoolExecutor(os.cpu_count()) as processes:
         moments = processes.map(simulated, runs, [options.minutes] * len(runs))
         found = dict(zip(runs, moments, strict=True))

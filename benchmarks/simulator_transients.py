@@ -4,7 +4,10 @@ Run by hand, on a machine that does nothing else, as root, with a Docker engine 
 a topology). Rerun the command to resume:
 
     scripts/with-docker .stormcut/venv/bin/python benchmarks/simulator_transients.py \
-      --output docs/results/simulator-transients
+      --measure simulator-transients --output docs/results/simulator-transients.md
+    .stormcut/venv/bin/python benchmarks/raw_data.py simulator-transients
+
+Without `--measure` the page is made of what was kept.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from pathlib import Path
 import numpy as np
 from machine import made_by
 from matplotlib.figure import Figure
+from raw_data import DATA, opened
 from told_picture import save
 
 from stormcut.adapters.bench.reports import newest_of_processes
@@ -93,7 +97,7 @@ a worker that is back {restart:g} s after it ended, {killed:g} s after it was ki
 | --- | --- | ---: | ---: | ---: |
 {rows}
 
-![Tuples/s around what happens, measured and simulated](README.svg)
+![Tuples/s around what happens, measured and simulated](simulator-transients.svg)
 
 Within {goal:.0%}: {within} of {count}; median error {error:.0%}.
 
@@ -108,7 +112,7 @@ READING = """\
   One number, ten seconds, stands for that.
 - **A killed worker is back in half of it**: no supervisor waits for it to end. The simulator's four
   seconds were taken from these two runs: they describe, and foretell nothing. Another cluster,
-  whose daemons share one machine, was silent for [nine seconds](../faults.md) after a kill.
+  whose daemons share one machine, was silent for [nine seconds](faults.md) after a kill.
 - **Measured times are known to two seconds**: so often sources report, and between two reports what
   they did is interpolated. Some of a stall counts as before it, which makes it look shorter.
 - **A burst** is over four to five seconds sooner than measured: full links carry less than that.
@@ -361,10 +365,10 @@ def run(output: Path) -> None:
                 out.writelines(json.dumps(asdict(trace)) + "\n" for trace in traces)
 
 
-def page(output: Path) -> str:
+def page(data: Path, output: Path) -> str:
     """Return the page of all that was measured, and draw its picture."""
-    seen = read(output / "traces.jsonl")
-    told = {(t.topology, t.what): t for name in TOPOLOGIES for t in simulated(output, name)}
+    seen = read(data / "traces.jsonl")
+    told = {(t.topology, t.what): t for name in TOPOLOGIES for t in simulated(data, name)}
     rows, off = [], []
     for trace in seen:
         there, here = held_up(trace), held_up(told[trace.topology, trace.what])
@@ -372,7 +376,7 @@ def page(output: Path) -> str:
         rows.append(
             f"| {trace.topology} | {trace.what} | {there:.0f} | {here:.0f} | {off[-1]:+.0%} |"
         )
-    save(picture(seen, told), output / "README.md")
+    save(picture(seen, told), output)
     return PAGE.format(
         mbit=MBIT,
         burst=BURST,
@@ -421,13 +425,14 @@ def picture(seen: Sequence[Trace], told: Mapping[tuple[str, str], Trace]) -> Fig
 def main() -> None:
     """Measure what is missing, simulate all, write the page."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--output", type=Path, required=True, help="folder of journal and page")
-    parser.add_argument("--report-only", action="store_true", help="measure nothing")
+    parser.add_argument("--output", type=Path, required=True, help="the page")
+    parser.add_argument("--measure", type=Path, metavar="FOLDER", help="measure what it lacks")
     given = parser.parse_args()
-    given.output.mkdir(parents=True, exist_ok=True)
-    if not given.report_only:
-        run(given.output)
-    (given.output / "README.md").write_text(page(given.output), encoding="utf-8")
+    if given.measure:
+        given.measure.mkdir(parents=True, exist_ok=True)
+        run(given.measure)
+    with opened(given.measure or DATA / "simulator-transients.zip") as data:
+        given.output.write_text(page(data, given.output), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ from stormcut.simulator.simulation import Latency
 from stormcut.simulator.system import Executors, System, system_of
 
 #: From the order to move a worker until it runs again, or from a node's return: moves held
-#: topologies up for 8 s (docs/results/simulator-transients).
+#: topologies up for 8 s (docs/results/simulator-transients.md).
 RESTART_S = 10.0
 
 #: Part of that after which a killed worker runs again, in 4 s there: Nimbus and supervisor need
