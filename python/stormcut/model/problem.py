@@ -272,11 +272,6 @@ class Problem:
         return np.repeat(np.arange(len(counts), dtype=np.int64), counts)
 
     @cached_property
-    def slot_port(self) -> Ints:
-        """Port of each slot, shape (slots,)."""
-        return np.array([port for node in self.nodes for port in node.ports], dtype=np.int64)
-
-    @cached_property
     def slot_ids(self) -> tuple[tuple[str, int], ...]:
         """(node id, port) of every slot ordinal, lost slots last."""
         known = [(node.id, port) for node in self.nodes for port in node.ports]

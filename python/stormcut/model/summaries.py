@@ -69,11 +69,6 @@ class TopologyInfo:
     executors: tuple[ExecutorSummary, ...]
 
     @property
-    def spout_acked(self) -> int:
-        """Tuple trees completed, over all spouts."""
-        return sum(executor.acked for executor in self.executors if executor.is_spout)
-
-    @property
     def workers(self) -> dict[tuple[str, int], frozenset[int]]:
         """First tasks of the executors in each slot (host, port)."""
         found: dict[tuple[str, int], set[int]] = {}

@@ -13,9 +13,10 @@ def test_ordinals_agree_with_each_other(problem):
     assert [name[0] for name in names] == ids
     assert all(problem.slot_ids[at] == slot for slot, at in problem.slot_ordinals.items())
     assert len(problem.slot_hosts) == len(problem.slot_ids)
-    for slot in range(problem.slot_count):
+    ports = [port for node in problem.nodes for port in node.ports]
+    for slot, port in enumerate(ports):
         node = problem.nodes[problem.slot_node[slot]]
-        assert problem.slot_ids[slot] == (node.id, problem.slot_port[slot])
+        assert problem.slot_ids[slot] == (node.id, port)
 
 
 @given(problems())
