@@ -59,7 +59,8 @@ from stormcut.model.placement import Placement
 from stormcut.model.problem import Node, Problem
 from stormcut.objective.headroom import Headroom, headroom
 from stormcut.objective.metrics import measure
-from stormcut.placement.solve import DEFAULT_ALGORITHM, Solution, solve
+from stormcut.placement.options import DEFAULT_ALGORITHM
+from stormcut.placement.solve import Solution, solve
 
 #: Nodes on which the profile is taken, and those that are foretold.
 KNOWN, FORETOLD = 2, (4, 6, 10)

@@ -18,8 +18,9 @@ from machine import made_by
 from microbenchmarks import LAYOUTS, SIZES, microbenchmark
 
 from stormcut.model.errors import StormcutError
+from stormcut.placement.options import DEFAULT_SEED
 from stormcut.placement.registry import ALGORITHMS
-from stormcut.placement.solve import DEFAULT_SEED, Certificate, solve
+from stormcut.placement.solve import Certificate, solve
 
 CLUSTERS = {"homogeneous": (4,) * 10, "heterogeneous": (6,) * 3 + (4,) * 3 + (2,) * 4}
 

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from stormcut.adapters.machine.home import checkout
 from stormcut.adapters.storm.topology_project import load
-from stormcut.adapters.zookeeper.nodes import DEFAULT_ROOT
+from stormcut.adapters.zookeeper.paths import DEFAULT_ROOT
 from stormcut.capacity.demand import UTILISATION
 from stormcut.cli.bench import SCHEDULERS
 from stormcut.cli.main import COMMANDS, cli
@@ -29,8 +29,8 @@ from stormcut.objective.order import ENOUGH_ROOM, TOLERANCE
 from stormcut.placement.algorithms import p_scheduler
 from stormcut.placement.algorithms.cut.judges import TRAVEL
 from stormcut.placement.algorithms.cut.options import Options as Cut
+from stormcut.placement.options import DEFAULT_ALGORITHM
 from stormcut.placement.registry import ALGORITHMS
-from stormcut.placement.solve import DEFAULT_ALGORITHM
 
 ROOT = checkout() or Path()
 PAGES = sorted([ROOT / "README.md", ROOT / "topologies" / "README.md", *ROOT.glob("docs/*.md")])

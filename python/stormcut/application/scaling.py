@@ -29,7 +29,7 @@ from stormcut.model.profile import Profile
 from stormcut.objective.cut import executor_nodes
 from stormcut.objective.headroom import headroom
 from stormcut.objective.resources import CPU, EXECUTOR, uses
-from stormcut.placement.solve import DEFAULT_ALGORITHM
+from stormcut.placement.options import DEFAULT_ALGORITHM
 
 #: What was measured for less says little of rates and CPU.
 MIN_SECONDS = 60

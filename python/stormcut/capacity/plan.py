@@ -22,7 +22,8 @@ from stormcut.model.errors import Infeasible
 from stormcut.model.network import UNKNOWN, Link
 from stormcut.model.problem import Node, Problem
 from stormcut.placement.bounds.headroom_bound import headroom_bound
-from stormcut.placement.solve import DEFAULT_ALGORITHM, DEFAULT_SEED, Solution, solve
+from stormcut.placement.options import DEFAULT_ALGORITHM, DEFAULT_SEED
+from stormcut.placement.solve import Solution, solve
 
 #: Nodes that are tried at most, of shapes that say nothing of how many there are.
 MAX_NODES = 1000

@@ -20,8 +20,8 @@ from stormcut.cli.serving import check_bind, check_http, serve
 from stormcut.cli.tls_option import tls_option
 from stormcut.cli.zookeeper_options import zookeeper_options
 from stormcut.control.decide.adviser import Settings
+from stormcut.placement.options import DEFAULT_ALGORITHM
 from stormcut.placement.registry import algorithm, parse_options
-from stormcut.placement.solve import DEFAULT_ALGORITHM
 
 
 @click.command()

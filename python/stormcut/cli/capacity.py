@@ -46,7 +46,7 @@ from stormcut.placement.algorithms.model_driven.allocation import (
     mba,
 )
 from stormcut.placement.algorithms.model_driven.prediction import Predicted, beyond, predict
-from stormcut.placement.solve import DEFAULT_ALGORITHM
+from stormcut.placement.options import DEFAULT_ALGORITHM
 from stormcut.report.terminal import Grid, terminal
 
 ALLOCATIONS = {"lsa": lsa, "mba": mba}

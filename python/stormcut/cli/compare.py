@@ -30,8 +30,8 @@ from stormcut.cli.outputs import OutputFile, csv, csv_text, picture_form, wide
 from stormcut.cli.score import headroom_document, latencies_document, throughput_document
 from stormcut.cli.steps import waiting
 from stormcut.model.problem import Problem
+from stormcut.placement.options import DEFAULT_ALGORITHM
 from stormcut.placement.registry import ALGORITHMS, FEATURES
-from stormcut.placement.solve import DEFAULT_ALGORITHM
 from stormcut.report.comparison import draw_comparison
 from stormcut.report.tables import told_rate
 from stormcut.report.terminal import WIDE, Grid, terminal

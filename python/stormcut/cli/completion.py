@@ -32,8 +32,8 @@ def algorithms(ctx: click.Context, param: click.Parameter, incomplete: str) -> l
 
 def algorithm_options(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Complete ``KEY=`` of the algorithm that was named before, or of the default one."""
+    from stormcut.placement.options import DEFAULT_ALGORITHM
     from stormcut.placement.registry import ALGORITHMS
-    from stormcut.placement.solve import DEFAULT_ALGORITHM
 
     chosen = ALGORITHMS.get(ctx.params.get("algorithm") or DEFAULT_ALGORITHM)
     keys = [f"{each.name}=" for each in fields(chosen.options)] if chosen else []
@@ -91,7 +91,8 @@ def _asked(
     if not (servers and auth_file and _answers(servers)):
         return []
     from stormcut.adapters.zookeeper.client import connected, read_auth_file
-    from stormcut.adapters.zookeeper.nodes import DEFAULT_ROOT, StormcutNodes
+    from stormcut.adapters.zookeeper.nodes import StormcutNodes
+    from stormcut.adapters.zookeeper.paths import DEFAULT_ROOT
 
     found: list[str] = []
     with suppress(StormcutError), connected(servers, read_auth_file(Path(auth_file))) as client:

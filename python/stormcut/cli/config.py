@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from stormcut.adapters.files.config_example import example, shown
-from stormcut.adapters.files.config_file import Config, effective, read_config
 from stormcut.cli.groups import Group
 from stormcut.cli.outputs import OutputFile
-from stormcut.cli.surroundings import faults_around
 from stormcut.model.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from stormcut.adapters.files.config_file import Config
 
 
 @click.group(cls=Group)
@@ -36,6 +37,8 @@ def init(file: Path) -> None:
     Example:
       stormcut config init /etc/stormcut.yaml
     """
+    from stormcut.adapters.files.config_example import example
+
     try:
         with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "w") as written:
             written.write(example())
@@ -61,6 +64,9 @@ def check(config: Path, as_json: bool, offline: bool) -> None:
       stormcut config check stormcut.yaml
       stormcut config check --offline stormcut.yaml   # before anything runs
     """
+    from stormcut.adapters.files.config_file import read_config
+    from stormcut.cli.surroundings import faults_around
+
     chosen = read_config(config)
     if not offline and (faults := list(faults_around(chosen))):
         raise InvalidInput("; ".join(faults), str(config))
@@ -80,6 +86,9 @@ def show(config: Path, as_json: bool) -> None:
     Example:
       stormcut config show stormcut.yaml
     """
+    from stormcut.adapters.files.config_example import shown
+    from stormcut.adapters.files.config_file import effective
+
     values = effective(config)
     click.echo(json.dumps(values, indent=2) if as_json else shown(values))
 

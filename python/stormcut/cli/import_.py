@@ -5,23 +5,22 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
 from rich.progress import track
 
-from stormcut.adapters.files.problem_file import write_problem
-from stormcut.adapters.tls.channel import Tls
-from stormcut.application.scaling import as_proven
 from stormcut.cli.groups import Group
 from stormcut.cli.numbers import Finite
 from stormcut.cli.outputs import OutputFile
 from stormcut.cli.tls_option import tls_option
 from stormcut.cli.zookeeper_options import zookeeper_options
-from stormcut.control.decide.situation import named_by_host, running_problem, unmeasured
 from stormcut.model.errors import InvalidInput
-from stormcut.model.placement import Placement
-from stormcut.model.problem import Problem, Topology
+
+if TYPE_CHECKING:
+    from stormcut.adapters.tls.channel import Tls
+    from stormcut.model.problem import Problem, Topology
 
 #: Nimbus describes the cluster every 10 s.
 OLD_SECONDS = 60.0
@@ -102,11 +101,15 @@ def cluster(
     """
     from stormcut.adapters.files.costs_file import read_costs
     from stormcut.adapters.files.placement_file import write_placement
+    from stormcut.adapters.files.problem_file import write_problem
     from stormcut.adapters.files.profile_file import read_profile
     from stormcut.adapters.zookeeper.client import connected, read_auth_file
     from stormcut.adapters.zookeeper.nodes import StormcutNodes
+    from stormcut.application.scaling import as_proven
     from stormcut.cli.foresight import leading_brain
+    from stormcut.control.decide.situation import named_by_host, running_problem, unmeasured
     from stormcut.control.observe.machines import with_real_capacity
+    from stormcut.model.placement import Placement
     from stormcut.objective.headroom import headroom
     from stormcut.objective.metrics import measure
     from stormcut.placement.solve import Solution
@@ -166,6 +169,7 @@ def storm(
         --supervisors supervisors.json --output problem.json
     """
     # Thrift takes a while to import: not before the options have been checked.
+    from stormcut.adapters.files.problem_file import write_problem
     from stormcut.adapters.storm.stored_topologies import (
         find_topologies,
         import_storm,
@@ -213,7 +217,9 @@ def _write_described(
     supervisors: Path,
     output: Path,
 ) -> None:
+    from stormcut.adapters.files.problem_file import write_problem
     from stormcut.adapters.storm.stored_topologies import read_supervisors
+    from stormcut.model.problem import Problem
 
     nodes = read_supervisors(supervisors)
     found: dict[str, Topology] = {}

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stormcut.adapters.files.capacity_files import read_models
-from stormcut.adapters.files.json_document import write_bytes
 from stormcut.cli.groups import Group
 from stormcut.cli.interruption import interruptible
 from stormcut.cli.key_values import parse_pairs
@@ -23,12 +21,12 @@ from stormcut.cli.outputs import OutputFile, picture_form
 from stormcut.cli.own_cluster import ended
 from stormcut.cli.steps import Steps
 from stormcut.model.errors import InvalidInput
-from stormcut.placement.algorithms.model_driven.allocation import PerformanceModel
 from stormcut.report.tables import told_rate
 from stormcut.report.terminal import Grid, terminal
 
 if TYPE_CHECKING:
     from stormcut.adapters.bench.trial_bench import TrialBench
+    from stormcut.placement.algorithms.model_driven.allocation import PerformanceModel
 
 #: Of a slot. A node has no more, and a worker's heap is Storm's own.
 MEMORY_MB = 1024
@@ -194,6 +192,8 @@ def show(models: Path, beside: Path | None, plot: Path | None, as_json: bool) ->
     Example:
       stormcut model show models.json --beside examples/capacity/azure.json --plot models.svg
     """
+    from stormcut.adapters.files.capacity_files import read_models
+    from stormcut.adapters.files.json_document import write_bytes
     from stormcut.report.model_picture import draw_models
 
     form = picture_form(plot, "--plot")

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from stormcut.placement.solve import DEFAULT_SEED
+from stormcut.placement.options import DEFAULT_SEED
 
 
 class Whole(click.IntRange):

@@ -17,9 +17,10 @@ from stormcut.cli.outputs import OutputFile
 from stormcut.cli.score import metrics_table
 from stormcut.cli.steps import waiting
 from stormcut.model.problem import Problem
+from stormcut.placement.options import DEFAULT_ALGORITHM
 from stormcut.placement.registry import algorithm as registered
 from stormcut.placement.registry import parse_options
-from stormcut.placement.solve import DEFAULT_ALGORITHM, Solution, solve
+from stormcut.placement.solve import Solution, solve
 from stormcut.report.terminal import terminal
 
 

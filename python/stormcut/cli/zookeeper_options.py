@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from stormcut.adapters.zookeeper.nodes import DEFAULT_ROOT, check_root
+from stormcut.adapters.zookeeper.paths import DEFAULT_ROOT, check_root
 from stormcut.model.errors import InvalidInput
 
 

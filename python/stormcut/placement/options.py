@@ -10,6 +10,9 @@ from dataclasses import dataclass, fields
 
 from stormcut.model.errors import InvalidInput
 
+DEFAULT_SEED = 1
+DEFAULT_ALGORITHM = "cut"
+
 
 @dataclass(frozen=True)
 class FiniteRange:

@@ -18,10 +18,8 @@ from stormcut.objective.metrics import Metrics, measure
 from stormcut.objective.necessary import require_possible
 from stormcut.objective.order import PlacementValue
 from stormcut.objective.verify import Violation, violations
+from stormcut.placement.options import DEFAULT_SEED
 from stormcut.placement.registry import Algorithm, algorithm, parse_options
-
-DEFAULT_SEED = 1
-DEFAULT_ALGORITHM = "cut"
 
 
 @dataclass(frozen=True)

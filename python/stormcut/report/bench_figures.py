@@ -17,7 +17,7 @@ from stormcut.application.experiment.bench.summary import (
 )
 from stormcut.application.experiment.bench.summary import tuples_per_10s as throughput
 from stormcut.application.experiment.bench.yardsticks import TUPLE_TIME, Published, Yardsticks
-from stormcut.placement.solve import DEFAULT_ALGORITHM
+from stormcut.placement.options import DEFAULT_ALGORITHM
 
 #: Told apart from the papers'.
 OURS = DEFAULT_ALGORITHM

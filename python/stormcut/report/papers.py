@@ -11,7 +11,7 @@ from stormcut.application.papers import claims as rules
 from stormcut.application.papers.cells import Outcome, Value
 from stormcut.application.papers.claims import ClaimVerdict, Judgement, Missing, PaperClaim
 from stormcut.application.papers.figures import Figure, Paper
-from stormcut.placement.solve import DEFAULT_ALGORITHM
+from stormcut.placement.options import DEFAULT_ALGORITHM
 from stormcut.report.figures import COLOURS, drawn, empty
 
 #: Of a case's figures that a page shows beside the one that is drawn.

@@ -40,6 +40,11 @@ def test_help_of_a_command_loads_no_mathematics(name):
     assert not loaded(name, "--help") & {"networkx", "ortools", "pandas", "pyspark", "scipy"}
 
 
+@pytest.mark.parametrize("name", ["config", "import", "model", "operate", "profile"])
+def test_help_of_a_command_loads_not_what_it_works_with(name):
+    assert not loaded(name, "--help") & {"kazoo", "networkx", "numpy", "pydantic", "scipy"}
+
+
 def test_completion_of_commands_loads_none():
     asked = {"_STORMCUT_COMPLETE": "bash_complete", "COMP_WORDS": "stormcut pl", "COMP_CWORD": "1"}
     command = [sys.executable, "-c", PROGRAM]

@@ -14,7 +14,7 @@ from brain_clusters import dealt, profile_of, supervisors, topology
 from stormcut.control.decide.adviser import Settings
 from stormcut.control.decide.decide import decide
 from stormcut.control.decide.question import Question
-from stormcut.placement.solve import DEFAULT_ALGORITHM
+from stormcut.placement.options import DEFAULT_ALGORITHM
 from stormcut.model.cluster import ClusterState, Slot
 
 running = topology("t", (2, 4, 6))

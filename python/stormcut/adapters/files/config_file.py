@@ -22,7 +22,7 @@ from stormcut.adapters.files.yaml_document import read_yaml
 from stormcut.adapters.storm.nimbus import NimbusClient
 from stormcut.adapters.tls.channel import Tls
 from stormcut.adapters.zookeeper.client import check_servers, read_auth_file
-from stormcut.adapters.zookeeper.nodes import check_root
+from stormcut.adapters.zookeeper.paths import check_root
 from stormcut.control.decide.adviser import Settings
 from stormcut.control.observe.observer import Watching
 from stormcut.control.policy import Mode, Policy, QuietTime, Rule, TopologyRule

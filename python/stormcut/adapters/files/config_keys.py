@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from stormcut.adapters.files.keys import Keys
-from stormcut.adapters.zookeeper.nodes import DEFAULT_ROOT
+from stormcut.adapters.zookeeper.paths import DEFAULT_ROOT
 from stormcut.control.decide.adviser import ENOUGH
 from stormcut.control.policy import QuietTime
-from stormcut.placement.solve import DEFAULT_ALGORITHM
+from stormcut.placement.options import DEFAULT_ALGORITHM
 
 _UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]+)?)\s*(s|min|h)?")

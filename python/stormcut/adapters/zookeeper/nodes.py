@@ -27,6 +27,7 @@ from stormcut.adapters.zookeeper.blob import (
     write_blob,
 )
 from stormcut.adapters.zookeeper.client import Client, connected, read_auth_file
+from stormcut.adapters.zookeeper.paths import DEFAULT_ROOT, check_root
 from stormcut.control.ports import Unavailable
 from stormcut.model.errors import InvalidInput
 from stormcut.model.plan import Plan
@@ -34,25 +35,12 @@ from stormcut.model.profile import Profile
 
 log = logging.getLogger(__name__)
 
-DEFAULT_ROOT = "/stormcut"
 HISTORY_KEPT = 100
 HISTORY_VERSION = 1
 #: A node's data must stay below ZooKeeper's 1 MB.
 MAX_ENTRY_BYTES = 1_000_000
 #: No later moment is shown: the year 5138.
 _LAST_MS = 10**14
-
-
-def check_root(root: str) -> None:
-    """Refuse what is no path of a node.
-
-    Raises
-    ------
-    InvalidInput
-        It is not absolute, or has an empty part.
-    """
-    if not root.startswith("/") or root.endswith("/") or "//" in root:
-        raise InvalidInput("must be an absolute path such as /stormcut", root or "''")
 
 
 @contextmanager

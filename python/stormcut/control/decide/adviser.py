@@ -21,6 +21,7 @@ from stormcut.model.errors import Infeasible
 from stormcut.model.network import Costs
 from stormcut.model.problem import DEFAULT_CPU_PERCENT, DEFAULT_MEMORY_MB, Problem
 from stormcut.objective.verify import violations
+from stormcut.placement.options import DEFAULT_ALGORITHM, DEFAULT_SEED
 from stormcut.placement.registry import (
     OF_STORM,
     OF_STORM_BY_DECLARATION,
@@ -28,7 +29,7 @@ from stormcut.placement.registry import (
     has_option,
     parse_options,
 )
-from stormcut.placement.solve import DEFAULT_ALGORITHM, DEFAULT_SEED, Solution, solve
+from stormcut.placement.solve import Solution, solve
 
 #: The option of an algorithm that can keep `topology.workers`.
 WORKERS, KEEP = "workers", "keep"
