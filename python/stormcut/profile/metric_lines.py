@@ -203,8 +203,8 @@ class _Series:
 class LineReader:
     """Reads the lines of one topology's logs; linear in their length.
 
-    Most lines are of a metric of which only the time is wanted: they are found in C++, and counted
-    all at once.
+    Most lines are of Storm's own metrics, of which mostly nothing is wanted but how many there are:
+    lines are found in C++, and these are counted all at once.
 
     Parameters
     ----------
@@ -249,10 +249,9 @@ class LineReader:
 
     def _is_read(self, source: Source, metric: str) -> bool:
         """Return whether values of a metric matter."""
-        if metric in (HOOK_METRIC, _START):
-            return True
-        is_system = source.component.startswith("__")
-        return self._with_reports and metric in _SUMMED and not is_system
+        if source.component.startswith("__"):
+            return metric in (HOOK_METRIC, _START)
+        return metric == HOOK_METRIC or (self._with_reports and metric in _SUMMED)
 
     def _count(self, series: Sequence[_Series], ids: Ints, epochs: Ints) -> None:
         """Count lines of Storm's own metrics, and note when they came if that is wanted."""
@@ -328,7 +327,7 @@ class LineReader:
         return None
 
     def _take_own(self, source: Source, epoch_s: int, metric: str, value: bytes) -> None:
-        if source.task < 0:
+        if metric == _START:
             starts = self.lines.starts.setdefault((source.host, source.port), set())
             starts.update(number for _, number in parse_numbers(value))
         elif value != b"{}":

@@ -139,12 +139,15 @@ def test_storm_s_own_metrics_name_tasks_and_give_reports():
         metric_line(AT + 10, "node1", 6700, 3, "count", "__receive", "{population=1}"),
         metric_line(AT + 20, "node1", 6700, 3, "count", "__ack-count", "{}"),
         metric_line(AT, "node1", 6700, 9, "__acker", "__ack-count", "{a=20}"),
+        # A topology may have metrics of any name.
+        metric_line(AT, "node1", 6700, 3, "count", "startTimeSecs", "5"),
         with_reports=True,
     )
     log = reader.tasks[3]
     assert (log.component, log.epochs) == ("count", {AT, AT + 10, AT + 20})
     assert log.reports == [(AT, "__ack-count", b"{words:default=20}")]
     assert (reader.tasks[9].component, reader.tasks[9].reports) == ("__acker", [])
+    assert reader.lines.starts == {}
 
 
 @pytest.mark.parametrize(
