@@ -112,7 +112,9 @@ def test_a_preview_leaves_no_trace_in_a_memory(solved):
         ([], [1_000], None),
         ([], [1_000] * 3, "0.1"),
         ([], [250] * 20, "0"),
-        ([1_000], [], "0.1"),
+        # Nimbus waits for what runs nowhere; a better place is sought once it runs.
+        ([100], [], "0.1"),
+        ([1_000], [], "0"),
         ([1_000] * 50, [], "0"),
         ([], [10_000] * 3, "0"),
     ],
