@@ -24,7 +24,7 @@ from functools import partial
 from pathlib import Path
 
 from machine import made_by
-from raw_data import DATA, opened
+from raw_data import DATA, open_data
 
 from stormcut.adapters.bench.rig import ClusterRig
 from stormcut.adapters.bench.serving import serving
@@ -419,7 +419,7 @@ def main() -> None:
     if given.measure:
         for name in given.setting or SETTINGS:
             run(name, given.measure)
-    with opened(given.measure or DATA / "capacity-scaling.zip") as data:
+    with open_data(given.measure or DATA / "capacity-scaling.zip") as data:
         lines = read(data / "lines.jsonl")
         ahead = list(foretold(lines, data / "problems"))
     text = PAGE.format(

@@ -1,4 +1,4 @@
-"""CPU that a controller takes, idle and busy, with Spark's process beside Python's.
+"""CPU that a controller takes, idle and busy: its own process, and Spark's.
 
 Run by hand, on a machine that does nothing else (45 minutes; `--minutes 5` takes 25):
 

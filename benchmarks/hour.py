@@ -23,7 +23,7 @@ from typing import Any
 from hour_load import LOADS
 from hour_page import write_pages
 from hour_run import POLICIES, Wanted, run
-from raw_data import DATA, opened
+from raw_data import DATA, open_data
 
 from stormcut.adapters.files.json_document import write_text
 from stormcut.cli.steps import Steps
@@ -59,7 +59,7 @@ def main() -> None:
     steps = Steps("hour")
     if given.measure:
         measure(given, steps)
-    with opened(given.measure or DATA / "hour.zip") as data:
+    with open_data(given.measure or DATA / "hour.zip") as data:
         write_pages(given.output, stored(data))
 
 

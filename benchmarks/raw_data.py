@@ -1,4 +1,4 @@
-"""What benchmarks have measured: a folder while it grows, then an archive beside them.
+"""What benchmarks have measured: a folder while it grows, then an archive.
 
 python benchmarks/raw_data.py FOLDER...   keeps each as benchmarks/data/<its name>.zip
 """
@@ -16,7 +16,7 @@ DATA = Path(__file__).parent / "data"
 
 
 @contextmanager
-def opened(data: Path) -> Iterator[Path]:
+def open_data(data: Path) -> Iterator[Path]:
     """Yield a folder, or what an archive holds as one for the length of the block."""
     if data.suffix != ".zip":
         yield data

@@ -27,7 +27,7 @@ from hour_figures import answers
 from hour_load import FULL, LOADS, SHIFTING, START_STEPS, STEP_S, Load
 from hour_run import JAVA, MAX_EXECUTORS, MBIT, NODES, POLICIES, TOPOLOGIES
 from machine import made_by
-from raw_data import DATA, opened
+from raw_data import DATA, open_data
 from rehearsed import Flow, controller, profile, running
 from scipy.stats import spearmanr
 
@@ -316,7 +316,7 @@ def main() -> None:
     parser.add_argument("--measured", type=Path, default=DATA / "hour.zip")
     parser.add_argument("--minutes", type=int, default=15)
     options = parser.parse_args()
-    with opened(options.measured) as measured:
+    with open_data(options.measured) as measured:
         runs = stored(measured, options.minutes)
     with ProcessPoolExecutor(os.cpu_count()) as processes:
         moments = processes.map(simulated, runs, [options.minutes] * len(runs))

@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 from machine import made_by
 from matplotlib.figure import Figure
-from raw_data import DATA, opened
+from raw_data import DATA, open_data
 from told_picture import save
 
 from stormcut.adapters.bench.reports import newest_of_processes
@@ -431,7 +431,7 @@ def main() -> None:
     if given.measure:
         given.measure.mkdir(parents=True, exist_ok=True)
         run(given.measure)
-    with opened(given.measure or DATA / "simulator-transients.zip") as data:
+    with open_data(given.measure or DATA / "simulator-transients.zip") as data:
         given.output.write_text(page(data, given.output), encoding="utf-8")
 
 

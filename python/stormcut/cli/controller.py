@@ -105,7 +105,7 @@ def _unmeasured(config: Config, observer: Observer, topology: RunningTopology) -
         folders = ", ".join(map(str, config.logs))
         return f"no metrics log of it is in {folders}: do its supervisors' logs come here?"
     if not hooked:
-        return "its metrics logs have no line of the hook: submit it anew, now that Nimbus has it"
+        return "its metrics logs have no line of the hook: submit it again, now that Nimbus has it"
     return "its hook reports: the first reports are being read"
 
 

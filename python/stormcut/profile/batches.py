@@ -13,7 +13,7 @@ from stormcut.profile.metric_lines import LineReader
 from stormcut.profile.summing import sum_task, trace_task
 from stormcut.profile.topology_sums import TopologyHistory
 
-#: A task, or a topology, of which nothing came for so long starts anew when it is heard again.
+#: A task, or a topology, of which nothing came for this long: its next line begins a new run.
 FORGET_S = 3600.0
 
 

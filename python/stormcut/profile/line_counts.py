@@ -47,7 +47,7 @@ def summarise_lines(lines: LinesOf, files: int) -> LineSummary:
     Raises
     ------
     InvalidInput
-        None of them tells of an interval of a task, nor of another metric.
+        None of them is of an interval of a task, or of another metric.
     """
     kinds = count_kinds(lines)
     unused: Counter[str] = Counter()

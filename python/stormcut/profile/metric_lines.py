@@ -121,7 +121,7 @@ class Source(NamedTuple):
 class Kind(NamedTuple):
     """What a line is: of a metric, or unusable for a problem.
 
-    ``system`` tells tasks of ``__system``, ``seconds`` is the length of the hook's interval.
+    ``system`` marks tasks of ``__system``, ``seconds`` is the length of the hook's interval.
     """
 
     metric: str | None = None
@@ -184,7 +184,7 @@ class _Series:
     """What lines of one task, metric and worker have in common.
 
     ``problem`` says why none of them can be used, ``kind`` what each is if it can; ``is_read``
-    tells whether their values matter, ``own_task`` is the task of Storm's own metrics, else -1.
+    says whether their values matter, ``own_task`` is the task of Storm's own metrics, else -1.
     """
 
     __slots__ = ("is_read", "kind", "metric", "own_task", "problem", "source")

@@ -191,18 +191,18 @@ def _child(intervals: Sequence[Interval]) -> ChildTotals | None:
 
 
 def _worker(run: Run[Interval], intervals: Sequence[Interval]) -> WorkerTotals | None:
-    """Return what a task told of its worker where it ran last, None if it told nothing."""
-    told = [(i.ms, i.worker) for i in intervals if i.worker is not None]
-    if not told:
+    """Return what a task reported of its worker where it ran last, None if it reported nothing."""
+    reported = [(i.ms, i.worker) for i in intervals if i.worker is not None]
+    if not reported:
         return None
     return WorkerTotals(
         run.host,
         run.port,
-        told[-1][1].machine,
-        sum(ms for ms, _ in told),
-        sum(worker.cpu_ms for _, worker in told),
-        sum(worker.cores * ms for ms, worker in told),
-        sum(worker.machine_cpu_ms for _, worker in told),
-        sum(worker.in_bytes for _, worker in told),
-        sum(worker.out_bytes for _, worker in told),
+        reported[-1][1].machine,
+        sum(ms for ms, _ in reported),
+        sum(worker.cpu_ms for _, worker in reported),
+        sum(worker.cores * ms for ms, worker in reported),
+        sum(worker.machine_cpu_ms for _, worker in reported),
+        sum(worker.in_bytes for _, worker in reported),
+        sum(worker.out_bytes for _, worker in reported),
     )

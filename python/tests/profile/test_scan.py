@@ -40,14 +40,14 @@ def as_scanned(text):
     found = scan_lines(text)
     names = [text[b:e] for b, e in zip(found.series_begins, found.series_ends, strict=True)]
     assert len(set(names)) == len(names)
-    lines, told = [], []
+    lines, parts_of_lines = [], []
     for begin, value, end, epoch_s, series in zip(*found[:5], strict=True):
         lines.append(text[begin:end])
         whole = epoch_s >= 0
         assert whole == (series >= 0)
         parts = (names[series], text[value:end]) if whole else (None, None)
-        told.append((epoch_s, *parts))
-    return lines, told
+        parts_of_lines.append((epoch_s, *parts))
+    return lines, parts_of_lines
 
 
 @pytest.mark.parametrize(
@@ -68,16 +68,16 @@ def as_scanned(text):
     ],
 )
 def test_texts_of_every_form(text):
-    lines, told = as_scanned(text)
+    lines, parts_of_lines = as_scanned(text)
     assert lines == text.splitlines()
-    assert told == [by_definition(line) for line in lines]
+    assert parts_of_lines == [by_definition(line) for line in lines]
 
 
 @given(st.lists(st.sampled_from(PARTS), max_size=40).map(b"".join))
 def test_any_text(text):
-    lines, told = as_scanned(text)
+    lines, parts_of_lines = as_scanned(text)
     assert lines == text.splitlines()
-    assert told == [by_definition(line) for line in lines]
+    assert parts_of_lines == [by_definition(line) for line in lines]
 
 
 def test_many_lines_of_many_series():
@@ -86,6 +86,6 @@ def test_many_lines_of_many_series():
         b"at %d\tw:%d\t%d:t\tm\t{a=1}" % (n, chance.randint(1, 99), chance.randint(1, 99))
         for n in range(10_000)
     ]
-    found, told = as_scanned(b"\n".join(lines))
+    found, parts_of_lines = as_scanned(b"\n".join(lines))
     assert found == lines
-    assert told == [by_definition(line) for line in lines]
+    assert parts_of_lines == [by_definition(line) for line in lines]

@@ -32,7 +32,7 @@ class LogsRead(Protocol):
     """What logs say of each task of each topology: answers to questions, a pass over all each."""
 
     def ask_tasks(self, ask: Question[Interval, Result]) -> list[tuple[TaskKey, Result]]:
-        """Return an answer for each task that a line tells of."""
+        """Return an answer for each task that has a line."""
         ...
 
     def ask_stays(self, ask: Question[Stay, Result]) -> list[tuple[TaskKey, Result]]:
@@ -99,7 +99,7 @@ class LocalLogs:
         self._tasks = tasks
 
     def ask_tasks(self, ask: Question[Interval, Result]) -> list[tuple[TaskKey, Result]]:
-        """Return an answer for each task that a line tells of."""
+        """Return an answer for each task that has a line."""
         with no_cycles():
             return [(key, ask(key, log)) for key, log in self._tasks.items()]
 

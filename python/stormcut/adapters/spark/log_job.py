@@ -83,7 +83,7 @@ class SparkLogs:
         return self._shuffled.flatMap(_intervals)
 
     def ask_tasks(self, ask: Question[Interval, Result]) -> list[tuple[TaskKey, Result]]:
-        """Return an answer for each task that a line tells of."""
+        """Return an answer for each task that has a line."""
         return self._shuffled.flatMap(_intervals).map(partial(_answer, ask)).collect()
 
     def ask_stays(self, ask: Question[Stay, Result]) -> list[tuple[TaskKey, Result]]:
@@ -116,16 +116,16 @@ def _lines(part: _Part) -> Iterator[tuple[str, Lines]]:
 def _intervals(part: _Part) -> Iterator[tuple[TaskKey, TaskLog[Interval]]]:
     (topology, task), values = part
     if task is not None:
-        yield (topology, task), _merged(map(_decode_intervals, values))
+        yield (topology, task), _merge(map(_decode_intervals, values))
 
 
 def _stays(part: _Part) -> Iterator[tuple[TaskKey, TaskLog[Stay]]]:
     (topology, task), values = part
     if task is not None:
-        yield (topology, task), _merged(map(_decode_stays, values))
+        yield (topology, task), _merge(map(_decode_stays, values))
 
 
-def _merged(logs: Iterable[TaskLog[AnyStay]]) -> TaskLog[AnyStay]:
+def _merge(logs: Iterable[TaskLog[AnyStay]]) -> TaskLog[AnyStay]:
     whole: TaskLog[AnyStay] = TaskLog()
     with no_cycles():
         for log in logs:

@@ -95,7 +95,7 @@ def profile_logs(
     try:
         with _job(logs, master, writes_tables, progress) as job:
             try:
-                found = _found(job, logs, window, progress)
+                found = _read_and_sum(job, logs, window, progress)
             except ReadingFailed as error:
                 # Which file it was is not told, and to read them all first would take too long.
                 progress("looking for damaged logs")
@@ -103,7 +103,7 @@ def profile_logs(
                 if not damaged:
                     raise error.reason from None
                 logs, skipped = without(logs, damaged), skipped + damaged
-                found = _found(job, logs, window, progress)
+                found = _read_and_sum(job, logs, window, progress)
             if writes_tables:
                 from stormcut.adapters.spark.tables import write_tables
 
@@ -111,7 +111,7 @@ def profile_logs(
                 splits = split_logs(logs)
                 known = (found.now_s, found.lines, found.histories)
                 write_tables(job, found.logs, splits, *known, window, staging, with_csv)
-        result = _profiled(logs, found, skipped, warm_up)
+        result = _make_result(logs, found, skipped, warm_up)
         _publish(staging, output, result)
         return result
     finally:
@@ -148,7 +148,7 @@ class _Found:
     own: Mapping[str, Sequence[tuple[str, OwnTotals]]]
 
 
-def _found(job: LogJob, logs: Logs, window: Window, progress: Progress) -> _Found:
+def _read_and_sum(job: LogJob, logs: Logs, window: Window, progress: Progress) -> _Found:
     now_s = time.time()
     lines, read = job.read(split_logs(logs), now_s)
     progress("computing sums")
@@ -162,7 +162,7 @@ def _found(job: LogJob, logs: Logs, window: Window, progress: Progress) -> _Foun
     return _Found(now_s, read, lines, histories, slices, own)
 
 
-def _profiled(
+def _make_result(
     logs: Logs, found: _Found, skipped: tuple[SkippedFile, ...], warm_up: float
 ) -> ProfileResult:
     """Return the profile of each topology that was measured in the window."""

@@ -83,7 +83,7 @@ def metrics_stream(
     if topic is not None:
         lines = lines.unionByName(_messages(spark, topic, settings.from_epoch_s))
     query = (
-        lines.writeStream.foreachBatch(partial(_taken, batches, consumer))
+        lines.writeStream.foreachBatch(partial(_take, batches, consumer))
         .option("checkpointLocation", str(scratch / "checkpoint"))
         .trigger(processingTime=f"{settings.every_s:g} seconds")
         .start()
@@ -132,7 +132,7 @@ def _messages(spark: SparkSession, topic: KafkaTopic, from_epoch_s: float) -> Da
     return text.where(F.col("topology").rlike(TOPOLOGY_ID))
 
 
-def _taken(batches: Batches, consumer: Consumer, raw: DataFrame, _: int) -> None:
+def _take(batches: Batches, consumer: Consumer, raw: DataFrame, _: int) -> None:
     """Sum up a batch in this process: planning a query for it would take longer."""
     lines: dict[str, list[bytes]] = defaultdict(list)
     for topology, line in raw.collect():

@@ -58,7 +58,7 @@ _Task = tuple[TaskKey, TaskLog[Interval]]
 
 @dataclass(frozen=True)
 class Ground:
-    """What rows need beside the log of their own task.
+    """What rows need besides the log of their own task.
 
     Parameters
     ----------
