@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from stormcut.adapters.machine.home import checkout
 from stormcut.adapters.storm.topology_project import load
 from stormcut.adapters.zookeeper.paths import DEFAULT_ROOT
-from stormcut.capacity.demand import UTILISATION
+from stormcut.capacity.options import UTILISATION
 from stormcut.cli.bench import SCHEDULERS
 from stormcut.cli.main import COMMANDS, cli
 from stormcut.control.decide.adviser import KEEP, Settings

@@ -10,8 +10,9 @@ from shlex import quote
 import numpy as np
 
 from stormcut.arrays import Bools
-from stormcut.capacity.demand import UTILISATION, Demand, Need, demand
+from stormcut.capacity.demand import Demand, Need, demand
 from stormcut.capacity.evidence import costs_that_fit
+from stormcut.capacity.options import UTILISATION
 from stormcut.capacity.plan import CapacityPlan, NodeShape, plan
 from stormcut.control.decide.situation import (
     named_by_host,

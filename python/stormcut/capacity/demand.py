@@ -22,13 +22,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from stormcut.arrays import ROUNDING, Floats
+from stormcut.capacity.options import UTILISATION
 from stormcut.model.errors import InvalidInput
 from stormcut.model.problem import CORE_PERCENT, Component, Problem, Stream
 from stormcut.objective.resources import DEFAULT_BYTES
-
-#: Which part of every thread, CPU and link a plan uses unless asked otherwise. The rest is for what
-#: comes in bursts, is restarted, or was measured too low.
-UTILISATION = 0.8
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from functools import partial
 
 from stormcut.arrays import Ints
 from stormcut.capacity import cut
+from stormcut.capacity.options import MAPPINGS
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.placement.algorithms.model_driven import dsm, rsm, sam
 from stormcut.placement.algorithms.model_driven.allocation import (
@@ -85,11 +86,6 @@ def mapper(name: str, models: Mapping[str, PerformanceModel], dag: Dag, rate: fl
     if name not in known:
         raise InvalidInput(f"no mapping {name!r}; there are {', '.join(MAPPINGS)}")
     return known[name]
-
-
-MAPPINGS = ("dsm", "rsm", "sam", "cut")
-#: Those that place source and sink, too, where they are asked to: they need no models.
-WITH_ENDS = ("dsm", "rsm")
 
 
 def with_ends(map_: Mapper) -> Mapper:

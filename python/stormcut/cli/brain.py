@@ -6,22 +6,15 @@ from pathlib import Path
 
 import click
 
-from stormcut.adapters.files.costs_file import read_costs
-from stormcut.adapters.files.decision_files import DecisionFiles
 from stormcut.adapters.machine.log_lines import FORMATS, TEXT, log_to_stderr
 from stormcut.adapters.tls.channel import Tls
-from stormcut.adapters.zookeeper.client import connected, read_auth_file
 from stormcut.cli import completion
 from stormcut.cli.addresses import Address, given_address
-from stormcut.cli.key_values import parse_pairs
 from stormcut.cli.numbers import Finite, Whole
 from stormcut.cli.outputs import OutputFolder
-from stormcut.cli.serving import check_bind, check_http, serve
 from stormcut.cli.tls_option import tls_option
 from stormcut.cli.zookeeper_options import zookeeper_options
-from stormcut.control.decide.adviser import Settings
 from stormcut.placement.options import DEFAULT_ALGORITHM
-from stormcut.placement.registry import algorithm, parse_options
 
 
 @click.command()
@@ -134,6 +127,14 @@ def brain(
       stormcut brain --http 127.0.0.1:9464 --log-format json
       stormcut brain --tls /etc/stormcut-tls --bind 10.0.0.7 --http 10.0.0.7:9464
     """
+    from stormcut.adapters.files.costs_file import read_costs
+    from stormcut.adapters.files.decision_files import DecisionFiles
+    from stormcut.adapters.zookeeper.client import connected, read_auth_file
+    from stormcut.cli.key_values import parse_pairs
+    from stormcut.cli.serving import check_bind, check_http, serve
+    from stormcut.control.decide.adviser import Settings
+    from stormcut.placement.registry import algorithm, parse_options
+
     fitted = None if costs is None else read_costs(costs)
     settings = Settings(
         algorithm_name,

@@ -2,60 +2,22 @@
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
-from rich.console import Console
 
-from stormcut.adapters.files.capacity_files import DagFile, read_dag, read_models, read_shapes
-from stormcut.adapters.files.placement_file import placement_document, write_placement
-from stormcut.adapters.files.problem_file import read_problem, write_problem
-from stormcut.adapters.tls.channel import Tls
-from stormcut.capacity.demand import UTILISATION, Demand, Need, demand, source_rate
-from stormcut.capacity.mapping import (
-    MAPPINGS,
-    WITH_ENDS,
-    Mapped,
-    map_acquired,
-    map_to,
-    mapper,
-    with_ends,
-)
-from stormcut.capacity.plan import CapacityPlan
-from stormcut.capacity.plan import plan as cheapest
+from stormcut.capacity.options import ALLOCATIONS, MAPPINGS, UTILISATION
 from stormcut.cli.groups import Group
-from stormcut.cli.key_values import parse_pairs
 from stormcut.cli.numbers import Finite, seed_option
 from stormcut.cli.outputs import OutputFolder
-from stormcut.cli.score import headroom_document
-from stormcut.cli.steps import waiting
 from stormcut.cli.tls_option import tls_option
 from stormcut.cli.zookeeper_options import zookeeper_options
-from stormcut.model.errors import InvalidInput
-from stormcut.model.problem import Problem
-from stormcut.objective.headroom import Headroom
-from stormcut.placement.algorithms.model_driven.allocation import (
-    Allocation,
-    PerformanceModel,
-    lsa,
-    mba,
-)
-from stormcut.placement.algorithms.model_driven.prediction import Predicted, beyond, predict
 from stormcut.placement.options import DEFAULT_ALGORITHM
-from stormcut.report.terminal import Grid, terminal
 
-ALLOCATIONS = {"lsa": lsa, "mba": mba}
-RATE = "--rate"
 #: Algorithms by who places.
 PLACED_BY = {"stormcut": DEFAULT_ALGORITHM, "storm": "default"}
-#: Slots that a machine can have at most; more is a slip of the keyboard.
-MAX_SLOTS = 10_000
-
 
 placed_by_option = click.option(
     "--placed-by",
@@ -92,7 +54,7 @@ def _asked(function: Callable[..., None]) -> Callable[..., None]:
         click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table."),
         click.option(
             "--allocation",
-            type=click.Choice(list(ALLOCATIONS)),
+            type=click.Choice(ALLOCATIONS),
             default="mba",
             show_default=True,
             help="lsa scales one thread linearly, mba fills slots as measured.",
@@ -115,7 +77,7 @@ def _asked(function: Callable[..., None]) -> Callable[..., None]:
 
 @capacity.command()
 @_asked
-def allocate(dag: Path, models: Path, rate: float, allocation: str, as_json: bool) -> None:
+def allocate(**asked: Any) -> None:
     """Tell how many threads and slots DAG needs.
 
     DAG names the tasks of a dataflow, their models and who feeds whom; source and sink are not
@@ -125,12 +87,9 @@ def allocate(dag: Path, models: Path, rate: float, allocation: str, as_json: boo
     Example:
       stormcut capacity allocate linear.json --models azure.json --rate 100 --allocation lsa
     """
-    found = ALLOCATIONS[allocation](*_question(dag, models), rate)
-    if as_json:
-        click.echo(json.dumps(_allocation_document(found), indent=2))
-    else:
-        _print(_allocation_table(found))
-        click.echo(f"{found.threads:,} threads on {found.slots:,} slots")
+    from stormcut.cli import capacity_plans
+
+    capacity_plans.allocate(**asked)
 
 
 @capacity.command("map")
@@ -156,19 +115,7 @@ def allocate(dag: Path, models: Path, rate: float, allocation: str, as_json: boo
     show_default=True,
     help="Between two measured numbers of threads: the lower one's rate, or interpolated.",
 )
-def map_(
-    dag: Path,
-    models: Path,
-    rate: float,
-    allocation: str,
-    mapping: str,
-    machines: str | None,
-    acquire: str | None,
-    exact: bool,
-    ends: bool,
-    next_lower: bool,
-    as_json: bool,
-) -> None:
+def map_(**asked: Any) -> None:
     """Map the threads that DAG needs to slots, and predict the rate.
 
     With --acquire, machines are acquired until all threads find room, the largest first. Exit
@@ -178,42 +125,15 @@ def map_(
     Example:
       stormcut capacity map linear.json --models azure.json --rate 100 --mapping sam --acquire 4,2,1
     """
-    known, question = _question(dag, models)
-    allocated = ALLOCATIONS[allocation](known, question, rate)
-    if (machines is None) == (acquire is None):
-        raise InvalidInput("give one of them", "--machines, --acquire")
-    if ends and mapping not in WITH_ENDS:
-        raise InvalidInput(f"{mapping} has source and sink elsewhere: leave it out", "--ends")
-    if exact and acquire is None:
-        raise InvalidInput("is for --acquire", "--exact")
-    chosen = mapper(mapping, known, question, rate)
-    chosen = with_ends(chosen) if ends else chosen
-    if machines is not None:
-        found = map_to(chosen, allocated, _slots(machines, "--machines"))
-    else:
-        found = map_acquired(chosen, allocated, _slots(acquire or "", "--acquire"), exact)
-    predicted = predict(known, question, found.threads, next_lower=next_lower)
-    if as_json:
-        click.echo(json.dumps(_mapping_document(allocated, found, predicted), indent=2))
-        return
-    _print(_mapping_table(allocated, found))
-    binds = f", {predicted.task} binds first" if predicted.task else ""
-    click.echo(
-        f"{found.slots_acquired:,} slots, {found.slots_used:,} used, {allocated.slots:,} planned; "
-        "predicted "
-        f"{predicted.rate:,.6g} tuples/s{binds}"
-    )
-    for each in beyond(known, question, found.threads):
-        click.echo(
-            f"slot {each.slot} holds {each.threads:,} threads of {each.task}, but its model ends "
-            f"at {each.known:,}: predicted as if there were {each.known:,}"
-        )
+    from stormcut.cli import capacity_plans
+
+    capacity_plans.map_(**asked)
 
 
 @capacity.command()
 @click.argument("problem", type=click.Path(path_type=Path))
 @click.option(
-    RATE,
+    "--rate",
     "--what-if",
     "rates",
     multiple=True,
@@ -235,16 +155,7 @@ def map_(
     "--output", type=OutputFolder(), help="Folder for the planned problem and its placement."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-def plan(
-    problem: Path,
-    rates: tuple[str, ...],
-    shapes: Path | None,
-    utilisation: float,
-    algorithm: str,
-    seed: int,
-    output: Path | None,
-    as_json: bool,
-) -> None:
+def plan(**asked: Any) -> None:
     """Plan the executors and the fewest nodes that PROBLEM needs at other rates.
 
     Topologies of which no rate is given keep theirs. Exit code 3: the nodes there are do not carry
@@ -255,25 +166,9 @@ def plan(
       stormcut capacity plan now.json --rate mine=2x
       stormcut capacity plan now.json --rate mine=5000 --nodes shapes.json
     """
-    console = Console(stderr=True)
-    with waiting(console, f"reading {problem}"):
-        question = read_problem(problem)
-    offered = read_shapes(shapes) if shapes else ()
-    growth = _growth(question, parse_pairs(rates, RATE), RATE)
-    wanted = demand(question, growth, utilisation)
-    with waiting(console, f"planning {wanted.problem.executor_count:,} executors"):
-        found = cheapest(wanted, offered, seed, algorithm)
-    if output is not None:
-        output.mkdir(parents=True, exist_ok=True)
-        write_problem(output / "problem.json", found.problem)
-        write_placement(output / "placement.json", found.problem, found.solution)
-    if as_json:
-        click.echo(json.dumps(_plan_document(wanted, found), indent=2))
-        return
-    for topology, needs in wanted.needs.items():
-        _print(_plan_table(topology, needs))
-    for line in _plan_lines(found, utilisation):
-        click.echo(line)
+    from stormcut.cli import capacity_plans
+
+    capacity_plans.plan(**asked)
 
 
 @capacity.command()
@@ -297,19 +192,7 @@ def plan(
 @zookeeper_options
 @tls_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-def advise(
-    rates: tuple[str, ...],
-    shapes: Path | None,
-    costs: Path | None,
-    utilisation: float,
-    algorithm: str,
-    seed: int,
-    zookeeper: str,
-    auth_file: Path,
-    root: str,
-    tls: Tls | None,
-    as_json: bool,
-) -> None:
+def advise(**asked: Any) -> None:
     """Plan for what runs, as the controller measured it, with the lines for `storm rebalance`.
 
     RATE is in tuples/s of all sources, or a factor such as 2x. Refuses where a topology runs in
@@ -321,196 +204,6 @@ def advise(
       stormcut capacity advise mine=5000 --nodes shapes.json
       stormcut capacity advise mine=2x --placed-by storm
     """
-    from stormcut.adapters.files.costs_file import read_costs
-    from stormcut.adapters.zookeeper.client import connected, read_auth_file
-    from stormcut.adapters.zookeeper.nodes import StormcutNodes
-    from stormcut.application.scaling import advise as advice
-    from stormcut.application.scaling import measured_problem
-    from stormcut.cli.foresight import leading_brain
-    from stormcut.control.operations import resolved
+    from stormcut.cli import capacity_plans
 
-    offered = read_shapes(shapes) if shapes else ()
-    fitted = None if costs is None else read_costs(costs)
-    pairs = parse_pairs(rates, "TOPOLOGY=RATE")
-    with connected(zookeeper, read_auth_file(auth_file)) as client:
-        nodes = StormcutNodes(client, root)
-        state, profiles = leading_brain(nodes, tls).described().state, nodes.read_profiles()
-    known = [topology.id for topology in state.topologies]
-    asked = {resolved(name, known): rate for name, rate in pairs.items()}
-    problem = measured_problem(state, profiles, [*asked], fitted)
-    growth = _growth(problem, asked, "TOPOLOGY=RATE")
-    with waiting(Console(stderr=True), f"planning {problem.executor_count:,} executors"):
-        found = advice(state, problem, growth, offered, seed, algorithm, utilisation)
-    if as_json:
-        document = _plan_document(found.demand, found.plan)
-        more = {"commands": list(found.commands), "notes": list(found.notes)}
-        click.echo(json.dumps({**document, **more}, indent=2))
-        return
-    for topology in growth:
-        _print(_plan_table(topology, found.demand.needs[topology]))
-    for line in (*_plan_lines(found.plan, utilisation), *found.commands):
-        click.echo(line)
-    for note in found.notes:
-        click.echo(f"note: {note}")
-
-
-def _growth(problem: Problem, rates: Mapping[str, str], where: str) -> dict[str, float]:
-    """Return by which factor each topology's rate grows."""
-    from stormcut.control.operations import resolved
-
-    known = [topology.id for topology in problem.topologies]
-    growth: dict[str, float] = {}
-    for name, text in rates.items():
-        topology = resolved(name, known)
-        if topology in growth:
-            raise InvalidInput(f"two rates for {topology}: give one", where)
-        now = 1.0 if text.endswith("x") else source_rate(problem, topology)
-        if now <= 0:
-            raise InvalidInput(f"the sources of {topology} emit nothing: measure it first", where)
-        growth[topology] = _number(text.removesuffix("x"), where) / now
-    return growth
-
-
-def _number(text: str, where: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not 0 < number < math.inf:
-        raise InvalidInput(f"must be tuples/s or a factor, such as 5000 or 2x, not {text!r}", where)
-    return number
-
-
-def _plan_document(wanted: Demand, found: CapacityPlan) -> dict[str, Any]:
-    room = headroom_document(found.solution.headroom)
-    return {
-        "format": "stormcut-capacity/1",
-        "nodes": found.nodes,
-        "cost_per_hour": found.cost_per_hour,
-        "shapes": {shape.name: count for shape, count in found.shapes},
-        "topologies": {
-            topology: {
-                "components": {name: {"executors": need.planned} for name, need in needs.items()}
-            }
-            for topology, needs in wanted.needs.items()
-        },
-        "utilisation": wanted.utilisation,
-        "headroom": room["value"],
-        "bottleneck": room["bottleneck"],
-        "placement": placement_document(found.problem, found.solution),
-        "proven_least_nodes": found.least,
-    }
-
-
-def _plan_table(topology: str, needs: Mapping[str, Need]) -> Grid:
-    table = Grid(topology).name("component")
-    table.figures("executors\nnow", "by the\nmean", "by the\nfullest", "planned")
-    for name, need in needs.items():
-        row = (need.now, need.low, need.high, need.planned)
-        table.row(name, *(f"{each:,}" for each in row))
-    return table
-
-
-def _plan_lines(found: CapacityPlan, utilisation: float) -> Iterator[str]:
-    proof = "no fewer can carry it" if found.least == found.nodes else f"at least {found.least:,}"
-    yield f"{_counted(found)} ({proof}, as proven), in use to {utilisation:.0%} at most"
-    room = found.solution.headroom
-    if room.value is not None:
-        yield f"head-room {room.value:,.2f}: {room.bottleneck} is full first"
-    if found.more and found.more.headroom.value is not None:
-        more = found.more.headroom
-        yield f"one node more: head-room {more.value:,.2f}, {more.bottleneck} full first"
-    for other in found.others:
-        yield f"instead: {_counted(other)}, head-room {_told(other.solution.headroom)}"
-
-
-def _counted(found: CapacityPlan) -> str:
-    """Return how many nodes of which shape it takes, and what they cost."""
-    parts = [f"{count:,} of {shape.name}" for shape, count in found.shapes]
-    of = f" of {found.shapes[0][0].name}" if len(parts) == 1 else f": {' and '.join(parts)}"
-    cost = found.cost_per_hour
-    price = "" if cost is None else f", {cost:,.2f} an hour"
-    return f"{found.nodes:,} node{'s' * (found.nodes != 1)}{of if parts else ''}{price}"
-
-
-def _told(room: Headroom) -> str:
-    return "without limit" if room.value is None else f"{room.value:,.2f}"
-
-
-def _question(dag: Path, models: Path) -> tuple[dict[str, PerformanceModel], Any]:
-    file: DagFile = read_dag(dag)
-    return file.models(read_models(models)), file.dag
-
-
-def _slots(text: str, option: str) -> tuple[int, ...]:
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdecimal() and 0 < int(part) <= MAX_SLOTS for part in parts):
-        raise InvalidInput(f"must be numbers of slots such as 4,4,2, not {text!r}", option)
-    return tuple(map(int, parts))
-
-
-def _print(table: Grid) -> None:
-    table.print(terminal())
-
-
-def _allocation_document(found: Allocation) -> dict[str, Any]:
-    return {
-        "format": "stormcut-allocation/1",
-        "tasks": {
-            each.task: {
-                "threads": each.total.threads,
-                "cpu_percent": each.total.cpu_percent,
-                "memory_percent": each.total.memory_percent,
-            }
-            for each in found.tasks
-        },
-        "cpu_percent": found.cpu_percent,
-        "memory_percent": found.memory_percent,
-        "slots": found.slots,
-    }
-
-
-def _mapping_document(allocated: Allocation, found: Mapped, predicted: Predicted) -> dict[str, Any]:
-    names = [each.task for each in allocated.tasks]
-    return {
-        "format": "stormcut-mapping/1",
-        "machines": list(found.machines),
-        "slots_planned": allocated.slots,
-        "slots_used": found.slots_used,
-        "threads": [
-            {names[task]: int(slot[task]) for task in np.flatnonzero(slot)}
-            for slot in found.threads.T
-        ],
-        "predicted_rate": predicted.rate if np.isfinite(predicted.rate) else None,
-        "binds": None
-        if predicted.task is None
-        else {"task": predicted.task, "slot": predicted.slot},
-    }
-
-
-def _allocation_table(found: Allocation) -> Grid:
-    table = Grid().name("task").figures("threads", "CPU, %", "memory, %")
-    for each in found.tasks:
-        total = each.total
-        table.row(
-            each.task,
-            f"{total.threads:,}",
-            f"{total.cpu_percent:,.1f}",
-            f"{total.memory_percent:,.1f}",
-        )
-    table.end_section()
-    table.row(
-        "all", f"{found.threads:,}", f"{found.cpu_percent:,.1f}", f"{found.memory_percent:,.1f}"
-    )
-    return table
-
-
-def _mapping_table(allocated: Allocation, found: Mapped) -> Grid:
-    table = Grid().figures("machine", "slot").words("threads")
-    homes = np.repeat(np.arange(len(found.machines)), found.machines)
-    for slot, row in enumerate(found.threads.T):
-        held = [
-            f"{allocated.tasks[task].task} {row[task]}" for task in np.flatnonzero(row).tolist()
-        ]
-        table.row(f"{homes[slot]}", f"{slot}", ", ".join(held) or "-")
-    return table
+    capacity_plans.advise(**asked)

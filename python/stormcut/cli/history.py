@@ -16,8 +16,7 @@ from stormcut.adapters.zookeeper.reviews import read_reviews
 from stormcut.cli.numbers import Whole
 from stormcut.cli.outputs import csv, csv_text, wide
 from stormcut.cli.zookeeper_options import zookeeper_options
-from stormcut.control.outlook import review_line
-from stormcut.control.review.reviews import Review
+from stormcut.control.review.reviews import Review, review_line
 from stormcut.report.status import with_hosts
 from stormcut.report.terminal import Grid, terminal
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -12,7 +12,7 @@ from stormcut.control.decide.wording import sentence
 from stormcut.control.gate.change import Change, Initiator
 from stormcut.control.review.trail import Step
 from stormcut.control.round import Governed
-from stormcut.model.cluster import ClusterState, Worker
+from stormcut.model.cluster import ClusterState, worker_rows
 from stormcut.model.plan import Declined, Plan, TopologyPlan
 from stormcut.model.profile import Profile
 
@@ -87,14 +87,9 @@ def line(decision: Decision) -> dict[str, Any]:
         "workers_restarted": decision.after.metrics.workers_restarted,
         "workers_asked": decision.workers_asked,
         "workers_policy": decision.workers_policy,
-        "workers": rows(decision.workers),
-        "former": rows(decision.former),
+        "workers": worker_rows(decision.workers),
+        "former": worker_rows(decision.former),
     }
-
-
-def rows(workers: Iterable[Worker]) -> list[list[Any]]:
-    """Return workers as (node, port, first tasks of executors)."""
-    return [[w.slot.node, w.slot.port, list(w.executors)] for w in workers]
 
 
 def _initiated(change: Change | None) -> dict[str, Any]:

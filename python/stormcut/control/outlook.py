@@ -17,7 +17,7 @@ from stormcut.control.observe.machines import Machine, Machines, SharedMachine
 from stormcut.control.observe.nodes import drained_nodes, executors_left
 from stormcut.control.orders import Orders, Undo
 from stormcut.control.policy import Mode, Policy
-from stormcut.control.review.reviews import Review
+from stormcut.control.review.reviews import Review, review_line
 from stormcut.control.review.trial import Outcome
 from stormcut.control.round import Governed, RoundState
 from stormcut.model.cluster import Described
@@ -235,8 +235,3 @@ def _forced_lines(forced: Proposal) -> dict[str, Any]:
         "guards": sorted(guards),
         "topologies": [line(decision) for decision in forced.decisions],
     }
-
-
-def review_line(review: Review) -> dict[str, Any]:
-    """Return what became of a move as JSON values."""
-    return {**asdict(review), "outcome": review.outcome.value, "words": str(review)}

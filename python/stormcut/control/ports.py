@@ -5,16 +5,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from stormcut.control.decide.decision import Decisions
-from stormcut.control.gate.ledger import Restarts
-from stormcut.control.orders import Orders, Undo
-from stormcut.control.review.reviews import Review
-from stormcut.control.review.trail import Step
-from stormcut.model.cluster import ClusterState
-from stormcut.model.plan import Plan
-from stormcut.model.profile import Profile
+if TYPE_CHECKING:
+    # What decides takes a moment to import; commands that only store and show need none of it.
+    from stormcut.control.decide.decision import Decisions
+    from stormcut.control.gate.ledger import Restarts
+    from stormcut.control.orders import Orders, Undo
+    from stormcut.control.review.reviews import Review
+    from stormcut.control.review.trail import Step
+    from stormcut.model.cluster import ClusterState
+    from stormcut.model.plan import Plan
+    from stormcut.model.profile import Profile
 
 
 class Clock(Protocol):

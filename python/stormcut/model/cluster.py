@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from stormcut.model.errors import InvalidInput
 
@@ -25,6 +26,11 @@ class Worker:
 
     slot: Slot
     executors: tuple[int, ...]
+
+
+def worker_rows(workers: Iterable[Worker]) -> list[list[Any]]:
+    """Return workers as rows for JSON: node, port, first tasks of executors."""
+    return [[w.slot.node, w.slot.port, list(w.executors)] for w in workers]
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,11 @@ def executor_nodes(problem: Problem, placement: Placement) -> Ints:
     return nodes
 
 
+def moves_executors(problem: Problem, present: Placement, proposed: Placement) -> bool:
+    """Return whether any executor would change its node."""
+    return bool(np.any(executor_nodes(problem, present) != executor_nodes(problem, proposed)))
+
+
 def inter_node_tuples_per_second(problem: Problem, placement: Placement) -> float:
     """Return the tuples/s between executors on different nodes.
 

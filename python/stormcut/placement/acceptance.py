@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-import numpy.typing as npt
-
-from stormcut.model.placement import UNASSIGNED, Placement
-from stormcut.model.problem import Problem
+if TYPE_CHECKING:
+    # Reasons are shown by commands that need no arrays.
+    from stormcut.model.placement import Placement
+    from stormcut.model.problem import Problem
 
 
 class NoMove(Enum):
@@ -139,17 +138,6 @@ class Acceptance(Protocol):
     ) -> AcceptanceVerdict:
         """Return whether the proposed placement replaces the present one."""
         ...
-
-
-def nodes_of(problem: Problem, placement: Placement) -> npt.NDArray[np.int64]:
-    """Return the node ordinal of each executor, `UNASSIGNED` where it runs nowhere."""
-    nodes = np.append(problem.slot_hosts, UNASSIGNED)
-    return nodes[placement.slots]
-
-
-def moves(problem: Problem, present: Placement, proposed: Placement) -> bool:
-    """Return whether any executor is to run on another node."""
-    return bool(np.any(nodes_of(problem, present) != nodes_of(problem, proposed)))
 
 
 def pause(moment: MoveTiming, least: float) -> Pause | None:

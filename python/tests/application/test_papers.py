@@ -27,7 +27,7 @@ from stormcut.application.papers.claims import (
     settled,
 )
 from stormcut.application.papers.figures import checked
-from stormcut.application.papers.library import PAPERS
+from stormcut.application.papers.library import PAPER_NAMES, find_paper
 from stormcut.application.papers.measures import (
     DATAFLOW_MEASURES,
     measure,
@@ -38,6 +38,7 @@ from stormcut.model.errors import InvalidInput
 from stormcut.objective.cut import executor_nodes
 from stormcut.placement.solve import solve
 
+PAPERS = {name: find_paper(name) for name in PAPER_NAMES}
 FIGURES = [(paper, figure) for paper in PAPERS.values() for figure in paper.figures]
 RATIOS = st.floats(0.05, 20.0)
 

@@ -6,7 +6,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from stormcut.capacity.cut import WORTH
-from stormcut.capacity.mapping import MAPPINGS, map_acquired, mapper
+from stormcut.capacity.mapping import map_acquired, mapper
+from stormcut.capacity.options import MAPPINGS
 from stormcut.model.errors import Infeasible
 from stormcut.placement.algorithms.model_driven.allocation import (
     Dag,

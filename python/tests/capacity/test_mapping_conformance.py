@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from model_driven_dataflows import AZURE_TASKS, DIAMOND, LINEAR, STAR
 
-from stormcut.capacity.mapping import MAPPINGS, map_acquired, map_to, mapper
+from stormcut.capacity.mapping import map_acquired, map_to, mapper
+from stormcut.capacity.options import MAPPINGS
 from stormcut.model.errors import Infeasible
 from stormcut.placement.algorithms.model_driven.allocation import Dag, Edge, PerformanceModel, mba
 from stormcut.placement.algorithms.model_driven.prediction import predict

@@ -9,7 +9,7 @@ LIMIT = 1.0
 
 FIRST_PLAN = """
 import time
-import stormcut.cli.brain
+import stormcut.cli.serving
 from brain_clusters import dealt, profile_of, supervisors, topology
 from stormcut.control.decide.adviser import Settings
 from stormcut.control.decide.decide import decide

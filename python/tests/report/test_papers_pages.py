@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from stormcut.application.papers.library import PAPERS
+from stormcut.application.papers.library import PAPER_NAMES, find_paper
 from stormcut.report.papers import (
     draw_figure,
     draw_summary,
@@ -17,6 +17,8 @@ from stormcut.report.papers import (
     picture_name,
     summary_page,
 )
+
+PAPERS = {name: find_paper(name) for name in PAPER_NAMES}
 
 
 def outcomes_of(figures, refused=0.0):

@@ -13,11 +13,12 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
-
-from cryptography import x509
+from typing import TYPE_CHECKING, Any
 
 from stormcut.model.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from cryptography import x509
 
 #: Names in the folder: the authority, its revocations, and the certificate and key of one side.
 AUTHORITY, REVOKED, CERTIFICATE, KEY = "ca.pem", "crl.pem", "certificate.pem", "key.pem"
@@ -67,6 +68,9 @@ class Tls:
         InvalidInput
             It is.
         """
+        # Takes a moment to import: only where there are certificates.
+        from cryptography import x509
+
         path = self.folder / CERTIFICATE
         own = read_certificate(path)
         with suppress(x509.ExtensionNotFound):
@@ -203,6 +207,8 @@ def read_certificate(path: Path) -> x509.Certificate:
     InvalidInput
         There is none.
     """
+    from cryptography import x509
+
     _check_readable(path)
     try:
         return x509.load_pem_x509_certificate(path.read_bytes())

@@ -13,8 +13,8 @@ from stormcut.adapters.zookeeper.blob import delete_blob, read_blob, write_blob
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.adapters.zookeeper.undos import workers_in
 from stormcut.control.gate.change import Initiator
-from stormcut.control.history import rows
 from stormcut.control.review.trail import Step, appended
+from stormcut.model.cluster import worker_rows
 from stormcut.model.errors import InvalidInput
 
 log = logging.getLogger(__name__)
@@ -70,8 +70,8 @@ def _row(step: Step) -> Mapping[str, Any]:
         "plan": step.plan,
         "at_s": step.at_s,
         "initiator": step.initiator.value,
-        "before": rows(step.before),
-        "after": rows(step.after),
+        "before": worker_rows(step.before),
+        "after": worker_rows(step.after),
         "between_nodes_per_s": step.between_nodes_per_s,
         "hosts": dict(step.hosts),
     }

@@ -12,9 +12,8 @@ from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError
 
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.adapters.zookeeper.orders import override_in, override_json
-from stormcut.control.history import rows
 from stormcut.control.orders import By, Undo
-from stormcut.model.cluster import Slot, Worker
+from stormcut.model.cluster import Slot, Worker, worker_rows
 from stormcut.model.errors import InvalidInput
 
 log = logging.getLogger(__name__)
@@ -68,7 +67,7 @@ def read_undos(nodes: StormcutNodes) -> dict[str, Undo]:
 def _content(nodes: StormcutNodes, topology: str, undo: Undo) -> bytes:
     document = {
         "version": UNDO_VERSION,
-        "workers": rows(undo.workers),
+        "workers": worker_rows(undo.workers),
         "by": undo.by.value,
         "override": None if undo.override is None else override_json(undo.override),
         "until_s": undo.until_s,

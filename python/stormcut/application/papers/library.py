@@ -1,14 +1,20 @@
-"""The five papers by name."""
+"""The five papers by name; each takes a moment to import, so only those that are asked for are."""
 
 from __future__ import annotations
 
-from stormcut.application.papers.bframework import BFRAMEWORK
-from stormcut.application.papers.figures import Paper
-from stormcut.application.papers.model_driven import MODEL_DRIVEN
-from stormcut.application.papers.pipeline_linear import PIPELINE_LINEAR
-from stormcut.application.papers.stromax import STROMAX
-from stormcut.application.papers.thesis import THESIS
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-PAPERS: dict[str, Paper] = {
-    paper.name: paper for paper in (THESIS, PIPELINE_LINEAR, STROMAX, BFRAMEWORK, MODEL_DRIVEN)
-}
+if TYPE_CHECKING:
+    from stormcut.application.papers.figures import Paper
+
+#: Each is a constant in a module beside this one, of the same name.
+PAPER_NAMES = ("thesis", "pipeline-linear", "stromax", "bframework", "model-driven")
+
+
+def find_paper(name: str) -> Paper:
+    """Return one of `PAPER_NAMES` with its figures."""
+    constant = name.replace("-", "_")
+    module = import_module(f"stormcut.application.papers.{constant}")
+    paper: Paper = getattr(module, constant.upper())
+    return paper

@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from stormcut.model.cluster import Slot, Worker
-from stormcut.objective.headroom import Bottleneck
-from stormcut.objective.metrics import Metrics
-from stormcut.objective.verify import Violation
 from stormcut.placement import acceptance
+
+if TYPE_CHECKING:
+    # Decisions are kept and shown by commands that need no arrays.
+    from stormcut.objective.headroom import Bottleneck
+    from stormcut.objective.metrics import Metrics
+    from stormcut.objective.verify import Violation
 
 #: What is saved must be so many standard deviations: the best of many places looks better than it
 #: is, by what chance has counted.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from statistics import median
+from typing import Any
 
 from stormcut.control.review.trail import Step
 from stormcut.control.review.trial import Finding, Outcome
@@ -102,3 +103,8 @@ def taken_back(reviews: Iterable[Review], topology: str) -> int:
         if each.topology == topology:
             count = count + 1 if each.held_s else 0
     return count
+
+
+def review_line(review: Review) -> dict[str, Any]:
+    """Return what became of a move as JSON values."""
+    return {**asdict(review), "outcome": review.outcome.value, "words": str(review)}

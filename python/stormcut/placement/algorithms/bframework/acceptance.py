@@ -23,7 +23,7 @@ import numpy as np
 
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
-from stormcut.objective.cut import inter_node_tuples_per_second
+from stormcut.objective.cut import executor_nodes, inter_node_tuples_per_second, moves_executors
 from stormcut.placement.acceptance import (
     AcceptanceVerdict,
     Condition,
@@ -33,8 +33,6 @@ from stormcut.placement.acceptance import (
     Overuse,
     Saving,
     Unconfirmed,
-    moves,
-    nodes_of,
     pause,
 )
 from stormcut.placement.algorithms.bframework.assigner import Process
@@ -74,7 +72,7 @@ def verdict(
     options: Options,
 ) -> AcceptanceVerdict:
     """Return whether a condition holds, long enough if it is one of traffic, and it is time."""
-    if not moves(problem, present, proposed):
+    if not moves_executors(problem, present, proposed):
         return AcceptanceVerdict(False, NoMove.STAYS)
     found = condition(problem, present, proposed, options)
     if found is None:
@@ -88,7 +86,7 @@ def verdict(
 def _deployed(problem: Problem, present: Placement, options: Options) -> Deployment:
     """Return the deployment of a placement, all that a host holds as one process."""
     deployment = Deployment(problem, fold(problem), options.utilisation)
-    nodes = nodes_of(problem, present)
+    nodes = executor_nodes(problem, present)
     for host, node in enumerate(deployment.able.ordinals.tolist()):
         members = np.flatnonzero(nodes == node)
         load = deployment.loads[members].sum(axis=0)

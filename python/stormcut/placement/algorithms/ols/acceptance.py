@@ -14,13 +14,12 @@ from __future__ import annotations
 
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
-from stormcut.objective.cut import inter_node_tuples_per_second
+from stormcut.objective.cut import inter_node_tuples_per_second, moves_executors
 from stormcut.placement.acceptance import (
     AcceptanceVerdict,
     MoveTiming,
     NoMove,
     Saving,
-    moves,
     pause,
 )
 from stormcut.placement.algorithms.ols.place import Options
@@ -42,7 +41,7 @@ def verdict(
     options: Options,
 ) -> AcceptanceVerdict:
     """Return whether the proposed placement saves enough, and it is time."""
-    if not moves(problem, present, proposed):
+    if not moves_executors(problem, present, proposed):
         return AcceptanceVerdict(False, NoMove.STAYS)
     saving = _saving(problem, present, proposed, options)
     if not saving.is_enough:

@@ -15,12 +15,12 @@ import numpy as np
 
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
+from stormcut.objective.cut import moves_executors
 from stormcut.placement.acceptance import (
     AcceptanceVerdict,
     MoveTiming,
     NoMove,
     Skew,
-    moves,
     pause,
 )
 from stormcut.placement.algorithms.stromax.place import Options, costs, positions
@@ -47,7 +47,7 @@ def verdict(
     skew = _skew(problem, present, options)
     if skew.means <= skew.most * EXCESS:
         return AcceptanceVerdict(False, skew)
-    if not moves(problem, present, proposed):
+    if not moves_executors(problem, present, proposed):
         return AcceptanceVerdict(False, NoMove.STAYS)
     too_early = pause(moment, options.rest)
     return AcceptanceVerdict(False, too_early) if too_early else AcceptanceVerdict(True, skew)
