@@ -1,6 +1,6 @@
 """CPU that a controller takes, idle and busy: its own process, and Spark's.
 
-Run by hand, on a machine that does nothing else (45 minutes; `--minutes 5` takes 25):
+Run by hand, on a machine that does nothing else (45 minutes, half of it with one `--every`):
 
     .stormcut/venv/bin/python benchmarks/controller_cpu.py --output docs/results/controller-cpu.md
 """
@@ -122,9 +122,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--output", type=Path, required=True, help="The page to write.")
     parser.add_argument("--minutes", type=float, default=10.0, help="Of each row.")
+    parser.add_argument("--every", choices=EVERY, help="Only this interval.")
     arguments = parser.parse_args()
     steps = Steps("controller-cpu")
-    found = [line for every in EVERY for line in rows(every, arguments.minutes, steps)]
+    chosen = [arguments.every] if arguments.every else EVERY
+    found = [line for every in chosen for line in rows(every, arguments.minutes, steps)]
     page = PAGE.format(
         supervisors=SUPERVISORS,
         minutes=arguments.minutes,

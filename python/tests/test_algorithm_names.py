@@ -15,6 +15,7 @@ ALLOWED = {
     | {"stromax", "cut"},
     # Mappings, which take an allocation instead of a problem.
     "capacity/mapping.py": {"dsm", "rsm", "sam", "cut"},
+    "capacity/options.py": {"dsm", "rsm", "sam", "cut"},
 }
 #: What the papers' figures compare.
 PAPERS = "application/papers/"

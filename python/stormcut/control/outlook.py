@@ -17,8 +17,8 @@ from stormcut.control.observe.machines import Machine, Machines, SharedMachine
 from stormcut.control.observe.nodes import drained_nodes, executors_left
 from stormcut.control.orders import Orders, Undo
 from stormcut.control.policy import Mode, Policy
+from stormcut.control.review.outcome import Outcome
 from stormcut.control.review.reviews import Review, review_line
-from stormcut.control.review.trial import Outcome
 from stormcut.control.round import Governed, RoundState
 from stormcut.model.cluster import Described
 from stormcut.model.errors import InvalidInput

@@ -31,9 +31,9 @@ from stormcut.control.gate.change import Initiator
 from stormcut.control.gate.ledger import Restarts
 from stormcut.control.orders import Orders, Undo
 from stormcut.control.ports import Record, Unavailable
+from stormcut.control.review.outcome import Outcome
 from stormcut.control.review.reviews import Review
 from stormcut.control.review.trail import Step
-from stormcut.control.review.trial import Outcome
 from stormcut.model.cluster import Slot
 from stormcut.model.errors import InvalidInput
 from stormcut.model.plan import Declined, Plan, TopologyPlan

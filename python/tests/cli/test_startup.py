@@ -38,7 +38,7 @@ def test_help_loads_no_command():
 #: Commands whose options need arrays, for the algorithms or the history that they name.
 WITH_ARRAYS = {
     *("algorithms", "bench", "calibrate", "check", "compare", "explain"),
-    *("history", "place", "score", "simulate"),
+    *("place", "score", "simulate"),
 }
 
 

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
+from stormcut.control.review.outcome import Outcome
 from stormcut.control.review.reviews import (
     Review,
     restart_seconds,
     taken_back,
 )
-from stormcut.control.review.trial import Outcome
 
 A = Review("a-1-1", "p1", 1000.0, Outcome.BETTER, 100, 150, 20.0, 10.0, 40.0, 41.0, 30.0)
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from stormcut.control.review.trial import SLICES, MoveReview, Outcome, Pulse, finding
+from stormcut.control.review.outcome import Outcome
+from stormcut.control.review.trial import SLICES, MoveReview, Pulse, finding
 from stormcut.profile.decay import Slice
 from stormcut.profile.totals import TaskTotals
 

@@ -12,7 +12,7 @@ from stormcut import __version__
 from stormcut.adapters.http.view import View
 from stormcut.control.decide.decision import Decision, Guard, PlacementFigures
 from stormcut.control.policy import Mode
-from stormcut.control.review.trial import Outcome
+from stormcut.control.review.outcome import Outcome
 
 #: Of a decided topology: name, meaning, and its figure, None if that is not known.
 DECIDED: tuple[tuple[str, str, Callable[[PlacementFigures], float | None]], ...] = (

@@ -10,8 +10,8 @@ from functools import lru_cache
 from typing import Any
 
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
+from stormcut.control.review.outcome import Outcome
 from stormcut.control.review.reviews import REVIEWS_KEPT, Review
-from stormcut.control.review.trial import Outcome
 from stormcut.model.errors import InvalidInput
 
 log = logging.getLogger(__name__)

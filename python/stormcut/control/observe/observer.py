@@ -16,6 +16,7 @@ from stormcut.control.gate.change import Initiator
 from stormcut.control.observe.hearing import Hearing
 from stormcut.control.orders import Undo
 from stormcut.control.ports import Clock, Unavailable
+from stormcut.control.review.outcome import Finding, Outcome
 from stormcut.control.review.reviews import (
     REVIEWS_KEPT,
     Review,
@@ -23,7 +24,7 @@ from stormcut.control.review.reviews import (
     taken_back,
 )
 from stormcut.control.review.trail import Step
-from stormcut.control.review.trial import Finding, MoveReview, Outcome
+from stormcut.control.review.trial import MoveReview
 from stormcut.model.cluster import Worker
 from stormcut.model.profile import Profile
 from stormcut.profile.decay import FORGOTTEN, DecayedTotals, Slice

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
+from stormcut.control.review.outcome import Finding, Outcome
 from stormcut.control.review.trail import Step
-from stormcut.control.review.trial import Finding, Outcome
 
 #: So many are kept, the last ones.
 REVIEWS_KEPT = 50

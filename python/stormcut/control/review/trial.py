@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict, deque
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from enum import Enum
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
+from stormcut.control.review.outcome import Finding, Outcome, Places
 from stormcut.profile.decay import Slice
 from stormcut.profile.drift import MeanInterval, interval
 
@@ -26,9 +26,6 @@ STALLED_FAIL = 0.1
 #: Slices of which work is kept: where tasks are missing for longer, no price is known.
 MAX_WORK = 100
 
-#: Task -> host and port.
-Places = Mapping[int, tuple[str, int]]
-
 
 @dataclass(frozen=True)
 class Pulse:
@@ -41,43 +38,6 @@ class Pulse:
     latency_ms: float | None
     between_nodes_per_s: float = 0.0
     failed_per_s: float = 0.0
-
-
-class Outcome(Enum):
-    """What a move turned out to be."""
-
-    BETTER = "better"
-    SAME = "neither better nor worse for sure"
-    WORSE = "worse"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """An outcome with its figures; latencies are None where none were sampled.
-
-    ``between_nodes_per_s`` are tuples after the move. ``restart_s`` is what a restart of all
-    workers costs, in seconds of the topology's work, None where it is not known;
-    it is at most too high, as what a task did just before it ended and after it began is not
-    reported. ``places`` is where tasks run since, as far as known.
-    """
-
-    outcome: Outcome
-    acked_before: MeanInterval
-    acked_after: MeanInterval
-    latency_before: MeanInterval | None
-    latency_after: MeanInterval | None
-    between_nodes_per_s: float = 0.0
-    restart_s: float | None = None
-    places: Places = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        text = (
-            f"{self.outcome.value}: {self.acked_after.mean:,.0f} tuples acked a second, "
-            f"were {self.acked_before.mean:,.0f}"
-        )
-        if self.latency_before is None or self.latency_after is None:
-            return text
-        return f"{text}; {self.latency_after.mean:,.1f} ms, were {self.latency_before.mean:,.1f}"
 
 
 @dataclass
