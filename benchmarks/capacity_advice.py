@@ -23,7 +23,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import yaml
 from machine import made_by
 
 from stormcut.adapters.bench.reports import newest_of_processes
@@ -31,7 +30,11 @@ from stormcut.adapters.clusters.bandwidth import parse_bandwidth
 from stormcut.adapters.clusters.docker import ClusterShape, DockerCluster
 from stormcut.adapters.clusters.docker.engine import engine
 from stormcut.adapters.files.json_document import write_text
-from stormcut.adapters.processes.controller import ControllerProcess, controller_process
+from stormcut.adapters.processes.controller import (
+    ControllerProcess,
+    controller_process,
+    write_configuration,
+)
 from stormcut.adapters.storm.topology_project import load
 from stormcut.adapters.storm.topology_site import WORKERS, docker_site
 from stormcut.application.experiment.recorder import REPORTED_S, Sampler
@@ -273,19 +276,6 @@ class Desk:
             raise StormcutError(f"{line}: exit code {done.exit_code}: {done.output!r}")
 
 
-def configuration(cluster: DockerCluster) -> Path:
-    """Write the controller's configuration as a user could, and return the file."""
-    document = {
-        "mode": "advise",
-        "zookeeper": {"servers": cluster.zookeeper_address, "auth_file": str(cluster.auth_file)},
-        "listen": {"address": cluster.host, "insecure": True},
-        "observe": {"logs": [str(folder) for folder in cluster.log_folders]},
-    }
-    path = cluster.folder / "stormcut.yaml"
-    path.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
-    return path
-
-
 def read(journal: Path) -> list[Outcome]:
     """Return what is known so far."""
     if not journal.exists():
@@ -307,7 +297,10 @@ def run(journal: Path, cases: Sequence[Case]) -> None:
         shape = ClusterShape(len(sizes), cores, parse_bandwidth(MBIT), memory_mb=3072, sizes=sizes)
         with steps.step(f"starting Storm 1.2.4 in {shape.nodes + 2} containers") as update:
             cluster = DockerCluster.up(shape, "advice", progress=update)
-        with ended(cluster, steps), controller_process(cluster, configuration(cluster)) as beside:
+        config = write_configuration(
+            cluster, "advise", listen={"address": cluster.host, "insecure": True}
+        )
+        with ended(cluster, steps), controller_process(cluster, config) as beside:
             for case in same:
                 steps.say(f"{case.topology}: {case.rate:g} tuples/s")
                 try:

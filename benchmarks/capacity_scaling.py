@@ -52,7 +52,6 @@ from stormcut.application.experiment.ports import HOOK_INTERVAL_S, Profiler
 from stormcut.capacity.evidence import costs_that_fit
 from stormcut.cli.own_cluster import ended
 from stormcut.cli.steps import Steps
-from stormcut.control.decide.workload import Workload, workload
 from stormcut.model.cluster import RunningTopology
 from stormcut.model.network import Costs
 from stormcut.model.placement import Placement
@@ -61,6 +60,7 @@ from stormcut.objective.headroom import Headroom, headroom
 from stormcut.objective.metrics import measure
 from stormcut.placement.options import DEFAULT_ALGORITHM
 from stormcut.placement.solve import Solution, solve
+from stormcut.running.workload import Workload, workload
 
 #: Nodes on which the profile is taken, and those that are foretold.
 KNOWN, FORETOLD = 2, (4, 6, 10)

@@ -13,15 +13,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import psutil
-import yaml
 from machine import made_by
 
 from stormcut.adapters.bench.reports import newest_of_processes
 from stormcut.adapters.clusters.local import LocalCluster
-from stormcut.adapters.processes.controller import ControllerProcess, controller_process
+from stormcut.adapters.processes.controller import (
+    ControllerProcess,
+    controller_process,
+    write_configuration,
+)
 from stormcut.adapters.storm.topology_site import local_site
 from stormcut.application.waiting import wait_until
 from stormcut.cli.steps import Steps
@@ -39,11 +41,11 @@ PAGE = """\
 # CPU of a controller
 
 `stormcut operate` in its shipped configuration, in mode `automatic`, on a cluster of {supervisors}
-supervisors on this machine, for {minutes:g} minutes each: without any topology, and with {sources},
+supervisors on this machine: without any topology, and with {sources},
 which send {rate:,.0f} tuples/s. In points: 100 are one core.
 
-| `observe.every` | | all | Python | Spark | resident |
-| --- | --- | ---: | ---: | ---: | ---: |
+| `observe.every` | | minutes | all | Python | Spark | resident |
+| --- | --- | ---: | ---: | ---: | ---: | ---: |
 {rows}
 
 {made}
@@ -83,15 +85,14 @@ def row(every: str, load: str, controller: ControllerProcess, minutes: float) ->
     seconds = after.at_s - before.at_s
     python = 100 * (after.python_s - before.python_s) / seconds
     java = 100 * (after.java_s - before.java_s) / seconds
-    cells = (every, load, f"{python + java:.1f}", f"{python:.1f}", f"{java:.1f}")
+    cells = (every, load, f"{minutes:g}", f"{python + java:.1f}", f"{python:.1f}", f"{java:.1f}")
     return f"| {' | '.join(cells)} | {after.resident / 2**20:,.0f} MiB |"
 
 
 def rows(every: str, minutes: float, steps: Steps) -> list[str]:
     """Watch a controller on a cluster of its own, idle and busy."""
     with LocalCluster.up(f"cpu-{every[0]}", SUPERVISORS, SLOTS) as cluster:
-        config = cluster.folder / "stormcut.yaml"
-        config.write_text(yaml.safe_dump(_document(cluster, every)), encoding="utf-8")
+        config = write_configuration(cluster, observe={"every": every})
         with controller_process(cluster, config) as controller:
             time.sleep(SETTLE_S)
             with steps.step(f"every {every}, idle"):
@@ -106,17 +107,6 @@ def rows(every: str, minutes: float, steps: Steps) -> list[str]:
     return [idle, busy]
 
 
-def _document(cluster: LocalCluster, every: str) -> dict[str, Any]:
-    return {
-        "mode": "automatic",
-        "zookeeper": {
-            "servers": cluster.zookeeper_address,
-            "auth_file": str(cluster.auth_file),
-        },
-        "observe": {"every": every, "logs": [str(folder) for folder in cluster.log_folders]},
-    }
-
-
 def main() -> None:
     """Watch controllers and write the page."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -129,7 +119,6 @@ def main() -> None:
     found = [line for every in chosen for line in rows(every, arguments.minutes, steps)]
     page = PAGE.format(
         supervisors=SUPERVISORS,
-        minutes=arguments.minutes,
         rate=sum(float(str(options["rate"])) for options in TOPOLOGIES.values()),
         sources=" and ".join(f"`{name}`" for name in TOPOLOGIES),
         rows="\n".join(found),

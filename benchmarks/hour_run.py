@@ -13,7 +13,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import yaml
 from hour_figures import (
     Slots,
     acked_share,
@@ -31,7 +30,11 @@ from stormcut.adapters.bench.reports import newest_of_processes
 from stormcut.adapters.clusters.bandwidth import Bandwidth
 from stormcut.adapters.clusters.docker import ClusterShape, DockerCluster
 from stormcut.adapters.clusters.docker.plan import LINK_KEY
-from stormcut.adapters.processes.controller import ControllerProcess, controller_process
+from stormcut.adapters.processes.controller import (
+    ControllerProcess,
+    controller_process,
+    write_configuration,
+)
 from stormcut.adapters.storm.topology_site import docker_site
 from stormcut.adapters.zookeeper.nodes import nodes_at
 from stormcut.adapters.zookeeper.orders import change_orders
@@ -89,8 +92,8 @@ def run(wanted: Wanted, name: str, steps: Steps) -> dict[str, Any]:
     with ExitStack() as stack:
         with steps.step(f"starting a cluster of {NODES} nodes for {wanted.policy}"):
             cluster = stack.enter_context(_cluster(name))
-        config = cluster.folder / "stormcut.yaml"
-        config.write_text(yaml.safe_dump(document(wanted.policy, cluster), sort_keys=False))
+        listen = {"address": cluster.host, "insecure": True}
+        config = write_configuration(cluster, listen=listen, **POLICIES[wanted.policy])
         _pause(cluster, True)
         with steps.step("starting the controller, paused"):
             controller = stack.enter_context(controller_process(cluster, config))
@@ -104,20 +107,6 @@ def run(wanted: Wanted, name: str, steps: Steps) -> dict[str, Any]:
             "settings": settings(wanted),
             **_Hour(wanted, cluster, controller, samples).seen(steps),
         }
-
-
-def document(policy: str, cluster: DockerCluster) -> dict[str, Any]:
-    """Return the controller's configuration as a user could write it: the shipped defaults."""
-    return {
-        "mode": "automatic",
-        "zookeeper": {
-            "servers": cluster.zookeeper_address,
-            "auth_file": str(cluster.auth_file),
-        },
-        "listen": {"address": cluster.host, "insecure": True},
-        "observe": {"logs": [str(folder) for folder in cluster.log_folders]},
-        **POLICIES[policy],
-    }
 
 
 def settings(wanted: Wanted) -> dict[str, str]:

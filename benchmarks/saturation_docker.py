@@ -34,13 +34,13 @@ from stormcut.adapters.spark.profiling import profile_logs
 from stormcut.application.experiment.bench.planner import BenchPlanner
 from stormcut.application.experiment.ports import HOOK_INTERVAL_S
 from stormcut.cli.steps import Steps
-from stormcut.control.decide.situation import running_problem
-from stormcut.control.observe.machines import with_real_capacity
 from stormcut.model.cluster import ClusterState
 from stormcut.model.placement import Placement
 from stormcut.model.plan import Plan
 from stormcut.objective.headroom import Headroom, headroom
 from stormcut.profile.result import ProfileResult
+from stormcut.running.machines import with_real_capacity
+from stormcut.running.situation import running_problem
 
 CLUSTER, TOPOLOGY = "saturation", "linear"
 SETTLE_S, WINDOW_S = 20.0, 40.0

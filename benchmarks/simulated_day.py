@@ -63,7 +63,7 @@ topologies of 12 to 16 executors, first placed as Storm would. Their load is a w
 5 %; each shifts its keys twice a day, so that other executors talk to each other; two nodes are
 away for 20 minutes each. The controller is the real one (observer, brain, gate, review), as
 `stormcut operate` configures it in mode automatic; nodes, rates and metrics are simulated
-([how](../simulator.md#a-controller-on-simulated-time)).
+([how](../simulator.md#the-controller-on-simulated-time)).
 
 | policy | served | late | lost | behind | moves | workers restarted | took s |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |

@@ -56,8 +56,8 @@ PAGE = """\
 
 The first {minutes} minutes of [the hour](hour/README.md), in which two topologies share four nodes
 with links of {mbit} Mbit/s, and the load changes: measured there, on Storm in containers, and
-simulated ([how](../simulator.md#a-controller-on-simulated-time)). The controller is the same, with
-the same files. What the topologies do is told to the simulation from their options alone:
+simulated ([how](../simulator.md#the-controller-on-simulated-time)). The controller is the same,
+with the same files. What the topologies do is told to the simulation from their options alone:
 executors, bytes, the share of tuples whose key stays. No constant was fitted.
 
 {policies}

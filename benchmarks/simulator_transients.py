@@ -45,13 +45,13 @@ from stormcut.application.experiment.recorder import REPORTED_S, Sampler
 from stormcut.application.waiting import wait_until
 from stormcut.cli.own_cluster import ended
 from stormcut.cli.steps import Steps
-from stormcut.control.decide.workload import Workload, workload
 from stormcut.model.cluster import RunningTopology
 from stormcut.model.network import Link
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Node, Problem
 from stormcut.placement.solve import Solution, solve
 from stormcut.report.figures import COLOURS, empty
+from stormcut.running.workload import Workload, workload
 from stormcut.simulator.changes import Change, LoadChange, SimulatedMove, WorkersKilled
 from stormcut.simulator.timeline import KILLED, RESTART_S, over_time
 

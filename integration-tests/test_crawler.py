@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from stormcut.adapters.clusters.local import LocalCluster
 from stormcut.adapters.machine import home
-from stormcut.adapters.processes.controller import controller_process
+from stormcut.adapters.processes.controller import controller_process, write_configuration
 from stormcut.application.waiting import wait_until
 from stormcut.model.summaries import ExecutorSummary, TopologyInfo
 
@@ -129,17 +128,6 @@ class Crawl:
                 return rate
 
 
-def configuration(cluster: LocalCluster) -> Path:
-    path = cluster.folder / "stormcut.yaml"
-    document = {
-        "mode": "automatic",
-        "zookeeper": {"servers": cluster.zookeeper_address, "auth_file": str(cluster.auth_file)},
-        "observe": {"logs": [str(folder) for folder in cluster.log_folders], "every": "10 s"},
-    }
-    path.write_text(yaml.safe_dump(document), encoding="utf-8")
-    return path
-
-
 def test_a_crawl_is_never_worse_than_under_storm_alone(tmp_path: Path, jar: Path) -> None:
     name = f"tests-crawler-{os.getpid()}"
     config = {**IMPATIENT, "stormcut.hook.interval.secs": 10}
@@ -155,7 +143,7 @@ def test_a_crawl_is_never_worse_than_under_storm_alone(tmp_path: Path, jar: Path
         profiled = told(cluster, "profile", *logs, "--output", str(tmp_path / "profile"))
         assert [each["missing_executors"] for each in profiled["topologies"]] == [[]]
 
-        with controller_process(cluster, configuration(cluster)) as controller:
+        with controller_process(cluster, write_configuration(cluster)) as controller:
             began, seen, rooms = time.monotonic(), set(), []
 
             def watched() -> bool:

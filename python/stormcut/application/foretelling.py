@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from stormcut.control.decide.situation import running_problem
-from stormcut.control.observe.machines import with_real_capacity
 from stormcut.model.cluster import ClusterState, Slot, Worker
 from stormcut.model.errors import InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.profile import Profile
+from stormcut.running.machines import with_real_capacity
+from stormcut.running.situation import running_problem
 from stormcut.simulator.events import simulate
 from stormcut.simulator.simulation import Simulation
 

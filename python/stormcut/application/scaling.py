@@ -14,13 +14,6 @@ from stormcut.capacity.demand import Demand, Need, demand
 from stormcut.capacity.evidence import costs_that_fit
 from stormcut.capacity.options import UTILISATION
 from stormcut.capacity.plan import CapacityPlan, NodeShape, plan
-from stormcut.control.decide.situation import (
-    named_by_host,
-    running_problem,
-    unmeasured,
-)
-from stormcut.control.decide.workload import misfit
-from stormcut.control.observe.machines import with_real_capacity
 from stormcut.model.cluster import ClusterState, RunningTopology
 from stormcut.model.errors import InvalidInput
 from stormcut.model.network import Costs
@@ -31,6 +24,13 @@ from stormcut.objective.cut import executor_nodes
 from stormcut.objective.headroom import headroom
 from stormcut.objective.resources import CPU, EXECUTOR, uses
 from stormcut.placement.options import DEFAULT_ALGORITHM
+from stormcut.running.machines import with_real_capacity
+from stormcut.running.situation import (
+    named_by_host,
+    running_problem,
+    unmeasured,
+)
+from stormcut.running.workload import misfit
 
 #: What was measured for less says little of rates and CPU.
 MIN_SECONDS = 60
@@ -163,7 +163,7 @@ def _rebalance(
         if need.planned > tasks[name]:
             notes.append(
                 f"{name} of {running.name} has {tasks[name]} tasks, which no rebalance changes: "
-                f"for {need.planned} executors submit it anew with as many tasks"
+                f"for {need.planned} executors resubmit it with as many tasks"
             )
         if (most := min(need.planned, tasks[name])) > need.now:
             parts.append(f"-e {quote(f'{name}={most}')}")

@@ -9,10 +9,9 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
-import yaml
 
 from stormcut import __version__
 from stormcut.application.experiment import story
@@ -54,6 +53,8 @@ LIMITED = Load((200, 200, 400, 800, 1400), 15.0, 200.0)
 UNLIMITED = Load((1000, 1000, 4000, 8000, 20_000), 15.0, 240.0)
 CHAPTERS = ("move", "shift", "loss")
 HOOK_INTERVAL_S = 3
+#: Minutes instead of hours: what is shown must pay while it is shown.
+POLICY = {"name": "worth", "horizon": "1 min", "cool_down": "30 s"}
 #: A machine is lost here: what is lost must be noticed while people watch.
 IMPATIENT: Mapping[str, object] = {
     "storm.zookeeper.session.timeout": 15_000,
@@ -148,6 +149,7 @@ def _links(no_limits: bool) -> _Links:
 def _told(until: str, links: _Links, name: str, steps: Steps) -> tuple[Story, Made]:
     """Run the cluster and the story on it; nothing stays but the logs of a failure."""
     from stormcut.adapters.clusters.bandwidth import Bandwidth
+    from stormcut.adapters.processes.controller import write_configuration
 
     load, meta = UNLIMITED, {"stormcut.max.executors": str(MAX_EXECUTORS)}
     link = None
@@ -170,26 +172,9 @@ def _told(until: str, links: _Links, name: str, steps: Steps) -> tuple[Story, Ma
                 link=link,
             )
         )
-        config = _configuration(cluster)
+        config = write_configuration(cluster, observe={"every": "3 s"}, policy=POLICY)
         told = story.run(load, _stage(cluster, config, load, steps), chapters)
         return told, _made(config, load, links)
-
-
-def _configuration(cluster: LocalCluster) -> Path:
-    """Write the controller's configuration as a user could, and return the file."""
-    document: dict[str, Any] = {
-        "mode": "automatic",
-        "zookeeper": {
-            "servers": cluster.zookeeper_address,
-            "auth_file": str(cluster.auth_file),
-        },
-        "observe": {"every": "3 s", "logs": [str(folder) for folder in cluster.log_folders]},
-        # Minutes instead of hours: what is shown must pay while it is shown.
-        "policy": {"name": "worth", "horizon": "1 min", "cool_down": "30 s"},
-    }
-    path = cluster.folder / "stormcut.yaml"
-    path.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
-    return path
 
 
 def _stage(cluster: LocalCluster, config: Path, load: Load, steps: Steps) -> Stage:

@@ -107,12 +107,12 @@ def cluster(
     from stormcut.adapters.zookeeper.nodes import StormcutNodes
     from stormcut.application.scaling import as_proven
     from stormcut.cli.foresight import leading_brain
-    from stormcut.control.decide.situation import named_by_host, running_problem, unmeasured
-    from stormcut.control.observe.machines import with_real_capacity
     from stormcut.model.placement import Placement
     from stormcut.objective.headroom import headroom
     from stormcut.objective.metrics import measure
     from stormcut.placement.solve import Solution
+    from stormcut.running.machines import with_real_capacity
+    from stormcut.running.situation import named_by_host, running_problem, unmeasured
 
     given = {profile.topology: profile for profile in map(read_profile, profiles)}
     fitted = None if costs is None else read_costs(costs)

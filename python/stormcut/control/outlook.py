@@ -13,7 +13,6 @@ from stormcut.control.decide.decision import Decision, Decisions, Guard, Withhel
 from stormcut.control.decide.wording import sentence
 from stormcut.control.gate.guards import FIRM
 from stormcut.control.history import line, lines
-from stormcut.control.observe.machines import Machine, Machines, SharedMachine
 from stormcut.control.observe.nodes import drained_nodes, executors_left
 from stormcut.control.orders import Orders, Undo
 from stormcut.control.policy import Mode, Policy
@@ -22,6 +21,7 @@ from stormcut.control.review.reviews import Review, review_line
 from stormcut.control.round import Governed, RoundState
 from stormcut.model.cluster import Described
 from stormcut.model.errors import InvalidInput
+from stormcut.running.machines import Machine, Machines, SharedMachine
 
 log = logging.getLogger(__name__)
 

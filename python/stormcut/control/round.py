@@ -31,22 +31,22 @@ from stormcut.control.decide.decision import Decision, Decisions, Withheld
 from stormcut.control.decide.memory import Memory
 from stormcut.control.decide.pace import Pace
 from stormcut.control.decide.question import Question
-from stormcut.control.decide.situation import fitting
 from stormcut.control.gate.change import Change
 from stormcut.control.gate.gate import RESTART_SECONDS, ROUND_SECONDS, Gate, GuardContext
 from stormcut.control.gate.ledger import Ledger
 from stormcut.control.observe.hearing import Silence
 from stormcut.control.observe.losses import Losses
-from stormcut.control.observe.machines import (
+from stormcut.control.observe.nodes import drained_nodes, without_room
+from stormcut.control.observe.probation import Probation
+from stormcut.control.orders import Undo
+from stormcut.control.review.reviews import restart_seconds
+from stormcut.running.machines import (
     LoadOf,
     Machines,
     read_machines,
     read_shared_machines,
 )
-from stormcut.control.observe.nodes import drained_nodes, without_room
-from stormcut.control.observe.probation import Probation
-from stormcut.control.orders import Undo
-from stormcut.control.review.reviews import restart_seconds
+from stormcut.running.situation import fitting
 
 #: What a restart costs at least: work that was only late is not lost, but it was late.
 MIN_RESTART_SECONDS = 5.0

@@ -72,8 +72,10 @@ class Batches:
         logs = reader.tasks
         for task, last in self._last.get(topology, {}).items():
             logs[task].intervals.append(last)
-        history = TopologyHistory({task: trace_task(log) for task, log in logs.items()})
         runs = {task: find_runs(log.intervals) for task, log in logs.items()}
+        history = TopologyHistory(
+            {task: trace_task(logs[task].component, each) for task, each in runs.items()}
+        )
         sums = [
             sum_task(task, each, self._window, None, history.places) for task, each in runs.items()
         ]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import add, attrgetter
 
 from stormcut.profile.intervals import (
     AnyStay,
@@ -15,9 +17,8 @@ from stormcut.profile.intervals import (
     Window,
     find_place,
     find_places,
-    find_runs,
 )
-from stormcut.profile.metric_lines import TaskLog, scale
+from stormcut.profile.metric_lines import scale
 from stormcut.profile.totals import ChildTotals, PairTotals, TaskTotals, WorkerTotals
 
 Places = Mapping[int, Sequence[Place]]
@@ -46,14 +47,13 @@ class TaskHistory:
     span_s: tuple[float, int] | None
 
 
-def trace_task(log: TaskLog[AnyStay]) -> TaskHistory:
-    """Return the history of a task."""
-    runs = find_runs(log.intervals)
+def trace_task(component: str | None, runs: Sequence[Run[AnyStay]]) -> TaskHistory:
+    """Return the history of a task of a component, as Storm's own metrics name it."""
     places = find_places(runs)
     every = [interval for run in runs for interval in run.intervals]
     span = (min(i.begin_s for i in every), max(i.end_s for i in every)) if every else None
     moved_s = places[-1].since_s if len(places) > 1 else None
-    return TaskHistory(log.component, len(every), places, moved_s, span)
+    return TaskHistory(component, len(every), places, moved_s, span)
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,8 @@ def sum_task(
         (run, [each for each in run.intervals if window.counts(each, run, moved_s)]) for run in runs
     ]
     used = [interval for _, intervals in counted for interval in intervals]
-    pairs, crossed = _sent(task, counted, places)
+    sent, crossed = sum_sent(used, places)
+    pairs = [PairTotals(task, target, *pair) for target, pair in sent.items() if pair[0]]
     latest = runs[-1].intervals[-1]
     totals = TaskTotals(
         task=task,
@@ -107,46 +108,43 @@ def sum_task(
     return TaskSums(totals, pairs, span)
 
 
-def classify_distance(host: str, port: int, place: Place | None) -> str:
-    """Return how far a tuple goes from a worker to a task at a place.
+def sum_sent(
+    intervals: Sequence[Interval], places: Places
+) -> tuple[dict[int, list[int]], dict[str, int]]:
+    """Return what a task sent each target, and the tuples that left its node and its worker.
 
-    That is ``nodes``, ``workers``, ``unplaced``, or nothing within the worker.
+    Parameters
+    ----------
+    intervals : sequence of Interval
+        Of one task, in order.
+
+    Returns
+    -------
+    dict
+        Tuples, sampled tuples and their bytes, by target.
+    dict
+        Tuples by names of `TaskTotals`.
     """
-    if place is None:
-        return "unplaced"
-    if place.host != host:
-        return "nodes"
-    return "" if place.port == port else "workers"
-
-
-def count_crossings(by_distance: Mapping[str, int]) -> dict[str, int]:
-    """Return the tuples that are sent, and that leave node and worker, by names of `TaskTotals`."""
-    nodes = by_distance.get("nodes", 0)
-    return {
-        "sent": sum(by_distance.values()),
-        "between_nodes": nodes,
-        "between_workers": nodes + by_distance.get("workers", 0),
-        "unplaced": by_distance.get("unplaced", 0),
-    }
-
-
-def _sent(
-    task: int, counted: Sequence[tuple[Run[Interval], Sequence[Interval]]], places: Places
-) -> tuple[list[PairTotals], dict[str, int]]:
-    pairs: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0])
-    by_distance: Counter[str] = Counter()
-    for run, intervals in counted:
-        for stretch in _steady(intervals, places):
-            sums = sum_by_target(stretch)
-            for target, (tuples, sampled, size) in sums.items():
-                pair = pairs[target]
-                pair[0] += tuples
-                pair[1] += sampled
-                pair[2] += size
+    sent: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0])
+    nodes = workers = unplaced = 0
+    for (host, port), stay in groupby(intervals, key=attrgetter("host", "port")):
+        for stretch in _steady(list(stay), places):
+            for target, sums in sum_by_target(stretch).items():
+                sent[target] = list(map(add, sent[target], sums))
                 place = find_place(places.get(target, ()), stretch[0].end_s)
-                by_distance[classify_distance(run.host, run.port, place)] += tuples
-    totals = [PairTotals(task, target, *pair) for target, pair in pairs.items() if pair[0]]
-    return totals, count_crossings(by_distance)
+                if place is None:
+                    unplaced += sums[0]
+                elif place.host != host:
+                    nodes += sums[0]
+                elif place.port != port:
+                    workers += sums[0]
+    crossed = {
+        "sent": sum(tuples for tuples, _, _ in sent.values()),
+        "between_nodes": nodes,
+        "between_workers": nodes + workers,
+        "unplaced": unplaced,
+    }
+    return sent, crossed
 
 
 def _steady(intervals: Sequence[Interval], places: Places) -> Iterator[Sequence[Interval]]:

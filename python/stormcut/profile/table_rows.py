@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from operator import add
 from typing import NamedTuple
 
 from stormcut.profile.intervals import ROUNDING_S, Interval, Place, Run, Window, find_place
-from stormcut.profile.summing import Places, classify_distance, count_crossings, sum_by_target
+from stormcut.profile.summing import Places, sum_by_target, sum_sent
 
 #: Storm gives a worker this long to start (``nimbus.task.launch.secs``).
 LAUNCH_S = 120
@@ -127,12 +127,7 @@ def sum_flows(intervals: Iterable[Interval], places: Places, interval_s: int) ->
 
 
 def _flow(intervals: list[Interval], places: Places) -> Flow:
-    by_distance: Counter[str] = Counter()
-    for each in intervals:
-        for target, (tuples, _, _) in sum_by_target([each]).items():
-            place = find_place(places.get(target, ()), each.end_s)
-            by_distance[classify_distance(each.host, each.port, place)] += tuples
-    sent = count_crossings(by_distance)
+    _, sent = sum_sent(intervals, places)
     return Flow(
         tasks=1,
         task_ms=sum(i.ms for i in intervals),

@@ -9,12 +9,12 @@ from brain_clusters import dealt, profile_of, supervisors, topology
 
 from stormcut.control.decide.adviser import Settings
 from stormcut.control.decide.decide import decide
-from stormcut.control.decide.declared import link
 from stormcut.control.decide.question import Question
 from stormcut.control.decide.wording import sentence
 from stormcut.model.cluster import ClusterState, Slot, Supervisor, Worker
 from stormcut.model.network import UNKNOWN, Link
 from stormcut.model.profile import ExecutorLoad, Profile, TaskTraffic
+from stormcut.running.declared import link
 
 HEADROOM = Settings(options={"objective": "headroom"})
 

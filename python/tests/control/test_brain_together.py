@@ -16,7 +16,6 @@ from stormcut.control.decide.decide import decide
 from stormcut.control.decide.decision import Action, BreaksLimit, Together
 from stormcut.control.decide.memory import Memory
 from stormcut.control.decide.question import Question
-from stormcut.control.decide.situation import running_problem
 from stormcut.control.decide.wording import sentence
 from stormcut.control.history import plan_parts
 from stormcut.model.cluster import ClusterState, Slot, Supervisor, Worker
@@ -26,6 +25,7 @@ from stormcut.objective.headroom import headroom
 from stormcut.objective.verify import violations
 from stormcut.placement.registry import FILLED
 from stormcut.placement.solve import solve
+from stormcut.running.situation import running_problem
 
 FAST = Settings(options={"effort": "0.1"})
 PACKING = replace(FAST, packs_unmeasured=True)

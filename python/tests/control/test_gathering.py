@@ -12,13 +12,13 @@ from stormcut.control.decide.adviser import Settings
 from stormcut.control.decide.decide import decide
 from stormcut.control.decide.gathering import gathered
 from stormcut.control.decide.question import Question
-from stormcut.control.decide.situation import situation
-from stormcut.control.decide.usage import Usage
-from stormcut.control.decide.workload import workload
 from stormcut.model.cluster import ClusterState, RunningExecutor, Slot, Subscription
 from stormcut.model.placement import Placement
 from stormcut.objective.cut import executor_nodes
 from stormcut.objective.verify import violations
+from stormcut.running.situation import situation
+from stormcut.running.usage import Usage
+from stormcut.running.workload import workload
 
 CONSUMER = "__metricsorg.apache.storm.metric.LoggingMetricsConsumer"
 

@@ -13,11 +13,11 @@ from stormcut.control.decide.decision import Circumstance
 from stormcut.control.decide.memory import Memory
 from stormcut.control.decide.question import Question
 from stormcut.control.decide.search_budget import effort_for
-from stormcut.control.decide.situation import running_problem
 from stormcut.control.history import plan_parts
 from stormcut.model.cluster import ClusterState, Slot
 from stormcut.model.plan import Plan
 from stormcut.placement.acceptance import Saving, Skew
+from stormcut.running.situation import running_problem
 
 SLOTS = [Slot(f"n{i}", 6700) for i in range(3)]
 OTHER_SLOTS = [Slot(f"n{i}", 6701) for i in range(3)]

@@ -8,7 +8,6 @@ from itertools import pairwise
 import pytest
 
 from stormcut.profile.intervals import Interval, Place, Window, find_place, find_places, find_runs
-from stormcut.profile.metric_lines import TaskLog
 from stormcut.profile.summing import sum_task, trace_task
 
 HERE, THERE = ("node1", 6700), ("node2", 6700)
@@ -78,8 +77,8 @@ def test_places_are_stays_whatever_restarts_there_were():
     intervals = [interval(e, p) for e, p in ((10, HERE), (50, HERE), (90, THERE), (130, HERE))]
     places = find_places(find_runs(intervals))
     assert [place[:3] for place in places] == [(0, *HERE), (80, *THERE), (120, *HERE)]
-    assert trace_task(TaskLog(intervals=intervals)).moved_s == 120
-    assert trace_task(TaskLog(intervals=intervals[:2])).moved_s is None
+    assert trace_task("a", find_runs(intervals)).moved_s == 120
+    assert trace_task("a", find_runs(intervals[:2])).moved_s is None
 
 
 @pytest.mark.parametrize(

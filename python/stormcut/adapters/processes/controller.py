@@ -13,6 +13,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from stormcut.adapters.clusters.running import RunningCluster
 from stormcut.adapters.processes.last_words import of_process
 from stormcut.adapters.zookeeper.nodes import HISTORY_KEPT, StormcutNodes, nodes_at
@@ -101,6 +103,30 @@ def drift_news(log: str) -> News:
             moment = datetime.strptime(line[1], "%Y-%m-%d %H:%M:%S,%f").timestamp()
             found.append((moment, Kind.DRIFT, f"{drift[1]} {drift[2]}"))
     return found
+
+
+def write_configuration(
+    cluster: RunningCluster, mode: str = "automatic", **sections: Mapping[str, Any]
+) -> Path:
+    """Write the configuration of a controller for a cluster, as a user could; return the file.
+
+    Parameters
+    ----------
+    sections : mappings
+        What is not as shipped, by the name of the section.
+    """
+    document: dict[str, Any] = {
+        "mode": mode,
+        "zookeeper": {"servers": cluster.zookeeper_address, "auth_file": str(cluster.auth_file)},
+        **sections,
+        "observe": {
+            "logs": [str(folder) for folder in cluster.log_folders],
+            **sections.get("observe", {}),
+        },
+    }
+    path = cluster.folder / "stormcut.yaml"
+    path.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+    return path
 
 
 @contextmanager

@@ -199,7 +199,7 @@ def _histories(logs: LogsRead) -> dict[str, TopologyHistory]:
 
 
 def _history(_: TaskKey, log: TaskLog[Stay]) -> TaskHistory:
-    return trace_task(log)
+    return trace_task(log.component, find_runs(log.intervals))
 
 
 def _slices(

@@ -14,7 +14,6 @@ from functools import cached_property
 
 import numpy as np
 
-from stormcut.control.decide.situation import running_problem
 from stormcut.model.cluster import ClusterState, RunningTopology, Slot, Supervisor, Worker
 from stormcut.model.network import Costs
 from stormcut.model.placement import Placement
@@ -24,6 +23,7 @@ from stormcut.model.profile import Profile, TaskTraffic
 from stormcut.objective.resources import CPU, EXECUTOR, LINK_IN, LINK_OUT, uses
 from stormcut.profile.decay import Slice
 from stormcut.profile.totals import PairTotals, TaskTotals
+from stormcut.running.situation import running_problem
 from stormcut.simulator.timeline import RESTART_S
 
 #: When second 0 is, since the epoch: a Monday, 00:00 UTC.

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 from stormcut.control.decide.decision import Decision
 from stormcut.control.gate.change import Change
-from stormcut.model.cluster import Worker
+from stormcut.model.cluster import worker_rows
 
 
 @dataclass(frozen=True)
@@ -39,15 +38,11 @@ class Proposal:
         rows = [
             [
                 change.topology,
-                _rows(change.home),
-                _rows(change.target),
+                worker_rows(change.home),
+                worker_rows(change.target),
                 by_topology[change.topology].choice.action.value,
                 change.evidence.ground.value,
             ]
             for change in sorted(self.changes, key=lambda change: change.topology)
         ]
         return hashlib.sha256(json.dumps(rows).encode()).hexdigest()[:8]
-
-
-def _rows(workers: Iterable[Worker]) -> list[Any]:
-    return [[w.slot.node, w.slot.port, list(w.executors)] for w in workers]

@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from stormcut.control.decide.decision import Action, Decision, Ground, Guard, Withheld
-from stormcut.control.decide.declared import max_executors
 from stormcut.control.gate.change import Change, Initiator
 from stormcut.control.gate.parts import Part, parts
 from stormcut.model.cluster import ClusterState, RunningTopology, Slot, Worker
+from stormcut.running.declared import max_executors
 
 Workers = tuple[Worker, ...]
 

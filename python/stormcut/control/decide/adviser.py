@@ -10,11 +10,8 @@ from typing import Any, Protocol
 from stormcut.control.decide.answers import Advice, Answers
 from stormcut.control.decide.attempts import attempts
 from stormcut.control.decide.decision import Worth
-from stormcut.control.decide.declared import keeps_workers
 from stormcut.control.decide.gathering import gathered
-from stormcut.control.decide.heap import within_heap
 from stormcut.control.decide.pace import Joint
-from stormcut.control.decide.situation import Situation
 from stormcut.control.decide.worth import BYTES
 from stormcut.model.cluster import RunningTopology, Worker
 from stormcut.model.errors import Infeasible
@@ -30,6 +27,9 @@ from stormcut.placement.registry import (
     parse_options,
 )
 from stormcut.placement.solve import Solution, solve
+from stormcut.running.declared import keeps_workers
+from stormcut.running.heap import within_heap
+from stormcut.running.situation import Situation
 
 #: The option of an algorithm that can keep `topology.workers`.
 WORKERS, KEEP = "workers", "keep"

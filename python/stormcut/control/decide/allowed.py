@@ -10,10 +10,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from stormcut.control.decide.declared import max_executors
 from stormcut.control.policy import FREE, TopologyRule, matches
 from stormcut.model.cluster import ClusterState, RunningTopology, Supervisor, Worker
 from stormcut.model.problem import Node
+from stormcut.running.declared import max_executors
 
 #: The rule of a topology, by its name.
 RuleOf = Callable[[str], TopologyRule]

@@ -17,8 +17,8 @@ from stormcut.control.decide.decision import (
 from stormcut.control.decide.earlier import Earlier
 from stormcut.control.decide.improving import ProposedMove
 from stormcut.control.decide.intended import Intended
-from stormcut.control.decide.workload import Workload
 from stormcut.model.cluster import RunningTopology, Worker
+from stormcut.running.workload import Workload
 
 Workers = tuple[Worker, ...]
 

@@ -10,12 +10,12 @@ from itertools import chain, islice
 import numpy as np
 
 from stormcut.arrays import Ints
-from stormcut.control.decide.situation import Situation
 from stormcut.control.decide.worth import worth
 from stormcut.model.cluster import Slot, Worker
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.objective.cut import executor_nodes
 from stormcut.objective.verify import violations
+from stormcut.running.situation import Situation
 
 Workers = tuple[Worker, ...]
 Broken = set[tuple[str, str]]

@@ -36,12 +36,12 @@ from stormcut.control.decide.pace import Joint
 from stormcut.control.decide.question import Question
 from stormcut.control.decide.rules import Rules
 from stormcut.control.decide.search_budget import effort_for
-from stormcut.control.decide.workload import misfit
 from stormcut.control.decide.worth import worth
 from stormcut.model.cluster import RunningTopology, Worker
 from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement
 from stormcut.placement.acceptance import Passing
+from stormcut.running.workload import misfit
 
 Workers = tuple[Worker, ...]
 Topologies = tuple[RunningTopology, ...]

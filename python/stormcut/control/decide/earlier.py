@@ -14,11 +14,11 @@ from stormcut.control.decide.decision import (
     InTheWay,
     Obstacle,
 )
-from stormcut.control.decide.declared import max_executors
 from stormcut.control.decide.question import Question
-from stormcut.control.decide.usage import Usage
 from stormcut.control.orders import By
 from stormcut.model.cluster import RunningTopology, Worker
+from stormcut.running.declared import max_executors
+from stormcut.running.usage import Usage
 
 Workers = tuple[Worker, ...]
 

@@ -13,14 +13,14 @@ from stormcut.control.decide.decision import (
     PlacementFigures,
     Worth,
 )
-from stormcut.control.decide.situation import Situation, situation
-from stormcut.control.decide.usage import Usage
-from stormcut.control.decide.workload import Workload
 from stormcut.model.cluster import ClusterState, RunningTopology
 from stormcut.model.network import Costs
 from stormcut.model.placement import Placement
 from stormcut.model.profile import Profile
 from stormcut.objective.metrics import measure
+from stormcut.running.situation import Situation, situation
+from stormcut.running.usage import Usage
+from stormcut.running.workload import Workload
 
 
 class Effects:

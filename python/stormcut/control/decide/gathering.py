@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from stormcut.arrays import Ints
-from stormcut.control.decide.situation import Situation
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem, Topology
 from stormcut.objective.cut import executor_nodes
 from stormcut.objective.verify import violations
+from stormcut.running.situation import Situation
 
 #: Components that only listen: every task sends them a little, so that a node of their own relieves
 #: every link a little. (An acker is a partner like any other.)

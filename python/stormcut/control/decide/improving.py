@@ -18,12 +18,12 @@ from stormcut.control.decide.intended import Intended, Workers
 from stormcut.control.decide.pace import Joint
 from stormcut.control.decide.relief import relieved
 from stormcut.control.decide.rules import Rules
-from stormcut.control.decide.situation import Situation
 from stormcut.control.decide.worth import worth
 from stormcut.model.cluster import RunningTopology
 from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement
 from stormcut.objective.verify import violations
+from stormcut.running.situation import Situation
 
 
 @dataclass(frozen=True)

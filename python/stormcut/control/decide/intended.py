@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 
 from stormcut.control.decide.allowed import Allowed
 from stormcut.control.decide.decision import BreaksLimit
-from stormcut.control.decide.declared import max_executors
 from stormcut.control.decide.memory import View
-from stormcut.control.decide.situation import Situation, situation
-from stormcut.control.decide.usage import Usage
-from stormcut.control.decide.workload import Workload
 from stormcut.model.cluster import ClusterState, Worker
 from stormcut.model.network import Costs
 from stormcut.model.placement import Placement
 from stormcut.objective.verify import Violation, violations
+from stormcut.running.declared import max_executors
+from stormcut.running.situation import Situation, situation
+from stormcut.running.usage import Usage
+from stormcut.running.workload import Workload
 
 Workers = tuple[Worker, ...]
 

@@ -9,10 +9,10 @@ from stormcut.control.decide.answers import Answers
 from stormcut.control.decide.decision import Reason
 from stormcut.control.decide.pace import Joint
 from stormcut.control.decide.search_budget import later
-from stormcut.control.decide.workload import Workload, workload
 from stormcut.model.cluster import ClusterState, RunningTopology, Supervisor, Worker
 from stormcut.model.network import Costs
 from stormcut.model.profile import Profile
+from stormcut.running.workload import Workload, workload
 
 
 @dataclass(frozen=True)

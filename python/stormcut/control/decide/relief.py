@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stormcut.control.decide.completing import Workers, broken, completed
-from stormcut.control.decide.heap import within_heap
-from stormcut.control.decide.situation import Situation
 from stormcut.model.cluster import RunningTopology
 from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement
 from stormcut.objective.verify import violations
+from stormcut.running.heap import within_heap
+from stormcut.running.situation import Situation
 
 #: Placements that are looked at to find who leaves, and the executors of them all.
 MAX_TRIED, MAX_TRIED_EXECUTORS = 256, 512_000

@@ -16,13 +16,13 @@ from stormcut.control.decide.decision import (
     Reason,
     Worth,
 )
-from stormcut.control.decide.situation import Situation
 from stormcut.model.placement import Placement
 from stormcut.model.problem import CORE_PERCENT
 from stormcut.objective.cut import executor_nodes
 from stormcut.objective.headroom import Bottleneck, Headroom, headroom
 from stormcut.objective.resources import CPU, EXECUTOR, uses
 from stormcut.profile.drift import LEAST
+from stormcut.running.situation import Situation
 
 #: Loads may be off by so much before they are told anew: `stormcut.profile.drift.LEAST`.
 NOISE = LEAST

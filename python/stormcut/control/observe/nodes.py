@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from stormcut.control.decide.declared import MAX_EXECUTORS_KEY
 from stormcut.control.orders import Orders
 from stormcut.control.policy import Policy
 from stormcut.model.cluster import ClusterState
+from stormcut.running.declared import MAX_EXECUTORS_KEY
 
 #: A limit that nothing fits under: a node that shall run nothing takes no executor.
 NOTHING = {MAX_EXECUTORS_KEY: "0"}

@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from stormcut.control.decide.declared import MAX_EXECUTORS_KEY, max_executors
 from stormcut.model.cluster import ClusterState, Supervisor
+from stormcut.running.declared import MAX_EXECUTORS_KEY, max_executors
 
 #: A supervisor that was lost so often within so many seconds is on probation for as many more,
 #: from when it was lost last.

@@ -19,7 +19,6 @@ import numpy as np
 
 from stormcut.application.compare import Scheduler
 from stormcut.arrays import Floats
-from stormcut.control.decide.workload import Workload, workload
 from stormcut.model.cluster import RunningTopology
 from stormcut.model.network import UNKNOWN, Link
 from stormcut.model.placement import Placement
@@ -29,6 +28,7 @@ from stormcut.objective.headroom import headroom
 from stormcut.objective.metrics import measure
 from stormcut.objective.throughput import foretold
 from stormcut.placement.solve import Solution
+from stormcut.running.workload import Workload, workload
 
 #: Storm's key for the tuples of a source task that may be on their way.
 WINDOW = "topology.max.spout.pending"

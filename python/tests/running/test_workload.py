@@ -8,8 +8,6 @@ from brain_clusters import profile_of, topology
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormcut.control.decide.measured_pairs import pair_table
-from stormcut.control.decide.workload import workload
 from stormcut.model.cluster import RunningExecutor
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Node, Problem
@@ -17,6 +15,8 @@ from stormcut.model.profile import TaskTraffic, WorkerLoad
 from stormcut.objective.cut import inter_node_tuples_per_second
 from stormcut.objective.relaying import relay
 from stormcut.objective.resources import executor_loads
+from stormcut.running.measured_pairs import pair_table
+from stormcut.running.workload import workload
 
 
 def _threads(running, profile=None):

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from stormcut.arrays import Ints
-from stormcut.control.decide.situation import Situation
 from stormcut.model.cluster import RunningTopology
 from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement
 from stormcut.model.problem import DEFAULT_MEMORY_MB
 from stormcut.objective.verify import violations
+from stormcut.running.situation import Situation
 
 
 def declared_mb(topology: RunningTopology) -> dict[int, float]:

@@ -12,17 +12,17 @@ from stormcut.control.decide.adviser import Settings
 from stormcut.control.decide.attempts import attempts
 from stormcut.control.decide.decide import decide
 from stormcut.control.decide.question import Question
-from stormcut.control.decide.situation import (
+from stormcut.model.cluster import ClusterState, Slot
+from stormcut.model.errors import Infeasible, InvalidInput
+from stormcut.objective.metrics import measure
+from stormcut.placement.solve import solve
+from stormcut.running.situation import (
     Situation,
     named_by_host,
     running_problem,
     unmeasured,
 )
-from stormcut.control.decide.workload import workload
-from stormcut.model.cluster import ClusterState, Slot
-from stormcut.model.errors import Infeasible, InvalidInput
-from stormcut.objective.metrics import measure
-from stormcut.placement.solve import solve
+from stormcut.running.workload import workload
 
 #: Hardly any search: what is compared is the question, not the answer's quality.
 FAST = Settings(options={"effort": "0"})

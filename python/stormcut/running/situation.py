@@ -16,8 +16,6 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from stormcut.control.decide.usage import Usage
-from stormcut.control.decide.workload import Workload, misfit, workload
 from stormcut.model.cluster import ClusterState, RunningTopology, Slot, Worker
 from stormcut.model.errors import InvalidInput
 from stormcut.model.network import Costs
@@ -26,6 +24,8 @@ from stormcut.model.problem import Node, Problem
 from stormcut.model.profile import Profile
 from stormcut.model.traffic import Traffic
 from stormcut.objective.cut import inter_node_tuples_per_second
+from stormcut.running.usage import Usage
+from stormcut.running.workload import Workload, misfit, workload
 
 Workers = tuple[Worker, ...]
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from brain_clusters import dealt, profile_of, supervisors, topology
 
-from stormcut.control.decide.situation import situation
-from stormcut.control.decide.usage import Usage
-from stormcut.control.decide.workload import workload
 from stormcut.model.cluster import ClusterState, Slot
 from stormcut.model.placement import Placement
+from stormcut.running.situation import situation
+from stormcut.running.usage import Usage
+from stormcut.running.workload import workload
 
 
 def test_the_deviation_of_traffic_is_that_of_counts():

@@ -7,12 +7,12 @@ from collections import defaultdict
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
-from stormcut.control.decide.declared import link, max_executors, rack
-from stormcut.control.decide.workload import Workload
 from stormcut.model.cluster import ClusterState, Slot, Supervisor, Worker
 from stormcut.model.network import UNKNOWN, Costs, Link
 from stormcut.model.problem import Node, Problem
 from stormcut.objective.resources import LINK_IN, LINK_OUT, uses
+from stormcut.running.declared import link, max_executors, rack
+from stormcut.running.workload import Workload
 
 
 @dataclass(frozen=True)

@@ -18,16 +18,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stormcut.control.decide.declared import LINK_KEY, link
-from stormcut.control.decide.situation import fitting, situation
-from stormcut.control.decide.usage import Usage
-from stormcut.control.decide.workload import Workload, misfit, workload
 from stormcut.model.cluster import ClusterState, RunningTopology, Supervisor, Worker
 from stormcut.model.network import Costs
 from stormcut.model.placement import Placement
 from stormcut.model.problem import CORE_PERCENT, Problem
 from stormcut.model.profile import Profile, WorkerLoad
 from stormcut.objective.resources import CPU, LINK_IN, LINK_OUT, costs_of, uses
+from stormcut.running.declared import LINK_KEY, link
+from stormcut.running.situation import fitting, situation
+from stormcut.running.usage import Usage
+from stormcut.running.workload import Workload, misfit, workload
 
 #: Points, and Mbit/s, to which what is left is rounded: a decision must not hang on noise.
 STEP_PERCENT, STEP_MBIT = 5.0, 0.1

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormcut.control.decide.measured_pairs import pair_table
 from stormcut.model.cluster import RunningExecutor
 from stormcut.model.problem import Stream
 from stormcut.model.profile import TaskTraffic
+from stormcut.running.measured_pairs import pair_table
 
 #: Two executors with two tasks each, one with one, and a component without traffic.
 EXECUTORS = {

@@ -10,7 +10,6 @@ from functools import cached_property
 
 import numpy as np
 
-from stormcut.control.decide.measured_pairs import pair_table
 from stormcut.model.cluster import RunningExecutor, RunningTopology, Worker
 from stormcut.model.network import Costs
 from stormcut.model.placement import UNASSIGNED, Placement
@@ -31,6 +30,7 @@ from stormcut.model.profile import ExecutorLoad, Profile
 from stormcut.model.traffic import Traffic
 from stormcut.objective.resources import CPU, costs_of, executor_loads, uses
 from stormcut.placement.graph.weighing import is_measured, weighed
+from stormcut.running.measured_pairs import pair_table
 
 #: What processes are taken to need for their executors, as a part of what threads take, at most.
 MAX_BEYOND = 2.0

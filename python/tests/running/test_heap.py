@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from stormcut.control.decide.adviser import Settings
 from stormcut.control.decide.decide import decide
-from stormcut.control.decide.heap import declared_mb
 from stormcut.control.decide.question import Question
 from stormcut.control.decide.wording import sentence
 from stormcut.model.cluster import ClusterState, Slot
+from stormcut.running.heap import declared_mb
 
 PACKING = Settings(packs_unmeasured=True)
 

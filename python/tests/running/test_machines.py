@@ -8,10 +8,11 @@ from governed import Stage
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormcut.control.decide.declared import link
-from stormcut.control.decide.situation import fitting
-from stormcut.control.decide.workload import workload
-from stormcut.control.observe.machines import (
+from stormcut.control.policy import Mode, Policy
+from stormcut.model.cluster import ClusterState, Slot
+from stormcut.model.profile import WorkerLoad
+from stormcut.running.declared import link
+from stormcut.running.machines import (
     QUIET_S,
     Machine,
     Machines,
@@ -19,9 +20,8 @@ from stormcut.control.observe.machines import (
     read_shared_machines,
     with_real_capacity,
 )
-from stormcut.control.policy import Mode, Policy
-from stormcut.model.cluster import ClusterState, Slot
-from stormcut.model.profile import WorkerLoad
+from stormcut.running.situation import fitting
+from stormcut.running.workload import workload
 
 #: A worker's own, by the shipped costs.
 RATE = 100.0

@@ -1,0 +1,1 @@
+"""A running cluster as a problem: what Storm describes, what was measured, and what is declared."""
