@@ -161,8 +161,8 @@ def _balanced(
         if found and task.is_hasty:
             break
     found += near(task, effort, rng)
-    share = task.annealing_effort / parts
-    return balance(task, found, starts, share, rng) if found or starts else None
+    asked_for = task.options.effort / parts
+    return balance(task, found, starts, asked_for, rng) if found or starts else None
 
 
 @contextmanager

@@ -29,9 +29,6 @@ MAX_SEARCHED = 200_000
 #: Executors times nodes up to which a search is worth all of its time, and the effort below which
 #: it is not worth to begin from several balances.
 SEARCHED, MIN_SEARCHED = 1000, 0.01
-#: Executors below which less search finds as much, and the least share of the effort. Of 320 random
-#: problems of up to 45 executors, half the effort was worse for 6 and better for 9.
-SMALL, LEAST_SHARE = 50, 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,16 +70,9 @@ class Task:
         Annealing finds nearly as much from less search where executors times nodes are many
         (docs/decisions/0052-one-order.md).
         """
-        if self.saves_traffic:
-            return self.options.effort
         size = self.problem.executor_count * len(self.problem.nodes)
-        return self.annealing_effort * min(1.0, SEARCHED / max(size, 1))
-
-    @property
-    def annealing_effort(self) -> float:
-        """How long to anneal: as asked, and less for few executors, of which all is found soon."""
-        share = self.problem.executor_count / SMALL
-        return self.options.effort * min(1.0, max(LEAST_SHARE, share))
+        worth = 1.0 if self.saves_traffic else min(1.0, SEARCHED / max(size, 1))
+        return self.options.effort * worth
 
     @property
     def flows(self) -> bool:
