@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,11 @@ import click
 from stormcut.adapters.files.placement_file import read_placement
 from stormcut.adapters.files.problem_file import read_problem
 from stormcut.application.shortfall import shortfall
+from stormcut.objective.crossing import ComponentTraffic, component_traffic
 from stormcut.objective.headroom import Bottleneck, Headroom, headroom
 from stormcut.objective.metrics import Metrics, measure
 from stormcut.objective.throughput import Throughput, foretold
-from stormcut.report.terminal import Grid, terminal
+from stormcut.report.terminal import Grid, print_all, terminal
 from stormcut.simulator.simulation import Latency
 from stormcut.simulator.tuple_times import slowest, tuple_times
 
@@ -24,8 +25,9 @@ from stormcut.simulator.tuple_times import slowest, tuple_times
 @click.command()
 @click.argument("problem", type=click.Path(path_type=Path))
 @click.argument("placement", type=click.Path(path_type=Path))
+@click.option("--streams", is_flag=True, help="Also show what components send each other.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-def score(problem: Path, placement: Path, as_json: bool) -> None:
+def score(problem: Path, placement: Path, streams: bool, as_json: bool) -> None:
     """Measure a placement, feasible or not.
 
     Tuple times, from a source's emission until all that follows from it is done, are simulated at
@@ -33,7 +35,7 @@ def score(problem: Path, placement: Path, as_json: bool) -> None:
 
     \b
     Example:
-      stormcut score problem.json placement.json --json
+      stormcut score problem.json placement.json --streams
     """
     document = read_placement(placement, read_problem(problem))
     metrics = measure(document.problem, document.placement)
@@ -41,12 +43,14 @@ def score(problem: Path, placement: Path, as_json: bool) -> None:
     reached = foretold(document.problem, document.placement)
     times = tuple_times(document.problem, document.placement)
     warning = shortfall(document.problem, document.placement, room)
+    sent = component_traffic(document.problem, document.placement) if streams else []
     if as_json:
         told = {
             **asdict(metrics),
             "headroom": headroom_document(room),
             "throughput": throughput_document(reached),
             "latency_ms": None if times is None else latencies_document(times),
+            **({"streams": [asdict(each) for each in sent]} if streams else {}),
             **({} if warning is None else {"warning": warning}),
         }
         click.echo(json.dumps(told, indent=2))
@@ -54,7 +58,7 @@ def score(problem: Path, placement: Path, as_json: bool) -> None:
         table = metrics_table(metrics, room, document.problem.traffic.total)
         for row in (*_throughput_rows(reached), *_time_rows(times)):
             table.row(*row)
-        table.print(terminal())
+        print_all(terminal(), [table, *([_streams_table(sent)] if streams else [])])
         if warning is not None:
             click.echo(f"warning: {warning}", err=True)
 
@@ -89,6 +93,27 @@ def bottleneck_document(bottleneck: Bottleneck | None) -> dict[str, str] | None:
     key = {"executor": "executor", "uplink_out": "rack", "uplink_in": "rack"}.get(kind, "node")
     topology = {} if bottleneck.topology is None else {"topology": bottleneck.topology}
     return {"kind": kind, key: bottleneck.name, **topology}
+
+
+def _streams_table(sent: Sequence[ComponentTraffic]) -> Grid:
+    """Return what components send each other, most traffic between nodes first."""
+    names = {each.topology for each in sent}
+    table = Grid(*names) if len(names) == 1 else Grid().name("topology")
+    table.name("source").name("target").figures("tuples/s")
+    table.figures("between\nworkers", "between\nnodes", "of all", "Mbit/s")
+    for each in sorted(sent, key=lambda each: -each.between_nodes):
+        mbit = each.mbit_between_nodes
+        table.row(
+            *([each.topology] if len(names) > 1 else []),
+            each.source,
+            each.target,
+            f"{each.tuples_per_second:,.1f}",
+            f"{each.between_workers:,.1f}",
+            f"{each.between_nodes:,.1f}",
+            f"{each.between_nodes / each.tuples_per_second:.0%}",
+            "" if mbit is None else f"{mbit:,.2f}",
+        )
+    return table
 
 
 def _throughput_rows(reached: Throughput | None) -> Iterator[tuple[str, str, str]]:

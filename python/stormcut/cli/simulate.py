@@ -209,7 +209,8 @@ def _executed(found: Simulation) -> Iterator[dict[str, Any]]:
         for component, rate in components.items():
             head = {"topology": topology, "component": component}
             held = found.held.get(topology, {}).get(component)
-            yield {**head, "executed_per_second": rate, "held": held}
+            stay = found.stays.get(topology, {}).get(component)
+            yield {**head, "executed_per_second": rate, "held": held, "stay_ms": stay}
 
 
 def _changes(events: Path | None, trace: Path | None, problem: Problem) -> tuple[Change, ...]:
@@ -290,6 +291,7 @@ def simulation_document(found: Simulation) -> dict[str, Any]:
         "sources_per_second": dict(found.sources),
         "executed_per_second": {name: dict(own) for name, own in found.executed.items()},
         "latency_ms": latencies_document(found.latency),
+        "stay_ms": found.stays,
         "utilisation": [
             {**(bottleneck_document(use.resource) or {}), "value": use.value} for use in found.uses
         ],
@@ -319,12 +321,13 @@ def _tables(found: Simulation, costs: str) -> Iterator[Grid]:
         rates.row(name, f"{rate:,.1f}", *(f"{each:,.2f}" for each in told))
     yield rates
     executed = Grid().name("topology").name("component")
-    executed.figures("tuples/s\nexecuted").figures("tuples\nthere", rank=1)
+    executed.figures("tuples/s\nexecuted").figures("tuples\nthere", rank=1).figures("ms\nthere")
     for name, components in found.executed.items():
         for component, rate in components.items():
             held = found.held.get(name, {}).get(component)
-            there = "" if held is None else f"{held:,.2f}"
-            executed.row(name, component, f"{rate:,.1f}", there)
+            stay = found.stays.get(name, {}).get(component)
+            there = ("" if each is None else f"{each:,.2f}" for each in (held, stay))
+            executed.row(name, component, f"{rate:,.1f}", *there)
     yield executed
     used = Grid().name("resource").figures("in use")
     for use in found.uses[:ROWS]:

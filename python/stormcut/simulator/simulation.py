@@ -75,6 +75,21 @@ class Simulation:
     held: Mapping[str, Mapping[str, float]]
 
     @property
+    def stays(self) -> dict[str, dict[str, float]]:
+        """How long a tuple is at each component on average, waiting included, in ms.
+
+        By Little's law, from what is there and what is executed; empty without time.
+        """
+        return {
+            topology: {
+                name: 1000 * count / self.executed[topology][name]
+                for name, count in held.items()
+                if self.executed[topology].get(name)
+            }
+            for topology, held in self.held.items()
+        }
+
+    @property
     def bottleneck(self) -> Bottleneck | None:
         """The resource that is used most, None where none has a capacity."""
         return self.uses[0].resource if self.uses else None

@@ -53,6 +53,11 @@ def test_place_check_and_score(stormcut, problem, tmp_path):
     assert code == 0
     assert "workers restarted" in out and "head-room" in out and "tuples/s acked" in out
     assert max(map(len, out.splitlines())) <= 100
+    code, out, _ = stormcut("score", problem, output, "--streams", "--json")
+    streams = json.loads(out)["streams"]
+    crossing = sum(each["between_nodes"] for each in streams)
+    assert code == 0
+    assert crossing == pytest.approx(found["inter_node_tuples_per_second"])
     code, out, _ = stormcut("check", problem, output)
     assert (code, out) == (0, "feasible: 5 executors\n")
 

@@ -37,6 +37,7 @@ def tables(text):
     [
         ("compare", EXAMPLE, "--algorithms", "even,r-storm"),
         ("score", EXAMPLE, "PLACEMENT"),
+        ("score", EXAMPLE, "PLACEMENT", "--streams"),
         ("explain", EXAMPLE, "PLACEMENT"),
         ("explain", EXAMPLE, "PLACEMENT", "hub[1]"),
         ("simulate", EXAMPLE, "PLACEMENT", "--engine", "fluid"),

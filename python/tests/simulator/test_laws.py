@@ -93,6 +93,8 @@ def test_a_tree_takes_as_long_as_its_tuples_are_there(system):
     found = simulate(problem, placement, seconds=200.0)
     there = sum(found.held["t"][name] for name in "abc")
     assert there == pytest.approx(found.sources["t"] * found.latency["t"].mean / 1e3, rel=0.02)
+    stays = sum(found.stays["t"][name] for name in "abc")
+    assert stays == pytest.approx(found.latency["t"].mean, rel=0.02)
 
 
 @given(systems(window=50, service="exponential"))

@@ -19,7 +19,7 @@ from stormcut.capacity.mapping import highest_rate, map_acquired, mapper, with_e
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import CORE_US, Problem
-from stormcut.objective.cut import executor_nodes, routed
+from stormcut.objective.crossing import component_traffic
 from stormcut.placement.algorithms.model_driven.allocation import (
     Dag,
     PerformanceModel,
@@ -41,7 +41,6 @@ THEN = " > "
 FLUSH_MS = BATCH_TIMEOUT_MS + ROUND_MS
 #: The thesis counts tuples of 10 s for each bolt's task.
 WINDOW_S = 10.0
-MBIT = 8.0 / 1e6
 
 #: ``dataflows(name) -> (dataflow, its tasks' models)`` of the model-driven paper.
 Dataflows = Callable[[str], tuple[Dag, Mapping[str, PerformanceModel]]]
@@ -130,25 +129,12 @@ def cost(problem: Problem, cell: PaperCell) -> Mapping[str, float]:
 def traffic(problem: Problem, cell: PaperCell) -> Mapping[str, float]:
     """Measure Mbit/s between nodes: in all, and for each stream (StroMAX's INB, section 5.3)."""
     placed = _place(problem, cell)
-    found = {**placed.figures(), "inb": 0.0}
-    sent = routed(problem.traffic, placed.placement.slots)
-    nodes = executor_nodes(problem, placed.placement)
-    owner = [f"{t} {component}" for t, component, _ in problem.executor_names()]
-
-    def add(source: int, target: int, mbit: float) -> None:
-        name = f"inb {owner[source]} -> {owner[target].split(' ', 1)[1]}"
-        found[name] = found.get(name, 0.0) + mbit
-        found["inb"] += mbit
-
-    apart = nodes[sent.source] != nodes[sent.target]
-    for at in np.flatnonzero(apart).tolist():
-        mbit = float(sent.rate[at] * np.nan_to_num(sent.size[at])) * MBIT
-        add(int(sent.source[at]), int(sent.target[at]), mbit)
-    for block in sent.blocks:
-        each = sent.sent_by_each(block) * np.nan_to_num(block.size) * MBIT
-        far = nodes[list(block.sources)][:, None] != nodes[list(block.targets)]
-        add(block.sources.start, block.targets.start, float((far * each[:, None]).sum()))
-    return found
+    sent = component_traffic(problem, placed.placement)
+    streams = {
+        f"inb {each.topology} {each.source} -> {each.target}": each.mbit_between_nodes or 0.0
+        for each in sent
+    }
+    return {**placed.figures(), "inb": sum(streams.values()), **streams}
 
 
 def closed(problem: Problem, cell: PaperCell) -> Mapping[str, float]:
