@@ -6,8 +6,8 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from stormcut.adapters.bench.journal import FileJournal
-from stormcut.application.experiment.bench.contest import capacities
+from stormcut.lab.adapters.bench.journal import FileJournal
+from stormcut.lab.experiment.bench.contest import capacities
 from stormcut.model.problem import Problem
 
 #: An archive for each bench that is kept.

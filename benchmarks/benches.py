@@ -18,9 +18,9 @@ from pathlib import Path
 from bench_problems import BENCHES
 from machine import made_by
 
-from stormcut.adapters.bench.journal import FileJournal
+from stormcut.lab.adapters.bench.journal import FileJournal
+from stormcut.lab.report.bench_figures import BenchResults, absent, amount
 from stormcut.placement.registry import BASELINE
-from stormcut.report.bench_figures import BenchResults, absent, amount
 from stormcut.report.tables import Section, Table, markdown
 
 INTRODUCTION = (

@@ -25,22 +25,22 @@ from typing import Any
 
 from machine import made_by
 
-from stormcut.adapters.bench.reports import newest_of_processes
-from stormcut.adapters.clusters.bandwidth import parse_bandwidth
-from stormcut.adapters.clusters.docker import ClusterShape, DockerCluster
-from stormcut.adapters.clusters.docker.engine import engine
 from stormcut.adapters.files.json_document import write_text
-from stormcut.adapters.processes.controller import (
+from stormcut.application.waiting import TimedOut, wait_until
+from stormcut.cli.steps import Steps
+from stormcut.lab.adapters.bench.reports import newest_of_processes
+from stormcut.lab.adapters.clusters.bandwidth import parse_bandwidth
+from stormcut.lab.adapters.clusters.docker import ClusterShape, DockerCluster
+from stormcut.lab.adapters.clusters.docker.engine import engine
+from stormcut.lab.adapters.processes.controller import (
     ControllerProcess,
     controller_process,
     write_configuration,
 )
-from stormcut.adapters.storm.topology_project import load
-from stormcut.adapters.storm.topology_site import WORKERS, docker_site
-from stormcut.application.experiment.recorder import REPORTED_S, Sampler
-from stormcut.application.waiting import TimedOut, wait_until
-from stormcut.cli.own_cluster import ended
-from stormcut.cli.steps import Steps
+from stormcut.lab.adapters.storm.topology_project import load
+from stormcut.lab.adapters.storm.topology_site import WORKERS, docker_site
+from stormcut.lab.cli.own_cluster import ended
+from stormcut.lab.experiment.recorder import REPORTED_S, Sampler
 from stormcut.model.errors import StormcutError
 
 #: Acknowledged of what is offered: the rate is held.

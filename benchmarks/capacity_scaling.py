@@ -26,32 +26,32 @@ from pathlib import Path
 from machine import made_by
 from raw_data import DATA, open_data
 
-from stormcut.adapters.bench.rig import ClusterRig
-from stormcut.adapters.bench.serving import serving
-from stormcut.adapters.bench.setting import MEMORY_MB
-from stormcut.adapters.bench.workers import CLUSTER_PATIENCE
-from stormcut.adapters.clusters.bandwidth import FREE, parse_bandwidth
-from stormcut.adapters.clusters.docker import ClusterShape, DockerCluster
 from stormcut.adapters.files.json_document import write_text
 from stormcut.adapters.files.placement_file import read_placement, write_placement
 from stormcut.adapters.files.problem_file import read_problem, write_problem
 from stormcut.adapters.spark.profiling import profile_logs
-from stormcut.application.experiment.bench.cell import measure_cell
-from stormcut.application.experiment.bench.cells import Cell
-from stormcut.application.experiment.bench.contest import (
+from stormcut.capacity.evidence import costs_that_fit
+from stormcut.cli.steps import Steps
+from stormcut.lab.adapters.bench.rig import ClusterRig
+from stormcut.lab.adapters.bench.serving import serving
+from stormcut.lab.adapters.bench.setting import MEMORY_MB
+from stormcut.lab.adapters.bench.workers import CLUSTER_PATIENCE
+from stormcut.lab.adapters.clusters.bandwidth import FREE, parse_bandwidth
+from stormcut.lab.adapters.clusters.docker import ClusterShape, DockerCluster
+from stormcut.lab.cli.own_cluster import ended
+from stormcut.lab.experiment.bench.cell import measure_cell
+from stormcut.lab.experiment.bench.cells import Cell
+from stormcut.lab.experiment.bench.contest import (
     WINDOW,
     Host,
     capacities,
     windowed,
 )
-from stormcut.application.experiment.bench.entrants import FIRST_PORT, SEED, Hosts
-from stormcut.application.experiment.bench.plan import REFERENCE, Timing
-from stormcut.application.experiment.bench.planner import BenchPlanner, Wanted
-from stormcut.application.experiment.bench.ports import Entrant
-from stormcut.application.experiment.ports import HOOK_INTERVAL_S, Profiler
-from stormcut.capacity.evidence import costs_that_fit
-from stormcut.cli.own_cluster import ended
-from stormcut.cli.steps import Steps
+from stormcut.lab.experiment.bench.entrants import FIRST_PORT, SEED, Hosts
+from stormcut.lab.experiment.bench.plan import REFERENCE, Timing
+from stormcut.lab.experiment.bench.planner import BenchPlanner, Wanted
+from stormcut.lab.experiment.bench.ports import Entrant
+from stormcut.lab.experiment.ports import HOOK_INTERVAL_S, Profiler
 from stormcut.model.cluster import RunningTopology
 from stormcut.model.network import Costs
 from stormcut.model.placement import Placement

@@ -17,16 +17,16 @@ from pathlib import Path
 import psutil
 from machine import made_by
 
-from stormcut.adapters.bench.reports import newest_of_processes
-from stormcut.adapters.clusters.local import LocalCluster
-from stormcut.adapters.processes.controller import (
+from stormcut.application.waiting import wait_until
+from stormcut.cli.steps import Steps
+from stormcut.lab.adapters.bench.reports import newest_of_processes
+from stormcut.lab.adapters.clusters.local import LocalCluster
+from stormcut.lab.adapters.processes.controller import (
     ControllerProcess,
     controller_process,
     write_configuration,
 )
-from stormcut.adapters.storm.topology_site import local_site
-from stormcut.application.waiting import wait_until
-from stormcut.cli.steps import Steps
+from stormcut.lab.adapters.storm.topology_site import local_site
 
 SUPERVISORS, SLOTS = 2, 4
 EVERY = ("10 s", "3 s")

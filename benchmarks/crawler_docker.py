@@ -26,23 +26,23 @@ from pathlib import Path
 
 from machine import made_by
 
-from stormcut.adapters.bench.rig import START_S, ClusterRig
-from stormcut.adapters.bench.serving import serving
-from stormcut.adapters.bench.setting import shape_of
-from stormcut.adapters.bench.workers import CLUSTER_PATIENCE
-from stormcut.adapters.clusters.docker import DockerCluster
 from stormcut.adapters.machine import home
 from stormcut.adapters.spark.profiling import profile_logs
-from stormcut.adapters.storm import topology_project
-from stormcut.application.experiment.bench.cells import Measurement, Placed, Start
-from stormcut.application.experiment.bench.entrants import Entrants
-from stormcut.application.experiment.bench.plan import BenchPlan, Setting, Timing
-from stormcut.application.experiment.bench.planner import BenchPlanner
-from stormcut.application.experiment.bench.ports import Entrant, Equipment
-from stormcut.application.experiment.ports import HOOK_INTERVAL_S
 from stormcut.application.waiting import wait_until
 from stormcut.cli.contenders import scheduler_of
 from stormcut.cli.steps import Steps
+from stormcut.lab.adapters.bench.rig import START_S, ClusterRig
+from stormcut.lab.adapters.bench.serving import serving
+from stormcut.lab.adapters.bench.setting import shape_of
+from stormcut.lab.adapters.bench.workers import CLUSTER_PATIENCE
+from stormcut.lab.adapters.clusters.docker import DockerCluster
+from stormcut.lab.adapters.storm import topology_project
+from stormcut.lab.experiment.bench.cells import Measurement, Placed, Start
+from stormcut.lab.experiment.bench.entrants import Entrants
+from stormcut.lab.experiment.bench.plan import BenchPlan, Setting, Timing
+from stormcut.lab.experiment.bench.planner import BenchPlanner
+from stormcut.lab.experiment.bench.ports import Entrant, Equipment
+from stormcut.lab.experiment.ports import HOOK_INTERVAL_S
 from stormcut.model.problem import Problem
 from stormcut.placement.solve import Solution
 

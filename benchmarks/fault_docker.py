@@ -15,12 +15,12 @@ import yaml
 from fault_ground import CONFIG, CONTROLLERS, NIMBUS, Fault, Ground
 from fault_list import controllers_start, goes_on, killed, leader, stopped, worker
 
-from stormcut.adapters.clusters.docker import VIRTUALENV, ClusterShape, DockerCluster
-from stormcut.adapters.clusters.docker.engine import engine, taken_subnets
-from stormcut.adapters.clusters.docker.image import IMAGE
-from stormcut.adapters.clusters.docker.plan import CLUSTER_LABEL, FOLDER_LABEL, free_subnet
 from stormcut.adapters.storm.nimbus import NimbusClient, NimbusUnavailable
 from stormcut.application.waiting import wait_until
+from stormcut.lab.adapters.clusters.docker import VIRTUALENV, ClusterShape, DockerCluster
+from stormcut.lab.adapters.clusters.docker.engine import engine, taken_subnets
+from stormcut.lab.adapters.clusters.docker.image import IMAGE
+from stormcut.lab.adapters.clusters.docker.plan import CLUSTER_LABEL, FOLDER_LABEL, free_subnet
 
 SECOND = "nimbus-2"
 #: Of the link from Nimbus, when it is slow.

@@ -29,11 +29,11 @@ from urllib.request import urlopen
 import psutil
 import yaml
 
-from stormcut.adapters.clusters.local import LocalCluster
-from stormcut.adapters.clusters.running import RunningCluster
 from stormcut.adapters.storm.nimbus import NimbusClient, NimbusUnavailable
-from stormcut.adapters.storm.sparse_submit import submit
 from stormcut.application.waiting import TimedOut, wait_until
+from stormcut.lab.adapters.clusters.local import LocalCluster
+from stormcut.lab.adapters.clusters.running import RunningCluster
+from stormcut.lab.adapters.storm.sparse_submit import submit
 
 LEDGER = Path(__file__).resolve().with_name("ledger")
 TOPOLOGIES = ("alpha", "beta")

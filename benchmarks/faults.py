@@ -29,11 +29,11 @@ import psutil
 import yaml
 from machine import made_by
 
-from stormcut.adapters.clusters.local import LocalCluster
-from stormcut.adapters.clusters.local.processes import of_cluster
 from stormcut.adapters.machine import home
-from stormcut.adapters.storm.sparse_submit import submit
 from stormcut.application.waiting import wait_until
+from stormcut.lab.adapters.clusters.local import LocalCluster
+from stormcut.lab.adapters.clusters.local.processes import of_cluster
+from stormcut.lab.adapters.storm.sparse_submit import submit
 
 NAME = "words"
 SUPERVISORS, SLOTS, WORKERS = 3, 4, 3

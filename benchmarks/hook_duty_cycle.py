@@ -23,8 +23,8 @@ import numpy as np
 from hook_overhead import Plan, Worker, acked, interval, order, started
 from machine import made_by
 
-from stormcut.adapters.bench.workers import CLUSTER_PATIENCE, hold, let_go, processes
-from stormcut.adapters.clusters.local import LocalCluster
+from stormcut.lab.adapters.bench.workers import CLUSTER_PATIENCE, hold, let_go, processes
+from stormcut.lab.adapters.clusters.local import LocalCluster
 
 FREEZER = Path("/sys/fs/cgroup/freezer")
 #: As the hook names it.

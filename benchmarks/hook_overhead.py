@@ -22,17 +22,17 @@ from pathlib import Path
 import numpy as np
 from machine import made_by
 
-from stormcut.adapters.bench.workers import (
+from stormcut.adapters.machine import home
+from stormcut.application.waiting import wait_until
+from stormcut.lab.adapters.bench.workers import (
     CLUSTER_PATIENCE,
     PATIENCE_S,
     hold,
     let_go,
     processes,
 )
-from stormcut.adapters.clusters.local import LocalCluster
-from stormcut.adapters.machine import home
-from stormcut.adapters.storm.sparse_submit import submit
-from stormcut.application.waiting import wait_until
+from stormcut.lab.adapters.clusters.local import LocalCluster
+from stormcut.lab.adapters.storm.sparse_submit import submit
 
 Options = Mapping[str, object]
 

@@ -9,8 +9,8 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
-from stormcut.application.experiment.recorder import STEP_S
-from stormcut.application.experiment.timeline import Point
+from stormcut.lab.experiment.recorder import STEP_S
+from stormcut.lab.experiment.timeline import Point
 
 #: Below this share of what is offered a load is not served, in windows of so many points.
 SERVED, WINDOW_POINTS = 0.95, 5

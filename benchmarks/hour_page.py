@@ -12,9 +12,9 @@ from typing import Any
 from hour_figures import COST_S, SETTLED_S, shortened, unseen_share
 
 from stormcut.adapters.files.json_document import write_text
-from stormcut.application.experiment.timeline import Event, Kind, Point, Series, Timeline
+from stormcut.lab.experiment.timeline import Event, Kind, Point, Series, Timeline
+from stormcut.lab.report.timeline import charts, clock, event_table, page
 from stormcut.report.tables import Picture, Section, Table, markdown
-from stormcut.report.timeline import charts, clock, event_table, page
 
 TITLE = "The controller under a load that changes"
 #: The policies that the page shows beside each other, first.

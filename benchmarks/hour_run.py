@@ -26,24 +26,24 @@ from hour_figures import (
 from hour_load import FULL, SHIFTING, START_STEPS, STEP_S, Load, Offered, Phase
 from machine import made_by
 
-from stormcut.adapters.bench.reports import newest_of_processes
-from stormcut.adapters.clusters.bandwidth import Bandwidth
-from stormcut.adapters.clusters.docker import ClusterShape, DockerCluster
-from stormcut.adapters.clusters.docker.plan import LINK_KEY
-from stormcut.adapters.processes.controller import (
+from stormcut.adapters.zookeeper.nodes import nodes_at
+from stormcut.adapters.zookeeper.orders import change_orders
+from stormcut.application.waiting import wait_until
+from stormcut.cli.steps import Steps
+from stormcut.lab.adapters.bench.reports import newest_of_processes
+from stormcut.lab.adapters.clusters.bandwidth import Bandwidth
+from stormcut.lab.adapters.clusters.docker import ClusterShape, DockerCluster
+from stormcut.lab.adapters.clusters.docker.plan import LINK_KEY
+from stormcut.lab.adapters.processes.controller import (
     ControllerProcess,
     controller_process,
     write_configuration,
 )
-from stormcut.adapters.storm.topology_site import docker_site
-from stormcut.adapters.zookeeper.nodes import nodes_at
-from stormcut.adapters.zookeeper.orders import change_orders
-from stormcut.application.experiment.bench.windows import Sample, Window
-from stormcut.application.experiment.recorder import REPORTED_S, Sampler
-from stormcut.application.experiment.recorder import STEP_S as POINT_S
-from stormcut.application.experiment.timeline import Event, Kind, Point
-from stormcut.application.waiting import wait_until
-from stormcut.cli.steps import Steps
+from stormcut.lab.adapters.storm.topology_site import docker_site
+from stormcut.lab.experiment.bench.windows import Sample, Window
+from stormcut.lab.experiment.recorder import REPORTED_S, Sampler
+from stormcut.lab.experiment.recorder import STEP_S as POINT_S
+from stormcut.lab.experiment.timeline import Event, Kind, Point
 from stormcut.model.errors import StormcutError
 
 NODES, MBIT = 4, 10

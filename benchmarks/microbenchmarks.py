@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stormcut.application.papers.workloads import cost_instance
+from stormcut.lab.papers.workloads import cost_instance
 from stormcut.model.problem import Component, Node, Problem, Stream, Topology
 
 SIZES = (10, 18, 22, 26, 28, 30, 32)

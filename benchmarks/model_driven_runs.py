@@ -22,23 +22,23 @@ from pathlib import Path
 import numpy as np
 from machine import made_by
 
-from stormcut.adapters.bench.rig import ClusterRig
-from stormcut.adapters.bench.serving import serving
-from stormcut.adapters.bench.steered import ObservedTrial, Steered, steered
-from stormcut.adapters.bench.trial_bench import percent
-from stormcut.adapters.bench.workers import CLUSTER_PATIENCE
-from stormcut.adapters.clusters.docker import ClusterShape, DockerCluster
 from stormcut.adapters.files.capacity_files import read_dag, read_models
-from stormcut.adapters.storm.topology_project import load
-from stormcut.application.experiment.bench.entrants import Hosts
-from stormcut.application.experiment.bench.planner import BenchPlanner
-from stormcut.application.experiment.bench.windows import STEP_S
-from stormcut.application.experiment.servers import with_servers
-from stormcut.application.experiment.trials import RateTrial, Reading, judged, peak_of
 from stormcut.capacity.mapping import map_to, mapper
-from stormcut.cli.model import MEMORY_MB, TASKS
-from stormcut.cli.own_cluster import ended
 from stormcut.cli.steps import Steps
+from stormcut.lab.adapters.bench.rig import ClusterRig
+from stormcut.lab.adapters.bench.serving import serving
+from stormcut.lab.adapters.bench.steered import ObservedTrial, Steered, steered
+from stormcut.lab.adapters.bench.trial_bench import percent
+from stormcut.lab.adapters.bench.workers import CLUSTER_PATIENCE
+from stormcut.lab.adapters.clusters.docker import ClusterShape, DockerCluster
+from stormcut.lab.adapters.storm.topology_project import load
+from stormcut.lab.cli.model import MEMORY_MB, TASKS
+from stormcut.lab.cli.own_cluster import ended
+from stormcut.lab.experiment.bench.entrants import Hosts
+from stormcut.lab.experiment.bench.planner import BenchPlanner
+from stormcut.lab.experiment.bench.windows import STEP_S
+from stormcut.lab.experiment.servers import with_servers
+from stormcut.lab.experiment.trials import RateTrial, Reading, judged, peak_of
 from stormcut.model.cluster import RunningTopology
 from stormcut.model.errors import Infeasible
 from stormcut.placement.algorithms.model_driven.allocation import (

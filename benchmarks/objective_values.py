@@ -17,10 +17,10 @@ from typing import NamedTuple
 import numpy as np
 from machine import made_by
 
-from stormcut.adapters.bench.journal import FileJournal
-from stormcut.application.experiment.bench.contest import WINDOW, windowed
-from stormcut.application.experiment.bench.summary import ratio
 from stormcut.arrays import Floats
+from stormcut.lab.adapters.bench.journal import FileJournal
+from stormcut.lab.experiment.bench.contest import WINDOW, windowed
+from stormcut.lab.experiment.bench.summary import ratio
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.objective.anchoring import anchored_share

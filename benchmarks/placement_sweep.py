@@ -30,7 +30,7 @@ from scipy.stats import spearmanr
 
 from stormcut.adapters.files.placement_file import write_placement
 from stormcut.adapters.files.problem_file import read_problem
-from stormcut.adapters.spark.bench_table import read_cells
+from stormcut.lab.adapters.spark.bench_table import read_cells
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.objective.throughput import foretold

@@ -23,9 +23,9 @@ from typing import NamedTuple
 import numpy as np
 from machine import made_by
 
-from stormcut.adapters.bench.journal import FileJournal
-from stormcut.application.experiment.bench.windows import OTHER_CORES, crowded
 from stormcut.arrays import Floats
+from stormcut.lab.adapters.bench.journal import FileJournal
+from stormcut.lab.experiment.bench.windows import OTHER_CORES, crowded
 
 SCHEDULER, RIVALS = "cut", ("caps", "even", "stromax", "ols")
 #: Standard errors each way: 95 of 100 intervals hold the true value.

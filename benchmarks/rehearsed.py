@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import yaml
 
 from stormcut.adapters.files.config_file import read_config
-from stormcut.application.rehearsal.rehearsal import RehearsedController
 from stormcut.arrays import Floats
+from stormcut.lab.rehearsal.rehearsal import RehearsedController
 from stormcut.model.cluster import RunningExecutor, RunningTopology, Subscription
 from stormcut.model.profile import ExecutorLoad, Profile, TaskTraffic
 

@@ -25,15 +25,15 @@ from pathlib import Path
 import psutil
 from machine import made_by
 
-from stormcut.adapters.bench.rig import ClusterRig
-from stormcut.adapters.bench.serving import serving
-from stormcut.adapters.bench.workers import CLUSTER_PATIENCE
-from stormcut.adapters.clusters.bandwidth import FREE, parse_bandwidth
-from stormcut.adapters.clusters.docker import ClusterShape, DockerCluster
 from stormcut.adapters.spark.profiling import profile_logs
-from stormcut.application.experiment.bench.planner import BenchPlanner
-from stormcut.application.experiment.ports import HOOK_INTERVAL_S
 from stormcut.cli.steps import Steps
+from stormcut.lab.adapters.bench.rig import ClusterRig
+from stormcut.lab.adapters.bench.serving import serving
+from stormcut.lab.adapters.bench.workers import CLUSTER_PATIENCE
+from stormcut.lab.adapters.clusters.bandwidth import FREE, parse_bandwidth
+from stormcut.lab.adapters.clusters.docker import ClusterShape, DockerCluster
+from stormcut.lab.experiment.bench.planner import BenchPlanner
+from stormcut.lab.experiment.ports import HOOK_INTERVAL_S
 from stormcut.model.cluster import ClusterState
 from stormcut.model.placement import Placement
 from stormcut.model.plan import Plan

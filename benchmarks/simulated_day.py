@@ -25,9 +25,9 @@ import numpy as np
 from machine import made_by
 from rehearsed import Flow, controller, profile, running
 
-from stormcut.application.rehearsal.rehearsal import RehearsalStep, rehearse
-from stormcut.application.rehearsal.world import Offered, Outage, TopologyTally, World
 from stormcut.arrays import Floats
+from stormcut.lab.rehearsal.rehearsal import RehearsalStep, rehearse
+from stormcut.lab.rehearsal.world import Offered, Outage, TopologyTally, World
 from stormcut.model.cluster import RunningTopology, Supervisor
 from stormcut.model.profile import Profile
 from stormcut.report.figures import drawn, empty

@@ -31,9 +31,9 @@ from raw_data import DATA, open_data
 from rehearsed import Flow, controller, profile, running
 from scipy.stats import spearmanr
 
-from stormcut.application.rehearsal.rehearsal import RehearsalStep, rehearse
-from stormcut.application.rehearsal.world import Offered, World
 from stormcut.arrays import Floats
+from stormcut.lab.rehearsal.rehearsal import RehearsalStep, rehearse
+from stormcut.lab.rehearsal.world import Offered, World
 from stormcut.model.cluster import RunningTopology, Supervisor
 from stormcut.model.profile import Profile
 from stormcut.report.figures import drawn, empty

@@ -21,11 +21,11 @@ from machine import made_by
 from scipy.stats import spearmanr
 from told_picture import save, told_picture
 
-from stormcut.adapters.bench.journal import FileJournal
-from stormcut.application.experiment.bench.contest import WINDOW, windowed
-from stormcut.application.experiment.bench.summary import ratio
-from stormcut.application.experiment.calibrate import calibrate
-from stormcut.cli.calibrate import observed
+from stormcut.lab.adapters.bench.journal import FileJournal
+from stormcut.lab.cli.calibrate import observed
+from stormcut.lab.experiment.bench.contest import WINDOW, windowed
+from stormcut.lab.experiment.bench.summary import ratio
+from stormcut.lab.experiment.calibrate import calibrate
 from stormcut.model.errors import InvalidInput
 from stormcut.model.network import Costs
 from stormcut.model.placement import Placement

@@ -17,7 +17,7 @@ from pathlib import Path
 from machine import made_by
 from told_picture import save, told_picture
 
-from stormcut.adapters.bench.journal import FileJournal
+from stormcut.lab.adapters.bench.journal import FileJournal
 from stormcut.model.problem import Problem
 from stormcut.simulator.events import simulate
 from stormcut.simulator.simulation import Latency

@@ -28,23 +28,23 @@ from matplotlib.figure import Figure
 from raw_data import DATA, open_data
 from told_picture import save
 
-from stormcut.adapters.bench.reports import newest_of_processes
-from stormcut.adapters.bench.serving import serving
-from stormcut.adapters.clusters.bandwidth import Bandwidth
-from stormcut.adapters.clusters.docker import ClusterShape, DockerCluster
-from stormcut.adapters.clusters.docker.engine import engine
 from stormcut.adapters.files.placement_file import read_placement, write_placement
 from stormcut.adapters.files.problem_file import read_problem, write_problem
 from stormcut.adapters.spark.profiling import profile_logs
-from stormcut.adapters.storm.topology_site import docker_site
-from stormcut.application.experiment.bench.contest import capacities
-from stormcut.application.experiment.bench.entrants import FIRST_PORT, SEED, Hosts
-from stormcut.application.experiment.bench.planner import BenchPlanner, Wanted
-from stormcut.application.experiment.ports import HOOK_INTERVAL_S
-from stormcut.application.experiment.recorder import REPORTED_S, Sampler
 from stormcut.application.waiting import wait_until
-from stormcut.cli.own_cluster import ended
 from stormcut.cli.steps import Steps
+from stormcut.lab.adapters.bench.reports import newest_of_processes
+from stormcut.lab.adapters.bench.serving import serving
+from stormcut.lab.adapters.clusters.bandwidth import Bandwidth
+from stormcut.lab.adapters.clusters.docker import ClusterShape, DockerCluster
+from stormcut.lab.adapters.clusters.docker.engine import engine
+from stormcut.lab.adapters.storm.topology_site import docker_site
+from stormcut.lab.cli.own_cluster import ended
+from stormcut.lab.experiment.bench.contest import capacities
+from stormcut.lab.experiment.bench.entrants import FIRST_PORT, SEED, Hosts
+from stormcut.lab.experiment.bench.planner import BenchPlanner, Wanted
+from stormcut.lab.experiment.ports import HOOK_INTERVAL_S
+from stormcut.lab.experiment.recorder import REPORTED_S, Sampler
 from stormcut.model.cluster import RunningTopology
 from stormcut.model.network import Link
 from stormcut.model.placement import Placement

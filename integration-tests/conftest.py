@@ -10,11 +10,11 @@ import pytest
 from small_clusters import SLOW_BUT_SMALL, SLOW_TO_WAKE
 from stage import TOPOLOGIES, DockerStage, Stage
 
-from stormcut.adapters.clusters.bandwidth import Bandwidth
-from stormcut.adapters.clusters.docker import ClusterShape, DockerCluster, image
-from stormcut.adapters.clusters.docker.engine import engine
-from stormcut.adapters.clusters.local import LocalCluster
 from stormcut.adapters.machine.home import home
+from stormcut.lab.adapters.clusters.bandwidth import Bandwidth
+from stormcut.lab.adapters.clusters.docker import ClusterShape, DockerCluster, image
+from stormcut.lab.adapters.clusters.docker.engine import engine
+from stormcut.lab.adapters.clusters.local import LocalCluster
 
 pytest_plugins = ["sharing"]
 

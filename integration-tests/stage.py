@@ -13,12 +13,12 @@ from typing import IO, ClassVar, Generic, TypeVar
 
 from fault_ground import worker_ports
 
-from stormcut.adapters.clusters.docker import VIRTUALENV, DockerCluster
-from stormcut.adapters.clusters.local import LocalCluster
 from stormcut.adapters.machine import home
 from stormcut.adapters.storm.nimbus import NimbusClient
-from stormcut.adapters.storm.sparse_submit import submit
 from stormcut.application.waiting import wait_until
+from stormcut.lab.adapters.clusters.docker import VIRTUALENV, DockerCluster
+from stormcut.lab.adapters.clusters.local import LocalCluster
+from stormcut.lab.adapters.storm.sparse_submit import submit
 
 TOPOLOGIES = ("alpha", "beta")
 

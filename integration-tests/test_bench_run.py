@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from stage import DEFAULT_SIGNAL
 
-from stormcut.adapters.clusters.docker.engine import containers_of, engine, networks_of
 from stormcut.application.waiting import wait_until
+from stormcut.lab.adapters.clusters.docker.engine import containers_of, engine, networks_of
 
 pytestmark = [pytest.mark.docker, pytest.mark.full, pytest.mark.timeout(3600)]
 

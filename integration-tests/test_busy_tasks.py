@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from stormcut.adapters.clusters.local import LocalCluster
 from stormcut.adapters.machine import home
 from stormcut.adapters.spark.profiling import profile_logs
-from stormcut.adapters.storm.sparse_submit import submit
 from stormcut.application.waiting import wait_until
+from stormcut.lab.adapters.clusters.local import LocalCluster
+from stormcut.lab.adapters.storm.sparse_submit import submit
 
 pytestmark = [pytest.mark.cluster, pytest.mark.full]
 

@@ -18,10 +18,10 @@ from typing import Any
 
 import pytest
 
-from stormcut.adapters.clusters.local import LocalCluster
 from stormcut.adapters.machine import home
-from stormcut.adapters.processes.controller import controller_process, write_configuration
 from stormcut.application.waiting import wait_until
+from stormcut.lab.adapters.clusters.local import LocalCluster
+from stormcut.lab.adapters.processes.controller import controller_process, write_configuration
 from stormcut.model.summaries import ExecutorSummary, TopologyInfo
 
 pytestmark = [pytest.mark.cluster, pytest.mark.full, pytest.mark.timeout(2400)]

@@ -16,9 +16,9 @@ import psutil
 import pytest
 from stage import DEFAULT_SIGNAL, read_until
 
-from stormcut.adapters.clusters.local import LocalCluster
-from stormcut.adapters.clusters.local.network import NAMESPACES, Network, obstacle
 from stormcut.adapters.machine import home
+from stormcut.lab.adapters.clusters.local import LocalCluster
+from stormcut.lab.adapters.clusters.local.network import NAMESPACES, Network, obstacle
 
 pytestmark = pytest.mark.cluster
 

@@ -14,10 +14,10 @@ import pytest
 from stage import DockerStage
 
 from stormcut import __version__
-from stormcut.adapters.clusters.docker.plan import LINK_KEY
 from stormcut.adapters.spark.profiling import profile_logs
 from stormcut.adapters.zookeeper.client import connected, read_auth_file
 from stormcut.application.waiting import wait_until
+from stormcut.lab.adapters.clusters.docker.plan import LINK_KEY
 
 pytestmark = pytest.mark.docker
 

@@ -13,16 +13,16 @@ from docker.models.containers import Container
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.network import Network
 
-from stormcut.adapters.clusters.bandwidth import FREE, Bandwidth
-from stormcut.adapters.clusters.docker.engine import run_in
-from stormcut.adapters.clusters.docker.limits import (
+from stormcut.application.waiting import wait_until
+from stormcut.lab.adapters.clusters.bandwidth import FREE, Bandwidth
+from stormcut.lab.adapters.clusters.docker.engine import run_in
+from stormcut.lab.adapters.clusters.docker.limits import (
     PERIOD_US,
     NodeLimits,
     shortfalls,
 )
-from stormcut.adapters.clusters.docker.plan import Container as Planned
-from stormcut.adapters.clusters.docker.status import effective
-from stormcut.application.waiting import wait_until
+from stormcut.lab.adapters.clusters.docker.plan import Container as Planned
+from stormcut.lab.adapters.clusters.docker.status import effective
 
 pytestmark = pytest.mark.docker
 

@@ -15,8 +15,8 @@ import pytest
 from fault_ground import CONFIG, SUPERVISORS, Ground, Silence, embedded, faults_in_logs
 from fault_list import node_lost, node_returns
 
-from stormcut.adapters.clusters.local import LocalCluster
 from stormcut.application.waiting import wait_until
+from stormcut.lab.adapters.clusters.local import LocalCluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.full, pytest.mark.timeout(1200)]
 

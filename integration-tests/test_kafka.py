@@ -15,15 +15,15 @@ from small_clusters import SLOW_BUT_SMALL
 from stage import Stage, read_until
 from test_operate import operating
 
-from stormcut.adapters.clusters.local import LocalCluster
 from stormcut.adapters.files.kafka_topic import KafkaTopic, connector_jars
 from stormcut.adapters.machine import home
 from stormcut.adapters.spark.profiling import profile_logs
 from stormcut.adapters.spark.session import spark_session
 from stormcut.adapters.spark.streaming import StreamSettings, metrics_stream
-from stormcut.adapters.storm.sparse_submit import submit
 from stormcut.adapters.zookeeper.nodes import nodes_at
 from stormcut.application.waiting import wait_until
+from stormcut.lab.adapters.clusters.local import LocalCluster
+from stormcut.lab.adapters.storm.sparse_submit import submit
 from stormcut.profile.decay import DecayedTotals, Slice
 
 pytestmark = [pytest.mark.cluster, pytest.mark.full, pytest.mark.xdist_group("kafka")]

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from conftest_zookeeper import free_port, running_zookeeper
 
-from stormcut.adapters.clusters.docker.image import docker_folder
 from stormcut.application.waiting import wait_until
+from stormcut.lab.adapters.clusters.docker.image import docker_folder
 
 # Two minutes, most of them for making the image.
 pytestmark = [pytest.mark.docker, pytest.mark.full]

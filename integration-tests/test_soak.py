@@ -16,8 +16,8 @@ import pytest
 from small_clusters import SLOW_BUT_SMALL
 from stage import PACKING, TOPOLOGIES, Stage
 
-from stormcut.adapters.clusters.local import LocalCluster
 from stormcut.application.waiting import wait_until
+from stormcut.lab.adapters.clusters.local import LocalCluster
 
 MINUTES = float(os.environ.get("STORMCUT_SOAK_MINUTES", "60"))
 

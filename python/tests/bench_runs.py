@@ -1,6 +1,6 @@
 """A small bench for tests."""
 
-from stormcut.application.experiment.bench.cells import Cell, Measurement, Placed, Run
+from stormcut.lab.experiment.bench.cells import Cell, Measurement, Placed, Run
 
 RUN = Run(
     "network-bound",

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from stormcut.application.experiment.calibrate import ObservedWindow, trees_per_s
+from stormcut.lab.experiment.calibrate import ObservedWindow, trees_per_s
 from stormcut.model.network import Link
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Topology

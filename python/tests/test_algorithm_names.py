@@ -11,16 +11,16 @@ PACKAGE = Path(stormcut.__file__).parent
 WORDS = {"default", "exact"}
 #: Defaults and looks, by module; nothing is decided there.
 ALLOWED = {
-    "cli/bench.py": {"even", "r-storm", "ols", "p-scheduler", "t3-scheduler", "i-scheduler"}
+    "lab/cli/bench.py": {"even", "r-storm", "ols", "p-scheduler", "t3-scheduler", "i-scheduler"}
     | {"stromax", "cut"},
     # Mappings, which take an allocation instead of a problem.
     "capacity/mapping.py": {"dsm", "rsm", "sam", "cut"},
     "capacity/options.py": {"dsm", "rsm", "sam", "cut"},
 }
 #: What the papers' figures compare.
-PAPERS = "application/papers/"
+PAPERS = "lab/papers/"
 #: A colour for each; others have one in common.
-LOOKS = "report/bench_pictures.py"
+LOOKS = "lab/report/bench_pictures.py"
 
 
 def names_in(path):

@@ -17,12 +17,12 @@ import pytest
 from click.testing import CliRunner
 
 from stormcut.adapters.machine.home import checkout
-from stormcut.adapters.storm.topology_project import load
 from stormcut.adapters.zookeeper.paths import DEFAULT_ROOT
 from stormcut.capacity.options import UTILISATION
-from stormcut.cli.bench import SCHEDULERS
 from stormcut.cli.main import COMMANDS, cli
 from stormcut.control.decide.adviser import KEEP, Settings
+from stormcut.lab.adapters.storm.topology_project import load
+from stormcut.lab.cli.bench import SCHEDULERS
 from stormcut.model.problem import DEFAULT_CPU_PERCENT, DEFAULT_MEMORY_MB
 from stormcut.objective.congestion import IDLE
 from stormcut.objective.order import ENOUGH_ROOM, TOLERANCE

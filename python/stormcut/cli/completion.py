@@ -1,4 +1,4 @@
-"""What the shell can complete: names of algorithms, topologies, settings, nodes."""
+"""What the shell can complete: names of algorithms, and of what runs on a cluster."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def algorithms(ctx: click.Context, param: click.Parameter, incomplete: str) -> l
     """Complete the last of algorithms that are separated by commas."""
     from stormcut.placement.registry import ALGORITHMS
 
-    return _listed(ALGORITHMS, incomplete)
+    return listed(ALGORITHMS, incomplete)
 
 
 def algorithm_options(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -40,28 +40,14 @@ def algorithm_options(ctx: click.Context, param: click.Parameter, incomplete: st
     return [key for key in keys if key.startswith(incomplete)]
 
 
-def topology_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Complete names of benchmark topologies, separated by commas."""
-    from stormcut.adapters.storm.topology_project import names
-
-    return _listed(names(), incomplete)
-
-
-def settings(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Complete names of the bench's settings."""
-    from stormcut.adapters.bench.setting import names
-
-    return _listed(names(), incomplete)
-
-
 def running(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Complete the topologies of the last plan, as ZooKeeper has it."""
-    return _listed(_asked(ctx, _topologies), incomplete)
+    return listed(_asked(ctx, _topologies), incomplete)
 
 
 def nodes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Complete the hosts of the cluster, as the leading brain knows them."""
-    return _listed(_asked(ctx, _hosts), incomplete)
+    return listed(_asked(ctx, _hosts), incomplete)
 
 
 def _topologies(ctx: click.Context, nodes: StormcutNodes) -> Iterator[str]:
@@ -76,7 +62,8 @@ def _hosts(ctx: click.Context, nodes: StormcutNodes) -> Iterator[str]:
         yield from leader.outlook()["nodes"].values()
 
 
-def _listed(names: Iterable[str], incomplete: str) -> list[str]:
+def listed(names: Iterable[str], incomplete: str) -> list[str]:
+    """Return names that complete the last of those that are separated by commas."""
     *before, last = incomplete.split(",")
     head = ",".join([*before, ""]) if before else ""
     return [f"{head}{name}" for name in sorted(set(names)) if name.startswith(last)]

@@ -59,15 +59,15 @@ GROUPS = {
         "doctor": "stormcut.cli.doctor",
     },
     "Try and measure": {
-        "demo": "stormcut.cli.demo",
-        "cluster": "stormcut.cli.cluster",
-        "docker": "stormcut.cli.docker",
-        "topologies": "stormcut.cli.topologies",
+        "demo": "stormcut.lab.cli.demo",
+        "cluster": "stormcut.lab.cli.cluster",
+        "docker": "stormcut.lab.cli.docker",
+        "topologies": "stormcut.lab.cli.topologies",
         "profile": "stormcut.cli.profile",
-        "bench": "stormcut.cli.bench",
-        "model": "stormcut.cli.model",
-        "calibrate": "stormcut.cli.calibrate",
-        "reproduce": "stormcut.cli.reproduce",
+        "bench": "stormcut.lab.cli.bench",
+        "model": "stormcut.lab.cli.model",
+        "calibrate": "stormcut.lab.cli.calibrate",
+        "reproduce": "stormcut.lab.cli.reproduce",
     },
 }
 COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}

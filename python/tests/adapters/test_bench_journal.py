@@ -11,10 +11,10 @@ from brain_clusters import profile_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormcut.adapters.bench.journal import FileJournal
 from stormcut.application.compare import Contender
-from stormcut.application.experiment.bench.cells import Start
-from stormcut.application.experiment.bench.contest import Host, place, reachable
+from stormcut.lab.adapters.bench.journal import FileJournal
+from stormcut.lab.experiment.bench.cells import Start
+from stormcut.lab.experiment.bench.contest import Host, place, reachable
 from stormcut.model.cluster import RunningExecutor, RunningTopology, Subscription
 from stormcut.model.errors import InvalidInput
 from stormcut.model.network import Link

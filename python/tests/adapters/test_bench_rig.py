@@ -11,18 +11,18 @@ from unittest.mock import Mock
 import psutil
 import pytest
 
-from stormcut.adapters.bench import rig
-from stormcut.adapters.bench.reports import newest
-from stormcut.adapters.bench.setting import names, read_setting
-from stormcut.adapters.bench.workers import hold, let_go, processes
-from stormcut.adapters.clusters.bandwidth import Bandwidth
-from stormcut.adapters.clusters.docker.plan import ClusterShape, plan
 from stormcut.adapters.machine.home import checkout
-from stormcut.adapters.storm.topology_project import check_options
-from stormcut.application.experiment.bench.counters import NodeCounters, usage
-from stormcut.application.experiment.bench.plan import Setting
 from stormcut.application.waiting import wait_until
-from stormcut.cli.bench import bench as bench_command
+from stormcut.lab.adapters.bench import rig
+from stormcut.lab.adapters.bench.reports import newest
+from stormcut.lab.adapters.bench.setting import names, read_setting
+from stormcut.lab.adapters.bench.workers import hold, let_go, processes
+from stormcut.lab.adapters.clusters.bandwidth import Bandwidth
+from stormcut.lab.adapters.clusters.docker.plan import ClusterShape, plan
+from stormcut.lab.adapters.storm.topology_project import check_options
+from stormcut.lab.cli.bench import bench as bench_command
+from stormcut.lab.experiment.bench.counters import NodeCounters, usage
+from stormcut.lab.experiment.bench.plan import Setting
 from stormcut.model.errors import InvalidInput, StormcutError
 from stormcut.model.network import Link
 

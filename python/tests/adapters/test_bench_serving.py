@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import pytest
 from brain_clusters import supervisors, topology
 
-from stormcut.adapters.bench.serving import serving
 from stormcut.adapters.zookeeper.client import connected, read_auth_file
 from stormcut.adapters.zookeeper.leader import leaders_client
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
+from stormcut.lab.adapters.bench.serving import serving
 from stormcut.model.cluster import ClusterState
 from stormcut.model.plan import Declined, Plan
 

@@ -7,8 +7,8 @@ import pytest
 from bench_runs import PLACED, RUN, measured
 from pyspark.sql import SparkSession
 
-from stormcut.adapters.bench.journal import FileJournal
-from stormcut.adapters.spark.bench_table import SCHEMA, write_parquet
+from stormcut.lab.adapters.bench.journal import FileJournal
+from stormcut.lab.adapters.spark.bench_table import SCHEMA, write_parquet
 from stormcut.model.errors import InvalidInput
 
 pytestmark = pytest.mark.spark

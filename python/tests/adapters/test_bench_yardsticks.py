@@ -2,9 +2,9 @@
 
 import pytest
 
-from stormcut.adapters.bench.yardsticks import read_yardsticks
 from stormcut.adapters.machine.home import topologies as project
-from stormcut.application.experiment.bench.yardsticks import THROUGHPUT, TUPLE_TIME, Published
+from stormcut.lab.adapters.bench.yardsticks import read_yardsticks
+from stormcut.lab.experiment.bench.yardsticks import THROUGHPUT, TUPLE_TIME, Published
 from stormcut.placement.registry import ALGORITHMS
 
 YARDSTICKS = read_yardsticks()

@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
-from stormcut.adapters.processes.controller import drift_news, plan_news
-from stormcut.application.experiment.timeline import Kind
+from stormcut.lab.adapters.processes.controller import drift_news, plan_news
+from stormcut.lab.experiment.timeline import Kind
 
 LOG = """\
 2026-11-23 16:33:03,484 INFO    first intervals of t-1-1: 20 tasks

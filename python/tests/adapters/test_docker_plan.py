@@ -11,12 +11,13 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormcut.adapters.clusters.bandwidth import Bandwidth, parse_bandwidth
-from stormcut.adapters.clusters.docker.compose import compose_file
-from stormcut.adapters.clusters.docker.engine import engine
-from stormcut.adapters.clusters.docker.folder import DockerState, Folder
-from stormcut.adapters.clusters.docker.image import docker_folder
-from stormcut.adapters.clusters.docker.plan import (
+from stormcut.application.waiting import wait_until
+from stormcut.lab.adapters.clusters.bandwidth import Bandwidth, parse_bandwidth
+from stormcut.lab.adapters.clusters.docker.compose import compose_file
+from stormcut.lab.adapters.clusters.docker.engine import engine
+from stormcut.lab.adapters.clusters.docker.folder import DockerState, Folder
+from stormcut.lab.adapters.clusters.docker.image import docker_folder
+from stormcut.lab.adapters.clusters.docker.plan import (
     ClusterPlan,
     ClusterShape,
     free_subnet,
@@ -24,8 +25,7 @@ from stormcut.adapters.clusters.docker.plan import (
     plan,
     storm_yaml,
 )
-from stormcut.adapters.clusters.docker.startup import pids
-from stormcut.application.waiting import wait_until
+from stormcut.lab.adapters.clusters.docker.startup import pids
 from stormcut.model.errors import InvalidInput
 
 LINK = Bandwidth(20_000_000, 10_000_000)

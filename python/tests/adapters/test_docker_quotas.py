@@ -3,15 +3,15 @@ from docker.errors import APIError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormcut.adapters.clusters.bandwidth import FREE, Bandwidth, parse_bandwidth, tbf_arguments
-from stormcut.adapters.clusters.docker import startup
-from stormcut.adapters.clusters.docker.limits import (
+from stormcut.lab.adapters.clusters.bandwidth import FREE, Bandwidth, parse_bandwidth, tbf_arguments
+from stormcut.lab.adapters.clusters.docker import startup
+from stormcut.lab.adapters.clusters.docker.limits import (
     Effective,
     NodeLimits,
     parse_effective,
     shortfalls,
 )
-from stormcut.adapters.clusters.docker.plan import ClusterShape, free_subnet, plan
+from stormcut.lab.adapters.clusters.docker.plan import ClusterShape, free_subnet, plan
 from stormcut.model.errors import InvalidInput
 
 TBF = "qdisc tbf 8001: root refcnt 3 rate 20Mbit burst 32Kb lat 200ms"

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from stormcut.adapters.processes import last_words
+from stormcut.lab.adapters.processes import last_words
 
 NIMBUS = """\
 2026-01-01 10:00:00.000 o.a.s.d.nimbus main [ERROR] an old error

@@ -14,9 +14,9 @@ import pytest
 import shell_topology
 from small_clusters import SLOW_BUT_SMALL
 
-from stormcut.adapters.clusters.local import LocalCluster, processes
-from stormcut.adapters.clusters.local.layout import Layout
 from stormcut.application.waiting import wait_until
+from stormcut.lab.adapters.clusters.local import LocalCluster, processes
+from stormcut.lab.adapters.clusters.local.layout import Layout
 from stormcut.model.errors import InvalidInput, StormcutError
 
 pytestmark = pytest.mark.cluster

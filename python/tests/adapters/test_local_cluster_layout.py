@@ -5,7 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stormcut.adapters.clusters.local.layout import Daemon, Layout, LocalState
+from stormcut.lab.adapters.clusters.local.layout import Daemon, Layout, LocalState
 from stormcut.model.errors import InvalidInput
 
 daemons = st.builds(

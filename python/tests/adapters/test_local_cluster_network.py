@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from stormcut.adapters.clusters.bandwidth import Bandwidth
-from stormcut.adapters.clusters.local import LocalCluster
-from stormcut.adapters.clusters.local.network import NAMESPACES, Network, obstacle
-from stormcut.adapters.clusters.local.ports import BLOCKS
+from stormcut.lab.adapters.clusters.bandwidth import Bandwidth
+from stormcut.lab.adapters.clusters.local import LocalCluster
+from stormcut.lab.adapters.clusters.local.network import NAMESPACES, Network, obstacle
+from stormcut.lab.adapters.clusters.local.ports import BLOCKS
 from stormcut.model.errors import StormcutError
 
 WHY = obstacle()

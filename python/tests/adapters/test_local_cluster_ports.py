@@ -5,8 +5,8 @@ from contextlib import closing, suppress
 
 import pytest
 
-from stormcut.adapters.clusters.local import ports
 from stormcut.application.waiting import wait_until
+from stormcut.lab.adapters.clusters.local import ports
 from stormcut.model.errors import StormcutError
 
 

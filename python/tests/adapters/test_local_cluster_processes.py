@@ -7,9 +7,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from stormcut.adapters.clusters.local import processes
-from stormcut.adapters.clusters.local.layout import Daemon
 from stormcut.application.waiting import wait_until
+from stormcut.lab.adapters.clusters.local import processes
+from stormcut.lab.adapters.clusters.local.layout import Daemon
 
 WAIT = "import sys; print('ready', flush=True); sys.stdin.read()"
 STUBBORN = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {WAIT}"

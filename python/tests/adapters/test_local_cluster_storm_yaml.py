@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from stormcut.adapters.clusters.local import storm_yaml
-from stormcut.adapters.clusters.local.layout import Daemon, Layout, LocalState
 from stormcut.adapters.storm import plugin
+from stormcut.lab.adapters.clusters.local import storm_yaml
+from stormcut.lab.adapters.clusters.local.layout import Daemon, Layout, LocalState
 
 STATE = LocalState(
     (

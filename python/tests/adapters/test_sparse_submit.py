@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from stormcut.adapters.machine.home import topologies
-from stormcut.adapters.storm.sparse_submit import submit
+from stormcut.lab.adapters.storm.sparse_submit import submit
 from stormcut.model.errors import InvalidInput, StormcutError
 
 VIRTUALENV = Path(sys.executable).parents[1]

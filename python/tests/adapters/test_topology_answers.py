@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from stormcut.adapters.spark.answers import ANSWERS
-from stormcut.adapters.storm.topology_project import data_lines
+from stormcut.lab.adapters.spark.answers import ANSWERS
+from stormcut.lab.adapters.storm.topology_project import data_lines
 
 pytestmark = pytest.mark.spark
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stormcut.application.compare import Contender
-from stormcut.application.experiment.bench.contest import Host, capacities, place
-from stormcut.application.experiment.bench.planner import BenchPlanner, Wanted
+from stormcut.lab.experiment.bench.contest import Host, capacities, place
+from stormcut.lab.experiment.bench.planner import BenchPlanner, Wanted
 from stormcut.model.cluster import (
     ClusterState,
     RunningExecutor,

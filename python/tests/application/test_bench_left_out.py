@@ -6,26 +6,26 @@ from pathlib import Path
 
 import pytest
 
-from stormcut.adapters.bench.journal import FileJournal
-from stormcut.adapters.bench.setting import read_setting
-from stormcut.adapters.storm import topology_project
 from stormcut.application.compare import Contender
-from stormcut.application.experiment.bench import cell as bench_cell
-from stormcut.application.experiment.bench import run as bench_run
-from stormcut.application.experiment.bench.cell import measure_cell
-from stormcut.application.experiment.bench.cells import Cell, Measurement, Run, Start
-from stormcut.application.experiment.bench.contest import Host
-from stormcut.application.experiment.bench.counters import NodeCounters
-from stormcut.application.experiment.bench.entrants import Entrants
-from stormcut.application.experiment.bench.pace import RemainingTime
-from stormcut.application.experiment.bench.plan import BenchPlan, Timing
-from stormcut.application.experiment.bench.planner import BenchPlanner
-from stormcut.application.experiment.bench.ports import Entrant, Equipment
-from stormcut.application.experiment.bench.run import Bench
-from stormcut.application.experiment.bench.windows import Sample, Window
-from stormcut.application.experiment.ports import Servers
 from stormcut.application.waiting import TimedOut
 from stormcut.cli.steps import Steps
+from stormcut.lab.adapters.bench.journal import FileJournal
+from stormcut.lab.adapters.bench.setting import read_setting
+from stormcut.lab.adapters.storm import topology_project
+from stormcut.lab.experiment.bench import cell as bench_cell
+from stormcut.lab.experiment.bench import run as bench_run
+from stormcut.lab.experiment.bench.cell import measure_cell
+from stormcut.lab.experiment.bench.cells import Cell, Measurement, Run, Start
+from stormcut.lab.experiment.bench.contest import Host
+from stormcut.lab.experiment.bench.counters import NodeCounters
+from stormcut.lab.experiment.bench.entrants import Entrants
+from stormcut.lab.experiment.bench.pace import RemainingTime
+from stormcut.lab.experiment.bench.plan import BenchPlan, Timing
+from stormcut.lab.experiment.bench.planner import BenchPlanner
+from stormcut.lab.experiment.bench.ports import Entrant, Equipment
+from stormcut.lab.experiment.bench.run import Bench
+from stormcut.lab.experiment.bench.windows import Sample, Window
+from stormcut.lab.experiment.ports import Servers
 from stormcut.profile.lines import LineSummary
 from stormcut.profile.result import ProfileResult
 

@@ -6,8 +6,8 @@ from itertools import groupby, pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormcut.application.experiment.bench.cells import Cell
-from stormcut.application.experiment.bench.order import order
+from stormcut.lab.experiment.bench.cells import Cell
+from stormcut.lab.experiment.bench.order import order
 
 NAMES = [f"s{number}" for number in range(9)]
 

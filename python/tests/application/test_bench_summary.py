@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormcut.application.experiment.bench.cells import Cell, Measurement, Placed, Run
-from stormcut.application.experiment.bench.summary import (
+from stormcut.lab.experiment.bench.cells import Cell, Measurement, Placed, Run
+from stormcut.lab.experiment.bench.summary import (
     Spread,
     mean_ms,
     ratio,

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormcut.application.experiment.bench.windows import (
+from stormcut.lab.experiment.bench.windows import (
     Sample,
     crowded,
     measure,
     rates,
 )
-from stormcut.application.experiment.latency import percentile
+from stormcut.lab.experiment.latency import percentile
 
 BEGIN, END = 1000.0, 1010.0
 

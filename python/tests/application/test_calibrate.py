@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from measured_windows import NODES, observed, problem
 
-from stormcut.application.experiment.bench.cells import Cell, Measurement, Run
-from stormcut.application.experiment.calibrate import (
+from stormcut.lab.experiment.bench.cells import Cell, Measurement, Run
+from stormcut.lab.experiment.calibrate import (
     BATCHES,
     NAMES,
     calibrate,
 )
-from stormcut.application.experiment.prediction import (
+from stormcut.lab.experiment.prediction import (
     Prediction,
     Quality,
     median_error,

@@ -21,8 +21,8 @@ from hour_load import FULL, LOADS, START_STEPS, STEP_S, Offered
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormcut.application.experiment.recorder import STEP_S as POINT_S
-from stormcut.application.experiment.timeline import Point
+from stormcut.lab.experiment.recorder import STEP_S as POINT_S
+from stormcut.lab.experiment.timeline import Point
 
 minutes = st.integers(1, 130)
 loads = st.sampled_from(list(LOADS.values()))

@@ -1,4 +1,4 @@
-from stormcut.application.experiment.loss import (
+from stormcut.lab.experiment.loss import (
     Hop,
     Passage,
     SourceTotals,

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormcut.application.papers.cells import PaperCell, distinct, parameters_of
-from stormcut.application.papers.claims import (
+from stormcut.lab.papers.cells import PaperCell, distinct, parameters_of
+from stormcut.lab.papers.claims import (
     ALIKE,
     ClaimVerdict,
     Gain,
@@ -26,14 +26,14 @@ from stormcut.application.papers.claims import (
     judged,
     settled,
 )
-from stormcut.application.papers.figures import checked
-from stormcut.application.papers.library import PAPER_NAMES, find_paper
-from stormcut.application.papers.measures import (
+from stormcut.lab.papers.figures import checked
+from stormcut.lab.papers.library import PAPER_NAMES, find_paper
+from stormcut.lab.papers.measures import (
     DATAFLOW_MEASURES,
     measure,
     problem_of,
 )
-from stormcut.application.papers.workloads import CAPACITIES, WORKLOADS, micro_cost
+from stormcut.lab.papers.workloads import CAPACITIES, WORKLOADS, micro_cost
 from stormcut.model.errors import InvalidInput
 from stormcut.objective.cut import executor_nodes
 from stormcut.placement.solve import solve

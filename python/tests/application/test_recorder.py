@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from stormcut.application.experiment.bench.windows import Sample
-from stormcut.application.experiment.recorder import STEP_S, Sampler
-from stormcut.application.experiment.timeline import Kind
+from stormcut.lab.experiment.bench.windows import Sample
+from stormcut.lab.experiment.recorder import STEP_S, Sampler
+from stormcut.lab.experiment.timeline import Kind
 
 RATE = 100.0
 LENGTH_S = 60.0

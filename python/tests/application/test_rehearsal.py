@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 from brain_clusters import profile_of, supervisors, topology
 
-from stormcut.application.rehearsal.rehearsal import STEP_S, RehearsedController, rehearse
-from stormcut.application.rehearsal.world import DEAD_S, LIVE_S, Offered, Outage, World
 from stormcut.control.decide.adviser import Settings
 from stormcut.control.observe.observer import Watching
 from stormcut.control.policy import Mode, Policy, Rule
+from stormcut.lab.rehearsal.rehearsal import STEP_S, RehearsedController, rehearse
+from stormcut.lab.rehearsal.world import DEAD_S, LIVE_S, Offered, Outage, World
 from stormcut.model.cluster import Slot, Worker
 from stormcut.model.plan import Plan, TopologyPlan
 from stormcut.simulator.timeline import RESTART_S

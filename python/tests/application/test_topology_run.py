@@ -10,16 +10,16 @@ from threading import Timer
 import pytest
 
 from stormcut.adapters.files.json_document import write_text
-from stormcut.adapters.spark.answers import ANSWERS
-from stormcut.adapters.storm import topology_project
-from stormcut.adapters.storm.topology_project import load
-from stormcut.adapters.storm.topology_site import FolderReports
-from stormcut.application.experiment import topology_run
-from stormcut.application.experiment.ports import Catalogue
-from stormcut.application.experiment.servers import with_servers
-from stormcut.application.experiment.topology_run import RunSettings
 from stormcut.application.waiting import Watch
 from stormcut.cli.steps import Steps
+from stormcut.lab.adapters.spark.answers import ANSWERS
+from stormcut.lab.adapters.storm import topology_project
+from stormcut.lab.adapters.storm.topology_project import load
+from stormcut.lab.adapters.storm.topology_site import FolderReports
+from stormcut.lab.experiment import topology_run
+from stormcut.lab.experiment.ports import Catalogue
+from stormcut.lab.experiment.servers import with_servers
+from stormcut.lab.experiment.topology_run import RunSettings
 from stormcut.model.errors import InvalidInput
 
 CATALOGUE = Catalogue(topology_project, ANSWERS)

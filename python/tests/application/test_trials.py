@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stormcut.adapters.files.capacity_files import read_models
-from stormcut.adapters.files.models_file import TrialFile, check_slot, write_model
-from stormcut.application.experiment.trials import (
+from stormcut.cli.steps import Steps
+from stormcut.lab.adapters.files.models_file import TrialFile, check_slot, write_model
+from stormcut.lab.experiment.trials import (
     RESOLUTION,
     SLOPE,
     STABLE,
@@ -20,7 +21,6 @@ from stormcut.application.experiment.trials import (
     latencies,
     slope_of,
 )
-from stormcut.cli.steps import Steps
 from stormcut.model.errors import InvalidInput
 
 STEPS = Steps("test")

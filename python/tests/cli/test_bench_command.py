@@ -6,10 +6,10 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from stormcut.adapters.bench.journal import FileJournal
-from stormcut.adapters.clusters import docker as docker_cluster
-from stormcut.application.experiment.bench.cells import LINK_FACT, Run
 from stormcut.cli.main import cli
+from stormcut.lab.adapters.bench.journal import FileJournal
+from stormcut.lab.adapters.clusters import docker as docker_cluster
+from stormcut.lab.experiment.bench.cells import LINK_FACT, Run
 from stormcut.model.errors import InvalidInput
 
 

@@ -8,8 +8,8 @@ import pytest
 from bench_runs import RUN, measured
 from measured_windows import observed, problem
 
-from stormcut.adapters.bench.journal import FileJournal
 from stormcut.adapters.files.costs_file import read_costs
+from stormcut.lab.adapters.bench.journal import FileJournal
 from stormcut.model.errors import InvalidInput
 from stormcut.model.network import Costs
 from stormcut.objective.headroom import headroom

@@ -6,8 +6,8 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from stormcut.cli import demo
 from stormcut.cli.main import cli
+from stormcut.lab.cli import demo
 
 
 @pytest.mark.parametrize("wrong", ["--until=never", "--report=/", "--no-limits=2"])

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from stormcut.adapters.clusters.local import LocalCluster
-from stormcut.cli.own_cluster import ended, own_cluster
 from stormcut.cli.steps import Steps
+from stormcut.lab.adapters.clusters.local import LocalCluster
+from stormcut.lab.cli.own_cluster import ended, own_cluster
 from stormcut.model.errors import StormcutError
 
 pytestmark = pytest.mark.cluster

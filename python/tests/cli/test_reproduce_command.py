@@ -7,9 +7,9 @@ import os
 
 import pytest
 
-from stormcut.adapters.files.paper_results import FILE
 from stormcut.adapters.files.problem_file import read_problem
-from stormcut.application.papers.library import PAPER_NAMES, find_paper
+from stormcut.lab.adapters.files.paper_results import FILE
+from stormcut.lab.papers.library import PAPER_NAMES, find_paper
 
 PAPERS = {name: find_paper(name) for name in PAPER_NAMES}
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from stormcut.adapters.clusters.redis_server import redis_server
 from stormcut.adapters.storm.nimbus import NimbusClient
-from stormcut.adapters.storm.topology_site import ClusterSite, FolderReports
 from stormcut.application.waiting import Watch
-from stormcut.cli import topologies
 from stormcut.cli.main import cli
+from stormcut.lab.adapters.clusters.redis_server import redis_server
+from stormcut.lab.adapters.storm.topology_site import ClusterSite, FolderReports
+from stormcut.lab.cli import topologies
 from stormcut.model.errors import InvalidInput
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from microbenchmarks import nodes
 
-from stormcut.application.papers.workloads import PIPELINES, pipeline
+from stormcut.lab.papers.workloads import PIPELINES, pipeline
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, Problem, Topology
 from stormcut.objective.contention import ALONE, FULL, thread_speeds

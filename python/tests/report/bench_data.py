@@ -3,8 +3,8 @@
 import random
 from collections.abc import Sequence
 
-from stormcut.adapters.bench.yardsticks import read_yardsticks
-from stormcut.application.experiment.bench.cells import (
+from stormcut.lab.adapters.bench.yardsticks import read_yardsticks
+from stormcut.lab.experiment.bench.cells import (
     LINK_FACT,
     Cell,
     Measurement,
@@ -12,7 +12,7 @@ from stormcut.application.experiment.bench.cells import (
     Run,
     Start,
 )
-from stormcut.report.bench_figures import BenchResults
+from stormcut.lab.report.bench_figures import BenchResults
 
 YARDSTICKS = read_yardsticks()
 SCHEDULERS = (

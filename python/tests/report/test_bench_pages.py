@@ -7,18 +7,18 @@ from html.parser import HTMLParser
 import pytest
 from bench_data import SCHEDULERS, bench, held, measurement, placed, run
 
-from stormcut.application.experiment.bench.cells import LINK_FACT, Start
-from stormcut.application.experiment.bench.yardsticks import (
+from stormcut.lab.experiment.bench.cells import LINK_FACT, Start
+from stormcut.lab.experiment.bench.yardsticks import (
     MISSED,
     REACHED,
     THROUGHPUT,
     TOO_FEW,
     UNKNOWN,
 )
-from stormcut.report.bench import markdown, page
-from stormcut.report.bench_figures import BenchResults
-from stormcut.report.bench_goals import details, outcomes, overall
-from stormcut.report.bench_tables import predictions
+from stormcut.lab.report.bench import markdown, page
+from stormcut.lab.report.bench_figures import BenchResults
+from stormcut.lab.report.bench_goals import details, outcomes, overall
+from stormcut.lab.report.bench_tables import predictions
 
 
 def verdicts(shown: BenchResults) -> dict[str, str]:

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from stormcut.application.papers.library import PAPER_NAMES, find_paper
-from stormcut.report.papers import (
+from stormcut.lab.papers.library import PAPER_NAMES, find_paper
+from stormcut.lab.report.papers import (
     draw_figure,
     draw_summary,
     has_picture,

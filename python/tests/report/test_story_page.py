@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from stormcut.application.experiment.story import (
+from stormcut.lab.experiment.story import (
     MEASUREMENTS,
     Load,
     Phase,
@@ -20,12 +20,12 @@ from stormcut.application.experiment.story import (
     StorySpan,
     measured,
 )
-from stormcut.application.experiment.timeline import Event, Kind, Point, Series, Timeline
+from stormcut.lab.experiment.timeline import Event, Kind, Point, Series, Timeline
+from stormcut.lab.report.picture import draw_placement, short_name
+from stormcut.lab.report.story import Made, as_json, headline, html, markdown, table
 from stormcut.model.profile import TaskTraffic
 from stormcut.model.summaries import ExecutorSummary
 from stormcut.profile.flows import Flow, Flows, flows
-from stormcut.report.picture import draw_placement, short_name
-from stormcut.report.story import Made, as_json, headline, html, markdown, table
 
 HOSTS = ("node-<1>", "node-2", "node-3")
 CONSUMER = "__metricsorg.apache.storm.metric.LoggingMetricsConsumer"

@@ -8,9 +8,9 @@ import xml.etree.ElementTree as ET
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormcut.application.experiment.timeline import Event, Kind, Point, Series, Timeline
+from stormcut.lab.experiment.timeline import Event, Kind, Point, Series, Timeline
+from stormcut.lab.report.timeline import charts, event_table, page
 from stormcut.report.tables import Section, markdown
-from stormcut.report.timeline import charts, event_table, page
 
 seconds = st.floats(0, 4000)
 figures = st.floats(0, 1e6)

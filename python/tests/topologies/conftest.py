@@ -13,9 +13,9 @@ from pystorm.component import Tuple
 from small_clusters import SLOW_BUT_SMALL
 from streamparse.dsl.topology import TopologyType
 
-from stormcut.adapters.clusters.blob_server import blob_server
-from stormcut.adapters.clusters.local import LocalCluster
-from stormcut.adapters.clusters.redis_server import redis_server
+from stormcut.lab.adapters.clusters.blob_server import blob_server
+from stormcut.lab.adapters.clusters.local import LocalCluster
+from stormcut.lab.adapters.clusters.redis_server import redis_server
 
 PROJECT = Path(__file__).parents[3] / "topologies"
 

@@ -9,7 +9,7 @@ import pytest
 
 from model_driven.dataflows import DIAMOND, FINANCE, GRID, KINDS, LINEAR, STAR, TRAFFIC, Dataflow
 from model_driven.tasks import document, row
-from stormcut.adapters.storm.topology_project import check_options, load
+from stormcut.lab.adapters.storm.topology_project import check_options, load
 from stormcut.model.errors import InvalidInput
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "capacity"

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rig import latency
-from stormcut.application.experiment.latency import GROWTH, percentile
+from stormcut.lab.experiment.latency import GROWTH, percentile
 
 
 @given(st.dictionaries(st.integers(0, 300), st.integers(1, 1000), min_size=1), st.floats(0.01, 1))

@@ -11,7 +11,7 @@ from streamparse.dsl.topology import TopologyType
 from micro.settings import micro
 from rig.options import command_line, declare
 from rig.pace import Pace, rates
-from stormcut.adapters.storm.topology_project import check_options, load, names
+from stormcut.lab.adapters.storm.topology_project import check_options, load, names
 from stormcut.model.errors import InvalidInput
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from frequent_routes.ranking import Count, top
 from frequent_routes.trips import UnusableTrip, load_trips, route
-from stormcut.adapters.clusters.local import LocalCluster
-from stormcut.adapters.storm.sparse_submit import submit
 from stormcut.application.waiting import wait_until
+from stormcut.lab.adapters.clusters.local import LocalCluster
+from stormcut.lab.adapters.storm.sparse_submit import submit
 from stormcut.model.errors import StormcutError
 
 pytestmark = pytest.mark.cluster

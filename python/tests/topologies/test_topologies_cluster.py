@@ -10,17 +10,17 @@ from redis import TimeoutError
 
 from ads.components import VIEWS_TABLE
 from rig.store import Store
-from stormcut.adapters.clusters.local import LocalCluster
-from stormcut.adapters.clusters.redis_server import redis_server
-from stormcut.adapters.spark.answers import ANSWERS
-from stormcut.adapters.storm import topology_project
-from stormcut.adapters.storm.topology_project import names
-from stormcut.adapters.storm.topology_site import local_site
-from stormcut.application.experiment import topology_run
-from stormcut.application.experiment.outcome import RunOutcome
-from stormcut.application.experiment.ports import Catalogue
 from stormcut.application.waiting import wait_until
 from stormcut.cli.steps import Steps
+from stormcut.lab.adapters.clusters.local import LocalCluster
+from stormcut.lab.adapters.clusters.redis_server import redis_server
+from stormcut.lab.adapters.spark.answers import ANSWERS
+from stormcut.lab.adapters.storm import topology_project
+from stormcut.lab.adapters.storm.topology_project import names
+from stormcut.lab.adapters.storm.topology_site import local_site
+from stormcut.lab.experiment import topology_run
+from stormcut.lab.experiment.outcome import RunOutcome
+from stormcut.lab.experiment.ports import Catalogue
 
 pytestmark = pytest.mark.cluster
 

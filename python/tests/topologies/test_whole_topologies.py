@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from rig.options import COMMON
-from stormcut.adapters.spark.answers import ANSWERS
-from stormcut.adapters.storm.topology_project import load, names, records
-from stormcut.cli.topologies import picture
+from stormcut.lab.adapters.spark.answers import ANSWERS
+from stormcut.lab.adapters.storm.topology_project import load, names, records
+from stormcut.lab.cli.topologies import picture
 
 #: Pages that describe the options of several topologies.
 WITH_COMMON_PAGE = ("(micro.md)", "(model_driven.md)")

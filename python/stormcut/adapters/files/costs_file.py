@@ -8,15 +8,26 @@ from pathlib import Path
 
 from stormcut.adapters.files.json_document import read_json, write_text
 from stormcut.adapters.files.problem_file import check_format, costs_document, costs_of, within
-from stormcut.application.experiment.calibrate import Calibration
 from stormcut.model.errors import InvalidInput
 from stormcut.model.network import Costs
 
 FORMAT = "stormcut-costs/1"
 
 
-def write_costs(path: Path, found: Calibration, facts: Mapping[str, str]) -> None:
-    """Write fitted costs, whole or not at all; ``facts`` name machine, day and data.
+def write_costs(
+    path: Path,
+    costs: Costs,
+    intervals: Mapping[str, tuple[float, float]],
+    facts: Mapping[str, str],
+) -> None:
+    """Write fitted costs, whole or not at all.
+
+    Parameters
+    ----------
+    intervals : mapping of str to (float, float)
+        Lowest and highest value of each cost, by its key.
+    facts : mapping of str to str
+        Machine, day and data.
 
     Raises
     ------
@@ -25,8 +36,8 @@ def write_costs(path: Path, found: Calibration, facts: Mapping[str, str]) -> Non
     """
     document = {
         "format": FORMAT,
-        "costs": costs_document(found.costs),
-        "intervals": {key: [each.low, each.high] for key, each in found.intervals.items()},
+        "costs": costs_document(costs),
+        "intervals": {key: list(each) for key, each in intervals.items()},
         "facts": dict(facts),
     }
     write_text(path, json.dumps(document, indent=1, allow_nan=False) + "\n")

@@ -1,0 +1,1 @@
+"""What the laboratory reaches outside: clusters, files, Spark, Storm."""

@@ -1,0 +1,1 @@
+"""Files that only the laboratory reads and writes."""

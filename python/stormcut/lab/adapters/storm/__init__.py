@@ -1,0 +1,1 @@
+"""Benchmark topologies as projects, and how they are submitted."""

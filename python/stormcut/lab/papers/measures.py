@@ -1,0 +1,325 @@
+"""What is measured of a cell: traffic, a simulation, a schedule, or a dataflow's slots."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache, partial
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from stormcut.application.compare import Contender
+from stormcut.arrays import Floats
+from stormcut.capacity.mapping import highest_rate, map_acquired, mapper, with_ends
+from stormcut.lab.papers.cells import Outcome, PaperCell, Value
+from stormcut.lab.papers.workloads import PIPELINES, WORKLOADS, defaults_of
+from stormcut.model.errors import Infeasible, InvalidInput
+from stormcut.model.placement import Placement
+from stormcut.model.problem import CORE_US, Problem
+from stormcut.objective.crossing import component_traffic
+from stormcut.placement.algorithms.model_driven.allocation import (
+    Dag,
+    PerformanceModel,
+    lsa,
+    mba,
+)
+from stormcut.placement.algorithms.model_driven.prediction import predict
+from stormcut.placement.algorithms.pipeline_linear.allocation import allocate
+from stormcut.placement.algorithms.pipeline_linear.schedule import mean_passage, schedule
+from stormcut.placement.registry import BASELINE
+from stormcut.placement.solve import Solution, solve
+from stormcut.simulator.events import simulate
+from stormcut.simulator.simulation import Simulation
+from stormcut.simulator.system import BATCH_TIMEOUT_MS, ROUND_MS
+
+#: Parts a chain of schedulers.
+THEN = " > "
+#: Storm's flusher, also where a problem names none of its executors.
+FLUSH_MS = BATCH_TIMEOUT_MS + ROUND_MS
+#: The thesis counts tuples of 10 s for each bolt's task.
+WINDOW_S = 10.0
+
+#: ``dataflows(name) -> (dataflow, its tasks' models)`` of the model-driven paper.
+Dataflows = Callable[[str], tuple[Dag, Mapping[str, PerformanceModel]]]
+
+
+def measure(cell: PaperCell, dataflows: Dataflows) -> Outcome:
+    """Return what a cell yields; where nothing can be placed or simulated, why."""
+    try:
+        if cell.measure in DATAFLOW_MEASURES:
+            return _of_dataflow(cell, dataflows)
+        return _of_placement(cell)
+    except (Infeasible, InvalidInput) as refusal:
+        return str(refusal)
+
+
+def parameters_known(workload: str, measured: str) -> dict[str, Value]:
+    """Return every parameter of a workload and a measure with its default."""
+    measures = {**MEASURES, **DATAFLOW_MEASURES}
+    own = {} if measured in DATAFLOW_MEASURES else defaults_of(WORKLOADS[workload])
+    return {**own, **defaults_of(measures[measured])}
+
+
+def problem_of(cell: PaperCell) -> Problem:
+    """Return the problem that a cell places.
+
+    Raises
+    ------
+    InvalidInput
+        A parameter has a value that the workload does not know.
+    """
+    make = WORKLOADS[cell.workload]
+    known = defaults_of(make)
+    return make(**{name: value for name, value in cell.parameters if name in known})
+
+
+class PlacedCell(NamedTuple):
+    """Where everything ran before the last scheduler, and what that one made of it."""
+
+    before: Placement | None
+    solution: Solution
+    seconds: float
+
+    @property
+    def placement(self) -> Placement:
+        """Where everything runs."""
+        return self.solution.placement
+
+    def figures(self) -> dict[str, float]:
+        """Return what every placement has: its cut, nodes, moves and the seconds that it took."""
+        metrics = self.solution.metrics
+        found = {
+            "between_nodes": metrics.inter_node_tuples_per_second,
+            "nodes": float(metrics.nodes_used),
+            "seconds": self.seconds,
+        }
+        if self.before is not None:
+            found["moves"] = float((self.before.slots != self.placement.slots).sum())
+        return found
+
+
+def _of_placement(cell: PaperCell) -> Outcome:
+    function = MEASURES[cell.measure]
+    known = defaults_of(function)
+    own = {name: value for name, value in cell.parameters if name in known}
+    return function(problem_of(cell), cell, **own)
+
+
+def _place(problem: Problem, cell: PaperCell) -> PlacedCell:
+    """Place by all schedulers of a cell's chain, in turn."""
+    start = time.perf_counter()
+    before: Placement | None = None
+    *earlier, last = (Contender.parse(text) for text in cell.scheduler.split(THEN))
+    for contender in earlier:
+        asked = replace(problem, current=before)
+        before = solve(asked, contender.algorithm, cell.seed, contender.options).placement
+    asked = replace(problem, current=before)
+    solution = solve(asked, last.algorithm, cell.seed, last.options)
+    return PlacedCell(before, solution, time.perf_counter() - start)
+
+
+def cost(problem: Problem, cell: PaperCell) -> Mapping[str, float]:
+    """Measure the placement alone."""
+    return _place(problem, cell).figures()
+
+
+def traffic(problem: Problem, cell: PaperCell) -> Mapping[str, float]:
+    """Measure Mbit/s between nodes: in all, and for each stream (StroMAX's INB, section 5.3)."""
+    placed = _place(problem, cell)
+    sent = component_traffic(problem, placed.placement)
+    streams = {
+        f"inb {each.topology} {each.source} -> {each.target}": each.mbit_between_nodes or 0.0
+        for each in sent
+    }
+    return {**placed.figures(), "inb": sum(streams.values()), **streams}
+
+
+def closed(problem: Problem, cell: PaperCell) -> Mapping[str, float]:
+    """Simulate sources that send as fast as their windows allow.
+
+    What is placed is what would have been measured: rates are those that sources reach under the
+    default scheduler (as in the thesis, section 6.1). ``executed`` are tuples of 10 s for each
+    bolt's task, ``task_ms`` how long a tuple is at one on average, waiting included.
+    """
+    problem = _times(problem, _reached(cell.workload, cell.parameters, cell.seed))
+    placed = _place(problem, cell)
+    found = simulate(problem, placed.placement, closed=True, seed=cell.seed, flush_ms=FLUSH_MS)
+    tasks = sum(
+        component.executors
+        for topology in problem.topologies
+        for component in topology.components
+        if component.kind != "spout"
+    )
+    taken = sum(_of_bolts(problem, found.executed))
+    held = sum(_of_bolts(problem, found.held))
+    return {
+        **placed.figures(),
+        "executed": taken / tasks * WINDOW_S,
+        "sources": sum(found.sources.values()),
+        "task_ms": 1e3 * held / taken if taken else 0.0,
+        **_latencies(found),
+    }
+
+
+@lru_cache(maxsize=8)
+def _reached(
+    workload: str, parameters: tuple[tuple[str, Value], ...], seed: int
+) -> Mapping[str, float]:
+    """Return the factor of each topology's rates that the default scheduler's placement reaches."""
+    problem = problem_of(PaperCell(workload, BASELINE, "closed", seed, parameters))
+    even = solve(problem, BASELINE, seed).placement
+    found = simulate(problem, even, closed=True, seed=seed, flush_ms=FLUSH_MS)
+    return {
+        topology.id: found.sources[topology.id] / float(emitted.sum())
+        for topology, emitted in zip(problem.topologies, _emitted(problem), strict=True)
+    }
+
+
+def _emitted(problem: Problem) -> Iterator[Floats]:
+    """Yield the tuples/s that each topology's sources emit, an executor each."""
+    rates = np.where(problem.executor_is_spout, problem.executor_rate, 0.0)
+    ends = problem.topology_offsets
+    yield from (rates[a:b] for a, b in pairwise(ends.tolist()))
+
+
+def _times(problem: Problem, factors: Mapping[str, float]) -> Problem:
+    """Return a problem with the rates of each topology multiplied."""
+    topologies = tuple(
+        replace(
+            topology,
+            streams=tuple(
+                replace(stream, tuples_per_second=stream.tuples_per_second * factors[topology.id])
+                for stream in topology.streams
+            ),
+        )
+        for topology in problem.topologies
+    )
+    return replace(problem, topologies=topologies)
+
+
+def _of_bolts(problem: Problem, values: Mapping[str, Mapping[str, float]]) -> Iterator[float]:
+    for topology in problem.topologies:
+        for component in topology.components:
+            if component.kind != "spout":
+                yield values[topology.id][component.name]
+
+
+def open_loop(problem: Problem, cell: PaperCell, fill: float = 0.5) -> Mapping[str, float]:
+    """Simulate sources at rates at which the default scheduler fills its fullest resource so far.
+
+    ``latency_ms`` is the mean time of a tuple until all that descends from it is done, averaged
+    over the topologies.
+    """
+    even = solve(problem, BASELINE, cell.seed)
+    room = even.headroom.value
+    if room is None:
+        raise InvalidInput("nothing has a capacity, so no rate fills it", cell.workload)
+    loaded = _times(problem, {each.id: fill * room for each in problem.topologies})
+    placed = _place(loaded, cell)
+    found = simulate(loaded, placed.placement, seed=cell.seed, flush_ms=FLUSH_MS)
+    if found.saturated:
+        raise Infeasible("its tuples pile up at these rates", str(found.bottleneck))
+    return {**placed.figures(), **_latencies(found)}
+
+
+def _latencies(found: Simulation) -> Mapping[str, float]:
+    each = {f"latency_ms {name}": latency.mean for name, latency in found.latency.items()}
+    if not each:
+        return {}
+    return {**each, "latency_ms": sum(each.values()) / len(each)}
+
+
+def rounds(
+    problem: Problem, cell: PaperCell, application: str = "random", part: float = 1.0
+) -> Mapping[str, float]:
+    """Measure the paper's own schedule of steps, each as long as its busiest task.
+
+    ``ceiling`` is the part of what the busiest component carries, ``sources`` what sources send
+    then. It keeps empty steps, as the paper; ``ceiling_skipping`` leaves them out. ``latency_ms``
+    is the time of a tuple that waits for its steps alone, of parts of ``part`` tuples. ``load N``
+    is the parts that node N processes in a round, ``divergence`` their mean difference from the
+    mean.
+    """
+    tasks, edges, nodes = PIPELINES[application]
+    allocation = allocate(tasks, edges, nodes)
+    found: dict[str, float] = {}
+    for name, skips in (("ceiling", False), ("ceiling_skipping", True)):
+        plan = schedule(allocation, edges, skip_empty=skips)
+        found[name] = plan.shortest_round() / float(plan.round_lengths().sum())
+    work = problem.executor_rate * problem.executor_cpu_us / CORE_US
+    bound = sum(float(each.sum()) for each in _emitted(problem)) / float(work.max())
+    found["sources"] = found["ceiling"] * bound
+    busy_us = float(np.nanmax(problem.executor_cpu_us))
+    found["latency_ms"] = mean_passage(schedule(allocation, edges)) * part * busy_us / 1e3
+    receivers = schedule(allocation, edges).transfers.receiver
+    parts = np.bincount(receivers, minlength=nodes).astype(np.float64)
+    found |= {f"load {at}": float(count) for at, count in enumerate(parts)}
+    found["divergence"] = float(np.abs(parts - parts.mean()).mean() / parts.mean())
+    return found
+
+
+#: Slots of the machines on offer, and of the five of the fixed cluster.
+_SIZES, _FIXED = (4, 2, 1), (4,) * 5
+_ALLOCATIONS = {"lsa": lsa, "mba": mba}
+
+
+def _of_dataflow(cell: PaperCell, dataflows: Dataflows) -> Outcome:
+    """Measure a dataflow's needs; its scheduler is ``ALLOCATION+MAPPING``."""
+    function = DATAFLOW_MEASURES[cell.measure]
+    known = defaults_of(function)
+    own = {name: value for name, value in cell.parameters if name in known}
+    allocation, _, mapping = cell.scheduler.partition("+")
+    return function(dataflows(cell.workload), allocation, mapping, **own)
+
+
+def slots(
+    dataflow: tuple[Dag, Mapping[str, PerformanceModel]],
+    allocation: str,
+    mapping: str,
+    omega: float = 100,
+) -> Mapping[str, float]:
+    """Measure the slots that a rate of ``omega`` tuples/s takes: planned, and those beyond."""
+    dag, models = dataflow
+    wanted = _ALLOCATIONS[allocation](models, dag, omega)
+    chosen = mapper(mapping, models, dag, omega)
+    # R-Storm's mapping places source and sink like other tasks; SAM has them elsewhere.
+    placing = with_ends(chosen) if mapping == "rsm" else chosen
+    found = map_acquired(placing, wanted, _SIZES, exact=True)
+    return {
+        "planned": float(wanted.slots),
+        "extra": float(found.slots_acquired - wanted.slots),
+        "slots": float(found.slots_acquired),
+        "threads": float(wanted.threads),
+    }
+
+
+def rates(
+    dataflow: tuple[Dag, Mapping[str, PerformanceModel]], allocation: str, mapping: str
+) -> Mapping[str, float]:
+    """Measure the highest planned rate on five machines of four slots, and what it sustains."""
+    dag, models = dataflow
+    planned, found = highest_rate(
+        partial(_ALLOCATIONS[allocation], models, dag),
+        partial(mapper, mapping, models, dag),
+        _FIXED,
+    )
+    between, lower = (
+        predict(models, dag, found.threads, next_lower=each).rate for each in (False, True)
+    )
+    return {"planned": planned, "predicted": between, "predicted_lower": lower}
+
+
+MEASURES: Mapping[str, Callable[..., Mapping[str, float]]] = {
+    "cost": cost,
+    "traffic": traffic,
+    "closed": closed,
+    "open": open_loop,
+    "rounds": rounds,
+}
+DATAFLOW_MEASURES: Mapping[str, Callable[..., Mapping[str, float]]] = {
+    "slots": slots,
+    "rates": rates,
+}
