@@ -13,6 +13,7 @@ import click
 from stormcut.adapters.files.placement_file import read_placement
 from stormcut.adapters.files.problem_file import read_problem
 from stormcut.application.shortfall import shortfall
+from stormcut.cli.outputs import wide
 from stormcut.objective.crossing import ComponentTraffic, component_traffic
 from stormcut.objective.headroom import Bottleneck, Headroom, headroom
 from stormcut.objective.metrics import Metrics, measure
@@ -26,8 +27,9 @@ from stormcut.simulator.tuple_times import slowest, tuple_times
 @click.argument("problem", type=click.Path(path_type=Path))
 @click.argument("placement", type=click.Path(path_type=Path))
 @click.option("--streams", is_flag=True, help="Also show what components send each other.")
+@wide
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-def score(problem: Path, placement: Path, streams: bool, as_json: bool) -> None:
+def score(problem: Path, placement: Path, streams: bool, is_wide: bool, as_json: bool) -> None:
     """Measure a placement, feasible or not.
 
     Tuple times, from a source's emission until all that follows from it is done, are simulated at
@@ -58,7 +60,7 @@ def score(problem: Path, placement: Path, streams: bool, as_json: bool) -> None:
         table = metrics_table(metrics, room, document.problem.traffic.total)
         for row in (*_throughput_rows(reached), *_time_rows(times)):
             table.row(*row)
-        print_all(terminal(), [table, *([_streams_table(sent)] if streams else [])])
+        print_all(terminal(), [table, *([_streams_table(sent)] if streams else [])], is_wide)
         if warning is not None:
             click.echo(f"warning: {warning}", err=True)
 
@@ -98,9 +100,10 @@ def bottleneck_document(bottleneck: Bottleneck | None) -> dict[str, str] | None:
 def _streams_table(sent: Sequence[ComponentTraffic]) -> Grid:
     """Return what components send each other, most traffic between nodes first."""
     names = {each.topology for each in sent}
-    table = Grid(*names) if len(names) == 1 else Grid().name("topology")
+    table = Grid(min(names)) if len(names) == 1 else Grid().name("topology")
     table.name("source").name("target").figures("tuples/s")
-    table.figures("between\nworkers", "between\nnodes", "of all", "Mbit/s")
+    table.figures("between\nworkers", rank=1).figures("between\nnodes")
+    table.figures("of all", rank=2).figures("Mbit/s")
     for each in sorted(sent, key=lambda each: -each.between_nodes):
         mbit = each.mbit_between_nodes
         table.row(

@@ -291,7 +291,6 @@ def simulation_document(found: Simulation) -> dict[str, Any]:
         "sources_per_second": dict(found.sources),
         "executed_per_second": {name: dict(own) for name, own in found.executed.items()},
         "latency_ms": latencies_document(found.latency),
-        "stay_ms": found.stays,
         "utilisation": [
             {**(bottleneck_document(use.resource) or {}), "value": use.value} for use in found.uses
         ],

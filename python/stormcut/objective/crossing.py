@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -59,14 +60,13 @@ def component_traffic(problem: Problem, placement: Placement) -> list[ComponentT
         sent = traffic.sent_by_each(block)
         amounts = list(_block_amounts(block, sent, placement.slots, nodes))
         sums[owner[block.sources.start], owner[block.targets.start]] += amounts
-    return [
-        ComponentTraffic(*names[source], names[target][1], *_known(sums[source, target]))
-        for source, target in np.argwhere(sums[:, :, 0]).tolist()
-    ]
-
-
-def _known(amounts: Floats) -> Iterator[float | None]:
-    return (None if np.isnan(each) else float(each) for each in amounts)
+    found = []
+    for source, target in np.argwhere(sums[:, :, 0]).tolist():
+        sent, off_worker, off_node, mbit = sums[source, target].tolist()
+        known = None if math.isnan(mbit) else mbit
+        ends = (*names[source], names[target][1])
+        found.append(ComponentTraffic(*ends, sent, off_worker, off_node, known))
+    return found
 
 
 def _pair_amounts(traffic: Traffic, workers: Ints, nodes: Ints) -> Iterator[Floats]:
