@@ -1,12 +1,14 @@
 r"""Forty placements of a small topology, measured: how far `cut` is from the best of them.
 
-Run by hand, on a machine that does nothing else (40 minutes a setting; it resumes where it was):
+Run by hand, on a machine that does nothing else (65 minutes a setting; it resumes where it was):
 
-    scripts/with-docker .stormcut/venv/bin/python benchmarks/placement_sweep.py \
-        --setting small-cpu --folder DIR --output docs/results/sweep-small-cpu.md
+    scripts/with-docker .stormcut/venv/bin/python benchmarks/placement_sweep.py small-cpu \
+        --measure sweep-small-cpu --output docs/results/sweep-small-cpu.md
+    .stormcut/venv/bin/python benchmarks/raw_data.py sweep-small-cpu
 
-All rivals' placements, the best ones by the model, and random ones are measured in groups, each
-beside `even` and `cut` on a cluster of its own; what is compared are ratios to `even`.
+Without `--measure` the page is made of what was kept. All rivals' placements, the best ones by the
+model, and random ones are measured in groups, each beside `even` and `cut` on a cluster of its own;
+what is compared are ratios to `even`.
 """
 
 from __future__ import annotations
@@ -26,10 +28,12 @@ from pathlib import Path
 
 import numpy as np
 from machine import made_by
+from raw_data import DATA, open_data
 from scipy.stats import spearmanr
 
 from stormcut.adapters.files.placement_file import write_placement
 from stormcut.adapters.files.problem_file import read_problem
+from stormcut.lab.adapters.bench.journal import FileJournal
 from stormcut.lab.adapters.spark.bench_table import read_cells
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
@@ -42,6 +46,8 @@ RIVALS = ("caps", "default", "i-scheduler", "ols", "r-storm", "stromax", "t3-sch
 #: Of the best by the model, and at random.
 BEST, RANDOM = 15, 15
 GROUP = 10
+#: Of each placement.
+WINDOWS = 3
 #: Placements that the model looks at; all of them where there are no more.
 LOOKED_AT = 20_000
 
@@ -49,14 +55,15 @@ PAGE = """\
 # {setting}: {count} placements measured
 
 {count} placements of one topology on three unequal nodes: rivals', the {best} best by the model of
-up to {looked_at:,} looked at, and random ones. Measured in groups on clusters of their own,
-{repetitions} windows each; medians of ratios to `even` in the same repetition.
+up to {looked_at:,} looked at, and random ones. Measured in groups on clusters of their own, with
+`even` and `cut` in each, {windows} windows of each name; medians of ratios to `even` in the
+same repetition, with the least and the most. Names of one placement share a row.
 
-`cut` reaches {share:.3f} of the best measured placement (`{winner}`). The model's order and the
+`cut` reaches {share:.3f} of the best measured placement ({winner}). The model's order and the
 measured one have a rank correlation of {rank:.2f}.
 
-| placement | measured / even | predicted / even | windows |
-| --- | ---: | ---: | ---: |
+| placement | measured / even | predicted / even | nodes | windows |
+| --- | ---: | ---: | ---: | ---: |
 {rows}
 
 {made}
@@ -65,12 +72,20 @@ measured one have a rank correlation of {rank:.2f}.
 
 @dataclass(frozen=True)
 class Tried:
-    """What a placement reached, as a ratio to `even`, and what the model says."""
+    """What a placement reached, as ratios to `even`, and what the model says.
 
-    name: str
-    measured: float
+    ``names`` are those who chose it, ``nodes`` how many it uses.
+    """
+
+    names: tuple[str, ...]
+    nodes: int
+    measured: tuple[float, ...]
     predicted: float | None
-    windows: int
+
+    @property
+    def typical(self) -> float:
+        """The median of what was measured."""
+        return statistics.median(self.measured)
 
 
 def main() -> None:
@@ -79,18 +94,18 @@ def main() -> None:
         place(sys.argv[2], int(sys.argv[3]), Path(sys.argv[4]), Path(sys.argv[-1]))
         return
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--setting", required=True, help="small-cpu or small-network.")
-    parser.add_argument("--folder", type=Path, required=True, help="For the benches; kept.")
+    parser.add_argument("setting", choices=("small-cpu", "small-network"))
+    parser.add_argument("--measure", type=Path, metavar="FOLDER", help="Measure what it lacks.")
     parser.add_argument("--output", type=Path, required=True, help="The page to write.")
-    parser.add_argument("--repetitions", type=int, default=3, help="Windows of each placement.")
-    parser.add_argument("--groups", type=int, default=99, help="Measure so many groups at most.")
     arguments = parser.parse_args()
-    names = [*RIVALS, *numbered("model", BEST), *numbered("random", RANDOM)]
-    groups = [names[at : at + GROUP] for at in range(0, len(names), GROUP)][: arguments.groups]
-    for number, group in enumerate(groups):
-        measure(arguments.setting, group, arguments.folder / str(number), arguments.repetitions)
-    tried = collected(arguments.folder / str(number) for number in range(len(groups)))
-    arguments.output.write_text(page(arguments, tried), encoding="utf-8")
+    if arguments.measure:
+        names = [*RIVALS, *numbered("model", BEST), *numbered("random", RANDOM)]
+        for number, begin in enumerate(range(0, len(names), GROUP)):
+            group = names[begin : begin + GROUP]
+            measure(arguments.setting, group, arguments.measure / f"{number}")
+    with open_data(arguments.measure or DATA / f"sweep-{arguments.setting}.zip") as data:
+        tried = collected(sorted(each for each in data.iterdir() if each.is_dir()))
+    arguments.output.write_text(page(arguments.setting, tried), encoding="utf-8")
 
 
 def numbered(kind: str, count: int) -> list[str]:
@@ -98,10 +113,10 @@ def numbered(kind: str, count: int) -> list[str]:
     return [f"{kind}-{number:02}" for number in range(1, count + 1)]
 
 
-def measure(setting: str, group: list[str], folder: Path, repetitions: int) -> None:
+def measure(setting: str, group: list[str], folder: Path) -> None:
     """Measure a group of placements beside `even` and `cut`."""
     command = [str(Path(sys.executable).parent / "stormcut"), "bench", "--setting", setting]
-    command += ["--schedulers", ",".join([*BOTH, *group]), "--repetitions", str(repetitions)]
+    command += ["--schedulers", ",".join([*BOTH, *group]), "--repetitions", str(WINDOWS)]
     command += ["--output", str(folder), "--name", "sweep"]
     for name in group:
         kind, _, number = name.rpartition("-")
@@ -153,23 +168,32 @@ def predicted(problem: Problem, placement: Placement) -> float:
 
 def collected(folders: Iterable[Path]) -> list[Tried]:
     """Return what was measured in all groups, best first."""
-    measured: dict[str, list[float]] = defaultdict(list)
-    model: dict[str, list[float]] = defaultdict(list)
+    names: dict[tuple[str, ...], set[str]] = defaultdict(set)
+    measured: dict[tuple[str, ...], list[float]] = defaultdict(list)
+    model: dict[tuple[str, ...], list[float]] = defaultdict(list)
     for folder in folders:
+        nodes = chosen_nodes(folder)
         cells = [cell for cell in read_cells(folder) if not cell["unsteady"]]
         even = {cell["repetition"]: cell for cell in cells if cell["scheduler"] == "even"}
         for cell in cells:
             if (base := even.get(cell["repetition"])) is None:
                 continue
-            ratio = cell["tuples_per_10s"] / base["tuples_per_10s"]
-            measured[cell["scheduler"]].append(ratio)
+            placement = nodes[cell["scheduler"]]
+            names[placement].add(cell["scheduler"])
+            measured[placement].append(cell["tuples_per_10s"] / base["tuples_per_10s"])
             if cell["reachable"] and base["reachable"]:
-                model[cell["scheduler"]].append(cell["reachable"] / base["reachable"])
+                model[placement].append(cell["reachable"] / base["reachable"])
     tried = [
-        Tried(name, statistics.median(found), median(model[name]), len(found))
-        for name, found in measured.items()
+        Tried(tuple(sorted(names[at])), len(set(at)), tuple(found), median(model[at]))
+        for at, found in measured.items()
     ]
-    return sorted(tried, key=lambda each: -each.measured)
+    return sorted(tried, key=lambda each: -each.typical)
+
+
+def chosen_nodes(folder: Path) -> dict[str, tuple[str, ...]]:
+    """Return the node of each executor by scheduler, as a bench has placed them last."""
+    placed = FileJournal(folder).placements()
+    return {each.scheduler: tuple(each.nodes) for each in placed if not each.refusal}
 
 
 def median(values: list[float]) -> float | None:
@@ -177,28 +201,42 @@ def median(values: list[float]) -> float | None:
     return statistics.median(values) if values else None
 
 
-def page(arguments: argparse.Namespace, tried: list[Tried]) -> str:
+def page(setting: str, tried: list[Tried]) -> str:
     """Return the page."""
     told = [each for each in tried if each.predicted is not None]
-    rank = spearmanr([t.measured for t in told], [t.predicted for t in told]).statistic
-    cut = next(each for each in tried if each.name == "cut")
-    rows = (
-        f"| `{each.name}` | {each.measured:.3f} | "
-        f"{'' if each.predicted is None else f'{each.predicted:.3f}'} | {each.windows} |"
-        for each in tried
-    )
+    rank = spearmanr([t.typical for t in told], [t.predicted for t in told]).statistic
+    cut = next(each for each in tried if "cut" in each.names)
+    rows = "\n".join(map(row, tried))
     return PAGE.format(
-        setting=arguments.setting,
+        setting=setting,
         count=len(tried),
         best=BEST,
         looked_at=LOOKED_AT,
-        repetitions=arguments.repetitions,
-        share=cut.measured / tried[0].measured,
-        winner=tried[0].name,
+        windows=WINDOWS,
+        share=cut.typical / tried[0].typical,
+        winner=called(tried[0]),
         rank=rank,
-        rows="\n".join(rows),
+        rows=rows,
         made=made_by(),
     )
+
+
+def row(tried: Tried) -> str:
+    """Return a row of the page's table."""
+    least, most = min(tried.measured), max(tried.measured)
+    cells = (
+        called(tried),
+        f"{tried.typical:.3f} ({least:.2f}-{most:.2f})",
+        "" if tried.predicted is None else f"{tried.predicted:.3f}",
+        f"{tried.nodes}",
+        f"{len(tried.measured)}",
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def called(tried: Tried) -> str:
+    """Return who chose a placement."""
+    return ", ".join(f"`{name}`" for name in tried.names)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """Which placements a sweep measures."""
 
 import itertools
+import zipfile
+from pathlib import Path
 
 import placement_sweep
 from random_clusters import problem_of
@@ -30,3 +32,18 @@ def test_the_best_by_the_model_come_first_and_are_written(tmp_path, monkeypatch)
     assert values[0] == max(placement_sweep.predicted(problem, each) for each in others)
     placement_sweep.place("model", 2, question, answer)
     assert read_placement(answer, problem).placement == best[1]
+
+
+def test_names_of_one_placement_are_pooled(tmp_path):
+    archive = Path(placement_sweep.__file__).parent / "data" / "benches" / "bench-tick-1.zip"
+    with zipfile.ZipFile(archive) as packed:
+        packed.extractall(tmp_path)
+    nodes = placement_sweep.chosen_nodes(tmp_path)
+    tried = placement_sweep.collected([tmp_path])
+    assert {name for each in tried for name in each.names} <= nodes.keys()
+    assert len(tried) == len({nodes[each.names[0]] for each in tried})
+    (even,) = (each for each in tried if "even" in each.names)
+    assert even.typical == 1.0
+    assert [each.typical for each in tried] == sorted((e.typical for e in tried), reverse=True)
+    twice = placement_sweep.collected([tmp_path, tmp_path])
+    assert [len(each.measured) for each in twice] == [2 * len(each.measured) for each in tried]
