@@ -21,7 +21,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count, islice
 from pathlib import Path
 
@@ -29,12 +29,14 @@ import psutil
 from machine import made_by
 from profile_by_hand import rates
 
+from stormcut.adapters.files.log_splits import SPLIT_BYTES
 from stormcut.adapters.files.profile_file import read_profile
 from stormcut.adapters.spark.profiling import MAX_LOCAL_BYTES
 
 SAMPLE = Path(__file__).parents[1] / "python/tests/data/metrics/taxi-10-seconds.metrics"
 PERIOD_S = 10
 TOPOLOGIES = 8
+SPLIT_LINES = 1_000_000
 SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 WATCH_S = 0.05
 
@@ -60,8 +62,30 @@ Medians of {repetitions}, alternating, with the least and the most.
 | --- | ---: | ---: | ---: |
 {cores}
 
+{split_lines:,} lines of one topology on `local[2]`, by the number of splits, of which each core reads
+one at a time (they are of {split_mb} MB unless set otherwise, as here):
+
+| splits | wall time | CPU time | lines/s |
+| ---: | ---: | ---: | ---: |
+{splits}
+
+By that, 100 million lines take {hundred_minutes:.0f} minutes of one core. They are
+{hundred_splits:,} splits, which so many cores can share. Each core holds what one split says; a
+shuffle carries what all of them say of each task.
+
 {made}
 """
+
+
+#: The command with another size of splits, which comes first.
+WITH_SPLITS = """
+import sys
+from stormcut.adapters.files import log_splits
+log_splits.SPLIT_BYTES = int(sys.argv.pop(1))
+from stormcut.cli.main import main
+main()
+"""
+SPLITS = (1, 2, 4, 8, 16, 32, 64)
 
 
 @dataclass(frozen=True)
@@ -71,6 +95,7 @@ class Run:
     wall_s: float
     cpu_s: float
     memory_bytes: int = 0
+    text_bytes: int = 0
 
 
 def main() -> None:
@@ -85,13 +110,23 @@ def main() -> None:
     for lines in arguments.sizes:
         rows.append(size_row(lines, 1 if lines > 1_000_000 else arguments.repetitions))
         print(rows[-1], flush=True)
+    runs = core_runs(arguments.cores_lines)
+    whole = runs["local[2]"]
+    scale = 100_000_000 / arguments.cores_lines
     page = PAGE.format(
         topologies=TOPOLOGIES,
         sample=len(SAMPLE.read_text(encoding="utf-8").splitlines()),
         rows="\n".join(rows),
         repetitions=f"{arguments.repetitions} (of more than a million lines, one)",
         cores_lines=arguments.cores_lines,
-        cores="\n".join(core_rows(arguments.cores_lines)),
+        cores="\n".join(
+            figures(f"`{name}`", run, arguments.cores_lines) for name, run in runs.items()
+        ),
+        split_lines=SPLIT_LINES,
+        split_mb=SPLIT_BYTES >> 20,
+        splits="\n".join(split_rows(SPLIT_LINES)),
+        hundred_minutes=scale * whole.cpu_s / 60,
+        hundred_splits=math.ceil(scale * whole.text_bytes / SPLIT_BYTES),
         local_mb=MAX_LOCAL_BYTES >> 20,
         made=made_by("pyspark"),
     )
@@ -121,15 +156,32 @@ def size_row(lines: int, repetitions: int) -> str:
     )
 
 
-def core_rows(lines: int) -> Iterator[str]:
+def core_runs(lines: int) -> dict[str, Run]:
     """Profile so many lines with one core and with two."""
     with tempfile.TemporaryDirectory(prefix="stormcut-speed-") as name:
         folder = Path(name)
-        write_logs(lines, folder / "logs")
-        for master in ("local[1]", "local[2]"):
-            run = profile(folder / "logs", folder / "out", master)
-            speed = f"{lines / run.wall_s:,.0f}"
-            yield f"| `{master}` | {run.wall_s:.1f} s | {run.cpu_s:.1f} s | {speed} |"
+        text_bytes = write_logs(lines, folder / "logs")
+        return {
+            master: replace(profile(folder / "logs", folder / "out", master), text_bytes=text_bytes)
+            for master in ("local[1]", "local[2]")
+        }
+
+
+def split_rows(lines: int) -> Iterator[str]:
+    """Profile the log of one topology in ever more splits."""
+    with tempfile.TemporaryDirectory(prefix="stormcut-speed-") as name:
+        folder = Path(name)
+        text_bytes = write_logs(lines, folder / "logs", most=1)
+        for count_ in SPLITS:
+            size = math.ceil(text_bytes / count_)
+            run = profile(folder / "logs", folder / "out", "local[2]", size)
+            yield figures(f"{count_}", run, lines)
+
+
+def figures(name: str, run: Run, lines: int) -> str:
+    """Return a row of what a run took."""
+    speed = f"{lines / run.wall_s:,.0f}"
+    return f"| {name} | {run.wall_s:.1f} s | {run.cpu_s:.1f} s | {speed} |"
 
 
 def spread(seconds: list[float]) -> str:
@@ -156,13 +208,24 @@ def check_equal(output: Path, expected: dict[tuple[str, int, int], float]) -> No
         raise SystemExit(f"{len(wrong)} rates are not those found by hand, such as {wrong[0]}")
 
 
-def profile(logs: Path, output: Path, master: str | None = None) -> Run:
+def profile(
+    logs: Path, output: Path, master: str | None = None, split_bytes: int = SPLIT_BYTES
+) -> Run:
     """Profile logs by the command."""
     before = cpu_s()
     begin = time.monotonic()
-    command = [str(Path(sys.executable).parent / "stormcut"), "profile", str(logs)]
+    command = [str(Path(sys.executable).parent / "stormcut")]
+    if split_bytes != SPLIT_BYTES:
+        command = [sys.executable, "-c", WITH_SPLITS, str(split_bytes)]
     process = subprocess.Popen(
-        [*command, "--output", str(output), *(["--master", master] if master else [])],
+        [
+            *command,
+            "profile",
+            str(logs),
+            "--output",
+            str(output),
+            *(["--master", master] if master else []),
+        ],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
@@ -177,9 +240,9 @@ def profile(logs: Path, output: Path, master: str | None = None) -> Run:
     return Run(wall_s, max(cpu_s() - before, sum(seen.values())), memory)
 
 
-def write_logs(lines: int, folder: Path) -> int:
-    """Write the logs of all topologies and return their bytes."""
-    topologies = min(TOPOLOGIES, max(1, lines // 10_000))
+def write_logs(lines: int, folder: Path, most: int = TOPOLOGIES) -> int:
+    """Write the logs of that many topologies at most, and return their bytes."""
+    topologies = min(most, max(1, lines // 10_000))
     written = 0
     for number in range(topologies):
         share = lines // topologies + (number < lines % topologies)

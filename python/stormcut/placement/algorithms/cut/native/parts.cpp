@@ -1,5 +1,5 @@
-// The executors of one node in parts of equal size but for one, a worker each; see realise.py.
-#include "../../../native/arrays.h"
+// The executors of one node in parts of equal size but for one, a worker each; see ../realise.py.
+#include "../../../../native/arrays.h"
 
 // `part` is FREE for the executors that are to be parted, `members`, ascending, and for no other.
 constexpr Int FREE = -1;

@@ -9,8 +9,8 @@
 #include <cmath>
 #include <limits>
 
-#include "../../../native/arrays.h"
-#include "../../../native/random.h"
+#include "../../../../native/arrays.h"
+#include "../../../../native/random.h"
 
 constexpr double INFINITE = std::numeric_limits<double>::infinity();
 

@@ -5,8 +5,8 @@
 #include <numeric>
 #include <vector>
 
-#include "../../../native/arrays.h"
-#include "../../../native/random.h"
+#include "../../../../native/arrays.h"
+#include "../../../../native/random.h"
 
 namespace {
 
