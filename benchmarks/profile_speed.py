@@ -62,8 +62,8 @@ Medians of {repetitions}, alternating, with the least and the most.
 | --- | ---: | ---: | ---: |
 {cores}
 
-{split_lines:,} lines of one topology on `local[2]`, by the number of splits, of which each core reads
-one at a time (they are of {split_mb} MB unless set otherwise, as here):
+{split_lines:,} lines of one topology on `local[2]`, by the number of splits; each core reads one at
+a time (splits are of {split_mb} MB unless set otherwise, as here):
 
 | splits | wall time | CPU time | lines/s |
 | ---: | ---: | ---: | ---: |
