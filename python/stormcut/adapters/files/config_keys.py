@@ -125,7 +125,7 @@ class PlacementKeys(Keys):
 
 
 class KafkaKeys(Keys):
-    """Metrics by way of Kafka."""
+    """Metrics through Kafka."""
 
     servers: str
     topic: str
