@@ -14,7 +14,8 @@ from stormcut.control.operations import pausing
 from stormcut.control.orders import NO_ORDERS, Orders
 from stormcut.control.policy import Mode, Policy
 from stormcut.control.ports import Unavailable
-from stormcut.control.standing import MAX_OF_A_CORE, STANDBY_SECONDS, Standing
+from stormcut.control.publication_cache import MAX_OF_A_CORE
+from stormcut.control.standing import STANDBY_SECONDS, Standing
 from stormcut.model.cluster import ClusterState, Slot, Worker
 
 RUNNING = ClusterState(
