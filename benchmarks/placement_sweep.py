@@ -41,6 +41,7 @@ from stormcut.objective.throughput import foretold
 from stormcut.objective.verify import violations
 from stormcut.placement.solve import judged
 
+CHECKOUT = Path(__file__).parents[1]
 BOTH = ("even", "cut")
 RIVALS = ("caps", "default", "i-scheduler", "ols", "r-storm", "stromax", "t3-scheduler", "t-storm")
 #: Of the best by the model, and at random.
@@ -57,7 +58,8 @@ PAGE = """\
 {count} placements of one topology on three unequal nodes: rivals', the {best} best by the model of
 up to {looked_at:,} looked at, and random ones. Measured in groups on clusters of their own, with
 `even` and `cut` in each, {windows} windows of each name; medians of ratios to `even` in the
-same repetition, with the least and the most. Names of one placement share a row.
+same repetition, with the least and the most. Names of one placement share a row. Measured at
+{commits}.
 
 `cut` reaches {share:.3f} of the best measured placement ({winner}). The model's order and the
 measured one have a rank correlation of {rank:.2f}.
@@ -104,8 +106,10 @@ def main() -> None:
             group = names[begin : begin + GROUP]
             measure(arguments.setting, group, arguments.measure / f"{number}")
     with open_data(arguments.measure or DATA / f"sweep-{arguments.setting}.zip") as data:
-        tried = collected(sorted(each for each in data.iterdir() if each.is_dir()))
-    arguments.output.write_text(page(arguments.setting, tried), encoding="utf-8")
+        folders = sorted(each for each in data.iterdir() if each.is_dir())
+        tried = collected(folders)
+        commits = sorted({FileJournal(each).run.facts["commit"] for each in folders})
+    arguments.output.write_text(page(arguments.setting, tried, commits), encoding="utf-8")
 
 
 def numbered(kind: str, count: int) -> list[str]:
@@ -117,13 +121,15 @@ def measure(setting: str, group: list[str], folder: Path) -> None:
     """Measure a group of placements beside `even` and `cut`."""
     command = [str(Path(sys.executable).parent / "stormcut"), "bench", "--setting", setting]
     command += ["--schedulers", ",".join([*BOTH, *group]), "--repetitions", str(WINDOWS)]
-    command += ["--output", str(folder), "--name", "sweep"]
+    command += ["--output", str(folder.absolute()), "--name", "sweep"]
     for name in group:
         kind, _, number = name.rpartition("-")
         if kind in ("model", "random"):
-            line = shlex.join([sys.executable, str(Path(__file__)), "place", kind, number])
+            # What is kept of a bench says how it was called, on any machine.
+            own = (Path(sys.executable).relative_to(CHECKOUT), Path(__file__).relative_to(CHECKOUT))
+            line = shlex.join([*map(str, own), "place", kind, number])
             command += ["--command", f"{name}={line}"]
-    subprocess.run(command, check=True)
+    subprocess.run(command, check=True, cwd=CHECKOUT)
 
 
 def place(kind: str, number: int, question: Path, answer: Path) -> None:
@@ -201,7 +207,7 @@ def median(values: list[float]) -> float | None:
     return statistics.median(values) if values else None
 
 
-def page(setting: str, tried: list[Tried]) -> str:
+def page(setting: str, tried: list[Tried], commits: list[str]) -> str:
     """Return the page."""
     told = [each for each in tried if each.predicted is not None]
     rank = spearmanr([t.typical for t in told], [t.predicted for t in told]).statistic
@@ -213,6 +219,7 @@ def page(setting: str, tried: list[Tried]) -> str:
         best=BEST,
         looked_at=LOOKED_AT,
         windows=WINDOWS,
+        commits=", ".join(commits),
         share=cut.typical / tried[0].typical,
         winner=called(tried[0]),
         rank=rank,
