@@ -43,29 +43,34 @@ def component_traffic(problem: Problem, placement: Placement) -> list[ComponentT
     """Return what components send each other, in the order of topologies and components.
 
     Tuples between nodes add up to those of `stormcut.objective.metrics`; StroMAX calls them INB
-    (section 5.3). Takes O(executors + pairs + components^2), and O(sources x targets) for each
-    local-or-shuffle stream.
+    (section 5.3). Takes O(executors + n log n) for n pairs and blocks, and O(sources x targets) for
+    each local-or-shuffle stream.
     """
     names = [(t.id, c.name) for t in problem.topologies for c in t.components]
     sizes = [c.executors for t in problem.topologies for c in t.components]
     owner = np.repeat(np.arange(len(names)), sizes)
     traffic, nodes = routed(problem.traffic, placement.slots), executor_nodes(problem, placement)
-    sums = np.zeros((len(names), len(names), 4))
-    np.add.at(
-        sums,
-        (owner[traffic.source], owner[traffic.target]),
-        np.column_stack([*_pair_amounts(traffic, placement.slots, nodes)]),
+    blocks = [
+        list(_block_amounts(each, traffic.sent_by_each(each), placement.slots, nodes))
+        for each in traffic.blocks
+    ]
+    amounts = np.column_stack([*_pair_amounts(traffic, placement.slots, nodes)])
+    amounts = np.concatenate([amounts, np.reshape(blocks, (len(blocks), 4))])
+    firsts = np.array([(b.sources.start, b.targets.start) for b in traffic.blocks], dtype=np.int64)
+    ends = np.concatenate(
+        [np.column_stack([traffic.source, traffic.target]), firsts.reshape(-1, 2)]
     )
-    for block in traffic.blocks:
-        sent = traffic.sent_by_each(block)
-        amounts = list(_block_amounts(block, sent, placement.slots, nodes))
-        sums[owner[block.sources.start], owner[block.targets.start]] += amounts
+    keys, at = np.unique(owner[ends] @ [len(names), 1], return_inverse=True)
+    sums = np.zeros((len(keys), 4))
+    np.add.at(sums, at, amounts)
     found = []
-    for source, target in np.argwhere(sums[:, :, 0]).tolist():
-        sent, off_worker, off_node, mbit = sums[source, target].tolist()
-        known = None if math.isnan(mbit) else mbit
-        ends = (*names[source], names[target][1])
-        found.append(ComponentTraffic(*ends, sent, off_worker, off_node, known))
+    for key, (sent, off_worker, off_node, mbit) in zip(keys.tolist(), sums.tolist(), strict=True):
+        if sent > 0:
+            (topology, source), (_, target) = names[key // len(names)], names[key % len(names)]
+            known = None if math.isnan(mbit) else mbit
+            found.append(
+                ComponentTraffic(topology, source, target, sent, off_worker, off_node, known)
+            )
     return found
 
 
