@@ -7,8 +7,8 @@ Run by hand, on a machine that does nothing else (65 minutes a setting; it resum
     .stormcut/venv/bin/python benchmarks/raw_data.py sweep-small-cpu
 
 Without `--measure` the page is made of what was kept. All rivals' placements, the best ones by the
-model, and random ones are measured in groups, each beside `even` and `cut` on a cluster of its own;
-what is compared are ratios to `even`.
+model, and random ones are measured in groups, each with `even` and `cut` on a cluster of its own.
+Ratios to `even` are compared.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ def page(setting: str, tried: list[Tried], commits: list[str]) -> str:
         windows=WINDOWS,
         commits=", ".join(commits),
         share=cut.typical / tried[0].typical,
-        winner=called(tried[0]),
+        winner=join_names(tried[0]),
         rank=rank,
         rows=rows,
         made=made_by(),
@@ -232,7 +232,7 @@ def row(tried: Tried) -> str:
     """Return a row of the page's table."""
     least, most = min(tried.measured), max(tried.measured)
     cells = (
-        called(tried),
+        join_names(tried),
         f"{tried.typical:.3f} ({least:.2f}-{most:.2f})",
         "" if tried.predicted is None else f"{tried.predicted:.3f}",
         f"{tried.nodes}",
@@ -241,7 +241,7 @@ def row(tried: Tried) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def called(tried: Tried) -> str:
+def join_names(tried: Tried) -> str:
     """Return who chose a placement."""
     return ", ".join(f"`{name}`" for name in tried.names)
 

@@ -70,8 +70,8 @@ a time (splits are of {split_mb} MB unless set otherwise, as here):
 {splits}
 
 By that, 100 million lines take {hundred_minutes:.0f} minutes of one core. They are
-{hundred_splits:,} splits, which so many cores can share. Each core holds what one split says; a
-shuffle carries what all of them say of each task.
+{hundred_splits:,} splits, each for any core. A core holds what its split says; a shuffle
+carries what all of them say of each task.
 
 {made}
 """

@@ -232,7 +232,7 @@ def _plan_table(topology: str, needs: Mapping[str, Need]) -> Grid:
 
 def _plan_lines(found: CapacityPlan, utilisation: float) -> Iterator[str]:
     proof = "no fewer can carry it" if found.least == found.nodes else f"at least {found.least:,}"
-    yield f"{_counted(found)} ({proof}, as proven), in use to {utilisation:.0%} at most"
+    yield f"{_describe_nodes(found)} ({proof}, as proven), in use to {utilisation:.0%} at most"
     room = found.solution.headroom
     if room.value is not None:
         yield f"head-room {room.value:,.2f}: {room.bottleneck} is full first"
@@ -240,10 +240,11 @@ def _plan_lines(found: CapacityPlan, utilisation: float) -> Iterator[str]:
         more = found.more.headroom
         yield f"one node more: head-room {more.value:,.2f}, {more.bottleneck} full first"
     for other in found.others:
-        yield f"instead: {_counted(other)}, head-room {_told(other.solution.headroom)}"
+        its_room = _format_headroom(other.solution.headroom)
+        yield f"instead: {_describe_nodes(other)}, head-room {its_room}"
 
 
-def _counted(found: CapacityPlan) -> str:
+def _describe_nodes(found: CapacityPlan) -> str:
     """Return how many nodes of which shape it takes, and what they cost."""
     parts = [f"{count:,} of {shape.name}" for shape, count in found.shapes]
     of = f" of {found.shapes[0][0].name}" if len(parts) == 1 else f": {' and '.join(parts)}"
@@ -252,7 +253,7 @@ def _counted(found: CapacityPlan) -> str:
     return f"{found.nodes:,} node{'s' * (found.nodes != 1)}{of if parts else ''}{price}"
 
 
-def _told(room: Headroom) -> str:
+def _format_headroom(room: Headroom) -> str:
     return "without limit" if room.value is None else f"{room.value:,.2f}"
 
 

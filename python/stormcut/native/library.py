@@ -1,6 +1,6 @@
 """The engine's inner loops, in C++: one shared library, called with numpy arrays.
 
-The sources lie beside the modules that call them, or in a folder ``native`` there, and are
+The sources lie next to the modules that call them, or in a folder ``native`` there, and are
 compiled when the package is built. An array is passed as a view of its memory: what C++ writes is
 seen here, and nothing is copied or owned there.
 """

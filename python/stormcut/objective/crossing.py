@@ -13,9 +13,7 @@ from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.model.traffic import Block, Traffic
 from stormcut.objective.cut import executor_nodes, routed
-
-#: Mbit of a byte.
-MBIT = 8.0 / 1e6
+from stormcut.objective.resources import MBIT_BYTES
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,7 @@ def _pair_amounts(traffic: Traffic, workers: Ints, nodes: Ints) -> Iterator[Floa
         here, there = places[traffic.source], places[traffic.target]
         far = traffic.rate * ((here != there) | (here < 0))
         yield far
-    yield np.where(far > 0, far * traffic.size * MBIT, 0.0)
+    yield np.where(far > 0, far * traffic.size / MBIT_BYTES, 0.0)
 
 
 def _block_amounts(block: Block, sent: Floats, workers: Ints, nodes: Ints) -> Iterator[float]:
@@ -90,7 +88,7 @@ def _block_amounts(block: Block, sent: Floats, workers: Ints, nodes: Ints) -> It
     yield float(sent.sum()) * count
     for places in (workers, nodes):
         here, there = places[block.sources], places[block.targets]
-        beside = np.where(here < 0, 0, np.bincount(there + 1, minlength=places.max() + 2)[here + 1])
-        far = float((sent * (count - beside)).sum())
+        near = np.where(here < 0, 0, np.bincount(there + 1, minlength=places.max() + 2)[here + 1])
+        far = float((sent * (count - near)).sum())
         yield far
-    yield far * block.size * MBIT if far > 0 else 0.0
+    yield far * block.size / MBIT_BYTES if far > 0 else 0.0

@@ -35,7 +35,7 @@ def test_it_adds_up_to_the_metrics(problem):
 
 
 def test_a_stream_by_hand():
-    """Two sources, three targets, 6 tuples/s: the source beside two targets sends a third away."""
+    """Two sources, three targets, 6 tuples/s: the source next to two targets sends a third away."""
     parts = (Component.uniform("a", 2, "spout"), Component.uniform("b", 3))
     nodes = (Node("n1", (1,)), Node("n2", (1,)))
     streams = (Stream("a", "b", 6.0, bytes_per_tuple=1000.0),)

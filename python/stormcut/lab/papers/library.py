@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from stormcut.lab.papers.figures import Paper
 
-#: Each is a constant in a module beside this one, of the same name.
+#: Each is a constant in a module of the same name in this package.
 PAPER_NAMES = ("thesis", "pipeline-linear", "stromax", "bframework", "model-driven")
 
 
