@@ -18,7 +18,9 @@ def made_by(*packages: str) -> str:
     """Return one paragraph: command, machine, versions of Python and packages, commit."""
     memory = psutil.virtual_memory().total / 2**30
     versions = ", ".join(f"{name} {version(name)}" for name in packages)
-    command = command_line(".stormcut/venv/bin/python", sys.argv)
+    module = sys.modules["__main__"].__spec__
+    arguments = sys.argv if module is None else ["-m", module.name, *sys.argv[1:]]
+    command = command_line(".stormcut/venv/bin/python", arguments)
     return (
         f"Made by `{command}` on {os.cpu_count()} cores "
         f"({_processor()}), {memory:.0f} GiB, {platform.system()} {platform.release()}, "

@@ -1,6 +1,6 @@
 """What benchmarks have measured: a folder while it grows, then an archive.
 
-python benchmarks/raw_data.py FOLDER...   keeps each as benchmarks/data/<its name>.zip
+python -m benchmarks.raw_data FOLDER...   keeps each as benchmarks/data/<its name>.zip
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-DATA = Path(__file__).parent / "data"
+from benchmarks import CHECKOUT
+
+DATA = CHECKOUT / "benchmarks" / "data"
 
 
 @contextmanager

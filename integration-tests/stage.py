@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO, ClassVar, Generic, TypeVar
 
-from fault_ground import worker_ports
+from benchmarks.cluster.fault_ground import worker_ports
 
 from stormcut.adapters.machine import home
 from stormcut.adapters.storm.nimbus import NimbusClient

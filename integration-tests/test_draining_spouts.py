@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fault_ground import Ground, embedded, settled
+from benchmarks.cluster.fault_ground import Ground, embedded, settled
 
 from stormcut.adapters.zookeeper.nodes import nodes_at
 from stormcut.adapters.zookeeper.orders import change_orders

@@ -12,8 +12,15 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from fault_ground import Fault, Ground, embedded, faults_in_logs, is_there, recovered
-from fault_list import (
+from benchmarks.cluster.fault_ground import (
+    Fault,
+    Ground,
+    embedded,
+    faults_in_logs,
+    is_there,
+    recovered,
+)
+from benchmarks.cluster.fault_list import (
     COMPILER,
     ROOT,
     clock_set,

@@ -9,8 +9,16 @@ from pathlib import Path
 
 import psutil
 import pytest
-from fault_ground import Fault, Ground, embedded, faults_in_logs, is_there, settled, suffer
-from fault_list import FAULTS, killed
+from benchmarks.cluster.fault_ground import (
+    Fault,
+    Ground,
+    embedded,
+    faults_in_logs,
+    is_there,
+    settled,
+    suffer,
+)
+from benchmarks.cluster.fault_list import FAULTS, killed
 
 pytestmark = pytest.mark.cluster
 

@@ -12,8 +12,15 @@ import os
 from pathlib import Path
 
 import pytest
-from fault_ground import CONFIG, SUPERVISORS, Ground, Silence, embedded, faults_in_logs
-from fault_list import node_lost, node_returns
+from benchmarks.cluster.fault_ground import (
+    CONFIG,
+    SUPERVISORS,
+    Ground,
+    Silence,
+    embedded,
+    faults_in_logs,
+)
+from benchmarks.cluster.fault_list import node_lost, node_returns
 
 from stormcut.application.waiting import wait_until
 from stormcut.lab.adapters.clusters.local import LocalCluster

@@ -1,8 +1,8 @@
 """A small bench for tests."""
 
-from stormcut.lab.experiment.bench.cells import Cell, Measurement, Placed, Run
+from stormcut.lab.experiment.bench.cells import BenchRun, Cell, Measurement, Placed
 
-RUN = Run(
+RUN = BenchRun(
     "network-bound",
     "20 Mbit/s a node",
     ("even", "cut"),

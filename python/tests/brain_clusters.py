@@ -15,6 +15,14 @@ from stormcut.model.cluster import (
 )
 from stormcut.model.profile import ExecutorLoad, Profile, TaskTraffic
 
+#: What topologies say of their operators, as a rule nothing.
+OPERATORS = (
+    (),
+    (),
+    (("c0", '{"kind": "source", "schema": {"word": 8}}'),),
+    (("c0", "no JSON"), ("nobody", '{"kind": "map"}')),
+)
+
 
 def topology(
     name, sizes=(2, 3), *, tasks_each=1, workers=2, assignment=(), acker=True, policy="pack"
@@ -116,7 +124,9 @@ def clusters(draw):
             if draw(st.booleans()):
                 running = replace(running, assignment=running.assignment[1:])
         running = replace(
-            running, workers_policy=draw(st.sampled_from([None, "pack", "pack", "keep"]))
+            running,
+            workers_policy=draw(st.sampled_from([None, "pack", "pack", "keep"])),
+            operators=draw(st.sampled_from(OPERATORS)),
         )
         if draw(st.booleans()):
             cpu = draw(st.sampled_from([0.0, 10.0, 40.0]))

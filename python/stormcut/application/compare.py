@@ -153,18 +153,18 @@ def best_trial(problem: Problem, trials: Sequence[Trial]) -> tuple[int, str] | N
 
     The reason is what the next best lacks.
     """
-    solved = [at for at, trial in enumerate(trials) if trial.solution is not None]
+    solved = [index for index, trial in enumerate(trials) if trial.solution is not None]
     values = {
-        at: PlacementValue(problem, trials[at].solution.placement)  # type: ignore[union-attr]
-        for at in solved
+        index: PlacementValue(problem, trials[index].solution.placement)  # type: ignore[union-attr]
+        for index in solved
     }
     if not solved:
         return None
-    first = solved[best([values[at] for at in solved])]
-    rest = [at for at in solved if at != first]
+    first = solved[best([values[index] for index in solved])]
+    rest = [index for index in solved if index != first]
     if not rest:
         return first, "the only placement found"
-    second = rest[best([values[at] for at in rest])]
+    second = rest[best([values[index] for index in rest])]
     other = trials[second].algorithm
     lead = advantage(values[first], values[second])
     return first, f"{lead} ({other})" if lead else f"as good as {other}"

@@ -141,13 +141,13 @@ def find_executor(problem: Problem, name: str) -> int:
         There is none, or more than one.
     """
     names = _names(problem)
-    found = [
+    matches = [
         ordinal for ordinal, full in enumerate(names) if name in (full, full.partition("/")[2])
     ]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise InvalidInput(f"several topologies have it; say {names[found[0]]}", name)
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise InvalidInput(f"several topologies have it; say {names[matches[0]]}", name)
     raise InvalidInput(
         f"no such executor; without a name `stormcut explain` lists some, such as "
         f"{names[0] if names else 'none'}",

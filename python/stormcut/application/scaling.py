@@ -128,16 +128,16 @@ def advise(
         The nodes that can be had do not carry it; says what binds.
     """
     wanted = demand(problem, growth, utilisation)
-    found = plan(wanted, shapes, seed, algorithm)
+    chosen = plan(wanted, shapes, seed, algorithm)
     running = {topology.id: topology for topology in state.topologies}
     commands, notes = [], list(_cautions(problem))
     for name in growth:
-        line, more = _rebalance(running[name], wanted.needs[name], found)
+        line, more = _rebalance(running[name], wanted.needs[name], chosen)
         commands += [line] if line else []
         notes += more
-        if _workers(name, found) < len(running[name].assignment):
-            notes.append(_fewer_workers(running[name], problem, found))
-    return ScalingAdvice(wanted, found, tuple(commands), tuple(notes))
+        if _workers(name, chosen) < len(running[name].assignment):
+            notes.append(_fewer_workers(running[name], problem, chosen))
+    return ScalingAdvice(wanted, chosen, tuple(commands), tuple(notes))
 
 
 def _cautions(problem: Problem) -> Iterator[str]:
@@ -150,7 +150,7 @@ def _cautions(problem: Problem) -> Iterator[str]:
 
 
 def _rebalance(
-    running: RunningTopology, needs: Mapping[str, Need], found: CapacityPlan
+    running: RunningTopology, needs: Mapping[str, Need], chosen: CapacityPlan
 ) -> tuple[str | None, list[str]]:
     """Return a line of `storm rebalance`, None if nothing changes, and what it cannot do."""
     tasks: Counter[str] = Counter()
@@ -167,21 +167,21 @@ def _rebalance(
             )
         if (most := min(need.planned, tasks[name])) > need.now:
             parts.append(f"-e {quote(f'{name}={most}')}")
-    workers = _workers(running.id, found)
+    workers = _workers(running.id, chosen)
     if workers != len(running.assignment):
         parts.insert(0, f"-n {workers}")
     line = f"storm rebalance {quote(running.name)} {' '.join(parts)}"
     return line if parts else None, notes
 
 
-def _fewer_workers(running: RunningTopology, problem: Problem, found: CapacityPlan) -> str:
+def _fewer_workers(running: RunningTopology, problem: Problem, chosen: CapacityPlan) -> str:
     """Return what it would save, and risk, to run a topology on fewer workers than it has."""
     now = Placement(problem.current_slots())
-    sides = ((problem, now), (found.problem, found.solution.placement))
+    sides = ((problem, now), (chosen.problem, chosen.solution.placement))
     crossing = [f"{_crossing(*side):.1%}" for side in sides]
     most = [f"{_most_on_a_node(running.id, *side):.0%}" for side in sides]
     return (
-        f"{running.name}: {_workers(running.id, found)} workers instead of "
+        f"{running.name}: {_workers(running.id, chosen)} workers instead of "
         f"{len(running.assignment)} carry it; workers and transfer between them take "
         f"{crossing[1]} of the CPU used instead of {crossing[0]}, and losing one node stops up to "
         f"{most[1]} of its executors instead of {most[0]}"
@@ -200,13 +200,13 @@ def _most_on_a_node(topology: str, problem: Problem, placement: Placement) -> fl
     return float(np.unique(nodes, return_counts=True)[1].max() / len(nodes))
 
 
-def _workers(topology: str, found: CapacityPlan) -> int:
+def _workers(topology: str, chosen: CapacityPlan) -> int:
     """Return how many workers a plan has for a topology."""
-    slots = found.solution.placement.slots[_of(topology, found.problem)]
+    slots = chosen.solution.placement.slots[_of(topology, chosen.problem)]
     return len(set(slots.tolist()))
 
 
 def _of(topology: str, problem: Problem) -> Bools:
-    at = [each.id for each in problem.topologies].index(topology)
-    chosen: Bools = problem.executor_topology == at
+    ordinal = [each.id for each in problem.topologies].index(topology)
+    chosen: Bools = problem.executor_topology == ordinal
     return chosen

@@ -75,7 +75,7 @@ def _share(before: Threads, after: Threads, passed: float) -> float:
 
 
 def _threads(processes: Iterable[int]) -> Threads:
-    found: Threads = {}
+    threads: Threads = {}
     for process in processes:
         # It ends whenever it likes, and so do its threads.
         with suppress(OSError):
@@ -83,5 +83,5 @@ def _threads(processes: Iterable[int]) -> Threads:
                 with suppress(OSError, ValueError):
                     schedule = (thread / "schedstat").read_text(encoding="ascii")
                     ran, queued, _ = map(int, schedule.split())
-                    found[int(thread.name)] = ran, queued
-    return found
+                    threads[int(thread.name)] = ran, queued
+    return threads

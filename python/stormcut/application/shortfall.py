@@ -24,13 +24,16 @@ def shortfall(problem: Problem, placement: Placement, room: Headroom | None = No
     room : Headroom, optional
         The placement's, if it is known already.
     """
-    found = headroom(problem, placement) if room is None else room
-    if found.value is None or found.bottleneck is None or found.value >= 1 - ROUNDING:
+    available = headroom(problem, placement) if room is None else room
+    if available.value is None or available.bottleneck is None or available.value >= 1 - ROUNDING:
         return None
-    carried = math.floor(found.value * HUNDREDTH) / HUNDREDTH
-    remedies = [*_remedies(problem, found.bottleneck, found.value), f"rates times {carried:g}"]
+    carried = math.floor(available.value * HUNDREDTH) / HUNDREDTH
+    remedies = [
+        *_remedies(problem, available.bottleneck, available.value),
+        f"rates times {carried:g}",
+    ]
     return (
-        f"the rates asked for are not carried: {found.bottleneck} is full at {carried:g} times "
+        f"the rates asked for are not carried: {available.bottleneck} is full at {carried:g} times "
         f"them. What would help: {'; '.join(remedies)}"
     )
 
@@ -51,8 +54,8 @@ def _remedies(problem: Problem, bottleneck: Bottleneck, room: float) -> list[str
 
 def _overloads_any(problem: Problem, topology: Topology, name: str) -> bool:
     """Return whether a component's threads are too few, however its input is divided."""
-    at = problem.topologies.index(topology)
-    first = int(problem.topology_offsets[at]) + topology.offsets[name]
+    ordinal = problem.topologies.index(topology)
+    first = int(problem.topology_offsets[ordinal]) + topology.offsets[name]
     own = slice(first, first + next(c.executors for c in topology.components if c.name == name))
     most = CORE_PERCENT * problem.executor_threads[own]
     return bool((problem.executor_cpu[own] > most).any())

@@ -130,13 +130,13 @@ class _SlotPacking:
 
     def _exchange(self) -> Floats:
         """Return the tuples/s between each two tasks, both ways, shape (tasks, tasks)."""
-        at = {task: place for place, task in enumerate(self._dag.order)}
-        found = np.zeros((len(at), len(at)))
+        position = {task: place for place, task in enumerate(self._dag.order)}
+        sums = np.zeros((len(position), len(position)))
         for edge in self._dag.edges:
             sent = self._arriving[edge.source] * edge.selectivity
-            found[at[edge.source], at[edge.target]] += sent
-            found[at[edge.target], at[edge.source]] += sent
-        return found
+            sums[position[edge.source], position[edge.target]] += sent
+            sums[position[edge.target], position[edge.source]] += sent
+        return sums
 
     def rate(self, threads: Ints) -> tuple[float, int | None]:
         """Return the rate that threads on slots carry, and the task that binds; None: none does."""
@@ -182,12 +182,12 @@ class _SlotPacking:
 
     def _parts(self, sizes: Sequence[Sequence[int]]) -> list[_ThreadPart]:
         """Return the parts, those that take most of a slot first."""
-        found = [
+        sets = [
             _ThreadPart(task, size, self._load(task, size))
             for task, parts in enumerate(sizes)
             for size in parts
         ]
-        return sorted(found, key=lambda each: -max(each.load))
+        return sorted(sets, key=lambda each: -max(each.load))
 
     def _load(self, task: int, threads: int) -> tuple[float, float]:
         """Return the CPU and memory of some of a task's threads at the asked rate."""

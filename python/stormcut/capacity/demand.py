@@ -65,8 +65,8 @@ class Demand:
 
 def source_rate(problem: Problem, topology: str) -> float:
     """Return the tuples/s that a topology's sources emit in all, those sent twice counted once."""
-    at = [each.id for each in problem.topologies].index(topology)
-    own = problem.executor_is_spout & (problem.executor_topology == at)
+    ordinal = [each.id for each in problem.topologies].index(topology)
+    own = problem.executor_is_spout & (problem.executor_topology == ordinal)
     return float(problem.executor_rate[own].sum())
 
 
@@ -96,16 +96,16 @@ def demand(
     cpu, memory = problem.executor_cpu, problem.executor_memory
     streams = _streams(problem)
     needs: dict[str, dict[str, Need]] = {}
-    topologies, at = [], 0
+    topologies, begin = [], 0
     for topology in problem.topologies:
         factor, components = growth.get(topology.id, 1.0), []
         needs[topology.id] = {}
         for component in topology.components:
-            own = slice(at, at + component.executors)
+            own = slice(begin, begin + component.executors)
             need = _need(component, cpu[own] * factor, utilisation)
             needs[topology.id][component.name] = need
             components.append(_grown(component, need, cpu[own] * factor, memory[own]))
-            at += component.executors
+            begin += component.executors
         topologies.append(
             replace(
                 topology,
@@ -143,19 +143,19 @@ def _grown(component: Component, need: Need, cpu: Floats, memory: Floats) -> Com
 def _streams(problem: Problem) -> dict[str, list[Stream]]:
     """Return all traffic as streams between components, by topology."""
     names = [(topology, component) for topology, component, _ in problem.executor_names()]
-    number = {name: at for at, name in enumerate(dict.fromkeys(names))}
+    number = {name: index for index, name in enumerate(dict.fromkeys(names))}
     component = np.array([number[name] for name in names], dtype=np.int64)
     source, target, rate, size = problem.traffic.sized(DEFAULT_BYTES).unfolded_sizes()
     keys = component[source] * len(number) + component[target]
-    found, at = np.unique(keys, return_inverse=True)
-    tuples = np.bincount(at.reshape(-1), rate, len(found))
-    content = np.bincount(at.reshape(-1), rate * size, len(found))
+    unique, inverse = np.unique(keys, return_inverse=True)
+    tuples = np.bincount(inverse.reshape(-1), rate, len(unique))
+    content = np.bincount(inverse.reshape(-1), rate * size, len(unique))
     every = list(number)
     sized = not np.isnan(problem.traffic.size).all() or any(
         not math.isnan(block.size) for block in problem.traffic.blocks
     )
     streams: dict[str, list[Stream]] = {topology.id: [] for topology in problem.topologies}
-    for key, total, carried in zip(found.tolist(), tuples.tolist(), content.tolist(), strict=True):
+    for key, total, carried in zip(unique.tolist(), tuples.tolist(), content.tolist(), strict=True):
         (topology, sender), (_, taker) = every[key // len(every)], every[key % len(every)]
         name, grouping = _declared(problem, topology, sender, taker)
         mean = carried / total if sized and total > 0 else None

@@ -120,14 +120,14 @@ class _Offer:
 
 
 @dataclass(frozen=True, eq=False)
-class _Choice:
+class _PricedPlan:
     """A plan, and how many nodes of which offer it takes."""
 
     plan: CapacityPlan
     offer: _Offer
     count: int
 
-    def with_plan(self, **changes: Any) -> _Choice:
+    def with_plan(self, **changes: Any) -> _PricedPlan:
         """Return the same nodes, of a plan with other attributes."""
         return replace(self, plan=replace(self.plan, **changes))
 
@@ -153,11 +153,11 @@ class _Placing:
             problem = replace(problem, topologies=tuple(wanted))
         options = {"objective": "headroom"} if self.chooses else {}
         try:
-            found = solve(problem, self.algorithm, self.seed, options)
+            solution = solve(problem, self.algorithm, self.seed, options)
         except Infeasible:
             return None
-        room = found.headroom.value
-        return found if room is None or room >= self.headroom else None
+        room = solution.headroom.value
+        return solution if room is None or room >= self.headroom else None
 
 
 def plan(
@@ -187,33 +187,33 @@ def plan(
     return replace(chosen.plan, more=placing.carried(one_more))
 
 
-def _cheapest(demand: Demand, shapes: Sequence[NodeShape], placing: _Placing) -> _Choice:
-    found, refusals = [], []
+def _cheapest(demand: Demand, shapes: Sequence[NodeShape], placing: _Placing) -> _PricedPlan:
+    choices, refusals = [], []
     for shape in shapes:
         try:
-            found.append(_fewest(demand, _alone(shape), placing))
+            choices.append(_fewest(demand, _alone(shape), placing))
         except Infeasible as refusal:
             refusals.append(refusal)
-    if not found:
+    if not choices:
         if len(shapes) == 1:
             raise refusals[0]
         together = _fewest(demand, _together(shapes), placing)
         return together.with_plan(least=_least_of_any(demand, shapes))
     best, *others = sorted(
-        found, key=lambda each: (each.plan.cost_per_hour or 0.0, each.plan.nodes)
+        choices, key=lambda each: (each.plan.cost_per_hour or 0.0, each.plan.nodes)
     )
     if mixed := _mixed(demand, best, shapes, placing):
         return mixed.with_plan(others=tuple(each.plan for each in (best, *others)))
     return best.with_plan(others=tuple(each.plan for each in others))
 
 
-def _on_own(demand: Demand, placing: _Placing) -> _Choice:
+def _on_own(demand: Demand, placing: _Placing) -> _PricedPlan:
     largest_first = sorted(demand.problem.nodes, key=_size)
     best = _in_order(largest_first)
     if placing.chooses:
         return _fewest(demand, best, placing)
-    found = _fewest(demand, _in_order(largest_first[::-1]), placing)
-    return found.with_plan(least=_proven_least(demand, best) or found.plan.least)
+    choice = _fewest(demand, _in_order(largest_first[::-1]), placing)
+    return choice.with_plan(least=_proven_least(demand, best) or choice.plan.least)
 
 
 def _in_order(nodes: Sequence[Node]) -> _Offer:
@@ -245,19 +245,19 @@ def _together(shapes: Sequence[NodeShape]) -> _Offer:
 
 
 def _mixed(
-    demand: Demand, best: _Choice, shapes: Sequence[NodeShape], placing: _Placing
-) -> _Choice | None:
+    demand: Demand, best: _PricedPlan, shapes: Sequence[NodeShape], placing: _Placing
+) -> _PricedPlan | None:
     """Return a cheaper plan in which nodes of another shape stand for some, None if none is found.
 
     One node makes room, two, four, and so on, and all but one: up to ``shapes x log(nodes)`` plans
     are made.
     """
     ((shape, count),) = best.plan.shapes
-    found = best
+    chosen = best
     some = {1, *(count - 2**power for power in range(count.bit_length()))} - {0, count}
     for kept in sorted(some, reverse=True):
         for other in shapes:
-            price, cost = other.price_per_hour, found.plan.cost_per_hour
+            price, cost = other.price_per_hour, chosen.plan.cost_per_hour
             if other is shape or not price or cost is None:
                 continue
             left = cost - kept * (shape.price_per_hour or 0.0)
@@ -266,8 +266,8 @@ def _mixed(
                 continue
             offer = _Offer.of(most, partial(_beside, (shape, kept), other))
             with suppress(Infeasible):
-                found = _fewest(demand, offer, placing)
-    return None if found is best else found.with_plan(least=_least_of_any(demand, shapes))
+                chosen = _fewest(demand, offer, placing)
+    return None if chosen is best else chosen.with_plan(least=_least_of_any(demand, shapes))
 
 
 def _beside(kept: tuple[NodeShape, int], other: NodeShape, count: int) -> Counts:
@@ -293,7 +293,7 @@ def _least_of_any(demand: Demand, shapes: Sequence[NodeShape]) -> int:
     return _proven_least(demand, _alone(ideal)) or ideal.at_most
 
 
-def _fewest(demand: Demand, offer: _Offer, placing: _Placing) -> _Choice:
+def _fewest(demand: Demand, offer: _Offer, placing: _Placing) -> _PricedPlan:
     """Return the plan with the fewest nodes found: ever larger steps up, then halved."""
 
     def on(count: int) -> Problem:
@@ -305,7 +305,7 @@ def _fewest(demand: Demand, offer: _Offer, placing: _Placing) -> _Choice:
         why = f"no placement on {most} nodes{offer.name} carries {rates}, as proven"
         raise Infeasible(why, "head-room")
     below, count, step = least - 1, least, 1
-    while (found := placing.carried(on(count))) is None:
+    while (solution := placing.carried(on(count))) is None:
         if count == most:
             why = f"no placement found on {most} nodes{offer.name} for {rates}"
             raise Infeasible(why, "head-room")
@@ -316,8 +316,8 @@ def _fewest(demand: Demand, offer: _Offer, placing: _Placing) -> _Choice:
         if better is None:
             below = middle
         else:
-            count, found = middle, better
-    return _Choice(CapacityPlan(on(count), found, least, offer.shapes(count)), offer, count)
+            count, solution = middle, better
+    return _PricedPlan(CapacityPlan(on(count), solution, least, offer.shapes(count)), offer, count)
 
 
 def _on(demand: Demand, offer: _Offer, count: int) -> Problem:

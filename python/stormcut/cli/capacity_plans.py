@@ -51,12 +51,12 @@ MAX_SLOTS = 10_000
 
 def allocate(dag: Path, models: Path, rate: float, allocation: str, as_json: bool) -> None:
     """Print how many threads and slots a dataflow needs."""
-    found = _ALLOCATE[allocation](*_question(dag, models), rate)
+    allocated = _ALLOCATE[allocation](*_question(dag, models), rate)
     if as_json:
-        click.echo(json.dumps(_allocation_document(found), indent=2))
+        click.echo(json.dumps(_allocation_document(allocated), indent=2))
     else:
-        _print(_allocation_table(found))
-        click.echo(f"{found.threads:,} threads on {found.slots:,} slots")
+        _print(_allocation_table(allocated))
+        click.echo(f"{allocated.threads:,} threads on {allocated.slots:,} slots")
 
 
 def map_(
@@ -84,20 +84,20 @@ def map_(
     chosen = mapper(mapping, known, question, rate)
     chosen = with_ends(chosen) if ends else chosen
     if machines is not None:
-        found = map_to(chosen, allocated, _slots(machines, "--machines"))
+        mapped = map_to(chosen, allocated, _slots(machines, "--machines"))
     else:
-        found = map_acquired(chosen, allocated, _slots(acquire or "", "--acquire"), exact)
-    predicted = predict(known, question, found.threads, next_lower=next_lower)
+        mapped = map_acquired(chosen, allocated, _slots(acquire or "", "--acquire"), exact)
+    predicted = predict(known, question, mapped.threads, next_lower=next_lower)
     if as_json:
-        click.echo(json.dumps(_mapping_document(allocated, found, predicted), indent=2))
+        click.echo(json.dumps(_mapping_document(allocated, mapped, predicted), indent=2))
         return
-    _print(_mapping_table(allocated, found))
+    _print(_mapping_table(allocated, mapped))
     binds = f", {predicted.task} binds first" if predicted.task else ""
     click.echo(
-        f"{found.slots_acquired:,} slots, {found.slots_used:,} used, {allocated.slots:,} planned; "
-        f"predicted {predicted.rate:,.6g} tuples/s{binds}"
+        f"{mapped.slots_acquired:,} slots, {mapped.slots_used:,} used, "
+        f"{allocated.slots:,} planned; predicted {predicted.rate:,.6g} tuples/s{binds}"
     )
-    for each in beyond(known, question, found.threads):
+    for each in beyond(known, question, mapped.threads):
         click.echo(
             f"slot {each.slot} holds {each.threads:,} threads of {each.task}, but its model ends "
             f"at {each.known:,}: predicted as if there were {each.known:,}"
@@ -122,17 +122,17 @@ def plan(
     growth = _growth(question, parse_pairs(rates, RATE), RATE)
     wanted = demand(question, growth, utilisation)
     with waiting(console, f"planning {wanted.problem.executor_count:,} executors"):
-        found = cheapest(wanted, offered, seed, algorithm)
+        chosen = cheapest(wanted, offered, seed, algorithm)
     if output is not None:
         output.mkdir(parents=True, exist_ok=True)
-        write_problem(output / "problem.json", found.problem)
-        write_placement(output / "placement.json", found.problem, found.solution)
+        write_problem(output / "problem.json", chosen.problem)
+        write_placement(output / "placement.json", chosen.problem, chosen.solution)
     if as_json:
-        click.echo(json.dumps(_plan_document(wanted, found), indent=2))
+        click.echo(json.dumps(_plan_document(wanted, chosen), indent=2))
         return
     for topology, needs in wanted.needs.items():
         _print(_plan_table(topology, needs))
-    for line in _plan_lines(found, utilisation):
+    for line in _plan_lines(chosen, utilisation):
         click.echo(line)
 
 
@@ -157,21 +157,21 @@ def advise(
         nodes = StormcutNodes(client, root)
         state, profiles = leading_brain(nodes, tls).described().state, nodes.read_profiles()
     known = [topology.id for topology in state.topologies]
-    asked = {resolved(name, known): rate for name, rate in pairs.items()}
-    problem = measured_problem(state, profiles, [*asked], fitted)
-    growth = _growth(problem, asked, "TOPOLOGY=RATE")
+    growing = {resolved(name, known): rate for name, rate in pairs.items()}
+    problem = measured_problem(state, profiles, [*growing], fitted)
+    growth = _growth(problem, growing, "TOPOLOGY=RATE")
     with waiting(Console(stderr=True), f"planning {problem.executor_count:,} executors"):
-        found = advice(state, problem, growth, offered, seed, algorithm, utilisation)
+        advised = advice(state, problem, growth, offered, seed, algorithm, utilisation)
     if as_json:
-        document = _plan_document(found.demand, found.plan)
-        more = {"commands": list(found.commands), "notes": list(found.notes)}
+        document = _plan_document(advised.demand, advised.plan)
+        more = {"commands": list(advised.commands), "notes": list(advised.notes)}
         click.echo(json.dumps({**document, **more}, indent=2))
         return
     for topology in growth:
-        _print(_plan_table(topology, found.demand.needs[topology]))
-    for line in (*_plan_lines(found.plan, utilisation), *found.commands):
+        _print(_plan_table(topology, advised.demand.needs[topology]))
+    for line in (*_plan_lines(advised.plan, utilisation), *advised.commands):
         click.echo(line)
-    for note in found.notes:
+    for note in advised.notes:
         click.echo(f"note: {note}")
 
 
@@ -200,13 +200,13 @@ def _number(text: str, where: str) -> float:
     return number
 
 
-def _plan_document(wanted: Demand, found: CapacityPlan) -> dict[str, Any]:
-    room = headroom_document(found.solution.headroom)
+def _plan_document(wanted: Demand, chosen: CapacityPlan) -> dict[str, Any]:
+    room = headroom_document(chosen.solution.headroom)
     return {
         "format": "stormcut-capacity/1",
-        "nodes": found.nodes,
-        "cost_per_hour": found.cost_per_hour,
-        "shapes": {shape.name: count for shape, count in found.shapes},
+        "nodes": chosen.nodes,
+        "cost_per_hour": chosen.cost_per_hour,
+        "shapes": {shape.name: count for shape, count in chosen.shapes},
         "topologies": {
             topology: {
                 "components": {name: {"executors": need.planned} for name, need in needs.items()}
@@ -216,8 +216,8 @@ def _plan_document(wanted: Demand, found: CapacityPlan) -> dict[str, Any]:
         "utilisation": wanted.utilisation,
         "headroom": room["value"],
         "bottleneck": room["bottleneck"],
-        "placement": placement_document(found.problem, found.solution),
-        "proven_least_nodes": found.least,
+        "placement": placement_document(chosen.problem, chosen.solution),
+        "proven_least_nodes": chosen.least,
     }
 
 
@@ -230,27 +230,29 @@ def _plan_table(topology: str, needs: Mapping[str, Need]) -> Grid:
     return table
 
 
-def _plan_lines(found: CapacityPlan, utilisation: float) -> Iterator[str]:
-    proof = "no fewer can carry it" if found.least == found.nodes else f"at least {found.least:,}"
-    yield f"{_describe_nodes(found)} ({proof}, as proven), in use to {utilisation:.0%} at most"
-    room = found.solution.headroom
+def _plan_lines(chosen: CapacityPlan, utilisation: float) -> Iterator[str]:
+    proof = (
+        "no fewer can carry it" if chosen.least == chosen.nodes else f"at least {chosen.least:,}"
+    )
+    yield f"{_describe_nodes(chosen)} ({proof}, as proven), in use to {utilisation:.0%} at most"
+    room = chosen.solution.headroom
     if room.value is not None:
         yield f"head-room {room.value:,.2f}: {room.bottleneck} is full first"
-    if found.more and found.more.headroom.value is not None:
-        more = found.more.headroom
+    if chosen.more and chosen.more.headroom.value is not None:
+        more = chosen.more.headroom
         yield f"one node more: head-room {more.value:,.2f}, {more.bottleneck} full first"
-    for other in found.others:
+    for other in chosen.others:
         its_room = _format_headroom(other.solution.headroom)
         yield f"instead: {_describe_nodes(other)}, head-room {its_room}"
 
 
-def _describe_nodes(found: CapacityPlan) -> str:
+def _describe_nodes(chosen: CapacityPlan) -> str:
     """Return how many nodes of which shape it takes, and what they cost."""
-    parts = [f"{count:,} of {shape.name}" for shape, count in found.shapes]
-    of = f" of {found.shapes[0][0].name}" if len(parts) == 1 else f": {' and '.join(parts)}"
-    cost = found.cost_per_hour
+    parts = [f"{count:,} of {shape.name}" for shape, count in chosen.shapes]
+    of = f" of {chosen.shapes[0][0].name}" if len(parts) == 1 else f": {' and '.join(parts)}"
+    cost = chosen.cost_per_hour
     price = "" if cost is None else f", {cost:,.2f} an hour"
-    return f"{found.nodes:,} node{'s' * (found.nodes != 1)}{of if parts else ''}{price}"
+    return f"{chosen.nodes:,} node{'s' * (chosen.nodes != 1)}{of if parts else ''}{price}"
 
 
 def _format_headroom(room: Headroom) -> str:
@@ -273,7 +275,7 @@ def _print(table: Grid) -> None:
     table.print(terminal())
 
 
-def _allocation_document(found: Allocation) -> dict[str, Any]:
+def _allocation_document(allocated: Allocation) -> dict[str, Any]:
     return {
         "format": "stormcut-allocation/1",
         "tasks": {
@@ -282,24 +284,26 @@ def _allocation_document(found: Allocation) -> dict[str, Any]:
                 "cpu_percent": each.total.cpu_percent,
                 "memory_percent": each.total.memory_percent,
             }
-            for each in found.tasks
+            for each in allocated.tasks
         },
-        "cpu_percent": found.cpu_percent,
-        "memory_percent": found.memory_percent,
-        "slots": found.slots,
+        "cpu_percent": allocated.cpu_percent,
+        "memory_percent": allocated.memory_percent,
+        "slots": allocated.slots,
     }
 
 
-def _mapping_document(allocated: Allocation, found: Mapped, predicted: Predicted) -> dict[str, Any]:
+def _mapping_document(
+    allocated: Allocation, mapped: Mapped, predicted: Predicted
+) -> dict[str, Any]:
     names = [each.task for each in allocated.tasks]
     return {
         "format": "stormcut-mapping/1",
-        "machines": list(found.machines),
+        "machines": list(mapped.machines),
         "slots_planned": allocated.slots,
-        "slots_used": found.slots_used,
+        "slots_used": mapped.slots_used,
         "threads": [
             {names[task]: int(slot[task]) for task in np.flatnonzero(slot)}
-            for slot in found.threads.T
+            for slot in mapped.threads.T
         ],
         "predicted_rate": predicted.rate if np.isfinite(predicted.rate) else None,
         "binds": None
@@ -308,9 +312,9 @@ def _mapping_document(allocated: Allocation, found: Mapped, predicted: Predicted
     }
 
 
-def _allocation_table(found: Allocation) -> Grid:
+def _allocation_table(allocated: Allocation) -> Grid:
     table = Grid().name("task").figures("threads", "CPU, %", "memory, %")
-    for each in found.tasks:
+    for each in allocated.tasks:
         total = each.total
         table.row(
             each.task,
@@ -320,15 +324,18 @@ def _allocation_table(found: Allocation) -> Grid:
         )
     table.end_section()
     table.row(
-        "all", f"{found.threads:,}", f"{found.cpu_percent:,.1f}", f"{found.memory_percent:,.1f}"
+        "all",
+        f"{allocated.threads:,}",
+        f"{allocated.cpu_percent:,.1f}",
+        f"{allocated.memory_percent:,.1f}",
     )
     return table
 
 
-def _mapping_table(allocated: Allocation, found: Mapped) -> Grid:
+def _mapping_table(allocated: Allocation, mapped: Mapped) -> Grid:
     table = Grid().figures("machine", "slot").words("threads")
-    homes = np.repeat(np.arange(len(found.machines)), found.machines)
-    for slot, row in enumerate(found.threads.T):
+    homes = np.repeat(np.arange(len(mapped.machines)), mapped.machines)
+    for slot, row in enumerate(mapped.threads.T):
         held = [
             f"{allocated.tasks[task].task} {row[task]}" for task in np.flatnonzero(row).tolist()
         ]

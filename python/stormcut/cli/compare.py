@@ -110,8 +110,8 @@ def compare(
         click.echo(csv_text(documents) if as_csv else json.dumps(documents, indent=2))
         return
     _table(question, trials).print(terminal(), is_wide)
-    if found := best_trial(question, trials):
-        click.echo(f"* best: {found[1]}")
+    if best := best_trial(question, trials):
+        click.echo(f"* best: {best[1]}")
     if kept := [trial.algorithm for trial in trials if _keeps(question, trial)]:
         click.echo(f"kept what runs: {', '.join(kept)} (--from-scratch places anew)")
     for feature in FEATURES:
@@ -153,8 +153,8 @@ def _table(problem: Problem, trials: Sequence[Trial]) -> Grid:
     table.figures("p99\nms", rank=2).figures("nodes,\nwork-\ners", rank=3)
     table.figures("re-\nstarts", rank=4).figures("gap", rank=6).figures("s", rank=7)
     bound, best = best_bound(trials), best_trial(problem, trials)
-    for at, trial in enumerate(trials):
-        is_best = best is not None and best[0] == at
+    for index, trial in enumerate(trials):
+        is_best = best is not None and best[0] == index
         name = f"* {trial.algorithm}" if is_best else f"  {trial.algorithm}"
         table.row(name, *_cells(trial, bound), style="bold" if is_best else "")
     return table
@@ -190,7 +190,7 @@ def _cells(trial: Trial, bound: float | None) -> list[str]:
         "" if room.bottleneck is None else room.bottleneck.kind.replace("_", " "),
         "" if reached is None else f"{reached.total:,.0f}",
         "" if reached is None else f"{reached.sustained:,.0f}",
-        f"{found[1].p99:,.1f}" if (found := slowest(trial.times or {})) else "",
+        f"{slow[1].p99:,.1f}" if (slow := slowest(trial.times or {})) else "",
         f"{metrics.nodes_used:,}, {metrics.workers_used:,}",
         f"{metrics.workers_restarted:,}",
         "" if bound is None else f"{gap(_cut(trial), bound):.1%}",

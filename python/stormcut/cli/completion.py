@@ -81,10 +81,10 @@ def _asked(
     from stormcut.adapters.zookeeper.nodes import StormcutNodes
     from stormcut.adapters.zookeeper.paths import DEFAULT_ROOT
 
-    found: list[str] = []
+    values: list[str] = []
     with suppress(StormcutError), connected(servers, read_auth_file(Path(auth_file))) as client:
-        found = list(ask(ctx, StormcutNodes(client, ctx.params.get("root") or DEFAULT_ROOT)))
-    return found
+        values = list(ask(ctx, StormcutNodes(client, ctx.params.get("root") or DEFAULT_ROOT)))
+    return values
 
 
 def _answers(servers: str) -> bool:

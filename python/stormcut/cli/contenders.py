@@ -15,13 +15,13 @@ Commands = Mapping[str, SchedulerCommand]
 
 
 def _parsed(context: click.Context, option: click.Parameter, texts: tuple[str, ...]) -> Commands:
-    found: dict[str, SchedulerCommand] = {}
+    commands: dict[str, SchedulerCommand] = {}
     for text in texts:
         command = SchedulerCommand.parse(text)
-        if command.name in found:
+        if command.name in commands:
             raise InvalidInput(f"{command.name} is given twice", "--command")
-        found[command.name] = command
-    return found
+        commands[command.name] = command
+    return commands
 
 
 commands = click.option(

@@ -42,22 +42,22 @@ def explain(problem: Path, placement: Path, executor: str | None, as_json: bool)
         names = worth_a_look(document.problem, document.placement, SHOWN)
     else:
         names = [executor]
-    found = [explanation_of(document.problem, document.placement, name) for name in names]
+    explanations = [explanation_of(document.problem, document.placement, name) for name in names]
     if as_json:
         by = {"algorithm": document.algorithm, "objective": _objective(document)[0]}
-        click.echo(json.dumps([{**_document(each), **by} for each in found], indent=2))
+        click.echo(json.dumps([{**_document(each), **by} for each in explanations], indent=2))
         return
     console = terminal()
     if executor is None:
         console.print(_placed_by(document), markup=False)
-        _print_overview(console, found)
+        _print_overview(console, explanations)
     else:
-        _print_one(console, document, found[0])
+        _print_one(console, document, explanations[0])
 
 
-def _document(found: Explanation) -> dict[str, object]:
-    room = headroom_document(found.headroom)
-    return {**asdict(found), "headroom": room, "verdict": found.verdict}
+def _document(explanation: Explanation) -> dict[str, object]:
+    room = headroom_document(explanation.headroom)
+    return {**asdict(explanation), "headroom": room, "verdict": explanation.verdict}
 
 
 def _objective(document: PlacementFile) -> tuple[str | None, str]:
@@ -79,14 +79,16 @@ def _placed_by(document: PlacementFile) -> str:
     return f"Placed by {document.algorithm}{f': {known.summary}' if known else ''}."
 
 
-def _print_overview(console: Console, found: list[Explanation]) -> None:
-    if not found:
+def _print_overview(console: Console, explanations: list[Explanation]) -> None:
+    if not explanations:
         console.print("No traffic crosses nodes: every executor is beside all it talks to.")
         return
     # Names are words here: what is shortened cannot be asked for.
     table = Grid("most traffic to other nodes").words("executor").words("slot")
     table.figures("t/s to\nother nodes").words("why it is there")
-    for each, name in zip(found, _short([each.executor for each in found]), strict=True):
+    for each, name in zip(
+        explanations, _short([each.executor for each in explanations]), strict=True
+    ):
         table.row(name, each.slot, f"{each.to_other_nodes:,.1f}", each.verdict)
     table.print(console)
 
@@ -97,31 +99,37 @@ def _short(names: list[str]) -> list[str]:
     return [name.rpartition("/")[2] for name in names] if len(topologies) == 1 else names
 
 
-def _print_one(console: Console, document: PlacementFile, found: Explanation) -> None:
-    console.print(f"[bold]{escape(found.executor)}[/] is in {found.slot}: {escape(found.verdict)}.")
-    console.print(_placed_by(document), markup=False)
-    if found.current is not None:
-        stays = found.current == found.slot
-        console.print("It stays where it runs." if stays else f"It runs in {found.current} now.")
+def _print_one(console: Console, document: PlacementFile, explanation: Explanation) -> None:
     console.print(
-        f"{found.in_worker:,.1f} tuples/s stay in its worker, {found.on_node:,.1f} on its node, "
-        f"{found.to_other_nodes:,.1f} go to and come from other nodes."
+        f"[bold]{escape(explanation.executor)}[/] is in {explanation.slot}: "
+        f"{escape(explanation.verdict)}."
     )
-    if found.headroom.bottleneck is not None:
+    console.print(_placed_by(document), markup=False)
+    if explanation.current is not None:
+        stays = explanation.current == explanation.slot
         console.print(
-            f"All rates may grow {found.headroom.value:,.2f} times: then "
-            f"{escape(str(found.headroom.bottleneck))} is full."
+            "It stays where it runs." if stays else f"It runs in {explanation.current} now."
         )
-    if found.peers:
+    console.print(
+        f"{explanation.in_worker:,.1f} tuples/s stay in its worker, "
+        f"{explanation.on_node:,.1f} on its node, "
+        f"{explanation.to_other_nodes:,.1f} go to and come from other nodes."
+    )
+    if explanation.headroom.bottleneck is not None:
+        console.print(
+            f"All rates may grow {explanation.headroom.value:,.2f} times: then "
+            f"{escape(str(explanation.headroom.bottleneck))} is full."
+        )
+    if explanation.peers:
         table = Grid().name("exchanges most with").figures("tuples/s").words("which is in the")
-        for peer in found.peers:
+        for peer in explanation.peers:
             table.row(peer.name, f"{peer.tuples_per_second:,.1f}", peer.distance)
         console.print()
         table.print(console)
-    if found.alternatives:
+    if explanation.alternatives:
         table = Grid().name("if it moved to")
         table.figures("tuples/s\nbetween nodes", "head-room").words("allowed")
-        for other in found.alternatives:
+        for other in explanation.alternatives:
             blocked = "yes" if other.blocked_by is None else f"no: {other.blocked_by}"
             room = "" if other.headroom is None else f"{other.headroom:,.2f}"
             table.row(other.node, f"{other.change:+,.1f}", room, blocked)

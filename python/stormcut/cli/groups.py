@@ -17,8 +17,8 @@ class Group(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands with the first sentence of each one's help."""
-        found = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
-        lines = [(name, summary(each)) for name, each in found if each is not None]
+        commands = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        lines = [(name, summary(each)) for name, each in commands if each is not None]
         if lines:
             with formatter.section("Commands"):
                 formatter.write_dl(lines)

@@ -67,8 +67,8 @@ def _add(entries: Iterable[dict[str, Any]], reviews: Iterable[Review]) -> None:
     known = {(each.plan, each.topology): each for each in reviews}
     for entry in entries:
         for line in entry["topologies"]:
-            found = known.get((entry["plan"], line["topology"]))
-            line["turned_out"] = None if found is None else review_line(found)
+            review = known.get((entry["plan"], line["topology"]))
+            line["turned_out"] = None if review is None else review_line(review)
 
 
 def _table(entries: list[dict[str, Any]]) -> Grid:

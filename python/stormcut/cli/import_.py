@@ -186,11 +186,11 @@ def storm(
         transient=True,
         disable=not console.is_terminal,
     )
-    found = import_storm(shown, nodes, rate, keep_workers)
-    write_problem(output, found.problem)
-    for note in found.notes:
+    imported = import_storm(shown, nodes, rate, keep_workers)
+    write_problem(output, imported.problem)
+    for note in imported.notes:
         click.echo(f"note: {note}", err=True)
-    summary = _summary(found.problem, output)
+    summary = _summary(imported.problem, output)
     console.print(summary, markup=False, highlight=False, soft_wrap=True)
 
 
@@ -222,13 +222,13 @@ def _write_described(
     from stormcut.model.problem import Problem
 
     nodes = read_supervisors(supervisors)
-    found: dict[str, Topology] = {}
+    topologies: dict[str, Topology] = {}
     for path in paths:
         for topology in read(path):
-            if topology.id in found:
+            if topology.id in topologies:
                 raise InvalidInput(f"a topology {topology.id!r} was there before", str(path))
-            found[topology.id] = topology
-    problem = Problem(nodes, tuple(found.values()))
+            topologies[topology.id] = topology
+    problem = Problem(nodes, tuple(topologies.values()))
     write_problem(output, problem)
     for topology in problem.topologies:
         if not topology.streams:

@@ -14,8 +14,8 @@ def command() -> str:
     The path is relative if it lies below the current folder, and quoted for a shell.
     """
     script = Path(sys.prefix) / "bin" / "stormcut"
-    found = shutil.which("stormcut")
-    if found and script.exists() and Path(found).samefile(script):
+    on_path = shutil.which("stormcut")
+    if on_path and script.exists() and Path(on_path).samefile(script):
         return "stormcut"
     if not script.exists():
         return f"{shlex.quote(sys.executable)} -m stormcut.cli.main"

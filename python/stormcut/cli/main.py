@@ -68,6 +68,7 @@ GROUPS = {
         "model": "stormcut.lab.cli.model",
         "calibrate": "stormcut.lab.cli.calibrate",
         "reproduce": "stormcut.lab.cli.reproduce",
+        "schedule": "stormcut.lab.cli.schedule",
     },
 }
 COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
@@ -91,8 +92,8 @@ class LazyGroup(Group):
                 ctx.fail(f"No such command '{cmd_name}': did you mean {near[0]}?")
             return None
         module, function = _where(cmd_name)
-        found: click.Command = getattr(importlib.import_module(module), function)
-        return found
+        loaded: click.Command = getattr(importlib.import_module(module), function)
+        return loaded
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Return the subcommands and options that begin so; no subcommand is imported."""
@@ -128,8 +129,7 @@ def _tell_version(context: click.Context, _: click.Parameter, is_asked: bool) ->
     context_settings={"help_option_names": ["-h", "--help"]},
     help="""\b
     Co-locate the executors of Apache Storm that exchange the most tuples.
-    Example:
-      stormcut place problem.json --output placement.json
+    Example: stormcut place problem.json --output placement.json
     """,
 )
 @click.option(
@@ -179,13 +179,13 @@ def main() -> None:
 def _extra_with(module: str) -> str | None:
     """Return the extra of stormcut that brings a module, as the installed package declares."""
     named = re.compile(rf"{re.escape(module)}\b.*extra == \W(\w+)")
-    found = (named.match(line) for line in metadata.requires("stormcut") or ())
-    return next((match[1] for match in found if match), None)
+    matches = (named.match(line) for line in metadata.requires("stormcut") or ())
+    return next((match[1] for match in matches if match), None)
 
 
 def _fail(message: str, code: int) -> None:
     # Errors name commands as `stormcut ...`, whatever it takes here to call it.
-    typed = re.sub(r"(`|see )stormcut(?= )", lambda found: f"{found[1]}{command()}", message)
+    typed = re.sub(r"(`|see )stormcut(?= )", lambda match: f"{match[1]}{command()}", message)
     click.echo(f"stormcut: {typed}", err=True)
     sys.exit(code)
 

@@ -35,33 +35,33 @@ def plan(ask: Asking, simulate: bool, as_json: bool) -> None:
       stormcut plan --zookeeper localhost:2181 --auth-file ~/.stormcut-auth
       stormcut plan --brain 10.0.0.7:7070 --tls viewer
     """
-    with ask() as asked:
-        outlook = asked.brain.outlook()
+    with ask() as connection:
+        outlook = connection.brain.outlook()
         check_fresh(outlook, time.time())
-        found = _simulated(asked, outlook) if simulate else None
+        simulated = _simulated(connection, outlook) if simulate else None
     console = terminal()
     if not as_json:
         print_outlook(console, outlook)
-    if found is not None:
+    if simulated is not None:
         # The simulator takes a moment to import: only for this.
         from stormcut.report.foretold import foretold_document, print_foretold
 
         if as_json:
-            outlook = {**outlook, "simulated": foretold_document(found)}
+            outlook = {**outlook, "simulated": foretold_document(simulated)}
         else:
-            print_foretold(console, found)
+            print_foretold(console, simulated)
     if as_json:
         click.echo(json.dumps(outlook, indent=2))
 
 
-def _simulated(asked: Asked, outlook: Mapping[str, Any]) -> Foretold | None:
+def _simulated(connection: Asked, outlook: Mapping[str, Any]) -> Foretold | None:
     """Return what the changes that wait would do, None if none waits."""
-    if asked.nodes is None:
+    if connection.nodes is None:
         raise click.UsageError("--simulate needs --zookeeper: profiles are kept there")
     if not any(line.get("workers") for line in outlook["withheld"]):
         return None
     from stormcut.application.foretelling import foretell
 
-    state = asked.brain.described().state
+    state = connection.brain.described().state
     with waiting(Console(stderr=True), "simulating what runs, now and after the changes"):
-        return foretell(state, asked.nodes.read_profiles(), outlook["withheld"])
+        return foretell(state, connection.nodes.read_profiles(), outlook["withheld"])

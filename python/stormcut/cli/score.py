@@ -129,8 +129,8 @@ def _throughput_rows(reached: Throughput | None) -> Iterator[tuple[str, str, str
 
 
 def _time_rows(times: Mapping[str, Latency] | None) -> Iterator[tuple[str, str, str]]:
-    if times and (found := slowest(times)):
-        name, own = found
+    if times and (slow := slowest(times)):
+        name, own = slow
         what = f"{own.p50:,.1f}, {own.p95:,.1f}, {own.p99:,.1f}"
         yield "tuple time p50, p95, p99, ms", what, f"of {name}, simulated"
 

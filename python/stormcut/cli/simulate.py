@@ -165,17 +165,17 @@ def simulate(
     )
     if not (events_file or load_trace or every or plot):
         if engine == FLUID:
-            found = fluid(document.problem, document.placement, closed=closed)
+            result = fluid(document.problem, document.placement, closed=closed)
         else:
-            found = run(simulate_events, seconds=seconds, warm_up=warm_up)
+            result = run(simulate_events, seconds=seconds, warm_up=warm_up)
         if as_csv:
-            click.echo(csv_text(list(_executed(found))))
+            click.echo(csv_text(list(_executed(result))))
         else:
-            _print_steady(found, costs_of(document.problem).source, is_wide, as_json)
+            _print_steady(result, costs_of(document.problem).source, is_wide, as_json)
         return
     if engine == FLUID:
         raise InvalidInput("the fluid engine has no time: use --engine events", "--engine")
-    whole = seconds or max(2.0 * (changes[-1].at if changes else 0.0), MIN_S)
+    whole = seconds or max(2.0 * (changes[-1].second if changes else 0.0), MIN_S)
     intervals = run(over_time, changes=changes, seconds=whole, every=every, restart_s=restart_s)
     if plot is not None:
         title = f"{problem.name}, {placement.name}"
@@ -195,30 +195,30 @@ def _with_progress(engine: Callable[..., T], **arguments: Any) -> T:
         )
 
 
-def _print_steady(found: Simulation, costs: str, is_wide: bool, as_json: bool) -> None:
+def _print_steady(result: Simulation, costs: str, is_wide: bool, as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps(simulation_document(found), indent=2))
+        click.echo(json.dumps(simulation_document(result), indent=2))
         return
-    print_all(terminal(), _tables(found, costs), is_wide)
-    click.echo(verdict(found))
+    print_all(terminal(), _tables(result, costs), is_wide)
+    click.echo(verdict(result))
 
 
-def _executed(found: Simulation) -> Iterator[dict[str, Any]]:
+def _executed(result: Simulation) -> Iterator[dict[str, Any]]:
     """Yield what each component does."""
-    for topology, components in found.executed.items():
+    for topology, components in result.executed.items():
         for component, rate in components.items():
             head = {"topology": topology, "component": component}
-            held = found.held.get(topology, {}).get(component)
-            stay = found.stays.get(topology, {}).get(component)
+            held = result.held.get(topology, {}).get(component)
+            stay = result.stays.get(topology, {}).get(component)
             yield {**head, "executed_per_second": rate, "held": held, "stay_ms": stay}
 
 
 def _changes(events: Path | None, trace: Path | None, problem: Problem) -> tuple[Change, ...]:
-    found = read_changes(events, problem) if events else ()
+    listed = read_changes(events, problem) if events else ()
     loads = read_load_trace(trace) if trace else ()
     if not (events and trace):
-        return (*found, *loads)
-    return tuple(sorted((*found, *loads), key=lambda each: each.at))
+        return (*listed, *loads)
+    return tuple(sorted((*listed, *loads), key=lambda each: each.second))
 
 
 def _print_timeline(
@@ -246,12 +246,12 @@ def _print_timeline(
             f"{each.under_way:,}",
             f"{each.lost:,}",
             f"{each.failed:,}",
-            "; ".join(told(c) for c in changes if each.begin <= c.at < each.end),
+            "; ".join(told(c) for c in changes if each.begin <= c.second < each.end),
         )
     table.print(terminal(), is_wide)
     if not intervals or intervals[-1].end < wanted:
-        at = intervals[-1].end if intervals else 0.0
-        click.echo(f"Ended after second {at:,.1f}: more than {MAX_TUPLES:,} tuples are under way.")
+        end = intervals[-1].end if intervals else 0.0
+        click.echo(f"Ended after second {end:,.1f}: more than {MAX_TUPLES:,} tuples are under way.")
 
 
 def timeline_document(intervals: Sequence[TimelineInterval]) -> dict[str, Any]:
@@ -282,55 +282,61 @@ def _check(problem: Problem, placement: Placement, where: str) -> None:
         raise InvalidInput(f"this placement cannot run: {wrong[0].message}{more}", where)
 
 
-def simulation_document(found: Simulation) -> dict[str, Any]:
+def simulation_document(result: Simulation) -> dict[str, Any]:
     """Return a simulation as JSON says it."""
     return {
         "format": FORMAT,
-        "engine": found.engine,
-        "seconds": found.seconds,
-        "sources_per_second": dict(found.sources),
-        "executed_per_second": {name: dict(own) for name, own in found.executed.items()},
-        "latency_ms": latencies_document(found.latency),
+        "engine": result.engine,
+        "seconds": result.seconds,
+        "sources_per_second": dict(result.sources),
+        "executed_per_second": {name: dict(own) for name, own in result.executed.items()},
+        "latency_ms": latencies_document(result.latency),
         "utilisation": [
-            {**(bottleneck_document(use.resource) or {}), "value": use.value} for use in found.uses
+            {**(bottleneck_document(use.resource) or {}), "value": use.value} for use in result.uses
         ],
-        "bottleneck": bottleneck_document(found.bottleneck),
-        "saturated": found.saturated,
+        "bottleneck": bottleneck_document(result.bottleneck),
+        "saturated": result.saturated,
+        **({"refused_per_second": dict(result.refused)} if any(result.refused.values()) else {}),
     }
 
 
-def verdict(found: Simulation) -> str:
+def verdict(result: Simulation) -> str:
     """Say in one sentence what is full, or how full the fullest is."""
-    if not found.uses:
+    if not result.uses:
         return "No resource has a capacity: nothing limits the rates."
-    first = found.uses[0]
-    if found.saturated:
+    first = result.uses[0]
+    if result.saturated:
         return f"Saturated at the {first.resource} ({first.value:.0%} in use)."
     return f"Nothing is full; the {first.resource} is used most ({first.value:.0%})."
 
 
-def _tables(found: Simulation, costs: str) -> Iterator[Grid]:
-    simulated = f"{found.seconds:,.1f} s, {found.events:,} events" if found.seconds else "steady"
-    rates = Grid(f"{found.engine}: {simulated}; costs: {costs}").name("topology")
+def _tables(result: Simulation, costs: str) -> Iterator[Grid]:
+    simulated = f"{result.seconds:,.1f} s, {result.events:,} events" if result.seconds else "steady"
+    rates = Grid(f"{result.engine}: {simulated}; costs: {costs}").name("topology")
     rates.figures("tuples/s\nemitted").figures("mean\nms", rank=2)
     rates.figures("p50\nms", "p95\nms", "p99\nms")
-    for name, rate in found.sources.items():
-        own = found.latency.get(name)
-        told = (own.mean, own.p50, own.p95, own.p99) if own else ()
-        rates.row(name, f"{rate:,.1f}", *(f"{each:,.2f}" for each in told))
+    some_refused = any(result.refused.values())
+    if some_refused:
+        rates.figures("tuples/s\nrefused")
+    for name, rate in result.sources.items():
+        own = result.latency.get(name)
+        told = (own.mean, own.p50, own.p95, own.p99) if own else (None,) * 4
+        times = ("" if each is None else f"{each:,.2f}" for each in told)
+        refused = (f"{result.refused[name]:,.1f}",) if some_refused else ()
+        rates.row(name, f"{rate:,.1f}", *times, *refused)
     yield rates
     executed = Grid().name("topology").name("component")
     executed.figures("tuples/s\nexecuted").figures("tuples\nthere", rank=1).figures("ms\nthere")
-    for name, components in found.executed.items():
+    for name, components in result.executed.items():
         for component, rate in components.items():
-            held = found.held.get(name, {}).get(component)
-            stay = found.stays.get(name, {}).get(component)
+            held = result.held.get(name, {}).get(component)
+            stay = result.stays.get(name, {}).get(component)
             there = ("" if each is None else f"{each:,.2f}" for each in (held, stay))
             executed.row(name, component, f"{rate:,.1f}", *there)
     yield executed
     used = Grid().name("resource").figures("in use")
-    for use in found.uses[:ROWS]:
+    for use in result.uses[:ROWS]:
         used.row(str(use.resource), f"{use.value:.1%}")
-    if len(found.uses) > ROWS:
-        used.row(f"and {len(found.uses) - ROWS:,} less")
+    if len(result.uses) > ROWS:
+        used.row(f"and {len(result.uses) - ROWS:,} less")
     yield used

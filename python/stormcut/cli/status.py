@@ -24,11 +24,11 @@ def status(ask: Asking, is_wide: bool, as_json: bool) -> None:
       stormcut status --zookeeper localhost:2181 --auth-file ~/.stormcut-auth
       stormcut status --brain 10.0.0.7:7070 --tls viewer
     """
-    with ask() as asked:
-        brain = asked.brain
+    with ask() as connection:
+        brain = connection.brain
         health, outlook = brain.health(), brain.outlook()
-        found = document(health.brain, health.started_ms, brain.described(), outlook)
+        shown = document(health.brain, health.started_ms, brain.described(), outlook)
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        click.echo(json.dumps(shown, indent=2))
     else:
-        print_status(terminal(), found, is_wide)
+        print_status(terminal(), shown, is_wide)

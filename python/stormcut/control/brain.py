@@ -67,7 +67,7 @@ class _Known:
 
 
 @dataclass(frozen=True)
-class _Answer:
+class _RoundAnswer:
     """A plan with the state it answers; kept so that asking again costs nothing.
 
     From the moment ``until`` on, time alone may change it.
@@ -127,7 +127,7 @@ class Brain:
         self._store = store
         self._source = source
         self._deciding = threading.Lock()
-        self._answer: _Answer | None = None
+        self._answer: _RoundAnswer | None = None
         self._policy = UNBOUND if policy is None else policy
         self._draining = draining
         #: What rounds have left, and what they had left when the last state came: what would be is
@@ -199,11 +199,11 @@ class Brain:
 
     def _restarts_so_far(self) -> Ledger:
         """Return what restarted within the last hour; all that may, where that is not known."""
-        found, now = self._store.restarts(), self._clock.elapsed()
-        if found is None:
+        stored, now = self._store.restarts(), self._clock.elapsed()
+        if stored is None:
             most = self._policy.restarts_per_hour
             return Ledger((Restarts(now, "", most),) if most else ())
-        known = tuple(replace(each, at_s=now + min(each.at_s, 0.0)) for each in found)
+        known = tuple(replace(each, at_s=now + min(each.at_s, 0.0)) for each in stored)
         # Where nothing is stored its data are gone, or nothing ever restarted.
         return Ledger(known or self._left.ledger.spent)
 
@@ -304,28 +304,34 @@ class Brain:
         snapshot = self._shown(self._snapshot(described))
         return {**outlook_document(snapshot, parts), "unmeasured": self._unmeasured(described)}
 
-    def _shown(self, at: Snapshot) -> Snapshot:
+    def _shown(self, snapshot: Snapshot) -> Snapshot:
         """Return a snapshot with what could be approved, and as people have ordered since."""
-        told, governed = self._told, at.governed
-        if at.described is None or told is None or governed is None:
-            return at
-        is_news = (at.orders, at.undos) != (told.orders, told.undos)
+        told, governed = self._told, snapshot.governed
+        if snapshot.described is None or told is None or governed is None:
+            return snapshot
+        is_news = (snapshot.orders, snapshot.undos) != (told.orders, told.undos)
         if not is_news and (not governed.withheld or governed.names):
-            return at
+            return snapshot
         # What was approved since is shown as it waits for the next round.
-        orders = replace(at.orders, approved=frozenset(), overrides={}) if is_news else at.orders
-        found = self._foreseen(at.described.state, _Known(told.profiles, at.undos, orders))
+        orders = (
+            replace(snapshot.orders, approved=frozenset(), overrides={})
+            if is_news
+            else snapshot.orders
+        )
+        foreseen = self._foreseen(
+            snapshot.described.state, _Known(told.profiles, snapshot.undos, orders)
+        )
         if not is_news:
             # Whose spouts rest first is not asked again: that would have them rest.
             held = {each.proposed.topology: each for each in governed.withheld}
-            held |= {each.proposed.topology: each for each in found.withheld}
-            found = replace(
+            held |= {each.proposed.topology: each for each in foreseen.withheld}
+            foreseen = replace(
                 governed,
                 withheld=tuple(held.values()),
-                offered=found.offered,
-                forced=found.forced,
+                offered=foreseen.offered,
+                forced=foreseen.forced,
             )
-        return replace(at, governed=found)
+        return replace(snapshot, governed=foreseen)
 
     def _unmeasured(self, described: Described | None) -> dict[str, str]:
         """Return why topologies that run are not measured, by id, of those that are not."""
@@ -390,7 +396,7 @@ class Brain:
             if self._draining is not None and seconds is not None:
                 self._draining.ask(change.topology, change.home, change.target, seconds)
 
-    def _decided(self, state: ClusterState, known: _Known) -> tuple[_Answer, _Known]:
+    def _decided(self, state: ClusterState, known: _Known) -> tuple[_RoundAnswer, _Known]:
         """Return an answer, and what it rests on: orders that came meanwhile are obeyed."""
         began = self._clock.elapsed()
         before = self._left
@@ -418,7 +424,7 @@ class Brain:
         assert self._last is not None
         if self._listener is not None:
             self._listener.decided(Decided(state, governed.told, self._last, is_new, took))
-        return _Answer(state, self._last, began + governed.again_in), known
+        return _RoundAnswer(state, self._last, began + governed.again_in), known
 
 
 def _plan(name: str, state: ClusterState, decisions: Decisions, now: float) -> Plan:

@@ -133,11 +133,11 @@ def draining(node: str, known: Sequence[Supervisor]) -> Callable[[Orders], Order
     InvalidInput
         No supervisor has this id or host.
     """
-    found = [each for each in known if node in (each.id, each.host)]
-    if not found:
+    matching = [each for each in known if node in (each.id, each.host)]
+    if not matching:
         there = ", ".join(sorted({each.host for each in known})) or "none"
         raise InvalidInput(f"no supervisor has this id or host (there are: {there})", node)
-    alias = _alias(node, found, known)
+    alias = _alias(node, matching, known)
 
     def change(orders: Orders) -> Orders:
         return replace(orders, drained=orders.drained | {node}, aliases={**orders.aliases, **alias})
@@ -145,10 +145,12 @@ def draining(node: str, known: Sequence[Supervisor]) -> Callable[[Orders], Order
     return change
 
 
-def _alias(node: str, found: Sequence[Supervisor], known: Sequence[Supervisor]) -> dict[str, str]:
+def _alias(
+    node: str, matching: Sequence[Supervisor], known: Sequence[Supervisor]
+) -> dict[str, str]:
     """Return a node's other name, its id or host; none where that is not its alone."""
-    names = {name for each in found for name in (each.id, each.host)} - {node}
-    shared = {each.host for each in known if each not in found}
+    names = {name for each in matching for name in (each.id, each.host)} - {node}
+    shared = {each.host for each in known if each not in matching}
     return {node: names.pop()} if len(names) == 1 and not names & shared else {}
 
 

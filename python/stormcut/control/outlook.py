@@ -108,7 +108,7 @@ def preview_document(described: Described, governed: Governed) -> dict[str, Any]
     }
 
 
-def outlook_document(at: Snapshot, parts: Mapping[str, PartStatus]) -> dict[str, Any]:
+def outlook_document(snapshot: Snapshot, parts: Mapping[str, PartStatus]) -> dict[str, Any]:
     """Return as JSON values what was decided last, and how the parts beside the brain fare.
 
     Raises
@@ -116,30 +116,34 @@ def outlook_document(at: Snapshot, parts: Mapping[str, PartStatus]) -> dict[str,
     InvalidInput
         Nimbus has not asked yet.
     """
-    if at.described is None or at.governed is None:
+    if snapshot.described is None or snapshot.governed is None:
         raise InvalidInput("Nimbus has not asked this brain yet")
     return {
         "version": OUTLOOK_VERSION,
-        "described_ms": at.described.moment_ms,
-        "mode": at.policy.mode.value,
-        "paused": at.orders.is_paused,
-        "why_paused": at.orders.why,
-        "pauses": at.orders.pauses,
-        "approved": sorted(at.orders.approved),
-        "pending": at.pending(),
-        "moving": at.moving(),
-        "drained": sorted(at.orders.drained),
-        "drained_nodes": sorted(at.orders.drained_nodes(at.described.state.supervisors)),
-        "drained_nowhere": list(at.orders.drained_nowhere(at.described.state.supervisors)),
-        "left_on_drained": at.left_on_drained(),
-        "nodes": {s.id: s.host for s in at.described.state.supervisors},
-        "silent": sorted(at.left.silence.nodes),
-        "machines": _machine_news(at.left.machines),
-        "on_probation": list(at.left.probation.present(at.now_s)),
-        "plan": at.plan,
+        "described_ms": snapshot.described.moment_ms,
+        "mode": snapshot.policy.mode.value,
+        "paused": snapshot.orders.is_paused,
+        "why_paused": snapshot.orders.why,
+        "pauses": snapshot.orders.pauses,
+        "approved": sorted(snapshot.orders.approved),
+        "pending": snapshot.pending(),
+        "moving": snapshot.moving(),
+        "drained": sorted(snapshot.orders.drained),
+        "drained_nodes": sorted(
+            snapshot.orders.drained_nodes(snapshot.described.state.supervisors)
+        ),
+        "drained_nowhere": list(
+            snapshot.orders.drained_nowhere(snapshot.described.state.supervisors)
+        ),
+        "left_on_drained": snapshot.left_on_drained(),
+        "nodes": {s.id: s.host for s in snapshot.described.state.supervisors},
+        "silent": sorted(snapshot.left.silence.nodes),
+        "machines": _machine_news(snapshot.left.machines),
+        "on_probation": list(snapshot.left.probation.present(snapshot.now_s)),
+        "plan": snapshot.plan,
         "parts": {name: asdict(part) for name, part in parts.items()},
-        "reviews": [review_line(each) for each in at.reviews[-SHOWN_REVIEWS:]],
-        **_lines(at.governed, at.left.machines.shared),
+        "reviews": [review_line(each) for each in snapshot.reviews[-SHOWN_REVIEWS:]],
+        **_lines(snapshot.governed, snapshot.left.machines.shared),
     }
 
 
@@ -148,16 +152,16 @@ def _machine_news(machines: Machines) -> dict[str, str]:
     return {node: str(its) for node, its in every.items() if its.is_news}
 
 
-def control(at: Snapshot) -> Control:
+def control(snapshot: Snapshot) -> Control:
     """Return who may act now, and what waits for what."""
-    held = () if at.governed is None else withheld(at.governed.told)
+    held = () if snapshot.governed is None else withheld(snapshot.governed.told)
     return Control(
-        at.policy.mode,
-        at.orders.is_paused,
-        at.left_on_drained(),
-        at.left.silence.nodes,
+        snapshot.policy.mode,
+        snapshot.orders.is_paused,
+        snapshot.left_on_drained(),
+        snapshot.left.silence.nodes,
         Counter(reason.guard for _, reason in held),
-        Counter(review.outcome for review in at.reviews),
+        Counter(review.outcome for review in snapshot.reviews),
     )
 
 

@@ -58,11 +58,11 @@ class PublicationCache:
 
     def _newest_orders(self) -> Orders:
         """Return the orders; where there were some and are none, ZooKeeper has lost its data."""
-        found, before = self._publication.orders(), self._orders
-        if found.revision or not before.revision:
-            return found
-        if found.is_paused:  # they are there, and cannot be read
-            return replace(found, revision=before.revision)
+        newest, before = self._publication.orders(), self._orders
+        if newest.revision or not before.revision:
+            return newest
+        if newest.is_paused:  # they are there, and cannot be read
+            return replace(newest, revision=before.revision)
         if before.why != ORDERS_LOST:
             log.warning("paused: %s", ORDERS_LOST)
         lost = replace(UNKNOWN_ORDERS, why=ORDERS_LOST, revision=before.revision)

@@ -126,11 +126,11 @@ class Governed:
 def play(before: RoundState, given: Inputs) -> tuple[RoundState, Governed]:
     """Return what a round leaves, and what is done."""
     state = observe(before, given)
-    at = _context(state, given)
-    usual = settle(at)
-    tried = trials(at, usual)
-    selection = choose(at, usual, tried)
-    state, told, changes = stage(state, at, selection)
+    context = _context(state, given)
+    usual = settle(context)
+    tried = trials(context, usual)
+    selection = choose(context, usual, tried)
+    state, told, changes = stage(state, context, selection)
     offered, forced = (each.proposal for each in tried) if tried else (None, None)
     ends_in = (part.ends_in(given.now) for part in (state.probation, state.losses))
     return state, Governed(
@@ -179,30 +179,30 @@ def _load_of(memory: Memory, given: Inputs) -> LoadOf:
 def reaffirm(before: RoundState, given: Inputs, changes: Sequence[Change]) -> RoundState | None:
     """Return what is left if changes that were told before pass every guard now; None if not."""
     state = observe(before, given)
-    at = _context(replace(state, rollout=None), given)
-    if held_now(at, changes):
+    context = _context(replace(state, rollout=None), given)
+    if held_now(context, changes):
         return None
     return replace(state, ledger=state.ledger.spend(changes, given.now))
 
 
 def stage(
-    state: RoundState, at: RoundContext, selection: Selection
+    state: RoundState, context: RoundContext, selection: Selection
 ) -> tuple[RoundState, Decisions, tuple[Change, ...]]:
     """Return what is left, what Nimbus is told, and the changes in it.
 
     Of moves that restart more workers than may at once, what it is told is one stage.
     """
-    settled, now = selection.settled, at.given.now
-    passed = with_passed_guards(at, settled.changes)
+    settled, now = selection.settled, context.given.now
+    passed = with_passed_guards(context, settled.changes)
     holds = {topology: selection.holds[topology] for topology in settled.held}
-    told = answer(at, settled.decisions, holds)
-    rollout = state.rollout or _begun(settled.going, passed, at.given)
+    told = answer(context, settled.decisions, holds)
+    rollout = state.rollout or _begun(settled.going, passed, context.given)
     if rollout is None:
         changes = tuple(passed.values())
         return replace(state, ledger=state.ledger.spend(changes, now)), told, changes
     whole = tuple(c for c in passed.values() if c.topology not in rollout.decisions)
     state = replace(state, ledger=state.ledger.spend(whole, now))
-    goes_on, decisions, staged = _next_stage(state, at, rollout, told)
+    goes_on, decisions, staged = _next_stage(state, context, rollout, told)
     rest = [d for d in told.decided if d.topology not in rollout.decisions]
     decided = tuple(sorted((*rest, *decisions), key=lambda decision: decision.topology))
     ledger = state.ledger.spend(staged, now)
@@ -211,13 +211,13 @@ def stage(
 
 
 def _next_stage(
-    state: RoundState, at: RoundContext, rollout: Rollout, told: Decisions
+    state: RoundState, context: RoundContext, rollout: Rollout, told: Decisions
 ) -> tuple[Rollout | None, tuple[Decision, ...], tuple[Change, ...]]:
     """Return a move once its next stage is told, what those that move are told, and the changes.
 
     The gate is asked for every stage anew. None: the rest cannot go, and is decided anew.
     """
-    cluster, now = at.given.state, at.given.now
+    cluster, now = context.given.state, context.given.now
     if (left_s := rollout.left_s(now)) > 0:
         return rollout, rollout.waiting(cluster, left_s), ()
     others = dict(told_elsewhere(told.decided, cluster, rollout.decisions))
@@ -226,7 +226,9 @@ def _next_stage(
     if parts is None:
         return None, rollout.waiting(cluster, ROUND_SECONDS), ()
     changes = tuple(rollout.changes(cluster, parts))
-    verdicts = at.gate.judge(changes, replace(at.moment, ledger=state.ledger, is_staging=False))
+    verdicts = context.gate.judge(
+        changes, replace(context.moment, ledger=state.ledger, is_staging=False)
+    )
     for topology, verdict in verdicts.items():
         held = withheld(rollout.decisions[topology], verdict)
         if held.is_final:

@@ -79,6 +79,7 @@ class RunningTopology:
 
     ``workers`` is its ``topology.workers``; ``workers_policy`` its ``stormcut.workers``, None where
     it has none. ``worker_heap_mb`` is the heap of each of its workers, None where that is not told.
+    ``operators`` are the texts of its ``stormcut.operator.<component>``, by component.
     """
 
     id: str
@@ -89,6 +90,7 @@ class RunningTopology:
     assignment: tuple[Worker, ...] = ()
     workers_policy: str | None = None
     worker_heap_mb: float | None = None
+    operators: tuple[tuple[str, str], ...] = ()
 
     @cached_property
     def unassigned(self) -> tuple[int, ...]:

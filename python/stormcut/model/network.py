@@ -18,6 +18,20 @@ UNKNOWN = Link()
 
 
 @dataclass(frozen=True)
+class Hop:
+    """How long a tuple is on its way to another node, beside what links take, in microseconds.
+
+    ``node_us`` to any, and ``distance_us`` for each place between the two in the order of nodes.
+    """
+
+    node_us: float = 0.0
+    distance_us: float = 0.0
+
+
+NO_HOP = Hop()
+
+
+@dataclass(frozen=True)
 class Costs:
     """What workers cost, and tuples that leave them: the constants of the cost model.
 

@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from stormcut.arrays import Floats, Ints
-from stormcut.model.network import UNKNOWN, Costs, Link
+from stormcut.model.network import NO_HOP, UNKNOWN, Costs, Hop, Link
+from stormcut.model.operator import Operator
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.relays import Relay, relays_of
 from stormcut.model.traffic import Traffic, emitted, fold_streams
@@ -80,7 +81,8 @@ class Component:
 
     ``cpu_percent`` and ``memory_mb`` have shape (executors,), in points and MB. With
     ``cpu_us_per_tuple`` (of a tuple that it takes; of a spout, that it emits) the CPU follows from
-    the rates instead. An executor uses ``threads`` cores at most.
+    the rates instead. An executor uses ``threads`` cores at most. ``operator`` is what its author
+    declares of it. In simulations ``buffer`` tuples may wait for an executor, None: any number.
     """
 
     name: str
@@ -92,6 +94,8 @@ class Component:
     threads: float = 1.0
     service: str = SERVICES[0]
     arrivals: str = ARRIVALS[0]
+    operator: Operator | None = None
+    buffer: int | None = None
 
     @classmethod
     def uniform(
@@ -138,8 +142,10 @@ class Topology:
     """What runs: components, their streams, and what was measured between executors.
 
     If a (source, target) component pair occurs in ``measured``, its pairs are all the traffic
-    between those two components and the rates of their streams are ignored. ``shuffle`` is one of
-    `SHUFFLES`.
+    between those two components and the rates of their streams are ignored. ``streams_measured``
+    says that these are no declaration either. ``shuffle`` is one of `SHUFFLES`. In simulations a
+    share ``loss`` of the tuples gets lost between nodes; these, and those that find a full buffer,
+    are sent again after ``resend_ms``, None: never.
     """
 
     id: str
@@ -149,14 +155,17 @@ class Topology:
     workers: int | None = None
     max_spout_pending: int | None = None
     shuffle: str = SHUFFLES[0]
+    streams_measured: bool = False
+    loss: float = 0.0
+    resend_ms: float | None = None
 
     @cached_property
     def offsets(self) -> dict[str, int]:
         """First executor ordinal of each component, counted within the topology."""
-        result, at = {}, 0
+        result, begin = {}, 0
         for component in self.components:
-            result[component.name] = at
-            at += component.executors
+            result[component.name] = begin
+            begin += component.executors
         return result
 
     @cached_property
@@ -181,6 +190,8 @@ class Problem:
         What carries tuples between a rack and the others.
     costs : Costs, optional
         Of sending tuples between workers; None: not stated.
+    hop : Hop
+        Between nodes, in simulations.
     """
 
     nodes: tuple[Node, ...]
@@ -189,6 +200,7 @@ class Problem:
     lost_slots: tuple[tuple[str, int], ...] = field(default=())
     uplinks: tuple[tuple[str, Link], ...] = ()
     costs: Costs | None = None
+    hop: Hop = NO_HOP
     #: What `with_traffic` was given: no copy keeps it, as it may have other topologies.
     _traffic: Traffic | None = field(default=None, init=False, compare=False, repr=False)
 

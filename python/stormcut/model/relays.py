@@ -66,23 +66,25 @@ def relays_of(traffic: Traffic, starts: Ints, is_spout: Bools) -> tuple[Relay, .
         for ends in (traffic.source, traffic.target)
     )
     edges = np.unique(np.column_stack((source, target)), axis=0).tolist()
-    local = [[block.sources.start, at] for at, its in blocks.items() for block in its]
+    local = [[block.sources.start, ordinal] for ordinal, its in blocks.items() for block in its]
     changed = _reached(blocks, [edge for edge in edges + local if not is_spout[edge[0]]])
     order, circles = _ordered(changed)
-    follows = np.isin(source, [at for at in changed if not is_spout[at]])
+    follows = np.isin(source, [ordinal for ordinal in changed if not is_spout[ordinal]])
     ends = dict(zip(starts.tolist(), [*starts[1:].tolist(), len(is_spout)], strict=True))
     unequal = {*np.unique(target).tolist()}
     unequal |= {to.start for b in traffic.blocks if (to := b.targets).stop < ends[to.start]}
-    first = {at for at, _ in local if at in unequal and not is_spout[at]} - changed.keys()
+    first = {
+        ordinal for ordinal, _ in local if ordinal in unequal and not is_spout[ordinal]
+    } - changed.keys()
     return tuple(
         Relay(
-            slice(at, ends[at]),
-            tuple(blocks.get(at, ())),
-            np.flatnonzero(follows & (target == at)),
-            at in changed,
-            at in circles or bool(is_spout[at]),
+            slice(ordinal, ends[ordinal]),
+            tuple(blocks.get(ordinal, ())),
+            np.flatnonzero(follows & (target == ordinal)),
+            ordinal in changed,
+            ordinal in circles or bool(is_spout[ordinal]),
         )
-        for at in [*sorted(first), *order, *sorted(circles)]
+        for ordinal in [*sorted(first), *order, *sorted(circles)]
     )
 
 
@@ -92,7 +94,7 @@ def _reached(first: Iterable[int], edges: list[list[int]]) -> dict[int, set[int]
     for source, target in edges:
         following[source].add(target)
     left = [*first]
-    before: dict[int, set[int]] = {at: set() for at in left}
+    before: dict[int, set[int]] = {ordinal: set() for ordinal in left}
     while left:
         relay = left.pop()
         for target in following[relay]:

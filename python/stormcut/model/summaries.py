@@ -71,7 +71,7 @@ class TopologyInfo:
     @property
     def workers(self) -> dict[tuple[str, int], frozenset[int]]:
         """First tasks of the executors in each slot (host, port)."""
-        found: dict[tuple[str, int], set[int]] = {}
+        by_slot: dict[tuple[str, int], set[int]] = {}
         for executor in self.executors:
-            found.setdefault((executor.host, executor.port), set()).add(executor.start_task)
-        return {slot: frozenset(tasks) for slot, tasks in found.items()}
+            by_slot.setdefault((executor.host, executor.port), set()).add(executor.start_task)
+        return {slot: frozenset(tasks) for slot, tasks in by_slot.items()}

@@ -202,7 +202,7 @@ def fold_streams(topology: Topology, offset: int) -> Traffic:
     KeyError
         A stream or a measured pair names a component that the topology does not have.
     """
-    base = {name: offset + at for name, at in topology.offsets.items()}
+    base = {name: offset + place for name, place in topology.offsets.items()}
     size = {component.name: component.executors for component in topology.components}
     measured = topology.measured
     overridden = _measured_edges(topology)

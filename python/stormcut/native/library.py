@@ -109,9 +109,9 @@ def function(name: str, *arguments: Any, result: Any = None) -> Callable[..., An
 
     @cache
     def prepared() -> Any:
-        found = load()[name]
-        found.argtypes, found.restype = arguments, result
-        return found
+        symbol = load()[name]
+        symbol.argtypes, symbol.restype = arguments, result
+        return symbol
 
     return call
 

@@ -27,7 +27,7 @@ def anchored_share(problem: Problem) -> Floats:
     Ackers take what is in a tree; what metrics consumers take is not. Takes O(pairs + blocks).
     """
     names = [(topology, component) for topology, component, _ in problem.executor_names()]
-    number = {name: at for at, name in enumerate(dict.fromkeys(names))}
+    number = {name: index for index, name in enumerate(dict.fromkeys(names))}
     component = np.array([number[name] for name in names], dtype=np.int64)
     is_acker = np.array([name == ACKER for _, name in number])
     is_system = np.array([name.startswith(SYSTEM) for _, name in number])

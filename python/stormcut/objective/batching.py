@@ -72,9 +72,11 @@ def connections(traffic: Traffic, slots: Ints) -> Connections:
         key, rate = _of_block(block, traffic.sent_by_each(block), slots, count)
         keys.append(key)
         rates.append(rate)
-    found, at = np.unique(np.concatenate(keys), return_inverse=True)
-    total: Floats = np.bincount(at.ravel(), np.concatenate(rates), len(found)).astype(np.float64)
-    return Connections(found // max(count, 1), found % max(count, 1), total)
+    unique, inverse = np.unique(np.concatenate(keys), return_inverse=True)
+    total: Floats = np.bincount(inverse.ravel(), np.concatenate(rates), len(unique)).astype(
+        np.float64
+    )
+    return Connections(unique // max(count, 1), unique % max(count, 1), total)
 
 
 def _of_block(block: Block, sent: Floats, slots: Ints, count: int) -> tuple[Ints, Floats]:
@@ -82,8 +84,8 @@ def _of_block(block: Block, sent: Floats, slots: Ints, count: int) -> tuple[Ints
     sends = sources >= 0
     if block.local_first:
         sends &= ~has_local_target(block, slots)
-    senders, at = np.unique(sources[sends], return_inverse=True)
-    sending = np.bincount(at.reshape(-1), sent[sends], len(senders))
+    senders, inverse = np.unique(sources[sends], return_inverse=True)
+    sending = np.bincount(inverse.reshape(-1), sent[sends], len(senders))
     targets = slots[block.targets.start : block.targets.stop]
     takers, taking = np.unique(targets[targets >= 0], return_counts=True)
     apart = senders[:, None] != takers

@@ -110,18 +110,18 @@ def settled(
     loop = ClosedLoop(stations, windows, background)
     if near is not None and (close := _newton(loop, np.log(near), 1.0)) is not None:
         return np.asarray(np.exp(close))
-    at = np.log(FEW / windows.max())
-    logs = np.log(windows * np.exp(at) / np.maximum(stations.busy.sum(axis=0), 1e-300))
-    stride = -at
+    level = np.log(FEW / windows.max())
+    logs = np.log(windows * np.exp(level) / np.maximum(stations.busy.sum(axis=0), 1e-300))
+    stride = -level
     for _ in range(MAX_STRIDES):
-        if at >= 0:
+        if level >= 0:
             break
-        ahead = min(0.0, at + stride)
-        found = _newton(loop, logs, float(np.exp(ahead)))
-        if found is None:
+        ahead = min(0.0, level + stride)
+        solved = _newton(loop, logs, float(np.exp(ahead)))
+        if solved is None:
             stride /= 2
         else:
-            logs, at, stride = found, ahead, stride * 2
+            logs, level, stride = solved, ahead, stride * 2
     rates: Floats = np.exp(logs)
     return rates
 
@@ -137,8 +137,8 @@ class ClosedLoop:
     def at(self, logs: Floats) -> Queues | None:
         """Return the queues at rates, given as logarithms; None: a station cannot serve so many."""
         rates = np.exp(logs)
-        found = Queues(self.stations, rates, self.windows, self.background(rates))
-        return found if (found.room > 0).all() else None
+        queues = Queues(self.stations, rates, self.windows, self.background(rates))
+        return queues if (queues.room > 0).all() else None
 
     def excess(self, logs: Floats, part: float) -> Floats | None:
         """Return by how much a part of the windows exceeds queues; None: no such rates exist.
@@ -146,23 +146,23 @@ class ClosedLoop:
         Of one saturated station this is a straight line in 1 / rate, so that steps from below
         neither overshoot nor creep.
         """
-        found = self.at(logs)
-        return None if found is None else self.windows * part / found.lengths - 1.0
+        queues = self.at(logs)
+        return None if queues is None else self.windows * part / queues.lengths - 1.0
 
     def slopes(self, logs: Floats, part: float) -> Floats:
         """Return how each source's excess follows each rate's logarithm, (sources, sources)."""
-        found = self.at(logs)
-        assert found is not None
+        queues = self.at(logs)
+        assert queues is not None
         rates = np.exp(logs)
         lower = rates * np.exp(-NUDGE)
-        here, steps = found.background, []
+        here, steps = queues.background, []
         for source, rate in enumerate(lower):
             nudged = rates.copy()
             nudged[source] = rate
             there = self.background(nudged)
             steps.append((_taken(here) - _taken(there), here.service - there.service))
         taken, service = (np.array(each).T / NUDGE for each in zip(*steps, strict=True))
-        slopes: Floats = -(self.windows * part / found.lengths**2)[:, None] * found.slopes(
+        slopes: Floats = -(self.windows * part / queues.lengths**2)[:, None] * queues.slopes(
             taken, service
         )
         return slopes
@@ -268,7 +268,7 @@ def _shortened(
     size = float(np.abs(error).max())
     for halving in range(HALVINGS + 1):
         tried = logs + step / 2**halving
-        found = loop.excess(tried, part) if np.abs(tried).max() < np.log(1e30) else None
-        if found is not None and float(np.abs(found).max()) < size:
-            return tried, found
+        excess = loop.excess(tried, part) if np.abs(tried).max() < np.log(1e30) else None
+        if excess is not None and float(np.abs(excess).max()) < size:
+            return tried, excess
     return logs, None

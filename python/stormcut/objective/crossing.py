@@ -58,18 +58,18 @@ def component_traffic(problem: Problem, placement: Placement) -> list[ComponentT
     ends = np.concatenate(
         [np.column_stack([traffic.source, traffic.target]), firsts.reshape(-1, 2)]
     )
-    keys, at = np.unique(owner[ends] @ [len(names), 1], return_inverse=True)
+    keys, inverse = np.unique(owner[ends] @ [len(names), 1], return_inverse=True)
     sums = np.zeros((len(keys), 4))
-    np.add.at(sums, at, amounts)
-    found = []
+    np.add.at(sums, inverse, amounts)
+    flows = []
     for key, (sent, off_worker, off_node, mbit) in zip(keys.tolist(), sums.tolist(), strict=True):
         if sent > 0:
             (topology, source), (_, target) = names[key // len(names)], names[key % len(names)]
             known = None if math.isnan(mbit) else mbit
-            found.append(
+            flows.append(
                 ComponentTraffic(topology, source, target, sent, off_worker, off_node, known)
             )
-    return found
+    return flows
 
 
 def _pair_amounts(traffic: Traffic, workers: Ints, nodes: Ints) -> Iterator[Floats]:

@@ -92,9 +92,9 @@ def routed(traffic: Traffic, workers: Ints) -> Traffic:
         here = workers[sources][:, None] == workers[targets]
         here &= (workers[sources] >= 0)[:, None]
         here |= ~here.any(axis=1, keepdims=True)
-        at, to = np.nonzero(here)
+        row, to = np.nonzero(here)
         each = traffic.sent_by_each(block) * len(targets) / here.sum(axis=1)
-        parts.append((sources[at], targets[to], each[at], np.full(len(at), block.size)))
+        parts.append((sources[row], targets[to], each[row], np.full(len(row), block.size)))
     source, target, rate, size = (np.concatenate(each) for each in zip(*parts, strict=True))
     plain = tuple(block for block in traffic.blocks if not block.local_first)
     return replace(traffic, source=source, target=target, rate=rate, size=size, blocks=plain)

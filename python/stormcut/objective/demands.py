@@ -90,17 +90,17 @@ class Demands:
     def slowed(self, speeds: Floats) -> Demands:
         """Return the same with threads that get such parts of a core, shape (executors,)."""
         kinds = np.array([kind == EXECUTOR for kind, _ in self.names])
-        at = np.array([ordinal for _, ordinal in self.names], dtype=np.int64)
+        ordinals = np.array([ordinal for _, ordinal in self.names], dtype=np.int64)
         capacity = self.capacity.copy()
-        capacity[kinds] *= speeds[at[kinds]]
+        capacity[kinds] *= speeds[ordinals[kinds]]
         return replace(self, capacity=capacity)
 
     def thread_use(self, rates: Floats, executors: int) -> Floats:
         """Return the part of its time for which each thread runs at such rates, (executors,)."""
         use = np.zeros(executors)
-        for (kind, at), share in zip(self.names, (self.busy @ rates).tolist(), strict=True):
+        for (kind, ordinal), share in zip(self.names, (self.busy @ rates).tolist(), strict=True):
             if kind == EXECUTOR:
-                use[at] = share
+                use[ordinal] = share
         return use
 
     def stations(self, binding: npt.NDArray[np.bool_]) -> Stations:
@@ -155,12 +155,12 @@ def demands_of(
     pairs = _pairs(problem, placement, traffic)
     due, kept = _due(problem, pairs, part, sources), anchored[pairs.target]
     used = {use.kind: use for use in uses(problem, placement)}
-    names = [(kind, at) for kind, use in used.items() for at in range(len(use.load))]
+    names = [(kind, ordinal) for kind, use in used.items() for ordinal in range(len(use.load))]
     first = {kind: names.index((kind, 0)) for kind, use in used.items() if len(use.load)}
 
     def both(entries: list[Entry], causes: Floats, share: Floats) -> Floats:
         """Return what causes, a row each, add to all resources in trees, and in none."""
-        rows = np.concatenate([first[kind] + at for kind, at, _, _ in entries])
+        rows = np.concatenate([first[kind] + ordinal for kind, ordinal, _, _ in entries])
         columns, amounts = (np.concatenate([each[n] for each in entries]) for n in (2, 3))
         table = _sparse(amounts, rows, columns, (len(names), len(causes)))
         return np.array([table @ (causes * of[:, None]) for of in (share, 1 - share)])
@@ -170,9 +170,13 @@ def demands_of(
     carried = pairs.rate * (pairs.size + costs_of(problem).link_bytes_per_tuple) / MBIT_BYTES
     loads = both(_own(executor_loads(problem, placement), pairs.nodes), part, anchored)
     loads += both(_transfers(problem, pairs, grown), due, kept)
-    loads += both([(kind, at, which, carried[which]) for kind, at, which in links], due, kept)
-    tuples = both([(kind, at, which, pairs.rate[which]) for kind, at, which in links], due, kept)
-    out, into = (first[kind] + at for kind, at, _ in links[:2])
+    loads += both(
+        [(kind, ordinal, which, carried[which]) for kind, ordinal, which in links], due, kept
+    )
+    tuples = both(
+        [(kind, ordinal, which, pairs.rate[which]) for kind, ordinal, which in links], due, kept
+    )
+    out, into = (first[kind] + ordinal for kind, ordinal, _ in links[:2])
     away = links[0][2]
     loose = due[away] * (1 - kept[away, None])
     hops, hop_loads, hop_tuples = _hops(out, into, loose, carried[away], pairs.rate[away])

@@ -72,9 +72,9 @@ def fullest(problem: Problem, used: Sequence[Use]) -> Headroom:
     source, fullest, bottleneck = costs_of(problem).source, 0.0, None
     for use in used:
         share = use.share
-        at = int(np.argmax(share)) if len(share) else 0
-        if len(share) and share[at] > fullest * (1 + 1e-12):
-            fullest, bottleneck = float(share[at]), named(problem, use.kind, at)
+        index = int(np.argmax(share)) if len(share) else 0
+        if len(share) and share[index] > fullest * (1 + 1e-12):
+            fullest, bottleneck = float(share[index]), named(problem, use.kind, index)
     if bottleneck is None:
         return Headroom(None, None, source)
     return Headroom(1.0 / fullest, bottleneck, source)

@@ -176,7 +176,7 @@ class _Criterion(NamedTuple):
         For people, with the values of the better and of the worse placement.
     value : callable
         The larger the better.
-    asked : callable
+    applies : callable
         Whether it counts for a placement.
     is_room : bool
         Whether it says how much all rates, of unanchored tuples too, may grow.
@@ -184,12 +184,12 @@ class _Criterion(NamedTuple):
 
     words: str
     value: Callable[[PlacementValue], float]
-    asked: Callable[[PlacementValue], bool] = lambda value: True
+    applies: Callable[[PlacementValue], bool] = lambda value: True
     is_room: bool = False
 
     def difference(self, one: PlacementValue, other: PlacementValue, tolerance: float) -> int:
         """Return 1 if the first is better by more than a share of the larger, -1, or 0."""
-        if not (self.asked(one) and self.asked(other)):
+        if not (self.applies(one) and self.applies(other)):
             return 0
         first, second = self.value(one), self.value(other)
         if first == second:
@@ -241,9 +241,9 @@ def advantage(
 ) -> str | None:
     """Return why the first of two placements is better, in words; None if it is not."""
     for criterion in _CRITERIA:
-        found = criterion.difference(one, other, tolerance)
-        if found:
-            return criterion.words.format(one, other) if found > 0 else None
+        difference = criterion.difference(one, other, tolerance)
+        if difference:
+            return criterion.words.format(one, other) if difference > 0 else None
     return None
 
 
@@ -257,7 +257,7 @@ def best(values: Sequence[PlacementValue]) -> int:
     for criterion in _CRITERIA:
         left = _leaders(values, left, criterion)
     chosen, seen = left[0], set(left)
-    while ahead := [at for at in _ahead(values, chosen) if at not in seen]:
+    while ahead := [index for index in _ahead(values, chosen) if index not in seen]:
         chosen = ahead[0]
         seen.add(chosen)
     return chosen
@@ -265,14 +265,14 @@ def best(values: Sequence[PlacementValue]) -> int:
 
 def _leaders(values: Sequence[PlacementValue], left: list[int], criterion: _Criterion) -> list[int]:
     """Return those of the placements left that none is ahead of by one criterion."""
-    if len(left) == 1 or not all(criterion.asked(values[at]) for at in left):
+    if len(left) == 1 or not all(criterion.applies(values[index]) for index in left):
         return left
-    most = values[max(left, key=lambda at: criterion.value(values[at]))]
+    most = values[max(left, key=lambda index: criterion.value(values[index]))]
     # Half of the tolerance: what is chosen is to be within all of it of any other.
-    return [at for at in left if not criterion.difference(most, values[at], TOLERANCE / 2)]
+    return [index for index in left if not criterion.difference(most, values[index], TOLERANCE / 2)]
 
 
 def _ahead(values: Sequence[PlacementValue], chosen: int) -> Iterator[int]:
-    for at, value in enumerate(values):
-        if at != chosen and is_ahead(value, values[chosen]):
-            yield at
+    for index, value in enumerate(values):
+        if index != chosen and is_ahead(value, values[chosen]):
+            yield index

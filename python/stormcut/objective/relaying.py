@@ -57,9 +57,9 @@ def _parts(taken: Floats, of: Floats | float) -> Floats:
 
 def _in_proportion(rate: Floats, growth: Floats) -> Floats:
     """Return rates times what grows, with the same sum."""
-    found = rate * growth
-    total = found.sum()
-    return found * (rate.sum() / total) if total > 0 else rate
+    grown = rate * growth
+    total = grown.sum()
+    return grown * (rate.sum() / total) if total > 0 else rate
 
 
 def _preferred(block: Block, slots: Ints, sending: Floats) -> Floats:

@@ -26,9 +26,11 @@ from stormcut.objective.relaying import relay
 #: Bytes of a tuple where no tuple's size is known at all.
 DEFAULT_BYTES = 100.0
 
-#: Part of a node's CPU that counts as left however many workers it has: what idle workers take of
-#: small nodes is less certain than that something is left.
-MIN_LEFT = 0.1
+#: Part of a node's CPU that executors have however many workers run there. Idle workers take little
+#: of a full node: timers that fall due while it has no CPU left run once for all. Half fits 29
+#: placements on nodes of 0.3, 0.2 and 0.1 cores: ratios to `even` have an rms error of 19 % (a
+#: tenth: 92 %, a third: 58 %, three fifths: 20 %).
+MIN_LEFT = 0.5
 
 KIB = 1024.0
 MBIT_BYTES = 1e6 / 8
@@ -207,7 +209,7 @@ def rack_ordinals(problem: Problem) -> tuple[Ints, list[str]]:
     given = [node.rack or "" for node in problem.nodes]
     hosts = max(len(given), int(problem.slot_hosts.max(initial=-1)) + 1)
     names = sorted({"", *given}) if hosts > len(given) else sorted(set(given))
-    number = {name: at for at, name in enumerate(names)}
+    number = {name: index for index, name in enumerate(names)}
     ordinals = [number[name] for name in (*given, *[""] * (hosts - len(given)))]
     return np.array(ordinals, dtype=np.int64), names
 

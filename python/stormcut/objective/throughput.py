@@ -152,15 +152,16 @@ def throughput(problem: Problem, placement: Placement, is_open: bool = True) -> 
     used = demands.busy @ rates
     carried = min(1.0, 1.0 / max(float(used.max()), 1.0))
     shares = tuple(
-        (kind, at, share) for (kind, at), share in zip(demands.names, used.tolist(), strict=True)
+        (kind, ordinal, share)
+        for (kind, ordinal), share in zip(demands.names, used.tolist(), strict=True)
     )
     return Throughput(sources, rates, named(problem, *demands.names[fullest]), carried, shares)
 
 
 def _beside(background: Callable[[Floats], Background], rates: Floats) -> Background:
     """Return a background with nothing at a station for each source beside the others."""
-    found, none = background(rates), np.zeros(len(rates))
-    return Background(np.concatenate((found.share, none)), np.concatenate((found.service, none)))
+    shared, none = background(rates), np.zeros(len(rates))
+    return Background(np.concatenate((shared.share, none)), np.concatenate((shared.service, none)))
 
 
 def foretold(problem: Problem, placement: Placement, is_open: bool = True) -> Throughput | None:
@@ -174,8 +175,8 @@ def foretold(problem: Problem, placement: Placement, is_open: bool = True) -> Th
     too_many = problem.executor_count > MAX_EXECUTORS or pairs * sources > MAX_SHARES
     if not sources or too_many:
         return None
-    found = throughput(problem, placement, is_open)
-    return found if np.isfinite(found.total) else None
+    predicted = throughput(problem, placement, is_open)
+    return predicted if np.isfinite(predicted.total) else None
 
 
 def _windows(problem: Problem) -> Floats:

@@ -99,8 +99,8 @@ def _placement(chosen: Algorithm, problem: Problem, seed: int, options: Any) -> 
         if is_overloaded and any(_carries(problem, start) for start in starts):
             break
         names = chosen.starts_from(options, problem.executor_count, is_overloaded)
-        found = (_start(algorithm(name), problem, seed) for name in names)
-        starts += [start for start in found if start is not None]
+        built = (_start(algorithm(name), problem, seed) for name in names)
+        starts += [start for start in built if start is not None]
     return chosen.improve(problem, rng, options, starts)
 
 

@@ -215,8 +215,8 @@ class DriftWatch:
 
     def drift(self) -> Drift | None:
         """Return the largest change since `begin_anew`, None if none counts."""
-        found = (c for c in self._changes() if c.size > LEAST and c.now.parts_from(c.before))
-        return max(found, key=lambda change: change.size, default=None)
+        changes = (c for c in self._changes() if c.size > LEAST and c.now.parts_from(c.before))
+        return max(changes, key=lambda change: change.size, default=None)
 
     def is_in_doubt(self) -> bool:
         """Return whether the last slice is unlike what was: what follows decides if that lasts.
@@ -243,19 +243,19 @@ class DriftWatch:
                 before = run.before(count)
                 if len(before) >= RECENT[0]:
                     now = _lately(before, run.last(count))
-                    found = Drift(component, quantity, interval(before), now)
-                    if quantity is not Quantity.CPU or self._points(found) >= MIN_POINTS:
-                        yield found
+                    change = Drift(component, quantity, interval(before), now)
+                    if quantity is not Quantity.CPU or self._points(change) >= MIN_POINTS:
+                        yield change
             for component, shares in self._shares.items():
                 usual = shares.before(count)
                 if len(usual) >= RECENT[0]:
                     chance, off = _distances(usual, shares.last(count))
                     yield Drift(component, Quantity.SKEW, interval(chance), _lately(chance, off))
 
-    def _points(self, found: Drift) -> float:
+    def _points(self, change: Drift) -> float:
         """Return by how many points of CPU a change of CPU a tuple differs, at the present rate."""
-        (rate,) = self._values[found.component, Quantity.RATE].last(1)
-        return abs(found.now.mean - found.before.mean) * rate * 100 / MS_PER_S
+        (rate,) = self._values[change.component, Quantity.RATE].last(1)
+        return abs(change.now.mean - change.before.mean) * rate * 100 / MS_PER_S
 
     def begin_anew(self) -> None:
         """Compare from now on with what the last `WHOLE` slices say, and those that follow."""

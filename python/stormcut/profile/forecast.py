@@ -84,7 +84,7 @@ class Forecast:
 
     def _ahead(self) -> int:
         """Return how many values come in the time that is forecast."""
-        moments = [at for at, _ in self._values]
+        moments = [moment for moment, _ in self._values]
         if len(moments) < 2 or moments[-1] <= moments[0]:
             return 0
         return round(AHEAD_SECONDS * (len(moments) - 1) / (moments[-1] - moments[0]))
@@ -112,11 +112,11 @@ def _smoothed(
     It begins at the first value with no slope.
     """
     level, slope = float(values[0]), 0.0
-    found = []
+    states = []
     for value in values.tolist():
         before, rise = level, lasting * slope
         level = level_weight * value + (1 - level_weight) * (before + rise)
         slope = slope_weight * (level - before) + (1 - slope_weight) * rise
-        found.append((level, slope))
-    levels, slopes = np.array(found).T
+        states.append((level, slope))
+    levels, slopes = np.array(states).T
     return levels, slopes

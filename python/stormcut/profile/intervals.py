@@ -22,7 +22,7 @@ class Child(Struct, array_like=True, gc=False):
     rss_bytes: int | None
 
 
-class Worker(Struct, array_like=True, gc=False):
+class WorkerUsage(Struct, array_like=True, gc=False):
     """What a task's worker used in an interval, and all processes and links of its machine."""
 
     cpu_ms: float
@@ -90,7 +90,7 @@ class Interval(Stay, array_like=True, gc=False):
     completed: int
     cpu_ms: float | None
     child: Child | None
-    worker: Worker | None
+    worker: WorkerUsage | None
 
 
 AnyStay = TypeVar("AnyStay", bound=Stay)

@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from stormcut.model.errors import InvalidInput
 from stormcut.profile.lines import LineSummary
-from stormcut.profile.metric_lines import EXAMPLES, HOOK_METRIC, Kind, Lines
+from stormcut.profile.metric_lines import EXAMPLES, HOOK_METRIC, LineKind, Lines
 
 #: Most of a line that is repeated in a message.
 SHOWN = 60
@@ -16,15 +16,15 @@ SHOWN = 60
 LinesOf = Mapping[str, Lines]
 
 
-def count_kinds(lines: LinesOf) -> Counter[Kind]:
+def count_kinds(lines: LinesOf) -> Counter[LineKind]:
     """Return how many lines of each kind there are in all topologies' logs."""
-    kinds: Counter[Kind] = Counter()
+    kinds: Counter[LineKind] = Counter()
     for each in lines.values():
         kinds.update(each.kinds)
     return kinds
 
 
-def count_interval_lines(kinds: Mapping[Kind, int]) -> dict[int, int]:
+def count_interval_lines(kinds: Mapping[LineKind, int]) -> dict[int, int]:
     """Return how many lines of the hook are of an interval of a task, by its seconds."""
     seconds: Counter[int] = Counter()
     for kind, count in kinds.items():
@@ -33,7 +33,7 @@ def count_interval_lines(kinds: Mapping[Kind, int]) -> dict[int, int]:
     return dict(seconds)
 
 
-def find_usual_interval_s(kinds: Mapping[Kind, int]) -> int:
+def find_usual_interval_s(kinds: Mapping[LineKind, int]) -> int:
     """Return the median length of the hook's intervals in whole seconds, at least 1."""
     ordered = sorted(count_interval_lines(kinds).items())
     before = accumulate(count for _, count in ordered)

@@ -20,7 +20,7 @@ from msgspec import Meta, MsgspecError, Struct
 from msgspec.json import Decoder
 
 from stormcut.arrays import Ints
-from stormcut.profile.intervals import AnyStay, Child, Interval, Worker
+from stormcut.profile.intervals import AnyStay, Child, Interval, WorkerUsage
 from stormcut.profile.lines import UnusedLine
 from stormcut.profile.scan import Scanned, scan_lines
 
@@ -65,12 +65,12 @@ _Length = Annotated[float, Meta(ge=1, le=1e10)]
 MIN_SHARE = 1e-4
 
 
-class _Child(Struct, gc=False):
+class _ChildReport(Struct, gc=False):
     cpu_ms: _Amount | None = None
     rss_bytes: _Size | None = None
 
 
-class _Worker(Struct, gc=False):
+class _WorkerReport(Struct, gc=False):
     cpu_ms: _Amount | None = None
     cores: _Amount | None = None
     machine_cpu_ms: _Amount | None = None
@@ -94,8 +94,8 @@ class _Hook(Struct, gc=False):
     complete_ms: tuple[_Amount, _Count]
     measured_ms: float | None = None
     cpu_ms: _Amount | None = None
-    child: _Child | None = None
-    worker: _Worker | None = None
+    child: _ChildReport | None = None
+    worker: _WorkerReport | None = None
 
 
 _decode = Decoder(_Hook).decode
@@ -118,7 +118,7 @@ class Source(NamedTuple):
     component: str
 
 
-class Kind(NamedTuple):
+class LineKind(NamedTuple):
     """What a line is: of a metric, or unusable for a problem.
 
     ``system`` marks tasks of ``__system``, ``seconds`` is the length of the hook's interval.
@@ -168,7 +168,7 @@ class Lines:
     ``starts`` are the times at which workers' JVMs started, by host and port.
     """
 
-    kinds: Counter[Kind] = field(default_factory=Counter)
+    kinds: Counter[LineKind] = field(default_factory=Counter)
     unused: list[UnusedLine] = field(default_factory=list)
     starts: dict[tuple[str, int], set[float]] = field(default_factory=dict)
 
@@ -180,7 +180,7 @@ class Lines:
             self.starts.setdefault(place, set()).update(starts)
 
 
-class _Series:
+class _LineSeries:
     """What lines of one task, metric and worker have in common.
 
     ``problem`` says why none of them can be used, ``kind`` what each is if it can; ``is_read``
@@ -194,7 +194,7 @@ class _Series:
         self.problem = NO_WORKER if place is None else NO_TASK if who is None else None
         self.source = Source(*(place or ("", 0)), *(who or (0, "")))
         self.metric = _text(metric)
-        self.kind = Kind(self.metric, self.source.task < 0)
+        self.kind = LineKind(self.metric, self.source.task < 0)
         self.is_read = False
         is_own = self.problem is None and self.metric != HOOK_METRIC
         self.own_task = max(self.source.task, -1) if is_own else -1
@@ -221,29 +221,29 @@ class LineReader:
         self._topology = topology
         self._with_reports = with_reports
         self._latest_s = min(now_s + MAX_AHEAD_S, LAST_EPOCH_S)
-        self._series: dict[bytes, _Series] = {}
+        self._series: dict[bytes, _LineSeries] = {}
 
     def read(self, text: bytes) -> None:
         """Take whole lines."""
-        found = scan_lines(text)
+        scanned = scan_lines(text)
         series = [
             self._series_of(text[begin:end])
-            for begin, end in zip(found.series_begins, found.series_ends, strict=True)
+            for begin, end in zip(scanned.series_begins, scanned.series_ends, strict=True)
         ]
         is_usable = np.array([*(each.problem is None for each in series), False])
         is_read = np.array([*(each.is_read for each in series), False])
-        usable = is_usable[found.series] & (found.epochs <= self._latest_s)
+        usable = is_usable[scanned.series] & (scanned.epochs <= self._latest_s)
         for line in np.flatnonzero(~usable):
-            self._take_odd(text[found.begins[line] : found.ends[line]])
-        self._count(series, found.series[usable], found.epochs[usable])
-        self._read_values(text, series, found, np.flatnonzero(usable & is_read[found.series]))
+            self._take_odd(text[scanned.begins[line] : scanned.ends[line]])
+        self._count(series, scanned.series[usable], scanned.epochs[usable])
+        self._read_values(text, series, scanned, np.flatnonzero(usable & is_read[scanned.series]))
 
-    def _series_of(self, text: bytes) -> _Series:
+    def _series_of(self, text: bytes) -> _LineSeries:
         series = self._series.get(text)
         if series is None:
             if len(self._series) >= MAX_SERIES:
                 self._series.clear()
-            series = self._series[text] = _Series(*text.split(b"\t"))
+            series = self._series[text] = _LineSeries(*text.split(b"\t"))
             series.is_read = self._is_read(series.source, series.metric)
         return series
 
@@ -253,7 +253,7 @@ class LineReader:
             return metric in (HOOK_METRIC, _START)
         return metric == HOOK_METRIC or (self._with_reports and metric in _SUMMED)
 
-    def _count(self, series: Sequence[_Series], ids: Ints, epochs: Ints) -> None:
+    def _count(self, series: Sequence[_LineSeries], ids: Ints, epochs: Ints) -> None:
         """Count lines of Storm's own metrics, and note when they came if that is wanted."""
         for each, count in zip(series, np.bincount(ids, minlength=len(series)), strict=True):
             if count and each.metric != HOOK_METRIC:
@@ -265,15 +265,15 @@ class LineReader:
         for task in np.unique(tasks[tasks >= 0]).tolist():
             self.tasks[task].epochs.update(np.unique(epochs[tasks == task]).tolist())
 
-    def _name(self, series: _Series) -> None:
+    def _name(self, series: _LineSeries) -> None:
         """Note which component a task is of, as Storm's own metrics name it."""
         if series.own_task >= 0:
             self.tasks[series.own_task].component = series.source.component
 
     def _read_values(
-        self, text: bytes, series: Sequence[_Series], found: Scanned, lines: Ints
+        self, text: bytes, series: Sequence[_LineSeries], scanned: Scanned, lines: Ints
     ) -> None:
-        columns = (found.series, found.epochs, found.begins, found.values, found.ends)
+        columns = (scanned.series, scanned.epochs, scanned.begins, scanned.values, scanned.ends)
         rows = zip(*(column[lines].tolist() for column in columns), strict=True)
         for one, epoch_s, begin, value, end in rows:
             each = series[one]
@@ -306,7 +306,7 @@ class LineReader:
                 self._take_own(source, epoch_s, metric, value)
 
     def _refuse(self, line: bytes, problem: str) -> None:
-        self.lines.kinds[Kind(problem=problem)] += 1
+        self.lines.kinds[LineKind(problem=problem)] += 1
         if len(self.lines.unused) < EXAMPLES:
             text = line.decode(errors="replace")
             self.lines.unused.append(UnusedLine(self._topology, problem, text))
@@ -323,7 +323,7 @@ class LineReader:
         # The tasks of __system run in every worker and are never placed.
         if source.task >= 0:
             self.tasks[source.task].intervals.append(_interval(source, epoch_s, hook, share))
-        self.lines.kinds[Kind(HOOK_METRIC, source.task < 0, None, round(hook.ms / 1000))] += 1
+        self.lines.kinds[LineKind(HOOK_METRIC, source.task < 0, None, round(hook.ms / 1000))] += 1
         return None
 
     def _take_own(self, source: Source, epoch_s: int, metric: str, value: bytes) -> None:
@@ -417,7 +417,7 @@ def _interval(source: Source, epoch_s: int, hook: _Hook, share: float) -> Interv
         None if child is None else Child(child.cpu_ms, child.rss_bytes),
         None
         if worker is None
-        else Worker(
+        else WorkerUsage(
             worker.cpu_ms or 0.0,
             worker.cores or 0.0,
             worker.machine_cpu_ms or 0.0,

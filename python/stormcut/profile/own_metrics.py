@@ -63,9 +63,9 @@ def sum_own_metrics(log: TaskLog[AnyStay], window: Window) -> OwnTotals:
     execute = [report.value for report in by_metric[EXECUTE_MS]]
     acked = {(r.epoch_s, r.key): r.value for r in by_metric[ACKED]}
     complete = [
-        (report.value, acked[at])
+        (report.value, acked[stamp])
         for report in by_metric[COMPLETE_MS]
-        if report.key is not None and (at := (report.epoch_s, report.key)) in acked
+        if report.key is not None and (stamp := (report.epoch_s, report.key)) in acked
     ]
     return OwnTotals(
         _seconds(sorted(filter(window.holds, log.epochs))),

@@ -99,7 +99,7 @@ def make_traffic_rows(each: Counted, places: Places) -> Iterator[tuple[object, .
         )
 
 
-class Flow(NamedTuple):
+class FlowSums(NamedTuple):
     """Sums over some tasks and a stretch of time."""
 
     tasks: int = 0
@@ -113,12 +113,14 @@ class Flow(NamedTuple):
     complete_ms: float = 0.0
     completed: int = 0
 
-    def plus(self, other: Flow) -> Flow:
+    def plus(self, other: FlowSums) -> FlowSums:
         """Return the sums of both."""
-        return Flow(*map(add, self, other))
+        return FlowSums(*map(add, self, other))
 
 
-def sum_flows(intervals: Iterable[Interval], places: Places, interval_s: int) -> dict[int, Flow]:
+def sum_flows(
+    intervals: Iterable[Interval], places: Places, interval_s: int
+) -> dict[int, FlowSums]:
     """Return what a task did in each stretch of ``interval_s`` seconds, by the stretch's begin."""
     stretches: dict[int, list[Interval]] = defaultdict(list)
     for each in intervals:
@@ -126,9 +128,9 @@ def sum_flows(intervals: Iterable[Interval], places: Places, interval_s: int) ->
     return {begin_s: _flow(inside, places) for begin_s, inside in stretches.items()}
 
 
-def _flow(intervals: list[Interval], places: Places) -> Flow:
+def _flow(intervals: list[Interval], places: Places) -> FlowSums:
     _, sent = sum_sent(intervals, places)
-    return Flow(
+    return FlowSums(
         tasks=1,
         task_ms=sum(i.ms for i in intervals),
         emitted=sent["sent"],
@@ -143,7 +145,7 @@ def _flow(intervals: list[Interval], places: Places) -> Flow:
 
 
 def make_throughput_row(
-    topology: str, begin_s: int, interval_s: int, flow: Flow
+    topology: str, begin_s: int, interval_s: int, flow: FlowSums
 ) -> tuple[object, ...]:
     """Return a stretch's row of the table ``throughput``."""
     *counts, complete_ms, completed = flow

@@ -12,11 +12,11 @@ from stormcut.report.terminal import Grid
 from stormcut.simulator.simulation import Simulation
 
 
-def foretold_document(found: Foretold) -> dict[str, Any]:
+def foretold_document(foretold: Foretold) -> dict[str, Any]:
     """Return both simulations as JSON values."""
     return {
-        "now": None if found.now is None else _document(found.now),
-        "then": _document(found.then),
+        "now": None if foretold.now is None else _document(foretold.now),
+        "then": _document(foretold.then),
     }
 
 
@@ -29,7 +29,7 @@ def _document(of: Simulation) -> dict[str, Any]:
     }
 
 
-def print_foretold(console: Console, found: Foretold) -> None:
+def print_foretold(console: Console, foretold: Foretold) -> None:
     """Print each topology's rate and latencies, now and after the changes."""
     table = (
         Grid("Simulated at the measured rates")
@@ -38,13 +38,13 @@ def print_foretold(console: Console, found: Foretold) -> None:
         .figures("tuples/s\nsent")
     )
     table.figures("mean\nms", "p50", "p95", "p99")
-    for name in found.then.sources:
-        runs = found.now is not None and name in found.now.sources
-        if found.now is not None and runs:
-            table.row(name, "now", *_figures(found.now, name))
-        table.row("" if runs else name, "then", *_figures(found.then, name))
+    for name in foretold.then.sources:
+        runs = foretold.now is not None and name in foretold.now.sources
+        if foretold.now is not None and runs:
+            table.row(name, "now", *_figures(foretold.now, name))
+        table.row("" if runs else name, "then", *_figures(foretold.then, name))
     table.print(console)
-    for when, of in (("now", found.now), ("then", found.then)):
+    for when, of in (("now", foretold.now), ("then", foretold.then)):
         if of is not None and of.saturated:
             console.print(f"{when}: saturated, {of.bottleneck} is full; queues grow")
 

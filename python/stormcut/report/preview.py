@@ -139,8 +139,8 @@ def _way(outlook: Mapping[str, Any], offered: Sequence[Line], is_approved: bool)
 
 def _when_approved(line: Line) -> Sequence[str]:
     """Return the guards that still hold a change once it is approved."""
-    found: Sequence[str] = line.get("when_approved", ())
-    return found
+    names: Sequence[str] = line.get("when_approved", ())
+    return names
 
 
 def _print_withheld(console: Console, line: Line, hosts: Mapping[str, str]) -> None:
@@ -242,13 +242,13 @@ def _change(old: float | None, new: float | None) -> str:
 
 def workers_notes(line: Line) -> Iterator[str]:
     """Yield what to know of the number of workers, if it is to be another than was asked for."""
-    asked, after = line["workers_asked"], line["after"]["workers_used"]
-    if after == asked:
+    wanted, after = line["workers_asked"], line["after"]["workers_used"]
+    if after == wanted:
         return
     before = line["before"]
     now = "" if before is None else f", {before['workers_used']} run now"
-    text = f"it asked for {asked} workers (topology.workers){now}; the plan has {after}"
-    could_keep = after < asked and line.get("workers_policy") == "any"
+    text = f"it asked for {wanted} workers (topology.workers){now}; the plan has {after}"
+    could_keep = after < wanted and line.get("workers_policy") == "any"
     yield f"{text}; {KEEP}" if could_keep else text
 
 

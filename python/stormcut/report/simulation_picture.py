@@ -16,8 +16,8 @@ def draw_simulation(
     figure = empty(9, 7)
     rates, times, under_way = figure.subplots(3, 1, sharex=True)
     ends = [each.end for each in intervals]
-    for at, name in enumerate(dict.fromkeys(n for each in intervals for n in each.sources)):
-        colour = COLOURS[at % len(COLOURS)]
+    for index, name in enumerate(dict.fromkeys(n for each in intervals for n in each.sources)):
+        colour = COLOURS[index % len(COLOURS)]
         rates.plot(ends, [each.sources[name] for each in intervals], color=colour, label=name)
         ended = [each for each in intervals if name in each.latency]
         for kind, style in (("p50", "-"), ("p99", ":")):
@@ -47,12 +47,12 @@ def draw_simulation(
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(loc="upper right", fontsize="small")
         for change in changes:
-            axes.axvline(change.at, color="gray", linewidth=0.8, linestyle="--")
+            axes.axvline(change.second, color="gray", linewidth=0.8, linestyle="--")
     # Many changes are a trace, whose words nobody could read.
     for change in changes if len(changes) <= len(COLOURS) else ():
         rates.annotate(
             told(change),
-            (change.at, 1.0),
+            (change.second, 1.0),
             xycoords=("data", "axes fraction"),
             fontsize="small",
             rotation=20,

@@ -109,38 +109,38 @@ def with_hosts(text: str, hosts: Mapping[str, str]) -> str:
     return text
 
 
-def print_status(console: Console, found: Mapping[str, Any], is_wide: bool = False) -> None:
+def print_status(console: Console, status: Mapping[str, Any], is_wide: bool = False) -> None:
     """Print it; what people shall notice comes first and in colour."""
-    state = "[bold yellow]paused[/]" if found["paused"] else f"mode {found['mode']}"
-    plan = f"plan {found['plan'][:8]}" if found["plan"] else "no plan yet"
-    _say(console, f"controller {escape(found['brain'])} leads, up {_age(found['up_s'])}, {state}")
-    late = found["nimbus_asked_s"] > NIMBUS_LATE_S
-    asked = f"Nimbus: asked {_age(found['nimbus_asked_s'])} ago; {plan}"
-    _say(console, f"[red]{asked}[/]" if late else asked)
-    for name, part in found["parts"].items():
+    state = "[bold yellow]paused[/]" if status["paused"] else f"mode {status['mode']}"
+    plan = f"plan {status['plan'][:8]}" if status["plan"] else "no plan yet"
+    _say(console, f"controller {escape(status['brain'])} leads, up {_age(status['up_s'])}, {state}")
+    late = status["nimbus_asked_s"] > NIMBUS_LATE_S
+    nimbus = f"Nimbus: asked {_age(status['nimbus_asked_s'])} ago; {plan}"
+    _say(console, f"[red]{nimbus}[/]" if late else nimbus)
+    for name, part in status["parts"].items():
         words = escape(f"{name}: {part['words']}")
         _say(console, words if part["is_well"] else f"[red]{words}[/]")
-    if found["why_paused"]:
-        _say(console, f"[yellow]paused[/]: {escape(found['why_paused'])}")
-    if found["proposal"]:
-        is_approved = found["proposal"] in found["approved"]
+    if status["why_paused"]:
+        _say(console, f"[yellow]paused[/]: {escape(status['why_paused'])}")
+    if status["proposal"]:
+        is_approved = status["proposal"] in status["approved"]
         waits = "is approved, but waits" if is_approved else "waits"
-        _say(console, f"plan [bold]{found['proposal']}[/] {waits}: see `stormcut plan`")
-    for move in found["moving"]:
+        _say(console, f"plan [bold]{status['proposal']}[/] {waits}: see `stormcut plan`")
+    for move in status["moving"]:
         _say(console, escape(progress_words(move)))
-    for order in found["pending"]:
+    for order in status["pending"]:
         _say(console, escape(pending_words(order)))
-    for name in found["drained_nowhere"]:
+    for name in status["drained_nowhere"]:
         _say(console, f"[yellow]drained: {escape(name)}[/], but no supervisor has this id or host")
-    left = found["left_on_drained"]
-    for text in drain_progress(left, len(left) == len(found["nodes"])):
+    left = status["left_on_drained"]
+    for text in drain_progress(left, len(left) == len(status["nodes"])):
         _say(console, escape(text))
-    for line in found["topologies"]:
+    for line in status["topologies"]:
         if line["unassigned"]:
             lacks = f"{escape(line['topology'])}: {line['unassigned']} executors run nowhere"
             _say(console, f"[red]{lacks}[/]")
-    grids = [_topologies(found), _decisions(found), _nodes(found)]
-    reviews = [_reviews(found["reviews"][-SHOWN:])] if found["reviews"] else []
+    grids = [_topologies(status), _decisions(status), _nodes(status)]
+    reviews = [_reviews(status["reviews"][-SHOWN:])] if status["reviews"] else []
     print_all(console, [*grids, *reviews], is_wide)
 
 
@@ -152,10 +152,10 @@ def _reviews(reviews: Sequence[Mapping[str, Any]]) -> Grid:
     return table
 
 
-def _topologies(found: Mapping[str, Any]) -> Grid:
+def _topologies(status: Mapping[str, Any]) -> Grid:
     table = Grid().name("topology").figures("workers", rank=2).figures("nodes", rank=1)
     table.figures("tuples/s\nbetween nodes", "head-room").words("full first")
-    for line in found["topologies"]:
+    for line in status["topologies"]:
         between = line["between_nodes"]
         table.row(
             line["topology"],
@@ -168,9 +168,9 @@ def _topologies(found: Mapping[str, Any]) -> Grid:
     return table
 
 
-def _decisions(found: Mapping[str, Any]) -> Grid:
+def _decisions(status: Mapping[str, Any]) -> Grid:
     table = Grid().name("topology").words("last decision")
-    for line in found["topologies"]:
+    for line in status["topologies"]:
         why = f" ({line['unmeasured']})" if line["unmeasured"] else ""
         table.row(line["topology"], line["decision"] + why)
     return table
@@ -183,9 +183,9 @@ def _headroom(value: float | None) -> Text:
     return Text(shown, "red" if value < 1 else "")
 
 
-def _nodes(found: Mapping[str, Any]) -> Grid:
+def _nodes(status: Mapping[str, Any]) -> Grid:
     table = Grid().name("node").figures("workers", "of slots").figures("executors", rank=1).words()
-    for line in found["nodes"]:
+    for line in status["nodes"]:
         counts = (line["workers"], line["slots"], line["executors"])
         table.row(line["host"], *map(str, counts), _note(line))
     return table

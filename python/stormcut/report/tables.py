@@ -81,7 +81,7 @@ def _escaped(table: Table) -> Table:
 
 
 def _lines(table: Table) -> list[str]:
-    rule = ["---" if at < table.words else "---:" for at in range(len(table.header))]
+    rule = ["---" if index < table.words else "---:" for index in range(len(table.header))]
     return [f"| {' | '.join(row)} |" for row in (table.header, rule, *table.rows)]
 
 

@@ -134,7 +134,7 @@ class Grid:
             rank = max(each.rank for each in shown)
             if rank == 0:
                 break
-            last = max(at for at, each in enumerate(shown) if each.rank == rank)
+            last = max(index for index, each in enumerate(shown) if each.rank == rank)
             del shown[last]
         return shown
 
@@ -148,8 +148,8 @@ class Grid:
         return min(natural, NARROW_NAME if column.is_name else NARROW_WORDS)
 
     def _natural(self, column: _Column) -> int:
-        at = self._columns.index(column)
-        cells = [line for cells, _ in self._rows for line in cells[at].plain.splitlines()]
+        position = self._columns.index(column)
+        cells = [line for cells, _ in self._rows for line in cells[position].plain.splitlines()]
         heading = column.heading.splitlines() if self._shows_header else []
         return max((cell_len(each) for each in (*cells, *heading)), default=1)
 
@@ -157,19 +157,23 @@ class Grid:
         """Share what is left of the width: first among names, then among words."""
         widths = list(map(self._narrowest, shown))
         left = width - sum(widths) - GAP * (len(shown) - 1)
-        for at, column in enumerate(shown):
+        for index, column in enumerate(shown):
             if left < 0 and not column.is_whole:
-                less = max(0, min(-left, widths[at] - (MIN_NAME if column.is_name else MIN_WORDS)))
-                widths[at] -= less
+                less = max(
+                    0, min(-left, widths[index] - (MIN_NAME if column.is_name else MIN_WORDS))
+                )
+                widths[index] -= less
                 left += less
         for is_name in (True, False):
-            chosen = [at for at, c in enumerate(shown) if not c.is_whole and c.is_name == is_name]
-            lacks = {at: self._natural(shown[at]) - widths[at] for at in chosen}
+            chosen = [
+                index for index, c in enumerate(shown) if not c.is_whole and c.is_name == is_name
+            ]
+            lacks = {index: self._natural(shown[index]) - widths[index] for index in chosen}
             # Those that lack little get it, the others the same each.
-            for count, at in enumerate(sorted(chosen, key=lambda at: lacks[at])):
+            for count, index in enumerate(sorted(chosen, key=lambda index: lacks[index])):
                 fair = max(0, left) // (len(chosen) - count)
-                more = lacks[at] if is_wide and is_name else max(0, min(lacks[at], fair))
-                widths[at] += more
+                more = lacks[index] if is_wide and is_name else max(0, min(lacks[index], fair))
+                widths[index] += more
                 left -= more
         return widths
 
@@ -191,12 +195,12 @@ class Grid:
                 width=width,
             )
         places = [self._columns.index(each) for each in shown]
-        for at, (cells, style) in enumerate(self._rows):
+        for index, (cells, style) in enumerate(self._rows):
             fitted = (
                 self._fitted(cells[place], column, width)
                 for place, column, width in zip(places, shown, widths, strict=True)
             )
-            table.add_row(*fitted, style=style or None, end_section=at in self._ends)
+            table.add_row(*fitted, style=style or None, end_section=index in self._ends)
         return table
 
     @staticmethod
@@ -212,8 +216,8 @@ class Grid:
 
 def print_all(console: Console, grids: Iterable[Grid], is_wide: bool = False) -> None:
     """Print tables with an empty line between them."""
-    for at, grid in enumerate(grids):
-        if at:
+    for index, grid in enumerate(grids):
+        if index:
             console.print()
         grid.print(console, is_wide)
 

@@ -29,7 +29,7 @@ def declared_mb(topology: RunningTopology) -> dict[int, float]:
 
 
 def within_heap(
-    topologies: Sequence[RunningTopology], at: Situation, placement: Placement
+    topologies: Sequence[RunningTopology], situation: Situation, placement: Placement
 ) -> Placement:
     """Return a placement whose workers stay within their heaps: what is too much gets others.
 
@@ -43,19 +43,19 @@ def within_heap(
         There are too few free slots for that, or another node would hold too much.
     """
     slots = placement.slots.copy()
-    for topology, load, own in zip(topologies, at.loads, at.executors, strict=True):
+    for topology, load, own in zip(topologies, situation.loads, situation.executors, strict=True):
         if mb := declared_mb(topology):
             assert topology.worker_heap_mb is not None
             sizes = np.array([mb[task] for task in load.tasks])
-            _split(at, slots, own, sizes, topology.worker_heap_mb)
-    found = replace(placement, slots=slots)
-    if (slots != placement.slots).any() and (broken := violations(at.problem, found)):
+            _split(situation, slots, own, sizes, topology.worker_heap_mb)
+    split = replace(placement, slots=slots)
+    if (slots != placement.slots).any() and (broken := violations(situation.problem, split)):
         raise Infeasible(broken[0].message, broken[0].constraint)
-    return found
+    return split
 
 
 def _split(
-    at: Situation, slots: Ints, own: slice, sizes: npt.NDArray[np.float64], heap_mb: float
+    situation: Situation, slots: Ints, own: slice, sizes: npt.NDArray[np.float64], heap_mb: float
 ) -> None:
     """Split those workers of one topology, whose executors are ``own``, that hold too much."""
     rows: dict[int, list[int]] = defaultdict(list)
@@ -65,7 +65,7 @@ def _split(
         if sizes[members].sum() <= heap_mb:
             continue
         workers = _packed(members, sizes, heap_mb)
-        free = _free(at, slots, at.problem.slot_ids[slot][0])
+        free = _free(situation, slots, situation.problem.slot_ids[slot][0])
         if len(free) < len(workers) - 1:
             raise Infeasible(
                 f"{1 + len(free)} slots are left for executors of {sizes[members].sum():,.0f} MB "
@@ -76,11 +76,11 @@ def _split(
             slots[own.start + np.array(chosen)] = target
 
 
-def _free(at: Situation, slots: Ints, node: str) -> list[int]:
+def _free(situation: Situation, slots: Ints, node: str) -> list[int]:
     """Return free slots, those of this node first, then those of nodes with most."""
     used = set(slots.tolist())
     free: dict[str, list[int]] = defaultdict(list)
-    for ordinal, (of, _) in enumerate(at.problem.slot_ids[: at.problem.slot_count]):
+    for ordinal, (of, _) in enumerate(situation.problem.slot_ids[: situation.problem.slot_count]):
         if ordinal not in used:
             free[of].append(ordinal)
     order = sorted(free, key=lambda name: (name != node, -len(free[name]), name))
@@ -92,11 +92,11 @@ def _packed(rows: Sequence[int], sizes: npt.NDArray[np.float64], heap_mb: float)
     workers: list[list[int]] = []
     left: list[float] = []
     for row in sorted(rows, key=lambda row: (-sizes[row], row)):
-        found = next((n for n, room in enumerate(left) if sizes[row] <= room), None)
-        if found is None:
+        worker = next((n for n, room in enumerate(left) if sizes[row] <= room), None)
+        if worker is None:
             workers.append([row])
             left.append(heap_mb - sizes[row])
         else:
-            workers[found].append(row)
-            left[found] -= sizes[row]
+            workers[worker].append(row)
+            left[worker] -= sizes[row]
     return workers

@@ -237,7 +237,7 @@ def read_shared_machines(
     every = {node: reports[node] for nodes in on_machine.values() for node in nodes}
     explained = _explained(state, every, costs, load_of)
     hosts = {each.id: each.host for each in state.supervisors}
-    found = {}
+    machines = {}
     for nodes in on_machine.values():
         its = [each for node in nodes for each in reports[node]]
         machine = SharedMachine(
@@ -246,8 +246,8 @@ def read_shared_machines(
             _mean(its, "machine_percent"),
             sum(explained[node][CPU] for node in nodes),
         )
-        found.update(dict.fromkeys(nodes, machine))
-    return found
+        machines.update(dict.fromkeys(nodes, machine))
+    return machines
 
 
 def _explained(
@@ -261,9 +261,9 @@ def _explained(
     placement = Placement(problem.current_slots())
     used = {use.kind: use.load for use in uses(problem, placement)}
     used[CPU] = used[CPU] + _of_workers(problem, placement)
-    at = {node.id: ordinal for ordinal, node in enumerate(problem.nodes)}
+    ordinal_of = {node.id: ordinal for ordinal, node in enumerate(problem.nodes)}
     kinds = (CPU, LINK_IN, LINK_OUT)
-    return {node: {kind: float(used[kind][at[node]]) for kind in kinds} for node in nodes}
+    return {node: {kind: float(used[kind][ordinal_of[node]]) for kind in kinds} for node in nodes}
 
 
 def with_real_capacity(

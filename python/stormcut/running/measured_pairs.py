@@ -58,7 +58,7 @@ class PairTable:
 
     def pairs(self, without: Set[tuple[str, str]]) -> tuple[MeasuredPair, ...]:
         """Return all pairs but those between the components given."""
-        ordinal = {name: at for at, name in enumerate(self.components)}
+        ordinal = {name: index for index, name in enumerate(self.components)}
         count = len(self.components)
         left_out = [ordinal[one] * count + ordinal[other] for one, other in without]
         kept = ~np.isin(self._edges, left_out)
@@ -74,7 +74,7 @@ class PairTable:
 
         Where that makes more than `MAX_EVENED` pairs of two components, they stay.
         """
-        ordinal = {name: at for at, name in enumerate(self.components)}
+        ordinal = {name: index for index, name in enumerate(self.components)}
         of, from_these = self.component_of, [ordinal[name] for name in sources]
         evened = np.isin(of[self.source], from_these)
         tables = [self._kept(~evened)]
@@ -103,11 +103,12 @@ class PairTable:
 
     def _spread(self, executors: Ints, targets: Ints) -> PairTable:
         """Return what targets take as if each of the executors sent them as much."""
-        at = np.searchsorted(targets, self.target)
-        rate = np.bincount(at, self.rate, len(targets))
+        positions = np.searchsorted(targets, self.target)
+        rate = np.bincount(positions, self.rate, len(targets))
         sized = np.where(self.size > 0, self.rate, 0.0)
         size = _means(
-            np.bincount(at, sized * self.size, len(targets)), np.bincount(at, sized, len(targets))
+            np.bincount(positions, sized * self.size, len(targets)),
+            np.bincount(positions, sized, len(targets)),
         )
         each = len(executors)
         return replace(

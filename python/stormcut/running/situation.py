@@ -128,11 +128,11 @@ def _traffic(parts: Sequence[Traffic]) -> Traffic:
     """Return the traffic of several topologies from each one's."""
     if len(parts) == 1:
         return parts[0]
-    shifted, at = [], 0
+    shifted, begin = [], 0
     for part in parts:
-        shifted.append(part.shifted(at))
-        at += part.executors
-    return Traffic.join(shifted, at)
+        shifted.append(part.shifted(begin))
+        begin += part.executors
+    return Traffic.join(shifted, begin)
 
 
 def running_problem(

@@ -16,7 +16,7 @@ from stormcut.running.workload import Workload
 
 
 @dataclass(frozen=True)
-class _Share:
+class _NodeUsage:
     """What a topology uses of a node."""
 
     cpu_percent: float
@@ -46,7 +46,7 @@ class Usage:
             (each, rack(each), max_executors(each), link(each))
             for each in sorted(state.supervisors, key=_proximity)
         ]
-        self._shares: dict[str, dict[str, _Share]] = defaultdict(dict)
+        self._shares: dict[str, dict[str, _NodeUsage]] = defaultdict(dict)
         #: What all leave of nodes; most are asked for again and again before any topology moves.
         self._rests: dict[str, Node] = {}
         self._nodes_of: dict[str, set[str]] = {}
@@ -65,7 +65,7 @@ class Usage:
         for node, its in by_node.items():
             tasks = [task for worker in its for task in worker.executors]
             self._rests.pop(node, None)
-            self._shares[node][name] = _Share(
+            self._shares[node][name] = _NodeUsage(
                 sum(load.cpu_percent[task] for task in tasks),
                 sum(load.memory_mb[task] for task in tasks),
                 len(tasks),
@@ -150,7 +150,7 @@ def _proximity(supervisor: Supervisor) -> tuple[list[str | int], str]:
     Their ids are random: to follow them would say that any two are near.
     """
     parts = re.split(r"([0-9]+)", supervisor.host)
-    return [int(part) if at % 2 else part for at, part in enumerate(parts)], supervisor.id
+    return [int(part) if index % 2 else part for index, part in enumerate(parts)], supervisor.id
 
 
 def _rest(capacity: float | None, used: float) -> float | None:

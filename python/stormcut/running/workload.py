@@ -12,6 +12,7 @@ import numpy as np
 
 from stormcut.model.cluster import RunningExecutor, RunningTopology, Worker
 from stormcut.model.network import Costs
+from stormcut.model.operator import read_operator
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import (
     CORE_PERCENT,
@@ -149,6 +150,7 @@ def workload(
     loads = _measured_loads(running, profile) if profile else {}
     targets = {stream.target for stream in running.streams}
     streams = _declared_streams(running, by_component)
+    operators = {name: read_operator(text) for name, text in running.operators}
     pairs: tuple[MeasuredPair, ...] = ()
     us: Mapping[str, float] = {}
     if profile:
@@ -166,12 +168,20 @@ def workload(
             np.array([_memory(e, loads.get((name, e.start_task))) for e in executors]),
             us.get(name),
             threads=_threads([(e, loads.get((name, e.start_task))) for e in executors]),
+            operator=operators.get(name),
         )
         for name, executors in by_component.items()
     )
     tasks = tuple(e.start_task for executors in by_component.values() for e in executors)
     # A topology may ask for no worker, or fewer: a problem has one at least.
-    topology = Topology(running.id, components, streams, pairs, max(running.workers, 1))
+    topology = Topology(
+        running.id,
+        components,
+        streams,
+        pairs,
+        max(running.workers, 1),
+        streams_measured=profile is not None,
+    )
     load = Workload(topology, tasks, profile is not None, profile.seconds if profile else math.inf)
     return load.times(_beyond_threads(load, running, profile, costs)) if profile else load
 
@@ -192,7 +202,7 @@ def _beyond_threads(
         tuple(Node(name, ports[name]) for name in names), (load.topology,), costs=costs
     )
     placement = load.placement(
-        running.assignment, {(s.node, s.port): at for at, s in enumerate(places)}
+        running.assignment, {(s.node, s.port): index for index, s in enumerate(places)}
     )
     own = float(executor_loads(problem, placement).sum())
     (cpu,) = (use.load for use in uses(problem, placement) if use.kind == CPU)

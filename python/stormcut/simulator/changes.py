@@ -11,7 +11,7 @@ from stormcut.model.placement import Placement
 class LoadChange:
     """From then on sources send their rates times ``factor``: of one topology, or of all."""
 
-    at: float
+    second: float
     factor: float
     topology: str | None = None
 
@@ -20,7 +20,7 @@ class LoadChange:
 class SpeedChange:
     """From then on a node has its CPU, or its link, times a factor; None: as before."""
 
-    at: float
+    second: float
     node: str
     cpu: float | None = None
     link: float | None = None
@@ -30,7 +30,7 @@ class SpeedChange:
 class NodeLost:
     """All workers of a node end, and start again only when it is back."""
 
-    at: float
+    second: float
     node: str
 
 
@@ -38,7 +38,7 @@ class NodeLost:
 class NodeBack:
     """A node that was lost runs its workers again."""
 
-    at: float
+    second: float
     node: str
 
 
@@ -46,7 +46,7 @@ class NodeBack:
 class WorkersKilled:
     """All workers of a node end, and its supervisor starts them again."""
 
-    at: float
+    second: float
     node: str
 
 
@@ -54,7 +54,7 @@ class WorkersKilled:
 class SimulatedMove:
     """Executors move: workers whose executors change end, and start anew."""
 
-    at: float
+    second: float
     placement: Placement
 
 

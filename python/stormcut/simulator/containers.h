@@ -103,6 +103,40 @@ class Agenda {
   std::vector<Id> place, order;
 };
 
+// What happens after a delay of its own: earliest first, then as they were put in.
+template <class T>
+class Delays {
+ public:
+  bool empty() const { return heap.empty(); }
+  Time first() const { return heap.empty() ? NEVER : heap.front().due; }
+
+  void push(Time due, T value) {
+    heap.push_back({due, ++pushed, value});
+    std::push_heap(heap.begin(), heap.end());
+  }
+
+  T pop() {
+    std::pop_heap(heap.begin(), heap.end());
+    const T value = heap.back().value;
+    heap.pop_back();
+    return value;
+  }
+
+ private:
+  struct Entry {
+    Time due;
+    std::uint64_t number;
+    T value;
+
+    bool operator<(const Entry& other) const {  // for a heap with the earliest on top
+      return due > other.due || (due == other.due && number > other.number);
+    }
+  };
+
+  std::vector<Entry> heap;
+  std::uint64_t pushed = 0;
+};
+
 template <class T>
 class Pool {
  public:

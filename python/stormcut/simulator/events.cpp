@@ -37,6 +37,7 @@ constexpr Tree NO_TREE = {NONE, 0};
 struct Tuple {
   Id pair;  // NONE: a source makes it
   Tree tree;
+  float factor;  // how many times the mean its service takes
 };
 
 struct Root {
@@ -71,6 +72,16 @@ struct Processor {
   Time since = 0, period_end = 0;
 };
 
+// What happens to a tuple after a delay.
+enum Then : Id { RELEASE = 0, RECEIVE = 1, SEND_AGAIN = 2 };
+
+struct Delayed {
+  Then then;
+  Id executor;     // of a release
+  Id incarnation;  // of its worker
+  Id tuple;
+};
+
 // What waits for one transfer after the other, or for ticks.
 struct Waiting {
   Time due;
@@ -103,7 +114,8 @@ class Simulation {
         links(2 * nodes + 2 * racks),
         first_line(nodes + links),
         first_source(first_line + 3 * workers),
-        agenda(static_cast<std::size_t>(first_source + 2 * executors.worker.size)),
+        delayed(first_source + 2 * executors.worker.size),
+        agenda(static_cast<std::size_t>(delayed + 1)),
         processors(static_cast<std::size_t>(nodes)),
         stations(static_cast<std::size_t>(executors.worker.size)),
         lines(static_cast<std::size_t>(links + 3 * workers)),
@@ -196,6 +208,7 @@ class Simulation {
   void happen(Id station) {
     if (station < nodes) return processor_event(station);
     if (station < first_line + 3 * workers) return line_event(station - static_cast<Id>(nodes));
+    if (station == static_cast<Id>(delayed)) return delay_event();
     const Id source = station - static_cast<Id>(first_source);
     const Id count = static_cast<Id>(executors.worker.size);
     source < count ? arrival(source) : rotate(source - count);
@@ -279,7 +292,7 @@ class Simulation {
     const Time whole = static_cast<Time>(gap);
     due_fraction[source] = gap - static_cast<double>(whole);
     agenda.set(static_cast<Id>(first_source) + source, now + whole);
-    enqueue(source, tuples.add({NONE, NO_TREE}));
+    enqueue(source, tuples.add({NONE, NO_TREE, 1.0f}));
   }
 
   // In closed loop a source makes the next tuple as soon as its window has room.
@@ -287,7 +300,7 @@ class Simulation {
     Station& own = stations[source];
     while (own.running < executors.servers[source] && own.pending < executors.window[source]) {
       own.pending++;
-      enqueue(source, tuples.add({NONE, NO_TREE}));
+      enqueue(source, tuples.add({NONE, NO_TREE, 1.0f}));
     }
   }
 
@@ -302,25 +315,44 @@ class Simulation {
 
   void enqueue(Id executor, Id tuple) {
     Station& own = stations[executor];
+    const bool waits = own.running >= executors.servers[executor];
+    if (waits && static_cast<Int>(own.queue.count()) >= executors.buffer[executor])
+      return refuse(executor, tuple);
     account(executor, 1);
-    if (own.running < executors.servers[executor])
-      start(executor, tuple);
-    else
-      own.queue.push(tuple);
+    waits ? own.queue.push(tuple) : start(executor, tuple);
+  }
+
+  // A full queue takes nothing: its sender tries again, or the tuple is lost.
+  void refuse(Id executor, Id tuple) {
+    counts.refused[executors.topology[executor]]++;
+    if (executors.resend[executor] < 0.0) return lose(tuple);
+    delay(executors.resend[executor], {SEND_AGAIN, executor, 0, tuple});
   }
 
   void start(Id executor, Id tuple) {
     stations[executor].running++;
+    if (executors.pause[executor] > 0.0 && executors.exponential[executor])
+      tuples[tuple].factor = static_cast<float>(service_stream(executor).exponential());
     work_on(EXECUTE, executor, tuple, executors.service[executor]);
   }
 
   void work_on(Work part, Id executor, Id tuple, double work) {
-    if (executors.exponential[executor]) work *= service_stream(executor).exponential();
+    if (executors.pause[executor] > 0.0)
+      work *= static_cast<double>(tuples[tuple].factor);
+    else if (executors.exponential[executor])
+      work *= service_stream(executor).exponential();
     counts.work[executor] += work;
     add_job(cluster.node[executors.worker[executor]], part, executor, tuple, work);
   }
 
   void served(Id executor, Id tuple) {
+    const double pause = executors.pause[executor];
+    if (pause <= 0.0) return released(executor, tuple);
+    const double factor = static_cast<double>(tuples[tuple].factor);
+    delay(pause * factor, {RELEASE, executor, stations[executor].incarnation, tuple});
+  }
+
+  void released(Id executor, Id tuple) {
     Station& own = stations[executor];
     own.running--;
     if (!own.queue.empty()) start(executor, own.queue.pop());
@@ -413,7 +445,7 @@ class Simulation {
     for (Int pair = routes.pairs[group]; pair < routes.pairs[group + 1]; pair++) {
       if (routes.target[pair] != source) continue;
       roots[tree.root].outstanding++;
-      return leave(tuples.add({static_cast<Id>(pair), tree}), acker);
+      return leave(tuples.add({static_cast<Id>(pair), tree, 1.0f}), acker);
     }
   }
 
@@ -421,7 +453,7 @@ class Simulation {
     const double anchored = routes.anchored[pair];
     const bool in_tree = tree.root != NONE && (anchored >= 1.0 || random.uniform() < anchored);
     if (in_tree) roots[tree.root].outstanding++;
-    leave(tuples.add({pair, in_tree ? tree : NO_TREE}), owner[pair]);
+    leave(tuples.add({pair, in_tree ? tree : NO_TREE, 1.0f}), owner[pair]);
   }
 
   // ---- from executor to executor ----
@@ -449,6 +481,38 @@ class Simulation {
     const double ns = routes.send[tuples[tuple].pair];
     if (ns <= 0.0) return sent(worker, tuple);
     add_job(cluster.node[worker], SEND, static_cast<Id>(worker), tuple, ns);
+  }
+
+  void delay(double ns, Delayed what) {
+    delays.push(after(ns), what);
+    agenda.set(static_cast<Id>(delayed), delays.first());
+  }
+
+  void delay_event() {
+    const Delayed what = delays.pop();
+    agenda.set(static_cast<Id>(delayed), delays.first());
+    if (what.then == RECEIVE) return received(what.tuple);
+    if (what.then == SEND_AGAIN) return send_again(what.tuple);
+    // What its worker had when it ended is lost.
+    if (stations[what.executor].incarnation != what.incarnation) return lose(what.tuple);
+    released(what.executor, what.tuple);
+  }
+
+  void send_again(Id tuple) {
+    const Id source = owner[tuples[tuple].pair];
+    if (!runs(source)) return lose(tuple);
+    const Int from = executors.worker[source];
+    from == target_worker(tuple) ? arrive(tuple) : pass_on(from, tuple);
+  }
+
+  // A tuple has passed the links to another node.
+  void land(Id tuple) {
+    const Id pair = tuples[tuple].pair;
+    const Id target = static_cast<Id>(routes.target[pair]);
+    if (routes.loss[pair] > 0.0 && route_stream(owner[pair]).uniform() < routes.loss[pair])
+      return refuse(target, tuple);
+    if (routes.delay[pair] <= 0.0) return received(tuple);
+    delay(routes.delay[pair], {RECEIVE, target, 0, tuple});
   }
 
   void sent(Int worker, Id tuple) {
@@ -488,7 +552,7 @@ class Simulation {
     else if (link < nodes || link >= 2 * nodes)
       onto_link(nodes + to, tuple);
     else
-      received(tuple);
+      land(tuple);
   }
 
   void received(Id tuple) {
@@ -616,11 +680,12 @@ class Simulation {
   Cluster cluster;
   Counts counts;
   Int most_tuples;
-  Int nodes, racks, workers, links, first_line, first_source;
+  Int nodes, racks, workers, links, first_line, first_source, delayed;
   Agenda agenda;
   std::vector<Processor> processors;
   std::vector<Station> stations;
   std::vector<Queue<Waiting>> lines;
+  Delays<Delayed> delays;
   std::vector<double> link_ready;
   std::vector<Stream> streams;
   std::vector<double> due_fraction;

@@ -79,6 +79,7 @@ class Counts(NamedTuple):
     latency_sum: Floats
     lost: Ints
     failed: Ints
+    refused: Ints
 
     def copy(self) -> Counts:
         """Return them as they are now."""
@@ -90,13 +91,14 @@ class Counts(NamedTuple):
 
 
 _EXECUTORS = NativeRecord(
-    INTS, INTS, FLOATS, FLOATS, BOOLS, INTS, BOOLS, FLOATS, BOOLS, INTS, FLOATS, INTS
+    *(INTS, INTS, FLOATS, FLOATS, FLOATS, INTS, FLOATS),
+    *(BOOLS, INTS, BOOLS, FLOATS, BOOLS, INTS, FLOATS, INTS),
 )
-_ROUTES = NativeRecord(FLOATS, INTS, INTS, INTS, FLOATS, FLOATS, FLOATS, FLOATS, FLOATS)
+_ROUTES = NativeRecord(FLOATS, INTS, INTS, INTS, *[FLOATS] * 7)
 _CLUSTER = NativeRecord(
     INTS, BOOLS, FLOATS, FLOATS, FLOATS, INTS, FLOATS, FLOATS, FLOATS, FLOATS, FLOATS, FLOATS
 )
-_COUNTS = NativeRecord(INTS, FLOATS, FLOATS, FLOATS, FLOATS, INT_ROWS, FLOATS, INTS, INTS)
+_COUNTS = NativeRecord(INTS, FLOATS, FLOATS, FLOATS, FLOATS, INT_ROWS, FLOATS, INTS, INTS, INTS)
 _POINTER = ctypes.c_void_p
 _new = function(
     "simulation_new",
@@ -136,6 +138,7 @@ class Engine:
             np.zeros(links),
             np.zeros((topologies, BUCKETS), dtype=np.int64),
             np.zeros(topologies),
+            np.zeros(topologies, dtype=np.int64),
             np.zeros(topologies, dtype=np.int64),
             np.zeros(topologies, dtype=np.int64),
         )
@@ -279,23 +282,24 @@ def _result(
     sources: dict[str, float] = {}
     executed: dict[str, dict[str, float]] = {each.id: {} for each in problem.topologies}
     held: dict[str, dict[str, float]] = {each.id: {} for each in problem.topologies}
-    at = 0
+    begin = 0
     for topology in problem.topologies:
         sources[topology.id] = 0.0
         for component in topology.components:
-            own = slice(at, at + component.executors)
+            own = slice(begin, begin + component.executors)
             rate = float(counts.executed[own].sum()) / seconds
             executed[topology.id][component.name] = rate
             held[topology.id][component.name] = float(counts.held[own].sum()) / NS / seconds
             sources[topology.id] += rate if component.kind == "spout" else 0.0
-            at += component.executors
+            begin += component.executors
     latency = {
-        topology.id: found
+        topology.id: times
         for ordinal, topology in enumerate(problem.topologies)
-        if (found := latency_of(counts, ordinal)) is not None
+        if (times := latency_of(counts, ordinal)) is not None
     }
+    refused = dict(zip(sources, (counts.refused / seconds).tolist(), strict=True))
     return Simulation(
-        EVENTS, seconds, sources, executed, latency, uses, saturated, engine.events, held
+        EVENTS, seconds, sources, executed, latency, uses, saturated, engine.events, held, refused
     )
 
 
@@ -330,7 +334,7 @@ def _uses(problem: Problem, engine: Engine, seconds: float) -> tuple[Utilisation
     ends = np.cumsum([nodes, nodes, racks, racks])[:-1]
     out, into, up, down = np.split(counts.carried, ends)
     ns = seconds * NS
-    found = {
+    shares = {
         EXECUTOR: counts.work / ns / problem.executor_threads,
         CPU: counts.cpu / ns / cluster.cores,
         LINK_OUT: out / seconds / cluster.out,
@@ -341,9 +345,9 @@ def _uses(problem: Problem, engine: Engine, seconds: float) -> tuple[Utilisation
     return named_uses(
         problem,
         (
-            (kind, at, float(value))
-            for kind, values in found.items()
-            for at, value in enumerate(values)
+            (kind, index, float(value))
+            for kind, values in shares.items()
+            for index, value in enumerate(values)
             if value > 0
         ),
     )

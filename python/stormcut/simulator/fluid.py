@@ -34,9 +34,9 @@ def fluid(problem: Problem, placement: Placement, *, closed: bool = False) -> Si
     shares = named_uses(
         problem,
         (
-            (use.kind, at, share)
+            (use.kind, index, share)
             for use in used
-            for at, share in enumerate(use.share.tolist())
+            for index, share in enumerate(use.share.tolist())
             if share > 0
         ),
     )
@@ -70,12 +70,12 @@ def _told(
     rates = problem.executor_rate * np.where(emits, emitting, executing)
     sources: dict[str, float] = {}
     executed: dict[str, dict[str, float]] = {}
-    at = 0
+    begin = 0
     for topology in problem.topologies:
         executed[topology.id], sources[topology.id] = {}, 0.0
         for component in topology.components:
-            rate = float(rates[at : at + component.executors].sum())
+            rate = float(rates[begin : begin + component.executors].sum())
             executed[topology.id][component.name] = rate
             sources[topology.id] += rate if component.kind == "spout" else 0.0
-            at += component.executors
-    return Simulation(FLUID, 0.0, sources, executed, {}, shares, full, 0, {})
+            begin += component.executors
+    return Simulation(FLUID, 0.0, sources, executed, {}, shares, full, 0, {}, {})

@@ -62,6 +62,8 @@ class Simulation:
         How many the engine handled.
     held : mapping of str to mapping of str to float
         Tuples at each component on average, those that are executed included; events only.
+    refused : mapping of str to float
+        Tuples/s of each topology that found a full buffer, or were lost on the way; events only.
     """
 
     engine: str
@@ -73,6 +75,7 @@ class Simulation:
     saturated: bool
     events: int
     held: Mapping[str, Mapping[str, float]]
+    refused: Mapping[str, float]
 
     @property
     def stays(self) -> dict[str, dict[str, float]]:
@@ -113,4 +116,4 @@ def named_uses(
         return Bottleneck(kind, f"{component}[{index}]", topology)
 
     ranked = sorted(shares, key=lambda each: -each[2])
-    return tuple(Utilisation(resource(kind, at), value) for kind, at, value in ranked)
+    return tuple(Utilisation(resource(kind, ordinal), value) for kind, ordinal, value in ranked)

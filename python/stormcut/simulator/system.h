@@ -13,6 +13,9 @@ struct Executors {
   Row<Int> worker;
   Row<double> service;    // mean CPU of a tuple, ns
   Row<double> rest;       // and what it takes then, while the next one is served
+  Row<double> pause;      // what it waits then without CPU, ns, while no other one is served
+  Row<Int> buffer;        // tuples that may wait
+  Row<double> resend;     // ns after which what found no room comes again; below 0: never
   Row<bool> exponential;  // else every tuple takes the mean
   Row<Int> servers;
   Row<bool> is_source;
@@ -33,6 +36,8 @@ struct Routes {
   Row<double> take;    // CPU where it enters another one, ns
   Row<double> bytes;   // on links
   Row<double> anchored;
+  Row<double> delay;  // from node to node, ns
+  Row<double> loss;   // share that is lost between nodes
 };
 
 struct Cluster {
@@ -58,6 +63,7 @@ struct Counts {
   Row<double> latency_sum;
   Row<Int> lost;    // by topology: tuples that went nowhere
   Row<Int> failed;  // by topology: trees that ran out of time
+  Row<Int> refused;  // by topology: tuples that found no room, or were lost on the way
 };
 
 }  // namespace simulator

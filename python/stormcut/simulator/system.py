@@ -26,7 +26,6 @@ from stormcut.objective.resources import (
     LINK_IN,
     LINK_OUT,
     MBIT_BYTES,
-    MIN_LEFT,
     UPLINK_IN,
     UPLINK_OUT,
     costs_of,
@@ -55,6 +54,12 @@ ROUND_MS = 1.15
 #: `topology.message.timeout.secs`.
 STORMS_TIMEOUT_S = 30.0
 
+#: Part of a node's CPU that is left for tuples, whatever executors take that run none.
+MIN_FREE = 0.1
+
+#: Tuples that may wait where nobody says how many, and the time after which they come never again.
+UNBOUNDED, NEVER = 2**62, -1.0
+
 #: `docker run --cpus`: the CPU of a period of 100 ms, on any of the machine's cores at once.
 QUOTA_MS = 100.0
 #: Of the token bucket that limits a container's link, bytes, and milliseconds of its rate.
@@ -65,15 +70,20 @@ class Executors(NamedTuple):
     """Threads that run tuples; arrays of shape (executors,), ``groups`` with the end beside.
 
     ``service`` is the mean CPU of a tuple in ns while it has one of the ``servers``, ``rest`` what
-    it takes after that, ``rate`` in tuples/s, ``window`` the tuple trees of a source that may be
-    under way, 0 in open loop, ``timeout`` what they have to be done in, in ns, 0 for ever,
-    ``groups`` the first group of routes of each.
+    it takes after that, ``pause`` how long it keeps its server then without CPU, ``buffer`` how
+    many tuples may wait, ``resend`` after how many ns one comes again that found no room, below 0
+    for never, ``rate`` in tuples/s, ``window`` the tuple trees of a source that may be under way, 0
+    in open loop, ``timeout`` what they have to be done in, in ns, 0 for ever, ``groups`` the first
+    group of routes of each.
     """
 
     topology: Ints
     worker: Ints
     service: Floats
     rest: Floats
+    pause: Floats
+    buffer: Ints
+    resend: Floats
     exponential: Bools
     servers: Ints
     is_source: Bools
@@ -90,7 +100,8 @@ class Routes(NamedTuple):
     ``mean`` are the tuples of a group for one that its executor runs, ``kind`` what it is to the
     tuple trees, ``pairs`` the first pair of each, with the end beside. Of pairs: ``weight`` is the
     running sum of rates within the group, ``send`` and ``take`` CPU in ns, ``bytes`` on links,
-    ``anchored`` the share of tuples that stay in their parent's tree.
+    ``anchored`` the share of tuples that stay in their parent's tree, ``delay`` ns on the way to
+    another node, ``loss`` the share that gets lost there.
     """
 
     mean: Floats
@@ -102,6 +113,8 @@ class Routes(NamedTuple):
     take: Floats
     bytes: Floats
     anchored: Floats
+    delay: Floats
+    loss: Floats
 
 
 class SimulatedCluster(NamedTuple):
@@ -204,13 +217,16 @@ def _executors(
         of_load = np.where(rate > 0, problem.executor_cpu / CORE_PERCENT / rate * NS, 0.0)
     work = np.where(np.isnan(us), of_load, us * US_NS)
     servers = np.maximum(np.floor(threads), 1.0)
-    # Of less than a core, a tuple takes longer on one. Beyond whole ones, processes take turns.
-    service = work * servers / threads
+    # Beyond whole cores, processes take turns. Of less than one, a tuple waits for something else.
+    service = np.where(threads < 1, work, work * servers / threads)
     return Executors(
         problem.executor_topology.copy(),
         slots.astype(np.int64),
         service,
         np.maximum(work - service, 0.0),
+        np.where(threads < 1, work / np.minimum(threads, 1.0) - work, 0.0),
+        np.repeat([component.buffer or UNBOUNDED for component in components], counts),
+        _resends(problem),
         np.repeat([component.service == "exponential" for component in components], counts),
         servers.astype(np.int64),
         problem.executor_is_spout.copy(),
@@ -220,6 +236,13 @@ def _executors(
         np.where(storms[problem.executor_topology], STORMS_TIMEOUT_S * NS, 0.0),
         groups,
     )
+
+
+def _resends(problem: Problem) -> Floats:
+    """Return after how many ns executors get again what found no room, below 0 for never."""
+    given = [topology.resend_ms for topology in problem.topologies]
+    counts = [topology.executor_count for topology in problem.topologies]
+    return np.repeat([NEVER if ms is None else ms * MS_NS for ms in given], counts)
 
 
 def _windows(problem: Problem) -> Ints:
@@ -303,7 +326,17 @@ def _routes(problem: Problem, placement: Placement, grown: Floats) -> tuple[Ints
         take,
         content,
         np.where(kind == PLAIN, np.minimum(stays, 1.0), 1.0),
+        _delay(problem, placement, pairs),
+        np.array([t.loss for t in problem.topologies])[problem.executor_topology[pairs.source]],
     )
+
+
+def _delay(problem: Problem, placement: Placement, pairs: _SimulatedPairs) -> Floats:
+    """Return how many ns a tuple of each pair takes from node to node, beside its links."""
+    nodes = problem.slot_hosts[placement.slots]
+    distance = np.abs(nodes[pairs.source] - nodes[pairs.target])
+    us = problem.hop.node_us + problem.hop.distance_us * distance
+    return np.where(distance > 0, us * US_NS, 0.0)
 
 
 def _kinds(problem: Problem, pairs: _SimulatedPairs) -> tuple[Ints, Ints]:
@@ -382,5 +415,5 @@ def _beside(problem: Problem, placement: Placement, capacity: Floats) -> Floats:
     idle = (problem.executor_rate <= 0) & (problem.executor_cpu > 0)
     homes = problem.slot_hosts[placement.slots[idle]]
     taken = np.bincount(homes, problem.executor_cpu[idle], len(capacity))
-    left: Floats = np.maximum(capacity - taken, MIN_LEFT * capacity)
+    left: Floats = np.maximum(capacity - taken, MIN_FREE * capacity)
     return left

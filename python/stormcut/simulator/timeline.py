@@ -99,21 +99,21 @@ def over_time(
 
     first = system(placement)
     with running(first, seed, len(problem.topologies)) as engine:
-        stage = _Stage(problem, engine, system, placement, restart_s)
-        stops = [at * step for at in range(1, int(np.ceil(seconds / step - 1e-9)) + 1)]
+        stage = _TimelineRun(problem, engine, system, placement, restart_s)
+        stops = [index * step for index in range(1, int(np.ceil(seconds / step - 1e-9)) + 1)]
         for change in changes:
-            stage.later(change.at, lambda change=change: stage.happens(change))  # type: ignore[misc]
-        found, before, begin = [], engine.counts.copy(), 0.0
+            stage.later(change.second, lambda change=change: stage.happens(change))  # type: ignore[misc]
+        intervals, before, begin = [], engine.counts.copy(), 0.0
         for end in (min(each, seconds) for each in stops):
             if not stage.run(end, lambda done, _: progress(done, seconds)):
                 break
             after = engine.counts.copy()
             span = begin, end
-            found.append(
+            intervals.append(
                 _interval(problem, first.executors, span, after.since(before), engine.alive)
             )
             before, begin = after, end
-        return tuple(found)
+        return tuple(intervals)
 
 
 def _check(problem: Problem, changes: Sequence[Change]) -> None:
@@ -121,19 +121,19 @@ def _check(problem: Problem, changes: Sequence[Change]) -> None:
     topologies = {topology.id for topology in problem.topologies}
     last = 0.0
     for change in changes:
-        if change.at < last:
+        if change.second < last:
             raise InvalidInput(
-                f"second {change.at:g} comes after second {last:g}: time does not go back"
+                f"second {change.second:g} comes after second {last:g}: time does not go back"
             )
-        last = change.at
+        last = change.second
         node, topology = getattr(change, "node", None), getattr(change, "topology", None)
         if node is not None and node not in nodes:
-            raise InvalidInput(f"second {change.at:g}: there is no node {node!r}")
+            raise InvalidInput(f"second {change.second:g}: there is no node {node!r}")
         if topology is not None and topology not in topologies:
-            raise InvalidInput(f"second {change.at:g}: there is no topology {topology!r}")
+            raise InvalidInput(f"second {change.second:g}: there is no topology {topology!r}")
 
 
-class _Stage:
+class _TimelineRun:
     """An engine, what it was at first, and what is still to happen."""
 
     def __init__(
@@ -163,8 +163,8 @@ class _Stage:
     def run(self, until: float, progress: Progress) -> bool:
         """Simulate to a second with all that is due before it; False once too much piles up."""
         while self._due and self._due[0][0] < until:
-            at, _, do = heapq.heappop(self._due)
-            if not self.engine.run(at, progress):
+            moment, _, do = heapq.heappop(self._due)
+            if not self.engine.run(moment, progress):
                 return False
             do()
         return self.engine.run(until, progress)
@@ -221,10 +221,10 @@ class _Stage:
             self.engine.end(slot)
 
     def _start_later(self, slots: Sequence[int], part: float = 1.0) -> None:
-        at = self.engine.seconds + part * self.restart_s
+        moment = self.engine.seconds + part * self.restart_s
         for slot in slots:
-            self.starts[slot] = max(at, self.starts.get(slot, at))
-        self.later(at, lambda: self._start(slots, at))
+            self.starts[slot] = max(moment, self.starts.get(slot, moment))
+        self.later(moment, lambda: self._start(slots, moment))
 
     def _start(self, slots: Sequence[int], at: float) -> None:
         for slot in slots:
@@ -264,13 +264,13 @@ def _interval(
         totals = np.bincount(executors.topology, delta.executed * which, len(names))
         return dict(zip(names, (totals / (end - begin)).tolist(), strict=True))
 
-    found = {name: latency_of(delta, at) for at, name in enumerate(names)}
+    latencies = {name: latency_of(delta, index) for index, name in enumerate(names)}
     return TimelineInterval(
         begin,
         end,
         rate(executors.is_source),
         rate(~executors.is_source),
-        {name: each for name, each in found.items() if each is not None},
+        {name: each for name, each in latencies.items() if each is not None},
         alive,
         int(delta.lost.sum()),
         int(delta.failed.sum()),

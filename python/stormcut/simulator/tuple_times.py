@@ -29,10 +29,10 @@ def tuple_times(problem: Problem, placement: Placement) -> Mapping[str, Latency]
     if not 0 < rate <= MAX_PER_S or obstacles(problem, placement):
         return None
     try:
-        found = simulate(problem, placement, seconds=max(MIN_S, EXECUTIONS / rate))
+        result = simulate(problem, placement, seconds=max(MIN_S, EXECUTIONS / rate))
     except InvalidInput:
         return None
-    return None if found.saturated else found.latency
+    return None if result.saturated else result.latency
 
 
 def slowest(times: Mapping[str, Latency]) -> tuple[str, Latency] | None:

@@ -11,6 +11,7 @@ from problem_strategies import problems, with_resources
 
 from stormcut.adapters.files.problem_file import read_problem, write_problem
 from stormcut.model.errors import InvalidInput
+from stormcut.model.operator import read_operator
 from stormcut.placement.graph.weighing import is_measured
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -50,13 +51,18 @@ def put(document, place, value):
 def as_values(problem):
     return [
         problem.nodes,
-        [(t.id, t.workers, t.streams, t.measured, t.max_spout_pending) for t in problem.topologies],
         [
-            (c.name, c.kind, c.executors, c.cpu_us_per_tuple, c.threads, c.service, c.arrivals)
+            (t.id, t.workers, t.streams, t.measured, t.max_spout_pending, t.streams_measured)
+            for t in problem.topologies
+        ],
+        [
+            (c.name, c.kind, c.executors, c.cpu_us_per_tuple, c.threads, c.service)
             for t in problem.topologies
             for c in t.components
         ],
-        (problem.uplinks, problem.costs),
+        [(c.arrivals, c.operator, c.buffer) for t in problem.topologies for c in t.components],
+        [(t.loss, t.resend_ms) for t in problem.topologies],
+        (problem.uplinks, problem.costs, problem.hop),
         problem.executor_cpu.tolist(),
         problem.executor_memory.tolist(),
         [problem.slot_ids[s] if s >= 0 else None for s in problem.current_slots()],
@@ -145,6 +151,17 @@ WRONG = [
     ([*COMPONENT, "executors"], 2, "components[1].cpu_percent"),
     ([*COMPONENT, "executors"], 10**30, "components[1].executors"),
     ([*COMPONENT, "memory_mb"], None, "components[1].memory_mb"),
+    ([*COMPONENT, "operator"], {"kind": "sort"}, "components[1].operator"),
+    ([*COMPONENT, "operator"], {"kind": "filter", "share": 1}, "share"),
+    ([*COMPONENT, "operator"], {"kind": "filter", "predicate": {"like": 1}}, "no predicate"),
+    ([*COMPONENT, "operator"], 3, "components[1].operator"),
+    (["topologies", 0, "streams_measured"], 1, "streams_measured"),
+    (["topologies", 0, "loss"], 1, "below 1"),
+    (["topologies", 0, "resend_ms"], -1, "resend_ms"),
+    ([*COMPONENT, "buffer"], 0, "buffer"),
+    (["topologies", 0, "components", 0, "buffer"], 4, "for bolts only"),
+    (["hop_us"], {"node": -1}, "hop_us.node"),
+    (["hop_us"], {"far": 1}, "hop_us.far"),
     ([*COMPONENT, "cpu_percent", 1], None, "components[1].cpu_percent[1]"),
     ([*STREAM, "source"], "nobody", "streams[0].source"),
     ([*STREAM, "target"], ["count"], "streams[0].target"),
@@ -174,6 +191,29 @@ WRONG = [
 @pytest.mark.parametrize(("place", "value", "named"), WRONG)
 def test_what_is_wrong_is_named_with_its_place(tmp_path, place, value, named):
     assert named in complaint(write(tmp_path, put(EXAMPLE, place, value)))
+
+
+def test_what_simulations_add_is_read_again(tmp_path):
+    document = put(EXAMPLE, ["hop_us"], {"node": 200, "distance": 100.5})
+    document = put(document, ["topologies", 0, "loss"], 0.001)
+    document = put(document, ["topologies", 0, "resend_ms"], 50)
+    problem = read_problem(write(tmp_path, put(document, [*COMPONENT, "buffer"], 4096)))
+    (topology,) = problem.topologies
+    assert (problem.hop.node_us, problem.hop.distance_us) == (200.0, 100.5)
+    assert (topology.loss, topology.resend_ms, topology.components[1].buffer) == (0.001, 50.0, 4096)
+    write_problem(tmp_path / "again.json", problem)
+    assert as_values(read_problem(tmp_path / "again.json")) == as_values(problem)
+
+
+def test_what_is_declared_of_operators_is_read_again(tmp_path):
+    operator = {"kind": "filter", "schema": {"word": 8.0}, "predicate": {"equals": 50}}
+    document = put(EXAMPLE, [*COMPONENT, "operator"], operator)
+    problem = read_problem(write(tmp_path, put(document, [*STREAM[:2], "streams_measured"], True)))
+    (topology,) = problem.topologies
+    assert topology.components[1].operator == read_operator(json.dumps(operator))
+    assert topology.streams_measured
+    write_problem(tmp_path / "again.json", problem)
+    assert as_values(read_problem(tmp_path / "again.json")) == as_values(problem)
 
 
 def test_several_topologies_need_names_of_their_own(tmp_path):

@@ -33,6 +33,7 @@ def test_spark_is_tried_again_soon_after_it_has_run_long():
     assert pause_after(3600.0, pauses[-1]) == FIRST_PAUSE_S
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hangs", [False, True])
 def test_spark_is_ended_that_reads_nothing_or_hangs(hangs):
     ended = threading.Event()
@@ -47,6 +48,7 @@ def test_spark_is_ended_that_reads_nothing_or_hangs(hangs):
         assert ended.wait(60)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reads", [False, True])
 def test_spark_is_ended_that_waits_for_a_clock_that_was_set_back(monkeypatch, reads):
     """Also where nobody tells whether lines wait, as in a topic."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 STUCK = """
 import threading
 from kazoo.client import KazooClient
@@ -17,6 +19,7 @@ close_client(client)
 """
 
 
+@pytest.mark.slow
 def test_a_program_ends_though_a_callback_does_not_return():
     """kazoo joins its callbacks' thread when the program ends, without a limit."""
     ended = subprocess.run([sys.executable, "-c", STUCK], timeout=60, capture_output=True)

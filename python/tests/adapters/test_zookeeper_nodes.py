@@ -376,6 +376,7 @@ def test_a_root_that_is_no_absolute_path_is_refused(root):
         StormcutNodes(Client(Seal("a:b")), root)
 
 
+@pytest.mark.slow
 def test_who_connects_is_told_at_once_that_nothing_listens_or_no_host_has_the_name(monkeypatch):
     monkeypatch.setattr("stormcut.adapters.zookeeper.client.CONNECT_SECONDS", 1e6)
     with pytest.raises(InvalidInput, match="nothing listens there"):

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 from hypothesis import given
-from microbenchmarks import chain, nodes
 from problem_strategies import placed_problems, prefers_near
+from small_problems import chain, nodes
 
 from stormcut.application.explain import explain, find_executor, worth_a_look
 from stormcut.model.errors import InvalidInput

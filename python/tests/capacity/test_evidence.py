@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from stormcut.capacity.evidence import costs_that_fit
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Node
-from stormcut.objective.resources import CPU, costs_of, uses
+from stormcut.objective.resources import CPU, MIN_LEFT, costs_of, uses
 
 
 def cpu_share(problem, placement):
@@ -28,8 +28,8 @@ def test_the_fullest_node_is_just_full(problem, data, cpu):
     size = problem.executor_count
     placed = data.draw(st.lists(slots, min_size=size, max_size=size))
     placement = Placement(np.array(placed, dtype=np.int64))
-    # The model keeps a tenth of a node whatever workers take: so far it is not linear.
-    assume(costs_of(problem).worker_percent * 2 < 0.9 * cpu)
+    # The model keeps a part of a node whatever workers take: so far it is not linear.
+    assume(costs_of(problem).worker_percent * 2 < (1 - MIN_LEFT) * cpu)
     found = costs_that_fit(problem, placement)
     if found is None:
         assert cpu_share(problem, placement) <= 1 + 1e-9

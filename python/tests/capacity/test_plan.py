@@ -32,6 +32,7 @@ def test_more_rate_never_needs_fewer_executors(problem, growth, more):
     assert all(few[name] <= many[name] for name in few)
 
 
+@pytest.mark.slow
 @given(measured_problems(), st.floats(0.5, 4.0), st.floats(0.3, 1.0))
 def test_a_part_of_use_needs_what_as_much_more_rate_would(problem, growth, utilisation):
     part = demand(problem, {"t": growth}, utilisation)
@@ -54,6 +55,7 @@ def test_loads_and_traffic_grow_with_the_rate(problem, growth):
     assert (grown.executor_cpu <= 100 * grown.executor_threads * (1 + 1e-9)).all()
 
 
+@pytest.mark.slow
 @given(measured_problems(), st.floats(0.5, 4.0))
 def test_a_plan_carries_the_rates_and_no_fewer_nodes_are_proven_to(problem, growth):
     try:
@@ -128,6 +130,7 @@ def test_a_node_of_another_shape_takes_what_is_left_where_that_is_cheaper():
     assert all(each.cost_per_hour > found.cost_per_hour for each in found.others)
 
 
+@pytest.mark.slow
 @given(measured_problems(), st.floats(0.5, 4.0), st.floats(0.05, 0.5))
 def test_mixing_shapes_never_costs_more_than_one_alone(problem, growth, price):
     wanted = demand(problem, {"t": growth}, 1.0)

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from stormcut.cli.main import cli
 from stormcut.lab.adapters.bench.journal import FileJournal
 from stormcut.lab.adapters.clusters import docker as docker_cluster
-from stormcut.lab.experiment.bench.cells import LINK_FACT, Run
+from stormcut.lab.experiment.bench.cells import LINK_FACT, BenchRun
 from stormcut.model.errors import InvalidInput
 
 
@@ -35,7 +35,7 @@ def test_what_cannot_be_used_is_refused_at_once(monkeypatch, arguments, words):
 
 
 def test_another_benchs_folder_is_refused_before_there_is_a_cluster(monkeypatch, tmp_path):
-    FileJournal.open(tmp_path, Run("cpu", "", ("even",), ("linear",), 5, {}, {}, {}))
+    FileJournal.open(tmp_path, BenchRun("cpu", "", ("even",), ("linear",), 5, {}, {}, {}))
     monkeypatch.setattr(docker_cluster.DockerCluster, "up", pytest.fail)
     error = CliRunner().invoke(cli, ["bench", "--output", str(tmp_path)]).exception
     assert isinstance(error, InvalidInput), error

@@ -171,6 +171,7 @@ def shapes(tmp_path):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("placed_by", ["stormcut", "storm"])
 def test_a_plan_is_what_check_and_score_say_of_it(stormcut, shapes, tmp_path, placed_by):
     problem = EXAMPLES.parent / "star.json"
@@ -199,6 +200,7 @@ def test_a_plan_is_what_check_and_score_say_of_it(stormcut, shapes, tmp_path, pl
     assert max(map(len, out.splitlines())) <= 100
 
 
+@pytest.mark.slow
 def test_rates_are_in_tuples_or_factors(stormcut, shapes):
     problem = EXAMPLES.parent / "star.json"
     topology = json.loads(problem.read_text())["topologies"][0]["id"]

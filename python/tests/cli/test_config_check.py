@@ -55,6 +55,7 @@ def test_all_that_is_not_there_is_named_in_one_line(stormcut, written, tmp_path,
     assert code == 0 and json.loads(out)["fine"] is True
 
 
+@pytest.mark.slow
 def test_a_supervisor_that_never_ran_a_worker_has_no_folder_yet(
     stormcut, written, tmp_path, monkeypatch
 ):

@@ -147,7 +147,7 @@ def test_every_help_has_examples_that_the_command_understands(path):
     command = COMMANDS[path]
     text = command.get_help(click.Context(command, info_name="stormcut"))
     examples = text.partition("Example")[2].partition("\nOptions")[0].replace("\\\n", " ")
-    found = re.findall(r"^ *(?:eval \"\$\()?stormcut ([^)\n]*)", examples, re.MULTILINE)
+    found = re.findall(r"^[: ]*(?:eval \"\$\()?stormcut ([^)\n]*)", examples, re.MULTILINE)
     assert found, text
     assert found[0].startswith(" ".join(path))
     for example in found:

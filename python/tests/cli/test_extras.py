@@ -66,6 +66,7 @@ def test_every_command_has_its_help(python_without_extras):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_placing_works(tmp_path, without_extras):
     done = without_extras("place", EXAMPLE, "--output", tmp_path / "placement.json")
     assert done.returncode == 0, done.stderr

@@ -6,6 +6,7 @@ import pytest
 AZURE = Path(__file__).parents[3] / "examples" / "capacity" / "azure.json"
 
 
+@pytest.mark.slow
 def test_models_are_shown_beside_others(stormcut, tmp_path):
     picture = tmp_path / "models.svg"
     code, out, err = stormcut("model", "show", AZURE, "--beside", AZURE, "--plot", picture)

@@ -22,6 +22,7 @@ def test_the_engines_example_runs(block, capsys):
     assert float(value) > 0
 
 
+@pytest.mark.slow
 def test_the_readmes_commands_run(stormcut, tmp_path, monkeypatch):
     (commands,) = (each for each in _blocks("README.md", "") if "place examples/" in each)
     (tmp_path / "examples").symlink_to(ROOT / "examples")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,7 @@ from stormcut.adapters.files.problem_file import read_problem
 from stormcut.lab.adapters.files.paper_results import FILE
 from stormcut.lab.papers.library import PAPER_NAMES, find_paper
 
+EXAMPLES = Path(__file__).parents[3] / "examples" / "papers"
 PAPERS = {name: find_paper(name) for name in PAPER_NAMES}
 
 
@@ -48,6 +50,16 @@ def test_its_problems_are_problem_files(stormcut, tmp_path):
     assert code == 0
     assert f"{len(files)} problems" in out
     assert all(read_problem(file).executor_count == 40 for file in files)
+
+
+def test_the_examples_are_the_problems_of_all_papers(stormcut, tmp_path):
+    code, _, _ = stormcut("reproduce", "all", "--problems", "--folder", tmp_path)
+    assert code == 0
+    kept, made = (
+        {file.relative_to(folder): file.read_bytes() for file in folder.rglob("*.json")}
+        for folder in (EXAMPLES, tmp_path)
+    )
+    assert kept == made
 
 
 @pytest.mark.spark

@@ -96,6 +96,7 @@ def test_a_picture_as_pdf_is_the_same_each_time(stormcut, tmp_path):
     assert pictures[0] == pictures[1]
 
 
+@pytest.mark.slow
 def test_rows_that_kept_what_runs_are_named_and_from_scratch_places_anew(stormcut, tmp_path):
     placed, problem = tmp_path / "placed.json", tmp_path / "running.json"
     assert stormcut("place", EXAMPLE, "--output", placed)[0] == 0

@@ -38,6 +38,7 @@ LOADS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("cpu", "mbit"), LOADS)
 def test_noise_moves_nothing_back_and_forth(cpu, mbit):
     """Before: up to 8 moves and 24 restarts."""

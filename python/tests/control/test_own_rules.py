@@ -169,7 +169,9 @@ def test_bframework_acts_on_an_overload_at_once():
     decision = asked(state, Settings("bframework"))
     assert decision.choice.reason == Overuse("n0", pytest.approx(0.825), 0.8)
     assert cpu_by_node(decision, PROFILE)[0] < 330.0
-    assert sentence(decision).startswith("moved, as 82% of node n0 is in use, above 80%: ")
+    said = sentence(decision)
+    assert said.startswith("moved, as 82% of node n0 is in use, above 80% (t: 1 partition, R none")
+    assert "0 of 2 operators in the same one): " in said
 
 
 def test_time_alone_may_change_a_decision_that_waits_for_it():

@@ -88,6 +88,7 @@ def test_what_leaves_a_node_leaves_for_good_and_whole(cluster):
         assert tuple(sorted(each.workers)) == again[each.topology]
 
 
+@pytest.mark.slow
 def test_a_drain_of_a_large_topology_ends_no_other_worker():
     """From 2,001 executors on all its workers were ended."""
     slots = [Slot(f"n{n}", 6700 + port) for port in range(2) for n in range(12)]

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from stormcut.lab.adapters.bench.yardsticks import read_yardsticks
 from stormcut.lab.experiment.bench.cells import (
     LINK_FACT,
+    BenchRun,
     Cell,
     Measurement,
     Placed,
-    Run,
     Start,
 )
 from stormcut.lab.report.bench_figures import BenchResults
@@ -30,7 +30,7 @@ TOPOLOGIES = ("linear", "diamond", "star", "load_prediction", "taxi", "log_proce
 SPEED = dict(zip(SCHEDULERS, (1.0, 1.5, 1.4, 1.9, 1.8, 2.0, 1.3, 2.2), strict=True))
 
 
-def run(setting: str = "network-bound", **changes: object) -> Run:
+def run(setting: str = "network-bound", **changes: object) -> BenchRun:
     fields = {
         "setting": setting,
         "summary": "Nodes may send 5 Mbit/s each; CPU is plenty. (Made-up figures.)",
@@ -45,7 +45,7 @@ def run(setting: str = "network-bound", **changes: object) -> Run:
         },
         "refused": {},
     }
-    return Run(**{**fields, **changes})  # type: ignore[arg-type]
+    return BenchRun(**{**fields, **changes})  # type: ignore[arg-type]
 
 
 def measurement(
@@ -98,7 +98,7 @@ def bench(setting: str = "network-bound", noise: float = 0.04, **changes: object
 
 
 def held(
-    shape: Run,
+    shape: BenchRun,
     measurements: Sequence[Measurement],
     placements: Sequence[Placed],
     starts: Sequence[Start] = (),

@@ -15,7 +15,7 @@ from stormcut.lab.adapters.storm import topology_project
 from stormcut.lab.experiment.bench import cell as bench_cell
 from stormcut.lab.experiment.bench import run as bench_run
 from stormcut.lab.experiment.bench.cell import measure_cell
-from stormcut.lab.experiment.bench.cells import Cell, Measurement, Run, Start
+from stormcut.lab.experiment.bench.cells import BenchRun, Cell, Measurement, Start
 from stormcut.lab.experiment.bench.contest import Host
 from stormcut.lab.experiment.bench.counters import NodeCounters
 from stormcut.lab.experiment.bench.entrants import Entrants
@@ -24,7 +24,7 @@ from stormcut.lab.experiment.bench.plan import BenchPlan, Timing
 from stormcut.lab.experiment.bench.planner import BenchPlanner
 from stormcut.lab.experiment.bench.ports import Entrant, Equipment
 from stormcut.lab.experiment.bench.run import Bench
-from stormcut.lab.experiment.bench.windows import Sample, Window
+from stormcut.lab.experiment.bench.windows import Sample, SourceWindow
 from stormcut.lab.experiment.ports import Servers
 from stormcut.profile.lines import LineSummary
 from stormcut.profile.result import ProfileResult
@@ -100,7 +100,9 @@ def run(folder: Path, *silent: str) -> tuple[Rig, FileJournal]:
     """Run a bench of two topologies and two schedulers, or what is left of it."""
     rig = Rig(silent)
     plan = BenchPlan(read_setting("network"), SCHEDULERS, TOPOLOGIES, 2, Timing())
-    journal = FileJournal.open(folder, Run("network", "", SCHEDULERS, TOPOLOGIES, 2, {}, {}, {}))
+    journal = FileJournal.open(
+        folder, BenchRun("network", "", SCHEDULERS, TOPOLOGIES, 2, {}, {}, {})
+    )
     steps = Steps("bench")
     bench = Bench(
         plan, Equipment(Contender.parse, rig, journal, nothing_measured, topology_project, steps)
@@ -146,7 +148,7 @@ def test_a_placement_that_does_not_start_costs_only_its_own_cells(tmp_path: Path
 def test_a_window_on_a_machine_full_of_others_is_unsteady(
     monkeypatch: pytest.MonkeyPatch, others: float, unsteady: str
 ) -> None:
-    steady = Window(0.0, 10.0, 100.0, 0, 1.0, 1.0, 1.0, 1.0, "")
+    steady = SourceWindow(0.0, 10.0, 100.0, 0, 1.0, 1.0, 1.0, 1.0, "")
     monkeypatch.setattr(bench_cell, "measure", lambda *_: steady)
     at_once = Timing(settle_s=0.0, patience_s=0.0)
     entrant = Entrant("linear-even", "linear-even-1-1", frozenset(), ())

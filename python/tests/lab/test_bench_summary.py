@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormcut.lab.experiment.bench.cells import Cell, Measurement, Placed, Run
+from stormcut.lab.experiment.bench.cells import BenchRun, Cell, Measurement, Placed
 from stormcut.lab.experiment.bench.summary import (
     Spread,
     mean_ms,
@@ -12,7 +12,7 @@ from stormcut.lab.experiment.bench.summary import (
     summarise,
 )
 
-RUN = Run("network-bound", "", ("even", "ols", "cut"), ("linear", "star"), 5, {}, {}, {})
+RUN = BenchRun("network-bound", "", ("even", "ols", "cut"), ("linear", "star"), 5, {}, {}, {})
 
 
 def measured(

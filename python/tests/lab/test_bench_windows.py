@@ -76,7 +76,7 @@ def test_a_restarted_worker_is_told() -> None:
     found = series(lambda at: 100)
     found["source-1"] = [
         replace(sample, sent=sample.sent - 1500, acked=sample.acked - 1500)
-        if sample.at > BEGIN + 5
+        if sample.taken_at > BEGIN + 5
         else sample
         for sample in found["source-1"]
     ]
@@ -89,7 +89,7 @@ def test_a_restart_before_the_window_is_none_of_its() -> None:
     found = series(lambda at: 100)
     for task, samples in found.items():
         found[task] = [
-            replace(sample, sent=sample.sent + 9000) if sample.at < BEGIN - 5 else sample
+            replace(sample, sent=sample.sent + 9000) if sample.taken_at < BEGIN - 5 else sample
             for sample in samples
         ]
     assert measure(found, BEGIN, END).unsteady == ""
@@ -98,7 +98,7 @@ def test_a_restart_before_the_window_is_none_of_its() -> None:
 @pytest.mark.parametrize("kept", [lambda at: at < 1001, lambda at: at > 1009, lambda at: False])
 def test_a_source_that_falls_silent_is_told(kept: Callable[[float], bool]) -> None:
     found = series(lambda at: 100)
-    found["source-2"] = [sample for sample in found["source-2"] if kept(sample.at)]
+    found["source-2"] = [sample for sample in found["source-2"] if kept(sample.taken_at)]
     assert measure(found, BEGIN, END).unsteady.startswith("no report of source-2 for")
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from measured_windows import NODES, observed, problem
 
-from stormcut.lab.experiment.bench.cells import Cell, Measurement, Run
+from stormcut.lab.experiment.bench.cells import BenchRun, Cell, Measurement
 from stormcut.lab.experiment.calibrate import (
     BATCHES,
     NAMES,
@@ -89,7 +89,7 @@ def test_predictions_stand_beside_the_median_measured_ratio():
     at = problem(Link(2.0, 2.0))
     apart, packed = Placement(np.array([0, 1, 2, 0, 1, 2, 0])), Placement(np.zeros(7, dtype=int))
     placed = {"even": apart, "cut": packed}
-    run = Run("s", "", ("even", "cut", "absent"), ("t",), 2, {}, {}, {})
+    run = BenchRun("s", "", ("even", "cut", "absent"), ("t",), 2, {}, {}, {})
     cells = [
         Measurement(
             Cell("t", repetition, scheduler), 0, 10, rate, *[None] * 4, 1.0, (0.1,) * 3, 0.0, 0

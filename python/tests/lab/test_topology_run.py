@@ -51,6 +51,7 @@ def test_options_given_win() -> None:
     assert "replays" not in found
 
 
+@pytest.mark.slow
 def test_a_run_ends_when_reports_stay_the_same_and_no_task_waits_for_its_store(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

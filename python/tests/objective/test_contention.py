@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from microbenchmarks import nodes
+from small_problems import nodes
 
 from stormcut.lab.papers.workloads import PIPELINES, pipeline
 from stormcut.model.placement import Placement

@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given
-from microbenchmarks import chain, nodes
 from problem_strategies import placed_problems
+from small_problems import chain, nodes
 
 from stormcut.model.errors import Infeasible
 from stormcut.model.problem import Node, Problem

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 from hypothesis import given
-from microbenchmarks import chain, nodes
 from problem_strategies import placed_problems
+from small_problems import chain, nodes
 
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, Node, Problem, Topology

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from microbenchmarks import nodes
+from small_problems import nodes
 from test_bframework import w1
 from test_stromax import reassignment_problem
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from microbenchmarks import chain
+from small_problems import chain
 
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Node, Problem

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from microbenchmarks import chain, microbenchmark, nodes
 from problem_strategies import problems
+from small_problems import chain, microbenchmark, nodes
 
 from stormcut.model.errors import InvalidInput
 from stormcut.model.placement import Placement
@@ -163,6 +163,12 @@ def test_measured_unknown_operators_go_to_the_nearer_partition():
     assert (threads == np.repeat(np.where(labels == UNKNOWN, LIGHT, labels), 4)).all()
 
 
+SAME = (
+    "w1: 3 partitions, R 13.64 as declared; 3 partitions, R 13.64 as measured; "
+    "6 of 6 operators in the same one"
+)
+
+
 def online(problem, **options):
     return solve(problem, "bframework", options={"mode": "online", **options})
 
@@ -172,6 +178,7 @@ def test_no_node_can_take_what_an_overloaded_one_has():
     solution = online(w1(local=True, scale=1.45, current=placed))
     assert solution.placement == placed
     assert solution.notes == (
+        SAME,
         "capacity short: n1 stays at 82%",
         "overloaded: above the target utilisation on n1",
     )
@@ -204,7 +211,7 @@ def test_a_quiet_cluster_stays_as_it_is():
     placed = solve(w1(), "bframework").placement
     solution = solve(w1(local=True, current=placed), "bframework")
     assert solution.placement == placed
-    assert solution.notes == ()
+    assert solution.notes == (SAME,)
 
 
 def test_no_more_moves_than_allowed():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from microbenchmarks import chain, microbenchmark, nodes
+from small_problems import chain, microbenchmark, nodes
 
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.placement import Placement

@@ -7,8 +7,8 @@ from functools import cache
 import numpy as np
 import pytest
 from hypothesis import given
-from microbenchmarks import chain, nodes
 from problem_strategies import problems
+from small_problems import chain, nodes
 
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.placement import Placement

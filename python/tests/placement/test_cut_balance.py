@@ -6,13 +6,13 @@ from functools import partial
 
 import numpy as np
 import pytest
-from bench_problems import journal, roomy
-from cut_constants import by_keys
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from microbenchmarks import microbenchmark
+from keyed_problems import by_keys
 from problem_strategies import problems, with_resources
+from small_problems import microbenchmark
 
+from stormcut.lab.adapters.bench.kept_benches import journal, roomy
 from stormcut.model.errors import Infeasible
 from stormcut.model.network import Link
 from stormcut.model.placement import Placement
@@ -170,6 +170,7 @@ def placements(problem):
             yield placement
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(problem=problems().filter(is_small).flatmap(with_resources))
 def test_no_placement_has_less_congestion(problem):
@@ -264,6 +265,7 @@ def test_large_problems_are_constructed_evenly_and_annealed(monkeypatch):
     assert judge.worth(at(judge, found))[0] > 1 / 0.95
 
 
+@pytest.mark.slow
 def test_problems_too_large_to_count_batches_are_annealed(monkeypatch):
     """At 50,000 executors on 1,500 nodes `cut` ended in an error."""
     problem = by_keys(200, 2, 20)
@@ -281,6 +283,7 @@ def ends(problem):
     return judge, found, [congestion(judge.uses(each)[0]) for each in found], told
 
 
+@pytest.mark.slow
 def test_of_what_is_as_congested_the_fastest_is_taken():
     judge, found, full, told = ends(roomy("bench-again-network-2", "bigbench_linear"))
     speeds = np.log(told).sum(axis=1)
@@ -341,6 +344,7 @@ def test_a_bound_in_tuples_holds_where_declared_sizes_count():
     assert found.metrics.inter_node_tuples_per_second >= found.certificate.lower_bound > 0
 
 
+@pytest.mark.slow
 @given(problem=problems().flatmap(with_resources))
 def test_what_runs_with_as_little_congestion_stays(problem):
     options = {"objective": "congestion", "effort": "0.1"}

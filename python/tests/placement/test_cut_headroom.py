@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
-from microbenchmarks import chain, nodes
 from problem_strategies import problems, with_resources
+from small_problems import chain, nodes
 
 from stormcut.model.errors import Infeasible
 from stormcut.model.network import Link
@@ -83,6 +83,7 @@ def test_no_other_objective_has_more_and_the_certificate_fits(problem):
         assert most.certificate.gap == pytest.approx(most.certificate.upper_bound / found - 1)
 
 
+@pytest.mark.slow
 @given(problem=problems().flatmap(with_resources))
 def test_what_runs_as_well_stays(problem):
     free = replace(problem, current=None, lost_slots=())

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import assume, given
-from microbenchmarks import chain, microbenchmark, nodes
 from problem_strategies import problems
+from small_problems import chain, microbenchmark, nodes
 
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.placement import Placement
@@ -173,6 +173,7 @@ class TestRestarts:
         assert again.placement == first.placement
 
 
+@pytest.mark.slow
 @given(problem=problems())
 def test_a_current_placement_is_not_made_worse(problem):
     try:

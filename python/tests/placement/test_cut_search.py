@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from microbenchmarks import microbenchmark
+from small_problems import microbenchmark
 
 from stormcut.model.problem import Component, Node, Problem, Stream, Topology
 from stormcut.placement.algorithms.cut import search as search_module

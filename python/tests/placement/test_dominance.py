@@ -16,7 +16,7 @@ from stormcut.placement.registry import ALGORITHMS
 from stormcut.placement.slots.seating import seat
 from stormcut.placement.solve import solve
 
-#: These search for seconds; `benchmarks/dominance.py` has them all.
+#: These search for seconds; `benchmarks/solver/dominance.py` has them all.
 SLOW = {"exact", "i-scheduler", "ols"}
 #: Kinds of which a problem takes seconds.
 LARGE = {"large", "huge", "many", "several", "medium", "racks"}

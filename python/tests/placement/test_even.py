@@ -1,7 +1,7 @@
 """Storm's EvenScheduler; the states and answers here were given by Storm 1.2.4's own class."""
 
 import numpy as np
-from microbenchmarks import chain, nodes
+from small_problems import chain, nodes
 
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, Node, Problem, Stream, Topology

@@ -3,8 +3,8 @@ from itertools import product
 import numpy as np
 import pytest
 from hypothesis import assume, given
-from microbenchmarks import chain, microbenchmark, nodes
 from problem_strategies import problems
+from small_problems import chain, microbenchmark, nodes
 
 from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement
@@ -16,7 +16,8 @@ from stormcut.placement.solve import solve
 HOMOGENEOUS = (4,) * 10
 HETEROGENEOUS = (6,) * 3 + (4,) * 3 + (2,) * 4
 #: Specification of the thesis, section 7.2: star hom, star het, diamond hom, linear hom; the last
-#: column, diamond het, was first found here. Linear het takes longer: benchmarks/exact_thesis.py.
+#: column, diamond het, was first found here. Linear het takes longer:
+#: benchmarks/papers/exact_thesis.py.
 OPTIMA = {
     10: (16, 12, 10, 8, 8),
     18: (44, 38, 64, 16, 54),
@@ -87,6 +88,7 @@ def test_impossible_is_proven_and_names_the_constraint():
     assert caught.value.constraint == "cpu"
 
 
+@pytest.mark.slow
 @given(problem=problems())
 def test_as_good_as_trying_everything(problem):
     assume(0 < problem.executor_count <= 6 and problem.slot_count**problem.executor_count <= 1500)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from microbenchmarks import chain, microbenchmark, nodes
 from problem_strategies import problems
+from small_problems import chain, microbenchmark, nodes
 
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, Node, Problem, Topology

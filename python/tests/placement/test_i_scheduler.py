@@ -1,12 +1,11 @@
 from dataclasses import replace
 
-import i_scheduler_threshold
 import numpy as np
 import pytest
 from hypothesis import assume, given
-from microbenchmarks import SIZES, chain, microbenchmark, nodes
 from problem_strategies import problems
 from scipy.sparse import csr_array
+from small_problems import SIZES, chain, microbenchmark, nodes
 
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.placement import Placement
@@ -92,6 +91,7 @@ def test_more_time_lets_the_optimiser_have_more():
     assert find_threshold(1e6) == sizes[-1]
 
 
+@pytest.mark.slow
 def test_theta_determines_phi():
     problem = microbenchmark("star", 18)
     for theta in (0.001, 0.1, 0.3, 1.0):
@@ -103,13 +103,6 @@ def test_theta_determines_phi():
     # 18 vertices are solved in a second, not in a tenth.
     cuts = [cut("star", 18, HOMOGENEOUS, theta=theta) for theta in ("0", "0.001", "0.1", "1")]
     assert cuts == [46, 46, 46, 44]
-
-
-@pytest.mark.slow
-def test_the_experiment_behind_the_threshold():
-    size, line = i_scheduler_threshold.row(0.03, (8, 10))
-    assert size == find_threshold(0.03) == 8
-    assert line.startswith("| 0.03 | 8 | ")
 
 
 def fours(capacities):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from microbenchmarks import LAYOUTS, chain, microbenchmark, nodes
+from small_problems import LAYOUTS, chain, microbenchmark, nodes
 
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Stream, Topology

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given
-from microbenchmarks import chain, nodes
 from problem_strategies import problems
+from small_problems import chain, nodes
 
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Topology

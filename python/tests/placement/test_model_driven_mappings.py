@@ -5,7 +5,6 @@ import contextlib
 import numpy as np
 import pytest
 from hypothesis import given
-from microbenchmarks import chain, microbenchmark, nodes
 from model_driven_dataflows import (
     AZURE_TASKS,
     DIAMOND,
@@ -19,6 +18,7 @@ from model_driven_dataflows import (
     TRAFFIC,
 )
 from problem_strategies import problems
+from small_problems import chain, microbenchmark, nodes
 
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.placement import Placement

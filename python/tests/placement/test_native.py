@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 import pytest
-from microbenchmarks import microbenchmark
+from small_problems import microbenchmark
 
 from stormcut.model.errors import Infeasible
 from stormcut.native import process as native

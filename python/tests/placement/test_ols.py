@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from hypothesis import given
-from microbenchmarks import chain, microbenchmark, nodes
 from problem_strategies import problems
+from small_problems import chain, microbenchmark, nodes
 
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.placement import Placement

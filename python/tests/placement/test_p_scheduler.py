@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import assume, given
-from microbenchmarks import SIZES, chain, microbenchmark, nodes
 from problem_strategies import problems
+from small_problems import SIZES, chain, microbenchmark, nodes
 
 from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement

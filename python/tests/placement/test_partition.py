@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from microbenchmarks import chain, nodes
 from scipy.sparse import csr_array
+from small_problems import chain, nodes
 
 from stormcut.model.problem import Problem
 from stormcut.placement.graph.partition import integer_weights, partition, traffic_graph

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from microbenchmarks import chain, microbenchmark, nodes
+from small_problems import chain, microbenchmark, nodes
 
 from stormcut.model.problem import Component, Node, Problem, Stream, Topology
 from stormcut.objective.cut import executor_nodes

@@ -1,7 +1,7 @@
 """`r-storm-distance`: the order of executors, the distance by hand, workers by memory."""
 
 import pytest
-from microbenchmarks import chain, nodes
+from small_problems import chain, nodes
 
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.problem import Component, Node, Problem, Stream, Topology

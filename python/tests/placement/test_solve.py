@@ -1,5 +1,5 @@
 import pytest
-from microbenchmarks import chain, nodes
+from small_problems import chain, nodes
 
 from stormcut.model.errors import Infeasible
 from stormcut.model.problem import Component, Problem, Stream, Topology

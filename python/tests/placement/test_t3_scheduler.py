@@ -3,9 +3,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import assume, given
-from microbenchmarks import SIZES, chain, microbenchmark, nodes
 from problem_strategies import problems
 from scipy.sparse import csr_array
+from small_problems import SIZES, chain, microbenchmark, nodes
 
 from stormcut.model.errors import Infeasible
 from stormcut.model.placement import Placement
@@ -20,7 +20,7 @@ HOMOGENEOUS = (4,) * 10
 HETEROGENEOUS = (6,) * 3 + (4,) * 3 + (2,) * 4
 
 #: Cuts on both clusters, section 3.6 of the reading of the thesis; linear: the proven optimum
-#: (benchmarks/exact_thesis.py), as section 8.4 of the thesis says.
+#: (benchmarks/papers/exact_thesis.py), as section 8.4 of the thesis says.
 CUTS = {
     ("linear", HOMOGENEOUS): (8, 16, 20, 24, 24, 28, 28),
     ("linear", HETEROGENEOUS): (4, 8, 12, 16, 20, 20, 24),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from microbenchmarks import chain, nodes
+from small_problems import chain, nodes
 
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem

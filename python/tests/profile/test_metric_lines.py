@@ -18,7 +18,7 @@ from stormcut.profile.metric_lines import (
     NO_TIME,
     NO_WORKER,
     NOT_A_METRIC,
-    Kind,
+    LineKind,
     LineReader,
     NumberReader,
     parse_numbers,
@@ -44,7 +44,7 @@ def hook(**parts: object) -> str:
 
 def test_a_line_of_the_hook_is_an_interval():
     reader = reader_of(LINE)
-    assert reader.lines.kinds == {Kind("stormcut", False, None, 10): 1}
+    assert reader.lines.kinds == {LineKind("stormcut", False, None, 10): 1}
     (interval,) = reader.tasks[1].intervals
     assert (interval.begin_s, interval.end_s, interval.ms) == (AT - 10, AT, 10_000)
     assert (interval.host, interval.port, interval.component) == ("node1", 6700, "words")
@@ -101,7 +101,7 @@ def test_a_line_of_the_hook_is_an_interval():
 )
 def test_a_line_that_cannot_be_used_says_why_and_hides_no_other(problem, line):
     reader = reader_of(LINE, line, LINE)
-    assert reader.lines.kinds[Kind(problem=problem)] == 1
+    assert reader.lines.kinds[LineKind(problem=problem)] == 1
     assert [unused.line for unused in reader.lines.unused] == [line]
     assert len(reader.tasks[1].intervals) == 2
 
@@ -128,7 +128,7 @@ def test_a_busy_task_is_scaled_but_for_what_it_sent():
 def test_tasks_of_system_are_counted_and_never_placed():
     system = Task(-1, "__system", "node1", 6700)
     reader = reader_of(system.line(AT), system.metric(AT, "startTimeSecs", "1.7E9"))
-    kinds = {Kind("stormcut", True, None, 10): 1, Kind("startTimeSecs", True): 1}
+    kinds = {LineKind("stormcut", True, None, 10): 1, LineKind("startTimeSecs", True): 1}
     assert (reader.lines.kinds, dict(reader.tasks)) == (kinds, {})
     assert reader.lines.starts == {("node1", 6700): {1.7e9}}
 

@@ -147,6 +147,7 @@ def test_an_executor_of_several_processes_is_full_when_its_busiest_is(threads, s
     assert used["cpu"] * 8.0 == pytest.approx(threads, rel=0.05)
 
 
+@pytest.mark.slow
 def test_what_has_no_end_is_refused():
     topology = Topology(
         "t",

@@ -141,10 +141,10 @@ def _cycle(dag: Dag) -> list[str]:
 
     graph = nx.DiGraph((edge.source, edge.target) for edge in dag.edges)
     try:
-        found = nx.find_cycle(graph)
+        cycle = nx.find_cycle(graph)
     except nx.NetworkXNoCycle:
         return []
-    return [*(source for source, _ in found), found[0][0]]
+    return [*(source for source, _ in cycle), cycle[0][0]]
 
 
 def _edge(value: JsonValue, tasks: Mapping[str, str]) -> Edge:

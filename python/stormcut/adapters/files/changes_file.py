@@ -46,24 +46,24 @@ def read_changes(path: Path, problem: Problem) -> tuple[Change, ...]:
 
 def _change(value: JsonValue, folder: Path, problem: Problem) -> Change:
     keys = value.keys(("at",), ("topology", "node", *KEYS))
-    at = keys["at"].amount()
+    second = keys["at"].amount()
     kinds = {key for key in KEYS if key in keys}
     if kinds == {"load"} and "node" not in keys:
         topology = optional(keys.get("topology"), JsonValue.name)
-        return LoadChange(at, keys["load"].amount(), topology)
+        return LoadChange(second, keys["load"].amount(), topology)
     if kinds == {"placement"} and "node" not in keys and "topology" not in keys:
         return SimulatedMove(
-            at, read_placement(folder / keys["placement"].name(), problem).placement
+            second, read_placement(folder / keys["placement"].name(), problem).placement
         )
     if "node" in keys and "topology" not in keys:
         node = keys["node"].name()
         if kinds == {"lost"}:
-            return (NodeLost if _yes(keys["lost"]) else NodeBack)(at, node)
+            return (NodeLost if _yes(keys["lost"]) else NodeBack)(second, node)
         if kinds == {"killed"} and _yes(keys["killed"]):
-            return WorkersKilled(at, node)
+            return WorkersKilled(second, node)
         if kinds and kinds <= {"cpu", "link"}:
             cpu, link = (optional(keys.get(key), _factor) for key in ("cpu", "link"))
-            return SpeedChange(at, node, cpu, link)
+            return SpeedChange(second, node, cpu, link)
     value.fail(
         'must be one of {"at", "load"[, "topology"]}, {"at", "node", "cpu" and or "link"}, '
         '{"at", "node", "lost"}, {"at", "node", "killed": true}, {"at", "placement"}'
@@ -96,10 +96,10 @@ def read_load_trace(path: Path) -> tuple[LoadChange, ...]:
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "is no text in UTF-8"
         raise InvalidInput(f"cannot be read: {why}", str(path)) from error
-    found = tuple(_loads(lines, path))
-    if not found:
+    loads = tuple(_loads(lines, path))
+    if not loads:
         raise InvalidInput("no line says a load: write lines such as 3600,1.5", str(path))
-    return found
+    return loads
 
 
 def _loads(lines: list[str], path: Path) -> Iterator[LoadChange]:
@@ -109,12 +109,14 @@ def _loads(lines: list[str], path: Path) -> Iterator[LoadChange]:
             continue
         where = f"{path}: line {number}"
         try:
-            at, factor = (float(each) for each in row)
+            second, factor = (float(each) for each in row)
         except ValueError:
             raise InvalidInput(f"must be seconds,factor, not {','.join(row)!r}", where) from None
-        if not (0 <= at < float("inf") and 0 <= factor < float("inf")):
+        if not (0 <= second < float("inf") and 0 <= factor < float("inf")):
             raise InvalidInput("must be two numbers of at least 0", where)
-        if at < last:
-            raise InvalidInput(f"second {at:g} comes after second {last:g}: time goes back", where)
-        last = at
-        yield LoadChange(at, factor)
+        if second < last:
+            raise InvalidInput(
+                f"second {second:g} comes after second {last:g}: time goes back", where
+            )
+        last = second
+        yield LoadChange(second, factor)

@@ -79,9 +79,9 @@ def read_config(path: Path) -> Config:
     # What is wrong with one key keeps no fault of another from being told.
     document = sound(Document, content, _FILL)
     filled = [key for key in _FILL if any(fault.startswith(f"{key}:") for fault in faults)]
-    found: list[str] = []
-    config = None if document is None else _config(document, path.parent, found)
-    faults += [each for each in found if not each.startswith(tuple(filled))]
+    value_faults: list[str] = []
+    config = None if document is None else _config(document, path.parent, value_faults)
+    faults += [each for each in value_faults if not each.startswith(tuple(filled))]
     if faults or config is None:
         raise invalid(path, faults)
     return config
@@ -96,9 +96,9 @@ def effective(path: Path) -> dict[str, Any]:
         As `read_config`.
     """
     read_config(path)
-    found = _plain(_document(path))
-    assert isinstance(found, dict)
-    return found
+    plain = _plain(_document(path))
+    assert isinstance(plain, dict)
+    return plain
 
 
 def _plain(value: object) -> object:
@@ -247,10 +247,10 @@ def _folder_faults(folders: tuple[Path, ...]) -> list[str]:
         faults += [f"observe: {each} is no folder" for each in real if each.is_file()]
     except (OSError, RuntimeError) as error:
         return [f"observe: a folder cannot be reached: {error}"]
-    for at, inner in enumerate(real):
+    for index, inner in enumerate(real):
         for other, outer in enumerate(real):
-            if at != other and (outer in inner.parents or (outer == inner and other < at)):
-                faults.append(f"observe: {folders[at]} and {folders[other]} lie in one another")
+            if index != other and (outer in inner.parents or (outer == inner and other < index)):
+                faults.append(f"observe: {folders[index]} and {folders[other]} lie in one another")
     return faults
 
 

@@ -24,30 +24,30 @@ def _seconds(value: object) -> object:
     """Return the seconds of ``30 min``; what is no text stays as it is."""
     if not isinstance(value, str):
         return value
-    found = _DURATION.fullmatch(value.strip())
-    if found is None:
+    match = _DURATION.fullmatch(value.strip())
+    if match is None:
         raise ValueError("must be a time such as 10 s, 30 min or 2 h")
-    return float(found[1]) * _UNITS[found[2] or "s"]
+    return float(match[1]) * _UNITS[match[2] or "s"]
 
 
 def _quiet(value: object) -> QuietTime:
     """Return the time of ``22:00-06:00`` or ``Sat-Sun 00:00-24:00``."""
-    found = _QUIET.fullmatch(str(value).strip())
-    if found is None:
+    match = _QUIET.fullmatch(str(value).strip())
+    if match is None:
         raise ValueError('must be such as "22:00-06:00" or "Sat-Sun 00:00-24:00"')
-    start = int(found[3]) * 60 + int(found[4])
-    end = int(found[5]) * 60 + int(found[6])
-    if start >= 1440 or end > 1440 or int(found[4]) > 59 or int(found[6]) > 59 or start == end:
+    start = int(match[3]) * 60 + int(match[4])
+    end = int(match[5]) * 60 + int(match[6])
+    if start >= 1440 or end > 1440 or int(match[4]) > 59 or int(match[6]) > 59 or start == end:
         raise ValueError("must be two times of the day that differ, up to 24:00")
-    first = _DAYS.index(found[1]) if found[1] else 0
-    last = _DAYS.index(found[2] or found[1]) if found[1] else 6
+    first = _DAYS.index(match[1]) if match[1] else 0
+    last = _DAYS.index(match[2] or match[1]) if match[1] else 6
     days = frozenset((first + n) % 7 for n in range((last - first) % 7 + 1))
     return QuietTime(start, end, days)
 
 
 def quiet_words(time: QuietTime) -> str:
     """Return what `_quiet` reads."""
-    clock = "-".join(f"{at // 60:02}:{at % 60:02}" for at in (time.start, time.end))
+    clock = "-".join(f"{minute // 60:02}:{minute % 60:02}" for minute in (time.start, time.end))
     if len(time.days) == len(_DAYS):
         return clock
     (first,) = (day for day in time.days if (day - 1) % 7 not in time.days)

@@ -78,6 +78,12 @@ class JsonValue:
             self.mismatch("a non-empty printable text")
         return self.raw
 
+    def boolean(self) -> bool:
+        """Return it as true or false."""
+        if not isinstance(self.raw, bool):
+            self.mismatch("true or false")
+        return bool(self.raw)
+
     def choice(self, allowed: tuple[str, ...]) -> str:
         """Return one of the texts allowed."""
         if not isinstance(self.raw, str) or self.raw not in allowed:

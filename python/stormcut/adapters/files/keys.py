@@ -156,4 +156,4 @@ def _section(annotation: Any) -> Any:
     """Return the model in an annotation, which may be optional or a list; None: no model."""
     if hasattr(annotation, "model_fields"):
         return annotation
-    return next((found for each in get_args(annotation) if (found := _section(each))), None)
+    return next((section for each in get_args(annotation) if (section := _section(each))), None)

@@ -41,7 +41,7 @@ def find_metrics_logs(
         None of the folders exists, or there is no metrics log (of this topology).
     """
     folders = list(folders)
-    found: dict[str, set[Path]] = {}
+    by_topology: dict[str, set[Path]] = {}
     missing = [folder for folder in folders if not folder.is_dir()]
     if len(missing) == len(folders):
         raise InvalidInput("is not a folder", str(folders[0]))
@@ -50,9 +50,9 @@ def find_metrics_logs(
             if _NAME.fullmatch(path.name):
                 # A link to nowhere keeps its own name, to be found by.
                 log = path.resolve() if path.exists() else path
-                found.setdefault(path.parent.parent.name, set()).add(log)
+                by_topology.setdefault(path.parent.parent.name, set()).add(log)
     where = ", ".join(map(str, folders))
-    if not found:
+    if not by_topology:
         raise InvalidInput(
             f"no <topology id>/<port>/{METRICS_LOG} in it; give the folder that Storm calls "
             "storm.log.dir, with workers-artifacts in it, and register LoggingMetricsConsumer for "
@@ -60,11 +60,11 @@ def find_metrics_logs(
             where,
         )
     if topology is not None:
-        if topology not in found:
-            known = ", ".join(sorted(found))
+        if topology not in by_topology:
+            known = ", ".join(sorted(by_topology))
             raise InvalidInput(f"no log of topology {topology}; there are {known}", where)
-        found = {topology: found[topology]}
-    logs = {key: sorted(paths) for key, paths in sorted(found.items())}
+        by_topology = {topology: by_topology[topology]}
+    logs = {key: sorted(paths) for key, paths in sorted(by_topology.items())}
     skipped = unreadable(logs, whole=False)
     none_yet = (SkippedFile(str(folder), NO_FOLDER) for folder in missing)
     return without(logs, skipped), (*skipped, *none_yet)

@@ -29,17 +29,17 @@ def metrics_logs(folder: Path) -> Iterator[Path]:
     seen: set[tuple[int, int]] = set()
     waiting = [(folder, 0)]
     while waiting:
-        at, depth = waiting.pop()
-        if not _is_new(at, seen):
+        path, depth = waiting.pop()
+        if not _is_new(path, seen):
             continue
-        children = sorted(_folders(at))
+        children = sorted(_folders(path))
         for child in children:
             if _is_topology(child):
                 yield from _of_topology(child)
             elif depth < MAX_DEPTH:
                 waiting.append((child, depth + 1))
-        if not depth and _is_topology(at.absolute()):
-            yield from _of_topology(at)
+        if not depth and _is_topology(path.absolute()):
+            yield from _of_topology(path)
 
 
 def _is_new(folder: Path, seen: set[tuple[int, int]]) -> bool:

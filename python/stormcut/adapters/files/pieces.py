@@ -90,9 +90,9 @@ class Cutter:
         for topology, paths in groupby(logs, _topology_of):
             batch: list[tuple[Path, _Read, bytes]] = []
             for path in paths:
-                found = self._news(path)
-                if found is not None:
-                    batch.append((path, *found))
+                news = self._news(path)
+                if news is not None:
+                    batch.append((path, *news))
                 if sum(len(text) for _, _, text in batch) >= PIECE_BYTES:
                     taken += self._take(topology, batch)
                     batch = []
@@ -222,8 +222,8 @@ def hooked_logs(folders: Iterable[Path], topology: str) -> tuple[int, int]:
 
     Of many logs of a topology the first 16 are looked at.
     """
-    found = (path for folder in folders for path in metrics_logs(folder))
-    logs = [p for p in sorted(found) if p.name == METRICS_LOG and _topology_of(p) == topology][:16]
+    paths = (path for folder in folders for path in metrics_logs(folder))
+    logs = [p for p in sorted(paths) if p.name == METRICS_LOG and _topology_of(p) == topology][:16]
     return len(logs), sum(map(_has_hook, logs))
 
 

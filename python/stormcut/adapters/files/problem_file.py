@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
+import msgspec
 import numpy as np
 
 from stormcut.adapters.files.json_document import (
@@ -23,7 +24,8 @@ from stormcut.adapters.files.json_document import (
 )
 from stormcut.arrays import Floats
 from stormcut.model.errors import InvalidInput
-from stormcut.model.network import SHIPPED, UNKNOWN, Costs, Link
+from stormcut.model.network import NO_HOP, SHIPPED, UNKNOWN, Costs, Hop, Link
+from stormcut.model.operator import Operator
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import (
     ARRIVALS,
@@ -128,7 +130,7 @@ def check_format(root: JsonValue, wanted: str) -> None:
 
 def _problem(root: JsonValue) -> Problem:
     check_format(root, FORMAT)
-    keys = root.keys(("format", "nodes", "topologies"), ("current", "racks", "costs"))
+    keys = root.keys(("format", "nodes", "topologies"), ("current", "racks", "costs", "hop_us"))
     nodes = tuple(_node(value) for value in keys["nodes"].items())
     keys["nodes"].distinct([node.id for node in nodes], "node id")
     topologies = tuple(_topology(value) for value in keys["topologies"].items())
@@ -138,6 +140,7 @@ def _problem(root: JsonValue) -> Problem:
         topologies,
         uplinks=_uplinks(keys["racks"]) if "racks" in keys else (),
         costs=optional(keys.get("costs"), costs_of),
+        hop=optional(keys.get("hop_us"), _hop) or NO_HOP,
     )
     if problem.executor_count > MAX_EXECUTORS:
         keys["topologies"].fail(f"{problem.executor_count} executors, at most {MAX_EXECUTORS}")
@@ -152,6 +155,11 @@ def _uplinks(value: JsonValue) -> tuple[tuple[str, Link], ...]:
         (name, link_of(rack.keys((), ("uplink_mbit",)).get("uplink_mbit")))
         for name, rack in value.members().items()
     )
+
+
+def _hop(value: JsonValue) -> Hop:
+    given = value.keys((), ("node", "distance"))
+    return Hop(**{f"{key}_us": each.amount() for key, each in given.items()})
 
 
 def link_of(value: JsonValue | None) -> Link:
@@ -210,7 +218,14 @@ def _node(value: JsonValue) -> Node:
     )
 
 
-_TOPOLOGY_KEYS = ("traffic", "max_spout_pending", "shuffle")
+_TOPOLOGY_KEYS = (
+    "traffic",
+    "max_spout_pending",
+    "shuffle",
+    "streams_measured",
+    "loss",
+    "resend_ms",
+)
 
 
 def _topology(value: JsonValue) -> Topology:
@@ -226,6 +241,9 @@ def _topology(value: JsonValue) -> Topology:
         optional(keys["workers"], lambda v: v.integer(1, MAX_EXECUTORS)),
         optional(keys.get("max_spout_pending"), lambda v: v.integer(1, 2**53)),
         keys["shuffle"].choice(SHUFFLES) if "shuffle" in keys else SHUFFLES[0],
+        "streams_measured" in keys and keys["streams_measured"].boolean(),
+        optional(keys.get("loss"), _share) or 0.0,
+        optional(keys.get("resend_ms"), JsonValue.amount),
     )
 
 
@@ -236,6 +254,8 @@ _COMPONENT_KEYS = (
     "threads",
     "service",
     "arrivals",
+    "operator",
+    "buffer",
 )
 
 
@@ -245,6 +265,8 @@ def _component(value: JsonValue) -> Component:
     kind = keys["kind"].choice(("spout", "bolt"))
     if kind == "bolt" and "arrivals" in keys:
         keys["arrivals"].fail("is for spouts only")
+    if kind == "spout" and "buffer" in keys:
+        keys["buffer"].fail("is for bolts only")
     return Component(
         keys["name"].name(),
         kind,
@@ -255,7 +277,22 @@ def _component(value: JsonValue) -> Component:
         optional(keys.get("threads"), _threads) or 1.0,
         optional(keys.get("service"), lambda v: v.choice(SERVICES)) or SERVICES[0],
         optional(keys.get("arrivals"), lambda v: v.choice(ARRIVALS)) or ARRIVALS[0],
+        optional(keys.get("operator"), _operator),
+        optional(keys.get("buffer"), lambda v: v.integer(1, 2**53)),
     )
+
+
+def _operator(value: JsonValue) -> Operator:
+    try:
+        return msgspec.convert(value.raw, Operator)
+    except msgspec.ValidationError as error:
+        value.fail(str(error))
+
+
+def _share(value: JsonValue) -> float:
+    if value.amount() >= 1:
+        value.mismatch("a number of at least 0, below 1")
+    return value.amount()
 
 
 def _threads(value: JsonValue) -> float:
@@ -292,7 +329,7 @@ def _stream(value: JsonValue, sizes: Mapping[str, int]) -> Stream:
 
 
 def _traffic(value: JsonValue, sizes: Mapping[str, int]) -> tuple[MeasuredPair, ...]:
-    executors = _Executors(sizes)
+    executors = _ExecutorNames(sizes)
     pairs: list[MeasuredPair] = []
     for index, row in enumerate(value.array()):
         try:
@@ -308,7 +345,7 @@ def _traffic(value: JsonValue, sizes: Mapping[str, int]) -> tuple[MeasuredPair, 
     return tuple(pairs)
 
 
-class _Executors(dict[str, tuple[str, int]]):
+class _ExecutorNames(dict[str, tuple[str, int]]):
     """Component and index of ``component[index]``: of those asked for, however many there are."""
 
     def __init__(self, sizes: Mapping[str, int]) -> None:
@@ -316,14 +353,14 @@ class _Executors(dict[str, tuple[str, int]]):
         self._sizes = sizes
 
     def __missing__(self, text: object) -> tuple[str, int]:
-        found = _EXECUTOR.fullmatch(text) if isinstance(text, str) else None
-        if found is None or int(found[2]) >= self._sizes.get(found[1], 0):
+        match = _EXECUTOR.fullmatch(text) if isinstance(text, str) else None
+        if match is None or int(match[2]) >= self._sizes.get(match[1], 0):
             raise KeyError(text)
-        self[found[0]] = executor = found[1], int(found[2])
+        self[match[0]] = executor = match[1], int(match[2])
         return executor
 
 
-def _traffic_mismatch(row: JsonValue, executors: _Executors) -> NoReturn:
+def _traffic_mismatch(row: JsonValue, executors: _ExecutorNames) -> NoReturn:
     if len(row.array()) not in (3, 4):
         row.fail(
             "must be [source executor, target executor, tuples per second] and may go on with "
@@ -403,12 +440,12 @@ def slot_lists(problem: Problem, placement: Placement) -> dict[str, dict[str, li
     names = [f"{node}:{port}" for node, port in problem.slot_ids]
     slots = [None if slot == UNASSIGNED else names[slot] for slot in placement.slots.tolist()]
     result: dict[str, dict[str, list[str | None]]] = {}
-    at = 0
+    begin = 0
     for topology in problem.topologies:
         lists = result[topology.id] = {}
         for component in topology.components:
-            lists[component.name] = slots[at : at + component.executors]
-            at += component.executors
+            lists[component.name] = slots[begin : begin + component.executors]
+            begin += component.executors
     return result
 
 
@@ -430,6 +467,9 @@ def write_problem(path: Path, problem: Problem) -> None:
         document["racks"] = racks
     if problem.costs is not None:
         document["costs"] = costs_document(problem.costs)
+    if problem.hop != NO_HOP:
+        hop = problem.hop
+        document["hop_us"] = {"node": hop.node_us, "distance": hop.distance_us}
     if problem.current is not None:
         document["current"] = slot_lists(problem, problem.current)
     write_text(path, json.dumps(document, indent=1, allow_nan=False) + "\n")
@@ -464,6 +504,12 @@ def _topology_document(topology: Topology) -> dict[str, Any]:
         document["max_spout_pending"] = topology.max_spout_pending
     if topology.shuffle != SHUFFLES[0]:
         document["shuffle"] = topology.shuffle
+    if topology.streams_measured:
+        document["streams_measured"] = True
+    if topology.loss:
+        document["loss"] = topology.loss
+    if topology.resend_ms is not None:
+        document["resend_ms"] = topology.resend_ms
     return document
 
 
@@ -480,6 +526,8 @@ def _component_document(component: Component) -> dict[str, Any]:
         "threads": (component.threads, 1.0),
         "service": (component.service, SERVICES[0]),
         "arrivals": (component.arrivals, ARRIVALS[0]),
+        "buffer": (component.buffer, None),
+        "operator": (component.operator and msgspec.to_builtins(component.operator), None),
     }
     return document | {key: value for key, (value, usual) in others.items() if value != usual}
 

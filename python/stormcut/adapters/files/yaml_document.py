@@ -54,7 +54,7 @@ def read_yaml(path: Path) -> dict[str, object]:
         raise InvalidInput(f"is larger than {MAX_BYTES:,} bytes", where)
     try:
         root = yaml.compose(content.decode("utf-8-sig"), _Loader)
-        found = None if root is None else _value(root, set())
+        document = None if root is None else _value(root, set())
     except UnicodeDecodeError as error:
         raise InvalidInput(f"is not UTF-8 at byte {error.start}", where) from None
     except yaml.MarkedYAMLError as error:
@@ -66,11 +66,11 @@ def read_yaml(path: Path) -> dict[str, object]:
         raise InvalidInput(f"is not valid YAML: {_shown(error)}", where) from None
     except RecursionError:
         raise InvalidInput("is nested too deeply", where) from None
-    if found is None:
+    if document is None:
         return {}
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise InvalidInput("must be a mapping of keys, such as mode: advise", where)
-    return found
+    return document
 
 
 def _value(node: yaml.Node, seen: set[int]) -> object:
@@ -91,15 +91,15 @@ def _value(node: yaml.Node, seen: set[int]) -> object:
 
 
 def _mapping(node: yaml.MappingNode, seen: set[int]) -> dict[str, object]:
-    found: dict[str, object] = {}
+    mapping: dict[str, object] = {}
     for key, value in node.value:
         name = _value(key, seen)
         if not isinstance(name, str) or not name or not name.isprintable():
             raise _fault(key, "a key must be printable text")
-        if name in found:
+        if name in mapping:
             raise _fault(key, f"key {name} occurs twice")
-        found[name] = _value(value, seen)
-    return found
+        mapping[name] = _value(value, seen)
+    return mapping
 
 
 def _plain(kind: str, text: str) -> object:

@@ -113,9 +113,9 @@ class Gauges(Collector):
             )
             for topology, decision in decisions.items():
                 for placement, value in _values(decision):
-                    found = None if value is None else figure(value)
-                    if found is not None:
-                        family.add_metric([topology, placement], found)
+                    number = None if value is None else figure(value)
+                    if number is not None:
+                        family.add_metric([topology, placement], number)
             yield family
 
 

@@ -183,17 +183,17 @@ def _handler(page: Callable[[str], Page]) -> type[BaseHTTPRequestHandler]:
 
         def _head(self) -> Page:
             try:
-                found = page(self.path)
+                answer = page(self.path)
             except Exception:
                 log.exception("no answer to %r: a bug in stormcut", self.path)
-                found = json_page(500, {"reason": "internal error, see the brain's log"})
+                answer = json_page(500, {"reason": "internal error, see the brain's log"})
             self.connection.settimeout(CLIENT_SECONDS)
-            self.send_response(found.status)
-            self.send_header("Content-Type", found.kind)
-            self.send_header("Content-Length", str(len(found.content)))
+            self.send_response(answer.status)
+            self.send_header("Content-Type", answer.kind)
+            self.send_header("Content-Length", str(len(answer.content)))
             self.send_header("Cache-Control", "no-store")
             self.end_headers()
-            return found
+            return answer
 
         def log_message(self, format: str, *args: Any) -> None:
             log.debug(format, *args)

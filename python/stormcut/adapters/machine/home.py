@@ -49,10 +49,10 @@ def shipped(folder: str) -> Path:
     InvalidInput
         The package was built without it: not by `scripts/release`.
     """
-    found = (checkout() or _SHIPPED) / folder
-    if not found.is_dir():
-        raise InvalidInput("was not built into this package: install a released wheel", str(found))
-    return found
+    path = (checkout() or _SHIPPED) / folder
+    if not path.is_dir():
+        raise InvalidInput("was not built into this package: install a released wheel", str(path))
+    return path
 
 
 def checkout() -> Path | None:
@@ -138,9 +138,9 @@ def _plugin_jar(name: str) -> Path:
     folder = home() / "plugin" if checkout() else shipped("plugin")
     jars = sorted(folder.glob(f"{name}-*.jar"))
     if len(jars) != 1:
-        found = ", ".join(jar.name for jar in jars) or "none"
+        names = ", ".join(jar.name for jar in jars) or "none"
         advice = setup_or("install a released wheel")
-        raise InvalidInput(f"needs exactly one {name}-*.jar, found {found}: {advice}", str(folder))
+        raise InvalidInput(f"needs exactly one {name}-*.jar, found {names}: {advice}", str(folder))
     return jars[0]
 
 

@@ -17,8 +17,8 @@ def installed() -> Iterator[Path]:
     """Yield the home of every Java: JAVA_HOME's, the PATH's, then `JVMS`, older releases first."""
     if named := os.environ.get("JAVA_HOME"):
         yield Path(named)
-    if found := shutil.which("java"):
-        yield Path(found).resolve().parent.parent
+    if program := shutil.which("java"):
+        yield Path(program).resolve().parent.parent
     homes = [home for home in JVMS.glob("*") if home.is_dir() and not home.is_symlink()]
     yield from sorted(homes, key=lambda home: (release(home) or 0, home.name))
 

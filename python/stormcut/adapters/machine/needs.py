@@ -136,12 +136,12 @@ def _python() -> NeedFinding:
 def _java_for_storm() -> NeedFinding:
     name = "Java 8 or 11 for Storm"
     try:
-        found = home.storm_java()
+        java_home = home.storm_java()
     except StormcutError as error:
         fetched = home.setup_or("pip install 'stormcut[cluster]'")
         advice = f"{fetched}, or set STORMCUT_STORM_JAVA to the home of a Java 8 or 11"
         return NeedFinding(name, False, str(error), advice)
-    return NeedFinding(name, True, f"{found} ({java.release(found)})")
+    return NeedFinding(name, True, f"{java_home} ({java.release(java_home)})")
 
 
 def _java_for_spark() -> NeedFinding:

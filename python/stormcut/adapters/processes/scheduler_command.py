@@ -78,11 +78,11 @@ class SchedulerCommand:
             write_problem(question, problem)
             self._call([str(question), "--seed", str(seed), "--output", str(answer)])
             try:
-                found = read_placement(answer, problem)
+                answered = read_placement(answer, problem)
             except InvalidInput as error:
                 raise Infeasible(f"{self.name} wrote no placement: {error}", "command") from None
         options = {"seed": seed, "command": shlex.join(self.command)}
-        return judged(found.problem, self.name, options, found.placement)
+        return judged(answered.problem, self.name, options, answered.placement)
 
     def _call(self, arguments: list[str]) -> None:
         try:

@@ -95,7 +95,7 @@ def profile_logs(
     try:
         with _job(logs, master, writes_tables, progress) as job:
             try:
-                found = _read_and_sum(job, logs, window, progress)
+                summed = _read_and_sum(job, logs, window, progress)
             except ReadingFailed as error:
                 # Which file it was is not told, and to read them all first would take too long.
                 progress("looking for damaged logs")
@@ -103,15 +103,15 @@ def profile_logs(
                 if not damaged:
                     raise error.reason from None
                 logs, skipped = without(logs, damaged), skipped + damaged
-                found = _read_and_sum(job, logs, window, progress)
+                summed = _read_and_sum(job, logs, window, progress)
             if writes_tables:
                 from stormcut.adapters.spark.tables import write_tables
 
                 progress("writing tables")
                 splits = split_logs(logs)
-                known = (found.now_s, found.lines, found.histories)
-                write_tables(job, found.logs, splits, *known, window, staging, with_csv)
-        result = _make_result(logs, found, skipped, warm_up)
+                known = (summed.now_s, summed.lines, summed.histories)
+                write_tables(job, summed.logs, splits, *known, window, staging, with_csv)
+        result = _make_result(logs, summed, skipped, warm_up)
         _publish(staging, output, result)
         return result
     finally:
@@ -137,7 +137,7 @@ def _job(logs: Logs, master: str | None, writes_tables: bool, progress: Progress
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Summed:
     """What a job found, by topology id: at a time, lines, and sums over the window."""
 
     now_s: float
@@ -148,7 +148,7 @@ class _Found:
     own: Mapping[str, Sequence[tuple[str, OwnTotals]]]
 
 
-def _read_and_sum(job: LogJob, logs: Logs, window: Window, progress: Progress) -> _Found:
+def _read_and_sum(job: LogJob, logs: Logs, window: Window, progress: Progress) -> _Summed:
     now_s = time.time()
     lines, read = job.read(split_logs(logs), now_s)
     progress("computing sums")
@@ -159,34 +159,34 @@ def _read_and_sum(job: LogJob, logs: Logs, window: Window, progress: Progress) -
     sampled = {name for name, each in slices.items() if any(t.completed for t in each.tasks)}
     others = {name: paths for name, paths in logs.items() if name not in sampled}
     own = _own(job, others, now_s, window) if others else {}
-    return _Found(now_s, read, lines, histories, slices, own)
+    return _Summed(now_s, read, lines, histories, slices, own)
 
 
 def _make_result(
-    logs: Logs, found: _Found, skipped: tuple[SkippedFile, ...], warm_up: float
+    logs: Logs, summed: _Summed, skipped: tuple[SkippedFile, ...], warm_up: float
 ) -> ProfileResult:
     """Return the profile of each topology that was measured in the window."""
-    lines = summarise_lines(found.lines, sum(map(len, logs.values())))
-    taken = sum(each.intervals for each in found.histories.values())
-    if taken and not found.slices:
-        raise _nothing_in_window(found.histories.values(), warm_up)
-    hooked = sum(count_interval_lines(count_kinds(found.lines)).values())
+    lines = summarise_lines(summed.lines, sum(map(len, logs.values())))
+    taken = sum(each.intervals for each in summed.histories.values())
+    if taken and not summed.slices:
+        raise _nothing_in_window(summed.histories.values(), warm_up)
+    hooked = sum(count_interval_lines(count_kinds(summed.lines)).values())
     profiles, measured = {}, {}
-    for topology, slice_ in found.slices.items():
+    for topology, slice_ in summed.slices.items():
         span = window_of(slice_.from_epoch_s, slice_.to_epoch_s)
         profile, missing = profile_of(topology, span, slice_.tasks, slice_.pairs)
-        latency_ms = complete_latency_ms(totals for _, totals in found.own.get(topology, ()))
+        latency_ms = complete_latency_ms(totals for _, totals in summed.own.get(topology, ()))
         profiles[topology] = profile
         measured[topology] = measure(profile, missing, slice_.tasks, latency_ms)
     unmeasured = tuple(topology for topology in logs if topology not in profiles)
-    moved = {name: each.moved_s for name, each in found.histories.items()}
+    moved = {name: each.moved_s for name, each in summed.histories.items()}
     return ProfileResult(
         profiles,
         measured,
         unmeasured,
         replace(lines, repeated=hooked - taken, skipped=skipped),
         {topology: moved_s for topology, moved_s in moved.items() if moved_s is not None},
-        {name: compute_rates(found.own.get(name, ())) for name in unmeasured},
+        {name: compute_rates(summed.own.get(name, ())) for name in unmeasured},
     )
 
 

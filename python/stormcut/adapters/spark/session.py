@@ -312,9 +312,9 @@ def java_home() -> Path:
             return jvm
         if release is not None:
             seen.append(f"{jvm} is Java {release}")
-    found = "; ".join(seen) or "no Java found"
+    versions = "; ".join(seen) or "no Java found"
     raise InvalidInput(
-        f"Spark needs Java {MIN_JAVA} or later ({found}); install one, such as Debian's "
+        f"Spark needs Java {MIN_JAVA} or later ({versions}); install one, such as Debian's "
         f"openjdk-17-jre-headless, or set JAVA_HOME to it",
         "java",
     )

@@ -23,7 +23,7 @@ from stormcut.profile.metric_lines import Lines, NumberReader, TaskLog
 from stormcut.profile.summing import Places
 from stormcut.profile.table_rows import (
     Counted,
-    Flow,
+    FlowSums,
     Starts,
     make_load_row,
     make_throughput_row,
@@ -57,7 +57,7 @@ _Task = tuple[TaskKey, TaskLog[Interval]]
 
 
 @dataclass(frozen=True)
-class Ground:
+class JobContext:
     """What rows need besides the log of their own task.
 
     Parameters
@@ -115,11 +115,11 @@ def write_tables(
             name: (each.moved_s, each.places, lines[name].starts if name in lines else {})
             for name, each in histories.items()
         }
-        ground = Ground(window, find_usual_interval_s(kinds), topologies)
-        rows["load"] = logs.tasks.flatMap(partial(_load_rows, ground))
-        rows["traffic"] = logs.tasks.flatMap(partial(_traffic_rows, ground))
-        sums = logs.tasks.flatMap(partial(_flows, ground)).reduceByKey(Flow.plus)
-        rows["throughput"] = sums.map(partial(_throughput_row, ground.interval_s))
+        context = JobContext(window, find_usual_interval_s(kinds), topologies)
+        rows["load"] = logs.tasks.flatMap(partial(_load_rows, context))
+        rows["traffic"] = logs.tasks.flatMap(partial(_traffic_rows, context))
+        sums = logs.tasks.flatMap(partial(_flows, context)).reduceByKey(FlowSums.plus)
+        rows["throughput"] = sums.map(partial(_throughput_row, context.interval_s))
     for name, each in rows.items():
         path = folder / name
         table = job.spark.createDataFrame(each, SCHEMAS[name], verifySchema=False)
@@ -146,24 +146,24 @@ def _number_rows(now_s: float, split: Split) -> Iterator[tuple[object, ...]]:
         reader.numbers.clear()
 
 
-def _load_rows(ground: Ground, part: _Task) -> Iterator[tuple[object, ...]]:
-    return map(make_load_row, ground.intervals(*part))
+def _load_rows(context: JobContext, part: _Task) -> Iterator[tuple[object, ...]]:
+    return map(make_load_row, context.intervals(*part))
 
 
-def _traffic_rows(ground: Ground, part: _Task) -> Iterator[tuple[object, ...]]:
-    places = ground.places(part[0][0])
-    for each in ground.intervals(*part):
+def _traffic_rows(context: JobContext, part: _Task) -> Iterator[tuple[object, ...]]:
+    places = context.places(part[0][0])
+    for each in context.intervals(*part):
         yield from make_traffic_rows(each, places)
 
 
-def _flows(ground: Ground, part: _Task) -> Iterator[tuple[tuple[str, int], Flow]]:
+def _flows(context: JobContext, part: _Task) -> Iterator[tuple[tuple[str, int], FlowSums]]:
     topology = part[0][0]
-    intervals = (each.interval for each in ground.intervals(*part))
-    for begin_s, flow in sum_flows(intervals, ground.places(topology), ground.interval_s).items():
+    intervals = (each.interval for each in context.intervals(*part))
+    for begin_s, flow in sum_flows(intervals, context.places(topology), context.interval_s).items():
         yield (topology, begin_s), flow
 
 
-def _throughput_row(interval_s: int, part: tuple[tuple[str, int], Flow]) -> tuple[object, ...]:
+def _throughput_row(interval_s: int, part: tuple[tuple[str, int], FlowSums]) -> tuple[object, ...]:
     (topology, begin_s), flow = part
     return make_throughput_row(topology, begin_s, interval_s, flow)
 

@@ -194,10 +194,10 @@ def _applied(text: str, storm_home: Path, config: Path) -> list[Path]:
 def _storm_yaml(storm_home: Path) -> Path:
     config = storm_home / "conf" / "storm.yaml"
     try:
-        found = config.is_file()
+        exists = config.is_file()
     except OSError as error:
         raise InvalidInput(f"cannot be read: {error.strerror}", str(config)) from error
-    if not found:
+    if not exists:
         raise InvalidInput("holds no conf/storm.yaml, so it is no Storm home", str(storm_home))
     return config
 
@@ -285,8 +285,8 @@ def _comment_out(text: str, keys: Collection[str]) -> tuple[str, int]:
         last = value.end_mark.line - (value.end_mark.column <= key.start_mark.column)
         while last > key.start_mark.line and not lines[last].split("#")[0].strip():
             last -= 1
-        for at in range(key.start_mark.line, last + 1):
-            lines[at] = _KEPT + lines[at]
+        for index in range(key.start_mark.line, last + 1):
+            lines[index] = _KEPT + lines[index]
     return "".join(lines), pairs[0][0].start_mark.column if pairs else 0
 
 

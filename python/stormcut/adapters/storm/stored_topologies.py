@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import glob
 import gzip
+import json
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -42,6 +43,7 @@ from stormcut.adapters.files.json_document import JsonValue, optional, parse_jso
 from stormcut.adapters.files.problem_file import GZIP_MAGIC, LARGEST_PORT, MAX_EXECUTORS, within
 from stormcut.adapters.thrift.decode import Decoder, Malformed
 from stormcut.model.errors import InvalidInput
+from stormcut.model.operator import Operator, read_operator
 from stormcut.model.problem import (
     DEFAULT_CPU_PERCENT,
     DEFAULT_MEMORY_MB,
@@ -68,6 +70,8 @@ STORM_2 = {
     ON_HEAP: "onheap.memory.mb",
     OFF_HEAP: "offheap.memory.mb",
 }
+#: What an author declares of a component, before its name.
+OPERATOR = "stormcut.operator."
 #: What a file may unpack to.
 MAX_BYTES = 256 << 20
 STORM_DEFAULTS = {CPU: DEFAULT_CPU_PERCENT, ON_HEAP: DEFAULT_MEMORY_MB, OFF_HEAP: 0.0}
@@ -127,20 +131,20 @@ def find_topologies(paths: Sequence[Path]) -> list[TopologyFiles]:
     InvalidInput
         A folder holds none, or there is no such file.
     """
-    found: list[TopologyFiles] = []
+    stored: list[TopologyFiles] = []
     files: list[Path] = []
     for path in paths:
         if not path.exists():
             raise InvalidInput("no such file or folder", str(path))
         if path.is_dir():
-            found.extend(_in_folder(path))
+            stored.extend(_in_folder(path))
         else:
             files.append(path)
     if len(files) % 2:
         raise InvalidInput("has no configuration after it: give CODE CONF by turns", str(files[-1]))
     for code, conf in zip(files[::2], files[1::2], strict=True):
-        found.append(TopologyFiles(_name(code), code, conf))
-    return found
+        stored.append(TopologyFiles(_name(code), code, conf))
+    return stored
 
 
 def _in_folder(folder: Path) -> Iterator[TopologyFiles]:
@@ -276,7 +280,7 @@ def import_storm(
             continue  # a copy
         try:
             _require_both(files)
-            found = files, read_topology(files, rate, keep_workers)
+            imported = files, read_topology(files, rate, keep_workers)
         except InvalidInput as error:
             if not files.is_found:
                 raise
@@ -284,7 +288,7 @@ def import_storm(
             continue
         if not files.is_found and files.id in read:
             raise InvalidInput(f"a topology {files.id!r} was there before", str(files.conf))
-        read[files.id] = found
+        read[files.id] = imported
         left_out.pop(files.id, None)
     newest: dict[str, tuple[TopologyFiles, Topology]] = {}
     for files, topology in sorted(read.values(), key=lambda each: each[0].submitted):
@@ -308,7 +312,10 @@ def read_topology(files: TopologyFiles, rate: float, keep_workers: bool) -> Topo
     kinds = dict.fromkeys(struct.spouts, "spout") | dict.fromkeys(struct.bolts, "bolt")
     specs = {**struct.spouts, **struct.bolts}
     components = {
-        name: _component(name, kinds[name], specs[name].common, conf, files.code)
+        name: replace(
+            _component(name, kinds[name], specs[name].common, conf, files.code),
+            operator=_operator(conf.get(OPERATOR + name)),
+        )
         for name in sorted(specs)
     }
     streams = tuple(
@@ -323,7 +330,14 @@ def read_topology(files: TopologyFiles, rate: float, keep_workers: bool) -> Topo
     return Topology(str(name), tuple(components.values()), streams, workers=workers)
 
 
-class _Decoder(Decoder):
+def _operator(value: object) -> Operator | None:
+    """Return what a topology's configuration declares, as the plugin reads it."""
+    if value is None:
+        return None
+    return read_operator(value if isinstance(value, str) else json.dumps(value))
+
+
+class _StormDecoder(Decoder):
     """Reads Storm's structs, in which some texts are Java's bytes."""
 
     def _text(self) -> Any:
@@ -339,7 +353,7 @@ def _decode(path: Path) -> Any:
     # streamparse parses Storm's whole Thrift file on import: no other command shall wait for it.
     from streamparse.thrift import StormTopology
 
-    decoder, struct = _Decoder(_content(path)), StormTopology()
+    decoder, struct = _StormDecoder(_content(path)), StormTopology()
     try:
         decoder.into(struct)
     except Malformed as error:

@@ -52,10 +52,10 @@ class NimbusValve:
         """Return the topologies that were deactivated, or were about to be."""
         try:
             with available():
-                found = self._nodes.read_marked(_NODE, "deactivated", DEACTIVATED_VERSION)
+                document = self._nodes.read_marked(_NODE, "deactivated", DEACTIVATED_VERSION)
         except InvalidInput as error:
             raise Unavailable(str(error)) from error
-        names = [] if found is None else found.get("topologies")
+        names = [] if document is None else document.get("topologies")
         return tuple(map(str, names)) if isinstance(names, list) else ()
 
     def mark(self, topologies: tuple[str, ...]) -> None:

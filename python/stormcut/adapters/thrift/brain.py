@@ -311,7 +311,7 @@ class BrainServer:
             if not self._previewing.acquire(timeout=CLIENT_SECONDS / 2):
                 raise InvalidInput("other previews are being computed: ask again")
             try:
-                found = self._foreseen().preview(
+                document = self._foreseen().preview(
                     evidence.topology,
                     None
                     if profile is None
@@ -322,7 +322,7 @@ class BrainServer:
                 )
             finally:
                 self._previewing.release()
-            return json.dumps(found)
+            return json.dumps(document)
 
     def outlook(self) -> str:
         """Answer `Brain.outlook`."""

@@ -154,12 +154,12 @@ class BrainClient:
 
 def _document(answer: str, where: str) -> dict[str, Any]:
     try:
-        found = json.loads(answer)
+        document = json.loads(answer)
     except (ValueError, TypeError, RecursionError) as error:
         raise InvalidInput(f"answers nonsense: {error}", where) from error
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise InvalidInput("answers nonsense: not an object", where)
-    return found
+    return document
 
 
 class _OneExchange(ReadBuffer, WriteBuffer):

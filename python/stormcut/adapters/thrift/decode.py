@@ -64,7 +64,7 @@ class Malformed(Exception):
 
 
 @dataclass(frozen=True)
-class _Layout:
+class _StructLayout:
     """A struct's fields by number, and the fewest bytes that one takes."""
 
     fields: dict[int, tuple[int, str, Any]]
@@ -73,7 +73,7 @@ class _Layout:
 
 
 @cache
-def _layout(kind: Any) -> _Layout:
+def _layout(kind: Any) -> _StructLayout:
     fields, required, least = {}, [], 1
     for number, spec in kind.thrift_spec.items():
         wire, name, inner = (_wire(spec[0]), spec[1], spec[2] if len(spec) == 4 else None)
@@ -81,7 +81,7 @@ def _layout(kind: Any) -> _Layout:
         if spec[-1]:
             required.append(name)
             least += 3 + _least(wire, inner)
-    return _Layout(fields, tuple(required), least)
+    return _StructLayout(fields, tuple(required), least)
 
 
 def _least(wire: int, inner: Any) -> int:

@@ -55,6 +55,8 @@ struct Topology {
   7: optional string workers_policy
   /* The less of topology.worker.max.heap.size.mb and worker.heap.memory.mb of its configuration. */
   8: optional double worker_heap_mb
+  /* The texts of stormcut.operator.<component> of its configuration, by component. */
+  9: optional map<string, string> operators
 }
 
 struct Supervisor {

@@ -152,6 +152,7 @@ def _to_topology_struct(topology: RunningTopology) -> Any:
         assignment=to_worker_structs(topology.assignment),
         workers_policy=topology.workers_policy,
         worker_heap_mb=topology.worker_heap_mb,
+        operators=dict(topology.operators) or None,
     )
 
 
@@ -227,6 +228,7 @@ def _from_topology_struct(struct: Any) -> RunningTopology:
         from_worker_structs(struct.assignment),
         struct.workers_policy,
         struct.worker_heap_mb,
+        tuple(sorted((struct.operators or {}).items())),
     )
 
 

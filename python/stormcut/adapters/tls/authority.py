@@ -158,8 +158,8 @@ class Authority:
         if not record.exists():
             known = ", ".join(each.name for each in self.issued()) or "none"
             raise InvalidInput(f"was not issued here (issued: {known})", name)
-        found = self._issued(record)
-        if found.revoked is not None:
+        issued = self._issued(record)
+        if issued.revoked is not None:
             raise InvalidInput("is revoked already", name)
         entry = (
             x509.RevokedCertificateBuilder()

@@ -46,7 +46,7 @@ def write_blob(client: Client, path: str, content: bytes, commit: Commit | None 
     if len(content) > MAX_BLOB_BYTES:
         raise InvalidInput(f"{len(content)} bytes; allowed are {MAX_BLOB_BYTES}", path)
     packed = gzip.compress(content, mtime=0)
-    parts = [packed[at : at + PART_BYTES] for at in range(0, len(packed), PART_BYTES)]
+    parts = [packed[index : index + PART_BYTES] for index in range(0, len(packed), PART_BYTES)]
     identity = uuid.uuid4().hex
     sha256 = hashlib.sha256(packed).hexdigest()
     client.ensure_path(path)

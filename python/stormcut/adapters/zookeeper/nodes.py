@@ -280,17 +280,17 @@ class StormcutNodes:
 
     def marked(self) -> dict[str, dict[str, Any]]:
         """Return what all nodes of `write_marked` hold, by name; damaged ones are left out."""
-        found = {}
+        documents = {}
         for name in self.client.get_children(self.root):
             path = self.path(name)
             try:
                 document = json.loads(node_data(self.client, path) or b"null")
                 is_blob = isinstance(document, dict) and "sha256" in document
                 if isinstance(document, dict) and "hmac" in document and not is_blob:
-                    found[name] = self._unmarked(name, document)
+                    documents[name] = self._unmarked(name, document)
             except (ValueError, RecursionError, InvalidInput) as error:
                 log.warning("ZooKeeper node %s left out: %s", path, error)
-        return found
+        return documents
 
     def age_s(self, name: str) -> float:
         """Return how long ago a node was written, by ZooKeeper's clock; 0 if it is not there."""
@@ -332,7 +332,7 @@ class StormcutNodes:
     def children(self, name: str) -> list[str]:
         """Return the names below a node, none if it is not there or not ours (logged once)."""
         try:
-            found: list[str] = self.client.get_children(self.path(name))
+            names: list[str] = self.client.get_children(self.path(name))
         except NoNodeError:
             return []
         except NoAuthError:
@@ -340,7 +340,7 @@ class StormcutNodes:
                 log.warning("ZooKeeper node %s belongs to others: not used", self.path(name))
             self._foreign.add(name)
             return []
-        return found
+        return names
 
     def write_profile(self, profile: Profile) -> None:
         """Publish a topology's profile in place of its last."""
@@ -365,9 +365,9 @@ class StormcutNodes:
         topologies = self.children("profiles")
         known, self._profiles = self._profiles, {}
         for topology in topologies:
-            found = self._profile(topology, known.get(topology))
-            if found is not None:
-                self._profiles[topology] = found
+            read = self._profile(topology, known.get(topology))
+            if read is not None:
+                self._profiles[topology] = read
         return {name: profile for name, (_, profile) in self._profiles.items() if profile}
 
     def _profile(

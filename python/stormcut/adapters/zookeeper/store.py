@@ -42,7 +42,8 @@ class ZooKeeperStore:
             rows = [] if document is None else document["restarts"]
             since_s = self._nodes.age_s(_RESTARTS) if rows else 0.0
             return tuple(
-                Restarts(float(at) - since_s, str(name), int(count)) for at, name, count in rows
+                Restarts(float(moment) - since_s, str(name), int(count))
+                for moment, name, count in rows
             )
         except (InvalidInput, KeyError, TypeError, ValueError) as error:
             told = "%s: the hour's restarts are not known, and count as spent"

@@ -18,14 +18,14 @@ from stormcut.control.policy import Mode
 from stormcut.model.cluster import RunningTopology
 
 
-def answer(at: RoundContext, decisions: Decisions, holds: Mapping[str, Withheld]) -> Decisions:
+def answer(context: RoundContext, decisions: Decisions, holds: Mapping[str, Withheld]) -> Decisions:
     """Return decisions with what holds them in the place of what is withheld."""
     every = [
-        _as_it_runs(d, holds[d.topology], at.running[d.topology]) if d.topology in holds else d
+        _as_it_runs(d, holds[d.topology], context.running[d.topology]) if d.topology in holds else d
         for d in (*decisions.decided, *decisions.declined)
     ]
-    if at.given.policy.mode is Mode.ADVISE:
-        every = [_left_alone(decision, at.given) for decision in every]
+    if context.given.policy.mode is Mode.ADVISE:
+        every = [_left_alone(decision, context.given) for decision in every]
     every.sort(key=lambda decision: decision.topology)
     return Decisions(
         tuple(d for d in every if d.choice.workers is not None),

@@ -46,22 +46,22 @@ class Selection:
     again_in: float = math.inf
 
 
-def trials(at: RoundContext, usual: Settled) -> tuple[WhatIf, ...]:
+def trials(context: RoundContext, usual: Settled) -> tuple[WhatIf, ...]:
     """Return what would be done if a person approved it, and past all guards that may be.
 
     None where nothing is held, or nobody wants to know.
     """
-    is_asked = at.given.is_shown or at.given.orders.approved
+    is_asked = context.given.is_shown or context.given.orders.approved
     if not usual.held or not is_asked:
         return ()
-    past_all = Override("", pauses=at.given.orders.pauses)
-    found = (settle(at, if_approved=True, override=each) for each in (None, past_all))
-    return tuple(WhatIf(each, _proposal(at, each, usual)) for each in found)
+    past_all = Override("", pauses=context.given.orders.pauses)
+    settlements = (settle(context, if_approved=True, override=each) for each in (None, past_all))
+    return tuple(WhatIf(each, _proposal(context, each, usual)) for each in settlements)
 
 
-def choose(at: RoundContext, usual: Settled, tried: tuple[WhatIf, ...]) -> Selection:
+def choose(context: RoundContext, usual: Settled, tried: tuple[WhatIf, ...]) -> Selection:
     """Return what is done: what was approved, if that is still what it names, and may go."""
-    orders = at.given.orders
+    orders = context.given.orders
     offered = _once_approved(usual, tried[0].settled) if tried else {}
     holds = {**usual.held, **offered}
     resting, again_in = usual.resting, math.inf
@@ -74,11 +74,11 @@ def choose(at: RoundContext, usual: Settled, tried: tuple[WhatIf, ...]) -> Selec
             continue
         who = orders.approved_by.get(proposal.name, "")
         settled = _with_order(trial.settled, usual, override, who)
-        verdicts = held_now(at, settled.changes)
+        verdicts = held_now(context, settled.changes)
         if all(verdict.guard is Guard.REST for verdict in verdicts.values()):
             own = {change.topology for change in settled.changes}
             others = (change for change in usual.resting if change.topology not in own)
-            resting = (*at.gate.resting(settled.changes), *others)
+            resting = (*context.gate.resting(settled.changes), *others)
         if not verdicts:
             return Selection(settled, dict(settled.held), resting, proposal.name)
         again_in = min(verdict.left_s for verdict in verdicts.values())
@@ -91,7 +91,7 @@ def choose(at: RoundContext, usual: Settled, tried: tuple[WhatIf, ...]) -> Selec
     return Selection(usual, holds, resting, again_in=again_in)
 
 
-def _proposal(at: RoundContext, settled: Settled, usual: Settled) -> Proposal | None:
+def _proposal(context: RoundContext, settled: Settled, usual: Settled) -> Proposal | None:
     """Return what would be done beyond what is done anyhow; None if that is nothing."""
     own = usual.targets()
     changes = tuple(c for c in settled.changes if own.get(c.topology) != c.target)
@@ -101,7 +101,7 @@ def _proposal(at: RoundContext, settled: Settled, usual: Settled) -> Proposal | 
     return Proposal(
         tuple(d for d in settled.going if d.topology in names),
         changes,
-        at.gate.guards(changes, at.moment),
+        context.gate.guards(changes, context.moment),
     )
 
 

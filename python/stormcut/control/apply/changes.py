@@ -18,7 +18,7 @@ APPROVABLE = frozenset({Initiator.GAIN, Initiator.LIMIT, Initiator.DRAIN})
 
 
 def change_of(
-    at: RoundContext,
+    context: RoundContext,
     decision: Decision,
     is_approved: bool = False,
     override: Override | None = None,
@@ -30,13 +30,13 @@ def change_of(
     is_approved : bool
         As it is, or would be, once a person has approved it.
     """
-    topology = at.running[decision.topology]
-    initiator = initiator_of(at, decision, topology)
+    topology = context.running[decision.topology]
+    initiator = initiator_of(context, decision, topology)
     who = ""
     if initiator is Initiator.UNDO:
-        undo = at.given.undos[decision.topology]
+        undo = context.given.undos[decision.topology]
         who = undo.who
-        is_obeyed = at.obeyed.get(decision.topology) == undo
+        is_obeyed = context.obeyed.get(decision.topology) == undo
         override = override or (None if is_obeyed else undo.override)
     elif is_approved and initiator in APPROVABLE:
         initiator = Initiator.APPROVE
@@ -53,11 +53,11 @@ def change_of(
     )
 
 
-def initiator_of(at: RoundContext, decision: Decision, running: RunningTopology) -> Initiator:
+def initiator_of(context: RoundContext, decision: Decision, running: RunningTopology) -> Initiator:
     """Return who wants what was decided: that follows from what it does."""
     action = decision.choice.action
     if action is Action.UNDO:
-        is_person = at.given.undos[decision.topology].by is By.PERSON
+        is_person = context.given.undos[decision.topology].by is By.PERSON
         return Initiator.UNDO if is_person else Initiator.TAKE_BACK
     if action is not Action.MOVE:
         # What ends a living worker is no placement, whatever it is called.
@@ -65,13 +65,13 @@ def initiator_of(at: RoundContext, decision: Decision, running: RunningTopology)
         return Initiator.LIMIT if ends else Initiator.PLACEMENT
     if not isinstance(cause_of(decision.choice.reason), BreaksLimit):
         return Initiator.GAIN
-    drains = any(worker.slot.node in at.drained for worker in running.assignment)
+    drains = any(worker.slot.node in context.drained for worker in running.assignment)
     return Initiator.DRAIN if drains else Initiator.LIMIT
 
 
-def with_passed_guards(at: RoundContext, changes: Sequence[Change]) -> dict[str, Change]:
+def with_passed_guards(context: RoundContext, changes: Sequence[Change]) -> dict[str, Change]:
     """Return changes, by topology, with the guards that each passes by a person's order alone."""
-    guards = at.gate.guards(changes, at.moment)
+    guards = context.gate.guards(changes, context.moment)
     return {c.topology: replace(c, passed=_select_passed(c, guards[c.topology])) for c in changes}
 
 

@@ -51,7 +51,7 @@ class Settled:
 
 
 def settle(
-    at: RoundContext, if_approved: bool = False, override: Override | None = None
+    context: RoundContext, if_approved: bool = False, override: Override | None = None
 ) -> Settled:
     """Return which changes go, and what becomes of the others.
 
@@ -65,22 +65,22 @@ def settle(
     """
     held: dict[str, Withheld] = {}
     resting: dict[str, Change] = {}
-    staying = dict(at.base)
+    staying = dict(context.base)
     for _ in range(MAX_ROUNDS):
-        decisions = at.deciding.decide_around(staying)
-        wanted = [d for d in _changing(decisions, at.running) if d.topology not in held]
-        changes = [change_of(at, decision, if_approved, override) for decision in wanted]
-        verdicts = held_for_good(at, changes) if if_approved else held_now(at, changes)
+        decisions = context.deciding.decide_around(staying)
+        wanted = [d for d in _changing(decisions, context.running) if d.topology not in held]
+        changes = [change_of(context, decision, if_approved, override) for decision in wanted]
+        verdicts = held_for_good(context, changes) if if_approved else held_now(context, changes)
         if not if_approved and all(v.guard is Guard.REST for v in verdicts.values()):
-            asked = at.gate.resting(changes)
-            resting |= {change.topology: change for change in asked}
+            unrested = context.gate.resting(changes)
+            resting |= {change.topology: change for change in unrested}
         held |= {
             d.topology: withheld(d, verdicts[d.topology]) for d in wanted if d.topology in verdicts
         }
         if not verdicts or len(verdicts) == len(wanted):
             break
         # What lives of one that has lost workers, too: nobody else gets its slots.
-        staying |= {name: tuple(sorted(at.running[name].assignment)) for name in held}
+        staying |= {name: tuple(sorted(context.running[name].assignment)) for name in held}
     else:
         # None that depends on another's answer is left to chance.
         held |= {d.topology: Withheld(Guard.OTHERS, d, ROUND_SECONDS) for d in wanted}
@@ -89,16 +89,18 @@ def settle(
     return Settled(decisions, going, passed, held, tuple(resting.values()))
 
 
-def held_now(at: RoundContext, changes: Sequence[Change]) -> Mapping[str, Verdict]:
+def held_now(context: RoundContext, changes: Sequence[Change]) -> Mapping[str, Verdict]:
     """Return which changes do not go now, by topology, and why."""
-    return at.gate.judge(changes, at.moment) or at.gate.unrested(changes, at.moment)
+    return context.gate.judge(changes, context.moment) or context.gate.unrested(
+        changes, context.moment
+    )
 
 
-def held_for_good(at: RoundContext, changes: Sequence[Change]) -> Mapping[str, Verdict]:
+def held_for_good(context: RoundContext, changes: Sequence[Change]) -> Mapping[str, Verdict]:
     """Return what holds changes whatever time passes, or as others go first."""
     return {
         topology: verdict
-        for topology, verdict in at.gate.judge(changes, at.moment).items()
+        for topology, verdict in context.gate.judge(changes, context.moment).items()
         if verdict.answer is GuardAnswer.NEVER or verdict.guard in (Guard.ROUND, Guard.NODE)
     }
 

@@ -151,12 +151,12 @@ class Rollout:
     def changes(self, state: ClusterState, chosen: Collection[Part]) -> list[Change]:
         """Return what parts that go now would change."""
         present = self.present(state)
-        found = []
+        changes = []
         for name in sorted({part.topology for part in chosen}):
             target, whole = present[name], self.wholes[name]
             for part in chosen:
                 target = _with(target, part) if part.topology == name else target
-            found.append(
+            changes.append(
                 replace(
                     whole,
                     initiator=Initiator.STAGE,
@@ -166,7 +166,7 @@ class Rollout:
                     continues=present[name] != whole.home,
                 )
             )
-        return found
+        return changes
 
     def next(self, state: ClusterState, others: Mapping[str, Workers]) -> list[Part] | None:
         """Return parts that fit now: as many as may, at least one; all if none can go alone.

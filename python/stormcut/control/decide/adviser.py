@@ -43,7 +43,7 @@ ENOUGH = 1.5
 MAX_ATTEMPTS = 8
 
 #: Larger clusters' topologies are taken in turn: one problem of them takes longer than a round may,
-#: and what is gained falls. Measured by benchmarks/brain_scale.py.
+#: and what is gained falls. Measured by benchmarks/speed/brain_scale.py.
 MAX_TOGETHER = 1_000
 
 
@@ -151,7 +151,9 @@ class Adviser:
         packs = self._settings.packs_unmeasured or asks_to_pack
         return not packs and self.uses_traffic(topology, running=False)
 
-    def spread(self, topology: RunningTopology, at: Situation) -> tuple[str, tuple[Worker, ...]]:
+    def spread(
+        self, topology: RunningTopology, situation: Situation
+    ) -> tuple[str, tuple[Worker, ...]]:
         """Return where Storm would put a topology, and by which of its schedulers.
 
         Nodes that shall run nothing are left out.
@@ -162,18 +164,20 @@ class Adviser:
             There it would break a limit of a node, or has no slot.
         """
         name = OF_STORM_BY_DECLARATION if _declares(topology) else OF_STORM
-        usable = tuple(node for node in at.problem.nodes if node.ports and node.max_executors != 0)
-        narrowed = at.narrowed(usable)
-        found = solve(narrowed.problem, name, self._settings.seed, {})
-        if broken := violations(narrowed.problem, found.placement):
+        usable = tuple(
+            node for node in situation.problem.nodes if node.ports and node.max_executors != 0
+        )
+        narrowed = situation.narrowed(usable)
+        solution = solve(narrowed.problem, name, self._settings.seed, {})
+        if broken := violations(narrowed.problem, solution.placement):
             raise Infeasible(broken[0].message, broken[0].constraint)
-        return name, narrowed.workers(found.placement)[0]
+        return name, narrowed.workers(solution.placement)[0]
 
     def knows(self, names: Joint, problem: Callable[[], Problem]) -> bool:
         """Return whether `advice` need not ask the algorithm about topologies."""
         return names in self._answers and self._answers.find(names, problem()) is not None
 
-    def advice(self, topologies: Sequence[RunningTopology], at: Situation) -> Advice:
+    def advice(self, topologies: Sequence[RunningTopology], situation: Situation) -> Advice:
         """Return the algorithm's answer; one that is known holds, however short its search was.
 
         Parameters
@@ -187,18 +191,18 @@ class Adviser:
             There is none; why.
         """
         names = tuple(topology.id for topology in topologies)
-        answer = self._answers.find(names, at.problem)
+        answer = self._answers.find(names, situation.problem)
         if answer is None:
             try:
-                answer = self._ask(topologies, at)
+                answer = self._ask(topologies, situation)
             except Infeasible as error:
                 answer = error
-            self._answers.keep(names, at.problem, answer)
+            self._answers.keep(names, situation.problem, answer)
         if isinstance(answer, Infeasible):
             raise answer
         return answer
 
-    def _ask(self, topologies: Sequence[RunningTopology], at: Situation) -> Advice:
+    def _ask(self, topologies: Sequence[RunningTopology], situation: Situation) -> Advice:
         """Return the answer of the first attempt that succeeds.
 
         Raises
@@ -208,11 +212,11 @@ class Adviser:
         """
         refused: Infeasible | None = None
         name, seed = self._settings.algorithm, self._settings.seed
-        asked = dict(self._options(topologies[0]))
+        wanted = dict(self._options(topologies[0]))
         if self.effort is not None and has_option(name, EFFORT):
-            asked.setdefault(EFFORT, self.effort)
-        for nodes, options in islice(attempts(at.problem, name, asked), MAX_ATTEMPTS):
-            narrowed = at.narrowed(nodes)
+            wanted.setdefault(EFFORT, self.effort)
+        for nodes, options in islice(attempts(situation.problem, name, wanted), MAX_ATTEMPTS):
+            narrowed = situation.narrowed(nodes)
             try:
                 solution = solve(narrowed.problem, name, seed, options)
             except Infeasible as error:

@@ -81,7 +81,7 @@ def allowed(state: ClusterState, rule_of: RuleOf) -> Allowed:
     #: Nodes that are never left.
     kept = {t.id: set(running[t.id]) for t in state.topologies if rules[t.id].pin}
     reserved: set[str] = set()
-    found: dict[str, frozenset[str]] = {}
+    fitting_nodes: dict[str, frozenset[str]] = {}
     for topology in in_order(state.topologies, rule_of):
         rule = rules[topology.id]
         others = [nodes for name, nodes in kept.items() if rule.alone and name != topology.id]
@@ -98,8 +98,8 @@ def allowed(state: ClusterState, rule_of: RuleOf) -> Allowed:
         if rule.alone:
             reserved |= {each.id for each in fitting}
         if rule.nodes or rule.most_nodes is not None or reserved:
-            found[topology.id] = frozenset(each.id for each in fitting)
-    return Allowed(found)
+            fitting_nodes[topology.id] = frozenset(each.id for each in fitting)
+    return Allowed(fitting_nodes)
 
 
 def _matches(supervisor: Supervisor, rule: TopologyRule) -> bool:
@@ -108,9 +108,9 @@ def _matches(supervisor: Supervisor, rule: TopologyRule) -> bool:
 
 def _executors(topologies: Iterable[RunningTopology]) -> Mapping[str, dict[str, int]]:
     """Return the executors on each node, by topology id, and of all as that of no name."""
-    found: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    counts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for topology in topologies:
         for worker in topology.assignment:
             for name in (topology.id, ""):
-                found[name][worker.slot.node] += len(worker.executors)
-    return found
+                counts[name][worker.slot.node] += len(worker.executors)
+    return counts

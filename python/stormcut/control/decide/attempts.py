@@ -48,7 +48,7 @@ def roomiest(problem: Problem, usable: tuple[Node, ...]) -> tuple[Node, ...]:
     if len(usable) <= MANY_NODES:
         return usable
     ordinals = problem.current_nodes()
-    running = {problem.nodes[at].id for at in set(ordinals[ordinals >= 0].tolist())}
+    running = {problem.nodes[index].id for index in set(ordinals[ordinals >= 0].tolist())}
     order = sorted(
         usable, key=lambda node: (node.id not in running, *_least_room(node), node.rack or "")
     )

@@ -29,7 +29,7 @@ PAIRS_OF_EXECUTOR = 8
 
 
 def completed(
-    at: Situation,
+    situation: Situation,
     present: Workers,
     planned: Workers | None,
     suspects: Collection[str] = (),
@@ -57,20 +57,20 @@ def completed(
     tuple of Worker or None
         None if there is no room for one of them.
     """
-    placement = at.placement([present])
+    placement = situation.placement([present])
     slots = placement.slots.copy()
-    (load,) = at.loads
+    (load,) = situation.loads
     position = {task: index for index, task in enumerate(load.tasks)}
     lost = [task for task, index in position.items() if slots[index] == UNASSIGNED]
-    before = broken(at, placement)
+    before = broken(situation, placement)
     begun: list[int] = []
     waiting = sorted(_groups(lost, planned), key=lambda tasks: (-len(tasks), tasks))
-    most = _nodes_to_try(at, len(waiting))
+    most = _nodes_to_try(situation, len(waiting))
     while waiting:
         group = waiting.pop(0)
         rows = [position[task] for task in group]
-        for free in (_free(at, slots, rows, suspects, most), begun):
-            best = _best(at, _fitting(at, slots, rows, before, free), most)
+        for free in (_free(situation, slots, rows, suspects, most), begun):
+            best = _best(situation, _fitting(situation, slots, rows, before, free), most)
             if best is not None:
                 break
         else:
@@ -81,7 +81,7 @@ def completed(
             continue
         slots = best
         begun.append(int(slots[rows[0]]))
-    return at.workers(Placement(slots))[0]
+    return situation.workers(Placement(slots))[0]
 
 
 def _groups(lost: Iterable[int], planned: Workers | None) -> list[tuple[int, ...]]:
@@ -94,60 +94,60 @@ def _groups(lost: Iterable[int], planned: Workers | None) -> list[tuple[int, ...
 
 
 def _fitting(
-    at: Situation, slots: Ints, rows: list[int], before: Broken, free: Iterable[int]
+    situation: Situation, slots: Ints, rows: list[int], before: Broken, free: Iterable[int]
 ) -> Iterator[Ints]:
     """Yield placements with these executors on each of these slots that newly break no limit."""
     for slot in free:
         tried = slots.copy()
         tried[rows] = slot
         # What was broken before is no reason against it.
-        if broken(at, Placement(tried)) <= before:
+        if broken(situation, Placement(tried)) <= before:
             yield tried
 
 
-def _best(at: Situation, fitting: Iterator[Ints], most: int) -> Ints | None:
+def _best(situation: Situation, fitting: Iterator[Ints], most: int) -> Ints | None:
     """Return the best of the first placements: most head-room, then least traffic."""
     if not most:
         return next(fitting, None)
 
     def rank(slots: Ints) -> tuple[float, float]:
-        value = worth(at, Placement(slots))
+        value = worth(situation, Placement(slots))
         return -value.headroom, value.travels
 
     return min(islice(fitting, most), key=rank, default=None)
 
 
-def broken(at: Situation, placement: Placement) -> Broken:
+def broken(situation: Situation, placement: Placement) -> Broken:
     """Return the limits that are broken, and by how much: that executors run nowhere is none."""
-    found = violations(at.problem, placement)
-    return {(v.constraint, v.message) for v in found if v.constraint != "unassigned"}
+    violated = violations(situation.problem, placement)
+    return {(v.constraint, v.message) for v in violated if v.constraint != "unassigned"}
 
 
-def _nodes_to_try(at: Situation, workers: int) -> int:
+def _nodes_to_try(situation: Situation, workers: int) -> int:
     """Return how many nodes there is time to try for each worker, 0 if for none."""
-    problem = at.problem
+    problem = situation.problem
     counted = len(problem.traffic.rate) + PAIRS_OF_EXECUTOR * problem.executor_count
     return min(MAX_NODES, MAX_COUNTED // max(counted * workers, 1))
 
 
 def _free(
-    at: Situation, slots: Ints, rows: list[int], suspects: Collection[str], most: int
+    situation: Situation, slots: Ints, rows: list[int], suspects: Collection[str], most: int
 ) -> list[int]:
     """Return a free slot of each node, the most promising first where not all can be tried."""
     used = set(slots[slots != UNASSIGNED].tolist())
-    closed = [node.id in suspects or node.max_executors == 0 for node in at.problem.nodes]
+    closed = [node.id in suspects or node.max_executors == 0 for node in situation.problem.nodes]
     first: dict[int, int] = {}
-    for slot, node in enumerate(at.problem.slot_node.tolist()):
+    for slot, node in enumerate(situation.problem.slot_node.tolist()):
         if slot not in used and not closed[node]:
             first.setdefault(node, slot)
     if len(first) <= most:
         return list(first.values())
-    return [first[node] for node in _promising(at, slots, rows, list(first))]
+    return [first[node] for node in _promising(situation, slots, rows, list(first))]
 
 
-def _promising(at: Situation, slots: Ints, rows: list[int], nodes: list[int]) -> list[int]:
+def _promising(situation: Situation, slots: Ints, rows: list[int], nodes: list[int]) -> list[int]:
     """Order nodes: by turns the emptiest, and that which exchanges most with the executors."""
-    problem, count = at.problem, len(at.problem.nodes)
+    problem, count = situation.problem, len(situation.problem.nodes)
     ran = executor_nodes(problem, Placement(slots))
     on_node = (ran >= 0) & (ran < count)
     cpu, where = problem.executor_cpu[on_node], ran[on_node]

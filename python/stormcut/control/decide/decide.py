@@ -109,32 +109,32 @@ class _DecisionState:
     def _searches(self) -> list[tuple[Joint, int]]:
         """Return the problems that may find a better place for what runs, and their executors."""
         whole = [t for t in self._topologies if self._loads[t.id].measured and not t.unassigned]
-        found: list[tuple[Joint, int]] = []
+        searches: list[tuple[Joint, int]] = []
         for group in self._groups(whole):
             settled = self._settled(group)
             sizes = {t.id: len(t.executors) for t in group}
             alone = [((name,), size) for name, size in sizes.items() if name not in settled]
             # Each is placed alone, and those of a group together, too.
             if alone and len(group) > 1 and self._is_joint:
-                found.append((tuple(sizes), sum(sizes.values())))
-            found += alone
-        return found
+                searches.append((tuple(sizes), sum(sizes.values())))
+            searches += alone
+        return searches
 
     def _groups(self, topologies: Iterable[RunningTopology]) -> list[Topologies]:
         """Return topologies by the problem that they are placed in; those of one use like nodes."""
-        found: list[Topologies] = []
+        groups: list[Topologies] = []
         for group in self._adviser.groups(topologies, self._is_joint):
             by_nodes: dict[frozenset[str] | None, list[RunningTopology]] = {}
             for topology in group:
                 by_nodes.setdefault(self._allowed.of(topology.id), []).append(topology)
-            found += map(tuple, by_nodes.values())
-        return found
+            groups += map(tuple, by_nodes.values())
+        return groups
 
     def _settled(self, group: Topologies) -> dict[str, Reason]:
         """Return why topologies stay where they are, of those for which that still holds."""
         view = self._view(group)
-        found = {t.id: self._memory.settled(t.id, view, self._state) for t in group}
-        return {name: reason for name, reason in found.items() if reason is not None}
+        reasons = {t.id: self._memory.settled(t.id, view, self._state) for t in group}
+        return {name: reason for name, reason in reasons.items() if reason is not None}
 
     def _view(self, group: Topologies) -> View:
         return self._intended.view([topology.id for topology in group])
@@ -142,10 +142,10 @@ class _DecisionState:
     def settle(self) -> Decisions:
         for _ in range(MAX_ROUNDS):
             before = self._intended.state()
-            asked = [topology for topology in self._topologies if not self._follows(topology)]
+            searching = [topology for topology in self._topologies if not self._follows(topology)]
             # What went back to where it shall be is one of those that may be improved, too.
             if self._intended.state() == before:
-                self._search(asked)
+                self._search(searching)
             if self._intended.state() == before:
                 break
         topologies = sorted(self._state.topologies, key=lambda each: each.id)
@@ -164,13 +164,13 @@ class _DecisionState:
         then = worth(here, Placement(here.problem.current_slots()))
         return replace(choice, now=then if choice.action is Action.KEEP else None, then=then)
 
-    def _search(self, asked: Sequence[RunningTopology]) -> None:
+    def _search(self, searching: Sequence[RunningTopology]) -> None:
         """Place what runs nowhere, and find better places for what runs."""
-        new = {topology.id for topology in asked if not self._runs_whole(topology)}
-        waiting = [topology for topology in asked if topology.id in new]
+        new = {topology.id for topology in searching if not self._runs_whole(topology)}
+        waiting = [topology for topology in searching if topology.id in new]
         for group in self._groups(t for t in waiting if not self._spread(t)):
             self._place(group)
-        for group in self._groups(topology for topology in asked if self._runs_whole(topology)):
+        for group in self._groups(topology for topology in searching if self._runs_whole(topology)):
             self._improve(group, new)
 
     def _runs_whole(self, topology: RunningTopology) -> bool:
@@ -208,9 +208,9 @@ class _DecisionState:
 
     def _completed(self, topology: RunningTopology, present: Workers) -> Choice:
         """Place what was lost beside what lives; where there is no room, Storm decides."""
-        at = self._intended.on_all_nodes([topology.id])
+        situation = self._intended.on_all_nodes([topology.id])
         suspects = self._earlier.suspects(topology, present)
-        workers = completed(at, present, self._earlier.planned(topology.id), suspects)
+        workers = completed(situation, present, self._earlier.planned(topology.id), suspects)
         if workers is None:
             return Choice(Action.DECLINE, Circumstance.NO_ROOM, Ground.KEPT)
         measured = self._loads[topology.id].measured
@@ -224,9 +224,9 @@ class _DecisionState:
         """Place a topology that was never measured as Storm would; return whether that is done."""
         if self._loads[topology.id].measured or not self._adviser.spreads(topology):
             return False
-        at = self._intended.on_all_nodes([topology.id])
+        situation = self._intended.on_all_nodes([topology.id])
         try:
-            name, workers = self._adviser.spread(topology, at)
+            name, workers = self._adviser.spread(topology, situation)
         except Infeasible:
             return False
         choice = Choice(Action.PLACE, Circumstance.SPREAD, Ground.DECLARED, workers, name)
@@ -235,9 +235,9 @@ class _DecisionState:
 
     def _place(self, group: Topologies) -> None:
         """Place topologies on what the others leave; those that do not fit together, in turn."""
-        at = self._intended.on_all_nodes([topology.id for topology in group])
+        situation = self._intended.on_all_nodes([topology.id for topology in group])
         try:
-            found = self._adviser.advice(group, at)
+            advice = self._adviser.advice(group, situation)
         except Infeasible as error:
             if len(group) > 1:
                 for topology in group:
@@ -247,8 +247,8 @@ class _DecisionState:
         else:
             reason, name = Circumstance.INCOMPLETE, self._settings.algorithm
             placed = [
-                Choice(Action.PLACE, reason, Ground.DECLARED, workers, name, found.notes)
-                for workers in found.workers
+                Choice(Action.PLACE, reason, Ground.DECLARED, workers, name, advice.notes)
+                for workers in advice.workers
             ]
         for topology, choice in zip(group, placed, strict=True):
             self._choices.place(topology, choice)
@@ -277,14 +277,14 @@ class _DecisionState:
                 return
         for topology in running:
             others = [each.id for each in members if each is not topology]
-            found = self._improving.alone(topology, settled.get(topology.id), others)
-            if isinstance(found, ProposedMove):
-                self._move(topology, found)
+            proposed = self._improving.alone(topology, settled.get(topology.id), others)
+            if isinstance(proposed, ProposedMove):
+                self._move(topology, proposed)
                 if not others:
                     self._settle(topology, members, Circumstance.NOTHING_BETTER)
             else:
-                self._settle(topology, members, found)
-                self._choices.keep(topology, found)
+                self._settle(topology, members, proposed)
+                self._choices.keep(topology, proposed)
 
     def _move(self, topology: RunningTopology, move: ProposedMove) -> None:
         self._choices.move(topology, move)
@@ -297,11 +297,11 @@ class _DecisionState:
         reason: Reason = Circumstance.AS_PLANNED
         if all(self._intended.workers[t.id] == tuple(sorted(t.assignment)) for t in running):
             known = next(iter(settled.values())) if len(settled) == len(running) else None
-            found = self._improving.by_own_rule(running, known)
-            if isinstance(found, Mapping):
-                moves = found
+            answer = self._improving.by_own_rule(running, known)
+            if isinstance(answer, Mapping):
+                moves = answer
             else:
-                reason = found
+                reason = answer
                 for topology in running:
                     self._settle(topology, running, reason)
         for topology in running:

@@ -51,15 +51,15 @@ class Effects:
         workers, present = choice.workers, tuple(sorted(topology.assignment))
         used = {worker.slot.node for worker in (*workers, *present)}
         nodes = self._empty.left(only=used)
-        at = situation((self._loads[topology.id],), nodes, (present,), self._costs)
-        whole = not topology.unassigned and not at.problem.lost_slots
-        now = Placement(at.problem.current_slots())
+        alone = situation((self._loads[topology.id],), nodes, (present,), self._costs)
+        whole = not topology.unassigned and not alone.problem.lost_slots
+        now = Placement(alone.problem.current_slots())
         return Decision(
             topology.id,
             choice,
             evidence,
-            _value(at, now, choice.now) if whole else None,
-            _value(at, at.placement((workers,)), choice.then),
+            _value(alone, now, choice.now) if whole else None,
+            _value(alone, alone.placement((workers,)), choice.then),
             topology.workers,
             self._adviser.workers(topology),
             present if whole and workers != present else (),
@@ -75,6 +75,6 @@ class Effects:
         return Evidence(choice.ground, profile, self._adviser.uses_traffic(topology, running))
 
 
-def _value(at: Situation, placement: Placement, its_worth: Worth | None) -> PlacementFigures:
-    content = at.travels(placement) if at.has_sizes else None
-    return PlacementFigures(measure(at.problem, placement), content, its_worth)
+def _value(situation: Situation, placement: Placement, its_worth: Worth | None) -> PlacementFigures:
+    content = situation.travels(placement) if situation.has_sizes else None
+    return PlacementFigures(measure(situation.problem, placement), content, its_worth)

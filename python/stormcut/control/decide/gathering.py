@@ -18,20 +18,20 @@ from stormcut.running.situation import Situation
 BOOKKEEPERS = ("__metrics", "__eventlogger")
 
 
-def gathered(at: Situation, placement: Placement, keep_workers: bool = False) -> Placement:
+def gathered(situation: Situation, placement: Placement, keep_workers: bool = False) -> Placement:
     """Return a placement whose bookkeepers share a node with others of theirs, if limits allow it.
 
     Parameters
     ----------
-    at : Situation
+    situation : Situation
     placement : Placement
         Feasible, with every executor in a slot.
     keep_workers : bool
         A bookkeeper that had a worker of its own has one on the other node, too, if a slot is free.
     """
     slots = placement.slots.copy()
-    for topology, own in zip(at.problem.topologies, at.executors, strict=True):
-        _gather(at.problem, slots, own, _bookkeepers(topology, own.start), keep_workers)
+    for topology, own in zip(situation.problem.topologies, situation.executors, strict=True):
+        _gather(situation.problem, slots, own, _bookkeepers(topology, own.start), keep_workers)
     return replace(placement, slots=slots)
 
 

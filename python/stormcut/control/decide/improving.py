@@ -81,21 +81,23 @@ class Improving:
             Why they stay as long as they break no limit.
         """
         names = [topology.id for topology in topologies]
-        at = self._intended.on_all_nodes(names)
-        now = Placement(at.problem.current_slots())
-        broken = self._intended.broken_limit(names, at, now)
+        situation = self._intended.on_all_nodes(names)
+        now = Placement(situation.problem.current_slots())
+        broken = self._intended.broken_limit(names, situation, now)
         if settled and not broken:
             return settled
         try:
-            found = self._adviser.advice(topologies, at)
+            advice = self._adviser.advice(topologies, situation)
         except Infeasible as error:
             return NoPlacement(str(error))
-        judged = self._rules.own(tuple(names), at.problem, now, at.placement(found.workers))
+        judged = self._rules.own(
+            tuple(names), situation.problem, now, situation.placement(advice.workers)
+        )
         if not broken and not judged.moves:
             return judged.reason
-        if broken and not judged.moves and (relief := self._relief(topologies, at)):
+        if broken and not judged.moves and (relief := self._relief(topologies, situation)):
             return self._relieve(relief, broken)
-        then = dict(zip(names, found.workers, strict=True))
+        then = dict(zip(names, advice.workers, strict=True))
         before = {n: self._worth(n) for n in names if then[n] != self._intended.workers[n]}
         if not before:
             return Circumstance.NOTHING_BETTER
@@ -103,7 +105,7 @@ class Improving:
         reason = broken or judged.reason
         return {
             name: ProposedMove(
-                then[name], _with(before, name, reason), found.notes, its, self._worth(name)
+                then[name], _with(before, name, reason), advice.notes, its, self._worth(name)
             )
             for name, its in before.items()
         }
@@ -131,27 +133,27 @@ class Improving:
         before = worth(here, now)
         if not broken and self._rules.is_enough(before):
             return Circumstance.NOTHING_TRAVELS
-        at = self._intended.on_all_nodes((name,))
-        relief = self._relief((topology,), at) if broken else None
+        situation = self._intended.on_all_nodes((name,))
+        relief = self._relief((topology,), situation) if broken else None
         if broken and relief and relief.worth.headroom >= 1:
             return self._relieve(relief, broken)[name]
         try:
-            found = self._adviser.advice((topology,), at)
+            advice = self._adviser.advice((topology,), situation)
         except Infeasible as error:
             return NoPlacement(str(error))
-        then = at.placement(found.workers)
-        after = worth(at, then)
+        then = situation.placement(advice.workers)
+        after = worth(situation, then)
         judged = self._rules.default(before, after)
         if not broken and not judged.moves:
             return judged.reason
         if broken and relief and not self._rules.gains_room(relief.worth, after):
             return self._relieve(relief, broken)[name]
-        (workers,) = found.workers
+        (workers,) = advice.workers
         if not broken and (lost := self._lost((name, *others), {name: workers})):
             return lost
         self._intended.put(name, workers)
         reason = broken or judged.reason
-        return ProposedMove(workers, reason, found.notes, before, after)
+        return ProposedMove(workers, reason, advice.notes, before, after)
 
     def together(
         self, topologies: Sequence[RunningTopology], is_settled: bool
@@ -167,40 +169,40 @@ class Improving:
             Whether nothing is to be sought as long as no limit is broken.
         """
         names = [topology.id for topology in topologies]
-        at = self._intended.on_all_nodes(names)
-        now = Placement(at.problem.current_slots())
-        broken = self._intended.broken_limit(names, at, now)
+        situation = self._intended.on_all_nodes(names)
+        now = Placement(situation.problem.current_slots())
+        broken = self._intended.broken_limit(names, situation, now)
         if not broken and (is_settled or self._is_later(tuple(names))):
             return {}
-        before = worth(at, now)
+        before = worth(situation, now)
         if not broken and self._rules.is_enough(before):
             return {}
-        relief = self._relief(topologies, at) if broken else None
+        relief = self._relief(topologies, situation) if broken else None
         if broken and relief and relief.worth.headroom >= 1:
             return self._relieve(relief, broken)
         try:
-            found = self._adviser.advice(topologies, at)
+            advice = self._adviser.advice(topologies, situation)
         except Infeasible:
             return {}
-        after = worth(at, at.placement(found.workers))
+        after = worth(situation, situation.placement(advice.workers))
         judged = self._rules.default(before, after)
         if not broken and not judged.moves:
             return {}
         if broken and relief and not self._rules.gains_room(relief.worth, after):
             return self._relieve(relief, broken)
         was = {name: self._intended.workers[name] for name in names}
-        then = dict(zip(names, found.workers, strict=True))
+        then = dict(zip(names, advice.workers, strict=True))
         own = {name: self._worth(name) for name in names if then[name] != was[name]}
         self._put(then)
-        self._spare(at, own, was)
-        spared = self._rules.default(before, worth(at, self._placed(at, names)))
+        self._spare(situation, own, was)
+        spared = self._rules.default(before, worth(situation, self._placed(situation, names)))
         if spared.moves:
             judged = spared
         elif not broken:
             self._put(then)
         whole = broken or judged.reason
         return self._moves(
-            [n for n in own if self._intended.workers[n] != was[n]], own, whole, found.notes
+            [n for n in own if self._intended.workers[n] != was[n]], own, whole, advice.notes
         )
 
     def _is_later(self, names: Joint) -> bool:
@@ -227,7 +229,9 @@ class Improving:
             moves[name] = ProposedMove(self._intended.workers[name], reason, notes, now, then)
         return moves
 
-    def _relief(self, topologies: Sequence[RunningTopology], at: Situation) -> _Relief | None:
+    def _relief(
+        self, topologies: Sequence[RunningTopology], situation: Situation
+    ) -> _Relief | None:
         """Return where topologies run once those workers have left that must, None without room.
 
         Where that carries the rates no better place is sought: that is another move, which guards
@@ -238,17 +242,17 @@ class Improving:
         try:
             for topology in topologies:
                 name = topology.id
-                found = relieved(topology, self._intended.on_all_nodes((name,)), was[name])
-                if found is None:
+                workers = relieved(topology, self._intended.on_all_nodes((name,)), was[name])
+                if workers is None:
                     return None
-                then[name] = found
-                self._intended.put(name, found)
+                then[name] = workers
+                self._intended.put(name, workers)
         finally:
             self._put(was)
-        placement = at.placement(list(then.values()))
-        if then == was or violations(at.problem, placement):
+        placement = situation.placement(list(then.values()))
+        if then == was or violations(situation.problem, placement):
             return None
-        return _Relief(then, worth(at, placement))
+        return _Relief(then, worth(situation, placement))
 
     def _relieve(self, relief: _Relief, broken: Reason) -> Mapping[str, ProposedMove]:
         """Move those that have to leave."""
@@ -272,19 +276,21 @@ class Improving:
         here = self._intended.where_it_runs(topology)
         return worth(here, Placement(here.problem.current_slots()))
 
-    def _placed(self, at: Situation, names: Sequence[str]) -> Placement:
-        return at.placement([self._intended.workers[name] for name in names])
+    def _placed(self, situation: Situation, names: Sequence[str]) -> Placement:
+        return situation.placement([self._intended.workers[name] for name in names])
 
-    def _spare(self, at: Situation, moved: Mapping[str, Worth], was: Mapping[str, Workers]) -> None:
+    def _spare(
+        self, situation: Situation, moved: Mapping[str, Worth], was: Mapping[str, Workers]
+    ) -> None:
         """Put back each that was moved and need not be."""
         for name in moved:
             there, then = self._intended.workers[name], self._worth(name)
-            whole = worth(at, self._placed(at, [*was]))
+            whole = worth(situation, self._placed(situation, [*was]))
             self._intended.put(name, was[name])
-            placed = self._placed(at, [*was])
+            placed = self._placed(situation, [*was])
             if (
-                violations(at.problem, placed)
-                or self._rules.loses(whole, worth(at, placed))
+                violations(situation.problem, placed)
+                or self._rules.loses(whole, worth(situation, placed))
                 or self._rules.default(self._worth(name), then).moves
             ):
                 self._intended.put(name, there)
@@ -293,9 +299,12 @@ class Improving:
         """Return what head-room a move would cost those that are placed together, None if none."""
         if len(names) < 2:
             return None
-        at = self._intended.on_all_nodes(names)
+        situation = self._intended.on_all_nodes(names)
         then = [moved.get(name, self._intended.workers[name]) for name in names]
-        before, after = worth(at, self._placed(at, names)), worth(at, at.placement(then))
+        before, after = (
+            worth(situation, self._placed(situation, names)),
+            worth(situation, situation.placement(then)),
+        )
         return LessHeadroom(before, after) if self._rules.loses(before, after) else None
 
 

@@ -73,7 +73,7 @@ class Intended:
         )
 
     def broken_limit(
-        self, topologies: Sequence[str], at: Situation, now: Placement
+        self, topologies: Sequence[str], situation: Situation, now: Placement
     ) -> BreaksLimit | None:
         """Return a limit that topologies break where they run, None if they break none.
 
@@ -91,7 +91,7 @@ class Intended:
             count = sum(len(worker.executors) for worker in leaving)
             what = f"{' and '.join(hosts)} {are} drained; executors to move: {count}"
             return BreaksLimit(Violation("max_executors", what))
-        broken = violations(at.problem, now)
+        broken = violations(situation.problem, now)
         return BreaksLimit(broken[0]) if broken else None
 
     def view(self, topologies: Sequence[str]) -> View:

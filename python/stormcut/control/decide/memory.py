@@ -52,7 +52,7 @@ class _MeasurementRun:
 
 
 @dataclass(frozen=True)
-class _Verdict:
+class _SettledView:
     """That nothing better was found for a topology, and in view of what."""
 
     view: View
@@ -72,7 +72,7 @@ class Memory:
 
     def __init__(self) -> None:
         self._loads: dict[str, _KnownWorkload] = {}
-        self._verdicts: dict[str, _Verdict] = {}
+        self._verdicts: dict[str, _SettledView] = {}
         self._runs: dict[Joint, _MeasurementRun] = {}
         self.answers = Answers()
         #: In which round each problem had its turn last, and which have none in this one.
@@ -95,7 +95,9 @@ class Memory:
         self._loads = {name: each for name, each in self._loads.items() if name in living}
         self._verdicts = {name: each for name, each in self._verdicts.items() if name in living}
         self._runs = {joint: run for joint, run in self._runs.items() if living.issuperset(joint)}
-        self._turns = {joint: at for joint, at in self._turns.items() if living.issuperset(joint)}
+        self._turns = {
+            joint: turn for joint, turn in self._turns.items() if living.issuperset(joint)
+        }
         self.answers.forget_all_but(living)
 
     def later(
@@ -133,7 +135,7 @@ class Memory:
     def settle(self, topology: str, view: View, state: ClusterState, reason: Reason) -> None:
         """Remember that a topology stays where it is, and why."""
         topologies = frozenset(each.id for each in state.topologies)
-        self._verdicts[topology] = _Verdict(view, state.supervisors, topologies, reason)
+        self._verdicts[topology] = _SettledView(view, state.supervisors, topologies, reason)
 
     def settled(self, topology: str, view: View, state: ClusterState) -> Reason | None:
         """Return why a topology stays where it is, None if that is to be found out anew.

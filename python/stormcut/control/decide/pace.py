@@ -66,5 +66,5 @@ class Pace:
 
     def since_change(self, joint: Joint) -> float | None:
         """Return the seconds since any of these topologies moved, None if none is known to have."""
-        at = self.changed_at(joint)
-        return None if at is None else max(self.now - at, 0.0)
+        changed = self.changed_at(joint)
+        return None if changed is None else max(self.now - changed, 0.0)

@@ -16,7 +16,7 @@ from stormcut.running.situation import Situation
 MAX_TRIED, MAX_TRIED_EXECUTORS = 256, 512_000
 
 
-def relieved(topology: RunningTopology, at: Situation, present: Workers) -> Workers | None:
+def relieved(topology: RunningTopology, situation: Situation, present: Workers) -> Workers | None:
     """Return the workers of one topology with those on other nodes that break a limit.
 
     Each that leaves starts in a free slot, or in several where no node has room for all of it;
@@ -31,41 +31,43 @@ def relieved(topology: RunningTopology, at: Situation, present: Workers) -> Work
         None if there is no room for one that leaves, all would have to, or too many placements
         would have to be looked at to find who leaves.
     """
-    most = min(MAX_TRIED, MAX_TRIED_EXECUTORS // max(at.problem.executor_count, 1))
-    closed = {node.id for node in at.problem.nodes if node.max_executors == 0}
+    most = min(MAX_TRIED, MAX_TRIED_EXECUTORS // max(situation.problem.executor_count, 1))
+    closed = {node.id for node in situation.problem.nodes if node.max_executors == 0}
     staying = tuple(worker for worker in present if worker.slot.node not in closed)
     tried = 0
-    while staying and broken(at, at.placement([staying])):
+    while staying and broken(situation, situation.placement([staying])):
         tried += len(staying)
         if tried > most:
             return None
-        staying = min(_without_one(staying), key=lambda left: _rank(at, left))
+        staying = min(_without_one(staying), key=lambda left: _rank(situation, left))
     if not staying:
         return None
     if len(staying) == len(present):
         return present
-    found = completed(at, staying, present, halves=True)
-    if found is None:
+    restored = completed(situation, staying, present, halves=True)
+    if restored is None:
         return None
-    placement = at.placement([found])
-    if violations(at.problem, placement) or not _has_heap(topology, at, placement, found, present):
+    placement = situation.placement([restored])
+    if violations(situation.problem, placement) or not _has_heap(
+        topology, situation, placement, restored, present
+    ):
         return None
-    return found
+    return restored
 
 
 def _has_heap(
     topology: RunningTopology,
-    at: Situation,
+    situation: Situation,
     placement: Placement,
-    found: Workers,
+    restored: Workers,
     present: Workers,
 ) -> bool:
     """Return whether those that share a slot are not too many for one worker."""
     executors = [set(worker.executors) for worker in present]
-    if all(any(its.issuperset(w.executors) for its in executors) for w in found):
+    if all(any(its.issuperset(w.executors) for its in executors) for w in restored):
         return True
     try:
-        kept = within_heap((topology,), at, placement)
+        kept = within_heap((topology,), situation, placement)
     except Infeasible:
         return False
     return bool((kept.slots == placement.slots).all())
@@ -76,6 +78,8 @@ def _without_one(workers: Workers) -> Iterator[Workers]:
         yield tuple(each for each in workers if each is not worker)
 
 
-def _rank(at: Situation, left: Workers) -> tuple[int, int]:
+def _rank(situation: Situation, left: Workers) -> tuple[int, int]:
     """Return how many limits are broken, and, negative, how many executors are left."""
-    return len(broken(at, at.placement([left]))), -sum(len(each.executors) for each in left)
+    return len(broken(situation, situation.placement([left]))), -sum(
+        len(each.executors) for each in left
+    )

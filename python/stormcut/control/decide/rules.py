@@ -76,5 +76,5 @@ class Rules:
         measured = tuple(self._profiles[name].to_epoch_s for name in joint)
         held = self._memory.held(joint, measured, condition, self._pace.changed_at(joint))
         moment = MoveTiming(self._pace.since_change(joint), held)
-        found = self._own.verdict(problem, present, proposed, moment, self._options)
-        return WorthVerdict(found.accepts, found.reason)
+        verdict = self._own.verdict(problem, present, proposed, moment, self._options)
+        return WorthVerdict(verdict.accepts, verdict.reason)

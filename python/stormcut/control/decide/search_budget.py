@@ -19,7 +19,7 @@ URGENT_S, ROUND_S = 0.8, 5.0
 #: All that runs has its turn within so many rounds, unless even the shortest searches take longer.
 MAX_TURNS = 3
 #: Estimates in seconds for one problem at each effort: for `SMALL` executors (fewer take less in
-#: proportion), and for every 1,000. Rough, of one machine: benchmarks/brain_scale.py.
+#: proportion), and for every 1,000. Rough, of one machine: benchmarks/speed/brain_scale.py.
 SMALL = 50
 EFFORTS = ((None, 1.5, 4.0), ("0.1", 0.5, 1.5), ("0", 0.05, 0.15))
 #: Seconds that a round takes for every 1,000 executors of the cluster, without any search.

@@ -210,14 +210,16 @@ def _unused(unused: Unused) -> str:
     return text
 
 
-def _in_the_way(found: InTheWay) -> str:
-    slot = "" if found.slot is None else f"slot {found.slot.node}:{found.slot.port}"
+def _in_the_way(obstruction: InTheWay) -> str:
+    slot = (
+        "" if obstruction.slot is None else f"slot {obstruction.slot.node}:{obstruction.slot.port}"
+    )
     return {
         Obstacle.OTHER_EXECUTORS: "its executors are others now",
         Obstacle.SLOT_GONE: f"no supervisor offers {slot} now",
         Obstacle.SLOT_TAKEN: f"{slot} is another topology's now",
         Obstacle.DRAINED: f"the node of {slot} is drained",
-    }[found.obstacle]
+    }[obstruction.obstacle]
 
 
 def _effect(decision: Decision) -> str:

@@ -33,40 +33,42 @@ SURE_GAIN = 1.64
 BYTES, TUPLES = "bytes/s", "tuples/s"
 
 
-def worth(at: Situation, placement: Placement) -> Worth:
+def worth(situation: Situation, placement: Placement) -> Worth:
     """Return what a placement is worth in its situation."""
-    room: Headroom = headroom(at.problem, placement)
+    room: Headroom = headroom(situation.problem, placement)
     value = math.inf if room.value is None else room.value
-    unit = BYTES if at.has_sizes else TUPLES
-    noise = 0.0 if room.bottleneck is None else _noise(at, placement, room.bottleneck)
-    travels, deviation = at.travels(placement), at.deviation(placement)
-    burden = _burden(at, placement) if travels else 0.0
+    unit = BYTES if situation.has_sizes else TUPLES
+    noise = 0.0 if room.bottleneck is None else _noise(situation, placement, room.bottleneck)
+    travels, deviation = situation.travels(placement), situation.deviation(placement)
+    burden = _burden(situation, placement) if travels else 0.0
     return Worth(value, room.bottleneck, travels, unit, deviation, noise, burden)
 
 
-def _burden(at: Situation, placement: Placement) -> float:
+def _burden(situation: Situation, placement: Placement) -> float:
     """Return which share of nodes' CPU travelling takes, or of the fullest link, if that is more.
 
     Of a node whose CPU nobody states, a core counts.
     """
-    used = uses(at.problem, placement)
+    used = uses(situation.problem, placement)
     load = {use.kind: use.load for use in used}
-    nodes = executor_nodes(at.problem, placement)
-    ran = np.unique(nodes[(nodes >= 0) & (nodes < len(at.problem.nodes))])
-    offered = sum(at.problem.nodes[node].cpu_percent or CORE_PERCENT for node in ran.tolist())
+    nodes = executor_nodes(situation.problem, placement)
+    ran = np.unique(nodes[(nodes >= 0) & (nodes < len(situation.problem.nodes))])
+    offered = sum(
+        situation.problem.nodes[node].cpu_percent or CORE_PERCENT for node in ran.tolist()
+    )
     transfer = max(float(load[CPU].sum() - load[EXECUTOR].sum()), 0.0)
     links = [float(use.share.max(initial=0.0)) for use in used if use.kind not in (CPU, EXECUTOR)]
     return min(max(transfer / max(offered, 1e-9), *links), 1.0)
 
 
-def _noise(at: Situation, placement: Placement, bottleneck: Bottleneck) -> float:
+def _noise(situation: Situation, placement: Placement, bottleneck: Bottleneck) -> float:
     """Return the standard deviation of a head-room, as a share of it.
 
     The loads of executors that share the bottleneck are off independently of one another.
     """
-    ordinals = [n for n, node in enumerate(at.problem.nodes) if node.id == bottleneck.name]
-    on_node = np.isin(executor_nodes(at.problem, placement), ordinals)
-    loads = at.problem.executor_cpu[on_node]
+    ordinals = [n for n, node in enumerate(situation.problem.nodes) if node.id == bottleneck.name]
+    on_node = np.isin(executor_nodes(situation.problem, placement), ordinals)
+    loads = situation.problem.executor_cpu[on_node]
     squares = float((loads**2).sum())
     return NOISE * math.sqrt(squares) / float(loads.sum()) if squares > 0 else NOISE
 
@@ -86,15 +88,15 @@ def verdict(now: Worth, then: Worth, least: float, enough: float) -> WorthVerdic
     traffic by it, and by more than chance may, and leave as much head-room; what is beyond
     ``enough`` does not count. So every move is to a better place in one order.
     """
-    room, found = min(now.headroom, enough), min(then.headroom, enough)
+    room, room_then = min(now.headroom, enough), min(then.headroom, enough)
     chance = SURE_GAIN * math.hypot(now.noise, then.noise)
-    if found > room * (1 + max(least, chance)):
+    if room_then > room * (1 + max(least, chance)):
         return WorthVerdict(True, MoreHeadroom(now, then))
-    if found < room * (1 - 1e-9):
+    if room_then < room * (1 - 1e-9):
         return WorthVerdict(False, LessHeadroom(now, then))
     saving = LittleSaved(now, then, max(least, NOISE))
     if saving.share > saving.chance and saving.share >= saving.least:
         return WorthVerdict(True, LessTraffic(now, then))
-    if found > room * (1 + least):
+    if room_then > room * (1 + least):
         return WorthVerdict(False, LittleGained(now, then, chance))
     return WorthVerdict(False, saving)

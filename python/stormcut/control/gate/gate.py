@@ -107,7 +107,7 @@ class Gate:
         Takes O(changes x (log changes + workers)).
         """
         held: dict[str, Verdict] = {}
-        budget = _Budget(self._policy, moment)
+        budget = _RestartBudget(self._policy, moment)
         for change in sorted(changes, key=lambda change: self._rank(change, moment)):
             verdict = self._first(change, self._standing(change, moment), moment)
             verdict = verdict or self._first(change, budget.standing(change), moment)
@@ -128,27 +128,27 @@ class Gate:
 
         By topology. Those that together exceed a budget are held by it, though none does alone.
         """
-        found: dict[str, tuple[str, ...]] = {}
-        budget = _Budget(self._policy, moment)
+        guards: dict[str, tuple[str, ...]] = {}
+        budget = _RestartBudget(self._policy, moment)
         for change in sorted(changes, key=lambda change: self._rank(change, moment)):
             standing = (*self._standing(change, moment), *budget.standing(change))
             keys = (v.guard.key for v in standing if TABLE[v.guard][change.initiator] is not GO)
-            found[change.topology] = tuple(keys)
+            guards[change.topology] = tuple(keys)
             budget.take(change)
-        return found
+        return guards
 
     def _first(
         self, change: Change, standing: Iterator[Verdict], moment: GuardContext
     ) -> Verdict | None:
         """Return the first guard that this change does not pass."""
-        for found in standing:
-            said = answer(found.guard, change, moment.orders.pauses)
+        for verdict in standing:
+            said = answer(verdict.guard, change, moment.orders.pauses)
             if said is GuardAnswer.NEVER or (
-                said is GuardAnswer.WAIT and found.answer is GuardAnswer.NEVER
+                said is GuardAnswer.WAIT and verdict.answer is GuardAnswer.NEVER
             ):
-                return Verdict(GuardAnswer.NEVER, found.guard)
+                return Verdict(GuardAnswer.NEVER, verdict.guard)
             if said is GuardAnswer.WAIT:
-                return found
+                return verdict
         return None
 
     def _standing(self, change: Change, moment: GuardContext) -> Iterator[Verdict]:
@@ -203,11 +203,11 @@ class Gate:
 
         To be asked of what all guards let through: from then on spouts rest.
         """
-        asked = [each for each in going if _waits_for_rest(each)]
-        if all(each.topology in moment.rested for each in self.resting(asked)):
+        waiting_changes = [each for each in going if _waits_for_rest(each)]
+        if all(each.topology in moment.rested for each in self.resting(waiting_changes)):
             return {}
         waiting = Verdict(GuardAnswer.WAIT, Guard.REST, REST_LOOK_SECONDS)
-        return {change.topology: waiting for change in asked}
+        return {change.topology: waiting for change in waiting_changes}
 
     def resting(self, changes: Sequence[Change]) -> tuple[Change, ...]:
         """Return those of changes for which spouts rest before they are made."""
@@ -217,7 +217,7 @@ class Gate:
         return self._policy.rule_of(name_in(change.topology)).drain_s is not None
 
 
-class _Budget:
+class _RestartBudget:
     """What may yet restart in this round and hour."""
 
     def __init__(self, policy: Policy, moment: GuardContext) -> None:

@@ -45,12 +45,12 @@ def parts(topology: str, present: Workers, target: Workers) -> list[Part]:
         for worker in workers:
             shared = (worker.slot, *worker.executors)
             graph.add_edges_from(((side, worker), each) for each in shared)
-    found = []
+    result = []
     for component in nx.connected_components(graph):
         before, after = (
             tuple(worker for worker in workers if (side, worker) in component)
             for side, workers in enumerate((present, target))
         )
         if before != after:
-            found.append(Part(topology, before, after))
-    return sorted(found, key=lambda part: (part.restarts, part.before, part.after))
+            result.append(Part(topology, before, after))
+    return sorted(result, key=lambda part: (part.restarts, part.before, part.after))

@@ -48,7 +48,7 @@ class Hearing:
                 signs = self._signs.setdefault((topology, host), deque(maxlen=REMEMBERED))
                 signs.append(now)
                 self._latest = now
-        used = {(topology, host) for (topology, _), at in self._hosts.items() for host in at}
+        used = {(topology, host) for (topology, _), hosts in self._hosts.items() for host in hosts}
         oldest = self._latest - FORGOTTEN_SECONDS
         self._signs = {
             pair: signs
@@ -56,7 +56,7 @@ class Hearing:
             if pair in used and signs[-1] > oldest
         }
         living = {topology for topology, _ in self._signs}
-        self._hosts = {key: at for key, at in self._hosts.items() if key[0] in living}
+        self._hosts = {key: hosts for key, hosts in self._hosts.items() if key[0] in living}
 
     def heard(self) -> dict[tuple[str, str], bool]:
         """Return who is heard of, by topology and host, of those whose rhythm is known."""

@@ -42,11 +42,13 @@ class Losses:
             if topology.assignment and topology.unassigned
             for node in self.used.get(topology.id, frozenset()) - used[topology.id]
         }
-        recent = {pair: at for pair, at in self.lost.items() if now - at < EMPTIED_SECONDS}
+        recent = {
+            pair: moment for pair, moment in self.lost.items() if now - moment < EMPTIED_SECONDS
+        }
         # Storm's own scheduler may have put something there meanwhile.
         still = {
-            (topology, node): at
-            for (topology, node), at in {**recent, **lost}.items()
+            (topology, node): moment
+            for (topology, node), moment in {**recent, **lost}.items()
             if topology in used and node not in used[topology]
         }
         return Losses(used, still)
@@ -61,5 +63,5 @@ class Losses:
 
     def ends_in(self, now: float) -> float:
         """Return the seconds until the next of them is forgotten, infinite if there is none."""
-        left = (at + EMPTIED_SECONDS - now for at in self.lost.values())
+        left = (moment + EMPTIED_SECONDS - now for moment in self.lost.values())
         return min((each for each in left if each > 0), default=math.inf)

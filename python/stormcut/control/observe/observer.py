@@ -253,10 +253,10 @@ class Observer:
         known.drifts.add(slice_)
         known.doubts = known.doubts + 1 if known.drifts.is_in_doubt() else 0
         self._look_for_drift(known)
-        found = known.totals.summary()
-        if found is not None:
-            known.profile = replace(found[0], topology=name)
-            known.seen = replace(found[1], topology=name)
+        summary = known.totals.summary()
+        if summary is not None:
+            known.profile = replace(summary[0], topology=name)
+            known.seen = replace(summary[1], topology=name)
         finding = known.trial.add(slice_)
         if not known.trial.is_settling and (sent := _sent_per_s(slice_)) is not None:
             known.forecast.add(slice_.to_epoch_s, sent)
@@ -294,19 +294,19 @@ class Observer:
             if worse and self._watching.takes_back and step.initiator is Initiator.GAIN:
                 held_s = self._watching.taken_back_s * 2 ** min(taken_back(self._reviews, name), 6)
                 self._press.take_back(name, step.before, now + held_s)
-            found = review(name, step, finding, now, held_s)
-            self._reviews = (*self._reviews, found)[-REVIEWS_KEPT:]
+            reviewed = review(name, step, finding, now, held_s)
+            self._reviews = (*self._reviews, reviewed)[-REVIEWS_KEPT:]
             self._press.keep(self._reviews)
         except Unavailable as error:
             log.warning("what became of the move of %s is not kept: %s", name, error)
             return
         told = log.warning if held_s else log.info
-        told("move of %s: %s", name, found, extra={"plan": step.plan})
+        told("move of %s: %s", name, reviewed, extra={"plan": step.plan})
 
     def _look_for_drift(self, known: _ObservedTopology) -> None:
-        found = known.drifts.drift()
-        if found is not None:
-            known.drift = found
+        drift = known.drifts.drift()
+        if drift is not None:
+            known.drift = drift
             known.drifts.begin_anew()
             known.trial.begin_anew()
             known.totals = DecayedTotals(self._watching.half_life_s)
@@ -323,12 +323,12 @@ class Observer:
 
     def _due(self, heard: Iterable[str]) -> list[tuple[str, Occasion | Drift]]:
         stored = self._stored()
-        found = (
+        reasons = (
             (name, self._reason(self._topologies[name], name in stored))
             for name in heard
             if self._clock.now() >= self._held_until(name)
         )
-        return [(name, reason) for name, reason in found if reason is not None]
+        return [(name, reason) for name, reason in reasons if reason is not None]
 
     def _held_until(self, name: str) -> float:
         """Return until when what was taken back stays there; 0.0: nothing was, or it is over."""

@@ -38,7 +38,7 @@ class Probation:
         counted = gone if 2 * len(gone) <= len(self.there) else frozenset()
         lost = {name: (*self.lost.get(name, ()), now) for name in counted}
         recent = {
-            name: tuple(at for at in times if at > now - 2 * PROBATION_SECONDS)
+            name: tuple(moment for moment in times if moment > now - 2 * PROBATION_SECONDS)
             for name, times in {**self.lost, **lost}.items()
         }
         return Probation(there, {name: times[-LOSSES:] for name, times in recent.items() if times})

@@ -88,8 +88,8 @@ class MoveReview:
         if len(move.before) < MIN_SLICES:
             return None
         after = tuple(self._pulses)
-        found = finding(move.before, after, self._restart_seconds(move, after))
-        return replace(found, places=dict(self._places))
+        result = finding(move.before, after, self._restart_seconds(move, after))
+        return replace(result, places=dict(self._places))
 
     @property
     def is_stalled(self) -> bool:

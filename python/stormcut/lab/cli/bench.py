@@ -25,7 +25,7 @@ from stormcut.model.errors import InvalidInput
 
 if TYPE_CHECKING:
     from stormcut.application.compare import Scheduler
-    from stormcut.lab.experiment.bench.cells import Run
+    from stormcut.lab.experiment.bench.cells import BenchRun
     from stormcut.lab.experiment.bench.plan import BenchPlan, Setting
 
 #: The papers' and ours; a setting adds variants.
@@ -212,15 +212,15 @@ def _measure(
             bench.run()
 
 
-def _run(plan: BenchPlan, refused: dict[str, str]) -> Run:
+def _run(plan: BenchPlan, refused: dict[str, str]) -> BenchRun:
     from stormcut.adapters.machine.home import commit
     from stormcut.adapters.machine.needs import command_line, describe
     from stormcut.lab.adapters.bench.setting import shape_of
-    from stormcut.lab.experiment.bench.cells import LINK_FACT, Run
+    from stormcut.lab.experiment.bench.cells import LINK_FACT, BenchRun
 
     setting, timing, bandwidth = plan.setting, plan.timing, shape_of(plan).bandwidth
     sizes = setting.heterogeneous or "all alike"
-    return Run(
+    return BenchRun(
         setting=setting.name,
         summary=setting.summary,
         schedulers=plan.schedulers,
@@ -260,15 +260,15 @@ def _report(folder: Path, steps: Steps) -> None:
 
     journal = FileJournal(folder)
     with steps.step("writing the pages"):
-        found = BenchResults(
+        results = BenchResults(
             journal.run,
             journal.measurements(),
             journal.placements(),
             journal.starts(),
             read_yardsticks(),
         )
-        write_text(folder / "bench.md", markdown([found]))
-        write_text(folder / "bench.html", page([found]))
+        write_text(folder / "bench.md", markdown([results]))
+        write_text(folder / "bench.html", page([results]))
         write_text(folder / "cells.csv", f"{csv_text(read_cells(folder))}\n")
     with steps.step("writing cells.parquet"), spark_session("local[2]") as spark:
         write_parquet(spark, folder)

@@ -60,11 +60,11 @@ def calibrate(
     journals = [FileJournal(folder) for folder in benches]
     wanted = None if schedulers is None else [each.strip() for each in schedulers.split(",")]
     source = output.name if output else "this fit"
-    found = fit(observed(journals, wanted), source)
+    fitted = fit(observed(journals, wanted), source)
     told = {
         "shipped": _predictions(journals, lambda _: SHIPPED),
-        "fitted": _predictions(journals, lambda _: found.costs),
-        "without": _predictions(journals, found.without.get),
+        "fitted": _predictions(journals, lambda _: fitted.costs),
+        "without": _predictions(journals, fitted.without.get),
     }
     facts = {
         "Machine": describe(),
@@ -73,15 +73,15 @@ def calibrate(
         "Commit": commit() or "not of a checkout",
     }
     if output:
-        intervals = {key: (each.low, each.high) for key, each in found.intervals.items()}
-        write_costs(output, found.costs, intervals, facts)
+        intervals = {key: (each.low, each.high) for key, each in fitted.intervals.items()}
+        write_costs(output, fitted.costs, intervals, facts)
     if as_json:
-        click.echo(json.dumps(_document(found, told), indent=2))
+        click.echo(json.dumps(_document(fitted, told), indent=2))
     else:
-        click.echo(markdown(sections(found, told)))
+        click.echo(markdown(sections(fitted, told)))
     if page:
         said = [f"{key}: {text}." for key, text in facts.items()]
-        write_text(page, markdown(sections(found, told, said)))
+        write_text(page, markdown(sections(fitted, told, said)))
 
 
 def observed(
@@ -94,15 +94,15 @@ def observed(
     InvalidInput
         A bench has none: it was made before they were kept.
     """
-    found: list[ObservedWindow] = []
+    windows: list[ObservedWindow] = []
     for journal in journals:
-        before = len(found)
+        before = len(windows)
         for cell in journal.measurements():
             where = cell.cell.topology, cell.cell.scheduler
             if cell.unsteady or (schedulers is not None and where[1] not in schedulers):
                 continue
             if (kept := journal.solution(*where)) and cell.node_sent_mbit_s:
-                found.append(
+                windows.append(
                     ObservedWindow(
                         *kept,
                         cell.tuples_per_10s / 10,
@@ -112,10 +112,10 @@ def observed(
                         where[0],
                     )
                 )
-        if len(found) == before:
+        if len(windows) == before:
             what = "has no steady window whose placement was kept (older benches kept none)"
             raise InvalidInput(what, str(journal.folder))
-    return found
+    return windows
 
 
 def _predictions(
@@ -130,13 +130,13 @@ def _predictions(
     ]
 
 
-def _document(found: Calibration, told: Mapping[str, Sequence[Told]]) -> dict[str, Any]:
+def _document(fitted: Calibration, told: Mapping[str, Sequence[Told]]) -> dict[str, Any]:
     return {
-        "costs": {key: value for key, value in asdict(found.costs).items() if key != "source"},
-        "intervals": {key: [each.low, each.high] for key, each in found.intervals.items()},
-        "cpu_r2": found.cpu_r2,
-        "link_r2": found.link_r2,
-        "cells": found.cells,
+        "costs": {key: value for key, value in asdict(fitted.costs).items() if key != "source"},
+        "intervals": {key: [each.low, each.high] for key, each in fitted.intervals.items()},
+        "cpu_r2": fitted.cpu_r2,
+        "link_r2": fitted.link_r2,
+        "cells": fitted.cells,
         "quality": {
             setting: {
                 costs: asdict(each)

@@ -136,11 +136,11 @@ def build(
     if len(journal):
         steps.say(f"{len(journal)} trials are known and not made again")
     with interruptible(), _bench(name, task, given, cpus, steps) as bench:
-        found = by_trials(sweep, bench, journal, steps)
+        measured = by_trials(sweep, bench, journal, steps)
     length = f"trials of {seconds:g} to {LONGEST * seconds:g} s"
     taken_on = f"{describe()}, {time.strftime('%Y-%m-%d')}, {length}"
-    write_model(output, task, found, slot, taken_on)
-    _table({task: found}, {}).print(terminal())
+    write_model(output, task, measured, slot, taken_on)
+    _table({task: measured}, {}).print(terminal())
     click.echo(f"{output}: the model of {task}")
 
 
@@ -213,15 +213,15 @@ def _table(models: Mapping[str, PerformanceModel], others: Mapping[str, Performa
     table.figures("threads", "tuples/s", "of its highest", "CPU %", "memory %")
     for name, ours in models.items():
         for each, who in ((ours, name), (others.get(name), f"{name}, beside")):
-            for at in range(len(each.threads) if each else 0):
+            for index in range(len(each.threads) if each else 0):
                 assert each is not None
                 table.row(
-                    who if at == 0 else "",
-                    f"{each.threads[at]:,}",
-                    told_rate(each.rate[at]),
-                    f"{each.rate[at] / each.best_rate:.0%}",
-                    f"{each.cpu_percent[at]:.1f}",
-                    f"{each.memory_percent[at]:.1f}",
+                    who if index == 0 else "",
+                    f"{each.threads[index]:,}",
+                    told_rate(each.rate[index]),
+                    f"{each.rate[index] / each.best_rate:.0%}",
+                    f"{each.cpu_percent[index]:.1f}",
+                    f"{each.memory_percent[index]:.1f}",
                 )
             if each:
                 table.end_section()
@@ -237,9 +237,9 @@ def _value(text: str) -> object:
 
 def _numbers(text: str) -> tuple[int, ...]:
     try:
-        found = tuple(int(part) for part in text.split(","))
+        numbers = tuple(int(part) for part in text.split(","))
     except ValueError:
-        found = ()
-    if not found or found[0] != 1 or any(a >= b for a, b in pairwise(found)):
+        numbers = ()
+    if not numbers or numbers[0] != 1 or any(a >= b for a, b in pairwise(numbers)):
         raise InvalidInput(f"must be whole numbers that ascend from 1, not {text}", "--threads")
-    return found
+    return numbers

@@ -55,7 +55,13 @@ def reproduce(
         _list(papers, chosen_figures, as_json)
         return
     if problems:
-        _write_problems(every, chosen, folder)
+        count = sum(
+            _write_problems(figures, chosen, folder / name if len(papers) > 1 else folder)
+            for name, figures in chosen_figures.items()
+        )
+        if not count:
+            raise InvalidInput("these figures have dataflows, no problems: see examples/capacity")
+        click.echo(f"{count} problems in {folder}")
         return
     cells = distinct(cell for figure in every for cell in figure.cells(chosen))
     steps = Steps("stormcut reproduce")
@@ -75,8 +81,8 @@ def reproduce(
 
 def _code() -> str:
     """Return the version, and the commit where this is a checkout: what others found is old."""
-    at = commit()
-    return __version__ if at is None else f"{__version__}, commit {at}"
+    revision = commit()
+    return __version__ if revision is None else f"{__version__}, commit {revision}"
 
 
 def _outcomes(
@@ -196,8 +202,8 @@ def _list(papers: Sequence[Paper], figures: dict[str, list[Figure]], as_json: bo
     table.print(terminal())
 
 
-def _write_problems(figures: Sequence[Figure], chosen: dict[str, Value], folder: Path) -> None:
-    """Write each workload once, named by what tells it from the others."""
+def _write_problems(figures: Sequence[Figure], chosen: dict[str, Value], folder: Path) -> int:
+    """Write each workload once, named by what tells it from the others; return how many."""
     from stormcut.adapters.files.problem_file import write_problem
     from stormcut.lab.papers.measures import DATAFLOW_MEASURES, problem_of
     from stormcut.lab.papers.workloads import WORKLOADS, defaults_of
@@ -212,9 +218,7 @@ def _write_problems(figures: Sequence[Figure], chosen: dict[str, Value], folder:
         text = "-".join([cell.workload, *own])
         safe = "".join(each if each.isalnum() or each in "-.+" else "_" for each in text)
         named.setdefault(f"{safe}.json", cell)
-    if not named:
-        raise InvalidInput("these figures have dataflows, no problems: see examples/capacity")
-    folder.mkdir(parents=True, exist_ok=True)
     for name, cell in named.items():
+        folder.mkdir(parents=True, exist_ok=True)
         write_problem(folder / name, problem_of(cell))
-    click.echo(f"{len(named)} problems in {folder}")
+    return len(named)

@@ -126,14 +126,14 @@ def calibrate(cells: Sequence[ObservedWindow], source: str) -> Calibration:
     values, cpu_r2, link_r2 = _fit(rows)
     rng = np.random.default_rng(len(rows))
     draws = rng.integers(0, len(rows), (RESAMPLES, len(rows)))
-    drawn = np.array([_fit([rows[at] for at in draw])[0] for draw in draws])
+    drawn = np.array([_fit([rows[index] for index in draw])[0] for draw in draws])
     low, high = np.quantile(drawn, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2], axis=0)
-    found = {
+    intervals = {
         name: FittedConstant(float(value), float(at_least), float(at_most))
         for name, value, at_least, at_most in zip(NAMES, values, low, high, strict=True)
     }
     without = _without([each.of for each in cells], rows, source)
-    return Calibration(_costs(values, source), found, cpu_r2, link_r2, len(rows), without)
+    return Calibration(_costs(values, source), intervals, cpu_r2, link_r2, len(rows), without)
 
 
 def _crosses(rows: Sequence[_Equations]) -> bool:
@@ -143,12 +143,12 @@ def _crosses(rows: Sequence[_Equations]) -> bool:
 def _without(
     topologies: Sequence[str], rows: Sequence[_Equations], source: str
 ) -> dict[str, Costs]:
-    found = {}
+    left_out = {}
     for topology in dict.fromkeys(topologies):
         others = [row for of, row in zip(topologies, rows, strict=True) if of != topology]
         if len(others) > 1 and _crosses(others):
-            found[topology] = _costs(_fit(others)[0], f"{source} without {topology}")
-    return found
+            left_out[topology] = _costs(_fit(others)[0], f"{source} without {topology}")
+    return left_out
 
 
 def _costs(values: Floats, source: str) -> Costs:
@@ -225,19 +225,19 @@ def trees_per_s(problem: Problem) -> float:
         [c.executors for t in problem.topologies for c in t.components],
     )
     source, target, rate, _ = problem.traffic.sized(DEFAULT_BYTES).unfolded_sizes()
-    found = float(rate[spout[source] & acker[target]].sum())
-    if found <= 0:
+    trees = float(rate[spout[source] & acker[target]].sum())
+    if trees <= 0:
         names = ", ".join(topology.id for topology in problem.topologies)
         raise InvalidInput("its sources announce nothing to ackers", f"problem of {names}")
-    return found
+    return trees
 
 
 def _fit(rows: Sequence[_Equations]) -> tuple[Floats, float, float]:
     cpu, cpu_left, cpu_seen, link, link_left, link_seen = (
         np.concatenate([getattr(row, field.name) for row in rows]) for field in fields(_Equations)
     )
-    tried = [_least_squares(cpu[:, at], cpu_left) for at in range(len(BATCHES))]
-    left = [cpu_left - cpu[:, at] @ each for at, each in enumerate(tried)]
+    tried = [_least_squares(cpu[:, batch], cpu_left) for batch in range(len(BATCHES))]
+    left = [cpu_left - cpu[:, batch] @ each for batch, each in enumerate(tried)]
     best = int(np.argmin([float(each @ each) for each in left]))
     framing = max(0.0, float(link @ link_left) / max(float(link @ link), 1e-300))
     values = np.array([*tried[best], framing, BATCHES[best]])

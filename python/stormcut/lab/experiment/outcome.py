@@ -72,11 +72,11 @@ def outcome_of(
 
 
 def _dropped(reports: list[Report]) -> tuple[tuple[str, str, int], ...]:
-    found: Counter[tuple[str, str]] = Counter()
+    dropped: Counter[tuple[str, str]] = Counter()
     for report in reports:
         for reason, count in report.get("dropped", {}).items():
-            found[report["component"], reason] += count
-    return tuple((*key, count) for key, count in sorted(found.items()))
+            dropped[report["component"], reason] += count
+    return tuple((*key, count) for key, count in sorted(dropped.items()))
 
 
 def _latency(reports: list[Report]) -> str:
@@ -86,7 +86,7 @@ def _latency(reports: list[Report]) -> str:
             buckets[int(bucket)] += count
     shares = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
     return ", ".join(
-        f"{name} {percentile(buckets, at) or math.nan:.0f} ms" for name, at in shares.items()
+        f"{name} {percentile(buckets, share) or math.nan:.0f} ms" for name, share in shares.items()
     )
 
 
@@ -112,21 +112,21 @@ def _check(
         data = catalogue.topologies.records(definition.name, given)
         sent = answer.sent(data, sent_ordinals(reports, definition.spouts[0].name))
         expected = answer.computed(sent, options)
-    found = answer.given(reports, options)
-    if found == expected:
+    answered = answer.given(reports, options)
+    if answered == expected:
         return f"equals Spark's: {_first(expected)}", False
     if totals.replayed:
         why = "as it may: what is replayed can be counted twice"
-        return f"differs from Spark's, {why}: {_difference(found, expected)}", False
-    return f"DIFFERS from Spark's: {_difference(found, expected)}", True
+        return f"differs from Spark's, {why}: {_difference(answered, expected)}", False
+    return f"DIFFERS from Spark's: {_difference(answered, expected)}", True
 
 
-def _difference(found: Any, expected: Any) -> str:
+def _difference(answered: Any, expected: Any) -> str:
     """Return two answers without what they share."""
-    if isinstance(found, dict) and isinstance(expected, dict):
-        keys = [key for key in {**expected, **found} if found.get(key) != expected.get(key)]
-        found, expected = ({key: each.get(key) for key in keys} for each in (found, expected))
-    return f"{_first(found)} instead of {_first(expected)}"
+    if isinstance(answered, dict) and isinstance(expected, dict):
+        keys = [key for key in {**expected, **answered} if answered.get(key) != expected.get(key)]
+        answered, expected = ({key: each.get(key) for key in keys} for each in (answered, expected))
+    return f"{_first(answered)} instead of {_first(expected)}"
 
 
 def _first(answer: Any) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from stormcut.lab.experiment.bench.cells import Measurement, Run
+from stormcut.lab.experiment.bench.cells import BenchRun, Measurement
 from stormcut.lab.experiment.bench.contest import WINDOW, reachable, windowed
 from stormcut.lab.experiment.bench.summary import ratio
 from stormcut.model.network import Costs
@@ -43,7 +43,7 @@ class Prediction:
 
 
 def predictions(
-    run: Run,
+    run: BenchRun,
     measurements: Iterable[Measurement],
     solutions: Solutions,
     costs: Callable[[str], Costs | None],
@@ -54,7 +54,7 @@ def predictions(
     ``costs`` are by topology; one without is left out. So are schedulers without a steady pair of
     windows, or without a placement that was kept.
     """
-    cells, found = list(measurements), []
+    cells, compared = list(measurements), []
     for topology in run.topologies:
         window = run.options.get(topology, {}).get(WINDOW)
         known = costs(topology)
@@ -66,7 +66,7 @@ def predictions(
             here = ratio(cells, topology, scheduler, baseline)
             if scheduler != baseline and base and reached and here:
                 spread = here.spread
-                found.append(
+                compared.append(
                     Prediction(
                         topology,
                         scheduler,
@@ -76,7 +76,7 @@ def predictions(
                         spread.highest,
                     )
                 )
-    return found
+    return compared
 
 
 def _reached(
@@ -108,18 +108,18 @@ class Quality:
     bias: float
 
 
-def quality(found: Sequence[Prediction]) -> Quality | None:
+def quality(compared: Sequence[Prediction]) -> Quality | None:
     """Return how well ratios are predicted, None without any."""
-    if not found:
+    if not compared:
         return None
     # Takes a tenth of a second to load: not for help.
     from scipy.stats import spearmanr
 
     ratios = {
         name: np.log(
-            [(p.predicted, p.measured) for p in found if p.topology == name] + [(1.0, 1.0)]
+            [(p.predicted, p.measured) for p in compared if p.topology == name] + [(1.0, 1.0)]
         )
-        for name in dict.fromkeys(each.topology for each in found)
+        for name in dict.fromkeys(each.topology for each in compared)
     }
     errors = {name: (each[:-1, 0] - each[:-1, 1]) for name, each in ratios.items()}
     every = np.concatenate(list(errors.values()))
@@ -135,6 +135,6 @@ def quality(found: Sequence[Prediction]) -> Quality | None:
     )
 
 
-def median_error(found: Sequence[Prediction]) -> float | None:
+def median_error(compared: Sequence[Prediction]) -> float | None:
     """Return the median of the errors' sizes, None without any."""
-    return statistics.median(abs(each.error) for each in found) if found else None
+    return statistics.median(abs(each.error) for each in compared) if compared else None

@@ -7,7 +7,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 
-from stormcut.lab.experiment.bench.windows import Sample, Window, measure
+from stormcut.lab.experiment.bench.windows import Sample, SourceWindow, measure
 from stormcut.lab.experiment.timeline import Event, Kind, Point, Series
 
 #: By then every source has reported what it did up to a moment.
@@ -46,7 +46,7 @@ class Sampler:
         """Take note of what has been reported since the last look."""
         for process, sample in self._newest().items():
             seen = self._series[process]
-            if not seen or sample.at > seen[-1].at:
+            if not seen or sample.taken_at > seen[-1].taken_at:
                 seen.append(sample)
 
     def acking(self) -> int:
@@ -58,12 +58,12 @@ class Sampler:
         return {
             int(process.rsplit("-", 2)[1])
             for process, seen in self._series.items()
-            if seen[0].at >= since and seen[-1].acked
+            if seen[0].taken_at >= since and seen[-1].acked
         }
 
-    def tell(self, at: float, kind: Kind, text: str) -> None:
+    def tell(self, moment: float, kind: Kind, text: str) -> None:
         """Add an event of an epoch second, unless it is known."""
-        event = Event(at - self.began, kind, text)
+        event = Event(moment - self.began, kind, text)
         if event not in self._events:
             self._events.append(event)
 
@@ -71,11 +71,11 @@ class Sampler:
         """Return the epoch second up to which all is known."""
         return time.time() - REPORTED_S
 
-    def window(self, begin: float, end: float) -> Window:
+    def window(self, begin: float, end: float) -> SourceWindow:
         """Return what the sources did between two epoch seconds."""
         return measure(self._series, begin, end)
 
-    def lately(self, seconds: float) -> Window:
+    def lately(self, seconds: float) -> SourceWindow:
         """Return what the sources did in the last seconds of which all is known."""
         end = self.reported()
         return self.window(end - seconds, end)
@@ -89,11 +89,11 @@ class Sampler:
 
     def _point(self, begin: float) -> Point:
         end = begin + STEP_S
-        found = self.window(begin, end)
+        window = self.window(begin, end)
         return Point(
             end - self.began,
             self._offered((begin + end) / 2),
-            found.tuples_per_10s / 10,
-            found.mean_ms,
-            found.p99_ms,
+            window.tuples_per_10s / 10,
+            window.mean_ms,
+            window.p99_ms,
         )

@@ -165,13 +165,13 @@ def measured(window: Callable[[], StorySpan], recover: Callable[[], None]) -> St
 
     After a move workers start: until they have recovered they are no measure of where they are.
     """
-    found = window()
+    result = window()
     for _ in range(MEASUREMENTS - 1):
-        if not found.moved:
+        if not result.moved:
             break
         recover()
-        found = window()
-    return found
+        result = window()
+    return result
 
 
 def run(load: Load, stage: Stage, chapters: int) -> Story:
@@ -202,7 +202,9 @@ class _Teller:
         self._hosts = {supervisor.id: supervisor.host for supervisor in known}
         # The sources' clock, too.
         self._launched = float(info.id.rsplit("-", 1)[1])
-        self._record = Sampler(samples, lambda at: load.at(at - self._launched), self._launched)
+        self._record = Sampler(
+            samples, lambda index: load.at(index - self._launched), self._launched
+        )
         self._phases: list[Phase] = []
         self._traffic: Flows = {}
         self._shown = info
@@ -230,9 +232,9 @@ class _Teller:
         with self._step("waiting until the controller has measured the traffic"):
             self._until(self._has_traffic, "the controller measures the topology's traffic")
         for number, rate in enumerate(self._load.rates):
-            at = self._launched + number * self._load.step_s
+            moment = self._launched + number * self._load.step_s
             if number and rate != self._load.rates[number - 1]:
-                self._record.tell(at, Kind.LOAD, f"offered from here: {rate:,.0f} tuples/s")
+                self._record.tell(moment, Kind.LOAD, f"offered from here: {rate:,.0f} tuples/s")
         with self._step("the load rises under Storm's own scheduler"):
             self._until(self._stalls, "the load stalls under Storm's own scheduler")
         self._measure("Storm's scheduler")
@@ -259,7 +261,7 @@ class _Teller:
         before = self._workers
         with self._step("the pattern has changed: waiting for the controller's move"):
             self._until(lambda: self._moved(shift, before), "the controller answers the change")
-        moved = max(at for at, kind, _ in self._controller.news() if kind is Kind.MOVE)
+        moved = max(moment for moment, kind, _ in self._controller.news() if kind is Kind.MOVE)
         if moved - shift > 2 * GLANCE_S:
             self._add("traffic shifted", shift + GLANCE_S, moved, self._shown)
         self._recover(shift, before)
@@ -315,11 +317,11 @@ class _Teller:
                 self._shown = self._info()
             return StorySpan(begin, end, self._shown.workers != before)
 
-        found = measured(window, lambda: self._recover(begin, before))
-        self._add(name, found.begin, found.end, self._shown)
+        result = measured(window, lambda: self._recover(begin, before))
+        self._add(name, result.begin, result.end, self._shown)
 
     def _add(self, name: str, begin: float, end: float, info: TopologyInfo) -> None:
-        found, began = self._record.window(begin, end), self._launched
+        window, began = self._record.window(begin, end), self._launched
         # Of a topology that stalls there may be nothing to measure.
         self._has_traffic()
         self._phases.append(
@@ -328,9 +330,9 @@ class _Teller:
                 begin - began,
                 end - began,
                 self._load.at(begin - began),
-                found.tuples_per_10s / 10,
-                found.mean_ms,
-                found.p99_ms,
+                window.tuples_per_10s / 10,
+                window.mean_ms,
+                window.p99_ms,
                 info.executors,
                 self._traffic,
             )
@@ -339,9 +341,9 @@ class _Teller:
     def _has_traffic(self) -> bool:
         """Keep what the controller has measured last; return whether sizes were ever known."""
         profile = self._stage.profiles().get(self._id)
-        found = flows(profile.traffic) if profile else {}
-        if total(found).bytes:
-            self._traffic = found
+        traffic = flows(profile.traffic) if profile else {}
+        if total(traffic).bytes:
+            self._traffic = traffic
         return bool(self._traffic)
 
     def _all_ack(self) -> bool:
@@ -384,7 +386,7 @@ class _Teller:
 
     def _planned(self, since: float) -> bool:
         done = (Kind.MOVE, Kind.PLACED)
-        return any(at >= since and kind in done for at, kind, _ in self._controller.news())
+        return any(moment >= since and kind in done for moment, kind, _ in self._controller.news())
 
     def _whole_without(self, host: str) -> bool:
         return self._is_whole() and all(host != each for each, _ in self._workers)
@@ -438,8 +440,8 @@ class _Teller:
     def _look(self) -> None:
         self._controller.check()
         self._record.look()
-        for at, kind, text in self._controller.news():
-            self._record.tell(at, kind, self._readable(text))
+        for moment, kind, text in self._controller.news():
+            self._record.tell(moment, kind, self._readable(text))
         self._update(self._state())
 
     def _readable(self, text: str) -> str:

@@ -168,10 +168,10 @@ def slope_of(latency_ms: Sequence[float], step_s: float) -> tuple[float, float]:
     count = len(latency_ms)
     if count < WINDOW:
         return math.inf, math.inf
-    at = [step_s * step for step in range(count)]
-    slope, start = statistics.linear_regression(at, latency_ms)
-    left = sum((y - start - slope * x) ** 2 for x, y in zip(at, latency_ms, strict=True))
-    width = statistics.pvariance(at) * count
+    seconds = [step_s * step for step in range(count)]
+    slope, start = statistics.linear_regression(seconds, latency_ms)
+    left = sum((y - start - slope * x) ** 2 for x, y in zip(seconds, latency_ms, strict=True))
+    width = statistics.pvariance(seconds) * count
     return slope / 1000, math.sqrt(left / (count - 2) / width) / 1000
 
 

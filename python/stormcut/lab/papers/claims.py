@@ -117,10 +117,10 @@ def bears_out(printed: float, ours: float, share: float = SHARE) -> bool:
     """Return whether a ratio bears out a printed one, by the rule of the module."""
     if printed <= 0 or ours <= 0:
         return False
-    wanted, found = math.log(printed), math.log(ours)
+    wanted, reached = math.log(printed), math.log(ours)
     if abs(wanted) <= math.log1p(ALIKE / 2):
-        return abs(found) <= math.log1p(ALIKE)
-    return found / wanted >= share
+        return abs(reached) <= math.log1p(ALIKE)
+    return reached / wanted >= share
 
 
 def _change(ratio: float) -> str:
@@ -317,7 +317,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Limit:
-    """A metric that no case exceeds, or that each reaches."""
+    """A metric that no case exceeds, or that each reaches; ``of_mean``: that they do on average."""
 
     sentence: str
     cases: Sequence[str]
@@ -326,6 +326,7 @@ class Limit:
     unit: str
     at_least: bool = False
     said: str = ""
+    of_mean: bool = False
 
     @property
     def printed(self) -> str:
@@ -340,10 +341,13 @@ class Limit:
         return self.cases
 
     def judge(self, values: Values) -> Judgement:
-        """Return the case that is nearest to breaking it."""
+        """Return the case that is nearest to breaking it, or the mean."""
         ours = [values(each, self.metric) for each in self.cases]
+        if self.of_mean:
+            ours = [sum(ours) / len(ours)]
         worst = min(ours) if self.at_least else max(ours)
         holds = worst >= self.limit if self.at_least else worst <= self.limit
         bound = "at least" if self.at_least else "at most"
-        told = f"{bound} {worst:,.3g} {self.unit}".strip()
+        bound = "" if self.of_mean else f"{bound} "
+        told = f"{bound}{worst:,.3g} {self.unit}".strip()
         return Judgement(told, _verdict(holds))

@@ -87,11 +87,11 @@ class Figure:
 
     def parameters(self) -> dict[str, Value]:
         """Return what a reader may change, with its defaults."""
-        found: dict[str, Value] = {}
+        values: dict[str, Value] = {}
         for case in self.cases:
             known = parameters_known(case.workload, case.measure)
-            found |= {key: value for key, value in known.items() if key not in case.parameters}
-        return found
+            values |= {key: value for key, value in known.items() if key not in case.parameters}
+        return values
 
     def cells(self, chosen: Parameters) -> Iterator[PaperCell]:
         """Yield all cells: every case as chosen, and those that decide under each variant."""
@@ -116,12 +116,12 @@ class Figure:
         cases = {case.label: case for case in self.cases}
 
         def value(label: str, metric: str) -> float:
-            found = [outcomes.get(each.key, "not run") for each in cases[label].cells(chosen)]
+            results = [outcomes.get(each.key, "not run") for each in cases[label].cells(chosen)]
             numbers = [
-                each[metric] for each in found if not isinstance(each, str) and metric in each
+                each[metric] for each in results if not isinstance(each, str) and metric in each
             ]
             if not numbers:
-                refusals = [each for each in found if isinstance(each, str)]
+                refusals = [each for each in results if isinstance(each, str)]
                 raise Missing(f"{label}: {refusals[0] if refusals else f'has no {metric}'}")
             return min(numbers) if self.takes_least else statistics.median(numbers)
 

@@ -20,6 +20,9 @@ from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import CORE_US, Problem
 from stormcut.objective.crossing import component_traffic
+from stormcut.placement.algorithms.bframework.partitioner import UNKNOWN
+from stormcut.placement.algorithms.bframework.place import Options, labelled
+from stormcut.placement.algorithms.bframework.query import queries
 from stormcut.placement.algorithms.model_driven.allocation import (
     Dag,
     PerformanceModel,
@@ -39,6 +42,8 @@ from stormcut.simulator.system import BATCH_TIMEOUT_MS, ROUND_MS
 THEN = " > "
 #: Storm's flusher, also where a problem names none of its executors.
 FLUSH_MS = BATCH_TIMEOUT_MS + ROUND_MS
+#: So long sources fill buffers.
+FULL_S = 60.0
 #: The thesis counts tuples of 10 s for each bolt's task.
 WINDOW_S = 10.0
 
@@ -91,14 +96,14 @@ class PlacedCell(NamedTuple):
     def figures(self) -> dict[str, float]:
         """Return what every placement has: its cut, nodes, moves and the seconds that it took."""
         metrics = self.solution.metrics
-        found = {
+        figures = {
             "between_nodes": metrics.inter_node_tuples_per_second,
             "nodes": float(metrics.nodes_used),
             "seconds": self.seconds,
         }
         if self.before is not None:
-            found["moves"] = float((self.before.slots != self.placement.slots).sum())
-        return found
+            figures["moves"] = float((self.before.slots != self.placement.slots).sum())
+        return figures
 
 
 def _of_placement(cell: PaperCell) -> Outcome:
@@ -114,10 +119,10 @@ def _place(problem: Problem, cell: PaperCell) -> PlacedCell:
     before: Placement | None = None
     *earlier, last = (Contender.parse(text) for text in cell.scheduler.split(THEN))
     for contender in earlier:
-        asked = replace(problem, current=before)
-        before = solve(asked, contender.algorithm, cell.seed, contender.options).placement
-    asked = replace(problem, current=before)
-    solution = solve(asked, last.algorithm, cell.seed, last.options)
+        question = replace(problem, current=before)
+        before = solve(question, contender.algorithm, cell.seed, contender.options).placement
+    question = replace(problem, current=before)
+    solution = solve(question, last.algorithm, cell.seed, last.options)
     return PlacedCell(before, solution, time.perf_counter() - start)
 
 
@@ -146,21 +151,21 @@ def closed(problem: Problem, cell: PaperCell) -> Mapping[str, float]:
     """
     problem = _times(problem, _reached(cell.workload, cell.parameters, cell.seed))
     placed = _place(problem, cell)
-    found = simulate(problem, placed.placement, closed=True, seed=cell.seed, flush_ms=FLUSH_MS)
+    result = simulate(problem, placed.placement, closed=True, seed=cell.seed, flush_ms=FLUSH_MS)
     tasks = sum(
         component.executors
         for topology in problem.topologies
         for component in topology.components
         if component.kind != "spout"
     )
-    taken = sum(_of_bolts(problem, found.executed))
-    held = sum(_of_bolts(problem, found.held))
+    taken = sum(_of_bolts(problem, result.executed))
+    held = sum(_of_bolts(problem, result.held))
     return {
         **placed.figures(),
         "executed": taken / tasks * WINDOW_S,
-        "sources": sum(found.sources.values()),
+        "sources": sum(result.sources.values()),
         "task_ms": 1e3 * held / taken if taken else 0.0,
-        **_latencies(found),
+        **_latencies(result),
     }
 
 
@@ -171,9 +176,9 @@ def _reached(
     """Return the factor of each topology's rates that the default scheduler's placement reaches."""
     problem = problem_of(PaperCell(workload, BASELINE, "closed", seed, parameters))
     even = solve(problem, BASELINE, seed).placement
-    found = simulate(problem, even, closed=True, seed=seed, flush_ms=FLUSH_MS)
+    result = simulate(problem, even, closed=True, seed=seed, flush_ms=FLUSH_MS)
     return {
-        topology.id: found.sources[topology.id] / float(emitted.sum())
+        topology.id: result.sources[topology.id] / float(emitted.sum())
         for topology, emitted in zip(problem.topologies, _emitted(problem), strict=True)
     }
 
@@ -219,14 +224,32 @@ def open_loop(problem: Problem, cell: PaperCell, fill: float = 0.5) -> Mapping[s
         raise InvalidInput("nothing has a capacity, so no rate fills it", cell.workload)
     loaded = _times(problem, {each.id: fill * room for each in problem.topologies})
     placed = _place(loaded, cell)
-    found = simulate(loaded, placed.placement, seed=cell.seed, flush_ms=FLUSH_MS)
-    if found.saturated:
-        raise Infeasible("its tuples pile up at these rates", str(found.bottleneck))
-    return {**placed.figures(), **_latencies(found)}
+    result = simulate(loaded, placed.placement, seed=cell.seed, flush_ms=FLUSH_MS)
+    if result.saturated:
+        raise Infeasible("its tuples pile up at these rates", str(result.bottleneck))
+    return {**placed.figures(), **_latencies(result)}
 
 
-def _latencies(found: Simulation) -> Mapping[str, float]:
-    each = {f"latency_ms {name}": latency.mean for name, latency in found.latency.items()}
+def buffers(problem: Problem, cell: PaperCell) -> Mapping[str, float]:
+    """Simulate sources at the workload's rates; ``memory`` is the share of buffers in use."""
+    placed = _place(problem, cell)
+    result = simulate(problem, placed.placement, seconds=FULL_S, seed=cell.seed, flush_ms=FLUSH_MS)
+    room = sum(
+        component.executors * component.buffer
+        for topology in problem.topologies
+        for component in topology.components
+        if component.buffer
+    )
+    return {
+        **placed.figures(),
+        "memory": sum(_of_bolts(problem, result.held)) / room if room else 0.0,
+        "refused": sum(result.refused.values()),
+        **_latencies(result),
+    }
+
+
+def _latencies(result: Simulation) -> Mapping[str, float]:
+    each = {f"latency_ms {name}": latency.mean for name, latency in result.latency.items()}
     if not each:
         return {}
     return {**each, "latency_ms": sum(each.values()) / len(each)}
@@ -245,20 +268,40 @@ def rounds(
     """
     tasks, edges, nodes = PIPELINES[application]
     allocation = allocate(tasks, edges, nodes)
-    found: dict[str, float] = {}
+    figures: dict[str, float] = {}
     for name, skips in (("ceiling", False), ("ceiling_skipping", True)):
         plan = schedule(allocation, edges, skip_empty=skips)
-        found[name] = plan.shortest_round() / float(plan.round_lengths().sum())
+        figures[name] = plan.shortest_round() / float(plan.round_lengths().sum())
     work = problem.executor_rate * problem.executor_cpu_us / CORE_US
     bound = sum(float(each.sum()) for each in _emitted(problem)) / float(work.max())
-    found["sources"] = found["ceiling"] * bound
+    figures["sources"] = figures["ceiling"] * bound
     busy_us = float(np.nanmax(problem.executor_cpu_us))
-    found["latency_ms"] = mean_passage(schedule(allocation, edges)) * part * busy_us / 1e3
+    figures["latency_ms"] = mean_passage(schedule(allocation, edges)) * part * busy_us / 1e3
     receivers = schedule(allocation, edges).transfers.receiver
     parts = np.bincount(receivers, minlength=nodes).astype(np.float64)
-    found |= {f"load {at}": float(count) for at, count in enumerate(parts)}
-    found["divergence"] = float(np.abs(parts - parts.mean()).mean() / parts.mean())
-    return found
+    figures |= {f"load {index}": float(count) for index, count in enumerate(parts)}
+    figures["divergence"] = float(np.abs(parts - parts.mean()).mean() / parts.mean())
+    return figures
+
+
+def partitions(problem: Problem, cell: PaperCell) -> Mapping[str, float]:
+    """Measure Bframework's partitions of a query: as declared (phase 1) and as measured (phase 2).
+
+    ``unknown`` counts operators of whose output nobody has an estimate, ``agree`` is the share of
+    operators in the same partition before and after, and ``ratio`` the mean output of the first
+    partition over that of the second (R), 0 where one of them is empty.
+    """
+    topologies = tuple(replace(each, streams_measured=True) for each in problem.topologies)
+    (query,) = queries(replace(problem, topologies=topologies))
+    before, after = (labelled(query, v, Options()) for v in (query.declared, query.measured))
+    return {
+        "unknown": float((before.labels == UNKNOWN).sum()),
+        "declared": float(before.count),
+        "measured": float(after.count),
+        "declared_ratio": before.ratio or 0.0,
+        "ratio": after.ratio or 0.0,
+        "agree": float((before.labels == after.labels).mean()),
+    }
 
 
 #: Slots of the machines on offer, and of the five of the fixed cluster.
@@ -287,11 +330,11 @@ def slots(
     chosen = mapper(mapping, models, dag, omega)
     # R-Storm's mapping places source and sink like other tasks; SAM has them elsewhere.
     placing = with_ends(chosen) if mapping == "rsm" else chosen
-    found = map_acquired(placing, wanted, _SIZES, exact=True)
+    mapped = map_acquired(placing, wanted, _SIZES, exact=True)
     return {
         "planned": float(wanted.slots),
-        "extra": float(found.slots_acquired - wanted.slots),
-        "slots": float(found.slots_acquired),
+        "extra": float(mapped.slots_acquired - wanted.slots),
+        "slots": float(mapped.slots_acquired),
         "threads": float(wanted.threads),
     }
 
@@ -301,13 +344,13 @@ def rates(
 ) -> Mapping[str, float]:
     """Measure the highest planned rate on five machines of four slots, and what it sustains."""
     dag, models = dataflow
-    planned, found = highest_rate(
+    planned, mapped = highest_rate(
         partial(_ALLOCATIONS[allocation], models, dag),
         partial(mapper, mapping, models, dag),
         _FIXED,
     )
     between, lower = (
-        predict(models, dag, found.threads, next_lower=each).rate for each in (False, True)
+        predict(models, dag, mapped.threads, next_lower=each).rate for each in (False, True)
     )
     return {"planned": planned, "predicted": between, "predicted_lower": lower}
 
@@ -317,7 +360,9 @@ MEASURES: Mapping[str, Callable[..., Mapping[str, float]]] = {
     "traffic": traffic,
     "closed": closed,
     "open": open_loop,
+    "buffers": buffers,
     "rounds": rounds,
+    "partitions": partitions,
 }
 DATAFLOW_MEASURES: Mapping[str, Callable[..., Mapping[str, float]]] = {
     "slots": slots,

@@ -13,9 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from msgspec import structs
+
 from stormcut.lab.papers.cells import Value
 from stormcut.model.errors import InvalidInput
-from stormcut.model.network import SHIPPED, Costs, Link
+from stormcut.model.network import SHIPPED, Costs, Hop, Link
+from stormcut.model.operator import Operator
 from stormcut.model.problem import CORE_US, Component, Node, Problem, Stream, Topology
 
 T = TypeVar("T")
@@ -50,13 +53,13 @@ def _nodes(
     ports = tuple(range(PORT, PORT + slots))
     return [
         Node(
-            f"{prefix}{at:02d}",
+            f"{prefix}{index:02d}",
             ports,
             cpu_percent=100.0 * cores,
             memory_mb=memory_mb,
             link=Link(mbit, mbit),
         )
-        for at in range(count)
+        for index in range(count)
     ]
 
 
@@ -273,13 +276,14 @@ def cost_instance(layout: str, executors: int, capacities: Sequence[int]) -> Pro
     """Return one on nodes for so many executors each; every pair exchanges 1 tuple/s."""
     sizes, edges = _cost_layout(layout, executors)
     components = tuple(
-        Component.uniform(f"c{at:02d}", size, "bolt" if at else "spout")
-        for at, size in enumerate(sizes)
+        Component.uniform(f"c{index:02d}", size, "bolt" if index else "spout")
+        for index, size in enumerate(sizes)
     )
     streams = tuple(Stream(f"c{a:02d}", f"c{b:02d}", float(sizes[a] * sizes[b])) for a, b in edges)
     ports = tuple(range(PORT, PORT + 4))
     nodes = tuple(
-        Node(f"n{at:02d}", ports, max_executors=capacity) for at, capacity in enumerate(capacities)
+        Node(f"n{index:02d}", ports, max_executors=capacity)
+        for index, capacity in enumerate(capacities)
     )
     return Problem(nodes, (Topology(f"{layout}-{executors}", components, streams),))
 
@@ -287,18 +291,18 @@ def cost_instance(layout: str, executors: int, capacities: Sequence[int]) -> Pro
 def _cost_layout(layout: str, tasks: int) -> tuple[list[int], list[tuple[int, int]]]:
     """Return tasks of each component and the edges between components."""
     if layout == "linear":
-        return [2] * (tasks // 2), [(at, at + 1) for at in range(tasks // 2 - 1)]
+        return [2] * (tasks // 2), [(index, index + 1) for index in range(tasks // 2 - 1)]
     if layout == "diamond":
         middle = range(1, (tasks - 8) // 2 + 1)
         sizes = [4] + [2] * len(middle) + [4]
         last = len(sizes) - 1
-        return sizes, [(0, at) for at in middle] + [(at, last) for at in middle]
+        return sizes, [(0, index) for index in middle] + [(index, last) for index in middle]
     if layout == "star":
         outer = (tasks - 4) // 2
         sources = (outer + 1) // 2
         sizes = [2] * sources + [4] + [2] * (outer - sources)
-        inward = [(at, sources) for at in range(sources)]
-        return sizes, inward + [(sources, at) for at in range(sources + 1, outer + 1)]
+        inward = [(index, sources) for index in range(sources)]
+        return sizes, inward + [(sources, index) for index in range(sources + 1, outer + 1)]
     raise InvalidInput(f"must be linear, diamond or star, not {layout!r}", "parameter layout")
 
 
@@ -410,18 +414,21 @@ def stromax(
 
 #: Shapes of Bframework's queries (section 5.1): operators from one to the next.
 _SHAPES: Mapping[str, Sequence[tuple[str, str]]] = {
-    "star": [*((f"s{at}", "hub") for at in range(3)), *(("hub", f"k{at}") for at in range(3))],
+    "star": [
+        *((f"s{index}", "hub") for index in range(3)),
+        *(("hub", f"k{index}") for index in range(3)),
+    ],
     "diamond": [
-        *(("s0", f"m{at}") for at in range(3)),
-        *((f"m{at}", "j") for at in range(3)),
+        *(("s0", f"m{index}") for index in range(3)),
+        *((f"m{index}", "j") for index in range(3)),
         ("j", "k"),
     ],
     "mixed": [
-        *(("s0", f"a{at}") for at in range(4)),
-        *((f"a{at}", f"b{at}") for at in range(4)),
-        *((f"b{at}", "j") for at in range(4)),
-        *(("j", f"d{at}") for at in range(3)),
-        *((f"d{at}", "k") for at in range(3)),
+        *(("s0", f"a{index}") for index in range(4)),
+        *((f"a{index}", f"b{index}") for index in range(4)),
+        *((f"b{index}", "j") for index in range(4)),
+        *(("j", f"d{index}") for index in range(3)),
+        *((f"d{index}", "k") for index in range(3)),
     ],
 }
 _SELECTIVITIES, _SIZES, _WORK = (
@@ -429,16 +436,24 @@ _SELECTIVITIES, _SIZES, _WORK = (
     (50.0, 200.0, 1000.0, 5000.0),
     (50.0, 100.0, 200.0, 400.0),
 )
+#: What System R guesses of a predicate, and its author declares, by what it lets through in fact.
+_DECLARED: Mapping[float, Operator] = {
+    0.3: Operator("filter", predicate={"above": None}),
+    0.5: Operator("filter", predicate={"between": None}),
+    1.0: Operator("map"),
+}
 #: Of 17 queries of Linear Road and 27 of BigBench; the seed is the query's number.
 LINEAR_ROAD, BIG_BENCH = 17, 27
 
 
-def _query(name: str, shape: str, number: int, layers: int, rate: float, workers: int) -> Topology:
+def _query(
+    name: str, shape: str, number: int, layers: int, rate: float, workers: int, unknown: float
+) -> Topology:
     chance = random.Random(f"{name}-{number}")
     if shape == "linear":
         length = chance.randint(3, 7)
         pairs: Sequence[tuple[str, str]] = [
-            (f"{'s' if at == 0 else 'o'}{at}", f"o{at + 1}") for at in range(length - 1)
+            (f"{'s' if index == 0 else 'o'}{index}", f"o{index + 1}") for index in range(length - 1)
         ]
     else:
         pairs = _choice(_SHAPES, shape, "shape")
@@ -452,7 +467,7 @@ def _query(name: str, shape: str, number: int, layers: int, rate: float, workers
         (source, target, chosen[source][0] if source in targets else 1.0, chosen[source][1])
         for source, target in pairs
     ]
-    return _topology(
+    topology = _topology(
         name,
         dict.fromkeys(operators, layers),
         {each: chosen[each][2] for each in operators},
@@ -463,6 +478,66 @@ def _query(name: str, shape: str, number: int, layers: int, rate: float, workers
         0.0,
         100.0,
     )
+    declared = _declared(edges, {each: chosen[each][0] for each in operators}, rate)
+    chance = random.Random(f"{name}-{number}-schema")
+    return _with_operators(
+        topology, {each: its for each, its in declared.items() if chance.random() >= unknown}
+    )
+
+
+def _declared(
+    edges: Sequence[Edge], selectivities: Mapping[str, float], rate: float
+) -> dict[str, Operator]:
+    """Return what the author of a query declares: schemas as they are, selectivities guessed."""
+    sizes = {source: size for source, _, _, size in edges}
+    inputs = {target: size for _, target, _, size in reversed(edges)}
+    declared = {}
+    for name, selectivity in selectivities.items():
+        if name not in inputs:
+            operator = Operator("source", rate=rate)
+        elif name not in sizes:
+            operator = Operator("end")
+        else:
+            operator = _DECLARED[selectivity]
+        # What ends a query writes as much as it reads.
+        size = sizes[name] if name in sizes else inputs[name]
+        declared[name] = structs.replace(operator, schema={"tuple": size})
+    return declared
+
+
+def _with_operators(topology: Topology, operators: Mapping[str, Operator]) -> Topology:
+    components = (replace(c, operator=operators.get(c.name)) for c in topology.components)
+    return replace(topology, components=tuple(components))
+
+
+#: Queries without a schema: executors of each component are ``layers``; edges, bytes of a tuple.
+_WITHOUT_SCHEMA: Mapping[str, Sequence[Edge]] = {
+    "wordcount": (("sentences", "split", 1.0, 60.0), ("split", "count", 9.0, 12.0)),
+    "page load": (
+        ("events", "transform", 1.0, 500.0),
+        ("transform", "filter", 1.0, 300.0),
+        ("filter", "join", 0.3, 300.0),
+        ("join", "filter2", 1.0, 120.0),
+        ("filter2", "aggregate", 0.5, 120.0),
+        ("aggregate", "sink", 0.05, 60.0),
+    ),
+}
+
+
+def without_schema(
+    query: str = "wordcount", layers: float = 4, rate: float = 1_000.0, workers: float = 13
+) -> Problem:
+    """Return a query of Bframework that declares nothing (section 5.1).
+
+    Printed: which two there are. The stages of the page load are those of public versions of
+    R-Storm's benchmark; bytes and selectivities are chosen.
+    """
+    edges = _choice(_WITHOUT_SCHEMA, query, "query")
+    parts = dict.fromkeys((edges[0][0], *(target for _, target, _, _ in edges)), int(layers))
+    us, sources = dict.fromkeys(parts, 100.0), {edges[0][0]: rate}
+    topology = _topology(query, parts, us, edges, sources, {}, int(workers), 0.0, 100.0)
+    declared = _with_operators(topology, {edges[0][0]: Operator("user_defined")})
+    return Problem(tuple(_nodes(13, 4, 16_384.0, 4, 1000.0)), (declared,), costs=_costs(1.0))
 
 
 def bframework(
@@ -473,24 +548,27 @@ def bframework(
     workers: float = 13,
     transfer: float = 1.0,
     mbit: float = 1000.0,
+    unknown: float = 0.0,
 ) -> Problem:
     """Return queries of Bframework (shapes parted by ``+``) on its 13 workers (section 5.1).
 
     Printed: the number of workers, and of which shapes its queries are. The queries themselves, the
     machines and the rates are lost: sizes, selectivities and work are drawn at random, by
-    ``number``.
+    ``number``. Authors declare schemas, and selectivities as System R guesses them; a share
+    ``unknown`` of the operators is user-defined, and declared by nobody.
     """
     shapes = queries.split("+")
     topologies = tuple(
         _query(
-            f"{shape}{at}" if len(shapes) > 1 else shape,
+            f"{shape}{index}" if len(shapes) > 1 else shape,
             shape,
-            int(number) + at,
+            int(number) + index,
             int(layers),
             rate,
             int(workers),
+            unknown,
         )
-        for at, shape in enumerate(shapes)
+        for index, shape in enumerate(shapes)
     )
     nodes = tuple(_nodes(13, 4, 16_384.0, 4, mbit))
     return Problem(nodes, topologies, costs=_costs(transfer))
@@ -513,11 +591,17 @@ def pipeline(
     load: float = 0.9,
     window: float = 100.0,
     mbit: float = 100.0,
+    distance_us: float = 200.0,
+    buffer: float = 4_096.0,
+    resend_ms: float = 50.0,
+    loss: float = 0.0,
 ) -> Problem:
     """Return an application of pipeline-linear scheduling (sections V.A and V.E).
 
-    Printed: tasks, edges, nodes of four slots, 100 Mbit/s, 8 KB for a tuple. Chosen: the time that
-    a tuple takes. ``load`` is the sources' rate over what the busiest component carries.
+    Printed: tasks, edges, nodes of four slots, 100 Mbit/s, 8 KB for a tuple, buffers of 32 Mbit,
+    and that tuples are late by the distance of nodes and come again where they find no room.
+    Chosen: the time that a tuple takes, that of a place between nodes, and when it comes again.
+    ``load`` is the sources' rate over what the busiest component carries.
     """
     tasks, pairs, count = _choice(PIPELINES, application, "application")
     volume = [1.0] + [0.0] * (len(tasks) - 1)
@@ -527,7 +611,7 @@ def pipeline(
         size * CORE_US / service_us / each
         for size, each in list(zip(tasks, volume, strict=True))[1:]
     )
-    names = [f"c{at}" for at in range(len(tasks))]
+    names = [f"c{index}" for index in range(len(tasks))]
     topology = _topology(
         application,
         dict(zip(names, tasks, strict=True)),
@@ -539,9 +623,14 @@ def pipeline(
         0.0,
         window,
     )
+    bolts = (
+        component if component.kind == "spout" else replace(component, buffer=int(buffer))
+        for component in topology.components
+    )
+    topology = replace(topology, components=tuple(bolts), loss=loss, resend_ms=resend_ms)
     nodes = tuple(_nodes(count, 4, 1024.0, 4, mbit))
     free = Costs(0.0, 0.0, 0.0, 0.0, 0.0)
-    return Problem(nodes, (topology,), costs=free)
+    return Problem(nodes, (topology,), costs=free, hop=Hop(0.0, distance_us))
 
 
 def _choice(known: Mapping[str, T], name: str, parameter: str) -> T:
@@ -558,6 +647,7 @@ WORKLOADS: Mapping[str, Callable[..., Problem]] = {
     "micro-cost": micro_cost,
     "stromax": stromax,
     "bframework": bframework,
+    "without schema": without_schema,
     "pipeline": pipeline,
 }
 

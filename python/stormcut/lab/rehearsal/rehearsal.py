@@ -75,15 +75,15 @@ def rehearse(
         controller.settings, PlansOf(books), books, clock, books.new_id, policy=controller.policy
     )
     brain.heard, brain.accounts = observer.heard, observer.accounts
-    found = []
+    moments = []
     while world.second < seconds:
         books.order(replace(books.orders(), is_paused=world.second < paused_s))
         world.apply(brain.plan(world.state()))
         before = {name: (own.offered, own.served) for name, own in world.tallies.items()}
         observer.take(world.step(STEP_S), {})
-        found.append(_moment(world, before))
+        moments.append(_moment(world, before))
         progress(world.second)
-    return tuple(found)
+    return tuple(moments)
 
 
 def _moment(world: World, before: Mapping[str, tuple[float, float]]) -> RehearsalStep:

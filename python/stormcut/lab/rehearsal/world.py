@@ -195,11 +195,11 @@ class World:
             for node in state.supervisors
         ]
         most = max(map(len, by_node))
-        free = [slots[at] for at in range(most) for slots in by_node if at < len(slots)]
+        free = [slots[index] for index in range(most) for slots in by_node if index < len(slots)]
         slots = free[: max(1, running.workers - len(running.assignment))]
         dealt: dict[Slot, list[int]] = {}
-        for at, task in enumerate(running.unassigned):
-            dealt.setdefault(slots[at % len(slots)], []).append(task)
+        for index, task in enumerate(running.unassigned):
+            dealt.setdefault(slots[index % len(slots)], []).append(task)
         return (*running.assignment, *(Worker(slot, tuple(own)) for slot, own in dealt.items()))
 
     def _away(self) -> set[str]:
@@ -237,7 +237,7 @@ class World:
         problem = running_problem(state, profiles, costs=self._costs)
         shares = _shares(problem)
         away = self._away()
-        found = {}
+        rooms = {}
         for ordinal, topology in enumerate(problem.topologies):
             own = self._topologies[topology.id]
             used = float(shares[problem.executor_topology == ordinal].max(initial=0.0))
@@ -245,8 +245,8 @@ class World:
                 worker.slot.node in away or own.starting.get(worker.slot, 0.0) > self.second
                 for worker in own.assignment
             )
-            found[topology.id] = 1.0 / max(used, 1e-9) if is_whole and own.assignment else 0.0
-        return found
+            rooms[topology.id] = 1.0 / max(used, 1e-9) if is_whole and own.assignment else 0.0
+        return rooms
 
     def _serve(
         self, own: _SimulatedTopology, rate: float, room: float, missed: float, seconds: float
@@ -302,14 +302,14 @@ class World:
     ) -> dict[int, TaskTotals]:
         ms = 1000.0 * seconds
         spouts = [e for e in profile.executors if e.start_task in own.offered.sources]
-        found = {}
+        totals = {}
         for load in profile.executors:
             if load.start_task not in speaks:
                 continue
             slot = speaks[load.start_task]
             noise = max(0.0, 1.0 + CPU_NOISE * self._random.standard_normal())
             acked = served * seconds / len(spouts) if load in spouts else 0.0
-            found[load.start_task] = TaskTotals(
+            totals[load.start_task] = TaskTotals(
                 load.start_task,
                 load.component,
                 (load.start_task, load.end_task),
@@ -321,7 +321,7 @@ class World:
                 thread_cpu_ms=ms * load.cpu_percent / 100.0 * noise,
                 workers=((hosts[slot.node], slot.port),),
             )
-        return found
+        return totals
 
 
 def _most_waiting(offered: Offered, rate: float) -> float:

@@ -7,7 +7,7 @@ from importlib.resources import files
 
 from jinja2 import Environment, StrictUndefined
 
-from stormcut.lab.experiment.bench.cells import LINK_FACT, Run
+from stormcut.lab.experiment.bench.cells import LINK_FACT, BenchRun
 from stormcut.lab.experiment.bench.summary import ENOUGH_PAIRS
 from stormcut.lab.experiment.bench.yardsticks import (
     MISSED,
@@ -142,7 +142,7 @@ def _setting(bench: BenchResults, pictures: bool) -> Section:
     return Section(run.setting, 2, tuple(text), (headline(bench),), pictures=overview)
 
 
-def _receives_freely(run: Run) -> bool:
+def _receives_freely(run: BenchRun) -> bool:
     """Return whether a run is from when only what a node sends could be limited, and was."""
     return LINK_FACT not in run.facts and "no limit of bandwidth" not in run.facts.get("limits", "")
 
@@ -152,9 +152,9 @@ def _overview(bench: BenchResults) -> Picture:
     baseline = BASELINE if BASELINE in names else names[0]
     ratios = {
         topology: {
-            name: found.spread
+            name: ratio.spread
             for name in names
-            if (found := bench.ratio(topology, name, baseline, THROUGHPUT))
+            if (ratio := bench.ratio(topology, name, baseline, THROUGHPUT))
         }
         for topology in bench.run.topologies
     }
@@ -220,12 +220,14 @@ def _left_out(bench: BenchResults, topology: str) -> Iterator[tuple[str, str]]:
 
 def _pictures(bench: BenchResults, topology: str) -> tuple[Picture, ...]:
     windows = {name: bench.steady(topology, name) for name in bench.run.schedulers}
-    rates = {name: [w.tuples_per_10s for w in found] for name, found in windows.items()}
+    rates = {name: [w.tuples_per_10s for w in measured] for name, measured in windows.items()}
     delays = {
-        name: [w.mean_ms for w in found if w.mean_ms is not None] for name, found in windows.items()
+        name: [w.mean_ms for w in measured if w.mean_ms is not None]
+        for name, measured in windows.items()
     }
     traffic = {
-        name: [(w.sent_mbit_s, w.tuples_per_10s) for w in found] for name, found in windows.items()
+        name: [(w.sent_mbit_s, w.tuples_per_10s) for w in measured]
+        for name, measured in windows.items()
     }
     return (
         Picture("Throughput", draw_dots(rates, "tuples per 10 s")),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from stormcut.lab.experiment.bench.cells import Measurement, Placed, Run, Start
+from stormcut.lab.experiment.bench.cells import BenchRun, Measurement, Placed, Start
 from stormcut.lab.experiment.bench.summary import (
     Ratio,
     Spread,
@@ -32,7 +32,7 @@ def is_ours(scheduler: str) -> bool:
 class BenchResults:
     """A run with its measurements and placements, complete or not, and what to hold it against."""
 
-    run: Run
+    run: BenchRun
     measurements: Sequence[Measurement]
     placed: Sequence[Placed]
     starts: Sequence[Start] = ()
@@ -40,8 +40,8 @@ class BenchResults:
 
     @cached_property
     def _summaries(self) -> dict[tuple[str, str], Summary]:
-        found = summarise(self.run, self.measurements, self.placed)
-        return {(each.topology, each.scheduler): each for each in found}
+        summaries = summarise(self.run, self.measurements, self.placed)
+        return {(each.topology, each.scheduler): each for each in summaries}
 
     @property
     def ours(self) -> tuple[str, ...]:

@@ -29,10 +29,10 @@ def outcomes(bench: BenchResults) -> list[tuple[Goal, Sequence[GoalOutcome]]]:
 
     Goals of schedulers or topologies that are none of the run's are left out.
     """
-    asked = (g for g in bench.yardsticks.goals if bench.run.setting.startswith(g.settings))
-    every = (each for goal in asked for each in _of_ours(bench, goal))
-    found = ((goal, _results(bench, goal)) for goal in every)
-    return [(goal, results) for goal, results in found if results]
+    goals = (g for g in bench.yardsticks.goals if bench.run.setting.startswith(g.settings))
+    every = (each for goal in goals for each in _of_ours(bench, goal))
+    by_goal = ((goal, _results(bench, goal)) for goal in every)
+    return [(goal, results) for goal, results in by_goal if results]
 
 
 def _of_ours(bench: BenchResults, goal: Goal) -> tuple[Goal, ...]:
@@ -45,8 +45,8 @@ def _of_ours(bench: BenchResults, goal: Goal) -> tuple[Goal, ...]:
 def _results(bench: BenchResults, goal: Goal) -> list[GoalOutcome]:
     if not {goal.scheduler, goal.baseline} <= set(bench.run.schedulers):
         return []
-    asked = goal.topologies or bench.run.topologies
-    topologies = [each for each in bench.run.topologies if each in asked]
+    wanted = goal.topologies or bench.run.topologies
+    topologies = [each for each in bench.run.topologies if each in wanted]
     return [
         GoalOutcome(goal, each, bench.ratio(each, goal.scheduler, goal.baseline, goal.metric))
         for each in topologies
@@ -57,10 +57,10 @@ def overall(results: Sequence[GoalOutcome]) -> str:
     """Return the verdict over all topologies: one word if it is the same on all."""
     verdicts = [outcome.verdict for outcome in results]
     counts = {each: verdicts.count(each) for each in (REACHED, MISSED, TOO_FEW, UNKNOWN)}
-    found = {each: count for each, count in counts.items() if count}
-    if len(found) == 1:
-        return next(iter(found))
-    return ", ".join(f"{each} on {count}" for each, count in found.items())
+    counted = {each: count for each, count in counts.items() if count}
+    if len(counted) == 1:
+        return next(iter(counted))
+    return ", ".join(f"{each} on {count}" for each, count in counted.items())
 
 
 def details(results: Sequence[GoalOutcome]) -> str:

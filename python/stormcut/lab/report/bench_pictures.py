@@ -116,10 +116,10 @@ def draw_overview(ratios: Mapping[str, Mapping[str, Spread]], baseline: str) -> 
     figure, axes = _figure(0.75 + 0.36 * len(ratios))
     axes.set_yticks(range(len(ratios)), list(ratios))
     axes.set_ylim(len(ratios) - 0.5, -0.5)
-    for row, found in enumerate(ratios.values()):
-        if not found:
+    for row, spreads in enumerate(ratios.values()):
+        if not spreads:
             axes.text(0, row, " not measured", va="center", color=_INK, fontsize=9)
-        for name, spread in found.items():
+        for name, spread in spreads.items():
             ends = [spread.lowest, spread.highest]
             axes.plot(ends, [row, row], color=look(name).colour, linewidth=1.2, alpha=0.7)
             _mark(axes, name, spread.median, row)
@@ -181,7 +181,7 @@ def _svg(figure: Any, label: str) -> str:
     text = re.sub(r' (width|height)="[\d.]+pt"', "", text, count=2)
     # Several pictures in one page must not repeat an id; groups' ids are referred to by nothing.
     text = re.sub(r'<g id="[^"]*"', "<g", text)
-    text = re.sub(r'="[^"]*"', lambda found: re.sub(r"(\.\d\d)\d+", r"\1", found[0]), text)
+    text = re.sub(r'="[^"]*"', lambda match: re.sub(r"(\.\d\d)\d+", r"\1", match[0]), text)
     text = re.sub(r' ?font-family: [^;"]*;', "", text)
     text = text.replace(_INK, "currentColor").replace(_RULE, "var(--rule)")
     return text.replace("<svg ", f'<svg role="img" aria-label="{escape(label)}" ', 1)

@@ -56,7 +56,7 @@ def ratios(bench: BenchResults, topology: str) -> Table:
     rows = []
     for name in bench.run.schedulers:
         summary = bench.summary(topology, name)
-        found = [
+        columns = [
             bench.ratio(topology, ours, name, THROUGHPUT) if ours != name else None
             for ours in bench.ours
         ]
@@ -64,8 +64,8 @@ def ratios(bench: BenchResults, topology: str) -> Table:
             (
                 name,
                 spread_out(summary.tuples_per_10s) if summary.used else absent(summary),
-                *(spread_out(each.spread) if each else "-" for each in found),
-                str(max((each.pairs for each in found if each), default="-")),
+                *(spread_out(each.spread) if each else "-" for each in columns),
+                str(max((each.pairs for each in columns if each), default="-")),
                 _papers(bench.published(topology, name)),
             )
         )
@@ -94,13 +94,13 @@ def times(bench: BenchResults, topology: str) -> Table:
 
 
 def _times(bench: BenchResults, topology: str, scheduler: str) -> tuple[str, ...]:
-    found = bench.summary(topology, scheduler)
-    windows = found.used + found.unsteady
+    summary = bench.summary(topology, scheduler)
+    windows = summary.used + summary.unsteady
     return (
         scheduler,
-        *map(median, (found.mean_ms, found.p50_ms, found.p95_ms, found.p99_ms)),
-        f"{found.unsteady} of {windows}" if windows else "-",
-        f"{found.replayed:,}" if found.used else "-",
+        *map(median, (summary.mean_ms, summary.p50_ms, summary.p95_ms, summary.p99_ms)),
+        f"{summary.unsteady} of {windows}" if windows else "-",
+        f"{summary.replayed:,}" if summary.used else "-",
     )
 
 
@@ -122,14 +122,14 @@ def resources(bench: BenchResults, topology: str) -> Table:
 
 
 def _resources(bench: BenchResults, topology: str, scheduler: str) -> tuple[str, ...]:
-    found, nodes = bench.summary(topology, scheduler), bench.nodes(topology, scheduler)
-    remote = found.predicted_remote
+    summary, nodes = bench.summary(topology, scheduler), bench.nodes(topology, scheduler)
+    remote = summary.predicted_remote
     return (
         scheduler,
-        *map(median, (found.sent_mbit_s, found.cores, found.fullest)),
-        f"{share(found.throttled.median if found.throttled else None)} %",
-        f"{share(None if remote is None else 1 - remote)} / {share(found.kept)} %",
-        f"{share(found.carried)} %",
+        *map(median, (summary.sent_mbit_s, summary.cores, summary.fullest)),
+        f"{share(summary.throttled.median if summary.throttled else None)} %",
+        f"{share(None if remote is None else 1 - remote)} / {share(summary.kept)} %",
+        f"{share(summary.carried)} %",
         "-" if nodes is None else str(nodes),
     )
 

@@ -198,11 +198,11 @@ def draw_figure(
     values = figure.values(outcomes, chosen)
     deciding = _deciding(figure)
     shown: list[tuple[str, float, str]] = []
-    found = _measured(figure, outcomes, chosen)
-    for label in figure.drawn or list(found):
-        if label not in found:
+    measured = _measured(figure, outcomes, chosen)
+    for label in figure.drawn or list(measured):
+        if label not in measured:
             continue
-        value = found[label]
+        value = measured[label]
         is_ours = label.startswith(DEFAULT_ALGORITHM)
         colour = COLOURS[1] if is_ours else COLOURS[0] if label in deciding else "#bbbbbb"
         shown.append((label, value, colour))
@@ -211,7 +211,7 @@ def draw_figure(
     axes.barh(
         range(len(shown)), [value for _, value, _ in shown], color=[colour for *_, colour in shown]
     )
-    rows = {label: at for at, (label, *_) in enumerate(shown)}
+    rows = {label: index for index, (label, *_) in enumerate(shown)}
     printed = [(value, rows[label]) for label, value in _printed(figure, values) if label in rows]
     if printed:
         axes.scatter(*zip(*printed, strict=True), marker="D", color="black", label="as printed")
@@ -293,9 +293,11 @@ def _standing_table(
             if not key[0] or key in seen:
                 continue
             seen.add(key)
-            found = _measured(figure, outcomes, chosen)
-            own = found.pop(DEFAULT_ALGORITHM, None)
-            others = {n: each for n, each in found.items() if not n.startswith(DEFAULT_ALGORITHM)}
+            measured = _measured(figure, outcomes, chosen)
+            own = measured.pop(DEFAULT_ALGORITHM, None)
+            others = {
+                n: each for n, each in measured.items() if not n.startswith(DEFAULT_ALGORITHM)
+            }
             if own is None or not others:
                 continue
             lower = figure.metric in _LOWER_IS_BETTER
@@ -318,11 +320,11 @@ def _measured(
 ) -> dict[str, float]:
     """Return what the figure shows of each case that has it."""
     values = figure.values(outcomes, chosen)
-    found: dict[str, float] = {}
+    measured: dict[str, float] = {}
     for case in figure.cases:
         with suppress(Missing):
-            found[case.label] = values(case.label, figure.metric)
-    return found
+            measured[case.label] = values(case.label, figure.metric)
+    return measured
 
 
 def draw_summary(told: Mapping[str, tuple[Paper, Sequence[Judged]]]) -> bytes:
@@ -330,7 +332,7 @@ def draw_summary(told: Mapping[str, tuple[Paper, Sequence[Judged]]]) -> bytes:
     picture = empty(7, 6)
     axes = picture.subplots()
     bounds = [0.1, 10.0]
-    for at, (name, (_, own)) in enumerate(told.items()):
+    for index, (name, (_, own)) in enumerate(told.items()):
         points = [
             (each.claim.ratio, each.claim.ratio * each.judgement.ratio)
             for each in own
@@ -338,7 +340,7 @@ def draw_summary(told: Mapping[str, tuple[Paper, Sequence[Judged]]]) -> bytes:
         ]
         if points:
             printed, ours = zip(*points, strict=True)
-            axes.scatter(printed, ours, color=COLOURS[at % len(COLOURS)], label=name, alpha=0.7)
+            axes.scatter(printed, ours, color=COLOURS[index % len(COLOURS)], label=name, alpha=0.7)
     axes.plot(bounds, bounds, color="gray", linewidth=0.8)
     axes.axhline(1.0, color="gray", linewidth=0.8, linestyle="--")
     axes.set_xscale("log")

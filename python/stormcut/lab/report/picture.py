@@ -67,10 +67,12 @@ def draw_placement(
     nodes, labels, centres = [], [], {}
     for host in hosts:
         inner = [executor for executor in executors if executor.host == host]
-        drawn, written, found = _draw_node(host, inner, boxes[host], component_colours(executors))
+        drawn, written, inner_centres = _draw_node(
+            host, inner, boxes[host], component_colours(executors)
+        )
         nodes.append(drawn)
         labels.append(written)
-        centres.update(found)
+        centres.update(inner_centres)
     width = max(box.x + box.width for box in boxes.values()) + _MARGIN
     height = max(box.y + box.height for box in boxes.values()) + _MARGIN
     layers = (
@@ -86,10 +88,10 @@ def draw_placement(
 
 
 def _workers(executors: Sequence[ExecutorSummary]) -> dict[int, list[ExecutorSummary]]:
-    found: dict[int, list[ExecutorSummary]] = {}
+    workers: dict[int, list[ExecutorSummary]] = {}
     for executor in sorted(executors, key=lambda e: (e.port, e.start_task)):
-        found.setdefault(executor.port, []).append(executor)
-    return found
+        workers.setdefault(executor.port, []).append(executor)
+    return workers
 
 
 def _worker_size(count: int) -> tuple[float, float]:

@@ -24,7 +24,7 @@ _UNITS = {
 
 
 def sections(
-    found: Calibration, told: Mapping[str, Sequence[Told]], facts: Sequence[str] = ()
+    calibration: Calibration, told: Mapping[str, Sequence[Told]], facts: Sequence[str] = ()
 ) -> list[Section]:
     """Return the page of a calibration; ``facts`` say how it was made.
 
@@ -40,8 +40,8 @@ def sections(
         Section(
             "What transfer costs, fitted",
             1,
-            (*facts, _fit_quality(found)),
-            (_costs(found),),
+            (*facts, _fit_quality(calibration)),
+            (_costs(calibration),),
             tuple(_UNITS.items()),
         ),
         Section(
@@ -73,13 +73,13 @@ def _quality(settings: Iterable[str], told: Mapping[str, Sequence[Told]]) -> Tab
         (
             setting,
             name,
-            f"{100 * found.rms:.1f} %",
-            "-" if found.rank is None else f"{found.rank:.2f}",
-            f"{100 * found.bias:+.0f} %",
+            f"{100 * figures.rms:.1f} %",
+            "-" if figures.rank is None else f"{figures.rank:.2f}",
+            f"{100 * figures.bias:+.0f} %",
         )
         for setting in settings
         for costs, name in _COSTS.items()
-        if (found := quality(_of(setting, told[costs])))
+        if (figures := quality(_of(setting, told[costs])))
     )
     return Table(
         ("setting", "costs", "rms error", "rank", "largest bias"),
@@ -90,15 +90,15 @@ def _quality(settings: Iterable[str], told: Mapping[str, Sequence[Told]]) -> Tab
     )
 
 
-def _fit_quality(found: Calibration) -> str:
+def _fit_quality(fitted: Calibration) -> str:
     return (
-        f"Fitted to {found.cells} measured windows by non-negative least squares; intervals hold "
-        f"90 % of 400 resamples of the windows. The fit explains {100 * found.cpu_r2:.0f} % of "
-        f"the variance of nodes' CPU and {100 * found.link_r2:.0f} % of that of their links."
+        f"Fitted to {fitted.cells} measured windows by non-negative least squares; intervals hold "
+        f"90 % of 400 resamples of the windows. The fit explains {100 * fitted.cpu_r2:.0f} % of "
+        f"the variance of nodes' CPU and {100 * fitted.link_r2:.0f} % of that of their links."
     )
 
 
-def _costs(found: Calibration) -> Table:
+def _costs(fitted: Calibration) -> Table:
     return Table(
         ("constant", "shipped", "fitted", "90 %"),
         tuple(
@@ -108,7 +108,7 @@ def _costs(found: Calibration) -> Table:
                 _short(each.value),
                 f"{_short(each.low)} to {_short(each.high)}",
             )
-            for name, each in found.intervals.items()
+            for name, each in fitted.intervals.items()
         ),
     )
 

@@ -120,8 +120,8 @@ def _coloured(timeline: Timeline) -> Iterable[tuple[Series, str]]:
 
 
 def _numbered(timeline: Timeline) -> list[tuple[int, str, Event]]:
-    found = ((event, series.name) for series in timeline.series for event in series.events)
-    ordered = sorted(found, key=lambda each: each[0].at_s)
+    events = ((event, series.name) for series in timeline.series for event in series.events)
+    ordered = sorted(events, key=lambda each: each[0].at_s)
     return [(number, name, event) for number, (event, name) in enumerate(ordered, 1)]
 
 
@@ -238,14 +238,14 @@ class _Chart:
         """Draw a line with a gap where there is no value, and what it says at each point."""
         path, pen, spots = [], "M", []
         for point in points:
-            found = value(point)
-            if found is None:
+            level = value(point)
+            if level is None:
                 pen = "M"
                 continue
-            x, y = self._x(point.at_s), self._y(found)
+            x, y = self._x(point.at_s), self._y(level)
             path.append(f"{pen}{x:.1f} {y:.1f}")
             pen = "L"
-            said = f"{clock(point.at_s)} {what}: {found:,.0f}"
+            said = f"{clock(point.at_s)} {what}: {level:,.0f}"
             spots.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5"><title>{escape(said)}</title>')
             spots.append("</circle>")
         kind = "line dashed" if dashed else "line"

@@ -122,12 +122,12 @@ def place(problem: Problem, rng: np.random.Generator, options: Options) -> Place
 
 
 def _part_count(problem: Problem, hosts: Hosts, options: Options) -> int:
-    asked = [topology.workers for topology in problem.topologies]
+    counts = [topology.workers for topology in problem.topologies]
     wanted = len(hosts.ordinals)
     if options.workers is not None:
         wanted = options.workers
-    elif None not in asked:
-        wanted = sum(workers for workers in asked if workers is not None)
+    elif None not in counts:
+        wanted = sum(workers for workers in counts if workers is not None)
     return min(wanted, int(hosts.slots.sum()), problem.executor_count)
 
 

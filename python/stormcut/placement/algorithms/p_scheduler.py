@@ -173,7 +173,7 @@ def _divide(
     ):
         weights = loads[:, CPU]
     tenants = int(np.sort(hosts.slots)[-count])
-    found = []
+    divisions = []
     for method in methods:
         raw = partition(graph, count, weights, seed, method)
         parts = repair(graph, raw, loads, limits, most)
@@ -182,8 +182,8 @@ def _divide(
                 graph, parts, problem.executor_topology, loads, limits, tenants, most
             )
         if parts is not None:
-            found.append(numbered_by_first_vertex(parts))
-    return sorted(found, key=lambda parts: _cut(graph, parts))
+            divisions.append(numbered_by_first_vertex(parts))
+    return sorted(divisions, key=lambda parts: _cut(graph, parts))
 
 
 def _cut(graph: csr_array, parts: Ints) -> float:

@@ -93,7 +93,7 @@ def place(problem: Problem, rng: np.random.Generator, options: Options) -> Place
     Infeasible
         An executor fits no node any more.
     """
-    cluster = _Cluster(problem, options)
+    cluster = _FreeNodes(problem, options)
     for ordinal, topology in enumerate(problem.topologies):
         cluster.start(topology)
         offset = int(problem.topology_offsets[ordinal])
@@ -121,9 +121,9 @@ def _within_cpu(problem: Problem, wanted: Ints, workers: Ints) -> Placement:
 def task_order(topology: Topology) -> Iterator[int]:
     """Yield a topology's executors, counted within it: one of each component in turn."""
     queues = [
-        deque(range(at, at + topology.components[c].executors))
+        deque(range(begin, begin + topology.components[c].executors))
         for c in breadth_first(topology)
-        for at in [topology.offsets[topology.components[c].name]]
+        for begin in [topology.offsets[topology.components[c].name]]
     ]
     while queues:
         for queue in queues:
@@ -133,18 +133,18 @@ def task_order(topology: Topology) -> Iterator[int]:
 
 def breadth_first(topology: Topology) -> list[int]:
     """Return the components' ordinals breadth-first from the spouts, along streams both ways."""
-    at = {component.name: ordinal for ordinal, component in enumerate(topology.components)}
-    down: list[list[int]] = [[] for _ in at]
-    up: list[list[int]] = [[] for _ in at]
+    ordinal_of = {component.name: ordinal for ordinal, component in enumerate(topology.components)}
+    down: list[list[int]] = [[] for _ in ordinal_of]
+    up: list[list[int]] = [[] for _ in ordinal_of]
     links = [(stream.source, stream.target) for stream in topology.streams]
     links += [(pair.source[0], pair.target[0]) for pair in topology.measured]
     for source, target in dict.fromkeys(links):
-        down[at[source]].append(at[target])
-        up[at[target]].append(at[source])
-    spouts = [at[c.name] for c in topology.components if c.kind == "spout"]
+        down[ordinal_of[source]].append(ordinal_of[target])
+        up[ordinal_of[target]].append(ordinal_of[source])
+    spouts = [ordinal_of[c.name] for c in topology.components if c.kind == "spout"]
     order: list[int] = []
     seen: set[int] = set()
-    for start in (*spouts, *range(len(at))):
+    for start in (*spouts, *range(len(ordinal_of))):
         waiting = deque([start] if start not in seen else [])
         seen.add(start)
         while waiting:
@@ -157,7 +157,7 @@ def breadth_first(topology: Topology) -> list[int]:
     return order
 
 
-class _Cluster:
+class _FreeNodes:
     """What nodes have left, and where executors went: node and worker of each."""
 
     def __init__(self, problem: Problem, options: Options) -> None:

@@ -76,8 +76,8 @@ def place(problem: Problem, rng: np.random.Generator, options: Options) -> Place
     able = hosts(problem)
     if not len(able.ordinals):
         raise Infeasible("t-storm found none: no node has a slot and capacity left", "slots")
-    at = among_equals(problem, able, _positions(problem, able, options))
-    return place_on_nodes("t-storm", problem, able, at)
+    homes = among_equals(problem, able, _positions(problem, able, options))
+    return place_on_nodes("t-storm", problem, able, homes)
 
 
 def _positions(problem: Problem, able: Hosts, options: Options) -> Ints:
@@ -89,7 +89,7 @@ def _positions(problem: Problem, able: Hosts, options: Options) -> Ints:
     share = (problem.executor_count + int(able.others.sum())) / count
     most = np.ceil(options.gamma * share) - able.others
     held = np.zeros((len(groups.size), count))
-    at = np.empty(problem.executor_count, dtype=np.int64)
+    hosts = np.empty(problem.executor_count, dtype=np.int64)
     for executor in _busiest_first(groups).tolist():
         group = int(groups.of[executor])
         fits = room.fits(executor)
@@ -97,10 +97,10 @@ def _positions(problem: Problem, able: Hosts, options: Options) -> Ints:
         within &= room.totals[:, CPU] + groups.load[group, CPU] <= capacity * (1 + ROUNDING)
         stays = groups.pair_rate[[group]] @ held
         host = _best(np.asarray(stays).reshape(-1), room.totals[:, EXECUTORS], fits, within)
-        at[executor] = host
+        hosts[executor] = host
         held[group, host] += 1
         room.put(executor, host)
-    return at
+    return hosts
 
 
 def _busiest_first(groups: Groups) -> Ints:

@@ -117,10 +117,10 @@ def by_cutting_planes(pieces: list[Piece], rounds: int) -> list[float]:
 
     For the native server (see `native`): HiGHS may hang.
     """
-    return [_Relaxation(piece).bound(rounds) for piece in pieces]
+    return [_SemidefiniteRelaxation(piece).bound(rounds) for piece in pieces]
 
 
-class _Relaxation:
+class _SemidefiniteRelaxation:
     """Variables W of pairs of groups, then executors of each group on each kind of node."""
 
     def __init__(self, piece: Piece) -> None:
@@ -189,28 +189,28 @@ class _Relaxation:
             right += (piece.nodes * capacity / scale).tolist()
         shape = (len(right), self.width)
         entries = [np.concatenate(part) if rows else np.zeros(0) for part in (values, rows, cols)]
-        at = (entries[1].astype(np.int64), entries[2].astype(np.int64))
-        self.rows.append(coo_array((entries[0], at), shape=shape).tocsr())
+        cells = (entries[1].astype(np.int64), entries[2].astype(np.int64))
+        self.rows.append(coo_array((entries[0], cells), shape=shape).tocsr())
         self.right.append(np.array(right))
 
     def _divide_over_kinds(self) -> None:
         """Every executor is on a node of some kind."""
         count, kinds = len(self.piece.size), len(self.piece.nodes)
         held = self.pairs + np.arange(count * kinds)
-        at = (np.repeat(np.arange(count), kinds), held)
+        cells = (np.repeat(np.arange(count), kinds), held)
         shape = (count, self.width)
-        self.equal = coo_array((np.ones(len(held)), at), shape=shape).tocsr()
+        self.equal = coo_array((np.ones(len(held)), cells), shape=shape).tocsr()
 
     def _cut(self, groups: Ints, weights: Floats) -> None:
         """Condition 3 for a vector with these weights on these groups and 0 on others."""
         vector = np.zeros(len(self.piece.size))
         vector[groups] = weights
         products = vector[self.first] * vector[self.second] * np.where(self.same, 1.0, 2.0)
-        at = np.flatnonzero(products)
-        scale = np.abs(products[at]).max()
+        columns = np.flatnonzero(products)
+        scale = np.abs(products[columns]).max()
         whole = bool((weights == np.rint(weights)).all())
         least = abs(float(vector @ self.piece.size)) if whole else 0.0
-        row = (-products[at] / scale, (np.zeros(len(at), dtype=np.int64), at))
+        row = (-products[columns] / scale, (np.zeros(len(columns), dtype=np.int64), columns))
         self.rows.append(coo_array(row, shape=(1, self.width)).tocsr())
         self.right.append(np.array([-least / scale]))
 
@@ -272,5 +272,5 @@ class _Relaxation:
         full[self.first, self.second] = full[self.second, self.first] = together
         scale = 1.0 / np.sqrt(size)
         values, vectors = np.linalg.eigh(full * scale[:, None] * scale)
-        for at in np.flatnonzero(values < -ZERO * max(1.0, values[-1]))[:CUTS]:
-            yield np.arange(len(size)), vectors[:, at] * scale
+        for vector in np.flatnonzero(values < -ZERO * max(1.0, values[-1]))[:CUTS]:
+            yield np.arange(len(size)), vectors[:, vector] * scale

@@ -83,11 +83,11 @@ def _threads(problem: Problem, loads: Floats, flexible: npt.NDArray[np.bool_]) -
     room = CORE_PERCENT * problem.executor_threads
     busy = loads > 0
     bounds = [float((room[busy] / loads[busy]).min(initial=np.inf))]
-    at = 0
+    begin = 0
     for topology in problem.topologies:
         for component in topology.components:
-            of = slice(at, at + component.executors)
-            at += component.executors
+            of = slice(begin, begin + component.executors)
+            begin += component.executors
             total = problem.executor_cpu[of].sum()
             if flexible[of].any() and total > 0:
                 bounds.append(float(room[of].sum() / total))
@@ -144,12 +144,12 @@ def _by_transfer(
     best, low = most, 0.0
     high = most
     for _ in range(ROUNDS):
-        found = carried(k)
-        best = min(best, max(k, found))
-        if found >= k:
+        reached = carried(k)
+        best = min(best, max(k, reached))
+        if reached >= k:
             low = k
         else:
-            low, high = max(low, found), k
+            low, high = max(low, reached), k
         if not np.isfinite(high) or high <= low * 1.001:
             break
         k = (low + high) / 2
@@ -158,13 +158,13 @@ def _by_transfer(
 
 def _with_loads(problem: Problem, loads: Floats) -> Problem:
     """Return the problem with executors that need this CPU, whatever their rates."""
-    topologies, at = [], 0
+    topologies, begin = [], 0
     for topology in problem.topologies:
         components: list[Component] = []
         for component in topology.components:
-            own = loads[at : at + component.executors]
+            own = loads[begin : begin + component.executors]
             components.append(replace(component, cpu_percent=own, cpu_us_per_tuple=None))
-            at += component.executors
+            begin += component.executors
         topologies.append(replace(topology, components=tuple(components)))
     return replace(problem, topologies=tuple(topologies))
 

@@ -80,17 +80,17 @@ def lower_bound(problem: Problem, effort: float = 1.0) -> LowerBound:
     apart = [piece.total - min(piece.total, by_neighbours(piece)) for piece in large]
     bound = LowerBound(sum(apart), BY_PIECES)
     rounds = round(effort * ROUNDS)
-    hard = [at for at, piece in enumerate(large) if piece.rates.nnz <= 2 * MAX_PAIRS]
+    hard = [index for index, piece in enumerate(large) if piece.rates.nnz <= 2 * MAX_PAIRS]
     if rounds < 1 or not hard:
         return bound
     try:
         local = call(
-            by_cutting_planes, SECONDS * max(1.0, effort), [large[at] for at in hard], rounds
+            by_cutting_planes, SECONDS * max(1.0, effort), [large[index] for index in hard], rounds
         )
     except NativeFailure:
         return bound
-    for at, most in zip(hard, local, strict=True):
-        apart[at] = max(apart[at], large[at].total - most)
+    for index, most in zip(hard, local, strict=True):
+        apart[index] = max(apart[index], large[index].total - most)
     return LowerBound(sum(apart), BY_PLANES)
 
 

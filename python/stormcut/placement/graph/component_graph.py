@@ -52,8 +52,10 @@ def component_graph(problem: Problem) -> ComponentGraph:
     edges: dict[tuple[int, int], None] = {}
     base = 0
     for topology in problem.topologies:
-        at = {c.name: base + i for i, c in enumerate(topology.components)}
-        edges.update({(at[a], at[b]): None for a, b in _subscriptions(topology) if a != b})
+        vertex_of = {c.name: base + i for i, c in enumerate(topology.components)}
+        edges.update(
+            {(vertex_of[a], vertex_of[b]): None for a, b in _subscriptions(topology) if a != b}
+        )
         base += len(topology.components)
     return ComponentGraph(
         np.cumsum(size) - size,

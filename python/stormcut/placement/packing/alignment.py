@@ -51,9 +51,9 @@ def running(problem: Problem, hosts: Hosts, parts: Ints, count: int) -> Ints:
     there = slots >= 0
     position = np.full(int(problem.slot_hosts.max(initial=0)) + 1, -1, dtype=np.int64)
     position[hosts.ordinals] = np.arange(len(hosts.ordinals))
-    at = position[problem.slot_hosts[slots[there]]]
+    columns = position[problem.slot_hosts[slots[there]]]
     result = np.zeros((count, len(hosts.ordinals)), dtype=np.int64)
-    np.add.at(result, (parts[there][at >= 0], at[at >= 0]), 1)
+    np.add.at(result, (parts[there][columns >= 0], columns[columns >= 0]), 1)
     return result
 
 

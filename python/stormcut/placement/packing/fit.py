@@ -186,10 +186,10 @@ class _Packing:
         """Move executors away from a host until it is within its limits; lift what fits nowhere."""
         crew = _Crew(self.groups, self.at, host, len(self.able.ordinals))
         while (exceeded := self.room.exceeded()[host]).any():
-            at, target = self._cheapest(crew, exceeded)
-            executor = crew.members[at].pop()
+            index, target = self._cheapest(crew, exceeded)
+            executor = crew.members[index].pop()
             self._lift([executor])
-            crew.moved(at, target)
+            crew.moved(index, target)
             if target != NOWHERE:
                 self._put(executor, target)
 
@@ -201,15 +201,15 @@ class _Packing:
         relieves = (self.groups.load[crew.groups][:, exceeded] > 0).any(axis=1)
         relieves &= np.array([bool(members) for members in crew.members])
         allowed = np.zeros(crew.traffic.shape, dtype=bool)
-        for at in np.flatnonzero(relieves).tolist():
-            allowed[at] = self.room.fits(crew.members[at][-1])
+        for index in np.flatnonzero(relieves).tolist():
+            allowed[index] = self.room.fits(crew.members[index][-1])
         allowed[:, crew.host] = False
         own = crew.own_traffic()
         if not allowed.any():
             return int(np.argmin(np.where(relieves, own, np.inf))), NOWHERE
         cost = np.where(allowed, own[:, None] - crew.traffic, np.inf)
-        at, target = divmod(int(np.argmin(cost)), len(self.able.ordinals))
-        return at, target
+        index, target = divmod(int(np.argmin(cost)), len(self.able.ordinals))
+        return index, target
 
     def _insert(self, lifted: Ints, by_topology: bool) -> bool:
         """Put lifted executors where they fit; return whether all found a host."""
@@ -302,9 +302,9 @@ def _rates_with(rates: csr_array, group: int, others: Ints) -> Floats:
     """Return the rates between one group and others, in ascending order, shape (others,)."""
     row = slice(rates.indptr[group], rates.indptr[group + 1])
     columns, values = rates.indices[row], rates.data[row]
-    found = np.searchsorted(columns, others)
-    hit = found < len(columns)
-    hit[hit] = columns[found[hit]] == others[hit]
+    positions = np.searchsorted(columns, others)
+    hit = positions < len(columns)
+    hit[hit] = columns[positions[hit]] == others[hit]
     result = np.zeros(len(others))
-    result[hit] = values[found[hit]]
+    result[hit] = values[positions[hit]]
     return result

@@ -92,14 +92,14 @@ class _State:
 
     def _find_moves(self, vertices: Ints) -> None:
         """Find the cheapest move of these vertices."""
-        at, own = np.arange(len(vertices)), self.parts[vertices]
+        rows, own = np.arange(len(vertices)), self.parts[vertices]
         allowed = self._fits(vertices)
-        allowed[at, own] = False
+        allowed[rows, own] = False
         traffic = self._traffic(vertices)
-        cost = np.where(allowed, traffic[at, own][:, None] - traffic, np.inf)
-        self.own[vertices] = traffic[at, own]
+        cost = np.where(allowed, traffic[rows, own][:, None] - traffic, np.inf)
+        self.own[vertices] = traffic[rows, own]
         self.target[vertices] = np.argmin(cost, axis=1)
-        self.cost[vertices] = cost[at, self.target[vertices]]
+        self.cost[vertices] = cost[rows, self.target[vertices]]
         self.stale[vertices] = False
 
     def _excess(self, parts: Ints) -> Bools:

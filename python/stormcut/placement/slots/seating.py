@@ -98,8 +98,8 @@ def _merge(problem: Problem, executors: Ints, workers: Ints, reluctance: Ints, s
 def _first_pair(tenants: list[int]) -> tuple[int, int]:
     """Return the positions of the first two of one topology, the second as early as possible."""
     seen: dict[int, int] = {}
-    for at, tenant in enumerate(tenants):
+    for index, tenant in enumerate(tenants):
         if tenant in seen:
-            return seen[tenant], at
-        seen[tenant] = at
+            return seen[tenant], index
+        seen[tenant] = index
     raise ValueError("a node holds more topologies than it has slots")

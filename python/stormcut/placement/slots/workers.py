@@ -88,8 +88,8 @@ def share_slots(counts: Ints, slots: int, max_tasks_per_worker: int) -> list[int
     wanted = [math.ceil(count / max_tasks_per_worker) for count in counts.tolist()]
     given = [1] * len(wanted)
     for _ in range(min(slots, sum(wanted)) - len(wanted)):
-        short = [at for at in range(len(wanted)) if given[at] < wanted[at]]
-        fullest = max(short, key=lambda at: (counts[at] / given[at], -at))
+        short = [index for index in range(len(wanted)) if given[index] < wanted[index]]
+        fullest = max(short, key=lambda index: (counts[index] / given[index], -index))
         given[fullest] += 1
     return given
 

@@ -15,13 +15,13 @@ from stormcut.lab.experiment.bench.counters import NodeCounters
 def read_counters(containers: Sequence[str]) -> NodeCounters:
     """Return the totals of containers, by the engine's names."""
     with engine() as client, ThreadPoolExecutor(len(containers)) as pool:
-        at = time.time()
+        now = time.time()
         stats = list(
             pool.map(lambda name: client.api.stats(name, stream=False, one_shot=True), containers)
         )
         cpu = psutil.cpu_times()
     return NodeCounters(
-        at,
+        now,
         tuple(sum(each["tx_bytes"] for each in one["networks"].values()) for one in stats),
         tuple(sum(each["rx_bytes"] for each in one["networks"].values()) for one in stats),
         tuple(_cpu_s(one) for one in stats),

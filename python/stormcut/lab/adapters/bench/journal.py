@@ -20,7 +20,7 @@ from stormcut.adapters.files.json_document import (
 )
 from stormcut.adapters.files.placement_file import read_placement, write_placement
 from stormcut.adapters.files.problem_file import read_problem, write_problem
-from stormcut.lab.experiment.bench.cells import Cell, Measurement, Placed, Run, Start
+from stormcut.lab.experiment.bench.cells import BenchRun, Cell, Measurement, Placed, Start
 from stormcut.model.errors import InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
@@ -78,7 +78,7 @@ class FileJournal:
         self._measurements = {each.cell: each for each in self._read(_CELLS, self._measurement)}
 
     @classmethod
-    def open(cls, folder: Path, run: Run) -> FileJournal:
+    def open(cls, folder: Path, run: BenchRun) -> FileJournal:
         """Return a new bench's journal, or the one of an interrupted bench to go on with.
 
         More repetitions and more topologies than before are welcome.
@@ -99,7 +99,7 @@ class FileJournal:
         return journal
 
     @classmethod
-    def check(cls, folder: Path, run: Run) -> None:
+    def check(cls, folder: Path, run: BenchRun) -> None:
         """Refuse a folder before there is a cluster; which limits that lacks is not known yet.
 
         Raises
@@ -172,7 +172,7 @@ class FileJournal:
         name = re.sub(r"[^a-z0-9]+", "-", scheduler)
         return self._files / _PROBLEMS / f"{topology}-{name}.placement.json"
 
-    def _go_on(self, run: Run) -> None:
+    def _go_on(self, run: BenchRun) -> None:
         run = _as_read(run)
         _refuse_other(self.folder, self.run, run)
         passing = {k: v for k, v in self.run.facts.items() if k in PASSING_FACTS}
@@ -208,7 +208,7 @@ def _unpack(archive: Path, folder: Path) -> None:
         raise InvalidInput(f"cannot be unpacked: {error.strerror}", str(archive)) from None
 
 
-def _belongs(cell: Cell, run: Run) -> bool:
+def _belongs(cell: Cell, run: BenchRun) -> bool:
     return (
         cell.topology in run.topologies
         and cell.scheduler in run.schedulers
@@ -246,13 +246,13 @@ def _append(path: Path, document: Mapping[str, Any]) -> None:
         raise InvalidInput(f"cannot be written: {error.strerror}", str(path)) from None
 
 
-def _refuse_other(folder: Path, old: Run, new: Run) -> None:
+def _refuse_other(folder: Path, old: BenchRun, new: BenchRun) -> None:
     if difference := _difference(old, new):
         what = f"holds another bench: {difference}; choose another folder"
         raise InvalidInput(what, str(folder))
 
 
-def _difference(old: Run, new: Run) -> str:
+def _difference(old: BenchRun, new: BenchRun) -> str:
     """Return the first thing in which a run cannot go on with an older one, in words."""
     if old.setting != new.setting:
         return f"its setting is {old.setting}, not {new.setting}"
@@ -286,20 +286,20 @@ def _first_change(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     return ""
 
 
-def _as_read(run: Run) -> Run:
+def _as_read(run: BenchRun) -> BenchRun:
     """Return a run as it is after it was written and read: tuples in options are lists."""
     return _run(JsonValue(json.loads(json.dumps(_run_document(run))), ""))
 
 
-def _run_document(run: Run) -> dict[str, Any]:
+def _run_document(run: BenchRun) -> dict[str, Any]:
     return {"version": VERSION, **asdict(run)}
 
 
-def _write_run(path: Path, run: Run) -> None:
+def _write_run(path: Path, run: BenchRun) -> None:
     write_text(path, json.dumps(_run_document(run), indent=2) + "\n")
 
 
-def _read_run(files: Path, folder: Path) -> Run:
+def _read_run(files: Path, folder: Path) -> BenchRun:
     if not (files / _RUN).exists():
         raise InvalidInput(f"holds no bench: there is no {_RUN}", str(folder))
     where = str(folder / _RUN)
@@ -310,11 +310,11 @@ def _read_run(files: Path, folder: Path) -> Run:
         raise InvalidInput(str(error), where) from None
 
 
-def _run(value: JsonValue) -> Run:
+def _run(value: JsonValue) -> BenchRun:
     if "version" in value.members() and value.members()["version"].raw != VERSION:
         value.members()["version"].mismatch(f"{VERSION}: another stormcut wrote this")
-    keys = value.keys(("version", *_names(Run)))
-    return Run(
+    keys = value.keys(("version", *_names(BenchRun)))
+    return BenchRun(
         setting=keys["setting"].name(),
         summary=_text(keys["summary"]),
         schedulers=_texts(keys["schedulers"]),

@@ -20,13 +20,13 @@ def newest(folders: Iterable[Path], sources: Collection[str]) -> dict[str, Sampl
     sources : collection of str
         Names of the spouts.
     """
-    found: dict[str, Sample] = {}
+    samples: dict[str, Sample] = {}
     # A worker that was restarted writes a file of another process: the newer one counts.
     for process, sample in newest_of_processes(folders, sources).items():
         task = process.rpartition("-")[0]
-        if task not in found or found[task].at < sample.at:
-            found[task] = sample
-    return found
+        if task not in samples or samples[task].taken_at < sample.taken_at:
+            samples[task] = sample
+    return samples
 
 
 def newest_of_processes(folders: Iterable[Path], sources: Collection[str]) -> dict[str, Sample]:

@@ -77,7 +77,7 @@ class Steered:
         if self._waiting() > rate:
             self._drain()
         first, last = samples[0], samples[-1]
-        length = max(last.at - first.at, STEP_S)
+        length = max(last.taken_at - first.taken_at, STEP_S)
         return ObservedTrial(
             latencies([sample.latency for sample in samples]),
             (last.sent - first.sent) / length,
@@ -90,7 +90,7 @@ class Steered:
         end = time.time() + seconds
         while time.time() < end:
             newest = self._newest()
-            if not samples or newest.at > samples[-1].at:
+            if not samples or newest.taken_at > samples[-1].taken_at:
                 samples.append(newest)
             if newest.sent - newest.acked > BACKLOG_S * rate + BACKLOG:
                 break
@@ -122,7 +122,7 @@ class Steered:
         before = self._rig.counters()
         work()
         after = self._rig.counters()
-        seconds = after.at - before.at
+        seconds = after.taken_at - before.taken_at
         return tuple((b - a) / seconds for a, b in zip(before.cpu_s, after.cpu_s, strict=True))
 
 

@@ -86,12 +86,12 @@ class TrialBench:
         """Return what the slot's processes have in memory."""
         with engine() as client:
             container = str(client.containers.get(self._slot.container).id)
-        found = 0
+        total = 0
         for process in processes(running.entrant.id):
             with suppress(psutil.NoSuchProcess, FileNotFoundError, ProcessLookupError):
                 if container in Path(f"/proc/{process.pid}/cgroup").read_text(encoding="utf-8"):
-                    found += process.memory_info().rss
-        return found / 2**20
+                    total += process.memory_info().rss
+        return total / 2**20
 
 
 def percent(used: float, idle: float, whole: float) -> float:

@@ -25,8 +25,8 @@ def read_yardsticks() -> Yardsticks:
 
 
 def _read(path: Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8"))
-    return found
+    rows: list[dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return rows
 
 
 def _published(entry: Mapping[str, Any]) -> Iterator[Published]:

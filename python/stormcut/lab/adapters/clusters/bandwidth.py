@@ -84,8 +84,8 @@ def parse_bandwidth(text: str) -> Bandwidth:
 
 
 def _bits(rate: str, where: str) -> int:
-    found = _RATE.fullmatch(rate)
-    bits = round(float(found[1]) * _BITS[found[2]]) if found else 0
+    match = _RATE.fullmatch(rate)
+    bits = round(float(match[1]) * _BITS[match[2]]) if match else 0
     if bits < _MIN_BITS:
         raise InvalidInput(_FORM, where)
     return bits

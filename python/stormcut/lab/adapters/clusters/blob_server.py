@@ -30,7 +30,7 @@ class Turns:
             return turn - now
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _BlobHandler(BaseHTTPRequestHandler):
     """Answers ``GET /NAME?bytes=B&delay_ms=D&per_second=R`` with B bytes."""
 
     # Connections are kept.
@@ -69,7 +69,7 @@ class _BlobServer(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, host: str, port: int) -> None:
-        super().__init__((host, port), _Handler)
+        super().__init__((host, port), _BlobHandler)
         self.turns = Turns()
 
 

@@ -27,9 +27,11 @@ def check_slot(path: Path, slot: Mapping[str, float]) -> None:
     """
     if path.exists():
         read_models(path)
-        found = json.loads(path.read_text(encoding="utf-8")).get("slot")
-        if found != dict(slot):
-            why = f"has models of a slot of {_told(found)}, not of {_told(slot)}: name another file"
+        stored = json.loads(path.read_text(encoding="utf-8")).get("slot")
+        if stored != dict(slot):
+            why = (
+                f"has models of a slot of {_told(stored)}, not of {_told(slot)}: name another file"
+            )
             raise InvalidInput(why, str(path))
 
 
@@ -71,7 +73,7 @@ class TrialFile:
     def _read(self) -> list[RateTrial]:
         if not self._path.exists():
             return []
-        found = []
+        trials = []
         lines = self._path.read_text(encoding="utf-8").splitlines()
         for number, line in enumerate(lines, start=1):
             try:
@@ -85,8 +87,8 @@ class TrialFile:
                     continue
                 raise InvalidInput(f"is no trial: {error}", f"{self._path}:{number}") from None
             if key == self._key:
-                found.append(trial)
-        return found
+                trials.append(trial)
+        return trials
 
     def __len__(self) -> int:
         """Return how many trials there are."""

@@ -22,15 +22,15 @@ class PaperResults:
         """Return outcomes by the keys of their cells; a line that was cut off is left out."""
         if not self._path.exists():
             return {}
-        found: dict[str, Outcome] = {}
+        outcomes: dict[str, Outcome] = {}
         for line in self._path.read_text(encoding="utf-8").splitlines():
             try:
                 code, key, outcome = json.loads(line)
             except ValueError:
                 continue
             if code == self._code:
-                found[str(key)] = outcome
-        return found
+                outcomes[str(key)] = outcome
+        return outcomes
 
     def append(self, cell: PaperCell, outcome: Outcome) -> None:
         """Keep an outcome.

@@ -97,12 +97,12 @@ def _told(entry: Mapping[str, Any], kind: Kind) -> Iterator[str]:
 
 def drift_news(log: str) -> News:
     """Return the changes of load that a controller's log tells of."""
-    found: News = []
+    news: News = []
     for line in filter(None, map(_LINE.match, log.splitlines())):
         if drift := _DRIFT.match(line[2]):
             moment = datetime.strptime(line[1], "%Y-%m-%d %H:%M:%S,%f").timestamp()
-            found.append((moment, Kind.DRIFT, f"{drift[1]} {drift[2]}"))
-    return found
+            news.append((moment, Kind.DRIFT, f"{drift[1]} {drift[2]}"))
+    return news
 
 
 def write_configuration(

@@ -101,8 +101,8 @@ def _word_count(spark: SparkSession, records: Sequence[str], options: Options) -
 def _communication(spark: SparkSession, records: Sequence[str], options: Options) -> int:
     factor = 2 ** options["bolts"]
     characters = F.sum((F.length("line") + 1) * factor - 1)
-    found: int = _lines(spark, records).select(characters).first()[0]
-    return found
+    total: int = _lines(spark, records).select(characters).first()[0]
+    return total
 
 
 def _throughput(spark: SparkSession, records: Sequence[str], options: Options) -> list[int]:
@@ -223,9 +223,9 @@ def _predictions(spark: SparkSession, records: Sequence[str], options: Options) 
             load = (average + statistics.median(past)) / 2 if past else average
             plugs.setdefault(f"plug {plug}", {})[base + 2] = load
             houses.setdefault((plug.split("/")[0], base + 2), []).append(load)
-    found = {f"{who} @{t}": load for who, loads in plugs.items() for t, load in loads.items()}
-    found |= {f"house {house} @{t}": math.fsum(loads) for (house, t), loads in houses.items()}
-    return {key: round(load, 6) for key, load in found.items()}
+    predicted = {f"{who} @{t}": load for who, loads in plugs.items() for t, load in loads.items()}
+    predicted |= {f"house {house} @{t}": math.fsum(loads) for (house, t), loads in houses.items()}
+    return {key: round(load, 6) for key, load in predicted.items()}
 
 
 def _averages(
@@ -250,10 +250,10 @@ def _averages(
         .agg(F.sum("milliwatts").alias("total"), F.count("*").alias("n"))
         .collect()
     )
-    found: dict[str, dict[int, float]] = {}
+    means: dict[str, dict[int, float]] = {}
     for row in averages:
-        found.setdefault(row["plug"], {})[row["slice"]] = row["total"] / row["n"] / 1000
-    return found
+        means.setdefault(row["plug"], {})[row["slice"]] = row["total"] / row["n"] / 1000
+    return means
 
 
 def _views(spark: SparkSession, records: Sequence[str], options: Options) -> dict[str, int]:
@@ -336,9 +336,11 @@ def _accidents(reports: Any) -> Any:
     stopped = reports.distinct().withColumn("stopped", same[0] & same[1] & same[2]).where("stopped")
     places = stopped.groupBy("feet", "segment", F.floor(F.col("second") / 60).alias("minute"))
     reach = F.explode(F.sequence(F.lit(0), F.lit(4)))
-    found = places.agg(F.countDistinct("car").alias("cars")).where("cars > 1")
-    found = found.select("minute", "segment", reach.alias("behind"))
-    return found.select(((F.col("segment") - F.col("behind") + 10) % 10).alias("segment"), "minute")
+    accidents = places.agg(F.countDistinct("car").alias("cars")).where("cars > 1")
+    accidents = accidents.select("minute", "segment", reach.alias("behind"))
+    return accidents.select(
+        ((F.col("segment") - F.col("behind") + 10) % 10).alias("segment"), "minute"
+    )
 
 
 def _model_driven(paths: int, **visits: int) -> Callable[..., list[int]]:

@@ -79,8 +79,8 @@ def _run(
     failures: list[BaseException],
 ) -> None:
     try:
-        asked = context.parallelize(cells, max(1, len(cells)))
-        asked.foreach(partial(_measure, dataflows, ended))
+        jobs = context.parallelize(cells, max(1, len(cells)))
+        jobs.foreach(partial(_measure, dataflows, ended))
     except BaseException as error:
         failures.append(error)
 

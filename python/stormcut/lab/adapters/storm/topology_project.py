@@ -91,14 +91,14 @@ def records(name: str, given: Mapping[str, Any]) -> Sequence[str]:
     values = {**module.OPTIONS, **given}
     conf = {f"rig.{key}": value for key, value in values.items()}
     spout = next(spec for spec in _topology(module).specs if not spec.inputs)
-    found: Sequence[str] = spout.component_cls.records(conf)
-    return found
+    lines: Sequence[str] = spout.component_cls.records(conf)
+    return lines
 
 
 def data_lines(name: str) -> list[str]:
     """Return the lines of an input file below the project's `src/data`."""
-    found: list[str] = _module("rig.records").lines(name)
-    return found
+    lines: list[str] = _module("rig.records").lines(name)
+    return lines
 
 
 def _module(name: str) -> Any:

@@ -17,32 +17,32 @@ REPORTED_S = 2.5
 
 def measure_cell(cell: Cell, entrant: Entrant, rig: Rig, timing: Timing) -> Measurement:
     """Measure windows of a running entrant until one is steady, or patience ends."""
-    series = _Series(entrant, rig)
+    series = _SourceSamples(entrant, rig)
     began = time.time()
     series.watch(until=began + timing.settle_s)
     while True:
         before = rig.counters()
-        series.watch(until=before.at + timing.window_s)
+        series.watch(until=before.taken_at + timing.window_s)
         after = rig.counters()
-        series.watch(until=after.at + REPORTED_S)
-        found = measure(series.samples, before.at, after.at)
+        series.watch(until=after.taken_at + REPORTED_S)
+        window = measure(series.samples, before.taken_at, after.taken_at)
         used = usage(before, after)
-        unsteady = found.unsteady or crowded(sum(used.node_cores), used.other_cores, rig.cores)
+        unsteady = window.unsteady or crowded(sum(used.node_cores), used.other_cores, rig.cores)
         if not unsteady or time.time() > began + timing.patience_s:
             break
     return Measurement(
         cell,
-        found.begin,
-        found.end,
-        found.tuples_per_10s,
-        found.mean_ms,
-        found.p50_ms,
-        found.p95_ms,
-        found.p99_ms,
+        window.begin,
+        window.end,
+        window.tuples_per_10s,
+        window.mean_ms,
+        window.p50_ms,
+        window.p95_ms,
+        window.p99_ms,
         used.sent_mbit_s,
         used.node_cores,
         used.other_cores,
-        found.replayed,
+        window.replayed,
         unsteady,
         used.node_sent_mbit_s,
         used.node_received_mbit_s,
@@ -50,7 +50,7 @@ def measure_cell(cell: Cell, entrant: Entrant, rig: Rig, timing: Timing) -> Meas
     )
 
 
-class _Series:
+class _SourceSamples:
     """The samples of a running entrant so far."""
 
     def __init__(self, entrant: Entrant, rig: Rig) -> None:
@@ -64,7 +64,7 @@ class _Series:
         while True:
             for task, sample in self._rig.samples(self._entrant).items():
                 seen = self.samples.setdefault(task, [])
-                if sample.at > (seen[-1].at if seen else self._since):
+                if sample.taken_at > (seen[-1].taken_at if seen else self._since):
                     seen.append(sample)
             left = until - time.time()
             if left <= 0:

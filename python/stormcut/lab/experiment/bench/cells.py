@@ -105,7 +105,7 @@ LINK_FACT = "link, Mbit/s"
 
 
 @dataclass(frozen=True)
-class Run:
+class BenchRun:
     """What is the same for all cells of a bench.
 
     Attributes

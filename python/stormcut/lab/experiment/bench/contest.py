@@ -133,8 +133,8 @@ def windowed(problem: Problem, window: object) -> Problem:
 
 def reachable(problem: Problem, placement: Placement) -> float | None:
     """Return the tuples/s that sources reach in closed loop, None if the model cannot tell."""
-    found = foretold(problem, placement)
-    return None if found is None else found.total
+    predicted = foretold(problem, placement)
+    return None if predicted is None else predicted.total
 
 
 def _scale(load: Workload, hosts: Sequence[Host]) -> float:

@@ -14,7 +14,7 @@ class NodeCounters:
     node's CPU quota, ``throttled`` those in which the kernel halted it.
     """
 
-    at: float
+    taken_at: float
     sent_bytes: tuple[int, ...]
     received_bytes: tuple[int, ...]
     cpu_s: tuple[float, ...]
@@ -44,7 +44,7 @@ class NodeUsage:
 
 def usage(before: NodeCounters, after: NodeCounters) -> NodeUsage:
     """Return what was used between two readings."""
-    seconds = after.at - before.at
+    seconds = after.taken_at - before.taken_at
     sent = _mbit_s(before.sent_bytes, after.sent_bytes, seconds)
     received = _mbit_s(before.received_bytes, after.received_bytes, seconds)
     cores = tuple((b - a) / seconds for a, b in zip(before.cpu_s, after.cpu_s, strict=True))

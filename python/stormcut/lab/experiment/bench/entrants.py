@@ -56,18 +56,18 @@ class Entrants:
         if reference is None:
             return {}
         hosts = self._placements(reference, self._planner.seen(name))
-        found = {}
+        entrants = {}
         for scheduler in schedulers:
             if scheduler == REFERENCE:
-                found[scheduler] = reference
+                entrants[scheduler] = reference
             elif scheduler in hosts:
                 placed = hosts[scheduler]
                 self._planner.register(
                     self._name(scheduler), partial(self._wanted, scheduler, placed)
                 )
                 if entrant := self._start(scheduler, stack, placed):
-                    found[scheduler] = entrant
-        return found
+                    entrants[scheduler] = entrant
+        return entrants
 
     def _name(self, scheduler: str) -> str:
         return re.sub(r"[^a-z0-9]+", "-", f"{self._topology}-{scheduler}")

@@ -41,7 +41,7 @@ def _zigzag(length: int, first: int) -> list[int]:
     E. J. Williams, "Experimental designs balanced for the estimation of residual effects of
     treatments", 1949.
     """
-    steps = ((at + 1) // 2 if at % 2 else -(at // 2) for at in range(length))
+    steps = ((index + 1) // 2 if index % 2 else -(index // 2) for index in range(length))
     return [(first + step) % length for step in steps]
 
 

@@ -111,7 +111,7 @@ class Bench:
             if placed.topology != topology or entrant is None or window is None:
                 continue
             result = self._equipment.profiled(entrant.id, window.begin, window.end)
-            found = result.measured.get(entrant.id)
-            if found is not None and found.emitted_per_s:
-                kept = 1 - found.between_nodes_per_s / found.emitted_per_s
-                journal.add_placement(replace(placed, kept=kept, carried=found.carried))
+            measured = result.measured.get(entrant.id)
+            if measured is not None and measured.emitted_per_s:
+                kept = 1 - measured.between_nodes_per_s / measured.emitted_per_s
+                journal.add_placement(replace(placed, kept=kept, carried=measured.carried))

@@ -9,7 +9,7 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from stormcut.lab.experiment.bench.cells import Measurement, Placed, Run
+from stormcut.lab.experiment.bench.cells import BenchRun, Measurement, Placed
 
 #: So many pairs on one side of 1 come by chance once in 16 times; fewer show nothing.
 ENOUGH_PAIRS = 5
@@ -117,7 +117,7 @@ def mean_ms(measurement: Measurement) -> float | None:
 
 
 def summarise(
-    run: Run, measurements: Iterable[Measurement], placements: Iterable[Placed]
+    run: BenchRun, measurements: Iterable[Measurement], placements: Iterable[Placed]
 ) -> list[Summary]:
     """Return a summary of every scheduler on every topology, in the order of the run."""
     measured = list(measurements)

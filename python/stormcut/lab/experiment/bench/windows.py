@@ -37,12 +37,12 @@ OTHER_CORES = 0.3
 
 @dataclass(frozen=True)
 class Sample:
-    """What a source task had counted since its start, at epoch second ``at``.
+    """What a source task had counted since its start, at epoch second ``taken_at``.
 
     ``latency`` counts tuples by bucket: bucket b ends at 1.05**b ms.
     """
 
-    at: float
+    taken_at: float
     sent: int
     acked: int
     replayed: int
@@ -60,7 +60,7 @@ Series = Mapping[str, Sequence[Sample]]
 
 
 @dataclass(frozen=True)
-class Window:
+class SourceWindow:
     """What the sources did between two epoch seconds; fields as in `Measurement`."""
 
     begin: float
@@ -74,7 +74,7 @@ class Window:
     unsteady: str
 
 
-def measure(series: Series, begin: float, end: float) -> Window:
+def measure(series: Series, begin: float, end: float) -> SourceWindow:
     """Return the figures of a window.
 
     Parameters
@@ -90,7 +90,7 @@ def measure(series: Series, begin: float, end: float) -> Window:
     buckets: Counter[int] = Counter()
     for first, last in first_last:
         buckets += Counter(last.latency) - Counter(first.latency)
-    return Window(
+    return SourceWindow(
         begin,
         end,
         tuples_per_10s=10 * acked / (end - begin),
@@ -165,10 +165,10 @@ def _trend(steps: Sequence[float]) -> float:
     """
     if len(steps) < TREND_STEPS:
         return 0.0
-    at = range(len(steps))
-    slope, start = statistics.linear_regression(at, steps)
-    off = sum((step - start - slope * x) ** 2 for x, step in zip(at, steps, strict=True))
-    width = statistics.pvariance(at) * len(steps)
+    positions = range(len(steps))
+    slope, start = statistics.linear_regression(positions, steps)
+    off = sum((step - start - slope * x) ** 2 for x, step in zip(positions, steps, strict=True))
+    width = statistics.pvariance(positions) * len(steps)
     deviation = math.sqrt(off / (len(steps) - 2) / width)
     change = slope * len(steps) / 2 / statistics.mean(steps)
     return change if abs(change) > DRIFT and abs(slope) > CHANCE * deviation else 0.0
@@ -183,19 +183,19 @@ def _silence(samples: Sequence[Sample], begin: float, end: float) -> float:
     """Return the longest time without a report inside the window and up to those around it."""
     if not samples:
         return end - begin
-    moments = [sample.at for sample in samples]
+    moments = [sample.taken_at for sample in samples]
     edges = [min(begin, moments[0]), *moments, max(end, moments[-1])]
     return max(then - before for before, then in pairwise(edges))
 
 
 def _around(samples: Sequence[Sample], begin: float, end: float) -> Sequence[Sample]:
     """Return the samples of a window with the last before it and the first after it."""
-    moments = [sample.at for sample in samples]
+    moments = [sample.taken_at for sample in samples]
     return samples[max(0, bisect_left(moments, begin) - 1) : bisect_left(moments, end) + 1]
 
 
-def _nearest(samples: Sequence[Sample], at: float) -> Sample:
-    return min(samples, key=lambda sample: abs(sample.at - at))
+def _nearest(samples: Sequence[Sample], moment: float) -> Sample:
+    return min(samples, key=lambda sample: abs(sample.taken_at - moment))
 
 
 def _acked(samples: Sequence[Sample], begin: float, end: float) -> float:
@@ -203,15 +203,15 @@ def _acked(samples: Sequence[Sample], begin: float, end: float) -> float:
     return max(0.0, _count_at(samples, end) - _count_at(samples, begin))
 
 
-def _count_at(samples: Sequence[Sample], at: float) -> float:
+def _count_at(samples: Sequence[Sample], moment: float) -> float:
     """Return what a task had acknowledged at an epoch second, on the line between two samples."""
     if not samples:
         return 0.0
-    index = bisect_left(samples, at, key=lambda sample: sample.at)
+    index = bisect_left(samples, moment, key=lambda sample: sample.taken_at)
     if index == 0:
         return samples[0].acked
     if index == len(samples):
         return samples[-1].acked
     before, after = samples[index - 1], samples[index]
-    share = (at - before.at) / (after.at - before.at)
+    share = (moment - before.taken_at) / (after.taken_at - before.taken_at)
     return before.acked + share * (after.acked - before.acked)

@@ -74,13 +74,13 @@ def verdict(
     """Return whether a condition holds, long enough if it is one of traffic, and it is time."""
     if not moves_executors(problem, present, proposed):
         return AcceptanceVerdict(False, NoMove.STAYS)
-    found = condition(problem, present, proposed, options)
-    if found is None:
+    reason = condition(problem, present, proposed, options)
+    if reason is None:
         return AcceptanceVerdict(False, _saving(problem, present, proposed, options))
-    if isinstance(found, Saving) and moment.held < options.k_stable:
+    if isinstance(reason, Saving) and moment.held < options.k_stable:
         return AcceptanceVerdict(False, Unconfirmed(moment.held, options.k_stable))
     too_early = pause(moment, options.t_cool)
-    return AcceptanceVerdict(False, too_early) if too_early else AcceptanceVerdict(True, found)
+    return AcceptanceVerdict(False, too_early) if too_early else AcceptanceVerdict(True, reason)
 
 
 def _deployed(problem: Problem, present: Placement, options: Options) -> Deployment:

@@ -118,11 +118,11 @@ def _connected(vertices: Sequence[int], edges: Sequence[tuple[int, int]]) -> lis
         if one in part and other in part and part[one] is not part[other]:
             joined = part[one] | part[other]
             part.update(dict.fromkeys(joined, joined))
-    found: list[set[int]] = []
+    parts: list[set[int]] = []
     for vertex in vertices:
-        if not any(vertex in each for each in found):
-            found.append(part[vertex])
-    return found
+        if not any(vertex in each for each in parts):
+            parts.append(part[vertex])
+    return parts
 
 
 def _fill(executors: Ints, loads: Floats, bound: Floats) -> list[Ints]:
@@ -145,10 +145,10 @@ def balanced(items: Ints, weights: Floats, count: int) -> list[Ints]:
     """
     groups: list[list[int]] = [[] for _ in range(min(count, len(items)))]
     heap = [(0.0, 0, k) for k in range(len(groups))]
-    for at in np.argsort(-weights, kind="stable").tolist():
+    for index in np.argsort(-weights, kind="stable").tolist():
         total, members, k = heapq.heappop(heap)
-        groups[k].append(int(items[at]))
-        heapq.heappush(heap, (round(total + float(weights[at]), 9), members + 1, k))
+        groups[k].append(int(items[index]))
+        heapq.heappush(heap, (round(total + float(weights[index]), 9), members + 1, k))
     return [np.array(group, dtype=np.int64) for group in groups]
 
 

@@ -69,7 +69,7 @@ class Deployment:
 
     def on(self, host: int) -> list[Process]:
         """Return the processes of a host in the order in which they came."""
-        return [process for process, at in self.host_of.items() if at == host]
+        return [process for process, place in self.host_of.items() if place == host]
 
     def utilisation(self, process: Process | None = None) -> Floats:
         """Return every host's utilisation, with a further process if given, shape (hosts,)."""

@@ -55,12 +55,12 @@ def _pack(deployment: Deployment, processes: Sequence[Process]) -> list[Process]
     owner = np.repeat(np.arange(len(order)), [len(process.executors) for process in order])
     traffic, waiting = np.zeros(len(order)), np.ones(len(order), dtype=bool)
     for step in range(len(order)):
-        at = int(np.argmax(np.where(waiting, traffic, -np.inf)))
-        waiting[at] = False
-        left += _put(deployment, order[at], rank)
-        if order[at] in deployment.host_of:  # the latest host comes first from now on
-            rank[deployment.host_of[order[at]]] = -1.0 - step
-        reach = deployment.reach(order[at])[executors]
+        index = int(np.argmax(np.where(waiting, traffic, -np.inf)))
+        waiting[index] = False
+        left += _put(deployment, order[index], rank)
+        if order[index] in deployment.host_of:  # the latest host comes first from now on
+            rank[deployment.host_of[order[index]]] = -1.0 - step
+        reach = deployment.reach(order[index])[executors]
         traffic += np.bincount(owner, weights=reach, minlength=len(order))
     return left
 

@@ -125,11 +125,11 @@ def steady(
     values = [v for v in volumes if v is not None]
     limit = theta * sum(values) / len(values) if values else 0.0
     result = before.copy()
-    for at, volume in enumerate(volumes):
-        if volume is None or before[at] == UNKNOWN or before[at] == after.labels[at]:
+    for index, volume in enumerate(volumes):
+        if volume is None or before[index] == UNKNOWN or before[index] == after.labels[index]:
             continue
-        leaves = before[at] == HEAVY and volume < limit * (1 - hysteresis)
-        enters = before[at] == LIGHT and volume > limit * (1 + hysteresis)
+        leaves = before[index] == HEAVY and volume < limit * (1 - hysteresis)
+        enters = before[index] == LIGHT and volume > limit * (1 + hysteresis)
         if leaves or enters:
-            result[at] = after.labels[at]
+            result[index] = after.labels[index]
     return result

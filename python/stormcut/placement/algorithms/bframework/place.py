@@ -32,7 +32,7 @@ import numpy as np
 from stormcut.arrays import Ints
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.placement import UNASSIGNED, Placement
-from stormcut.model.problem import Problem
+from stormcut.model.problem import Problem, Topology
 from stormcut.placement.algorithms.bframework import online
 from stormcut.placement.algorithms.bframework.assigner import (
     Bounds,
@@ -174,14 +174,14 @@ def bounds(deployment: Deployment, options: Options) -> Bounds:
 
 def labelled(query: Query, volumes: Sequence[float | None], options: Options) -> Partition:
     """Return the partition of a query's operators by given volumes."""
-    found = partition(volumes, options.theta, options.ratio_min, options.threshold)
+    partitioned = partition(volumes, options.theta, options.ratio_min, options.threshold)
     if not options.pull_boundary:
-        return found
+        return partitioned
     known = [volume for volume in volumes if volume is not None]
     edges = [(s, t, v) for s, t, v in query.edges if v is not None]
     limit = options.theta * sum(known) / max(1, len(known))
-    labels = pull_boundary(found.labels, edges, limit)
-    return Partition(labels, found.ratio, len(np.unique(labels)))
+    labels = pull_boundary(partitioned.labels, edges, limit)
+    return Partition(labels, partitioned.ratio, len(np.unique(labels)))
 
 
 def _deployment(problem: Problem, options: Options) -> Deployment:
@@ -197,14 +197,12 @@ def _offline(problem: Problem, options: Options) -> Placement:
     deployment = _deployment(problem, options)
     notes, labels = [], np.full(problem.executor_count, UNKNOWN, dtype=np.int64)
     for query in queries(problem):
-        found = labelled(query, query.declared, options)
+        partitioned = labelled(query, query.declared, options)
         own = np.arange(query.first[0], query.first[0] + query.size.sum())
-        labels[own] = np.repeat(found.labels, query.size)
-        ratio = "none" if found.ratio is None else f"{found.ratio:.2f}"
-        notes.append(
-            f"{problem.topologies[query.topology].id}: {found.count} partitions, R {ratio}"
-        )
-        _start(deployment, query, found.labels, own, options)
+        labels[own] = np.repeat(partitioned.labels, query.size)
+        topology = problem.topologies[query.topology]
+        notes += [f"{topology.id}: {_described(partitioned)}", *_unreadable(topology)]
+        _start(deployment, query, partitioned.labels, own, options)
     return _result(problem, deployment, labels, notes)
 
 
@@ -224,11 +222,14 @@ def _online(problem: Problem, options: Options) -> Placement:
     labels = np.full(problem.executor_count, UNKNOWN, dtype=np.int64)
     changed: list[Process] = []
     lost: list[Process] = []
+    notes: list[str] = []
     for query in queries(problem):
         own = np.arange(query.first[0], query.first[0] + query.size.sum())
         before = labelled(query, query.declared, options)
         after = labelled(query, query.measured, options)
         now = online.measured_labels(query, before, after, options.theta, options.hysteresis)
+        topology = problem.topologies[query.topology]
+        notes += [f"{topology.id}: {_compared(before, after)}", *_unreadable(topology)]
         labels[own] = online.executor_labels(query, now, current[own])
         planned = np.repeat(before.labels, query.size)
         for process in _running(deployment, query, labels, current, own):
@@ -240,12 +241,35 @@ def _online(problem: Problem, options: Options) -> Placement:
         idle = own[current[own] < 0]
         if len(idle):
             _start(deployment, query, now, idle, options)
-    for topology in range(len(problem.topologies)):
-        schedule(deployment, [process for process in lost if process.topology == topology])
+    for ordinal in range(len(problem.topologies)):
+        schedule(deployment, [process for process in lost if process.topology == ordinal])
     limits = online.Triggers(options.overload, options.imbalance, options.gain, options.moves_max)
     period = online.Period(deployment, limits)
     period.run(changed)
-    return _result(problem, deployment, labels, period.notes)
+    return _result(problem, deployment, labels, [*notes, *period.notes])
+
+
+def _described(partitioned: Partition) -> str:
+    ratio = "none" if partitioned.ratio is None else f"{partitioned.ratio:.2f}"
+    return f"{partitioned.count} partition{'s' * (partitioned.count != 1)}, R {ratio}"
+
+
+def _compared(before: Partition, after: Partition) -> str:
+    """Return the partitions that were declared and those that were measured, and how many agree."""
+    same, of = int((before.labels == after.labels).sum()), len(before.labels)
+    return (
+        f"{_described(before)} as declared; {_described(after)} as measured; "
+        f"{same} of {of} operators in the same one"
+    )
+
+
+def _unreadable(topology: Topology) -> list[str]:
+    """Return why operators cannot be used that someone has declared."""
+    return [
+        f"{topology.id}: the operator of {each.name} cannot be read: {each.operator.unreadable}"
+        for each in topology.components
+        if each.operator and each.operator.unreadable
+    ]
 
 
 def _running(
@@ -284,15 +308,15 @@ def _result(
     left = int((nodes == UNASSIGNED).sum())
     notes = [*notes, *_over_target(deployment)]
     if left:
-        found = fit(problem, nodes)
-        if found is None:
+        fitting = fit(problem, nodes)
+        if fitting is None:
             raise Infeasible(
                 f"bframework found none: {left} executors are left over, and nodes have no room "
                 "for them",
                 scarcest(deployment.loads, deployment.able.limits),
             )
-        groups[found != nodes] = UNASSIGNED
-        nodes = found
+        groups[fitting != nodes] = UNASSIGNED
+        nodes = fitting
         notes.append(f"{left} executors in processes that no node has room for: placed singly")
     rank = np.array([0, MERGED[HEAVY], MERGED[LIGHT], MERGED[UNKNOWN]])
     return Placement(seat(problem, nodes, groups, rank[labels]), tuple(notes))

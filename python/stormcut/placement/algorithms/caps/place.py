@@ -189,7 +189,7 @@ def _heaviest(load: Floats, size: Ints, room: float) -> float:
     return float(load[order] @ taken)
 
 
-class _Search:
+class _PlanSearch:
     """The search of plans under thresholds; each ends after so many steps."""
 
     def __init__(self, cluster: CapsModel, max_steps: int) -> None:
@@ -238,7 +238,7 @@ class _Search:
             return None  # a plan takes a step for each operator and node
         bounds = cluster.least + ratios * (cluster.most - cluster.least)
         thresholds = bounds + TOLERANCE * np.maximum(1.0, bounds)
-        found, plan = search(
+        is_found, plan = search(
             self.tree,
             thresholds,
             cluster.least,
@@ -246,7 +246,7 @@ class _Search:
             self.max_steps,
             first,
         )
-        if not found:
+        if not is_found:
             return None
         result: Ints = np.empty_like(plan)
         result[np.ix_(self.order, self.nodes)] = plan
@@ -255,7 +255,7 @@ class _Search:
 
 def _tuned(cluster: CapsModel, options: Options) -> Ints | None:
     """Return the best plan for tuned thresholds, None if no search finds any."""
-    tree = _Search(cluster, options.max_steps)
+    tree = _PlanSearch(cluster, options.max_steps)
     if tree.best(np.ones(2), first=True) is None:
         return None
     ratios = np.array([_least_ratio(tree, column, options) for column in (COMPUTE, NETWORK)])
@@ -264,7 +264,7 @@ def _tuned(cluster: CapsModel, options: Options) -> Ints | None:
     return plan
 
 
-def _least_ratio(tree: _Search, column: int, options: Options) -> float:
+def _least_ratio(tree: _PlanSearch, column: int, options: Options) -> float:
     """Return the least ratio of one resource that has a plan, the other left free."""
     low, high = 0.0, 1.0
     while high - low >= options.granularity:

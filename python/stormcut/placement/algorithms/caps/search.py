@@ -138,5 +138,5 @@ def search(
         Whether to end with the first plan.
     """
     best = np.zeros((len(tree.size), len(tree.slots)), dtype=np.int64)
-    found = _search(tree, _levels(tree), thresholds, least, way, max_steps, first, best)
-    return bool(found), best
+    is_found = _search(tree, _levels(tree), thresholds, least, way, max_steps, first, best)
+    return bool(is_found), best

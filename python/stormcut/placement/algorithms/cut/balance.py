@@ -64,23 +64,23 @@ def instances(task: Task) -> list[Instance]:
 
 def _roomy(task: Task) -> list[Instance]:
     """Return the instances to begin with for room enough, none if the nodes have not so much."""
-    asked, problem = task.instance, task.problem
-    limits, load = asked.limits[:, CPU], float(problem.executor_cpu.sum())
+    instance, problem = task.instance, task.problem
+    limits, load = instance.limits[:, CPU], float(problem.executor_cpu.sum())
     capacity = np.array([n.cpu_percent or np.inf for n in problem.nodes]) / ENOUGH_ROOM
-    free = np.where(asked.slots > 0, left_by_workers(capacity, 1, costs_of(problem)), 0.0)
+    free = np.where(instance.slots > 0, left_by_workers(capacity, 1, costs_of(problem)), 0.0)
     if not np.isfinite(free).all() or np.minimum(free, limits).sum() < load:
         return []
     shares = [share for share in ROOMY if np.minimum(share * free, limits).sum() >= load]
     return [
-        *(asked.limited(share * free) for share in shares),
-        asked,
-        *(asked.balanced(share) for share in BALANCES[:2]),
+        *(instance.limited(share * free) for share in shares),
+        instance,
+        *(instance.balanced(share) for share in BALANCES[:2]),
     ]
 
 
 def balance(
     task: Task,
-    found: list[Ints],
+    built: list[Ints],
     starts: Sequence[Placement],
     effort: float,
     rng: np.random.Generator,
@@ -89,7 +89,7 @@ def balance(
 
     Parameters
     ----------
-    found : list of arrays of shape (groups, nodes)
+    built : list of arrays of shape (groups, nodes)
         Placements to begin with.
     starts : sequence of Placement
         Feasible ones of other algorithms; there is at least one of either.
@@ -97,9 +97,9 @@ def balance(
         For each of them.
     """
     judge = JUDGES[task.options.objective](task)
-    asked, now = task.instance, running(task.instance)
-    counts = found if now is None else [*found, now]
-    begin = [on_nodes(task.problem, asked, each) for each in counts]
+    instance, now = task.instance, running(task.instance)
+    counts = built if now is None else [*built, now]
+    begin = [on_nodes(task.problem, instance, each) for each in counts]
     begin += [task.problem.slot_node[start.slots] for start in starts]
     distinct = list({nodes.tobytes(): nodes for nodes in begin}.values())
     ends = [judge.candidate(each) for each in (*distinct, *judge.annealed(distinct, effort, rng))]
@@ -109,40 +109,40 @@ def balance(
     # Values that differ by less than a tolerance are equal, so the best of many can be behind one.
     best = next((each for each in own if judge.is_ahead(each, best)), best)
     if task.keeps_workers:
-        best = _apart(judge, asked, best)
+        best = _apart(judge, instance, best)
     best = judge.with_fewer_restarts(best)
-    assert asked.is_whole(asked.counted(best.nodes))
+    assert instance.is_whole(instance.counted(best.nodes))
     if now is not None:
         stays = judge.candidate(begin[len(counts) - 1])
         if not judge.is_ahead(best, stays):
             return stays
     # Nodes that are alike but for their links must not always change names.
     alike = on_nodes(
-        task.problem, asked, like_before(task.problem, asked, asked.counted(best.nodes))
+        task.problem, instance, like_before(task.problem, instance, instance.counted(best.nodes))
     )
     renamed = judge.candidate(alike)
     return best if judge.is_ahead(best, renamed, 0.0) else renamed
 
 
-def _apart(judge: Judge, asked: Instance, best: Candidate) -> Candidate:
+def _apart(judge: Judge, instance: Instance, best: Candidate) -> Candidate:
     """Return workers that shared a node on several, as long as that is worth more."""
     while True:
-        found = list(islice(_one_apart(judge, asked, best.nodes), MAX_TRIED))
-        better = judge.best([best, *found])
+        candidates = list(islice(_one_apart(judge, instance, best.nodes), MAX_TRIED))
+        better = judge.best([best, *candidates])
         if better is best or not judge.is_ahead(better, best, 0.0):
             return best
         best = better
 
 
-def _one_apart(judge: Judge, asked: Instance, nodes: Ints) -> Iterator[Candidate]:
+def _one_apart(judge: Judge, instance: Instance, nodes: Ints) -> Iterator[Candidate]:
     """Yield one worker on another node, whose topology has others beside it and none there."""
     slots = judge.placement(judge.candidate(nodes)).slots
-    for at in range(len(judge.problem.topologies)):
-        own = judge.problem.executor_topology == at
+    for index in range(len(judge.problem.topologies)):
+        own = judge.problem.executor_topology == index
         used = np.unique(nodes[own])
-        unused = np.setdiff1d(np.flatnonzero(asked.slots), used).tolist()
+        unused = np.setdiff1d(np.flatnonzero(instance.slots), used).tolist()
         several = [np.unique(slots[own & (nodes == node)])[1:].tolist() for node in used]
         for worker, node in product(chain.from_iterable(several), unused):
             moved = np.where(slots == worker, node, nodes)
-            if asked.is_whole(asked.counted(moved)):
+            if instance.is_whole(instance.counted(moved)):
                 yield judge.candidate(moved)

@@ -33,11 +33,11 @@ class Breadth(NamedTuple):
         return cls(none, none)
 
     @classmethod
-    def asked(cls, problem: Problem, asked: Instance) -> Breadth:
+    def asked(cls, problem: Problem, instance: Instance) -> Breadth:
         """Return that of topologies that are on a node for each worker that they ask for."""
         executors = np.array([t.executor_count for t in problem.topologies], dtype=np.int64)
         wanted = np.array([t.workers or 1 for t in problem.topologies], dtype=np.int64)
-        most = np.minimum(executors, np.count_nonzero(asked.slots))
+        most = np.minimum(executors, np.count_nonzero(instance.slots))
         nodes = np.clip(wanted, 1, np.maximum(most, 1))
         share = np.maximum(1, (MIN_SHARE * executors / nodes).astype(np.int64))
         return cls(nodes, np.where(nodes > 1, share, 0))
@@ -56,7 +56,7 @@ class Breadth(NamedTuple):
 
 
 def broaden(
-    problem: Problem, asked: Instance, graph: csr_array, breadth: Breadth, nodes: Ints
+    problem: Problem, instance: Instance, graph: csr_array, breadth: Breadth, nodes: Ints
 ) -> Ints:
     """Return executors' nodes with topologies on as many nodes as asked, if limits allow.
 
@@ -79,27 +79,27 @@ def broaden(
     lacking = breadth.lacking(tenants)
     if not lacking.any():
         return nodes
-    found = _Moves(problem, asked, graph, nodes.copy(), tenants)
+    moves = _Moves(problem, instance, graph, nodes.copy(), tenants)
     for topology in np.flatnonzero(lacking).tolist():
         share, missing = int(breadth.share[topology]), int(lacking[topology])
-        for node in found.candidates(topology, share):
-            if missing and found.serve(topology, node, share):
+        for node in moves.candidates(topology, share):
+            if missing and moves.serve(topology, node, share):
                 missing -= 1
-    return found.nodes
+    return moves.nodes
 
 
 class _Moves:
     """Moves of executors from node to node, within limits."""
 
     def __init__(
-        self, problem: Problem, asked: Instance, graph: csr_array, nodes: Ints, tenants: Ints
+        self, problem: Problem, instance: Instance, graph: csr_array, nodes: Ints, tenants: Ints
     ) -> None:
         self.nodes = nodes
-        self._asked, self._graph, self._tenants = asked, graph, tenants
+        self._asked, self._graph, self._tenants = instance, graph, tenants
         self._topology = problem.executor_topology
-        self._group = asked.groups.of
-        self._used = np.zeros_like(asked.bounds)
-        np.add.at(self._used, nodes, asked.load[self._group])
+        self._group = instance.groups.of
+        self._used = np.zeros_like(instance.bounds)
+        np.add.at(self._used, nodes, instance.load[self._group])
 
     def candidates(self, topology: int, share: int) -> list[int]:
         """Return nodes that have less than its share, those that have most of it first."""
@@ -145,11 +145,11 @@ class _Moves:
         return None
 
     def _fits(self, executors: Ints, node: int) -> Bools:
-        groups, asked = self._group[executors], self._asked
-        more = self._used[node] + asked.load[groups]
+        groups, instance = self._group[executors], self._asked
+        more = self._used[node] + instance.load[groups]
         # A load of nothing breaks no limit.
-        fits: Bools = ((more <= asked.bounds[node]) | (asked.load[groups] == 0)).all(axis=1)
-        return fits if asked.allowed is None else fits & asked.allowed[groups, node]
+        fits: Bools = ((more <= instance.bounds[node]) | (instance.load[groups] == 0)).all(axis=1)
+        return fits if instance.allowed is None else fits & instance.allowed[groups, node]
 
     def _move(self, executor: int, node: int) -> None:
         load, home = self._asked.load[self._group[executor]], self.nodes[executor]

@@ -200,13 +200,13 @@ def _allocate(
         for _ in range(ATTEMPTS):
             for array in state:
                 array[...] = 0
-            at = _first_without_room(instance, model, state, waiting, slack)
-            if at is None:
+            stuck = _first_without_room(instance, model, state, waiting, slack)
+            if stuck is None:
                 return waiting, slack
-            if at == 0:
+            if stuck == 0:
                 break
             # Halfway to the front: what gains most a node keeps the best nodes where it can.
-            waiting.insert(at // 2, waiting.pop(at))
+            waiting.insert(stuck // 2, waiting.pop(stuck))
     return None
 
 
@@ -218,9 +218,9 @@ def _first_without_room(
     slack: float,
 ) -> int | None:
     """Place topologies in order; return the position of the first that finds no room."""
-    for at, topology in enumerate(waiting):
+    for index, topology in enumerate(waiting):
         if _place(instance, model, state, topology, slack) is None:
-            return at
+            return index
     return None
 
 
@@ -230,7 +230,7 @@ def _in_order(instance: Instance, topologies: list[TopologyGroups]) -> list[Topo
     On k nodes about 1/k of the traffic can be local, so that a node gains traffic / k^2.
     """
     gains = np.array([t.traffic for t in topologies]) / _needs(instance, topologies) ** 2
-    return [topologies[at] for at in np.argsort(-gains, kind="stable")]
+    return [topologies[index] for index in np.argsort(-gains, kind="stable")]
 
 
 def _place(
@@ -270,10 +270,10 @@ def _improved(
     if counts.sum() > LARGE:
         runs = runs[:1]
     for start, heat in runs:
-        at, where = np.nonzero(start)
-        times = start[at, where]
+        groups, where = np.nonzero(start)
+        times = start[groups, where]
         state = state_at(model, start)
-        group, node = np.repeat(at, times), np.repeat(where, times)
+        group, node = np.repeat(groups, times), np.repeat(where, times)
         anneal(model, state, group, node, steps // len(runs), heat * scale, seed)
         best = max(best, state.counts, key=instance.groups.local)
     return best

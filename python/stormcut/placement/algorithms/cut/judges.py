@@ -159,29 +159,29 @@ class Judge(ABC):
         """Return executors on nodes, with one worker on each or as many as are kept."""
         return candidate(self.task, nodes)
 
-    def placement(self, at: Candidate) -> Placement:
+    def placement(self, candidate: Candidate) -> Placement:
         """Return executors on slots of their node, those of one worker on one.
 
         Which slots is all the same here: `seat` later chooses those that restart least.
         """
-        topologies, most = len(self.problem.topologies), int(at.workers.max(initial=0)) + 1
-        tenant = at.nodes * topologies + self.problem.executor_topology
-        found, worker = np.unique(tenant * most + at.workers, return_inverse=True)
-        homes = found // (topologies * most)
+        topologies, most = len(self.problem.topologies), int(candidate.workers.max(initial=0)) + 1
+        tenant = candidate.nodes * topologies + self.problem.executor_topology
+        unique, worker = np.unique(tenant * most + candidate.workers, return_inverse=True)
+        homes = unique // (topologies * most)
         slots = self._first_slot[homes] + np.arange(len(homes)) - np.searchsorted(homes, homes)
         return Placement(slots[worker])
 
-    def uses(self, at: Candidate) -> tuple[tuple[Use, ...], float]:
+    def uses(self, candidate: Candidate) -> tuple[tuple[Use, ...], float]:
         """Return the use of all resources, and the Mbit/s between nodes."""
-        used = uses(self.problem, self.placement(at), self.anchored)
+        used = uses(self.problem, self.placement(candidate), self.anchored)
         sent = next(use for use in used if use.kind == LINK_OUT)
         return used, float(sent.load.sum())
 
     @cached_property
     def anchored(self) -> Floats | None:
         """Which share of what each executor takes is anchored; None: all."""
-        found = anchored_share(self.problem)
-        return found if (found < 1).any() else None
+        share = anchored_share(self.problem)
+        return share if (share < 1).any() else None
 
     @cached_property
     def resources(self) -> Resources:
@@ -221,12 +221,14 @@ class ByOrder(Judge):
         super().__init__(task)
         self._values: dict[bytes, PlacementValue] = {}
 
-    def value(self, at: Candidate) -> PlacementValue:
+    def value(self, candidate: Candidate) -> PlacementValue:
         """Return the value of a placement, worked out once."""
-        key = at.nodes.tobytes() + at.workers.tobytes()
+        key = candidate.nodes.tobytes() + candidate.workers.tobytes()
         if key not in self._values:
             self._values[key] = PlacementValue(
-                self.problem, self.placement(at), lambda: Placement(seat(self.task, at))
+                self.problem,
+                self.placement(candidate),
+                lambda: Placement(seat(self.task, candidate)),
             )
         return self._values[key]
 
@@ -254,26 +256,26 @@ class ByOrder(Judge):
             return best
         distinct = {each.nodes.tobytes(): each for each in ends}.values()
         fastest = sorted(distinct, key=lambda each: -self.value(each).reached)[:FINALISTS]
-        found = [self._climb(each, rng) for each in (best, *fastest)]
-        return self.best([best, *found])
+        polished = [self._climb(each, rng) for each in (best, *fastest)]
+        return self.best([best, *polished])
 
-    def _climb(self, at: Candidate, rng: np.random.Generator) -> Candidate:
+    def _climb(self, candidate: Candidate, rng: np.random.Generator) -> Candidate:
         """Return what moves of one executor after the other make better."""
-        left, moves = MAX_MOVES, self._moves_of_one(at.nodes, rng)
-        while left and (found := next(moves, None)):
+        left, moves = MAX_MOVES, self._moves_of_one(candidate.nodes, rng)
+        while left and (better := next(moves, None)):
             left -= 1
-            if self.is_ahead(found, at, FINE) and not self.is_ahead(at, found):
-                at, moves = found, self._moves_of_one(found.nodes, rng)
-        return at
+            if self.is_ahead(better, candidate, FINE) and not self.is_ahead(candidate, better):
+                candidate, moves = better, self._moves_of_one(better.nodes, rng)
+        return candidate
 
     def _moves_of_one(self, nodes: Ints, rng: np.random.Generator) -> Iterator[Candidate]:
         """Yield, in any order, all placements with one executor on another node."""
-        asked = self.task.instance
+        instance = self.task.instance
         first = np.unique(self._homes(nodes), return_index=True)[1]
-        choice = [(executor, to) for executor in first for to in np.flatnonzero(asked.slots)]
+        choice = [(executor, to) for executor in first for to in np.flatnonzero(instance.slots)]
         for executor, to in rng.permutation(choice):
             moved = np.where(np.arange(len(nodes)) == executor, to, nodes)
-            if to != nodes[executor] and asked.is_whole(asked.counted(moved)):
+            if to != nodes[executor] and instance.is_whole(instance.counted(moved)):
                 yield self.candidate(moved)
 
     def _homes(self, nodes: Ints) -> Ints:
@@ -285,36 +287,36 @@ class ByOrder(Judge):
         if not self._is_small:
             return best
         while self.value(best).restarts > 1:
-            found = islice(self._joined(best), MAX_TRIED)
-            better = next((each for each in found if self.is_ahead(each, first)), None)
+            joined = islice(self._joined(best), MAX_TRIED)
+            better = next((each for each in joined if self.is_ahead(each, first)), None)
             if better is None:
                 return best
             best = better
         return best
 
-    def _joined(self, at: Candidate) -> Iterator[Candidate]:
+    def _joined(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield placements with a worker's executors where others of their topology run.
 
         Only those with fewer restarts and no more traffic.
         """
-        now, topologies = self.value(at), self.problem.executor_topology
+        now, topologies = self.value(candidate), self.problem.executor_topology
         before = self.problem.current_nodes()
         for topology in np.unique(topologies).tolist():
             own = topologies == topology
-            used = np.unique(at.nodes[own])
+            used = np.unique(candidate.nodes[own])
             homes = np.union1d(used, before[own & (before >= 0)])
             for node in used:
-                moving = np.flatnonzero(own & (at.nodes == node))
+                moving = np.flatnonzero(own & (candidate.nodes == node))
                 others = homes[homes != node]
                 whole = ((moving, np.array([to])) for to in others)
                 # All on one node, or each on any.
                 for many, choice in (*whole, (moving[:, None], others)):
-                    found = self._moved(at.nodes, many, choice)
-                    if found is None:
+                    moved = self._moved(candidate.nodes, many, choice)
+                    if moved is None:
                         continue
-                    value, most = self.value(found), now.traffic * (1 + TOLERANCE)
+                    value, most = self.value(moved), now.traffic * (1 + TOLERANCE)
                     if value.traffic <= most and value.restarts < now.restarts:
-                        yield found
+                        yield moved
 
     def _moved(self, nodes: Ints, moving: Ints, choice: Ints) -> Candidate | None:
         """Return executors on other nodes, one row after the other where traffic is least.
@@ -325,21 +327,21 @@ class ByOrder(Judge):
             Executors; those of one row move together.
         choice : array of shape (nodes,)
         """
-        asked = self.task.instance
+        instance = self.task.instance
         for row in moving if moving.ndim > 1 else moving[None]:
             tried = [np.where(np.isin(np.arange(len(nodes)), row), to, nodes) for to in choice]
-            able = [self.candidate(n) for n in tried if asked.is_whole(asked.counted(n))]
+            able = [self.candidate(n) for n in tried if instance.is_whole(instance.counted(n))]
             if not able:
                 return None
             nodes = min(able, key=lambda each: self.value(each).traffic).nodes
         return self.candidate(nodes)
 
-    def _room(self, at: Candidate) -> tuple[float, float]:
-        value = self.value(at)
+    def _room(self, candidate: Candidate) -> tuple[float, float]:
+        value = self.value(candidate)
         return min(value.room, ENOUGH_ROOM), -value.traffic
 
-    def _relief(self, at: Candidate) -> tuple[float, float]:
-        used, travels = self.uses(at)
+    def _relief(self, candidate: Candidate) -> tuple[float, float]:
+        used, travels = self.uses(candidate)
         return -congestion(used), -travels
 
     def annealed(  # noqa: D102
@@ -416,15 +418,15 @@ class ByOrder(Judge):
             for used in (USED if self.value(best).has_windows else USED[:1])
         ]
 
-    def _sustained_parts(self, at: Candidate) -> Floats:
+    def _sustained_parts(self, candidate: Candidate) -> Floats:
         """Return which part of the rates asked for each topology sustains, (topologies,)."""
-        value, problem = self.value(at), self.problem
+        value, problem = self.value(candidate), self.problem
         parts = np.full(len(problem.topologies), value.room)
-        if (found := value.offered) is not None:
-            count, of = len(parts), problem.executor_topology[found.sources]
-            reached = np.bincount(of, found.rates * found.carried, count)
-            asked = np.bincount(of, problem.executor_rate[found.sources], count)
-            np.divide(reached, asked, out=parts, where=asked > 0)
+        if (offered := value.offered) is not None:
+            count, of = len(parts), problem.executor_topology[offered.sources]
+            reached = np.bincount(of, offered.rates * offered.carried, count)
+            wanted = np.bincount(of, problem.executor_rate[offered.sources], count)
+            np.divide(reached, wanted, out=parts, where=wanted > 0)
         result: Floats = np.maximum(parts, MIN_RATE)
         return result
 
@@ -437,9 +439,9 @@ class _ByWorth(Judge):
         """Return both."""
 
     def is_ahead(self, one: Candidate, other: Candidate, tolerance: float = TOLERANCE) -> bool:
-        found, now = self.worth(one), self.worth(other)
-        more, as_much = found[0] > now[0] * (1 + tolerance), found[0] >= now[0]
-        return more or (as_much and found[1] > now[1] * (1 - tolerance))
+        worth, now = self.worth(one), self.worth(other)
+        more, as_much = worth[0] > now[0] * (1 + tolerance), worth[0] >= now[0]
+        return more or (as_much and worth[1] > now[1] * (1 - tolerance))
 
     def best(self, ends: list[Candidate]) -> Candidate:
         return max(ends, key=self.worth)
@@ -452,10 +454,10 @@ class _ByWorth(Judge):
 class MostHeadroom(_ByWorth):
     """Head-room counts, infinite where nothing limits it; then traffic."""
 
-    def worth(self, at: Candidate) -> tuple[float, float]:  # noqa: D102
-        used, travels = self.uses(at)
-        found = fullest(self.problem, used).value
-        return float("inf") if found is None else found, -travels
+    def worth(self, candidate: Candidate) -> tuple[float, float]:  # noqa: D102
+        used, travels = self.uses(candidate)
+        room = fullest(self.problem, used).value
+        return float("inf") if room is None else room, -travels
 
     def annealed(  # noqa: D102
         self, starts: list[Ints], effort: float, rng: np.random.Generator
@@ -468,10 +470,10 @@ class MostHeadroom(_ByWorth):
 class LeastTraffic(_ByWorth):
     """Traffic between nodes counts alone."""
 
-    def worth(self, at: Candidate) -> tuple[float, float]:  # noqa: D102
-        placement = self.placement(at)
+    def worth(self, candidate: Candidate) -> tuple[float, float]:  # noqa: D102
+        placement = self.placement(candidate)
         if self.task.by_size:
-            traffic = self.uses(at)[1]
+            traffic = self.uses(candidate)[1]
         else:
             traffic = inter_node_tuples_per_second(self.problem, placement)
         return 1 / (traffic + MIN_RATE), 0.0
@@ -499,8 +501,8 @@ class LeastCongestion(_ByWorth):
         )
         return content / MBIT_BYTES or 1.0
 
-    def worth(self, at: Candidate) -> tuple[float, float]:  # noqa: D102
-        used, travels = self.uses(at)
+    def worth(self, candidate: Candidate) -> tuple[float, float]:  # noqa: D102
+        used, travels = self.uses(candidate)
         cost = max(congestion(used), IDLE) * (1 + TRAVEL * travels / self._all)
         return 1.0 / cost, -travels
 
@@ -515,11 +517,13 @@ class LeastCongestion(_ByWorth):
         }
         return max(tied.values(), key=self._speed) if len(tied) > 1 else best
 
-    def _speed(self, at: Candidate) -> float:
+    def _speed(self, candidate: Candidate) -> float:
         """Return the sum of the logarithms of what sources reach (fairness), 0 if unknown."""
         few = is_predicted(self.problem)
-        found = foretold(self.problem, self.placement(at)) if few else None
-        return 0.0 if found is None else float(np.log(np.maximum(found.rates, MIN_RATE)).sum())
+        predicted = foretold(self.problem, self.placement(candidate)) if few else None
+        return (
+            0.0 if predicted is None else float(np.log(np.maximum(predicted.rates, MIN_RATE)).sum())
+        )
 
     def annealed(  # noqa: D102
         self, starts: list[Ints], effort: float, rng: np.random.Generator

@@ -68,7 +68,7 @@ def replan(
     return state.counts
 
 
-def build(task: Task, asked: Instance, effort: float, rng: np.random.Generator) -> list[Ints]:
+def build(task: Task, instance: Instance, effort: float, rng: np.random.Generator) -> list[Ints]:
     """Return feasible counts to begin with, what runs now first; there may be none.
 
     With a price for restarts, what runs now is made whole and improved; without one it is taken
@@ -76,17 +76,17 @@ def build(task: Task, asked: Instance, effort: float, rng: np.random.Generator) 
 
     Parameters
     ----------
-    asked : Instance
+    instance : Instance
         The task's, or one with tighter limits.
     """
-    pays = task.options.restart_price > 0 and asked.start is not None and asked.start.any()
-    first = replan(asked, task.prices, rng, effort) if pays else running(asked)
+    pays = task.options.restart_price > 0 and instance.start is not None and instance.start.any()
+    first = replan(instance, task.prices, rng, effort) if pays else running(instance)
     starts = [] if first is None else [first]
     if task.is_large and not (pays and starts):
-        made = constructed(asked, rng, effort)
-        made = packed(task.problem, asked) if made is None else made
+        made = constructed(instance, rng, effort)
+        made = packed(task.problem, instance) if made is None else made
         starts += [] if made is None else [made]
-    assert all(asked.is_whole(start) for start in starts)
+    assert all(instance.is_whole(start) for start in starts)
     return starts
 
 
@@ -99,25 +99,25 @@ def near(task: Task, effort: float, rng: np.random.Generator) -> list[Ints]:
         return []
     node, rack, _ = task.prices
     little = LITTLE * task.instance.groups.total
-    found = replan(task.instance, (node, rack, little), rng, effort)
-    return [] if found is None else [found]
+    replanned = replan(task.instance, (node, rack, little), rng, effort)
+    return [] if replanned is None else [replanned]
 
 
-def packed(problem: Problem, asked: Instance) -> Ints | None:
+def packed(problem: Problem, instance: Instance) -> Ints | None:
     """Return counts of a placement that merely fits, packed with ejection where needed."""
     able = hosts(problem)
-    use = asked.slots[able.ordinals] > 0
-    limits = asked.limits[able.ordinals][use, : MEMORY + 1]
+    use = instance.slots[able.ordinals] > 0
+    limits = instance.limits[able.ordinals][use, : MEMORY + 1]
     able = replace(able, ordinals=able.ordinals[use], slots=able.slots[use], limits=limits)
     nodes = fit(problem, np.full(problem.executor_count, -1, dtype=np.int64), able)
     if nodes is None:
         return None
-    counts = asked.counted(nodes)
-    return counts if asked.admits(counts) else None
+    counts = instance.counted(nodes)
+    return counts if instance.admits(counts) else None
 
 
 def cheapest(
-    task: Task, asked: Instance, starts: list[Ints], effort: float, rng: np.random.Generator
+    task: Task, instance: Instance, starts: list[Ints], effort: float, rng: np.random.Generator
 ) -> Ints | None:
     """Return the cheapest counts found, None if none keep within all limits.
 
@@ -126,30 +126,30 @@ def cheapest(
 
     Parameters
     ----------
-    asked : Instance
+    instance : Instance
         The task's, or one with tighter limits.
     starts : list of arrays of shape (groups, nodes)
         Those of `build`.
     """
-    found = list(starts)
+    candidates = list(starts)
     # Balances that cannot be had would cost more than all others.
-    insists = asked is task.instance
+    insists = instance is task.instance
     if task.is_searched or (insists and not starts and task.can_be_searched):
-        best = search(asked, task.prices, effort, rng, starts, insists=insists)
-        best = packed(task.problem, asked) if best is None else best
-        found += [] if best is None else [best]
-    if not found:
+        best = search(instance, task.prices, effort, rng, starts, insists=insists)
+        best = packed(task.problem, instance) if best is None else best
+        candidates += [] if best is None else [best]
+    if not candidates:
         return None
-    model = model_of(asked, task.prices)
-    costs = [cost_at(model, counts) for counts in found]
-    best = found[int(np.argmin(costs))]
-    assert asked.is_whole(best)
+    model = model_of(instance, task.prices)
+    costs = [cost_at(model, counts) for counts in candidates]
+    best = candidates[int(np.argmin(costs))]
+    assert instance.is_whole(best)
     if task.options.restart_price > 0:
         return best
     # From scratch as good as what runs is no reason to move anything.
-    if running(asked) is not None and costs[0] <= min(costs) + noise(asked.groups.total):
-        return found[0]
-    return like_before(task.problem, asked, best)
+    if running(instance) is not None and costs[0] <= min(costs) + noise(instance.groups.total):
+        return candidates[0]
+    return like_before(task.problem, instance, best)
 
 
 #: Limits that may bind, in the order in which a refusal names them.
@@ -158,13 +158,13 @@ BINDING = ("pin", "apart", "cpu", "memory", "max_executors", "slots")
 
 def refusal(task: Task, rng: np.random.Generator) -> Infeasible:
     """Return an error that names the limit without which a placement is found."""
-    asked = task.instance
-    if not (asked.slots > 0).any():
+    instance = task.instance
+    if not (instance.slots > 0).any():
         return Infeasible("cut found none: no node may be used", "slots")
     hasty = replace(task, options=replace(task.options, restart_price=0.0))
-    given = {"pin": asked.allowed is not None, "apart": asked.load.shape[1] > MEMORY + 1}
+    given = {"pin": instance.allowed is not None, "apart": instance.load.shape[1] > MEMORY + 1}
     for limit in (each for each in BINDING if given.get(each, True)):
-        relaxed = asked.without(limit)
+        relaxed = instance.without(limit)
         if cheapest(hasty, relaxed, build(hasty, relaxed, 0.0, rng), 0.0, rng) is not None:
             return Infeasible(f"cut found none; without the limit of {limit} there is one", limit)
     return Infeasible("cut found none, nor one with any single limit lifted", "cpu")

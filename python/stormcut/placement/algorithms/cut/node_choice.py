@@ -78,15 +78,15 @@ def choices(
     room[(state.tenants >= instance.slots) | ~takes_one] = 0.0
     liquid = room_shares(room, topology.total)
     whole = _whole_shares(instance, topology, room)
-    found = np.where(whole < (1.0 - COARSE) * liquid, whole, liquid)
+    shares = np.where(whole < (1.0 - COARSE) * liquid, whole, liquid)
     part = np.divide(
-        found, liquid, out=np.ones(len(found)), where=np.isfinite(liquid) & (liquid > 0)
+        shares, liquid, out=np.ones(len(shares)), where=np.isfinite(liquid) & (liquid > 0)
     )
     waste = np.floor((1.0 - part) / COARSE)
     # Room for one more executor than there are, so that they can change places.
     wanted = 1.0 + slack + min(slack, _largest_part(instance, topology))
-    for nodes in _choices(instance.rack, found, waste, wanted):
-        yield nodes, found
+    for nodes in _choices(instance.rack, shares, waste, wanted):
+        yield nodes, shares
 
 
 def _largest_part(instance: Instance, topology: TopologyGroups) -> float:

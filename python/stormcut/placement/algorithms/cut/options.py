@@ -125,8 +125,8 @@ def pinned(problem: Problem, options: Options) -> Iterator[tuple[range, int]]:
         A pin is no TOPOLOGY/COMPONENT[I]@NODE, or names what the problem does not have.
     """
     for text in options.pin:
-        what, at, node = text.rpartition("@")
-        if not at:
+        what, separator, node = text.rpartition("@")
+        if not separator:
             raise InvalidInput(f"needs TOPOLOGY/COMPONENT[I]@NODE, not {text!r}", "option pin")
         yield _executors(problem, what, "pin"), _node(problem, node, "pin")
 

@@ -105,22 +105,22 @@ def improve(
         return Placement(np.zeros(0, dtype=np.int64))
     possible = [start for start in starts if _is_possible(task, start)]
     with bounding(task) as bound:
-        found = (_least_traffic if task.saves_traffic else _balanced)(task, possible, rng)
-        if found is None:
+        best = (_least_traffic if task.saves_traffic else _balanced)(task, possible, rng)
+        if best is None:
             raise refusal(task, rng)
-        slots = seat(task, found)
-        return Placement(slots, bound=bound(found.nodes), notes=(*_fewer_workers(task, slots),))
+        slots = seat(task, best)
+        return Placement(slots, bound=bound(best.nodes), notes=(*_fewer_workers(task, slots),))
 
 
 def _fewer_workers(task: Task, slots: Ints) -> Iterator[str]:
     """Yield, of each topology that is to keep its workers, that it has fewer."""
     problem = task.problem
-    for at, topology in enumerate(problem.topologies if task.keeps_workers else ()):
-        own = slots[problem.executor_topology == at]
-        count, asked = len(np.unique(own)), topology.workers or 0
-        if count < asked:
+    for index, topology in enumerate(problem.topologies if task.keeps_workers else ()):
+        own = slots[problem.executor_topology == index]
+        count, wanted = len(np.unique(own)), topology.workers or 0
+        if count < wanted:
             most = "executors" if count == len(own) else "free slots within the nodes' limits"
-            yield f"{topology.id} has {count} workers, not the {asked} it asks for: no more {most}"
+            yield f"{topology.id} has {count} workers, not the {wanted} it asks for: no more {most}"
 
 
 def _is_possible(task: Task, start: Placement) -> bool:
@@ -133,17 +133,17 @@ def _is_possible(task: Task, start: Placement) -> bool:
 def _least_traffic(
     task: Task, starts: Sequence[Placement], rng: np.random.Generator
 ) -> Candidate | None:
-    asked, effort = task.instance, task.effort
-    begin = build(task, asked, effort, rng)
-    counts = cheapest(task, asked, begin, effort, rng)
+    instance, effort = task.instance, task.effort
+    begin = build(task, instance, effort, rng)
+    counts = cheapest(task, instance, begin, effort, rng)
     # A search counts local-or-shuffle streams as if no target were in the worker.
     if task.flows and not task.options.restart_price:
-        found = [] if counts is None else [counts]
+        built = [] if counts is None else [counts]
         share = effort / (1 + len(BALANCES))
-        return balance(task, found, starts, share, rng) if found or starts else None
+        return balance(task, built, starts, share, rng) if built or starts else None
     if counts is None:
         return None
-    return candidate(task, on_nodes(task.problem, asked, counts))
+    return candidate(task, on_nodes(task.problem, instance, counts))
 
 
 def _balanced(
@@ -153,16 +153,16 @@ def _balanced(
     asked_all = instances(task)
     parts = 1 + len(BALANCES)
     effort = task.effort / parts
-    found: list[Ints] = []
-    for asked in asked_all:
-        begin = build(task, asked, effort, rng)
-        counts = cheapest(task, asked, begin, effort, rng)
-        found += [] if counts is None else [counts]
-        if found and task.is_hasty:
+    built: list[Ints] = []
+    for instance in asked_all:
+        begin = build(task, instance, effort, rng)
+        counts = cheapest(task, instance, begin, effort, rng)
+        built += [] if counts is None else [counts]
+        if built and task.is_hasty:
             break
-    found += near(task, effort, rng)
+    built += near(task, effort, rng)
     asked_for = task.options.effort / parts
-    return balance(task, found, starts, asked_for, rng) if found or starts else None
+    return balance(task, built, starts, asked_for, rng) if built or starts else None
 
 
 @contextmanager

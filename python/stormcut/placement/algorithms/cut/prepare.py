@@ -154,11 +154,13 @@ def prepare(problem: Problem, options: Options) -> Task:
     # What links carry counts then: declared sizes do, too.
     declared = options.objective in ("headroom", "congestion") and options.traffic == "auto"
     weights = weighed(problem)[0] if by_size or declared else problem.traffic
-    asked = instance(problem, options, weights)
-    assert asked.groups.size.sum() == problem.executor_count
-    return Task(problem, weights, asked, options, by_size)
+    built = instance(problem, options, weights)
+    assert built.groups.size.sum() == problem.executor_count
+    return Task(problem, weights, built, options, by_size)
 
 
-def running(asked: Instance) -> Ints | None:
+def running(instance: Instance) -> Ints | None:
     """Return the counts of what runs now if that is whole and within all limits."""
-    return asked.start if asked.start is not None and asked.is_whole(asked.start) else None
+    return (
+        instance.start if instance.start is not None and instance.is_whole(instance.start) else None
+    )

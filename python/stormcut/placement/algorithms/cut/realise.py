@@ -31,7 +31,7 @@ _grow_parts = function("grow_parts", INTS, INTS, FLOATS, INTS, INTS, FLOATS, FLO
 MAX_LOOKS = 20_000_000
 
 
-def on_nodes(problem: Problem, asked: Instance, counts: Ints) -> Ints:
+def on_nodes(problem: Problem, instance: Instance, counts: Ints) -> Ints:
     """Return the node ordinal of every executor; of a group, those that can stay do.
 
     Parameters
@@ -39,7 +39,7 @@ def on_nodes(problem: Problem, asked: Instance, counts: Ints) -> Ints:
     counts : array of shape (groups, nodes)
         Executors of each group on each node, all of them.
     """
-    groups, current = asked.groups, problem.current_nodes()
+    groups, current = instance.groups, problem.current_nodes()
     result = np.full(problem.executor_count, -1, dtype=np.int64)
     left = counts.copy()
     running = np.flatnonzero(current >= 0)
@@ -49,7 +49,7 @@ def on_nodes(problem: Problem, asked: Instance, counts: Ints) -> Ints:
     slots = problem.current_slots()
     whole = [
         (counts[own, node] == held).all()
-        for node, _, own, held in _workers_by_group(problem, asked)
+        for node, _, own, held in _workers_by_group(problem, instance)
     ]
     kept = np.unique(slots[running])[np.array(whole, dtype=np.bool_)]
     leaves[np.isin(slots, kept)] = False
@@ -67,22 +67,22 @@ def on_nodes(problem: Problem, asked: Instance, counts: Ints) -> Ints:
     return result
 
 
-def like_before(problem: Problem, asked: Instance, counts: Ints) -> Ints:
+def like_before(problem: Problem, instance: Instance, counts: Ints) -> Ints:
     """Return counts with nodes that are alike exchanged: most workers stay, then most executors.
 
     Takes O(nodes^3) at worst for the assignment.
     """
-    if asked.start is None or not asked.start.any():
+    if instance.start is None or not instance.start.any():
         return counts
     # Racks count, where executors run now does not.
-    kinds = interchangeable(model_of(asked, (1.0, 1.0, 0.0)))
-    stays = shared(asked.start, counts)
-    stays += (problem.executor_count + 1) * _unchanged(problem, asked, counts)
+    kinds = interchangeable(model_of(instance, (1.0, 1.0, 0.0)))
+    stays = shared(instance.start, counts)
+    stays += (problem.executor_count + 1) * _unchanged(problem, instance, counts)
     nodes = aligned(stays, kinds[:, None] == kinds)
     return np.ascontiguousarray(counts[:, nodes])
 
 
-def _unchanged(problem: Problem, asked: Instance, counts: Ints) -> Ints:
+def _unchanged(problem: Problem, instance: Instance, counts: Ints) -> Ints:
     """Return how many workers of each node would stay whole if it held what another is to hold.
 
     Shape (nodes, nodes); takes O(workers x groups of their topology x nodes), so that of more than
@@ -91,15 +91,17 @@ def _unchanged(problem: Problem, asked: Instance, counts: Ints) -> Ints:
     nodes, topologies = counts.shape[1], len(problem.topologies)
     stays = np.zeros((nodes * topologies, nodes), dtype=np.bool_)
     if len(np.unique(problem.current_slots())) * counts.size <= MAX_LOOKS:
-        for node, topology, own, now in _workers_by_group(problem, asked):
+        for node, topology, own, now in _workers_by_group(problem, instance):
             stays[node * topologies + topology] |= (counts[own] == now[:, None]).all(axis=0)
     result: Ints = stays.reshape(nodes, topologies, nodes).sum(axis=1)
     return result
 
 
-def _workers_by_group(problem: Problem, asked: Instance) -> Iterator[tuple[int, int, Ints, Ints]]:
+def _workers_by_group(
+    problem: Problem, instance: Instance
+) -> Iterator[tuple[int, int, Ints, Ints]]:
     """Yield node, topology, its groups and the executors of each, of every worker that runs."""
-    slots, homes, groups = problem.current_slots(), problem.current_nodes(), asked.groups
+    slots, homes, groups = problem.current_slots(), problem.current_nodes(), instance.groups
     order = np.argsort(slots, kind="stable")
     order = order[homes[order] >= 0]
     for running in np.split(order, np.flatnonzero(np.diff(slots[order])) + 1):
@@ -123,14 +125,14 @@ def candidate(task: Task, nodes: Ints) -> Candidate:
     return Candidate(broad, workers(task, broad))
 
 
-def seat(task: Task, at: Candidate) -> Ints:
+def seat(task: Task, candidate: Candidate) -> Ints:
     """Return the slot of every executor on its node, so that few workers restart.
 
     With a price for restarts, workers whose executors all stay on their node stay as they are,
     though one worker might hold those of two.
     """
-    slots = seating.seat(task.problem, *at)
-    assert np.array_equal(task.problem.slot_node[slots], at.nodes)
+    slots = seating.seat(task.problem, *candidate)
+    assert np.array_equal(task.problem.slot_node[slots], candidate.nodes)
     return slots
 
 
@@ -177,7 +179,7 @@ def kept_workers(problem: Problem, graph: csr_array, nodes: Ints, now: Ints) -> 
         Workers that run and could stay as they are, as numbers above 0, else 0.
     """
     result = np.zeros(problem.executor_count, dtype=np.int64)
-    room, parts = _SlotRoom(problem, nodes), _Parts(graph)
+    room, parts = _WorkerRoom(problem, nodes), _Parts(graph)
     for topology, first in zip(problem.topologies, problem.topology_offsets.tolist(), strict=False):
         if topology.executor_count == 0:
             continue
@@ -194,7 +196,7 @@ def kept_workers(problem: Problem, graph: csr_array, nodes: Ints, now: Ints) -> 
     return result
 
 
-class _SlotRoom:
+class _WorkerRoom:
     """Slots and CPU that nodes have left once each topology has a worker on each of its nodes."""
 
     def __init__(self, problem: Problem, nodes: Ints) -> None:
@@ -215,9 +217,9 @@ class _SlotRoom:
             if not able.any():
                 break
             full = self._full_with_another(used)
-            at = int(np.lexsort((-counts / given, full, ~able))[0])
-            given[at] += 1
-            self._workers[used[at]] += 1
+            best = int(np.lexsort((-counts / given, full, ~able))[0])
+            given[best] += 1
+            self._workers[used[best]] += 1
         workers: list[int] = given.tolist()
         return workers
 

@@ -41,6 +41,7 @@ from stormcut.objective.resources import (
     DEFAULT_BYTES,
     KIB,
     MBIT_BYTES,
+    MIN_LEFT,
     costs_of,
     rack_ordinals,
 )
@@ -102,7 +103,8 @@ class Resources(NamedTuple):
     ``cpu`` is what an executor of each group needs without transfer, and without what local-or-
     shuffle streams bring; ``floor`` the share of the fullest thread that no placement changes;
     ``costs`` the CPU that sending and taking a batch of tuples costs, batches/s from worker to
-    worker at most, the CPU that a worker takes, and what a tuple to another rack counts more;
+    worker at most, the CPU that a worker takes, the part of a node's that executors have all the
+    same, and what a tuple to another rack counts more;
     ``weight`` what a tuple of each topology counts; ``breadth`` on how many nodes each is at least,
     and how many executors each of these has, shape (topologies, 2).
     """
@@ -179,7 +181,7 @@ _least_congestion = function(
 
 def resources(
     problem: Problem,
-    asked: Instance,
+    instance: Instance,
     breadth: Breadth,
     anchored: Floats | None,
     further: float,
@@ -189,7 +191,7 @@ def resources(
     Parameters
     ----------
     problem : Problem
-    asked : Instance
+    instance : Instance
         Its limits are kept.
     breadth : Breadth
         Kept where nodes have it to begin with.
@@ -198,7 +200,7 @@ def resources(
     further : float
         What a tuple between racks counts more than one between nodes.
     """
-    groups, costs = asked.groups, costs_of(problem)
+    groups, costs = instance.groups, costs_of(problem)
     traffic = problem.traffic.sized(DEFAULT_BYTES)
     racks, names = rack_ordinals(problem)
     known = dict(problem.uplinks)
@@ -211,13 +213,13 @@ def resources(
         *_pairs(problem, groups.of, traffic, anchored),
         groups.size.astype(np.int64),
         (problem.executor_cpu - brought)[first],
-        np.ascontiguousarray(asked.load),
+        np.ascontiguousarray(instance.load),
         groups.topology.astype(np.int64),
         streams.row,
         groups.of,
-        asked.bounds,
-        asked.slots,
-        NOTHING.astype(np.bool_) if asked.allowed is None else asked.allowed,
+        instance.bounds,
+        instance.slots,
+        NOTHING.astype(np.bool_) if instance.allowed is None else instance.allowed,
         racks[: len(problem.nodes)],
         _capacities([(n.cpu_percent, n.link.out, n.link.into) for n in problem.nodes]),
         _capacities([(link.out, link.into) for link in uplinks]),
@@ -235,6 +237,7 @@ def resources(
                 costs.receive_us_per_tuple * CORE_PERCENT / CORE_US,
                 costs.batches_per_s,
                 costs.worker_percent,
+                MIN_LEFT,
                 further,
             ]
         ),
@@ -270,10 +273,10 @@ def _streams(
 ) -> Streams:
     costs, groups = costs_of(problem), int(of.max(initial=-1)) + 1
     points, us = CORE_PERCENT / CORE_US, problem.executor_cpu_us
-    number = {relay.executors.start: at for at, relay in enumerate(problem.relays)}
+    number = {relay.executors.start: index for index, relay in enumerate(problem.relays)}
     passes = {
-        relay.executors.start: at
-        for at, relay in enumerate(problem.relays)
+        relay.executors.start: index
+        for index, relay in enumerate(problem.relays)
         if relay.is_changed and not relay.is_steady
     }
     blocks = [block for block in traffic.blocks if block.local_first and block.rate > 0]
@@ -282,7 +285,7 @@ def _streams(
     rows: dict[int, int] = {}
     threads: list[tuple[float, float]] = []
     row = np.full(groups, -1, dtype=np.int64)
-    loads, at = [], []
+    loads, places = [], []
     for block in blocks:
         first, own = block.targets.start, slice(block.targets.start, block.targets.stop)
         if flexible[first] and first not in rows:
@@ -302,8 +305,8 @@ def _streams(
             )
         )
         ends = passes.get(block.sources.start, -1), number[first]
-        at.append((int(problem.executor_topology[first]), rows.get(first, -1), *ends))
-    its = np.array(at, dtype=np.int64).reshape(-1, 4)
+        places.append((int(problem.executor_topology[first]), rows.get(first, -1), *ends))
+    its = np.array(places, dtype=np.int64).reshape(-1, 4)
     takes = _roles([block.targets for block in blocks], of, groups)
     sends = _sending(problem, [block.sources for block in blocks], of, groups)
     return Streams(
@@ -329,17 +332,17 @@ def _sending(problem: Problem, sources: list[range], of: Ints, groups: int) -> F
         if not (relay.is_changed or relay.is_steady) and own.any():
             sending[relay.executors] = own / own.mean()
     result = np.zeros((len(sources), groups))
-    for at, part in enumerate(sources):
-        result[at, of[part.start : part.stop]] = sending[part.start : part.stop]
+    for index, part in enumerate(sources):
+        result[index, of[part.start : part.stop]] = sending[part.start : part.stop]
     return result
 
 
 def _moves(its: Ints, moves: Bools) -> Bools:
     """Return which groups change a stream when they move: also those before it in a chain."""
     moves = moves.copy()
-    for at, source in enumerate(its[:, 2].tolist()):
+    for index, source in enumerate(its[:, 2].tolist()):
         if source >= 0:
-            moves[at] |= moves[:at][its[:at, 3] == source].any(axis=0)
+            moves[index] |= moves[:index][its[:index, 3] == source].any(axis=0)
     return moves
 
 
@@ -351,8 +354,8 @@ def _taken(problem: Problem, relay: Relay) -> tuple[float, float]:
 
 def _roles(parts: list[range], of: Ints, groups: int) -> Bools:
     roles = np.zeros((len(parts), groups), dtype=np.bool_)
-    for at, part in enumerate(parts):
-        roles[at, of[part.start : part.stop]] = True
+    for index, part in enumerate(parts):
+        roles[index, of[part.start : part.stop]] = True
     return roles
 
 
@@ -381,13 +384,13 @@ def _pairs(problem: Problem, of: Ints, traffic: Traffic, anchored: Floats | None
         *((carried, none), (none, carried), (sending, taking), (taking, sending)),
         *((rate, none), (none, rate), (share * rate, none), (none, share * rate)),
     )
-    found, at = np.unique(keys, return_inverse=True)
-    loads = np.empty((len(found), len(columns)))
+    unique, inverse = np.unique(keys, return_inverse=True)
+    loads = np.empty((len(unique), len(columns)))
     for column, both in enumerate(columns):
         weights = np.concatenate(both)
-        loads[:, column] = np.bincount(at.reshape(-1), weights=weights, minlength=len(found))
-    starts = np.searchsorted(found, np.arange(groups + 1) * groups)
-    return Pairs(starts.astype(np.int64), found % max(groups, 1), loads)
+        loads[:, column] = np.bincount(inverse.reshape(-1), weights=weights, minlength=len(unique))
+    starts = np.searchsorted(unique, np.arange(groups + 1) * groups)
+    return Pairs(starts.astype(np.int64), unique % max(groups, 1), loads)
 
 
 def _held(anchored: Floats | None, target: Ints) -> Floats:
@@ -424,11 +427,11 @@ def most_headroom(
     Takes O(neighbours of a group) for each of O(executors x effort) steps, times nodes where
     batches are counted or local-or-shuffle streams flow.
     """
-    found = nodes.copy()
+    annealed = nodes.copy()
     tuples = _tuples(given, topologies)
     steps, seed = _steps(given, tuples, effort), seed_from(rng)
-    _most_headroom(given, topologies, tuples, steps, idle, weight, found, seed)
-    return found
+    _most_headroom(given, topologies, tuples, steps, idle, weight, annealed, seed)
+    return annealed
 
 
 def least_congestion(
@@ -454,11 +457,11 @@ def least_congestion(
     loose : float
         What a tuple counts that is in no tree.
     """
-    found = nodes.copy()
+    annealed = nodes.copy()
     tuples = _tuples(given, topologies)
     steps, seed = _steps(given, tuples, effort), seed_from(rng)
-    _least_congestion(given, topologies, tuples, steps, idle, travel, loose, found, seed)
-    return found
+    _least_congestion(given, topologies, tuples, steps, idle, travel, loose, annealed, seed)
+    return annealed
 
 
 def _tuples(given: Resources, topologies: int) -> Floats:

@@ -288,10 +288,10 @@ class Search:
             nodes = self.neighbourhood(counts, used)
             model, groups, inside = part(self.model, counts, nodes)
             kinds, inner = self.kinds[nodes], self.effort.inner
-            found = Search(model, kinds, self.slack, inner, self.rng).run([inside])
-            assert found is not None  # what is there already, at least
+            reworked = Search(model, kinds, self.slack, inner, self.rng).run([inside])
+            assert reworked is not None  # what is there already, at least
             changed = counts.copy()
-            changed[np.ix_(groups, nodes)] = found
+            changed[np.ix_(groups, nodes)] = reworked
             new = self.cost(changed)
             if new <= value + self.slack:
                 counts, value = changed, new

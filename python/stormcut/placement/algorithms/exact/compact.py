@@ -50,7 +50,7 @@ def solve_whole(
     """Solve with CP-SAT; without a target any feasible placement will do."""
     from ortools.sat.python import cp_model
 
-    model = _Model(folded)
+    model = _CompactModel(folded)
     if target is not None:
         model.maximise_local(target.unit, target.bound)
         model.hint(target.start)
@@ -63,7 +63,7 @@ def solve_whole(
     return SolverAnswer(counts.reshape(model.held.shape), bound, status == cp_model.OPTIMAL)
 
 
-class _Model:
+class _CompactModel:
     """Variables ``held[node, group]`` and the constraints of the judge."""
 
     def __init__(self, folded: Folded) -> None:

@@ -155,8 +155,8 @@ def _twins(groups: Groups, streams: tuple[LocalFirst, ...]) -> Ints:
         return np.arange(count)
     rates = groups.pair_rate.toarray()
     roles = np.zeros((count, 2 * len(streams)))
-    for at, stream in enumerate(streams):
-        roles[stream.sources, 2 * at] = roles[stream.targets, 2 * at + 1] = 1
+    for index, stream in enumerate(streams):
+        roles[stream.sources, 2 * index] = roles[stream.targets, 2 * index + 1] = 1
     with np.errstate(divide="ignore"):
         scale = 10.0 ** (
             DIGITS - np.ceil(np.log10(rates, where=rates > 0, out=np.zeros_like(rates)))

@@ -132,10 +132,10 @@ def _price(
     fresh = Columns.none(search.groups)
     for kind, price in enumerate(node_prices.tolist()):
         least = price + ROUNDING * search.folded.total
-        found = search.best(kind, prices, least, most, deadline)
-        reach[kind] = max(price, found.missed, found.worth.max(initial=price))
-        top = np.argsort(-found.worth, kind="stable")[:COLUMNS_PER_ROUND]
-        own = Columns(np.full(len(top), kind), found.counts[top], found.value[top])
+        best = search.best(kind, prices, least, most, deadline)
+        reach[kind] = max(price, best.missed, best.worth.max(initial=price))
+        top = np.argsort(-best.worth, kind="stable")[:COLUMNS_PER_ROUND]
+        own = Columns(np.full(len(top), kind), best.counts[top], best.value[top])
         fresh = fresh.joined(own)
     return fresh, reach
 
@@ -169,10 +169,10 @@ def candidates(
     gap = relaxation.bound - goal
     kept = min(LISTED_COUNTS // search.groups, PARTIAL_PER_COLUMN * most)
     for kind, price in enumerate(relaxation.node_prices.tolist()):
-        found = search.best(kind, relaxation.prices, price - gap, kept, deadline)
-        own = Columns(np.full(len(found.value), kind), found.counts, found.value)
+        best = search.best(kind, relaxation.prices, price - gap, kept, deadline)
+        own = Columns(np.full(len(best.value), kind), best.counts, best.value)
         result = result.joined(own)
-        if found.missed > -np.inf or len(result.kind) > most:
+        if best.missed > -np.inf or len(result.kind) > most:
             return None
     return result
 
@@ -206,11 +206,13 @@ def choose(
     model = cp_model.CpModel()
     used = [model.new_int_var(0, int(limit), "") for limit in most.tolist()]
     for kind, number in enumerate(available.tolist()):
-        model.add(sum(used[at] for at in np.flatnonzero(columns.kind == kind).tolist()) <= number)
+        model.add(
+            sum(used[column] for column in np.flatnonzero(columns.kind == kind).tolist()) <= number
+        )
     for group, size in enumerate(folded.size.tolist()):
         own = np.flatnonzero(columns.counts[:, group])
         held = columns.counts[own, group].tolist()
-        terms = [used[at] * count for at, count in zip(own.tolist(), held, strict=True)]
+        terms = [used[column] * count for column, count in zip(own.tolist(), held, strict=True)]
         model.add(sum(terms) == size)
     value = cp_model.LinearExpr.weighted_sum(used, units.tolist())
     model.add_linear_constraint(value, within.start, within.stop - 1)

@@ -23,7 +23,7 @@ ROUNDING = 2e-13
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class PricedPatterns:
     """Patterns of a kind of node and their worth.
 
     Parameters
@@ -68,7 +68,7 @@ class PatternSearch:
 
     def best(
         self, kind: int, prices: Floats, threshold: float, most: int, deadline: float
-    ) -> Found:
+    ) -> PricedPatterns:
         """Return patterns worth at least ``threshold``.
 
         Parameters
@@ -90,7 +90,7 @@ class PatternSearch:
         missed = -np.inf
         for group in range(self.groups):
             if time.monotonic() > deadline:
-                return Found(rows.counts[:0], rows.worth[:0], rows.worth[:0], np.inf)
+                return PricedPatterns(rows.counts[:0], rows.worth[:0], rows.worth[:0], np.inf)
             rows = self._extended(rows, group, kind, float(prices[group]))
             bound = rows.worth + self._ahead_bound(rows, group + 1, kind, prices)
             kept = np.flatnonzero(bound >= threshold - ROUNDING * self.folded.total)
@@ -100,7 +100,7 @@ class PatternSearch:
                 kept = np.sort(kept[order[:most]])
             rows = rows.take(kept)
         value = self.folded.local(rows.counts)
-        return Found(rows.counts, value, value - rows.counts @ prices, missed)
+        return PricedPatterns(rows.counts, value, value - rows.counts @ prices, missed)
 
     def _extended(self, rows: _Patterns, group: int, kind: int, price: float) -> _Patterns:
         """Decide how many executors of a group each pattern holds: 0 to as many as fit."""

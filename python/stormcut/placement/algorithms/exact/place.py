@@ -97,10 +97,10 @@ def _start(problem: Problem, folded: Folded, deadline: float) -> Ints | None:
     """Return the best of the present placement and two quick ones, in counts, None if none is."""
     present = current_counts(problem, folded)
     built = (fill_nodes(folded), best_fit(folded))
-    found = [improved(folded, counts, deadline) for counts in built if counts is not None]
+    starts = [improved(folded, counts, deadline) for counts in built if counts is not None]
     if present is not None:
-        found.insert(0, present)
-    return max(found, key=lambda counts: round(folded.local(counts).sum(), 9), default=None)
+        starts.insert(0, present)
+    return max(starts, key=lambda counts: round(folded.local(counts).sum(), 9), default=None)
 
 
 def _prove(folded: Folded, start: Ints | None, seed: int, seconds: float) -> Proof:

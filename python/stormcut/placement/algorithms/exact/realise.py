@@ -34,7 +34,7 @@ def realise(problem: Problem, folded: Folded, counts: Ints) -> Ints:
     counts : array of shape (nodes, groups)
         Nodes in the order of kinds; every executor is counted.
     """
-    workers = _Workers(problem, folded)
+    workers = _RunningWorkers(problem, folded)
     nodes = np.concatenate(list(folded.nodes))
     if workers.slots.size:
         nodes = _match(problem, folded, counts, workers)
@@ -48,7 +48,7 @@ def realise(problem: Problem, folded: Folded, counts: Ints) -> Ints:
     return slots
 
 
-class _Workers:
+class _RunningWorkers:
     """The workers that run now: their slots and node, shape (workers,), and counts per group."""
 
     def __init__(self, problem: Problem, folded: Folded) -> None:
@@ -87,7 +87,7 @@ def _counts_by(place: Ints, folded: Folded, places: int) -> Ints:
     return result
 
 
-def _match(problem: Problem, folded: Folded, counts: Ints, workers: _Workers) -> Ints:
+def _match(problem: Problem, folded: Folded, counts: Ints, workers: _RunningWorkers) -> Ints:
     """Return the node of each row of counts: equal nodes are exchanged to keep most running."""
     now = _counts_by(_hosts_now(problem), folded, len(problem.nodes))
     result, first = [], 0
@@ -95,18 +95,18 @@ def _match(problem: Problem, folded: Folded, counts: Ints, workers: _Workers) ->
         rows = counts[first : first + len(nodes)]
         first += len(nodes)
         kept = np.zeros((len(nodes), len(nodes)))
-        for at, row in enumerate(rows):
+        for index, row in enumerate(rows):
             groups = np.flatnonzero(row)
-            kept[at] = np.minimum(now[nodes][:, groups], row[groups]).sum(axis=1)
-            for to in np.flatnonzero(kept[at]).tolist():
+            kept[index] = np.minimum(now[nodes][:, groups], row[groups]).sum(axis=1)
+            for to in np.flatnonzero(kept[index]).tolist():
                 unchanged = len(workers.unchanged(folded, int(nodes[to]), row))
-                kept[at, to] += unchanged * (problem.executor_count + 1)
+                kept[index, to] += unchanged * (problem.executor_count + 1)
         result.append(nodes[aligned(kept, np.ones(kept.shape, dtype=bool))])
     return np.concatenate(result)
 
 
 def _choose_executors(
-    problem: Problem, folded: Folded, counts: Ints, nodes: Ints, workers: _Workers
+    problem: Problem, folded: Folded, counts: Ints, nodes: Ints, workers: _RunningWorkers
 ) -> Ints:
     """Return the node of every executor."""
     now = _hosts_now(problem)
@@ -116,12 +116,12 @@ def _choose_executors(
             hosts[workers.current == workers.slots[worker]] = node
     missing = np.zeros(counts.shape, dtype=np.int64)
     missing[:] = counts - _counts_by(hosts, folded, len(problem.nodes))[nodes]
-    for at, group in np.argwhere(missing).tolist():
+    for index, group in np.argwhere(missing).tolist():
         members = folded.members[group]
-        staying = members[(now[members] == nodes[at]) & (hosts[members] < 0)]
-        staying = staying[: missing[at, group]]
-        hosts[staying] = nodes[at]
-        missing[at, group] -= len(staying)
+        staying = members[(now[members] == nodes[index]) & (hosts[members] < 0)]
+        staying = staying[: missing[index, group]]
+        hosts[staying] = nodes[index]
+        missing[index, group] -= len(staying)
     for group, members in enumerate(folded.members):
         hosts[members[hosts[members] < 0]] = np.repeat(nodes, missing[:, group])
     return hosts

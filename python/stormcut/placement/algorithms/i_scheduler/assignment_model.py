@@ -91,8 +91,8 @@ def assign(problem: AssignmentProblem, seconds: float, seed: int) -> Assignment 
     smaller = AssignmentProblem(
         problem.graph, problem.loads, problem.tenants, problem.limits[kept], problem.slots[kept]
     )
-    found = call(solve_model, START_SECONDS + PATIENCE * seconds, smaller, seconds, seed)
-    return None if found is None else Assignment(kept[found[0]], found[1])
+    solved = call(solve_model, START_SECONDS + PATIENCE * seconds, smaller, seconds, seed)
+    return None if solved is None else Assignment(kept[solved[0]], solved[1])
 
 
 def _enough_nodes(problem: AssignmentProblem) -> Ints:
@@ -128,8 +128,8 @@ def solve_model(problem: AssignmentProblem, seconds: float, seed: int) -> tuple[
     status = solver.solve(model)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return None
-    at = [[solver.boolean_value(var) for var in row].index(True) for row in x]
-    return np.array(at, dtype=np.int64), status == cp_model.OPTIMAL
+    chosen = [[solver.boolean_value(var) for var in row].index(True) for row in x]
+    return np.array(chosen, dtype=np.int64), status == cp_model.OPTIMAL
 
 
 def integer_loads(loads: Floats, limits: Floats) -> tuple[Ints, Ints]:

@@ -85,8 +85,8 @@ class Fusion:
     def vertex_of_executors(self) -> Ints:
         """Return the vertex of every executor: fused sets first, then the unfused ones."""
         vertex = np.empty(len(self.loads), dtype=np.int64)
-        for at, (_, members) in enumerate(self.fused):
-            vertex[members] = at
+        for index, (_, members) in enumerate(self.fused):
+            vertex[members] = index
         vertex[self.unfused] = len(self.fused) + np.arange(len(self.unfused))
         return vertex
 
@@ -151,7 +151,7 @@ class Fusion:
         internal = np.array([self.graph[part, :][:, part].sum() for part in able])
         first = np.array([part[0] for part in able])
         keys = (internal, fullness) if self.optimising else (fullness, internal)
-        return [able[at] for at in np.lexsort((first, -keys[1], -keys[0]))]
+        return [able[index] for index in np.lexsort((first, -keys[1], -keys[0]))]
 
     def _fits(self, part: Ints, kind: NodeClass) -> bool:
         over = exceeds(self.loads[part].sum(axis=0), kind.limits).any()

@@ -131,11 +131,11 @@ def _level_one(
 ) -> Ints:
     """Return the node ordinal of each executor."""
     for share in shares(hosts, options.cpu_share):
-        found = [
-            _Attempt(problem, hosts, graph, options, share, seed + at).run()
-            for at in range(options.seeds)
+        tried = [
+            _Attempt(problem, hosts, graph, options, share, seed + index).run()
+            for index in range(options.seeds)
         ]
-        where = max(found, key=lambda each: ((each >= 0).sum(), _local(graph, each)))
+        where = max(tried, key=lambda each: ((each >= 0).sum(), _local(graph, each)))
         if (where >= 0).all():
             return hosts.ordinals[among_equals(problem, hosts, where)]
     completed = fit(problem, np.append(hosts.ordinals, -1)[where])
@@ -201,8 +201,8 @@ class _Attempt:
         reduced = AssignmentProblem(
             contract(self.graph, vertex, count), loads, tenants, self.hosts.limits, self.hosts.slots
         )
-        found = assign(reduced, self.options.theta, self.seed)
-        return None if found is None else (found.nodes[vertex], found.proven)
+        solved = assign(reduced, self.options.theta, self.seed)
+        return None if solved is None else (solved.nodes[vertex], solved.proven)
 
     def _map(self, fusion: Fusion) -> Ints:
         """Give every fused vertex a node of its class, then the leftovers what room there is."""
@@ -223,8 +223,10 @@ class _Attempt:
             if not fits.any():
                 continue
             begin, end = self.graph.indptr[executor : executor + 2]
-            at, rates = where[self.graph.indices[begin:end]], self.graph.data[begin:end]
-            traffic = np.bincount(at[at >= 0], weights=rates[at >= 0], minlength=len(fits))
+            neighbours, rates = where[self.graph.indices[begin:end]], self.graph.data[begin:end]
+            traffic = np.bincount(
+                neighbours[neighbours >= 0], weights=rates[neighbours >= 0], minlength=len(fits)
+            )
             host = int(np.argmax(np.where(fits, traffic, -1.0)))
             where[executor] = host
             room.put(executor, host)

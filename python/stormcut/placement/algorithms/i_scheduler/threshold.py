@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 
 #: Seconds of CP-SAT's deterministic time and the largest graph that it solves in them, by
-#: benchmarks/i_scheduler_threshold.py (docs/results/i-scheduler-threshold.md).
+#: benchmarks/papers/i_scheduler_threshold.py (docs/results/i-scheduler-threshold.md).
 THRESHOLDS = ((0.01, 8), (0.1, 10), (0.3, 14), (1.0, 20), (3.0, 22), (30.0, 26))
 
 
@@ -23,5 +23,5 @@ def find_threshold(theta: float) -> int:
     >>> [find_threshold(theta) for theta in (0.0, 0.1, 0.9, 1.0, 3600.0)]
     [0, 10, 14, 20, 26]
     """
-    at = bisect_right(THRESHOLDS, theta, key=lambda row: row[0])
-    return THRESHOLDS[at - 1][1] if at else 0
+    index = bisect_right(THRESHOLDS, theta, key=lambda row: row[0])
+    return THRESHOLDS[index - 1][1] if index else 0

@@ -147,8 +147,10 @@ class Dag:
         InvalidInput
             The dataflow has a cycle.
         """
-        at = {task: ordinal for ordinal, task in enumerate(self.tasks)}
-        pairs = dict.fromkeys((at[edge.source], at[edge.target]) for edge in self.edges)
+        ordinal_of = {task: ordinal for ordinal, task in enumerate(self.tasks)}
+        pairs = dict.fromkeys(
+            (ordinal_of[edge.source], ordinal_of[edge.target]) for edge in self.edges
+        )
         order = linear_order(len(self.tasks), pairs, range(len(self.tasks)))
         position = {vertex: place for place, vertex in enumerate(order)}
         if any(position[source] >= position[target] for source, target in pairs):

@@ -60,16 +60,16 @@ def predict(
     Takes O(tasks x slots). Where all slots of a task are as full, the first of them is named.
     """
     per_tuple = dag.input_rates(1.0)
-    found = Predicted(math.inf, None, None)
+    predicted = Predicted(math.inf, None, None)
     for task, row in zip(dag.order, threads, strict=True):
         used = np.flatnonzero(row)
         counts = row[used]
         peaks = np.array([models[task].peak_rate(count, next_lower) for count in counts.tolist()])
         reached = peaks / input_shares(peaks, counts, shuffle)
         rate = float(reached.min()) / per_tuple[task] if per_tuple[task] else math.inf
-        if rate < found.rate:
-            found = Predicted(rate, task, int(used[np.argmin(np.round(reached, 9))]))
-    return found
+        if rate < predicted.rate:
+            predicted = Predicted(rate, task, int(used[np.argmin(np.round(reached, 9))]))
+    return predicted
 
 
 def cpu_by_slot(
@@ -88,15 +88,15 @@ def cpu_by_slot(
         Input of the dataflow, tuples/s.
     """
     arriving = dag.input_rates(rate)
-    found = np.zeros(threads.shape)
-    for at, (task, row) in enumerate(zip(dag.order, threads, strict=True)):
+    loads = np.zeros(threads.shape)
+    for index, (task, row) in enumerate(zip(dag.order, threads, strict=True)):
         used = np.flatnonzero(row)
         counts = row[used].tolist()
         peaks = np.array([models[task].peak_rate(count) for count in counts])
         cpu = np.array([models[task].resources(count)[0] for count in counts])
         busy = arriving[task] * input_shares(peaks, row[used], True) / peaks
-        found[at, used] = cpu * np.minimum(1.0, busy)
-    return found
+        loads[index, used] = cpu * np.minimum(1.0, busy)
+    return loads
 
 
 @dataclass(frozen=True)
@@ -111,12 +111,12 @@ class Beyond:
 
 def beyond(models: Mapping[str, PerformanceModel], dag: Dag, threads: Ints) -> list[Beyond]:
     """Return where models do not reach: for each such task the slot with most of its threads."""
-    found = []
+    exceeded = []
     for task, row in zip(dag.order, threads, strict=True):
         slot, known = int(row.argmax()), models[task].threads[-1]
         if row[slot] > known:
-            found.append(Beyond(task, slot, int(row[slot]), known))
-    return found
+            exceeded.append(Beyond(task, slot, int(row[slot]), known))
+    return exceeded
 
 
 def input_shares(peaks: Floats, threads: Ints, shuffle: bool) -> Floats:

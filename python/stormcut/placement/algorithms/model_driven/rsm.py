@@ -122,8 +122,10 @@ def _pack(
     """Map threads, in place; return the task of each that found no room."""
     left: list[str] = []
     reference = 0
-    for task, at in sweeps([[(task, at) for at in range(len(task.threads))] for task in tasks]):
-        load = task.loads[at]
+    for task, number in sweeps(
+        [[(task, number) for number in range(len(task.threads))] for task in tasks]
+    ):
+        load = task.loads[number]
         fits = np.flatnonzero(room.fits(load, topology))
         if not len(fits):
             left.append(task.name)
@@ -132,7 +134,7 @@ def _pack(
         nearest = int(np.argmin(_distance(room, load, reference, options)[nodes]))
         reference = int(nodes[nearest])
         room.put(load, int(fits[nearest]), topology)
-        slots[task.threads[at]] = fits[nearest]
+        slots[task.threads[number]] = fits[nearest]
     return left
 
 

@@ -138,10 +138,10 @@ def _linear(task: Threads, share: Floats) -> list[Bundle]:
     """Return the bundles of a task whose threads add up, in order of its executors (M-2)."""
     bundles: list[Bundle] = []
     first, total = 0, np.zeros(3)
-    for at, load in enumerate(task.loads):
-        if at > first and exceeds(total + load, share).any():
-            bundles.append(Bundle(task.name, task.threads[first:at], total, True))
-            first, total = at, np.zeros(3)
+    for index, load in enumerate(task.loads):
+        if index > first and exceeds(total + load, share).any():
+            bundles.append(Bundle(task.name, task.threads[first:index], total, True))
+            first, total = index, np.zeros(3)
         total = total + load
     full = bool(exceeds(total + task.loads[-1], share).any())
     return [*bundles, Bundle(task.name, task.threads[first:], total, full)]

@@ -221,8 +221,8 @@ def placed(name: str, problem: Problem, slots: Ints) -> Placement:
     nodes = np.where(left, UNASSIGNED, problem.slot_node[slots])
     notes: tuple[str, ...] = ()
     if left.any():
-        found = fit(problem, nodes)
-        if found is None:
+        fitting = fit(problem, nodes)
+        if fitting is None:
             binding = scarcest(loads(problem), SlotLimits.of(problem).limits)
             raise Infeasible(
                 f"{name} found none: {int(left.sum())} executors are left over, and nodes have "
@@ -232,5 +232,5 @@ def placed(name: str, problem: Problem, slots: Ints) -> Placement:
         notes = (
             f"{int(left.sum())} executors found no slot with room: placed where nodes have some",
         )
-        slots, nodes = np.where(found == nodes, slots, UNASSIGNED), found
+        slots, nodes = np.where(fitting == nodes, slots, UNASSIGNED), fitting
     return Placement(seat(problem, nodes, slots), notes)

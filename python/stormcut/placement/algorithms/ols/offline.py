@@ -84,7 +84,7 @@ class Options(SpreadOptions):
 
 
 @dataclass(frozen=True, eq=False)
-class Workers:
+class NumberedWorkers:
     """Workers of all topologies, numbered through topologies.
 
     Parameters
@@ -115,19 +115,19 @@ def place(problem: Problem, rng: np.random.Generator, options: Options) -> Place
         return Placement(np.zeros(0, dtype=np.int64))
     able = hosts(problem)
     graph = component_graph(problem)
-    found = None
+    seats = None
     for counts in worker_counts(problem, able, "ols-offline"):
         workers = _fill(problem, graph, counts, options)
         nodes = _deal(workers, able, options.beta)
         totals = np.zeros_like(able.limits)
         np.add.at(totals, nodes, workers.loads)
         within = not exceeds(totals, able.limits).any()
-        if found is None or within:
-            found = seat(problem, able.ordinals[nodes[workers.of]], workers.of)
+        if seats is None or within:
+            seats = seat(problem, able.ordinals[nodes[workers.of]], workers.of)
         if within:
             break
-    assert found is not None  # there is always one count to try
-    return Placement(found)
+    assert seats is not None  # there is always one count to try
+    return Placement(seats)
 
 
 def worker_counts(problem: Problem, able: Hosts, name: str) -> Iterator[list[int]]:
@@ -139,7 +139,7 @@ def worker_counts(problem: Problem, able: Hosts, name: str) -> Iterator[list[int
         There are fewer slots than topologies; ``name`` is the algorithm's.
     """
     sizes = [topology.executor_count for topology in problem.topologies]
-    asked = [topology.workers for topology in problem.topologies]
+    requested = [topology.workers for topology in problem.topologies]
     slots = int(np.minimum(able.slots, able.limits[:, EXECUTORS]).sum())
     if slots < len(sizes):
         raise Infeasible(
@@ -148,7 +148,7 @@ def worker_counts(problem: Problem, able: Hosts, name: str) -> Iterator[list[int
         )
     last = None
     for turn in range(1, int(able.slots.max()) + 1):
-        wanted = [turn * len(able.ordinals) if count is None else count for count in asked]
+        wanted = [turn * len(able.ordinals) if count is None else count for count in requested]
         wanted = [min(count, size) for count, size in zip(wanted, sizes, strict=True)]
         counts = _share(wanted, slots)
         if counts != last:
@@ -186,7 +186,9 @@ def node_count(workers: int, slots: Ints, beta: float) -> int:
     return min(most, least + math.ceil(beta * (most - least)))
 
 
-def _fill(problem: Problem, graph: ComponentGraph, counts: list[int], options: Options) -> Workers:
+def _fill(
+    problem: Problem, graph: ComponentGraph, counts: list[int], options: Options
+) -> NumberedWorkers:
     """Return the executors in workers, ``counts`` of them for each topology."""
     count = len(graph.size)
     spouts = np.flatnonzero(graph.spout).tolist()
@@ -234,15 +236,15 @@ def _next(queue: list[list[int]], held: Ints, most: int) -> int:
     raise AssertionError("workers hold fewer executors than there are")
 
 
-def _nonempty(of: Ints, owner: Ints, loads: Floats) -> Workers:
+def _nonempty(of: Ints, owner: Ints, loads: Floats) -> NumberedWorkers:
     """Return workers without the empty ones."""
     used, numbered = np.unique(of, return_inverse=True)
     totals = np.zeros((len(used), loads.shape[1]))
     np.add.at(totals, numbered.reshape(-1), loads)
-    return Workers(numbered.reshape(-1), owner[used], totals)
+    return NumberedWorkers(numbered.reshape(-1), owner[used], totals)
 
 
-def _deal(workers: Workers, able: Hosts, beta: float) -> Ints:
+def _deal(workers: NumberedWorkers, able: Hosts, beta: float) -> Ints:
     """Return the node of each worker, a position in ``able``."""
     nodes = np.full(len(workers.topology), -1, dtype=np.int64)
     free = np.minimum(able.slots, able.limits[:, EXECUTORS]).astype(np.int64)
@@ -269,7 +271,7 @@ def _next_node(turn: list[int], order: list[int], free: Ints, left: Floats, load
     fitting = able & ~exceeds(load, left).any(axis=1)
     for wanted in (fitting, able):
         for nodes in (turn, order):
-            found = np.flatnonzero(wanted[nodes])
-            if len(found):
-                return nodes[int(found[0])]
+            matching = np.flatnonzero(wanted[nodes])
+            if len(matching):
+                return nodes[int(matching[0])]
     raise AssertionError("there are fewer slots than workers")

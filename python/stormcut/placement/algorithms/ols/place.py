@@ -125,21 +125,21 @@ def place(problem: Problem, rng: np.random.Generator, options: Options) -> Place
         workers = _phase_one(problem, graph, counts, options)
         nodes = _phase_two(problem, graph, workers, able, options)
         if nodes is not None:
-            found = Placement(seat(problem, able.ordinals[nodes[workers]], workers))
-            return _at_least(problem, found, options.improvement)
+            proposed = Placement(seat(problem, able.ordinals[nodes[workers]], workers))
+            return _at_least(problem, proposed, options.improvement)
     raise Infeasible(
         "ols found none: its workers do not fit the nodes",
         scarcest(executor_loads(problem), able.limits),
     )
 
 
-def _at_least(problem: Problem, found: Placement, improvement: float | None) -> Placement:
+def _at_least(problem: Problem, proposed: Placement, improvement: float | None) -> Placement:
     """Return a placement if it improves on the current one by that share, else the current one."""
     current = Placement(problem.current_slots())
     if improvement is None or violations(problem, current):
-        return found
-    now, then = (inter_node_tuples_per_second(problem, each) for each in (current, found))
-    return found if now - then >= improvement * now else current
+        return proposed
+    now, then = (inter_node_tuples_per_second(problem, each) for each in (current, proposed))
+    return proposed if now - then >= improvement * now else current
 
 
 class Bins:
@@ -190,10 +190,12 @@ class Bins:
     def traffic(self, item: int) -> Floats:
         """Return an item's traffic with every bin, shape (bins,)."""
         row = slice(self.graph.indptr[item], self.graph.indptr[item + 1])
-        at = self.of[self.graph.indices[row]]
-        placed = at >= 0
+        bins = self.of[self.graph.indices[row]]
+        placed = bins >= 0
         rates = self.graph.data[row][placed]
-        return np.bincount(at[placed], weights=rates, minlength=len(self.items)).astype(np.float64)
+        return np.bincount(bins[placed], weights=rates, minlength=len(self.items)).astype(
+            np.float64
+        )
 
     def least_loaded(self, able: Bools) -> int | None:
         """Return the least loaded of some bins, None if there is none."""

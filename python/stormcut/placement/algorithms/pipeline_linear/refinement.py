@@ -65,8 +65,12 @@ def refine_as_printed(blocks: Ints, edges: Edges) -> list[Swap]:
         Where Bitmap is 1.
     """
     rows, quota = blocks.tolist(), blocks.shape[1] // 2
-    at = _positions(rows)
-    met = sorted((at[a][0], at[b][0], at[a][1], at[b][1]) for a, b in edges if at[a][0] < at[b][0])
+    positions = _positions(rows)
+    met = sorted(
+        (positions[a][0], positions[b][0], positions[a][1], positions[b][1])
+        for a, b in edges
+        if positions[a][0] < positions[b][0]
+    )
     swaps: list[Swap] = []
     used = 0
     for _, pair in groupby(met, key=lambda position: position[:2]):
@@ -96,7 +100,7 @@ def refine(blocks: Ints, edges: Edges, symmetric: bool = False) -> list[Swap]:
         Also look at edges whose source is in the higher block.
     """
     rows = blocks.tolist()
-    at = _positions(rows)
+    positions = _positions(rows)
     looked_at = edges | {(b, a) for a, b in edges} if symmetric else edges
     settled: set[int] = set()
     swaps: list[Swap] = []
@@ -104,7 +108,9 @@ def refine(blocks: Ints, edges: Edges, symmetric: bool = False) -> list[Swap]:
     while ahead := [
         position
         for a, b in looked_at
-        if at[a][0] < at[b][0] and (position := (at[a][0], at[b][0], at[a][1], at[b][1])) > last
+        if positions[a][0] < positions[b][0]
+        and (position := (positions[a][0], positions[b][0], positions[a][1], positions[b][1]))
+        > last
     ]:
         quota = sum(swap.position[:2] == min(ahead)[:2] for swap in swaps)
         i, j, x, y = last = min(ahead)
@@ -114,9 +120,9 @@ def refine(blocks: Ints, edges: Edges, symmetric: bool = False) -> list[Swap]:
             continue
         swaps.append(Swap(source, free[0], target, (i, j, x, y)))
         settled |= {source, target}
-        at[target], at[free[0]] = at[free[0]], at[target]
+        positions[target], positions[free[0]] = positions[free[0]], positions[target]
         for component in (target, free[0]):
-            block, place = at[component]
+            block, place = positions[component]
             rows[block][place] = component
     return swaps
 
@@ -129,9 +135,9 @@ def _positions(rows: list[list[int]]) -> dict[int, tuple[int, int]]:
 def relabelled(components: int, swaps: Iterable[Swap]) -> Ints:
     """Return what each component of M'_inter is in M'_fin, shape (components,)."""
     label = np.arange(components, dtype=np.int64)
-    at = np.arange(components, dtype=np.int64)
+    labels = np.arange(components, dtype=np.int64)
     for swap in swaps:
-        one, other = at[swap.out], at[swap.brought]
+        one, other = labels[swap.out], labels[swap.brought]
         label[one], label[other] = swap.brought, swap.out
-        at[swap.out], at[swap.brought] = other, one
+        labels[swap.out], labels[swap.brought] = other, one
     return label

@@ -94,8 +94,8 @@ class Schedule:
         result = []
         for stage in range(min(self.stages, slot + 1)):
             step = (slot - stage) % self.steps
-            at = stage * self.steps + step
-            rows = range(int(self._starts[at]), int(self._starts[at + 1]))
+            index = stage * self.steps + step
+            rows = range(int(self._starts[index]), int(self._starts[index + 1]))
             result.append(StageSlot(slot, stage, step, rows))
         return result
 
@@ -274,10 +274,10 @@ def mean_passage(plan: Schedule) -> float:
     def branch(task: int, edge: int, slot: int) -> float:
         waited = 0.0
         for ahead in range(1, plan.steps + 1):
-            at = (slot + ahead) % plan.steps
-            waited += float(lengths[at])
-            if found := targets.get((task, edge, at)):
-                return waited + sum(left(each, at) for each in found) / len(found)
+            index = (slot + ahead) % plan.steps
+            waited += float(lengths[index])
+            if receivers := targets.get((task, edge, index)):
+                return waited + sum(left(each, index) for each in receivers) / len(receivers)
         raise AssertionError("every pair of tasks meets once in a round")
 
     spouts = sorted(set(moves.source.tolist()) - set(moves.target.tolist()))

@@ -110,8 +110,8 @@ def deal(problem: Problem, topology: int, own: Ints, available: Ints, wanted: in
 
 def storm_topology_order(problem: Problem) -> list[int]:
     """Return the topologies in the order of Storm's ``Topologies.getTopologies``."""
-    at = {topology.id: ordinal for ordinal, topology in enumerate(problem.topologies)}
-    return [at[name] for name in hash_map_order(at)]
+    ordinal_of = {topology.id: ordinal for ordinal, topology in enumerate(problem.topologies)}
+    return [ordinal_of[name] for name in hash_map_order(ordinal_of)]
 
 
 def storm_slot_order(problem: Problem) -> Ints:

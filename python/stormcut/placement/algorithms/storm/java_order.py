@@ -113,10 +113,10 @@ def bucket_order(
             capacity = grown
             chains = {}
             for other in spread[:size]:
-                at = other & capacity - 1
-                chains[at] = chains.get(at, 0) + 1
-    order = sorted(range(len(spread)), key=lambda at: spread[at] & capacity - 1)
-    return [keys[at] for at in order]
+                home = other & capacity - 1
+                chains[home] = chains.get(home, 0) + 1
+    order = sorted(range(len(spread)), key=lambda index: spread[index] & capacity - 1)
+    return [keys[index] for index in order]
 
 
 def _trie_path(code: int) -> tuple[int, ...]:

@@ -105,7 +105,7 @@ def place(problem: Problem, rng: np.random.Generator, options: Options) -> Place
     """
     slots = living_slots(problem)
     loads, capacity = _resources(problem)
-    ledger = _Ledger(problem, loads, capacity, slots)
+    ledger = _Reservations(problem, loads, capacity, slots)
     racks = _Racks(problem)
     ids = [topology.id for topology in problem.topologies]
     notes = []
@@ -147,9 +147,9 @@ def _resources(problem: Problem) -> tuple[Floats, Floats]:
         ones = np.ones(problem.executor_count)
         columns.append((ones, [node.max_executors for node in problem.nodes]))
     capacity = np.empty((len(problem.nodes), len(columns)))
-    for at, (load, limits) in enumerate(columns):
+    for index, (load, limits) in enumerate(columns):
         plenty = load.sum() + max((limit for limit in limits if limit is not None), default=0.0)
-        capacity[:, at] = [plenty if limit is None else limit for limit in limits]
+        capacity[:, index] = [plenty if limit is None else limit for limit in limits]
     return np.stack([load for load, _ in columns], axis=1), capacity
 
 
@@ -220,7 +220,7 @@ class _Racks:
     """Racks and their nodes, and the order in which Storm tries them."""
 
     def __init__(self, problem: Problem) -> None:
-        nodes = {node.id: at for at, node in enumerate(problem.nodes)}
+        nodes = {node.id: index for index, node in enumerate(problem.nodes)}
         hosts = string_map_order(hash_map_order(nodes))
         rack_of = {host: problem.nodes[nodes[host]].rack or DEFAULT_RACK for host in hosts}
         names = string_map_order(dict.fromkeys(rack_of.values()))
@@ -254,7 +254,7 @@ class _Racks:
 
 
 def _name_ranks(names: Sequence[str]) -> Ints:
-    order = sorted(range(len(names)), key=lambda at: sort_key(names[at]))
+    order = sorted(range(len(names)), key=lambda index: sort_key(names[index]))
     return np.argsort(np.array(order, dtype=np.int64))
 
 
@@ -325,14 +325,14 @@ class _Turn:
         fits = self._heap >= memory
         for free, need in zip(self._free, load, strict=True):
             fits &= free >= need
-        at = int(fits.argmax()) if len(fits) else 0
-        if not fits[at : at + 1].any():
+        index = int(fits.argmax()) if len(fits) else 0
+        if not fits[index : index + 1].any():
             return False
-        slots = self._slots_of(int(self._nodes[at]))
+        slots = self._slots_of(int(self._nodes[index]))
         slot = next(slot for slot in slots if self._room(slot) >= memory)
-        self._free[:, at] -= load
+        self._free[:, index] -= load
         self._used[slot] = self._used.get(slot, 0.0) + memory
-        self._heap[at] = max(self._room(slot) for slot in slots)
+        self._heap[index] = max(self._room(slot) for slot in slots)
         self.workers.setdefault(slot, []).append(executor)
         return True
 
@@ -351,7 +351,7 @@ class _Turn:
         return self._slots[node]
 
 
-class _Ledger:
+class _Reservations:
     """What nodes have left, loads subtracted one by one in the order in which Storm does.
 
     Parameters
@@ -371,16 +371,16 @@ class _Ledger:
         self._problem = problem
         self._loads = loads
         self._capacity = capacity
-        self._ordinal = {topology.id: at for at, topology in enumerate(problem.topologies)}
+        self._ordinal = {topology.id: index for index, topology in enumerate(problem.topologies)}
         #: Slot of every task that runs, topologies and tasks in the order of Storm's maps.
         self._slot_of: dict[int, dict[int, int]] = {}
         #: Per node, executors by topology in the order in which Storm visits them.
         self._held: list[dict[int, list[int]]] = [{} for _ in problem.nodes]
         for topology in range(len(problem.topologies)):
-            at = slots[_by_task(problem, topology)].tolist()
-            tasks = executor_map_order(t for t, slot in enumerate(at, start=1) if slot >= 0)
+            task_slots = slots[_by_task(problem, topology)].tolist()
+            tasks = executor_map_order(t for t, slot in enumerate(task_slots, start=1) if slot >= 0)
             if tasks:
-                self._record(topology, {task: at[task - 1] for task in tasks})
+                self._record(topology, {task: task_slots[task - 1] for task in tasks})
         #: What nodes have left as counted down since a topology failed last.
         self._counted = self.free.copy()
 

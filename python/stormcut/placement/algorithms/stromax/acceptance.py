@@ -58,8 +58,8 @@ def _skew(problem: Problem, present: Placement, options: Options) -> Skew:
     cost, capacity = costs(problem, able, options.cpu_share)
     # A skew of 0 above the mean is the mean itself.
     mean = load_limits(cost, capacity, 0.0, "above_average")
-    at = positions(problem, able, present.slots)
-    load = np.bincount(at[at >= 0], weights=cost[at >= 0], minlength=len(mean))
+    indices = positions(problem, able, present.slots)
+    load = np.bincount(indices[indices >= 0], weights=cost[indices >= 0], minlength=len(mean))
     means = np.divide(load, mean, out=np.zeros(len(mean)), where=mean > 0)
     busiest = int(np.argmax(means))
     most = options.skew if options.threshold == "literal" else 1 + options.skew

@@ -3,7 +3,8 @@
 *Bootstrap* knows the graph only: every executor costs 1, and those of one topology after another,
 in topological order, go where most neighbours and most room are (Eq. 5). *Rebalance* knows
 measurements: it does the same with measured costs for all topologies together (global topology
-graph partitioning, Eq. 10), then moves executors away from nodes above average (Algorithm 2).
+graph partitioning, Eq. 10) when a topology is submitted, and moves executors away from nodes above
+average (Algorithm 2) then and on a skew.
 
 What the paper leaves open is decided thus; see also `streaming` and `reassignment`:
 
@@ -82,9 +83,12 @@ class Options(Bounded):
         default="auto",
         metadata={"help": "auto: rebalance if traffic is measured and executors run, or bootstrap"},
     )
-    steps: Literal["both", "partition", "reassign"] = field(
-        default="both",
-        metadata={"help": "rebalance: partition the global graph, reassign from busy nodes, both"},
+    steps: Literal["auto", "both", "partition", "reassign"] = field(
+        default="auto",
+        metadata={
+            "help": "rebalance: partition the global graph, reassign from busy nodes, or both; "
+            "auto: both on a submission, which leaves something to place, else reassign"
+        },
     )
     partitioner: Literal["streaming", "metis"] = field(
         default="streaming", metadata={"help": "of the global graph: Eq. 10, or METIS"}
@@ -155,10 +159,10 @@ def place(problem: Problem, rng: np.random.Generator, options: Options) -> Place
     if mode == "auto":
         mode = "rebalance" if measured and (current >= 0).any() else "bootstrap"
     if mode == "bootstrap":
-        at = among_equals(problem, able, _bootstrap(problem, able, options))
+        homes = among_equals(problem, able, _bootstrap(problem, able, options))
     else:
-        at = _rebalance(problem, able, current, options, int(rng.integers(2**31)))
-    return place_on_nodes("stromax", problem, able, at)
+        homes = _rebalance(problem, able, current, options, int(rng.integers(2**31)))
+    return place_on_nodes("stromax", problem, able, homes)
 
 
 def positions(problem: Problem, able: Hosts, slots: Ints) -> Ints:
@@ -183,10 +187,13 @@ def _bootstrap(problem: Problem, able: Hosts, options: Options) -> Ints:
 def _rebalance(problem: Problem, able: Hosts, current: Ints, options: Options, seed: int) -> Ints:
     """Return the position of each executor (section 3.3)."""
     cost, capacity = costs(problem, able, options.cpu_share)
-    if options.steps == "reassign" or options.partitioner == "streaming":
-        start = np.full_like(current, NOWHERE) if options.steps != "reassign" else current
+    steps = options.steps
+    if steps == "auto":
+        steps = "reassign" if (current >= 0).all() else "both"
+    if steps == "reassign" or options.partitioner == "streaming":
+        start = np.full_like(current, NOWHERE) if steps != "reassign" else current
         graph = component_graph(problem)
-        at = _stream(
+        hosts = _stream(
             problem,
             able,
             graph,
@@ -199,16 +206,16 @@ def _rebalance(problem: Problem, able: Hosts, current: Ints, options: Options, s
             options.ties,
         )
     else:
-        at = _metis(problem, cost, capacity, seed)
-    if options.steps != "reassign":
-        at = among_equals(problem, able, at)
-    if options.steps != "partition":
+        hosts = _metis(problem, cost, capacity, seed)
+    if steps != "reassign":
+        hosts = among_equals(problem, able, hosts)
+    if steps != "partition":
         limits = load_limits(cost, capacity, options.skew, options.threshold)
         traffic = _traffic(problem, len(capacity))
-        room = _room(problem, able, at)
-        for move in reassign(at, cost, traffic, limits, room, options.guard, options.rates):
-            at[move.executor] = move.target
-    return at
+        room = _room(problem, able, hosts)
+        for move in reassign(hosts, cost, traffic, limits, room, options.guard, options.rates):
+            hosts[move.executor] = move.target
+    return hosts
 
 
 def costs(problem: Problem, able: Hosts, cpu_share: float) -> tuple[Floats, Floats]:
@@ -230,10 +237,10 @@ def _order(graph: ComponentGraph, topology: int | None = None) -> list[int]:
     """Return the components of one or all topologies in topological order, Storm's own last."""
     inside = np.ones(len(graph.size), bool) if topology is None else graph.topology == topology
     components = np.flatnonzero(inside & ~graph.system).tolist()
-    number = {component: at for at, component in enumerate(components)}
+    number = {component: index for index, component in enumerate(components)}
     edges = [(number[a], number[b]) for a, b in graph.edges if a in number and b in number]
-    sources = sorted(range(len(components)), key=lambda at: not graph.spout[components[at]])
-    ordered = [components[at] for at in linear_order(len(components), edges, sources)]
+    sources = sorted(range(len(components)), key=lambda index: not graph.spout[components[index]])
+    ordered = [components[index] for index in linear_order(len(components), edges, sources)]
     return ordered + np.flatnonzero(inside & graph.system).tolist()
 
 
@@ -265,9 +272,9 @@ def _stream(
         for executor in graph.executors(each).tolist()
         if start[executor] < 0
     ]
-    at = stream(executors, start, cost, used, capacity, weights, room, ties)
-    _deal_system_executors(graph, problem.executor_topology, order, at)
-    return at
+    hosts = stream(executors, start, cost, used, capacity, weights, room, ties)
+    _deal_system_executors(graph, problem.executor_topology, order, hosts)
+    return hosts
 
 
 class _TrafficWeights:

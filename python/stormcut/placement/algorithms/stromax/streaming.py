@@ -88,7 +88,7 @@ class NeighbourCosts:
 
 def stream(
     order: Iterable[int],
-    at: Ints,
+    hosts: Ints,
     cost: Floats,
     used: Floats,
     capacity: Floats,
@@ -102,7 +102,7 @@ def stream(
     ----------
     order : iterable of int
         Executors to place.
-    at : array of shape (executors,)
+    hosts : array of shape (executors,)
         Positions of those that stay, negative for all others.
     cost : array of shape (executors,)
     used, capacity : array of shape (hosts,)
@@ -117,23 +117,23 @@ def stream(
     -----
     Takes O(executors x (hosts x resources + a score)).
     """
-    at = at.copy()
-    stay = np.flatnonzero(at >= 0)
-    used = used + np.bincount(at[stay], weights=cost[stay], minlength=len(capacity))
+    hosts = hosts.copy()
+    stay = np.flatnonzero(hosts >= 0)
+    used = used + np.bincount(hosts[stay], weights=cost[stay], minlength=len(capacity))
     for executor in order:
         share = used / capacity
-        score = weights.of(executor, at) * (1 - share)
+        score = weights.of(executor, hosts) * (1 - share)
         fits = room.fits(executor)
         within = fits & (used + cost[executor] <= capacity * (1 + ROUNDING))
         if within.any():
             host = best_host(score, share, within, ties)
         else:
             host = best_host(np.zeros(len(share)), share, fits | ~fits.any(), "least_load")
-        at[executor] = host
+        hosts[executor] = host
         used[host] += cost[executor]
         room.put(executor, host)
         weights.put(executor, host)
-    return at
+    return hosts
 
 
 def best_host(score: Floats, share: Floats, allowed: Bools, ties: Ties) -> int:

@@ -69,8 +69,8 @@ class SimplifiedGraph:
         allowed = (self._owners < self._partners) & (
             eligible[self._owners] | eligible[self._partners]
         )
-        at = first_largest(np.where(allowed, self._weights, 0.0))
-        return None if at is None else (int(self._owners[at]), int(self._partners[at]))
+        index = first_largest(np.where(allowed, self._weights, 0.0))
+        return None if index is None else (int(self._owners[index]), int(self._partners[index]))
 
     def remove(self, tasks: Ints) -> None:
         """Take executors out of their groups; weights between groups follow."""
@@ -90,8 +90,8 @@ class SimplifiedGraph:
         self._weights[pairs] = sums[partners]
         for partner in partners[partners != group].tolist():
             begin, end = self._starts[partner : partner + 2]
-            at = begin + int(np.searchsorted(self._partners[begin:end], group))
-            self._weights[at] = sums[partner]
+            index = begin + int(np.searchsorted(self._partners[begin:end], group))
+            self._weights[index] = sums[partner]
 
 
 def first_largest(values: Floats) -> int | None:

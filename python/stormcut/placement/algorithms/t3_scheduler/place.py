@@ -121,7 +121,9 @@ def _fill_nodes(
     simplified = SimplifiedGraph(graph, group)
     leading = leading_resource(loads, limits)
     for host in _by_capacity(hosts, limits, leading):
-        node = _Node(simplified, loads, limits[host], problem.executor_topology, hosts.slots[host])
+        node = _NodeBeingFilled(
+            simplified, loads, limits[host], problem.executor_topology, hosts.slots[host]
+        )
         node.fill(leading)
         where[node.tasks()] = host
         if not simplified.free.any():
@@ -135,7 +137,7 @@ def _by_capacity(hosts: Hosts, limits: Floats, leading: int) -> Iterator[int]:
     yield from np.lexsort((*keys, -limits[:, leading])).tolist()
 
 
-class _Node:
+class _NodeBeingFilled:
     """A node being filled: room left, topologies, and every task's traffic with what it holds."""
 
     def __init__(

@@ -286,12 +286,12 @@ class DockerCluster(RunningCluster):
     @contextmanager
     def _running(self) -> Iterator[Mapping[str, Running]]:
         with engine() as client:
-            found = {each.name: each for each in containers_of(client, self.name)}
+            by_name = {each.name: each for each in containers_of(client, self.name)}
             names = {each.name: self.plan.container_name(each) for each in self.plan.containers}
-            missing = [name for name in names.values() if name not in found]
+            missing = [name for name in names.values() if name not in by_name]
             if missing:
                 raise InvalidInput(f"containers are gone: {', '.join(missing)}", self.name)
-            yield {short: found[name] for short, name in names.items()}
+            yield {short: by_name[name] for short, name in names.items()}
 
 
 def _check_free(client: Engine, folder: Folder) -> None:
@@ -323,8 +323,8 @@ def _cleared(folder: Folder, keep_logs: bool) -> tuple[int, Path | None]:
 
 def _clear(client: Engine, folder: Folder, keep_logs: bool = False) -> tuple[int, Path | None]:
     with signals_ignored():
-        found = containers_of(client, folder.name)
-        for container in found:
+        containers = containers_of(client, folder.name)
+        for container in containers:
             # Gone meanwhile is as good as removed.
             with suppress(docker.errors.NotFound):
                 container.remove(force=True, v=True)
@@ -333,4 +333,4 @@ def _clear(client: Engine, folder: Folder, keep_logs: bool = False) -> tuple[int
                 network.remove()
         kept = folder.keep_logs() if keep_logs and folder.path.exists() else None
         folder.remove()
-    return len(found), kept
+    return len(containers), kept

@@ -162,20 +162,20 @@ def _parts() -> Iterator[_ContextPart]:
 
 def _required(names: tuple[str, ...]) -> set[str]:
     """Return distributions with all that they require in the image, without extras."""
-    found: set[str] = set()
+    required: set[str] = set()
     waiting = list(names)
     while waiting:
         name = waiting.pop().lower().replace("_", "-")
-        if name in found:
+        if name in required:
             continue
-        found.add(name)
+        required.add(name)
         requirements = map(Requirement, importlib.metadata.requires(name) or ())
         waiting += [
             each.name
             for each in requirements
             if not each.marker or each.marker.evaluate({**_PYTHON, "extra": ""})
         ]
-    return found
+    return required
 
 
 def _hash(parts: tuple[_ContextPart, ...]) -> str:

@@ -91,25 +91,25 @@ def parse_effective(text: str) -> Effective:
 
 def shortfalls(wanted: NodeLimits, effective: Effective) -> dict[str, str]:
     """Return which limits a container does not have though they were asked for, and why."""
-    found = {}
+    lacks = {}
     if wanted.cpus is not None and not _near(wanted.cpus, effective.cpus):
-        found["cpu"] = f"asked for {wanted.cpus:g} cores, {_shown(effective.cpus, 'cores')}"
+        lacks["cpu"] = f"asked for {wanted.cpus:g} cores, {_shown(effective.cpus, 'cores')}"
     if wanted.memory_mb is not None and not _near(wanted.memory_mb, effective.memory_mb):
-        found["memory"] = f"asked for {wanted.memory_mb} MB, {_shown(effective.memory_mb, 'MB')}"
+        lacks["memory"] = f"asked for {wanted.memory_mb} MB, {_shown(effective.memory_mb, 'MB')}"
     if wanted.bandwidth.out_bits is not None and effective.rate_out is None:
-        found["bandwidth out"] = f"tc says: {effective.tc_out or 'nothing'}"
+        lacks["bandwidth out"] = f"tc says: {effective.tc_out or 'nothing'}"
     if wanted.bandwidth.in_bits is not None and effective.rate_in is None:
-        found["bandwidth in"] = f"tc says: {effective.tc_in or 'nothing'}"
-    return found
+        lacks["bandwidth in"] = f"tc says: {effective.tc_in or 'nothing'}"
+    return lacks
 
 
 def _shaped(said: str) -> str | None:
-    found = re.search(r"qdisc tbf .*?\brate (\S+)", said)
-    return found[1] if found else None
+    match = re.search(r"qdisc tbf .*?\brate (\S+)", said)
+    return match[1] if match else None
 
 
-def _near(wanted: float, found: float | None) -> bool:
-    return found is not None and abs(found - wanted) <= 0.01 * wanted
+def _near(wanted: float, effective: float | None) -> bool:
+    return effective is not None and abs(effective - wanted) <= 0.01 * wanted
 
 
 def _shown(value: float | None, unit: str) -> str:

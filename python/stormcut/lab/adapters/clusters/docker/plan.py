@@ -182,8 +182,8 @@ def parse_sizes(text: str) -> tuple[int, ...]:
     """
     sizes: list[int] = []
     for group in text.split(","):
-        found = _GROUP.fullmatch(group.strip())
-        nodes, size = (int(found[1]), int(found[2])) if found else (0, 0)
+        match = _GROUP.fullmatch(group.strip())
+        nodes, size = (int(match[1]), int(match[2])) if match else (0, 0)
         if not (1 <= nodes <= MAX_NODES and size >= 1):
             raise InvalidInput(
                 "must be groups NODESxSIZE such as 3x6,3x4,4x2", f"heterogeneous {text!r}"
@@ -231,6 +231,6 @@ def free_subnet(taken: list[ipaddress.IPv4Network]) -> ipaddress.IPv4Network:
     raise InvalidInput("every network in 10.213.0.0/16 is in use", "docker")
 
 
-def _check(holds: bool, what: str, allowed: str, found: object) -> None:
+def _check(holds: bool, what: str, allowed: str, given: object) -> None:
     if not holds:
-        raise InvalidInput(f"must be {allowed}, not {found}", what)
+        raise InvalidInput(f"must be {allowed}, not {given}", what)

@@ -164,11 +164,11 @@ def pids(containers: Iterable[Running]) -> list[int]:
     # A container that does not run has process 0, the parent of all.
     newest = {pid for each in containers if (pid := each.attrs["State"]["Pid"])}
     parents = {each.pid: each.info["ppid"] for each in psutil.process_iter(["ppid"])}
-    found: set[int] = set()
+    family: set[int] = set()
     while newest:
-        found |= newest
-        newest = {pid for pid, parent in parents.items() if parent in newest} - found
-    return sorted(found)
+        family |= newest
+        newest = {pid for pid, parent in parents.items() if parent in newest} - family
+    return sorted(family)
 
 
 def nimbus_of(plan: ClusterPlan) -> NimbusClient:

@@ -311,11 +311,11 @@ class LocalCluster(RunningCluster):
         InvalidInput
             There is none of this name.
         """
-        found = {daemon.name: daemon for daemon in self._newest().daemons}
-        if name not in found:
-            names = ", ".join(found)
+        daemons = {daemon.name: daemon for daemon in self._newest().daemons}
+        if name not in daemons:
+            names = ", ".join(daemons)
             raise InvalidInput(f"is no daemon of cluster {self.name}; there are {names}", name)
-        return found[name]
+        return daemons[name]
 
     def _newest(self) -> LocalState:
         # Another process may have restarted daemons since this object was made.

@@ -50,12 +50,12 @@ class Network:
         """
         taken = {address.address for link in psutil.net_if_addrs().values() for address in link}
         choice = [cls(folder, number) for number in (block, block + BLOCKS)]
-        found = next((each for each in choice if each.gateway not in taken), None)
-        if found is None:
+        network = next((each for each in choice if each.gateway not in taken), None)
+        if network is None:
             names = " and ".join(each.gateway for each in choice)
             told = "`ip address` tells by which links, `ip link delete` removes one"
             raise StormcutError(f"{names} are taken; {told}")
-        return found
+        return network
 
     @property
     def gateway(self) -> str:
@@ -129,14 +129,14 @@ class Network:
 
     def down(self) -> None:
         """Remove what there is of it, if anything; its processes have ended."""
-        found = [path.name for path in NAMESPACES.glob(f"{self._prefix}-*")]
+        names = [path.name for path in NAMESPACES.glob(f"{self._prefix}-*")]
         if (_LINKS / self._link).exists():
             # It may go with its other end meanwhile.
             with suppress(StormcutError):
                 _run("ip", "link", "delete", self._link)
-        for name in found:
+        for name in names:
             _run("ip", "netns", "delete", name)
-        if found:
+        if names:
             what = f"link {self._link} is gone"
             wait_until(lambda: not (_LINKS / self._link).exists(), _GONE_S, what, poll_s=0.05)
 

@@ -63,14 +63,14 @@ def claim(count: int) -> Claim:
             first_block = block
         held.append(claimed)
         ports.extend(_free_ports(block))
-    found = Claim(tuple(ports[:count]), first_block, tuple(held))
+    result = Claim(tuple(ports[:count]), first_block, tuple(held))
     if len(ports) < count:
-        found.close()
+        result.close()
         last = FIRST_PORT + BLOCKS * BLOCK_PORTS - 1
         raise StormcutError(
             f"no {count} free ports from {FIRST_PORT} to {last}: end another local cluster first"
         )
-    return found
+    return result
 
 
 @contextmanager

@@ -120,7 +120,7 @@ def of_cluster(folder: Path, daemon: str | None = None) -> list[psutil.Process]:
     """Return the live processes of a cluster; of one daemon and what it started, if given."""
     mark = f"{CLUSTER_MARK}={folder}".encode()
     wanted = {mark} if daemon is None else {mark, f"{DAEMON_MARK}={daemon}".encode()}
-    found = []
+    members = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
@@ -128,10 +128,10 @@ def of_cluster(folder: Path, daemon: str | None = None) -> list[psutil.Process]:
             # A zombie's environment is empty, another user's is unreadable.
             process = psutil.Process(int(entry.name))
             if wanted <= set((entry / "environ").read_bytes().split(b"\0")):
-                found.append(process)
+                members.append(process)
         except (OSError, psutil.Error):
             continue
-    return found
+    return members
 
 
 def is_running(daemon: Daemon) -> bool:
@@ -177,7 +177,7 @@ def end(folder: Path, daemon: str | None = None, grace_s: float = GRACE_S) -> in
         Some survive a kill signal.
     """
     clock = ServedTime(lambda: [process.pid for process in of_cluster(folder, daemon)])
-    found: set[psutil.Process] = set()
+    ended: set[psutil.Process] = set()
     empty_looks = 0
     while empty_looks < 2:
         processes = of_cluster(folder, daemon)
@@ -189,11 +189,11 @@ def end(folder: Path, daemon: str | None = None, grace_s: float = GRACE_S) -> in
         for process in processes:
             if elapsed >= grace_s:
                 _signal(process, force=True)
-            elif process not in found:
+            elif process not in ended:
                 _signal(process, force=False)
-        found.update(processes)
+        ended.update(processes)
         time.sleep(0.1)
-    return len(found)
+    return len(ended)
 
 
 def _signal(process: psutil.Process, force: bool) -> None:

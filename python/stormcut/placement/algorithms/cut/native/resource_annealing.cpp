@@ -17,9 +17,6 @@ constexpr double POWER = 12.0;
 // begins where the first has led, the first one.
 constexpr double HOT = 0.3, COLD = 0.001, WARM = 0.01;
 
-// Part of a node's CPU that counts as left, whatever its workers take (objective/resources.py).
-constexpr double LEAST_LEFT = 0.1;
-
 // Of the energy while traffic is lowered: what resources are above the share that was reached.
 constexpr double PRICE = 50.0;
 
@@ -45,7 +42,7 @@ double powered(double share) {
 enum { SENDS, GETS, OWN_CPU, OTHER_CPU, TUPLES_OUT, TUPLES_IN, HELD_OUT, HELD_IN };
 
 // What workers and batches of tuples cost, CPU in points; what a tuple between racks counts more.
-enum { SEND_BATCH, TAKE_BATCH, BATCHES_PER_S, WORKER, FAR };
+enum { SEND_BATCH, TAKE_BATCH, BATCHES_PER_S, WORKER, MIN_LEFT, FAR };
 
 // Loads of a node, and of a rack's uplinks; then the tuples/s on each link, and those in trees.
 enum { BUSY, OUT, INTO, NODE_RESOURCES, NODE_LOADS = NODE_RESOURCES + 4 };
@@ -230,7 +227,7 @@ class Balancing {
   void leave_to_executors(Int n) {
     const double capacity = in.node_capacity(n, BUSY);
     const double left = capacity - in.costs[WORKER] * double(taken[n]);
-    inverse[at_node(n, BUSY)] = inverted(std::max(left, LEAST_LEFT * capacity));
+    inverse[at_node(n, BUSY)] = inverted(std::max(left, in.costs[MIN_LEFT] * capacity));
   }
 
   // Counts what executors of group `g` on node `n` do that depends on nobody else, `sign` of them.

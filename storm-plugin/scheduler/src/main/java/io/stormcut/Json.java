@@ -2,6 +2,7 @@ package io.stormcut;
 
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
+import org.apache.storm.shade.org.json.simple.JSONValue;
 import org.apache.storm.shade.org.json.simple.parser.JSONParser;
 import org.apache.storm.shade.org.json.simple.parser.ParseException;
 
@@ -26,6 +27,11 @@ final class Json {
           what + " is of version " + version + ", known up to " + newest + ": update the plugin");
     }
     return fields;
+  }
+
+  /** Return a value as JSON; a text is taken to be some already. */
+  static String text(Object value) {
+    return value instanceof CharSequence ? value.toString() : JSONValue.toJSONString(value);
   }
 
   private static Object parse(byte[] json, String what) throws Unusable {

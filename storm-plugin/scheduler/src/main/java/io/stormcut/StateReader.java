@@ -32,6 +32,8 @@ import org.apache.storm.scheduler.WorkerSlot;
 final class StateReader {
   /** In a topology's configuration, or in storm.yaml for all. */
   private static final String WORKERS = "stormcut.workers";
+  /** In a topology's configuration, before the name of a component: what its author declares. */
+  private static final String OPERATOR = "stormcut.operator.";
   /** What a worker's executors may take together, and what Storm starts it with. */
   private static final String[] HEAP = {
     Config.TOPOLOGY_WORKER_MAX_HEAP_SIZE_MB, Config.WORKER_HEAP_MEMORY_MB
@@ -113,6 +115,13 @@ final class StateReader {
     Object policy = details.getConf().get(WORKERS);
     if (policy != null) {
       topology.setWorkers_policy(String.valueOf(policy));
+    }
+    for (Object key : details.getConf().keySet()) {
+      String name = String.valueOf(key);
+      if (name.startsWith(OPERATOR)) {
+        topology.putToOperators(
+            name.substring(OPERATOR.length()), Json.text(details.getConf().get(key)));
+      }
     }
     double heap = Double.POSITIVE_INFINITY;
     for (String key : HEAP) {

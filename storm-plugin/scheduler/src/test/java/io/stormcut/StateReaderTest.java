@@ -74,6 +74,20 @@ class StateReaderTest {
 
   @Test
   @SuppressWarnings("unchecked")
+  void whatTheSubmitterDeclaresOfOperators() {
+    given.topology("t-1-1", 2, 2);
+    assertFalse(read(given.cluster()).getTopologies().get(0).isSetOperators());
+    Map<String, Object> conf = given.topologies.get("t-1-1").getConf();
+    conf.put("stormcut.operator.words", "{\"kind\": \"source\"}");
+    conf.put("stormcut.operator.count", Collections.singletonMap("rate", 7));
+    Map<String, String> operators = new HashMap<>();
+    operators.put("words", "{\"kind\": \"source\"}");
+    operators.put("count", "{\"rate\":7}");
+    assertEquals(operators, read(given.cluster()).getTopologies().get(0).getOperators());
+  }
+
+  @Test
+  @SuppressWarnings("unchecked")
   void theLessOfTwoHeapsIsAWorkers() {
     given.topology("t-1-1", 2, 2);
     Map<String, Object> conf = given.topologies.get("t-1-1").getConf();

@@ -1,0 +1,1 @@
+"""Real Storm, in containers or as local daemons."""

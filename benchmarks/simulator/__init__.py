@@ -1,0 +1,1 @@
+"""The simulator beside theory and beside real Storm."""

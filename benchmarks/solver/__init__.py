@@ -1,0 +1,1 @@
+"""Placements and bounds, without a cluster."""
