@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 from scipy import stats
 
-from stormcut.model.network import Costs, Hop, Link
+from stormcut.model.network import Costs, HopDelay, Link
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, Node, Problem, Stream, Topology
 from stormcut.simulator.events import simulate
@@ -339,7 +339,7 @@ def _delays() -> list[Case]:
     """Ways between nodes, full buffers, losses, and tasks that wait without CPU."""
     fixed = partial(_component, service="deterministic")
     far = _chain(_source("s"), fixed("b", 1.0), rate=50.0)
-    hop = Hop(200.0, 100.0)
+    hop = HopDelay(200.0, 100.0)
     nodes = tuple(Node(f"n{i}", (1,)) for i in range(4))
     buffered = replace(_component("b", 8.0), buffer=4)
     dropped = _chain(_source("s"), buffered, rate=100.0)
@@ -365,6 +365,14 @@ def _delays() -> list[Case]:
                 "refused/s": (100.0 * full, lambda run: run.refused["t"]),
                 "executed/s": (100.0 * (1 - full), _executed("b")),
             },
+        ),
+        Case(
+            "M/M/1/5, 1,000 into 125, a window of 8, dropped",
+            "125 (1 - 7 / (8^6 - 1)): trees of dropped tuples leave the window",
+            _on([_chain(_source("s", 1.0), buffered, rate=100.0, window=8)], Node("n", (1,))),
+            {"executed/s": (125.0, _executed("b"))},
+            closed=True,
+            seconds=200.0,
         ),
         Case(
             "the same, sent again after 50 ms",

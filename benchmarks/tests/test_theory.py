@@ -9,6 +9,7 @@ from benchmarks.simulator.theory_cases import CASES, replicated
 SEEDS = range(101, 113)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_exact_value_is_within_the_interval(case):
     for found in replicated(case, [case.run(seed) for seed in SEEDS]):

@@ -28,7 +28,6 @@ from stormcut.objective.congestion import IDLE
 from stormcut.objective.order import ENOUGH_ROOM, TOLERANCE
 from stormcut.placement.algorithms import p_scheduler
 from stormcut.placement.algorithms.cut.judges import TRAVEL
-from stormcut.placement.algorithms.cut.options import Options as Cut
 from stormcut.placement.options import DEFAULT_ALGORITHM
 from stormcut.placement.registry import ALGORITHMS
 
@@ -93,11 +92,8 @@ CLAIMS: list[tuple[str, tuple[str, ...]]] = [
     (r"congestion, down to ([\d.]+), times 1 \+ ([\d.]+) x", (number(IDLE), number(TRAVEL))),
     (r"Head-room, up to (\d)\.", (number(ENOUGH_ROOM),)),
     (r"differs by less than (\d+) % does not", (percent(TOLERANCE),)),
-    (r"^\| `objective` \| (\w+) \| `cut`", (Cut.objective,)),
     (r"`stormcut\.workers` \| none \| `(\w+)`, also if left out", (KEEP,)),
     (r"`--utilisation`, ([\d.]+) if left out", (f"{UTILISATION:g}",)),
-    (r"^\| `traffic` \| (\w+) \|", (Cut.traffic,)),
-    (r"^\| `balance` \| (\w+) \|", (number(Cut().balance),)),
     *(
         (rf"^\| `{re.escape(name)}` \| ([\w.]+) \|", (number(option.default),))
         for name, option in load("word_count").options.items()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,18 +18,26 @@ from stormcut.report.preview import print_outlook
 from stormcut.report.terminal import terminal
 
 if TYPE_CHECKING:
+    from stormcut.application.fewer_workers import FewerWorkers
     from stormcut.application.foretelling import Foretold
+
+NO_FEWER = "no measured topology would do with fewer workers, or none would save CPU by it"
 
 
 @click.command()
 @asking_options
 @click.option("--simulate", is_flag=True, help="Simulate what runs, now and after the changes.")
+@click.option(
+    "--fewer-workers", is_flag=True, help="Also say what fewer workers would save and risk."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
-def plan(ask: Asking, simulate: bool, as_json: bool) -> None:
+def plan(ask: Asking, simulate: bool, fewer_workers: bool, as_json: bool) -> None:
     """Show what the controller has decided but not done, and why.
 
     It is what the leading brain computed from the cluster as Nimbus described it last. With
-    --simulate, what runs is simulated at the measured rates, as it is and as it would be.
+    --simulate, what runs is simulated at the measured rates, as it is and as it would be. The
+    controller keeps as many workers as a topology asks for; --fewer-workers says where fewer would
+    do.
 
     \b
     Example:
@@ -39,6 +48,7 @@ def plan(ask: Asking, simulate: bool, as_json: bool) -> None:
         outlook = connection.brain.outlook()
         check_fresh(outlook, time.time())
         simulated = _simulated(connection, outlook) if simulate else None
+        fewer = _fewer_workers(connection) if fewer_workers else None
     console = terminal()
     if not as_json:
         print_outlook(console, outlook)
@@ -50,8 +60,23 @@ def plan(ask: Asking, simulate: bool, as_json: bool) -> None:
             outlook = {**outlook, "simulated": foretold_document(simulated)}
         else:
             print_foretold(console, simulated)
+    if fewer is not None:
+        outlook = {**outlook, "fewer_workers": [asdict(each) for each in fewer]}
+        for line in () if as_json else map(str, fewer) if fewer else (NO_FEWER,):
+            console.print(line, highlight=False, markup=False)
     if as_json:
         click.echo(json.dumps(outlook, indent=2))
+
+
+def _fewer_workers(connection: Asked) -> list[FewerWorkers]:
+    """Return which topologies fewer workers would carry."""
+    if connection.nodes is None:
+        raise click.UsageError("--fewer-workers needs --zookeeper: profiles are kept there")
+    from stormcut.application.fewer_workers import find_fewer_workers
+
+    state = connection.brain.described().state
+    with waiting(Console(stderr=True), "placing what runs on fewer workers"):
+        return list(find_fewer_workers(state, connection.nodes.read_profiles()))
 
 
 def _simulated(connection: Asked, outlook: Mapping[str, Any]) -> Foretold | None:

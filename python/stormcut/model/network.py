@@ -18,7 +18,7 @@ UNKNOWN = Link()
 
 
 @dataclass(frozen=True)
-class Hop:
+class HopDelay:
     """How long a tuple is on its way to another node, beside what links take, in microseconds.
 
     ``node_us`` to any, and ``distance_us`` for each place between the two in the order of nodes.
@@ -28,7 +28,7 @@ class Hop:
     distance_us: float = 0.0
 
 
-NO_HOP = Hop()
+NO_HOP = HopDelay()
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stormcut.arrays import Floats, Ints
-from stormcut.model.network import NO_HOP, UNKNOWN, Costs, Hop, Link
+from stormcut.model.network import NO_HOP, UNKNOWN, Costs, HopDelay, Link
 from stormcut.model.operator import Operator
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.relays import Relay, relays_of
@@ -190,7 +190,7 @@ class Problem:
         What carries tuples between a rack and the others.
     costs : Costs, optional
         Of sending tuples between workers; None: not stated.
-    hop : Hop
+    hop : HopDelay
         Between nodes, in simulations.
     """
 
@@ -200,7 +200,7 @@ class Problem:
     lost_slots: tuple[tuple[str, int], ...] = field(default=())
     uplinks: tuple[tuple[str, Link], ...] = ()
     costs: Costs | None = None
-    hop: Hop = NO_HOP
+    hop: HopDelay = NO_HOP
     #: What `with_traffic` was given: no copy keeps it, as it may have other topologies.
     _traffic: Traffic | None = field(default=None, init=False, compare=False, repr=False)
 

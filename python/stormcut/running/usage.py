@@ -16,7 +16,7 @@ from stormcut.running.workload import Workload
 
 
 @dataclass(frozen=True)
-class _NodeUsage:
+class _TopologyUsage:
     """What a topology uses of a node."""
 
     cpu_percent: float
@@ -46,7 +46,7 @@ class Usage:
             (each, rack(each), max_executors(each), link(each))
             for each in sorted(state.supervisors, key=_proximity)
         ]
-        self._shares: dict[str, dict[str, _NodeUsage]] = defaultdict(dict)
+        self._shares: dict[str, dict[str, _TopologyUsage]] = defaultdict(dict)
         #: What all leave of nodes; most are asked for again and again before any topology moves.
         self._rests: dict[str, Node] = {}
         self._nodes_of: dict[str, set[str]] = {}
@@ -65,7 +65,7 @@ class Usage:
         for node, its in by_node.items():
             tasks = [task for worker in its for task in worker.executors]
             self._rests.pop(node, None)
-            self._shares[node][name] = _NodeUsage(
+            self._shares[node][name] = _TopologyUsage(
                 sum(load.cpu_percent[task] for task in tasks),
                 sum(load.memory_mb[task] for task in tasks),
                 len(tasks),

@@ -325,8 +325,15 @@ class Simulation {
   // A full queue takes nothing: its sender tries again, or the tuple is lost.
   void refuse(Id executor, Id tuple) {
     counts.refused[executors.topology[executor]]++;
-    if (executors.resend[executor] < 0.0) return lose(tuple);
+    if (executors.resend[executor] < 0.0) return drop(tuple);
     delay(executors.resend[executor], {SEND_AGAIN, executor, 0, tuple});
+  }
+
+  // Where no time runs out for it, a tree fails with its first tuple that is dropped.
+  void drop(Id tuple) {
+    const Tree tree = tuples[tuple].tree;
+    lose(tuple);
+    if (is_open(tree) && executors.timeout[roots[tree.root].source] <= 0.0) fail(tree);
   }
 
   void start(Id executor, Id tuple) {

@@ -72,6 +72,9 @@ def test_a_plan_is_simulated_beside_what_runs(stormcut, zookeeper, auth_file):
         code, out, _ = stormcut(*ask, "--simulate")
         assert code == 0 and "Simulated at the measured rates" in out
         assert "simulated" not in json.loads(stormcut(*ask, "--json")[1])
+        fewer = json.loads(stormcut(*ask, "--fewer-workers", "--json")[1])["fewer_workers"]
+        code, out, _ = stormcut(*ask, "--fewer-workers")
+        assert code == 0 and ("would carry it instead of" if fewer else "no measured") in out
         seer.withheld = ()
         code, out, _ = stormcut(*ask, "--simulate")
         assert code == 0 and "nothing waits" in out and "Simulated" not in out

@@ -24,7 +24,7 @@ from stormcut.adapters.files.json_document import (
 )
 from stormcut.arrays import Floats
 from stormcut.model.errors import InvalidInput
-from stormcut.model.network import NO_HOP, SHIPPED, UNKNOWN, Costs, Hop, Link
+from stormcut.model.network import NO_HOP, SHIPPED, UNKNOWN, Costs, HopDelay, Link
 from stormcut.model.operator import Operator
 from stormcut.model.placement import UNASSIGNED, Placement
 from stormcut.model.problem import (
@@ -157,9 +157,9 @@ def _uplinks(value: JsonValue) -> tuple[tuple[str, Link], ...]:
     )
 
 
-def _hop(value: JsonValue) -> Hop:
+def _hop(value: JsonValue) -> HopDelay:
     given = value.keys((), ("node", "distance"))
-    return Hop(**{f"{key}_us": each.amount() for key, each in given.items()})
+    return HopDelay(**{f"{key}_us": each.amount() for key, each in given.items()})
 
 
 def link_of(value: JsonValue | None) -> Link:

@@ -34,7 +34,7 @@ from stormcut.placement.algorithms.pipeline_linear.allocation import allocate
 from stormcut.placement.algorithms.pipeline_linear.schedule import mean_passage, schedule
 from stormcut.placement.registry import BASELINE
 from stormcut.placement.solve import Solution, solve
-from stormcut.simulator.events import simulate
+from stormcut.simulator.events import EXECUTIONS, simulate
 from stormcut.simulator.simulation import Simulation
 from stormcut.simulator.system import BATCH_TIMEOUT_MS, ROUND_MS
 
@@ -42,6 +42,8 @@ from stormcut.simulator.system import BATCH_TIMEOUT_MS, ROUND_MS
 THEN = " > "
 #: Storm's flusher, also where a problem names none of its executors.
 FLUSH_MS = BATCH_TIMEOUT_MS + ROUND_MS
+#: Of rates that rise and fall, and how long each is simulated at least.
+PHASES, MIN_PHASE_S = 4, 2.0
 #: So long sources fill buffers.
 FULL_S = 60.0
 #: The thesis counts tuples of 10 s for each bolt's task.
@@ -212,11 +214,14 @@ def _of_bolts(problem: Problem, values: Mapping[str, Mapping[str, float]]) -> It
                 yield values[topology.id][component.name]
 
 
-def open_loop(problem: Problem, cell: PaperCell, fill: float = 0.5) -> Mapping[str, float]:
+def open_loop(
+    problem: Problem, cell: PaperCell, fill: float = 0.5, swing: float = 0.0
+) -> Mapping[str, float]:
     """Simulate sources at rates at which the default scheduler fills its fullest resource so far.
 
     ``latency_ms`` is the mean time of a tuple until all that descends from it is done, averaged
-    over the topologies.
+    over the topologies. With a ``swing``, rates rise and fall by that share in a sine, slowly
+    beside the time that a tuple takes: each of its `PHASES` is simulated as if it lasted.
     """
     even = solve(problem, BASELINE, cell.seed)
     room = even.headroom.value
@@ -224,10 +229,23 @@ def open_loop(problem: Problem, cell: PaperCell, fill: float = 0.5) -> Mapping[s
         raise InvalidInput("nothing has a capacity, so no rate fills it", cell.workload)
     loaded = _times(problem, {each.id: fill * room for each in problem.topologies})
     placed = _place(loaded, cell)
-    result = simulate(loaded, placed.placement, seed=cell.seed, flush_ms=FLUSH_MS)
-    if result.saturated:
-        raise Infeasible("its tuples pile up at these rates", str(result.bottleneck))
-    return {**placed.figures(), **_latencies(result)}
+    phases = np.arange(PHASES) if swing else np.zeros(1)
+    factors = 1.0 + swing * np.sin(2.0 * np.pi * phases / PHASES)
+    # All phases together as long as fixed rates.
+    whole = EXECUTIONS / max(float(loaded.executor_rate.sum()), 1e-9)
+    seconds = max(whole / PHASES, MIN_PHASE_S) if swing else None
+    sums: dict[str, float] = {}
+    for factor in factors.tolist():
+        phase = _times(loaded, {each.id: factor for each in loaded.topologies})
+        result = simulate(
+            phase, placed.placement, seconds=seconds, seed=cell.seed, flush_ms=FLUSH_MS
+        )
+        if result.saturated:
+            raise Infeasible("its tuples pile up at these rates", str(result.bottleneck))
+        for name, value in _latencies(result).items():
+            sums[name] = sums.get(name, 0.0) + factor * value
+    means = {name: total / float(factors.sum()) for name, total in sums.items()}
+    return {**placed.figures(), **means}
 
 
 def buffers(problem: Problem, cell: PaperCell) -> Mapping[str, float]:

@@ -17,7 +17,7 @@ from msgspec import structs
 
 from stormcut.lab.papers.cells import Value
 from stormcut.model.errors import InvalidInput
-from stormcut.model.network import SHIPPED, Costs, Hop, Link
+from stormcut.model.network import SHIPPED, Costs, HopDelay, Link
 from stormcut.model.operator import Operator
 from stormcut.model.problem import CORE_US, Component, Node, Problem, Stream, Topology
 
@@ -630,7 +630,7 @@ def pipeline(
     topology = replace(topology, components=tuple(bolts), loss=loss, resend_ms=resend_ms)
     nodes = tuple(_nodes(count, 4, 1024.0, 4, mbit))
     free = Costs(0.0, 0.0, 0.0, 0.0, 0.0)
-    return Problem(nodes, (topology,), costs=free, hop=Hop(0.0, distance_us))
+    return Problem(nodes, (topology,), costs=free, hop=HopDelay(0.0, distance_us))
 
 
 def _choice(known: Mapping[str, T], name: str, parameter: str) -> T:
