@@ -24,6 +24,7 @@ include_patterns = [
     "docs/*.md",
     "docs/**/*.md",
     "examples/*.md",
+    "benchmarks/*.md",
     "benchmarks/**/*.md",
     "storm-plugin/*.md",
     "topologies/*.md",
