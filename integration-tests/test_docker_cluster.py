@@ -17,11 +17,16 @@ from stormcut import __version__
 from stormcut.adapters.spark.profiling import profile_logs
 from stormcut.adapters.zookeeper.client import connected, read_auth_file
 from stormcut.application.waiting import wait_until
+from stormcut.lab.adapters.bench.counters import read_counters
 from stormcut.lab.adapters.clusters.docker.plan import LINK_KEY
+from stormcut.lab.experiment.bench.counters import usage
+from stormcut.model.problem import CORE_PERCENT
 
 pytestmark = pytest.mark.docker
 
 TOPOLOGY = "alpha"
+#: Of the hook, after which what workers say of their machines is compared with the kernel.
+INTERVALS = 14
 
 
 def test_the_kernel_has_the_limits(docker_stage: DockerStage) -> None:
@@ -74,6 +79,35 @@ def test_traffic_is_measured(docker_stage: DockerStage, tmp_path: Path) -> None:
     assert measured.emitted_per_s > 0
     assert len(result.profiles[topology.id].traffic) > 0
     assert measured.nodes_used == len({executor.host for executor in topology.executors})
+
+
+def test_what_machines_are_said_to_use_is_what_the_kernel_counts(
+    docker_stage: DockerStage, tmp_path: Path
+) -> None:
+    """Of all nodes with a worker: CPU of everything that runs there, and both ways of links."""
+    stage, plan = docker_stage, docker_stage.cluster.plan
+    topology = stage.nimbus.topology(TOPOLOGY)
+    names = [plan.container_name(node) for node in plan.nodes]
+    before, enough = read_counters(names), lines(stage) + INTERVALS * len(topology.executors)
+    wait_until(lambda: lines(stage) > enough, 240, "every task has written many lines", poll_s=1)
+    used = usage(before, read_counters(names))
+    result = profile_logs(
+        stage.cluster.log_folders, tmp_path, topology=topology.id, from_epoch=before.taken_at
+    )
+    told = {worker.host: worker for worker in result.profiles[topology.id].workers}
+    shared = [at for at, node in enumerate(plan.nodes) if node.address in told]
+    assert shared
+    workers = [told[plan.nodes[at].address] for at in shared]
+    said = [
+        sum(worker.machine_percent for worker in workers) / CORE_PERCENT,
+        sum(worker.in_mbit for worker in workers),
+        sum(worker.out_mbit for worker in workers),
+    ]
+    counted = [
+        sum(values[at] for at in shared)
+        for values in (used.node_cores, used.node_received_mbit_s, used.node_sent_mbit_s)
+    ]
+    assert said == pytest.approx(counted, rel=0.05)
 
 
 def lines(stage: DockerStage) -> int:

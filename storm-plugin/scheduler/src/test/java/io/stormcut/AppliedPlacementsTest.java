@@ -74,6 +74,21 @@ class AppliedPlacementsTest {
   }
 
   @Test
+  void whatCannotBeWrittenIsNamedAndKnownAllTheSame() {
+    Cluster cluster = given.cluster();
+    try (LogLines log = new LogLines()) {
+      AppliedPlacements lost =
+          AppliedPlacements.in(folder.resolve("gone").resolve("applied.json"), warnings);
+      lost.update(
+          Collections.singletonMap("a", Placement.running("a", cluster)),
+          given.topologies(),
+          cluster);
+      assertNotNull(lost.get("a"));
+      assertEquals(1, log.count("WARN", "cannot be written"), log.toString());
+    }
+  }
+
+  @Test
   void ofAFileThatIsDamagedSomewhereNothingIsBelieved() throws Exception {
     String sound = new String(Files.readAllBytes(file), StandardCharsets.UTF_8);
     String damaged = sound.replace("\"topologies\":{", "\"topologies\":{\"b\":[{}],");

@@ -50,7 +50,8 @@ class PlanCheckTest {
   @Test
   void everyReasonForRefusal() {
     refused(topology("c", worker("n", 3, 1)), "no such topology");
-    refused(topology("a", worker("n", 3, 1, 2)), "1 of its executors are not placed");
+    refused(topology("a", worker("n", 3, 1, 2)),
+        "1 of its executors are not placed, one is 3");
     refused(topology("a", worker("n", 3, 1, 2, 3, 4)), "executor 4 is not the topology's");
     refused(topology("a", worker("n", 3, 1, 2, 3), worker("n", 1, 3)), "placed twice");
     refused(topology("a", worker("n", 3, 1, 2), worker("n", 3, 3)), "named twice");

@@ -144,9 +144,33 @@ class RoundTest {
     assertTrue(round.finish(applied, Collections.emptyList()).isEmpty());
     assertEquals(4, slots(cluster, "p-1-1").size());
     assertEquals(Collections.singleton("t1-1-1"), round.restarted().keySet());
+    assertEquals(round.restarted(), round.placed());
     assertEquals(round.restarted().get("t1-1-1"), Placement.running("t1-1-1", cluster));
     assertEquals(2, slots(cluster, "t1-1-1").size());
     assertEquals(1, Assignments.of(given.cluster()).ended(cluster));
+  }
+
+  /** One slot is free: Storm alone gives it to a new topology, and leaves what was lost. */
+  @Test
+  void aRestartThatTakesTheSlotOfAnotherTopologyIsTakenBack() {
+    given.supervisor("n0", 6700).supervisor("n1", 6701);
+    given.topology("t1-1-1", 2, 3).assigned("t1-1-1", "n1", 6701, 3, 4);
+    given.topology("a-0-1", 1, 2);
+    Clusters earlier = new Clusters();
+    earlier.topology("t1-1-1", 2, 3)
+        .assigned("t1-1-1", "n1", 6701, 3, 4).assigned("t1-1-1", "n2", 6700, 1, 2);
+    AppliedPlacements applied = applied(earlier, "t1-1-1");
+
+    Cluster alone = given.cluster();
+    storm.schedule(given.topologies(), alone);
+    assertEquals(Collections.singleton("n06700"), slots(alone, "a-0-1"));
+    Cluster cluster = given.cluster();
+    Round round = new Round(given.topologies(), cluster, storm);
+    Map<String, Set<ExecutorDetails>> worse = round.finish(applied, Collections.emptyList());
+    assertEquals(Collections.singleton("a-0-1"), worse.keySet());
+    assertTrue(round.restarted().isEmpty());
+    assertEquals(Collections.singleton("n06700"), slots(cluster, "a-0-1"));
+    assertEquals(Collections.singleton("n16701"), slots(cluster, "t1-1-1"));
   }
 
   /** A topology in one worker, which Storm's default would spread over four. */
