@@ -65,14 +65,14 @@ def _agreement(cases: Sequence[Case]) -> Limit:
         [each.label for each in cases],
         _AGREE,
         NEARLY,
-        "of operators on average",
+        "of those with an estimate, on average",
         at_least=True,
         said="they agree",
         of_mean=True,
     )
 
 
-_AGREE, _SHARE = "agree", "share of operators in the same partition as declared and as measured"
+_AGREE, _SHARE = "agree", "share of operators with an estimate that stay in their partition"
 _UNKNOWN, _COUNT = "unknown", "operators without an estimate"
 
 

@@ -331,9 +331,8 @@ class Limit:
     @property
     def printed(self) -> str:
         """The limit, or the words that it stands for."""
-        return (
-            self.said or f"{'at least' if self.at_least else 'at most'} {self.limit:,g} {self.unit}"
-        )
+        bound = "at least" if self.at_least else "at most"
+        return self.said or f"{bound} {self.limit:,g} {self.unit}".strip()
 
     @property
     def labels(self) -> Sequence[str]:

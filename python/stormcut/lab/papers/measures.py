@@ -306,19 +306,22 @@ def partitions(problem: Problem, cell: PaperCell) -> Mapping[str, float]:
     """Measure Bframework's partitions of a query: as declared (phase 1) and as measured (phase 2).
 
     ``unknown`` counts operators of whose output nobody has an estimate, ``agree`` is the share of
-    operators in the same partition before and after, and ``ratio`` the mean output of the first
-    partition over that of the second (R), 0 where one of them is empty.
+    the others that are in the same partition before and after, 1 if there are none, and ``ratio``
+    the mean output of the first partition over that of the second (R), 0 where one of them is
+    empty.
     """
     topologies = tuple(replace(each, streams_measured=True) for each in problem.topologies)
     (query,) = queries(replace(problem, topologies=topologies))
     before, after = (labelled(query, v, Options()) for v in (query.declared, query.measured))
+    estimated = before.labels != UNKNOWN
+    same = before.labels[estimated] == after.labels[estimated]
     return {
-        "unknown": float((before.labels == UNKNOWN).sum()),
+        "unknown": float((~estimated).sum()),
         "declared": float(before.count),
         "measured": float(after.count),
         "declared_ratio": before.ratio or 0.0,
         "ratio": after.ratio or 0.0,
-        "agree": float((before.labels == after.labels).mean()),
+        "agree": float(same.mean()) if len(same) else 1.0,
     }
 
 

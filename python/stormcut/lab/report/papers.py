@@ -17,7 +17,7 @@ from stormcut.report.figures import COLOURS, drawn, empty
 #: Of a case's figures that a page shows beside the one that is drawn.
 _BESIDE = {"between_nodes": "tuples/s between nodes", "nodes": "nodes"}
 #: Of what figures show; of all else more is better.
-_LOWER_IS_BETTER = {"between_nodes", "inb", "latency_ms", "seconds", "task_ms"}
+_LOWER_IS_BETTER = {"between_nodes", "inb", "latency_ms", "memory", "seconds", "task_ms"}
 _RULES = f"""\
 A gain holds if ours has the printed direction and at least {rules.SHARE:.0%} of its size, both as
 logarithms; a gain that is printed as near linear needs {rules.NEARLY:.0%}. "Similar" holds if the
