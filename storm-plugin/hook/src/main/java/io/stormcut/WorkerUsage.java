@@ -96,11 +96,14 @@ final class WorkerUsage {
     throw new IllegalArgumentException("a process without processors");
   }
 
-  /** Bytes that came and went: of network cards if there are any, else of all but the loopback. */
+  /**
+   * Bytes that came and went: of network cards if there are any, else of what leads out of this
+   * network namespace, as in a container, else of all but the loopback. Devices that only pass on,
+   * such as bridges or the ifb of a limit, would count the same bytes twice.
+   */
   private long[] bytes(String dev) {
-    long[] cards = new long[2];
-    long[] all = new long[2];
-    boolean anyCard = false;
+    long[][] sums = new long[3][2];
+    boolean[] any = new boolean[3];
     for (String line : dev.split("\n")) {
       int colon = line.indexOf(':');
       if (colon < 0) {
@@ -111,15 +114,26 @@ final class WorkerUsage {
         continue;
       }
       String[] fields = line.substring(colon + 1).trim().split(" +");
-      boolean isCard = Files.exists(root.resolve("sys/class/net/" + name + "/device"));
-      anyCard |= isCard;
-      for (int way = 0; way < 2; way++) {
-        long count = Long.parseLong(fields[8 * way]);
-        all[way] += count;
-        cards[way] += isCard ? count : 0;
+      Path device = root.resolve("sys/class/net/" + name);
+      boolean[] counts = {Files.exists(device.resolve("device")), leadsOut(device), true};
+      for (int kind = 0; kind < counts.length; kind++) {
+        any[kind] |= counts[kind];
+        for (int way = 0; counts[kind] && way < 2; way++) {
+          sums[kind][way] += Long.parseLong(fields[8 * way]);
+        }
       }
     }
-    return anyCard ? cards : all;
+    return any[0] ? sums[0] : any[1] ? sums[1] : sums[2];
+  }
+
+  /** Whether its other end is another device, and no bridge here passes on what comes through it. */
+  private static boolean leadsOut(Path device) {
+    try {
+      return !Files.exists(device.resolve("master"))
+          && !read(device.resolve("iflink")).trim().equals(read(device.resolve("ifindex")).trim());
+    } catch (IOException untold) {
+      return false;
+    }
   }
 
   private String read(String file) throws IOException {

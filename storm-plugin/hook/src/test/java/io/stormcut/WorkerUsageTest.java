@@ -61,6 +61,30 @@ class WorkerUsageTest {
     assertEquals(4000L, read(usage).get("in_bytes"));
   }
 
+  /** A limit of what comes in passes it through an ifb: the kernel counts it there again. */
+  @Test
+  void inAContainerWhatLeadsOutCountsAndNotWhatPassesItOn() throws IOException {
+    device("eth0", 2, 17);
+    device("ifb0", 3, 3);
+    device("veth1", 4, 9);
+    Files.createDirectories(root.resolve("sys/class/net/veth1/master"));
+    WorkerUsage usage = new WorkerUsage(root);
+    read(usage);
+    write(
+        "proc/net/dev",
+        dev(5000, 9000)
+            + " ifb0: 5000 1 0 0 0 0 0 0 5000 1 0 0 0 0 0 0\n"
+            + " veth1: 70 1 0 0 0 0 0 0 70 1 0 0 0 0 0 0\n");
+    Map<?, ?> told = read(usage);
+    assertEquals(4000L, told.get("in_bytes"));
+    assertEquals(7000L, told.get("out_bytes"));
+  }
+
+  private void device(String name, int index, int otherEnd) throws IOException {
+    write("sys/class/net/" + name + "/ifindex", index + "\n");
+    write("sys/class/net/" + name + "/iflink", otherEnd + "\n");
+  }
+
   @Test
   void aQuotaIsTheMachineInBothVersionsOfControlGroups() throws IOException {
     write("proc/self/cgroup", "0::/system.slice/storm.service\n");
