@@ -6,7 +6,7 @@ import importlib
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -154,6 +154,8 @@ class Algorithm:
         ``starts_from(options, executors, is_overloaded) -> names``: algorithms whose placements of
         a problem of that size it improves on, or further ones where none of these carries the
         rates. Its module has ``improve``, too.
+    start_options : mapping
+        Its options where another algorithm improves on its placement.
     accepts_by : str, optional
         Module that holds its own rule of when a running topology moves, as `Acceptance`; imported
         likewise. None: the brain's rule.
@@ -177,6 +179,7 @@ class Algorithm:
     is_baseline: bool = False
     accepts_by: str | None = None
     starts_from: Starts | None = None
+    start_options: Mapping[str, str] = field(default_factory=dict)
 
     def ignores(self, problem: Problem) -> list[str]:
         """Return what a problem has that the algorithm does not count."""
@@ -364,6 +367,8 @@ _ALGORITHMS = (
         enough=_no_amount,
         uses_traffic=_once_it_runs,
         joint=True,
+        # By default it may leave all as it runs, which is no other start.
+        start_options={"steps": "both"},
     ),
     Algorithm(
         "ols-offline",

@@ -112,7 +112,8 @@ def _carries(problem: Problem, start: Placement) -> bool:
 def _start(other: Algorithm, problem: Problem, seed: int) -> Placement | None:
     """Return what another algorithm finds, None if that is nothing, or its extra is missing."""
     try:
-        return other.place(problem, np.random.default_rng(seed), other.options())
+        options = parse_options(other, other.start_options)
+        return other.place(problem, np.random.default_rng(seed), options)
     except (Infeasible, InvalidInput, NativeFailure, ModuleNotFoundError):
         return None
 

@@ -25,6 +25,12 @@ def test_options_are_read_as_their_type():
     assert (options.partitioner, options.capacity) == ("recursive", "smallest")
 
 
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_options_as_a_start_are_allowed(name):
+    """A start that cannot be had is left out, so that nobody would notice."""
+    parse_options(algorithm(name), algorithm(name).start_options)
+
+
 @pytest.mark.parametrize(
     ("key", "value", "allowed"),
     [
