@@ -29,7 +29,7 @@ KEPT_ROOM = 0.95
 class FewerWorkers:
     """A topology that fewer workers would carry.
 
-    ``saved_percent`` are points of CPU that workers and transfer between them would take no more,
+    ``saved_percent`` are the points of CPU that workers and transfer between them would save,
     ``of_node`` that as a share of its largest node; ``stops_now`` and ``stops_then`` which share of
     its executors stops with the node that has most of them.
     """
@@ -66,7 +66,7 @@ def find_fewer_workers(
             continue
         problem = running_problem(state, profiles, running.id, costs)
         now = Placement(problem.current_slots())
-        # All else as it is placed by: only how many workers it has is another.
+        # Placed as always, but with any number of workers.
         then = solve(problem, DEFAULT_ALGORITHM, options={"workers": "any"}).placement
         sides = [_side(problem, placement) for placement in (now, then)]
         (workers, cpu, stops, room), (fewer, less, stops_then, room_then) = sides
@@ -78,12 +78,12 @@ def find_fewer_workers(
 
 
 def _side(problem: Problem, placement: Placement) -> tuple[int, float, float, float]:
-    """Return workers, points of CPU beside executors', the share on the fullest node, head-room."""
+    """Return workers, CPU that executors do not take, share of the fullest node, head-room."""
     workers = len(np.unique(placement.slots))
     load = {use.kind: float(use.load.sum()) for use in uses(problem, placement)}
     idle = costs_of(problem).worker_percent * workers
     nodes = executor_nodes(problem, placement)
     most = float(np.unique(nodes, return_counts=True)[1].max() / len(nodes))
     room = headroom(problem, placement).value
-    beside = load[CPU] - load[EXECUTOR] + idle
-    return workers, beside, most, np.inf if room is None else room
+    overhead = load[CPU] - load[EXECUTOR] + idle
+    return workers, overhead, most, np.inf if room is None else room

@@ -19,7 +19,7 @@ UNKNOWN = Link()
 
 @dataclass(frozen=True)
 class HopDelay:
-    """How long a tuple is on its way to another node, beside what links take, in microseconds.
+    """How long a tuple is on its way to another node, on top of what links take, in microseconds.
 
     ``node_us`` to any, and ``distance_us`` for each place between the two in the order of nodes.
     """

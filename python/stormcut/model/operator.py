@@ -64,8 +64,11 @@ class Operator(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
 
 
 def read_operator(text: str) -> Operator:
-    """Return the operator in a JSON text; of one that is none, why."""
+    """Return the operator in a JSON text, or one that says why there is none.
+
+    Never raises: a topology's author wrote the text, and others must not suffer from it.
+    """
     try:
         return msgspec.json.decode(text, type=Operator)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
         return Operator("user_defined", unreadable=str(error))

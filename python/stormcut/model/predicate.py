@@ -8,6 +8,8 @@ table 1.
 
 from __future__ import annotations
 
+import math
+import reprlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,11 +25,11 @@ def estimate_selectivity(predicate: Mapping[str, Any]) -> float:
     Parameters
     ----------
     predicate : dict
-        One of ``{"equals": values}`` (a column of so many values against a constant, null: not
-        known), ``{"same": [values, values]}`` (two columns), ``{"above": [constant, min, max]}``,
+        One of ``{"equals": values}`` (a column with that many values against a constant, null:
+        unknown), ``{"same": [values, values]}`` (two columns), ``{"above": [constant, min, max]}``,
         ``{"below": ...}`` likewise, ``{"between": [low, high, min, max]}``, ``{"in": [count,
         values]}``, ``{"and": [predicate, ...]}``, ``{"or": ...}`` likewise, ``{"not": predicate}``.
-        Null in place of a list of numbers: not known.
+        Null in place of a list of numbers: unknown.
 
     Raises
     ------
@@ -44,8 +46,13 @@ def estimate_selectivity(predicate: Mapping[str, Any]) -> float:
     try:
         ((name, given),) = predicate.items()
         value = float(_RULES[name](given))
-    except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError):
-        raise ValueError(f"{dict(predicate)} is no predicate (docs/problem-format.md)") from None
+        if math.isnan(value):
+            raise ValueError(name)
+    except (AttributeError, KeyError, TypeError, ValueError, ArithmeticError):
+        text = reprlib.repr(predicate)
+        raise ValueError(f"{text} is not a predicate (docs/problem-format.md)") from None
+    except RecursionError:
+        raise ValueError("a predicate is nested too deeply") from None
     return min(max(value, 0.0), 1.0)
 
 
@@ -88,11 +95,15 @@ def _of_list(given: Sequence[Any]) -> float:
 
 
 def _equals(values: float | None) -> float:
-    return EQUAL if values is None else 1.0 / values
+    if values is None:
+        return EQUAL
+    if values < 0:
+        raise ValueError("fewer values than none")
+    return 1.0 / values
 
 
 def _same(values: Sequence[float] | None) -> float:
-    return EQUAL if values is None else 1.0 / float(max(values))
+    return _equals(None if values is None else max(values))
 
 
 _RULES: Mapping[str, Any] = {

@@ -332,7 +332,7 @@ def _routes(problem: Problem, placement: Placement, grown: Floats) -> tuple[Ints
 
 
 def _delay(problem: Problem, placement: Placement, pairs: _SimulatedPairs) -> Floats:
-    """Return how many ns a tuple of each pair takes from node to node, beside its links."""
+    """Return how many ns a tuple of each pair takes from node to node, on top of its links."""
     nodes = problem.slot_hosts[placement.slots]
     distance = np.abs(nodes[pairs.source] - nodes[pairs.target])
     us = problem.hop.node_us + problem.hop.distance_us * distance

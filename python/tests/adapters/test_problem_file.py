@@ -153,7 +153,7 @@ WRONG = [
     ([*COMPONENT, "memory_mb"], None, "components[1].memory_mb"),
     ([*COMPONENT, "operator"], {"kind": "sort"}, "components[1].operator"),
     ([*COMPONENT, "operator"], {"kind": "filter", "share": 1}, "share"),
-    ([*COMPONENT, "operator"], {"kind": "filter", "predicate": {"like": 1}}, "no predicate"),
+    ([*COMPONENT, "operator"], {"kind": "filter", "predicate": {"like": 1}}, "is not a predicate"),
     ([*COMPONENT, "operator"], 3, "components[1].operator"),
     (["topologies", 0, "streams_measured"], 1, "streams_measured"),
     (["topologies", 0, "loss"], 1, "below 1"),

@@ -16,6 +16,7 @@ streams", Intelligent Data Analysis 23(1), 2019, section 4.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from stormcut.model.operator import Operator
@@ -58,7 +59,9 @@ def _volume(operator: Operator, rate: float | None) -> float | None:
     size = operator.bytes_per_tuple
     if operator.kind == "end" and size is None:
         return 0.0
-    return None if rate is None or size is None else rate * size
+    if rate is None or size is None or not math.isfinite(rate * size):
+        return None
+    return rate * size
 
 
 def output_rate(operator: Operator, inputs: Sequence[float | None]) -> float | None:
@@ -83,7 +86,7 @@ def output_rate(operator: Operator, inputs: Sequence[float | None]) -> float | N
                 return None
             return operator.groups / operator.slide_s
         case "join":
-            return _joined(operator, known) if len(known) == len(inputs) == 2 else None
+            return _join_rate(operator, known) if len(known) == len(inputs) == 2 else None
         case "map" | "project" | "end":
             each: float | None = 1.0
         case _:
@@ -91,7 +94,7 @@ def output_rate(operator: Operator, inputs: Sequence[float | None]) -> float | N
     return None if taken is None or each is None else taken * each
 
 
-def _joined(operator: Operator, rates: Sequence[float]) -> float | None:
+def _join_rate(operator: Operator, rates: Sequence[float]) -> float | None:
     """Return what a window join emits: each tuple meets those that the other input has kept."""
     each = _selectivity(operator)
     if each is None or operator.windows_s is None:
