@@ -3,6 +3,7 @@
 import itertools
 import zipfile
 
+import pytest
 from benchmarks.cluster import placement_sweep
 from random_clusters import problem_of
 
@@ -19,6 +20,7 @@ def test_random_placements_are_feasible_and_all_different():
     assert not any(violations(problem, each) for each in found)
 
 
+@pytest.mark.slow
 def test_the_best_by_the_model_come_first_and_are_written(tmp_path, monkeypatch):
     monkeypatch.setattr(placement_sweep, "LOOKED_AT", 60)
     monkeypatch.setattr(placement_sweep.tempfile, "gettempdir", lambda: str(tmp_path))

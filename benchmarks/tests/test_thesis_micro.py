@@ -26,6 +26,7 @@ def test_published_values_have_one_entry_per_size():
     assert all(len(values) == len(SIZES) for values in PUBLISHED.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_row_of_p_scheduler_is_the_thesis_s(results, layout):
     _, found = results

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import re
 import time
@@ -11,8 +12,8 @@ from pathlib import Path
 
 from hypothesis import settings
 
-#: Damaged messages of a kind, by a property's examples; see `EXAMPLES` in conftest.py.
-MESSAGES = {10: 60, 25: 300, 160: 10_000}
+#: Damaged messages of a kind, where a property has at most so many examples.
+MESSAGES = ((20, 60), (100, 300), (math.inf, 10_000))
 
 #: What a byte, a number or a text is replaced by, or what is put between two bytes.
 PARTS = (
@@ -31,7 +32,8 @@ MAX_BYTES = 128 << 20
 
 def messages() -> int:
     """Return how many damaged messages a test makes."""
-    return MESSAGES[settings.default.max_examples]
+    examples = settings.default.max_examples
+    return next(count for most, count in MESSAGES if examples <= most)
 
 
 def damaged(whole: bytes, chance: random.Random) -> bytes:

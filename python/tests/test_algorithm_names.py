@@ -3,6 +3,8 @@
 import ast
 from pathlib import Path
 
+import pytest
+
 import stormcut
 from stormcut.placement.registry import ALGORITHMS
 
@@ -33,6 +35,7 @@ def names_in(path):
     return (texts & ALGORITHMS.keys()) - WORDS
 
 
+@pytest.mark.slow
 def test_algorithms_are_named_outside_of_placement_as_defaults_only():
     found = {}
     for path in sorted(PACKAGE.rglob("*.py")):

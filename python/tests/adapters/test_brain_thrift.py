@@ -597,6 +597,7 @@ class TestPulse:
         monkeypatch.setattr(thrift_client, "PULSE_SECONDS", 0.0)
         assert Heartbeat(client).beats()
 
+    @pytest.mark.slow
     def test_one_whose_seats_are_taken_has_none_after_a_while(self, client, monkeypatch):
         monkeypatch.setattr(thrift_brain, "MAX_CLIENTS", 1)
         monkeypatch.setattr(thrift_client, "PULSE_SECONDS", 0.0)

@@ -271,6 +271,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(changes=st.dictionaries(KEYS, VALUES, max_size=4))
 def test_whatever_it_holds_is_a_configuration_or_a_fault(folder, changes):
     path = folder / "junk.yaml"

@@ -26,6 +26,7 @@ def as_text(value):
     return ",".join(map(str, value)) if isinstance(value, list) else str(value).lower()
 
 
+@pytest.mark.slow
 @given(clusters())
 def test_every_answer_is_found_again(tmp_path_factory, cluster):
     state, profiles = cluster

@@ -102,6 +102,7 @@ def test_damaged_files(folder, kind):
     assert refused > messages() / 10
 
 
+@pytest.mark.slow
 def test_what_is_small_takes_little_memory_whatever_it_announces(folder):
     crowd = {"name": "a", "kind": "spout", "executors": MAX_EXECUTORS}
     whole = {"id": "t", "workers": None, "components": [crowd], "streams": [], "traffic": []}

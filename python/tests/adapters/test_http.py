@@ -232,6 +232,7 @@ def test_what_travels_falls_from_before_to_after_and_stays_there(site):
     assert not any("new" in key for key in site.metrics())
 
 
+@pytest.mark.slow
 def test_a_topology_that_is_gone_has_no_series_and_a_standby_none_at_all(site):
     site.known = {TAXI.id: PROFILE, "other-1-1": replace(PROFILE, topology="other-1-1")}
     site.begin()
@@ -346,6 +347,7 @@ def test_the_page_names_every_metric_and_no_other(site):
     assert named(page) == families(site)
 
 
+@pytest.mark.slow
 def test_the_dashboard_asks_for_metrics_that_there_are(site):
     dashboard = json.loads((checkout() / "docs" / "grafana-dashboard.json").read_text())
     asked = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]

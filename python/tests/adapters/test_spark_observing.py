@@ -107,6 +107,7 @@ def test_py4j_is_not_in_the_log(caplog):
     assert not [r for r in caplog.records if "py4j" in r.pathname]
 
 
+@pytest.mark.slow
 def test_two_controllers_do_not_share_a_spool(tmp_path):
     with observing.sole_user(tmp_path):
         other = (

@@ -234,6 +234,7 @@ def test_a_client_with_tls_tells_a_plain_brain_nothing(tls_site, caplog):
     await_true(lambda: "the other side speaks TLS" in caplog.text)
 
 
+@pytest.mark.slow
 def test_hanging_handshakes_hinder_nobody_and_end(tls_site, monkeypatch, caplog):
     monkeypatch.setattr(thrift_brain, "CLIENT_SECONDS", 1.0)
     with answering(tls_site.tls("brain")) as server:

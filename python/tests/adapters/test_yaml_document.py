@@ -71,6 +71,7 @@ def test_an_empty_file_is_an_empty_mapping(path, text):
     assert read(path, text) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "fault"),
     [

@@ -385,6 +385,7 @@ def test_who_connects_is_told_at_once_that_nothing_listens_or_no_host_has_the_na
         open_client("no-such-host:2181", Credentials("a", "b"))
 
 
+@pytest.mark.slow
 def test_who_is_silent_may_yet_answer(monkeypatch):
     monkeypatch.setattr("stormcut.adapters.zookeeper.client.CONNECT_SECONDS", 1.5)
     with socket.create_server(("127.0.0.1", 0)) as silent:

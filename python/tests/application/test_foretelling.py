@@ -40,6 +40,7 @@ def test_changes_put_topologies_where_they_say_and_leave_others():
     assert [each.assignment for each in after.topologies] == [workers(0), ()]
 
 
+@pytest.mark.slow
 def test_tuples_that_stay_on_their_node_are_faster():
     found = foretell(STATE, measured(200.0), [LINE])
     assert found.now.sources["t"] == pytest.approx(found.then.sources["t"], rel=0.02)
@@ -47,6 +48,7 @@ def test_tuples_that_stay_on_their_node_are_faster():
     assert not found.now.saturated and not found.then.saturated
 
 
+@pytest.mark.slow
 def test_a_full_link_is_told_and_a_move_that_relieves_it():
     found = foretell(STATE, measured(700.0), [LINE])
     assert found.now.saturated and not found.then.saturated
@@ -59,6 +61,7 @@ def test_a_full_link_is_told_and_a_move_that_relieves_it():
     assert max(map(len, text.splitlines())) <= 100
 
 
+@pytest.mark.slow
 def test_a_topology_that_runs_in_part_is_left_out():
     part = topology("u", (1, 1), acker=False)
     found = foretell(replace(STATE, topologies=(RUNNING, part)), measured(100.0), [LINE])

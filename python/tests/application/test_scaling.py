@@ -46,6 +46,7 @@ def test_a_rate_that_fits_asks_for_no_more_executors():
     assert saved and float(saved[1]) < float(saved[2])
 
 
+@pytest.mark.slow
 def test_more_executors_are_asked_for_as_far_as_there_are_tasks():
     found = advice(*running(tasks_each=2), 5.0)
     # 30 points each, five times as much: 150 points an executor, of 80 that it may use.

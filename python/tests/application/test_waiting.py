@@ -53,6 +53,7 @@ def test_a_failure_that_is_certain_ends_the_wait_at_once() -> None:
         wait_until(dead, 3600.0, "it lives")
 
 
+@pytest.mark.slow
 def test_what_moves_is_waited_for_longer_than_the_patience() -> None:
     began = time.monotonic()
     watch = Watch(moves=lambda: (int(10 * (time.monotonic() - began)),))
@@ -60,6 +61,7 @@ def test_what_moves_is_waited_for_longer_than_the_patience() -> None:
     assert time.monotonic() - began > 1.2
 
 
+@pytest.mark.slow
 def test_what_only_rises_and_falls_does_not_move() -> None:
     """A worker that crashes and starts anew for ever is given up."""
     counts = iter(range(10**9))
@@ -107,6 +109,7 @@ def test_patience_with_a_crowd_lasts_longer(
     assert time.monotonic() - began > 0.7
 
 
+@pytest.mark.slow
 def test_time_of_what_sleeps_or_has_ended_is_wall_time() -> None:
     sleeper = subprocess.Popen(["sleep", "60"])
     try:

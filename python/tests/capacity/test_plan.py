@@ -95,6 +95,7 @@ def test_executors_follow_the_true_rate_of_threads():
     assert (need.now, need.low, need.high, need.planned) == (2, 3, 4, 4)
 
 
+@pytest.mark.slow
 def test_fewer_nodes_are_disproved_where_cpu_in_all_is_short():
     # 12 threads of 75 % need 900 points; a node leaves 142.5 of 150 to them.
     problem = one_by_one(100.0, 75.0, executors=12)
@@ -103,6 +104,7 @@ def test_fewer_nodes_are_disproved_where_cpu_in_all_is_short():
     assert found.least <= found.nodes <= found.least + 2
 
 
+@pytest.mark.slow
 def test_the_cheapest_shape_wins():
     wanted = demand(one_by_one(100.0, 75.0, executors=4), {"t": 1.0}, 1.0)
     large = replace(SHAPE, name="large", cpu_percent=800.0, price_per_hour=0.15)
@@ -117,6 +119,7 @@ def test_the_cheapest_shape_wins():
     assert alone.more is None
 
 
+@pytest.mark.slow
 def test_a_node_of_another_shape_takes_what_is_left_where_that_is_cheaper():
     # Of ten threads of 75 % a large node holds seven, a small one three.
     wanted = demand(one_by_one(100.0, 75.0, executors=10), {"t": 1.0}, 1.0)
@@ -150,6 +153,7 @@ def test_mixing_shapes_never_costs_more_than_one_alone(problem, growth, price):
     assert not alone or found.cost_per_hour <= min(alone) + 1e-9
 
 
+@pytest.mark.slow
 def test_where_no_shape_has_nodes_enough_all_are_taken_largest_first():
     wanted = demand(one_by_one(100.0, 75.0, executors=12), {"t": 1.0}, 1.0)
     large = replace(SHAPE, name="large", cpu_percent=600.0, at_most=1)

@@ -67,6 +67,7 @@ def test_a_run_notes_what_a_nodes_link_carries_each_way(
     assert words in facts["limits"]
 
 
+@pytest.mark.slow
 def test_a_mistake_is_one_line_whatever_libraries_say_of_each_other():
     # It imports Docker's and streamparse's libraries, which warn of their own dependencies.
     command = [sys.executable, "-m", "stormcut.cli.main", "docker", "status", "--name", "nowhere"]

@@ -43,6 +43,7 @@ def written(tmp_path, auth_file):
     return write
 
 
+@pytest.mark.slow
 def test_all_that_is_not_there_is_named_in_one_line(stormcut, written, tmp_path, monkeypatch):
     monkeypatch.setattr("stormcut.adapters.zookeeper.client.CONNECT_SECONDS", 0.3)
     gone = str(tmp_path / "gone")

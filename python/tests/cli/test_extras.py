@@ -72,6 +72,7 @@ def test_placing_works(tmp_path, without_extras):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "extra"),
     [

@@ -241,6 +241,7 @@ def test_names_of_storm_2_texts_and_the_highest_parallelism_count(import_storm, 
     assert loads == {"s": (4, 30.0, 128.0), "b": (2, 45.5, 128.0)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "content",
     [

@@ -27,6 +27,7 @@ def test_another_installation_on_path_is_not_this_one(
     assert command() != "stormcut"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", ["here", "elsewhere", "with a space"])
 def test_what_is_printed_runs_without_path(
     folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -15,6 +15,7 @@ def _blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", _blocks("docs/engine.md", "python"))
 def test_the_engines_example_runs(block, capsys):
     exec(block, {})

@@ -83,6 +83,7 @@ def imported(tmp_path_factory):
     return output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_a_problem_is_placed_or_refused_in_one_line(stormcut, imported, tmp_path, name):
     problems = [shutil.copy(imported, tmp_path), *sorted((TESTS / "golden").glob("*/problem.json"))]

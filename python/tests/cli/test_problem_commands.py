@@ -138,6 +138,7 @@ def test_help_has_an_example(stormcut, command):
     assert f"stormcut {command}" in out.split("Example:")[1]
 
 
+@pytest.mark.slow
 def test_the_installed_command_gives_the_same_answer_each_time(problem, tmp_path):
     outputs = []
     for name in ("one.json", "two.json"):
@@ -148,6 +149,7 @@ def test_the_installed_command_gives_the_same_answer_each_time(problem, tmp_path
     assert outputs[0] == outputs[1]
 
 
+@pytest.mark.slow
 def test_compare(stormcut, tmp_path):
     problem = GOLDEN / "diamond-10-optimal" / "problem.json"
     picture = tmp_path / "bars.svg"
@@ -177,6 +179,7 @@ def test_compare_says_why_an_algorithm_has_none(stormcut, tmp_path):
     assert "binding constraint: slots" in json.loads(out)[0]["refusal"]
 
 
+@pytest.mark.slow
 def test_compare_shows_the_trade_off(stormcut, problem):
     code, out, _ = stormcut("compare", problem, "--algorithms", "even", "--trade-off", "--json")
     assert code == 0

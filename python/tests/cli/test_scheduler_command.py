@@ -33,6 +33,7 @@ def command(tmp_path, source):
     return SchedulerCommand.parse(f"mine={shlex.quote(sys.executable)} {shlex.quote(str(script))}")
 
 
+@pytest.mark.slow
 def test_stormcut_s_own_place_answers_like_the_algorithm(stormcut):
     code, out, err = stormcut(
         "compare", GOLDEN / "problem.json", "--algorithms", "p-scheduler,mine", "--command",
@@ -44,6 +45,7 @@ def test_stormcut_s_own_place_answers_like_the_algorithm(stormcut):
     assert mine["metrics"] == theirs["metrics"]
 
 
+@pytest.mark.slow
 def test_without_being_named_among_the_algorithms_it_runs_as_well(stormcut):
     code, out, _ = stormcut(
         "compare", GOLDEN / "problem.json", "--algorithms", "even", "--command",
@@ -65,6 +67,7 @@ def test_it_gets_the_seed(problem, tmp_path):
     assert seen.read_text() == "--seed 7"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "complaint"),
     [

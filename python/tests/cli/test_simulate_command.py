@@ -138,6 +138,7 @@ EVENTS = {
 }
 
 
+@pytest.mark.slow
 def test_over_time(stormcut, files, tmp_path):
     problem, placement = files()
     other = json.loads(placement.read_text())

@@ -42,12 +42,14 @@ WITH_ARRAYS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_help_of_a_command_loads_little(name):
     heavy = SLOW - {"kazoo", "rich"} - ({"numpy"} if name in WITH_ARRAYS else set())
     assert not loaded(name, "--help") & heavy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["brain", "capacity", "config", "import", "model", "operate", "profile", "reproduce"]
 )

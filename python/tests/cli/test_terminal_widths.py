@@ -31,6 +31,7 @@ def tables(text):
     return [line for line in text.splitlines() if "  " in line or "─" in line]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize(
     "arguments",
@@ -60,6 +61,7 @@ def test_no_table_is_wider_than_the_terminal_nor_loses_a_digit(
     assert not re.search(r"\d…(\s|$)", out), "a figure is cut"
 
 
+@pytest.mark.slow
 def test_wide_shows_what_a_narrow_terminal_leaves_out(stormcut, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     _, out, _ = stormcut("compare", EXAMPLE, "--algorithms", "even,r-storm")
@@ -69,6 +71,7 @@ def test_wide_shows_what_a_narrow_terminal_leaves_out(stormcut, monkeypatch):
     assert "gap" in out
 
 
+@pytest.mark.slow
 def test_csv_has_what_json_has(stormcut):
     command = ("compare", EXAMPLE, "--algorithms", "even,r-storm")
     rows = list(csv.DictReader(io.StringIO(stormcut(*command, "--csv")[1])))
@@ -86,6 +89,7 @@ def test_a_simulation_as_csv(stormcut, placement, options):
     assert len(list(csv.DictReader(io.StringIO(out)))) >= 3
 
 
+@pytest.mark.slow
 def test_a_picture_as_pdf_is_the_same_each_time(stormcut, tmp_path):
     pictures = []
     for name in ("a.pdf", "b.pdf"):
@@ -112,6 +116,7 @@ def test_rows_that_kept_what_runs_are_named_and_from_scratch_places_anew(stormcu
         assert each["metrics"]["workers_restarted"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("--option", "objective=headroom")])
 def test_explain_names_the_objective_that_was_used(stormcut, tmp_path, options):
     path = tmp_path / "placement.json"

@@ -71,6 +71,7 @@ def test_a_preview_publishes_nothing_and_is_what_follows():
     assert memory.plans[-1][1]["topologies"] == foreseen["topologies"]
 
 
+@pytest.mark.slow
 def test_what_is_foreseen_waits_for_what_became_of_the_last_plan():
     """Nimbus does as told after it has asked: until it asks again the brain knows the past."""
     brain, _ = brain_of(SystemClock(), t=PROFILE)

@@ -57,6 +57,7 @@ def test_every_plan_is_whole_and_takes_nobodys_slot(cluster):
     assert len(used) == len(set(used))
 
 
+@pytest.mark.slow
 @given(clusters())
 def test_an_applied_plan_changes_nothing_more(cluster):
     state, profiles = cluster
@@ -345,6 +346,7 @@ def test_a_declared_heap_counts():
     assert "memory" in sentence(decide(Question(state, {}, None, DEFAULT)).declined[0])
 
 
+@pytest.mark.slow
 def test_one_full_node_does_not_make_the_cluster_small():
     blocker = dealt(topology("a", (30,), acker=False), slots(1))
     new = topology("b", (10, 10), acker=False)
@@ -355,6 +357,7 @@ def test_one_full_node_does_not_make_the_cluster_small():
     assert "n0" not in {worker.slot.node for worker in part.workers}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["-1", "many", "", "1.5", "٣"])
 def test_an_unusable_limit_is_logged_once_and_ignored(caplog, text):
     nodes = tuple(
@@ -381,6 +384,7 @@ def placed_with(state, profiles=None, **how):
     return decision
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("option", "policy", "workers"),
     [
@@ -509,6 +513,7 @@ def test_bytes_between_nodes_are_told_where_sizes_were_measured():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize(("tuples_a_pair", "moves"), [(1, False), (6_000, True)])
 def test_what_is_uneven_by_chance_moves_nothing(seed, tuples_a_pair, moves):

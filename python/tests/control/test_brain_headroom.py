@@ -55,6 +55,7 @@ def test_stromax_may_move_what_only_balances():
     assert sentence(decision).startswith("moved")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"objective": "headroom"}, {"objective": "cut"}])
 def test_a_node_that_joins_takes_its_part(options):
     running, profile = busy()

@@ -143,6 +143,7 @@ def test_nor_where_no_other_has_a_slot_until_nimbus_has_had_time_to_see_that_it_
     assert "n1" in {w.slot.node for w in stage.brain.plan(stage.state).of("t").workers}
 
 
+@pytest.mark.slow
 @given(clusters(), st.data())
 def test_whatever_is_lost_no_living_worker_is_restarted_and_no_slot_shared(cluster, data):
     state, profiles = cluster

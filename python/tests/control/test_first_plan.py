@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 #: Time of the brain's own, in seconds.
 LIMIT = 1.0
 
@@ -29,6 +31,7 @@ assert decided
 """
 
 
+@pytest.mark.slow
 def test_the_first_plan_of_a_new_process_takes_less_than_a_second():
     run = subprocess.run(
         [sys.executable, "-c", FIRST_PLAN],

@@ -59,6 +59,7 @@ def test_what_is_taken_back_does_not_go_to_a_drained_node():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", By)
 @pytest.mark.parametrize(
     ("policy", "orders", "guard", "answer"),
@@ -85,6 +86,7 @@ def test_orders_back_pass_every_guard(by, policy, orders, guard, answer):
     assert (line["waits_for"], line["answer"]) == (guard, answer)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("policy", "orders"),
     [
@@ -122,6 +124,7 @@ def test_an_undo_is_made_in_stages_too_and_keeps_its_override():
     assert stages > 1
 
 
+@pytest.mark.slow
 def test_approval_moves_neither_what_is_pinned_nor_in_quiet_hours():
     state, profiles = spread("a", "b")
     rules = (TopologyRule("a", pin=True),)
@@ -393,6 +396,7 @@ def swapping():
     return state, profile, ((50.0, 60.0, 45.0), (60.0, 50.0, 45.0))
 
 
+@pytest.mark.slow
 def test_a_broken_limit_keeps_the_dwell_and_the_budget_of_an_hour():
     state, profile, loads = swapping()
     stage = Stage(state, {"a": profile(loads[0], 160)}, AUTOMATIC)
@@ -412,6 +416,7 @@ def test_a_broken_limit_keeps_the_dwell_and_the_budget_of_an_hour():
         assert sum(count for when, count in restarts if at <= when < at + 3600) <= 60
 
 
+@pytest.mark.slow
 def test_nothing_else_moves_while_a_move_is_made_in_stages():
     a = dealt(topology("a", (3, 3), acker=False), [Slot(f"n{n}", 6700) for n in range(6)])
     b = dealt(topology("b", (3, 3), acker=False), [Slot(f"n{n}", 6701) for n in range(6)])
@@ -473,6 +478,7 @@ def test_a_part_that_exceeds_a_budget_alone_is_never_made():
     assert (line["waits_for"], line["answer"]) == ("round", "never")
 
 
+@pytest.mark.slow
 def test_a_move_of_many_stages_is_not_dropped():
     pairs = 16
     running = topology("a", (pairs, pairs), acker=False, workers=2 * pairs)
@@ -554,6 +560,7 @@ def test_an_order_to_drain_outranks_what_keeps_a_place():
     assert re.match(r"moved, as \S+ is drained; executors to move: \d+", reason), reason
 
 
+@pytest.mark.slow
 def test_a_clock_that_is_set_neither_frees_restarts_nor_makes_a_plan_recent():
     state, profiles = spread("a", "b")
     stage = Stage(state, profiles, replace(AUTOMATIC, restarts_per_hour=5))

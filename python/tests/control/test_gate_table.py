@@ -334,6 +334,7 @@ class History:
         return total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(10))
 def test_in_no_history_is_a_guard_ever_broken(part, request):
     """Moves, orders, late plans, fail-overs, clocks that are set: 10,000 histories in full."""

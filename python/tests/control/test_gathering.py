@@ -51,6 +51,7 @@ def nodes_of(decisions):
     return {task: w.slot.node for w in decided.workers for task in w.executors}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["cut", "p-scheduler", "even"])
 @pytest.mark.parametrize("known", [True, False])
 def test_the_brain_uses_no_node_for_the_consumer_alone(known, algorithm):

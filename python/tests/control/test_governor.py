@@ -36,6 +36,7 @@ PORTS = (6700, 6701, 6702, 6703)
 HERE, THERE = [Slot("n0", 6700)], [Slot("n1", 6700)]
 
 
+@pytest.mark.slow
 @given(cluster=clusters())
 def test_who_advises_touches_nothing(cluster):
     state, profiles = cluster
@@ -62,6 +63,7 @@ def test_which_guard_holds_a_change_is_logged_once(caplog):
     assert caplog.text.count("a: nothing is withheld any more") == 1
 
 
+@pytest.mark.slow
 @given(cluster=clusters())
 def test_from_automatic_to_advice_what_plans_have_put_stays_planned(cluster):
     state, profiles = cluster
@@ -133,6 +135,7 @@ def test_what_is_approved_is_what_was_shown_and_nothing_else(cluster, mode, pinn
     assert plan
 
 
+@pytest.mark.slow
 @given(cluster=clusters())
 def test_whatever_is_withheld_no_slot_is_given_twice(cluster):
     state, profiles = cluster
@@ -184,6 +187,7 @@ def test_a_topology_that_moved_cools_down_and_time_alone_ends_that():
     assert stage.round(AUTOMATIC.cool_down_s) == ["a"]
 
 
+@pytest.mark.slow
 def test_one_topology_at_a_time_and_the_important_ones_first():
     state, profiles = spread("a", "b", "c")
     rules = (TopologyRule("c", priority=9), TopologyRule("a", pin=True))
@@ -195,6 +199,7 @@ def test_one_topology_at_a_time_and_the_important_ones_first():
     assert stage.round(20) == []
 
 
+@pytest.mark.slow
 def test_no_more_workers_restart_in_an_hour_than_may():
     state, profiles = spread("a", "b")
     stage = Stage(state, profiles, Policy(Mode.AUTOMATIC, restarts_per_hour=5))
@@ -270,6 +275,7 @@ def test_a_drained_machine_that_returns_under_another_name_stays_empty(named, ba
     assert stage.brain.outlook()["drained_nowhere"] == [named]
 
 
+@pytest.mark.slow
 def test_a_budget_that_cannot_be_read_is_spent_and_one_whose_data_are_lost_is_remembered():
     state, profiles = spread("a")
     for spent, waits in ((None, {"a": "hour"}), ((), {})):

@@ -49,6 +49,7 @@ def done(state, memory, profiles, last=None):
     return applied(state, plan.topologies), plan
 
 
+@pytest.mark.slow
 def test_what_is_settled_is_not_sought_again(solved):
     memory = Memory()
     state, plan = done(RUNNING, memory, PROFILES)
@@ -59,6 +60,7 @@ def test_what_is_settled_is_not_sought_again(solved):
     assert not solved
 
 
+@pytest.mark.slow
 def test_only_what_is_new_is_sought(solved):
     memory = Memory()
     state, plan = done(RUNNING, memory, PROFILES)
@@ -68,6 +70,7 @@ def test_only_what_is_new_is_sought(solved):
     assert set(solved) == {"c-1-1"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["profile", "supervisor", "gone", "workers"])
 def test_what_a_change_may_make_better_is_sought_anew(solved, change):
     memory = Memory()
@@ -89,6 +92,7 @@ def test_what_a_change_may_make_better_is_sought_anew(solved, change):
     assert "a-1-1" in solved or has_left
 
 
+@pytest.mark.slow
 def test_a_memory_changes_no_decision():
     memory = Memory()
     state, plan = done(RUNNING, memory, PROFILES)
@@ -96,6 +100,7 @@ def test_a_memory_changes_no_decision():
     assert done(state, memory, PROFILES, plan)[0] == done(state, None, PROFILES, plan)[0]
 
 
+@pytest.mark.slow
 def test_a_preview_leaves_no_trace_in_a_memory(solved):
     memory = Memory()
     done(RUNNING, memory.copy(), PROFILES)
@@ -151,6 +156,7 @@ def later_in(decisions):
     return [each.topology for each in decisions.decided if each.choice.reason is reason]
 
 
+@pytest.mark.slow
 def test_a_round_without_time_for_all_leaves_the_rest_to_later_ones(hasty, solved):
     memory, last, state, rounds = Memory(), None, MANY, []
     for _ in MANY.topologies:
@@ -164,6 +170,7 @@ def test_a_round_without_time_for_all_leaves_the_rest_to_later_ones(hasty, solve
     assert set(solved) == {t.id for t in MANY.topologies}
 
 
+@pytest.mark.slow
 def test_one_that_is_always_measured_anew_keeps_no_other_from_its_turn(hasty, solved):
     memory, profiles = Memory(), dict(MEASURED)
     first = MANY.topologies[0]
@@ -174,6 +181,7 @@ def test_one_that_is_always_measured_anew_keeps_no_other_from_its_turn(hasty, so
     assert set(solved) == {t.id for t in MANY.topologies}
 
 
+@pytest.mark.slow
 def test_a_move_that_waits_is_not_sought_again(solved):
     memory = Memory()
     asked = Question(RUNNING, PROFILES, None, Settings())

@@ -379,6 +379,7 @@ def peaks(stage, hours):
     return len(stage.press.profiles)
 
 
+@pytest.mark.slow
 def test_peaks_that_pass_are_not_chased_once_that_is_known():
     stage = Stage()
     chased = peaks(stage, 1)

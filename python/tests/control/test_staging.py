@@ -64,6 +64,7 @@ def swapped():
     return state, {"a": profile}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [1, 2, 4])
 def test_a_move_is_made_in_stages_that_say_so(most):
     state, profiles = swapped()
@@ -192,6 +193,7 @@ def test_a_move_that_waits_is_told_as_kept_with_what_holds_it():
         assert (waiting.after, waiting.former) == (waiting.before, ())
 
 
+@pytest.mark.slow
 def test_a_stopped_move_goes_no_further_until_it_is_released():
     stage = Stage(*swapped(), FEW)
     before = stage.homes()["a"]

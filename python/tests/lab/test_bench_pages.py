@@ -142,6 +142,7 @@ def test_goals_of_a_whole_network_bound_run() -> None:
     assert found[f"stromax's {change}"] == MISSED
 
 
+@pytest.mark.slow
 def test_a_goal_missed_on_one_topology_is_missed() -> None:
     whole = bench(noise=0.0)
     slower = [
@@ -223,6 +224,7 @@ def test_a_limit_that_is_not_in_force_is_said_where_the_figures_are() -> None:
     assert '<p class="note">NOT LIMITED: bandwidth' in page([shown])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("facts", "free"),
     [
@@ -254,6 +256,7 @@ def test_markdown_and_html_escape_what_they_show() -> None:
     assert "one &lt;b&gt;bold&lt;/b&gt; | two *stars* &amp; `more`" in text
 
 
+@pytest.mark.slow
 def test_the_page_is_self_contained_and_the_same_each_time() -> None:
     shown = bench(topologies=("linear",))
     text = page([shown])

@@ -182,6 +182,7 @@ def test_limits_refused_in_other_words_are_the_same_and_others_are_not(monkeypat
         found._lift(False)
 
 
+@pytest.mark.slow
 def test_a_topology_is_held_with_all_its_processes_and_let_go():
     mark = "bench-test-1-1700000000"
     # Not an option of Python: what stands after the program is the program's own.

@@ -26,6 +26,7 @@ from stormcut.model.network import SHIPPED, Costs, Link
 from stormcut.model.placement import Placement
 
 
+@pytest.mark.slow
 @given(
     st.tuples(*[st.floats(1, 80)] * 5, st.sampled_from(BATCHES), st.floats(0, 20)),
     st.lists(
@@ -107,6 +108,7 @@ def test_predictions_stand_beside_the_median_measured_ratio():
     assert median_error([]) is None
 
 
+@pytest.mark.slow
 def test_the_costs_without_a_topology_are_those_of_the_others():
     rng, true = np.random.default_rng(3), {"a": SHIPPED, "b": replace(SHIPPED, worker_percent=20.0)}
     cells = [

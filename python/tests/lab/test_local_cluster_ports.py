@@ -73,6 +73,7 @@ def _claimed_again(wanted: tuple[int, ...]) -> socket.socket | None:
     return None
 
 
+@pytest.mark.slow
 def test_what_another_cluster_has_claimed_is_not_claimed_again() -> None:
     with closing(ports.claim(1)) as claim, pytest.raises(StormcutError, match="another cluster"):
         ports.claim_again(claim.ports)

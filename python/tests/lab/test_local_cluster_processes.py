@@ -63,6 +63,7 @@ def test_an_orphan_is_still_found(tmp_path: Path, start: Started) -> None:
     assert not orphan.is_running() or orphan.status() == psutil.STATUS_ZOMBIE
 
 
+@pytest.mark.slow
 def test_a_process_that_ignores_termination_is_killed(tmp_path: Path, start: Started) -> None:
     child = start(tmp_path, "nimbus", STUBBORN)
     processes.end(tmp_path, grace_s=0.3)

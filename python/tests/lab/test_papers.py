@@ -238,6 +238,7 @@ class TestMeasures:
         assert kept["moves"] == 0
         assert kept["between_nodes"] == alone["between_nodes"]
 
+    @pytest.mark.slow
     def test_sources_in_open_loop_fill_what_was_asked_for(self):
         found = [
             measure(

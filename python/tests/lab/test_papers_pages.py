@@ -37,6 +37,7 @@ def outcomes_of(figures, refused=0.0):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("refused", [0.0, 0.4, 1.0])
 @pytest.mark.parametrize("paper", PAPERS.values(), ids=list(PAPERS))
 def test_a_page_has_every_claim_and_every_figure(paper, refused):
@@ -55,6 +56,7 @@ def test_a_page_has_every_claim_and_every_figure(paper, refused):
         assert len({line.count("|") for line in table.splitlines()}) == 1
 
 
+@pytest.mark.slow
 def test_pictures_are_drawn_whatever_was_found():
     figure = PAPERS["thesis"].figure("7.10")
     for refused in (0.0, 0.5, 1.0):
@@ -66,6 +68,7 @@ def test_picture_names_are_distinct():
     assert len(set(names)) == len(names)
 
 
+@pytest.mark.slow
 def test_a_summary_counts_each_claim_once():
     figures = [figure for paper in PAPERS.values() for figure in paper.figures]
     outcomes = outcomes_of(figures)

@@ -74,6 +74,7 @@ def test_a_lost_node_costs_until_nimbus_knows():
     assert not any(w.slot.node == "n1" for t in world.state().topologies for w in t.assignment)
 
 
+@pytest.mark.slow
 def test_the_controller_moves_what_a_link_holds_back_and_then_rests():
     def run(rule):
         world = World(narrow(), [offered(2_500.0, dealt(1))])
@@ -90,6 +91,7 @@ def test_the_controller_moves_what_a_link_holds_back_and_then_rests():
     assert (again.tallies, same) == (worth.tallies, moments)
 
 
+@pytest.mark.slow
 def test_noise_alone_moves_nothing():
     load = offered(lambda second: 1_000.0 * (1 + 0.05 * math.sin(second)), dealt(0))
     world = World(narrow(), [load])
@@ -127,6 +129,7 @@ def test_live_sources_lose_what_is_due_while_they_start():
     assert tally.served + tally.lost == pytest.approx(tally.offered)
 
 
+@pytest.mark.slow
 def test_a_paused_controller_measures_and_waits():
     world = World(narrow(), [offered(2_500.0, dealt(1))])
     moments = rehearse(world, controller(), 1800.0, paused_s=1200.0)

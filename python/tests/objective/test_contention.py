@@ -60,6 +60,7 @@ def test_who_runs_nowhere_slows_nobody():
     assert (thread_speeds(problem, placement, np.ones(6)) == 1.0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["cut", "even", "r-storm", "sam"])
 @pytest.mark.parametrize("application", PIPELINES)
 def test_what_is_foretold_is_what_the_simulator_finds(application, algorithm):
@@ -71,6 +72,7 @@ def test_what_is_foretold_is_what_the_simulator_finds(application, algorithm):
     assert reached.total == pytest.approx(sum(found.sources.values()), rel=0.06)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("application", PIPELINES)
 def test_cut_is_not_behind_where_a_full_thread_binds(application):
     problem = pipeline(application, load=0.99)

@@ -72,6 +72,7 @@ def test_loads_are_what_the_definition_says(case):
         assert np.allclose(use.load, given_loads, rtol=1e-9, atol=1e-9), use.kind
 
 
+@pytest.mark.slow
 @given(placed_problems_with_resources())
 def test_all_rates_times_the_head_room_just_fit(case):
     problem, placement = case

@@ -125,6 +125,7 @@ def test_capacities_matter_only_where_the_record_says_so(name):
     assert alike == unlike or algorithm(name).knows_capacity
 
 
+@pytest.mark.slow
 def test_another_topologys_load_and_traffic_count_where_the_record_says_so(name):
     """One that places in turn puts the first topology where it does whatever the others are."""
     first, homes = chain([2, 2], name="a", workers=2), set()
@@ -157,6 +158,7 @@ def worth(problem, found):
     return measure(problem, found).inter_node_tuples_per_second
 
 
+@pytest.mark.slow
 def test_random_problems_are_placed_feasibly_or_refused_and_alike_each_time(name):
     """And no placement is below a bound that was proven, by this algorithm or by `exact`."""
     outcomes, possible = [], []
@@ -193,6 +195,7 @@ def crossing(problem, placement):
     return measure(problem, placement).inter_node_tuples_per_second
 
 
+@pytest.mark.slow
 @given(problem=problems(homogeneous=True))
 def test_names_of_nodes_do_not_change_the_worth(name, problem):
     if name in DEPENDS_ON_NAMES:
@@ -211,6 +214,7 @@ def test_names_of_nodes_do_not_change_the_worth(name, problem):
     assert measure(problem, one) == measure(replace(problem, nodes=renamed), other)
 
 
+@pytest.mark.slow
 @given(problem=problems(homogeneous=True))
 def test_names_of_components_do_not_change_the_worth(name, problem):
     if name in DEPENDS_ON_COMPONENT_NAMES:

@@ -61,6 +61,7 @@ def is_small(problem):
     return hosts and hosts**problem.executor_count <= MOST
 
 
+@pytest.mark.slow
 def test_what_runs_is_left_alone_where_nothing_has_less_traffic():
     problem = microbenchmark("star", 10)
     placed = solve(problem, "cut", 1).placement
@@ -110,6 +111,7 @@ def used(problem, options=None):
     return solve(problem, "cut", 1, options).metrics.nodes_used
 
 
+@pytest.mark.slow
 def test_nodes_with_cpu_to_spare_are_filled_and_others_share_it_out():
     # 10 executors of 10 points each: all rates may double on one node of 400.
     assert used(all_to_all(400.0)) == 1
@@ -222,6 +224,7 @@ def reporting(draw):
     return Problem(nodes, (Topology("t", parts, (), pairs),), uplinks=uplinks)
 
 
+@pytest.mark.slow
 def test_sources_keep_off_the_link_that_reports_fill():
     """As measured: all reports go to one task, and a source whose acks took that link starved."""
     measured = journal(BENCH).problem("bigbench_diamond")
@@ -233,6 +236,7 @@ def test_sources_keep_off_the_link_that_reports_fill():
     assert found.sustained > 0.95 * even.sustained
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "bench", ["bench-rivals-cpu-1", "bench-again-cpu-2", "bench-again-cpu-3", "bench-power12-cpu-1"]
 )
@@ -244,6 +248,7 @@ def test_where_cpu_binds_sources_reach_no_less_than_by_another_schedulers_placem
     assert foretold(problem, found).total > 0.99 * foretold(problem, rival).total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("topology", sorted(journal(BENCH).run.topologies))
 def test_haste_relieves_what_is_full_too(topology):
     """Without any annealing, twenty problems were 35 % more congested in haste, in the mean."""
@@ -256,6 +261,7 @@ def test_haste_relieves_what_is_full_too(topology):
     assert worths[0] > 0.95 * worths[1]
 
 
+@pytest.mark.slow
 def test_large_problems_are_constructed_evenly_and_annealed(monkeypatch):
     """A search took three times as long; begun with 1.2 fair shares a node, 9 % was lost."""
     problem = by_keys(800, 4, 50)
@@ -294,6 +300,7 @@ def test_of_what_is_as_congested_the_fastest_is_taken():
         assert np.log(best.rates).sum() == pytest.approx(speeds[alike].max(), abs=0.01)
 
 
+@pytest.mark.slow
 def test_where_all_rates_may_double_least_traffic_decides_and_not_speed():
     problem = roomy("bench-again-network-2", "bigbench_linear")
     nodes = tuple(replace(each, cpu_percent=1000.0, link=Link(1e3, 1e3)) for each in problem.nodes)
@@ -305,6 +312,7 @@ def test_where_all_rates_may_double_least_traffic_decides_and_not_speed():
     assert judge.best(found) is found[1]
 
 
+@pytest.mark.slow
 @given(problem=reporting())
 def test_no_placement_has_less_congestion_where_sources_wait_for_part(problem):
     none_has_less(problem)

@@ -84,6 +84,7 @@ def test_the_room_of_a_larger_node_goes_to_whom_it_helps():
     assert held.max() == 36
 
 
+@pytest.mark.slow
 def test_same_seed_same_counts_and_nothing_but_the_seed():
     problem = Problem(cluster(12), tuple(line(f"t{i}", (30, 40, 20)) for i in range(3)))
     first, again = filled(problem, seed=5)[1], filled(problem, seed=5)[1]

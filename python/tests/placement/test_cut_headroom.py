@@ -53,6 +53,7 @@ def is_small(problem):
     return hosts and hosts**problem.executor_count <= MOST
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(problem=problems().filter(is_small).flatmap(with_resources))
 def test_it_finds_the_most_and_proves_that_no_more_is_possible(problem):
@@ -68,6 +69,7 @@ def test_it_finds_the_most_and_proves_that_no_more_is_possible(problem):
     assert bound is None or bound.headroom >= best * (1 - 1e-9)
 
 
+@pytest.mark.slow
 @given(problem=problems().flatmap(with_resources))
 def test_no_other_objective_has_more_and_the_certificate_fits(problem):
     try:

@@ -76,6 +76,7 @@ def test_a_component_is_spread():
     assert sorted(at[4:].count(node) for node in set(at[4:])) == [2, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", ["reserve", "cpu_share", "balance"])
 def test_less_of_the_cpu_may_be_used(option):
     problem = Problem(nodes(4, cpu_percent=100.0), (chain([6, 6], workers=4),))
@@ -157,6 +158,7 @@ class TestRestarts:
         problem = Problem(nodes(2, slots=4), (chain([2, 2], workers=4),), now)
         assert solved(problem).placement == now
 
+    @pytest.mark.slow
     def test_what_runs_nowhere_is_placed_and_nothing_else_moves(self):
         problem = microbenchmark("linear", 18)
         full = solved(problem)
@@ -166,6 +168,7 @@ class TestRestarts:
         again = solved(replace(problem, current=Placement(slots)), restart_price=1000.0)
         assert np.array_equal(again.placement.slots[~lost], slots[~lost])
 
+    @pytest.mark.slow
     def test_alike_nodes_are_not_exchanged(self):
         problem = microbenchmark("star", 18)
         first = solved(problem)

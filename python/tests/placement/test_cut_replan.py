@@ -42,6 +42,7 @@ def running():
     return asked, counts
 
 
+@pytest.mark.slow
 def test_only_executors_of_lost_nodes_move(running):
     asked, counts = running
     lost = np.flatnonzero(counts.any(axis=0))[:4]

@@ -25,6 +25,7 @@ def solved(problem, **options):
         assume(False)
 
 
+@pytest.mark.slow
 @given(problems())
 def test_who_asks_for_no_workers_is_placed_the_same(problem):
     topologies = tuple(replace(each, workers=None) for each in problem.topologies)
@@ -33,6 +34,7 @@ def test_who_asks_for_no_workers_is_placed_the_same(problem):
     assert (problem.slot_node[anyway] == problem.slot_node[kept]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["auto", "cut", "headroom", "congestion"])
 @given(
     st.lists(st.integers(2, 7), min_size=1, max_size=3),
@@ -65,6 +67,7 @@ def test_fewer_workers_than_asked_for_are_told(asked, got):
     assert [note[:20] for note in found.notes] == ["t has 6 workers, not"] * (got < asked)
 
 
+@pytest.mark.slow
 @given(problems())
 def test_workers_are_as_many_as_asked_where_slots_allow(problem):
     kept = solved(problem, workers="keep")
@@ -84,6 +87,7 @@ def chain(workers, size=4):
     return Topology("t", parts, (Stream("a", "b", 400.0),), workers=workers)
 
 
+@pytest.mark.slow
 @given(st.integers(1, 8))
 def test_what_it_placed_restarts_nothing_when_asked_again(workers):
     problem = Problem(tuple(Node(f"n{i}", tuple(range(8))) for i in range(3)), (chain(workers),))

@@ -58,6 +58,7 @@ def test_optima_of_the_cluster_that_the_thesis_enlarged_by_hand(layout, optimum)
     assert solution.certificate.lower_bound == pytest.approx(optimum)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [0.01, 0.2])
 def test_when_time_is_short_there_are_a_placement_a_bound_and_the_gap(limit):
     problem = microbenchmark("linear", 26, HETEROGENEOUS)
@@ -73,6 +74,7 @@ def test_when_time_is_short_there_are_a_placement_a_bound_and_the_gap(limit):
         assert f"gap {gap:.1%}" in note
 
 
+@pytest.mark.slow
 def test_time_runs_out_on_a_large_problem_without_a_crash():
     problem = Problem(nodes(40, max_executors=50), (chain([200] * 8, rate=1000.0),))
     solution = solve(problem, "exact", options={"time_limit": "1"})

@@ -51,6 +51,7 @@ def cut(layout, tasks, capacities, seed=SEED, **options):
     return solve(problem, "i-scheduler", seed, options).metrics.inter_node_tuples_per_second
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("layout", "capacities"), FUSED)
 def test_cuts_without_an_optimiser(layout, capacities):
     for tasks, value in zip(SIZES, FUSED[layout, capacities], strict=False):

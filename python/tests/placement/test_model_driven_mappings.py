@@ -146,6 +146,7 @@ def planned(allocate, dag, mapping):
     return best
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "allocate", "mapping", "plan", "predicted"),
     [

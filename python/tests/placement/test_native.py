@@ -27,6 +27,7 @@ def test_a_crash_is_an_error_and_the_next_call_works():
     assert call(divmod, 10.0, 7, 2) == (3, 1)
 
 
+@pytest.mark.slow
 def test_a_hang_is_ended():
     call(divmod, 10.0, 1, 1)
     process = native._running.process

@@ -80,6 +80,7 @@ def test_what_an_algorithm_does_not_count_is_told():
     assert algorithm("even").ignores(Problem((Node("a", (1,)),), ())) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", ["cpu_percent", "memory_mb", "max_executors"])
 @pytest.mark.parametrize("name", sorted(set(ALGORITHMS) - {"p-scheduler"}))
 def test_limits_of_nodes_are_kept_where_the_record_says_so(name, limit):

@@ -41,17 +41,20 @@ def test_no_rival_is_ahead(name):
         assert not is_ahead(rival, found), algorithm
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "least"), [("crawler", 1.73), ("fleet", 2.0)])
 def test_what_storm_carries_is_carried(name, least):
     assert value_of(name, "cut").room > least
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["congestion", "headroom"])
 def test_loads_are_not_weighed_by_sizes(objective):
     """The crawler's parsers weighed 1,117 points instead of 57.6, so that nothing fitted."""
     assert value_of("crawler", "cut", objective=objective).room > 1.7
 
 
+@pytest.mark.slow
 def test_local_streams_stay_local_and_are_spread_where_that_costs_nothing():
     found = value_of("etl", "cut")
     assert found.traffic == 0
@@ -69,6 +72,7 @@ def test_exact_counts_loads_that_local_streams_bring():
     assert found.certificate.gap == 0
 
 
+@pytest.mark.slow
 def test_a_placement_that_does_not_carry_its_rates_is_warned_of():
     problem = problem_of("p4101")
     found = shortfall(problem, solve(problem, "cut", 1, {"objective": "cut"}).placement)
@@ -83,6 +87,7 @@ def test_a_skew_that_the_placement_makes_asks_for_another_placement():
     assert "geo" in found and "another placement" in found
 
 
+@pytest.mark.slow
 def test_room_is_enough_where_traffic_is_saved():
     assert value_of("ysb", "cut").room >= ENOUGH_ROOM * 0.99
     assert value_of("ysb", "cut").traffic < value_of("ysb", "even").traffic

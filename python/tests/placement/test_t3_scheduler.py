@@ -99,6 +99,7 @@ def test_the_top_topics_example():
     assert workers == [2, 1, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("layout", "capacities"), CUTS)
 def test_cuts_of_the_micro_benchmarks(layout, capacities):
     for tasks, cut in zip(SIZES, CUTS[layout, capacities], strict=False):

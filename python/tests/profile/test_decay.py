@@ -78,6 +78,7 @@ def test_a_pair_that_sends_no_more_goes_and_its_task_stays():
     assert [task.task for task in totals.tasks] == [1]
 
 
+@pytest.mark.slow
 def test_memory_is_bounded_by_what_talks_now():
     totals = DecayedTotals(HALF_LIFE)
     for number in range(2000):

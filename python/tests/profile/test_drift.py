@@ -39,6 +39,7 @@ def settled(random, mean=1000.0, slices=12):
     return watch
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_a_noisy_but_steady_load_never_drifts(seed):
     random = np.random.default_rng(seed)

@@ -52,6 +52,7 @@ def test_any_rates_give_a_number_or_none(values, repeated):
     assert found is None or (np.isfinite(found) and found >= 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", [*((level, 0.0, 0.0) for level in LEVELS), *TRENDS])
 def test_smoothing_is_that_of_statsmodels(weights):
     from statsmodels.tsa.api import Holt

@@ -39,6 +39,7 @@ def screen(show, *arguments):
     return " ".join(text.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", list(Mode))
 def test_the_plan_says_what_would_be_done_and_how_to_have_it_done(mode):
     outlook = stage(mode).brain.outlook(settled=False)
@@ -56,6 +57,7 @@ def test_the_plan_says_what_would_be_done_and_how_to_have_it_done(mode):
     assert (f"stormcut approve {outlook['proposal']}" in text) == (mode is Mode.APPROVE)
 
 
+@pytest.mark.slow
 def test_a_plan_that_is_approved_past_guards_says_that_it_is_not_how_to_approve_it():
     found, before = approve_past_guards(Policy(Mode.APPROVE))
     command = f"stormcut approve {before['override']['proposal']} --override REASON"

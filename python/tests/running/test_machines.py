@@ -159,6 +159,7 @@ def test_a_full_machine_is_left_though_its_capacity_was_declared_fourfold():
     assert plain.brain.outlook(settled=False)["machines"] == {}
 
 
+@pytest.mark.slow
 def test_a_machine_that_is_less_than_declared_moves_nobody_by_itself():
     """What was always so is no reason to end workers at once."""
     state, profiles = two_nodes(cores=0.3, used=30.0)

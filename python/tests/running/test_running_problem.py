@@ -38,6 +38,7 @@ def with_sizes(profile):
     return replace(profile, traffic=tuple(sized))
 
 
+@pytest.mark.slow
 @given(clusters(), st.booleans())
 def test_place_on_the_file_gives_the_brains_plan(tmp_path_factory, cluster, sized):
     state, profiles = cluster

@@ -97,6 +97,7 @@ def test_a_tree_takes_as_long_as_its_tuples_are_there(system):
     assert stays == pytest.approx(found.latency["t"].mean, rel=0.02)
 
 
+@pytest.mark.slow
 @given(systems(window=50, service="exponential"))
 def test_in_closed_loop_both_engines_agree(system):
     """The cost model's closed loop is the events' steady state, within three percent.
@@ -160,6 +161,7 @@ def test_what_has_no_end_is_refused():
         simulate(problem, Placement(np.zeros(2, dtype=np.int64)), closed=True)
 
 
+@pytest.mark.slow
 def test_an_overload_is_a_verdict_and_ends():
     topology = Topology(
         "t", (component("s", 0.0, "spout"), component("a", 1e6)), (Stream("s", "a", 1e5),)

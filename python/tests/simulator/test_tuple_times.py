@@ -30,6 +30,7 @@ def chain(rate: float, cpu: float) -> Problem:
 APART = Placement(np.array([0, 1]))
 
 
+@pytest.mark.slow
 def test_they_are_those_of_a_longer_simulation():
     problem = chain(1000.0, 40.0)
     times = tuple_times(problem, APART)

@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from ads.components import (
     ADS_TABLE,
     FIELDS,
@@ -65,6 +67,7 @@ def test_campaigns_come_from_redis(bench: Callable[..., Any], redis: str) -> Non
         assert client.hlen(ADS_TABLE) == 1000
 
 
+@pytest.mark.slow
 def test_a_table_that_is_being_filled_lacks_nothing(redis: str) -> None:
     rows = campaigns()
     reader = Table(redis, ADS_TABLE, len(rows))

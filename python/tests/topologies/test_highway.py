@@ -259,6 +259,7 @@ def stands(number: int) -> set[tuple[int, int]]:
     return set(times[3:])
 
 
+@pytest.mark.slow
 def test_the_answer_does_not_depend_on_the_order_of_reports(bench: Callable[..., Any]) -> None:
     lines = list(reports())
     told, tolls = query(bench, lines)

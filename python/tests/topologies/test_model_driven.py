@@ -54,12 +54,14 @@ def get(address: str, query: str, client: str = "a") -> int:
         return len(answer.read())
 
 
+@pytest.mark.slow
 def test_an_object_has_its_size_and_takes_its_time(blobs: str) -> None:
     began = time.monotonic()
     assert get(blobs, "bytes=1000&delay_ms=100") == 1000
     assert time.monotonic() - began >= 0.1
 
 
+@pytest.mark.slow
 def test_each_client_has_a_limit_of_its_own(blobs: str) -> None:
     began = time.monotonic()
     with ThreadPoolExecutor(12) as pool:
@@ -68,6 +70,7 @@ def test_each_client_has_a_limit_of_its_own(blobs: str) -> None:
     assert 5 / 20 <= time.monotonic() - began < 11 / 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", ["", "bytes=many", "bytes=-1", "bytes=99999999999"])
 def test_a_request_that_makes_no_sense_is_refused(blobs: str, query: str) -> None:
     with pytest.raises(urllib.error.HTTPError, match="400"):

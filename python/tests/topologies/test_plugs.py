@@ -96,6 +96,7 @@ def test_plugs_and_houses_are_predicted(bench: Callable[..., Any]) -> None:
     assert sink.component.answer() == {"house 5 @2": 2.0}
 
 
+@pytest.mark.slow
 def test_the_source_keeps_redis_filled(bench: Callable[..., Any], redis: str) -> None:
     source = bench(Source, data=DATA, replays=2, redis=redis)
     emitted = [*source.next(), *source.next()]

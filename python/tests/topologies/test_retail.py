@@ -56,6 +56,7 @@ def test_items_follow_zipf_s_law(events: Callable[[], Sequence[str]], position: 
     assert not fits(items, {str(item): (item + 1) ** -0.9 for item in range(ITEMS)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("events", "position", "values"),
     [
@@ -98,6 +99,7 @@ def test_an_event_is_a_function_of_its_number_alone(events: Callable[[], Sequenc
     assert {number: events()[number] for number in numbers} == straight
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "events"), SOURCES)
 def test_sources_replay_their_share(
     bench: Callable[..., Any], kind: type, events: Callable[[], Sequence[str]]
