@@ -105,6 +105,16 @@ class Notes:
         """Keep nothing."""
 
 
+def submit(cluster: DockerCluster, jar: Path, name: str) -> None:
+    """Submit a crawl of the pages that `pages` serves."""
+    host, _, port = cluster.nimbus_address.rpartition(":")
+    java = str(home.storm_java() / "bin" / "java")
+    classes = f"{home.storm_lib()}/*:{jar}"
+    command = [java, f"-Dstorm.jar={jar}", "-cp", classes, "stormcut.crawler.Crawl", name]
+    command += [str(PARALLELISM), str(NODES), "0", host, port, f"http://{PREFIX}"]
+    subprocess.run(command, check=True, capture_output=True, timeout=180)
+
+
 class CrawlerRig(ClusterRig):
     """Starts crawls, as `ClusterRig` does the topologies of streamparse."""
 
@@ -116,23 +126,7 @@ class CrawlerRig(ClusterRig):
         """Submit a crawl, wait until every source has acked, then hold it."""
         self._lift(True)
         nimbus = self._cluster.nimbus
-        host, _, port = self._cluster.nimbus_address.rpartition(":")
-        arguments = [name, str(PARALLELISM), str(NODES), "0", host, port, f"http://{PREFIX}"]
-        java = str(home.storm_java() / "bin" / "java")
-        classes = f"{home.storm_lib()}/*:{self._jar}"
-        subprocess.run(
-            [
-                java,
-                f"-Dstorm.jar={self._jar}",
-                "-cp",
-                classes,
-                "stormcut.crawler.Crawl",
-                *arguments,
-            ],
-            check=True,
-            capture_output=True,
-            timeout=180,
-        )
+        submit(self._cluster, self._jar, name)
         entrant = Entrant(name, nimbus.topology_id(name), frozenset({"spout"}), ())
 
         def acks() -> bool:
@@ -152,6 +146,12 @@ class Window:
     urls_per_s: float
     between: float
     failed: int
+
+
+def built() -> Path:
+    """Build the crawler, and return its jar."""
+    subprocess.run(["mvn", "-B", "-q", "-f", str(PROJECT / "pom.xml"), "package"], check=True)
+    return PROJECT / "target" / "crawler.jar"
 
 
 @contextmanager
@@ -270,8 +270,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--repetitions", type=int, default=REPETITIONS)
     given = parser.parse_args()
-    subprocess.run(["mvn", "-B", "-q", "-f", str(PROJECT / "pom.xml"), "package"], check=True)
-    windows, notes = run(PROJECT / "target" / "crawler.jar", given.repetitions)
+    windows, notes = run(built(), given.repetitions)
     given.output.write_text(
         PAGE.format(
             doc=(__doc__ or "").split("\n\n", 3)[3].strip(),

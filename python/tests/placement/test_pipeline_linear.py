@@ -21,7 +21,6 @@ from stormcut.placement.algorithms.pipeline_linear.distribution import (
 from stormcut.placement.algorithms.pipeline_linear.refinement import strangers
 from stormcut.placement.algorithms.pipeline_linear.schedule import (
     bubbles,
-    mean_passage,
     schedule,
     stages_of,
 )
@@ -520,39 +519,3 @@ def test_unlike_nodes_are_filled_within_their_limits_and_it_is_noted():
     problem = Problem(cluster, (chain([6, 6]),))
     placement = solve(problem, "pipeline-linear").placement
     assert placement.notes[0].endswith("executors moved to keep within the nodes' limits")
-
-
-@pytest.mark.parametrize(
-    ("tasks", "edges", "nodes"),
-    [((3, 4, 3, 4), ((0, 1), (1, 2), (2, 3)), 8), RANDOM],
-)
-def test_a_mean_passage_is_that_of_tuples_followed_slot_by_slot(tasks, edges, nodes):
-    plan = schedule(allocate(tasks, edges, nodes), edges)
-    lengths, moves = plan.round_lengths(), plan.transfers
-    spouts = range(tasks[0])
-    rng = np.random.default_rng(1)
-
-    def passage(task, slot):
-        """Follow a tuple that is done at the end of a slot, and copies of it on each edge."""
-        longest = 0.0
-        for edge in np.unique(moves.edge[moves.source == task]):
-            waited, at = 0.0, slot
-            while True:
-                at += 1
-                waited += lengths[at % plan.steps]
-                rows = (moves.source == task) & (moves.edge == edge)
-                rows &= (moves.step + moves.stage) % plan.steps == at % plan.steps
-                if rows.any():
-                    longest = max(longest, waited + passage(rng.choice(moves.target[rows]), at))
-                    break
-        return longest
-
-    share = lengths / lengths.sum()
-    times = [
-        share[slot] * (lengths[slot] / 2 + np.mean([passage(spout, slot) for _ in range(30)]))
-        for spout in spouts
-        for slot in range(plan.steps)
-    ]
-    # The mean of the longest branch is at least the longest of the branches' means.
-    assert mean_passage(plan) <= sum(times) / len(spouts) * 1.02
-    assert mean_passage(plan) == pytest.approx(sum(times) / len(spouts), rel=0.1)

@@ -15,6 +15,7 @@ from stormcut.application.compare import Contender
 from stormcut.arrays import Floats
 from stormcut.capacity.mapping import highest_rate, map_acquired, mapper, with_ends
 from stormcut.lab.papers.cells import Outcome, PaperCell, Value
+from stormcut.lab.papers.slot_clock import SlotRun, part_sizes, walk
 from stormcut.lab.papers.workloads import PIPELINES, WORKLOADS, defaults_of
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.placement import Placement
@@ -31,7 +32,7 @@ from stormcut.placement.algorithms.model_driven.allocation import (
 )
 from stormcut.placement.algorithms.model_driven.prediction import predict
 from stormcut.placement.algorithms.pipeline_linear.allocation import allocate
-from stormcut.placement.algorithms.pipeline_linear.schedule import mean_passage, schedule
+from stormcut.placement.algorithms.pipeline_linear.schedule import schedule
 from stormcut.placement.registry import BASELINE
 from stormcut.placement.solve import Solution, solve
 from stormcut.simulator.events import EXECUTIONS, simulate
@@ -44,6 +45,10 @@ THEN = " > "
 FLUSH_MS = BATCH_TIMEOUT_MS + ROUND_MS
 #: Of rates that rise and fall, and how long each is simulated at least.
 PHASES, MIN_PHASE_S = 4, 2.0
+#: Sizes of the parts of pipeline-based linear scheduling.
+SIZED, ONE = "sized", "one"
+#: Of what is offered, the least that is carried where nothing piles up.
+CARRIED = 0.98
 #: So long sources fill buffers.
 FULL_S = 60.0
 #: The thesis counts tuples of 10 s for each bolt's task.
@@ -252,12 +257,7 @@ def buffers(problem: Problem, cell: PaperCell) -> Mapping[str, float]:
     """Simulate sources at the workload's rates; ``memory`` is the share of buffers in use."""
     placed = _place(problem, cell)
     result = simulate(problem, placed.placement, seconds=FULL_S, seed=cell.seed, flush_ms=FLUSH_MS)
-    room = sum(
-        component.executors * component.buffer
-        for topology in problem.topologies
-        for component in topology.components
-        if component.buffer
-    )
+    room = _room(problem)
     return {
         **placed.figures(),
         "memory": sum(_of_bolts(problem, result.held)) / room if room else 0.0,
@@ -274,32 +274,87 @@ def _latencies(result: Simulation) -> Mapping[str, float]:
 
 
 def rounds(
-    problem: Problem, cell: PaperCell, application: str = "random", part: float = 1.0
+    problem: Problem, cell: PaperCell, application: str = "random", parts: str = SIZED
 ) -> Mapping[str, float]:
     """Measure the paper's own schedule of steps, each as long as its busiest task.
 
     ``ceiling`` is the part of what the busiest component carries, ``sources`` what sources send
-    then. It keeps empty steps, as the paper; ``ceiling_skipping`` leaves them out. ``latency_ms``
-    is the time of a tuple that waits for its steps alone, of parts of ``part`` tuples. ``load N``
-    is the parts that node N processes in a round, ``divergence`` their mean difference from the
-    mean.
+    then. It keeps empty steps, as the paper. ``parts`` are ``sized``, so that no stage carries more
+    than the next, or of ``one`` tuple. ``load N`` is the parts that node N processes in a round,
+    ``divergence`` their mean difference from the mean.
     """
     tasks, edges, nodes = PIPELINES[application]
-    allocation = allocate(tasks, edges, nodes)
-    figures: dict[str, float] = {}
-    for name, skips in (("ceiling", False), ("ceiling_skipping", True)):
-        plan = schedule(allocation, edges, skip_empty=skips)
-        figures[name] = plan.shortest_round() / float(plan.round_lengths().sum())
+    plan = schedule(allocate(tasks, edges, nodes), edges, _parts(application, parts))
+    figures = {"ceiling": plan.shortest_round() / float(plan.round_lengths().sum())}
     work = problem.executor_rate * problem.executor_cpu_us / CORE_US
     bound = sum(float(each.sum()) for each in _emitted(problem)) / float(work.max())
     figures["sources"] = figures["ceiling"] * bound
-    busy_us = float(np.nanmax(problem.executor_cpu_us))
-    figures["latency_ms"] = mean_passage(schedule(allocation, edges)) * part * busy_us / 1e3
-    receivers = schedule(allocation, edges).transfers.receiver
-    parts = np.bincount(receivers, minlength=nodes).astype(np.float64)
-    figures |= {f"load {index}": float(count) for index, count in enumerate(parts)}
-    figures["divergence"] = float(np.abs(parts - parts.mean()).mean() / parts.mean())
+    loads = np.bincount(plan.transfers.receiver, minlength=nodes).astype(np.float64)
+    figures |= {f"load {index}": float(count) for index, count in enumerate(loads)}
+    figures["divergence"] = float(np.abs(loads - loads.mean()).mean() / loads.mean())
     return figures
+
+
+def _parts(application: str, parts: str) -> list[int]:
+    tasks, edges, _ = PIPELINES[application]
+    if parts not in (SIZED, ONE):
+        raise InvalidInput(f"must be {SIZED} or {ONE}, not {parts!r}", "parameter parts")
+    return part_sizes(tasks, edges) if parts == SIZED else [1] * len(edges)
+
+
+def slot_clock(
+    problem: Problem,
+    cell: PaperCell,
+    application: str = "random",
+    parts: str = SIZED,
+    fill: float = 0.5,
+) -> Mapping[str, float]:
+    """Let tuples walk the paper's schedule of steps, at the rates of `open_loop`.
+
+    ``latency_ms`` is the mean time of a tuple until all that descends from it is done. Sources
+    that send more than the schedule carries are refused.
+    """
+    even = solve(problem, BASELINE, cell.seed)
+    room = even.headroom.value
+    if room is None:
+        raise InvalidInput("nothing has a capacity, so no rate fills it", cell.workload)
+    run, hours = _walked(problem, cell, application, parts, fill * room)
+    if run.rate < CARRIED * run.offered:
+        raise Infeasible("its tuples pile up at these rates", "the schedule of steps")
+    return {"latency_ms": run.latency * hours * 1e3}
+
+
+def slot_buffers(
+    problem: Problem, cell: PaperCell, application: str = "random", parts: str = SIZED
+) -> Mapping[str, float]:
+    """Let tuples walk the schedule at the workload's rates; ``memory`` as of `buffers`."""
+    run, _ = _walked(problem, cell, application, parts, 1.0)
+    return {"memory": run.held / _room(problem)}
+
+
+def _walked(
+    problem: Problem, cell: PaperCell, application: str, parts: str, factor: float
+) -> tuple[SlotRun, float]:
+    """Return a walk at so many times the problem's rates, and the seconds of its unit of time."""
+    tasks, edges, nodes = PIPELINES[application]
+    unit_s = float(np.nanmax(problem.executor_cpu_us)) / CORE_US
+    rate = factor * sum(float(each.sum()) for each in _emitted(problem)) * unit_s
+    buffer = min(each.buffer or np.inf for each in problem.topologies[0].components)
+    plan = schedule(allocate(tasks, edges, nodes), edges)
+    sizes = _parts(application, parts)
+    return walk(plan, rate, parts=sizes, buffer=buffer, seed=cell.seed), unit_s
+
+
+def _room(problem: Problem) -> float:
+    """Return the tuples that all buffers hold."""
+    return float(
+        sum(
+            component.executors * component.buffer
+            for topology in problem.topologies
+            for component in topology.components
+            if component.buffer
+        )
+    )
 
 
 def partitions(problem: Problem, cell: PaperCell) -> Mapping[str, float]:
@@ -383,6 +438,8 @@ MEASURES: Mapping[str, Callable[..., Mapping[str, float]]] = {
     "open": open_loop,
     "buffers": buffers,
     "rounds": rounds,
+    "slot clock": slot_clock,
+    "slot buffers": slot_buffers,
     "partitions": partitions,
 }
 DATAFLOW_MEASURES: Mapping[str, Callable[..., Mapping[str, float]]] = {

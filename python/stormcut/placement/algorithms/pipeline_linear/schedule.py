@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 
 import numpy as np
 
@@ -235,57 +235,3 @@ def bubbles(plan: Schedule, slots: int) -> list[tuple[int, int]]:
         empty += [(slot, row) for row in rows[~carries].tolist()]
         ready[moves.target[rows[carries]]] = True
     return empty
-
-
-def mean_passage(plan: Schedule) -> float:
-    """Return how long a tuple takes from a spout until all its descendants are done, on average.
-
-    In h, once the pipeline is full and nothing else waits: a tuple leaves with the next slot in
-    which its task sends on an edge, to any one target there, and is processed within that slot.
-    Where a task sends on several edges, the branch that takes longest on average counts.
-
-    Notes
-    -----
-    Takes O(tasks x steps^2 x edges) time and O(tasks x steps) memory.
-
-    Examples
-    --------
-    Two tasks that meet once in two slots of 1 h: half of a slot, and then one slot or two.
-
-    >>> from stormcut.placement.algorithms.pipeline_linear.allocation import allocate
-    >>> mean_passage(schedule(allocate([1, 1], [(0, 1)], 2), [(0, 1)]))
-    2.0
-    """
-    lengths, moves = plan.round_lengths(), plan.transfers
-    edges: dict[int, set[int]] = {}
-    targets: dict[tuple[int, int, int], list[int]] = {}
-    for step, stage, edge, source, target in zip(
-        moves.step, moves.stage, moves.edge, moves.source, moves.target, strict=True
-    ):
-        edges.setdefault(int(source), set()).add(int(edge))
-        slot = int(step + stage) % plan.steps
-        targets.setdefault((int(source), int(edge), slot), []).append(int(target))
-
-    @cache
-    def left(task: int, slot: int) -> float:
-        """Return what is left once a task is done with a tuple at the end of a slot."""
-        return max((branch(task, edge, slot) for edge in edges.get(task, ())), default=0.0)
-
-    def branch(task: int, edge: int, slot: int) -> float:
-        waited = 0.0
-        for ahead in range(1, plan.steps + 1):
-            index = (slot + ahead) % plan.steps
-            waited += float(lengths[index])
-            if receivers := targets.get((task, edge, index)):
-                return waited + sum(left(each, index) for each in receivers) / len(receivers)
-        raise AssertionError("every pair of tasks meets once in a round")
-
-    spouts = sorted(set(moves.source.tolist()) - set(moves.target.tolist()))
-    total = float(lengths.sum())
-    # A tuple comes at any time of a slot: on average half of it is left.
-    means = [
-        sum(each * (each / 2 + left(spout, slot)) for slot, each in enumerate(lengths.tolist()))
-        / total
-        for spout in spouts
-    ]
-    return sum(means) / len(means) if means else 0.0

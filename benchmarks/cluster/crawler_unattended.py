@@ -1,0 +1,277 @@
+"""A real StormCrawler under the controller in automatic mode, and under Storm alone, in containers.
+
+Run by hand, on a machine that does nothing else (15 minutes each):
+
+    scripts/with-docker python -m benchmarks.cluster.crawler_unattended alone --record DIR
+    scripts/with-docker python -m benchmarks.cluster.crawler_unattended automatic --record DIR
+    python -m benchmarks.cluster.crawler_unattended page --record DIR --output FILE
+
+The crawl of `crawler_docker.py` on four nodes of 0.35 cores each and four workers. Once with Storm
+alone (the plugin is removed), once with `stormcut operate` in automatic mode as shipped. It runs
+for two minutes, so that its code is compiled; then ten minutes are recorded. After four of them a
+node that runs a source is killed, and after seven it comes back. URLs are acknowledged pages, as
+Nimbus counts them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from benchmarks.cluster.crawler_docker import CPUS, NODES, TOPOLOGY, built, pages, submit
+from benchmarks.machine import made_by
+from stormcut.adapters.storm.nimbus import NimbusUnavailable
+from stormcut.application.waiting import wait_until
+from stormcut.lab.adapters.clusters.docker import ClusterShape, DockerCluster
+from stormcut.lab.adapters.processes.controller import controller_process, write_configuration
+from stormcut.model.summaries import ExecutorSummary, TopologyInfo
+
+WARM_UP_S, RECORDED_S, KILLED_S, BACK_S = 120.0, 600.0, 240.0, 420.0
+#: Nimbus learns of counts every few seconds.
+SAMPLE_S, WINDOW_S = 5.0, 30.0
+#: What is quiet has less than this share of the rate before the loss.
+QUIET = 0.5
+#: Storm notices a lost node in less than a minute, also on a third of a core.
+CONFIG: dict[str, object] = {
+    "storm.zookeeper.session.timeout": 30_000,
+    "nimbus.supervisor.timeout.secs": 40,
+    "nimbus.task.timeout.secs": 40,
+    "nimbus.task.launch.secs": 120,
+    "stormcut.hook.interval.secs": 10,
+}
+
+PAGE = """\
+# StormCrawler unattended, with a node killed
+
+{doc}
+
+| | before | quiet | on three nodes | at the end | restarts | failed |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: |
+{rows}
+
+Before the loss, on three nodes and in the last two minutes: URLs/s, medians of windows of
+{window:g} s. Quiet: seconds from the loss until {window:g} s have half the rate from before.
+Restarts: of workers that were not lost. One run of each, and two runs of one kind differ by a tenth
+and more. The controller and its Spark use the same two cores as the nodes.
+
+| minute | {names} |
+| --- | {dashes} |
+{course}
+
+What the controller did:
+
+{news}
+
+{made}
+"""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What Nimbus says at a moment, in seconds since the record began.
+
+    ``acked`` and ``failed`` are of the sources since then; ``workers`` counts living ones by node.
+    """
+
+    at_s: float
+    acked: int
+    failed: int
+    workers: Mapping[str, int]
+    started: int
+
+
+@dataclass
+class Counts:
+    """Sums counts of executors that begin at nothing whenever their worker starts."""
+
+    acked: int = 0
+    failed: int = 0
+    started: int = 0
+    _last: dict[int, ExecutorSummary] = field(default_factory=dict)
+    _slots: dict[tuple[str, int], int] = field(default_factory=dict)
+
+    def add(self, topology: TopologyInfo) -> None:
+        """Count what is new."""
+        for executor in topology.executors:
+            last = self._last.get(executor.start_task)
+            anew = last is None or executor.uptime_s < last.uptime_s
+            if executor.is_spout:
+                self.acked += max(0, executor.acked - (0 if anew or not last else last.acked))
+                self.failed += max(0, executor.failed - (0 if anew or not last else last.failed))
+            self._last[executor.start_task] = executor
+        self._count_starts(topology)
+
+    def _count_starts(self, topology: TopologyInfo) -> None:
+        uptimes: dict[tuple[str, int], int] = {}
+        for executor in topology.executors:
+            slot = (executor.host, executor.port)
+            uptimes[slot] = max(uptimes.get(slot, 0), executor.uptime_s)
+        for slot, uptime in uptimes.items():
+            if uptime and uptime < self._slots.get(slot, 1 << 60):
+                self.started += 1
+            if uptime:
+                self._slots[slot] = uptime
+
+
+def record(kind: str, folder: Path) -> None:
+    """Record a run of a kind."""
+    jar, shape = built(), ClusterShape(NODES, cpus=CPUS, memory_mb=2048)
+    with ExitStack() as stack:
+        stack.enter_context(pages(jar))
+        cluster = stack.enter_context(DockerCluster.up(shape, f"crawl-{kind}", config=CONFIG))
+        if kind == "alone":
+            cluster.remove_plugin()
+        submit(cluster, jar, TOPOLOGY)
+        wait_until(lambda: crawls(cluster), 300, "it crawls", watch=cluster.watch(TOPOLOGY))
+        print(f"crawls on {sorted(cluster.nimbus.topology(TOPOLOGY).workers)}", flush=True)
+        time.sleep(WARM_UP_S)
+        controller = None
+        if kind == "automatic":
+            config = write_configuration(cluster)
+            controller = stack.enter_context(controller_process(cluster, config))
+        began = time.time()
+        samples = list(sampled(cluster))
+        news = [] if controller is None else controller.news()
+    document = {
+        "samples": [asdict(each) for each in samples],
+        "news": [(at - began, str(what), words) for at, what, words in news],
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{kind}.json").write_text(json.dumps(document, indent=1))
+
+
+def crawls(cluster: DockerCluster) -> bool:
+    """Whether all workers run, and each source has acked."""
+    found = cluster.nimbus.topology(TOPOLOGY)
+    spouts = [each for each in found.executors if each.is_spout]
+    return len(found.workers) == NODES and bool(spouts) and all(each.acked for each in spouts)
+
+
+def sampled(cluster: DockerCluster) -> Iterator[Sample]:
+    """Yield what Nimbus says, while a node is killed and comes back."""
+    counts, began, steps = Counts(), time.monotonic(), [KILLED_S, BACK_S]
+    counts.add(cluster.nimbus.topology(TOPOLOGY))
+    counts = Counts(_last=counts._last, _slots=counts._slots)
+    node = 0
+    while (now := time.monotonic() - began) < RECORDED_S:
+        if steps and now >= steps[0]:
+            if steps.pop(0) == KILLED_S:
+                node = node_of_a_source(cluster)
+                cluster.kill_node(node)
+            else:
+                cluster.start_node(node)
+        with suppress(NimbusUnavailable):
+            found = cluster.nimbus.topology(TOPOLOGY)
+            counts.add(found)
+            workers = Counter(host for host, _ in found.workers)
+            yield Sample(now, counts.acked, counts.failed, workers, counts.started)
+            print(f"{now:5.0f} s {counts.acked:7} {counts.started} {dict(workers)}", flush=True)
+        time.sleep(SAMPLE_S - (time.monotonic() - began) % SAMPLE_S)
+
+
+def node_of_a_source(cluster: DockerCluster) -> int:
+    """Return the number of a node that runs a source."""
+    executors = cluster.nimbus.topology(TOPOLOGY).executors
+    host = min(each.host for each in executors if each.is_spout)
+    return [each.address for each in cluster.plan.nodes].index(host) + 1
+
+
+def acked_at(samples: Sequence[Sample], at_s: float) -> float:
+    """Return how many URLs were acknowledged by a moment, between samples as on a line."""
+    after = next((n for n, each in enumerate(samples) if each.at_s >= at_s), len(samples) - 1)
+    if after == 0:
+        return samples[0].acked
+    first, second = samples[after - 1], samples[after]
+    share = min(1.0, (at_s - first.at_s) / (second.at_s - first.at_s))
+    return first.acked + share * (second.acked - first.acked)
+
+
+def rate(samples: Sequence[Sample], begin_s: float, end_s: float) -> float:
+    """Return URLs/s between two moments."""
+    return (acked_at(samples, end_s) - acked_at(samples, begin_s)) / (end_s - begin_s)
+
+
+def typical(samples: Sequence[Sample], begin_s: float, end_s: float) -> float:
+    """Return the median of URLs/s in the windows between two moments."""
+    count = int((end_s - begin_s) // WINDOW_S)
+    begins = [begin_s + number * WINDOW_S for number in range(max(1, count))]
+    return statistics.median(rate(samples, each, each + WINDOW_S) for each in begins)
+
+
+def quiet_s(samples: Sequence[Sample], before: float) -> float:
+    """Return the seconds from the loss to the first window with half the rate from before."""
+    moments = (each.at_s for each in samples if each.at_s >= KILLED_S)
+    least = QUIET * before
+    recovers = (at for at in moments if rate(samples, at, at + WINDOW_S) >= least)
+    return next(recovers, RECORDED_S) - KILLED_S
+
+
+def row(name: str, samples: Sequence[Sample]) -> str:
+    """Return a run's line of the table."""
+    before = typical(samples, 60, KILLED_S)
+    quiet = quiet_s(samples, before)
+    cells = (
+        name,
+        f"{before:.0f}",
+        f"{quiet:.0f} s",
+        f"{typical(samples, KILLED_S + quiet, BACK_S):.0f}",
+        f"{typical(samples, RECORDED_S - 120, RECORDED_S):.0f}",
+        f"{samples[-1].started - 1}",
+        f"{samples[-1].failed}",
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def write_page(folder: Path, output: Path) -> None:
+    """Write the page of both runs."""
+    runs = {
+        name: json.loads((folder / f"{kind}.json").read_text())
+        for kind, name in (("alone", "Storm alone"), ("automatic", "automatic"))
+    }
+    samples = {
+        name: [Sample(**each) for each in document["samples"]] for name, document in runs.items()
+    }
+    minutes = range(int(RECORDED_S // 60))
+    course = (
+        (
+            f"{m} to {m + 1}",
+            *(f"{rate(each, 60 * m, 60 * m + 60):.0f}" for each in samples.values()),
+        )
+        for m in minutes
+    )
+    news = runs["automatic"]["news"]
+    output.write_text(
+        PAGE.format(
+            doc=(__doc__ or "").split("\n\n", 3)[3].strip(),
+            rows="\n".join(row(name, each) for name, each in samples.items()),
+            window=WINDOW_S,
+            names=" | ".join(samples),
+            dashes=" | ".join("---:" for _ in samples),
+            course="\n".join(f"| {' | '.join(cells)} |" for cells in course),
+            news="\n".join(f"- {at:.0f} s: {words}" for at, _, words in news) or "- nothing",
+            made=made_by(),
+        )
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("what", choices=("alone", "automatic", "page"))
+    parser.add_argument("--record", type=Path, required=True, help="Folder of what was recorded.")
+    parser.add_argument("--output", type=Path, help="The page to write.")
+    given = parser.parse_args()
+    if given.what == "page":
+        write_page(given.record, given.output)
+    else:
+        record(given.what, given.record)
+
+
+if __name__ == "__main__":
+    main()
