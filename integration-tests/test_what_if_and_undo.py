@@ -1,4 +1,4 @@
-"""What-if answers for the cluster that runs; a plan is foreseen, applied and undone on it."""
+"""What-if answers for the cluster that runs; a plan is previewed, applied and undone on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What topologies reach on more nodes, foretold from a profile of two nodes, beside what they do.
+"""What topologies reach on more nodes, predicted from a profile of two nodes, beside what they do.
 
 Run by hand, on a machine with Docker that does nothing else. Each figure is kept as it is measured:
 rerun the command to resume.
@@ -61,7 +61,7 @@ from stormcut.placement.options import DEFAULT_ALGORITHM
 from stormcut.placement.solve import Solution, solve
 from stormcut.running.workload import Workload, workload
 
-#: Nodes on which the profile is taken, and those that are foretold.
+#: Nodes on which the profile is taken, and those that are predicted.
 KNOWN, FORETOLD = 2, (4, 6, 10)
 #: How many times its even share of the executors a node may hold, as in benches: one alone would
 #: hold all where links bind.
@@ -106,14 +106,14 @@ SETTINGS: Mapping[str, Setting] = {
 TIMING = Timing(settle_s=5.0, patience_s=40.0, window_s=15.0, profile_s=25.0)
 
 PAGE = """\
-# What more nodes carry, foretold from two
+# What more nodes carry, predicted from two
 
 Each topology ran on two nodes of a Docker cluster under Storm's own placement, its sources as fast
 as their windows allow, and was measured. By that alone, `cut` with `objective=headroom`, as
 `capacity plan` has it, placed it on 4, 6 and 10 of the same nodes, at most {room:g} times its even
-share of the executors on each. *Foretold* is the rate on two nodes times head-room, with costs that
-fit what ran there, as `capacity advise` and `import cluster` have them; beside it the error with
-shipped costs. *Measured* is what was acknowledged, in a window of {window:g} s.
+share of the executors on each. *Predicted* is the rate on two nodes times head-room, with costs
+that fit what ran there, as `capacity advise` and `import cluster` have them; beside it the error
+with shipped costs. *Measured* is what was acknowledged, in a window of {window:g} s.
 
 {table}
 
@@ -287,8 +287,8 @@ def placed(folder: Path, line: Line) -> Placed:
 
 
 @dataclass(frozen=True)
-class Foretold:
-    """What was foretold of a line, by costs that fit what runs and as shipped, in tuples/s."""
+class RatePrediction:
+    """What was predicted of a line, by costs that fit what runs and as shipped, in tuples/s."""
 
     line: Line
     fitting: float
@@ -306,7 +306,7 @@ class Foretold:
         return self.shipped / self.line.measured - 1
 
 
-def foretold(lines: Sequence[Line], problems: Path) -> Iterator[Foretold]:
+def predicted_rates(lines: Sequence[Line], problems: Path) -> Iterator[RatePrediction]:
     """Yield what two nodes' rate, profile and placement say of every other line."""
     known = {(line.setting, line.topology): line for line in lines if line.nodes == KNOWN}
     for line in lines:
@@ -317,7 +317,7 @@ def foretold(lines: Sequence[Line], problems: Path) -> Iterator[Foretold]:
         costs = costs_that_fit(there.problem, there.placement)
         grown = here.headroom(costs)
         shipped = here.headroom(None).value or math.inf
-        yield Foretold(
+        yield RatePrediction(
             line,
             base.measured * (grown.value or math.inf),
             base.measured * shipped,
@@ -361,10 +361,10 @@ def run(name: str, output: Path) -> None:
                     out.writelines(json.dumps(asdict(each)) + "\n" for each in lines)
 
 
-def table(lines: Sequence[Line], ahead: Sequence[Foretold]) -> str:
+def table(lines: Sequence[Line], ahead: Sequence[RatePrediction]) -> str:
     """Return all figures."""
     rows = [
-        "| setting | topology | measured on 2 | nodes | foretold | measured | error "
+        "| setting | topology | measured on 2 | nodes | predicted | measured | error "
         "| error, shipped costs | full first | cores used, others' |",
         f"| --- | --- |{' ---: |' * 6} --- | --- |",
     ]
@@ -381,7 +381,7 @@ def table(lines: Sequence[Line], ahead: Sequence[Foretold]) -> str:
     return "\n".join(rows)
 
 
-def errors(ahead: Sequence[Foretold]) -> str:
+def errors(ahead: Sequence[RatePrediction]) -> str:
     """Return the medians of the errors, by setting and by number of nodes."""
     groups = {name: [e for e in ahead if e.line.setting == name] for name in SETTINGS}
     groups |= {f"{n} nodes": [e for e in ahead if e.line.nodes == n] for n in FORETOLD}
@@ -408,7 +408,7 @@ def main() -> None:
             run(name, given.measure)
     with open_data(given.measure or DATA / "capacity-scaling.zip") as data:
         lines = read(data / "lines.jsonl")
-        ahead = list(foretold(lines, data / "problems"))
+        ahead = list(predicted_rates(lines, data / "problems"))
     text = PAGE.format(
         window=TIMING.window_s,
         room=ROOM,

@@ -38,7 +38,7 @@ from stormcut.lab.adapters.bench.journal import FileJournal
 from stormcut.lab.adapters.spark.bench_table import read_cells
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
-from stormcut.objective.throughput import foretold
+from stormcut.objective.throughput import predict_throughput
 from stormcut.objective.verify import violations
 from stormcut.placement.solve import judged
 
@@ -169,7 +169,7 @@ def by_model(problem: Problem, question: Path) -> list[Placement]:
 
 def predicted(problem: Problem, placement: Placement) -> float:
     """Return the tuples/s that sources reach by the model."""
-    found = foretold(problem, placement)
+    found = predict_throughput(problem, placement)
     return 0.0 if found is None else float(found.total)
 
 
@@ -179,7 +179,7 @@ def collected(folders: Iterable[Path]) -> list[Tried]:
     measured: dict[tuple[str, ...], list[float]] = defaultdict(list)
     model: dict[tuple[str, ...], list[float]] = defaultdict(list)
     for folder in folders:
-        nodes, foreseen = chosen_nodes(folder), predictions(folder)
+        nodes, predicted_rates = chosen_nodes(folder), predictions(folder)
         cells = [cell for cell in read_cells(folder) if not cell["unsteady"]]
         even = {cell["repetition"]: cell for cell in cells if cell["scheduler"] == "even"}
         for cell in cells:
@@ -188,8 +188,10 @@ def collected(folders: Iterable[Path]) -> list[Tried]:
             placement = nodes[cell["scheduler"]]
             names[placement].add(cell["scheduler"])
             measured[placement].append(cell["tuples_per_10s"] / base["tuples_per_10s"])
-            if foreseen["even"]:
-                model[placement].append(foreseen[cell["scheduler"]] / foreseen["even"])
+            if predicted_rates["even"]:
+                model[placement].append(
+                    predicted_rates[cell["scheduler"]] / predicted_rates["even"]
+                )
     tried = [
         Tried(tuple(sorted(names[at])), len(set(at)), tuple(found), median(model[at]))
         for at, found in measured.items()

@@ -357,19 +357,21 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def page(data: Path, reproduced: Path) -> str:
     """Return the page."""
-    benches = {each.setting: Bench(data / each.setting) for each in EXPERIMENTS}
+    folders = {each.setting: data / each.setting for each in EXPERIMENTS}
+    benches = {name: Bench(each) for name, each in folders.items() if each.is_dir()}
+    measured = [each for each in EXPERIMENTS if each.setting in benches]
     claims = [
         row
-        for each in EXPERIMENTS
+        for each in measured
         for row in claim_rows(each, benches[each.setting], simulated_theirs(each, reproduced))
     ]
-    figures = [row for each in EXPERIMENTS for row in figure_rows(each, benches[each.setting])]
+    figures = [row for each in measured for row in figure_rows(each, benches[each.setting])]
     heads = "figure, claim, printed, simulated: theirs, simulated: here, real Storm, verdict"
-    measured = "topology, scheduler, tuples/s, simulated, ms of a tuple, simulated, nodes used"
+    columns = "topology, scheduler, tuples/s, simulated, ms of a tuple, simulated, nodes used"
     return PAGE.format(
         repetitions=REPETITIONS,
         claims=table(heads.split(", "), claims),
-        figures=table(measured.split(", "), figures),
+        figures=table(columns.split(", "), figures),
         settings="\n".join(
             f"- `{name}`: {read_setting(str(SETTINGS / f'{name}.yaml')).summary} "
             f"(commit {bench.journal.run.facts['commit']})"

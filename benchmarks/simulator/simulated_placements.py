@@ -20,7 +20,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from benchmarks.machine import made_by
-from benchmarks.simulator.told_picture import save, told_picture
+from benchmarks.simulator.prediction_picture import prediction_picture, save
 from stormcut.lab.adapters.bench.journal import FileJournal
 from stormcut.lab.cli.calibrate import observed
 from stormcut.lab.experiment.bench.contest import WINDOW, windowed
@@ -30,7 +30,7 @@ from stormcut.model.errors import InvalidInput
 from stormcut.model.network import Costs
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
-from stormcut.objective.throughput import foretold
+from stormcut.objective.throughput import predict_throughput
 from stormcut.placement.registry import BASELINE
 from stormcut.simulator.events import simulate
 from stormcut.simulator.simulation import Latency
@@ -92,7 +92,7 @@ class Reached:
 def reached(problem: Problem, placement: Placement, costs: Costs, window: object) -> Reached | None:
     """Return what a placement does in closed loop, None where that cannot be told."""
     asked = windowed(replace(problem, costs=costs), window)
-    steady = foretold(asked, placement)
+    steady = predict_throughput(asked, placement)
     if steady is None:
         return None
     try:
@@ -239,7 +239,7 @@ def main() -> None:
         setting: [(each.measured, each.events) for each in found if each.setting == setting]
         for setting in dict.fromkeys(each.setting for each in found)
     }
-    save(told_picture(groups, WITHIN, "throughput over even's"), options.output)
+    save(prediction_picture(groups, WITHIN, "throughput over even's"), options.output)
     options.output.write_text(
         PAGE.format(
             quality=qualities(found),

@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from benchmarks.machine import made_by
-from benchmarks.simulator.told_picture import save, told_picture
+from benchmarks.simulator.prediction_picture import prediction_picture, save
 from stormcut.lab.adapters.bench.journal import FileJournal
 from stormcut.model.problem import Problem
 from stormcut.simulator.events import simulate
@@ -172,7 +172,7 @@ def main() -> None:
         ]
         for setting in dict.fromkeys(each.setting for each in found)
     }
-    save(told_picture(groups, WITHIN, "ms"), options.output)
+    save(prediction_picture(groups, WITHIN, "ms"), options.output)
     options.output.write_text(
         PAGE.format(
             table=table(found),

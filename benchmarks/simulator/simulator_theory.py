@@ -17,8 +17,8 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from benchmarks.machine import made_by
+from benchmarks.simulator.prediction_picture import save
 from benchmarks.simulator.theory_cases import CASES, REPLICATIONS, Case, Found, replicated
-from benchmarks.simulator.told_picture import save
 from stormcut.report.figures import COLOURS, empty
 
 PAGE = """\

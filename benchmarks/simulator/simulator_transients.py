@@ -27,7 +27,7 @@ from matplotlib.figure import Figure
 
 from benchmarks.machine import made_by
 from benchmarks.raw_data import DATA, open_data
-from benchmarks.simulator.told_picture import save
+from benchmarks.simulator.prediction_picture import save
 from stormcut.adapters.files.placement_file import read_placement, write_placement
 from stormcut.adapters.files.problem_file import read_problem, write_problem
 from stormcut.adapters.spark.profiling import profile_logs

@@ -18,8 +18,8 @@ import psutil
 from matplotlib.figure import Figure
 
 from benchmarks.machine import made_by
+from benchmarks.simulator.prediction_picture import save
 from benchmarks.simulator.simulator_latency import times
-from benchmarks.simulator.told_picture import save
 from benchmarks.speed.growth import problem
 from stormcut.model.problem import Problem
 from stormcut.placement.solve import solve

@@ -10,7 +10,7 @@ from typing import Protocol
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.problem import Problem
 from stormcut.objective.order import PlacementValue, advantage, best
-from stormcut.objective.throughput import Throughput, foretold
+from stormcut.objective.throughput import Throughput, predict_throughput
 from stormcut.placement.registry import algorithm, parse_options
 from stormcut.placement.solve import Certificate, Solution, solve
 from stormcut.simulator.simulation import Latency
@@ -142,7 +142,7 @@ def compare(problem: Problem, contenders: Sequence[Scheduler], seed: int) -> Ite
             yield Trial(name, time.perf_counter() - start, refusal=str(refusal))
             continue
         took = time.perf_counter() - start
-        reached = foretold(problem, solution.placement)
+        reached = predict_throughput(problem, solution.placement)
         times = tuple_times(problem, solution.placement)
         ignores = tuple(contender.ignores(problem))
         yield Trial(name, took, solution, None, reached, times, ignores)

@@ -99,15 +99,25 @@ class CapacityPlan:
 
 @dataclass(frozen=True)
 class _Offer:
-    """Nodes to choose from: so many of them, up to ``most``, as ``nodes`` and ``shapes`` say."""
+    """Nodes to choose from: so many of them, up to ``most``, as ``nodes`` and ``shapes`` say.
+
+    ``of_one_shape``: each node more is like the one before.
+    """
 
     most: int
     nodes: Callable[[int], tuple[Node, ...]]
     shapes: Callable[[int], Counts] = lambda _: ()
     name: str = ""
+    of_one_shape: bool = False
 
     @classmethod
-    def of(cls, most: int, shapes: Callable[[int], Counts], name: str = "") -> _Offer:
+    def of(
+        cls,
+        most: int,
+        shapes: Callable[[int], Counts],
+        name: str = "",
+        of_one_shape: bool = False,
+    ) -> _Offer:
         """Return the nodes of shapes."""
         return cls(
             most,
@@ -116,7 +126,12 @@ class _Offer:
             ),
             shapes,
             name,
+            of_one_shape,
         )
+
+    def useful(self, executors: int) -> int:
+        """Return the nodes that so many executors can use: of one shape, one each."""
+        return min(self.most, executors) if self.of_one_shape else self.most
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,7 +242,8 @@ def _size(node: Node | NodeShape) -> tuple[float, float]:
 
 
 def _alone(shape: NodeShape) -> _Offer:
-    return _Offer.of(shape.at_most, lambda count: ((shape, count),), f" of {shape.name}")
+    name = f" of {shape.name}"
+    return _Offer.of(shape.at_most, lambda count: ((shape, count),), name, of_one_shape=True)
 
 
 def _together(shapes: Sequence[NodeShape]) -> _Offer:
@@ -264,7 +280,8 @@ def _mixed(
             most = min(other.at_most, math.ceil(left / price - ROUNDING) - 1)
             if most < 1:
                 continue
-            offer = _Offer.of(most, partial(_beside, (shape, kept), other))
+            both = partial(_beside, (shape, kept), other)
+            offer = _Offer.of(most, both, of_one_shape=True)
             with suppress(Infeasible):
                 chosen = _fewest(demand, offer, placing)
     return None if chosen is best else chosen.with_plan(least=_least_of_any(demand, shapes))
@@ -299,15 +316,16 @@ def _fewest(demand: Demand, offer: _Offer, placing: _Placing) -> _PricedPlan:
     def on(count: int) -> Problem:
         return _on(demand, offer, count)
 
-    most, rates = offer.most, f"these rates at {demand.utilisation:.0%} of what they have"
+    most = offer.useful(demand.problem.executor_count)
+    rates = f"these rates at {demand.utilisation:.0%} of what they have"
     least = _proven_least(demand, offer)
     if least is None:
-        why = f"no placement on {most} nodes{offer.name} carries {rates}, as proven"
+        why = f"no placement on {offer.most} nodes{offer.name} carries {rates}, as proven"
         raise Infeasible(why, "head-room")
     below, count, step = least - 1, least, 1
     while (solution := placing.carried(on(count))) is None:
         if count == most:
-            why = f"no placement found on {most} nodes{offer.name} for {rates}"
+            why = f"no placement found on {offer.most} nodes{offer.name} for {rates}"
             raise Infeasible(why, "head-room")
         below, count, step = count, min(most, count + step), step * 2
     while count - below > 1:
@@ -326,9 +344,10 @@ def _on(demand: Demand, offer: _Offer, count: int) -> Problem:
 
 def _proven_least(demand: Demand, offer: _Offer) -> int | None:
     """Return the fewest nodes that are not proven to be too few, None if all are too few."""
-    if _is_too_small(_on(demand, offer, offer.most), demand.headroom):
+    most = offer.useful(demand.problem.executor_count)
+    if _is_too_small(_on(demand, offer, most), demand.headroom):
         return None
-    below, count = 0, offer.most
+    below, count = 0, most
     while count - below > 1:
         middle = (below + count) // 2
         if _is_too_small(_on(demand, offer, middle), demand.headroom):

@@ -17,7 +17,7 @@ from stormcut.adapters.tls.channel import Tls
 from stormcut.adapters.zookeeper.client import connected, read_auth_file
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.cli.addresses import Address, given_address
-from stormcut.cli.foresight import PLAN_SECONDS, await_description, leading_brain
+from stormcut.cli.previews import PLAN_SECONDS, await_description, leading_brain
 from stormcut.cli.tls_option import tls_option
 from stormcut.cli.zookeeper_options import zookeeper_options
 

@@ -26,8 +26,8 @@ from stormcut.capacity.mapping import Mapped, map_acquired, map_to, mapper, with
 from stormcut.capacity.options import WITH_ENDS
 from stormcut.capacity.plan import CapacityPlan
 from stormcut.capacity.plan import plan as cheapest
-from stormcut.cli.foresight import leading_brain
 from stormcut.cli.key_values import parse_pairs
+from stormcut.cli.previews import leading_brain
 from stormcut.cli.score import headroom_document
 from stormcut.cli.steps import waiting
 from stormcut.control.operations import resolved

@@ -33,7 +33,7 @@ from stormcut.model.problem import Problem
 from stormcut.placement.options import DEFAULT_ALGORITHM
 from stormcut.placement.registry import ALGORITHMS, FEATURES
 from stormcut.report.comparison import draw_comparison
-from stormcut.report.tables import told_rate
+from stormcut.report.tables import format_rate
 from stormcut.report.terminal import WIDE, Grid, terminal
 from stormcut.simulator.tuple_times import slowest
 
@@ -184,8 +184,8 @@ def _cells(trial: Trial, bound: float | None) -> list[str]:
     reached = trial.throughput
     metrics, room = trial.solution.metrics, trial.solution.headroom
     return [
-        told_rate(metrics.inter_node_tuples_per_second),
-        told_rate(metrics.inter_worker_tuples_per_second),
+        format_rate(metrics.inter_node_tuples_per_second),
+        format_rate(metrics.inter_worker_tuples_per_second),
         "no limit" if room.value is None else f"{room.value:,.2f}",
         "" if room.bottleneck is None else room.bottleneck.kind.replace("_", " "),
         "" if reached is None else f"{reached.total:,.0f}",

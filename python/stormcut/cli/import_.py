@@ -106,7 +106,7 @@ def cluster(
     from stormcut.adapters.zookeeper.client import connected, read_auth_file
     from stormcut.adapters.zookeeper.nodes import StormcutNodes
     from stormcut.application.scaling import as_proven
-    from stormcut.cli.foresight import leading_brain
+    from stormcut.cli.previews import leading_brain
     from stormcut.model.placement import Placement
     from stormcut.objective.headroom import headroom
     from stormcut.objective.metrics import measure

@@ -15,8 +15,8 @@ from stormcut.adapters.zookeeper.client import connected, read_auth_file
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.adapters.zookeeper.orders import await_acknowledged, change_orders, read_orders
 from stormcut.cli import completion
-from stormcut.cli.foresight import leading_brain
 from stormcut.cli.preview_options import override_option
+from stormcut.cli.previews import leading_brain
 from stormcut.cli.steps import waiting
 from stormcut.cli.tls_option import tls_option
 from stormcut.cli.zookeeper_options import zookeeper_options

@@ -19,7 +19,7 @@ from stormcut.report.terminal import terminal
 
 if TYPE_CHECKING:
     from stormcut.application.fewer_workers import FewerWorkers
-    from stormcut.application.foretelling import Foretold
+    from stormcut.application.plan_simulation import SimulatedPlan
 
 NO_FEWER = "no measured topology would do with fewer workers, or none would save CPU by it"
 
@@ -54,12 +54,12 @@ def plan(ask: Asking, simulate: bool, fewer_workers: bool, as_json: bool) -> Non
         print_outlook(console, outlook)
     if simulated is not None:
         # The simulator takes a moment to import: only for this.
-        from stormcut.report.foretold import foretold_document, print_foretold
+        from stormcut.report.simulated_plan import print_simulated_plan, simulated_plan_document
 
         if as_json:
-            outlook = {**outlook, "simulated": foretold_document(simulated)}
+            outlook = {**outlook, "simulated": simulated_plan_document(simulated)}
         else:
-            print_foretold(console, simulated)
+            print_simulated_plan(console, simulated)
     if fewer is not None:
         outlook = {**outlook, "fewer_workers": [asdict(each) for each in fewer]}
         for line in () if as_json else map(str, fewer) if fewer else (NO_FEWER,):
@@ -79,14 +79,14 @@ def _fewer_workers(connection: Asked) -> list[FewerWorkers]:
         return list(find_fewer_workers(state, connection.nodes.read_profiles()))
 
 
-def _simulated(connection: Asked, outlook: Mapping[str, Any]) -> Foretold | None:
+def _simulated(connection: Asked, outlook: Mapping[str, Any]) -> SimulatedPlan | None:
     """Return what the changes that wait would do, None if none waits."""
     if connection.nodes is None:
         raise click.UsageError("--simulate needs --zookeeper: profiles are kept there")
     if not any(line.get("workers") for line in outlook["withheld"]):
         return None
-    from stormcut.application.foretelling import foretell
+    from stormcut.application.plan_simulation import simulate_plan
 
     state = connection.brain.described().state
     with waiting(Console(stderr=True), "simulating what runs, now and after the changes"):
-        return foretell(state, connection.nodes.read_profiles(), outlook["withheld"])
+        return simulate_plan(state, connection.nodes.read_profiles(), outlook["withheld"])

@@ -12,8 +12,8 @@ from stormcut.adapters.tls.channel import Tls
 from stormcut.adapters.zookeeper.client import connected, read_auth_file
 from stormcut.adapters.zookeeper.nodes import StormcutNodes
 from stormcut.adapters.zookeeper.undos import delete_undo, read_undos
-from stormcut.cli.foresight import IntendedOrder, foresee_and_act
 from stormcut.cli.preview_options import preview_options
+from stormcut.cli.previews import IntendedOrder, preview_and_act
 from stormcut.cli.tls_option import tls_option
 from stormcut.cli.zookeeper_options import zookeeper_options
 from stormcut.control.operations import resolved
@@ -73,7 +73,7 @@ def _publish(
         f"What follows: stormcut history. Back again: stormcut undo {profile.topology}"
     )
     change = IntendedOrder(profile.topology, "publish the profile", done, profile, None)
-    foresee_and_act(nodes, tls, change, act, yes, as_json)
+    preview_and_act(nodes, tls, change, act, yes, as_json)
 
 
 def _withdraw(
@@ -91,4 +91,4 @@ def _withdraw(
         " it again"
     )
     change = IntendedOrder(topology, "withdraw the profile", done, None, None)
-    foresee_and_act(nodes, tls, change, act, yes, as_json)
+    preview_and_act(nodes, tls, change, act, yes, as_json)

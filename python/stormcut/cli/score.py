@@ -17,7 +17,7 @@ from stormcut.cli.outputs import wide
 from stormcut.objective.crossing import ComponentTraffic, component_traffic
 from stormcut.objective.headroom import Bottleneck, Headroom, headroom
 from stormcut.objective.metrics import Metrics, measure
-from stormcut.objective.throughput import Throughput, foretold
+from stormcut.objective.throughput import Throughput, predict_throughput
 from stormcut.report.terminal import Grid, print_all, terminal
 from stormcut.simulator.simulation import Latency
 from stormcut.simulator.tuple_times import slowest, tuple_times
@@ -42,7 +42,7 @@ def score(problem: Path, placement: Path, streams: bool, is_wide: bool, as_json:
     document = read_placement(placement, read_problem(problem))
     metrics = measure(document.problem, document.placement)
     room = headroom(document.problem, document.placement)
-    reached = foretold(document.problem, document.placement)
+    reached = predict_throughput(document.problem, document.placement)
     times = tuple_times(document.problem, document.placement)
     warning = shortfall(document.problem, document.placement, room)
     sent = component_traffic(document.problem, document.placement) if streams else []

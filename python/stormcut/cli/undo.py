@@ -16,8 +16,8 @@ from stormcut.adapters.zookeeper.orders import read_orders
 from stormcut.adapters.zookeeper.trails import read_trail, topologies_with_trail
 from stormcut.adapters.zookeeper.undos import delete_undo, read_undos, write_undo
 from stormcut.cli import completion
-from stormcut.cli.foresight import IntendedOrder, foresee_and_act, leading_brain
 from stormcut.cli.preview_options import override_option, preview_options
+from stormcut.cli.previews import IntendedOrder, leading_brain, preview_and_act
 from stormcut.cli.tls_option import tls_option
 from stormcut.cli.zookeeper_options import zookeeper_options
 from stormcut.control.operations import overriding, resolved, undo_to
@@ -73,7 +73,7 @@ def undo(
             pauses = read_orders(nodes).pauses
             write_undo(nodes, name, overriding(order, preview, name, pauses))
 
-        foresee_and_act(nodes, tls, change, act, yes, as_json)
+        preview_and_act(nodes, tls, change, act, yes, as_json)
 
 
 @click.command()

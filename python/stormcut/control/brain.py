@@ -134,7 +134,7 @@ class Brain:
         #: asked of that.
         self._left = self._before = RoundState()
         self._governed: Governed | None = None
-        self._told: _Known | None = None
+        self._answered_with: _Known | None = None
         self._last: Plan | None = None
         #: When that was, by the clock that never runs back.
         self._published_s = -math.inf
@@ -186,7 +186,7 @@ class Brain:
         with self._deciding:
             self._answer = None
             # What comes from now on is news, also if Nimbus has not asked before.
-            self._told = self._known()
+            self._answered_with = self._known()
             self._last = self._store.last_plan() or self._last
             self._published_s = self._clock.elapsed() - _age_s(self._last, self._clock.now())
             self._left = replace(self._left, pace=Pace(), ledger=self._restarts_so_far())
@@ -221,7 +221,7 @@ class Brain:
             if not (self._still_answers(state, known) and self._still_passes(state, known)):
                 self._answer, known = self._decided(state, known)
                 # Not before: a plan that could not be published has told nobody of what is known.
-                self._told = known
+                self._answered_with = known
             assert self._answer is not None
             plan = self._answer.plan
         self._descriptions.note(Described(state, moment), _moves(plan, state))
@@ -238,7 +238,7 @@ class Brain:
 
     def _still_answers(self, state: ClusterState, known: _Known) -> bool:
         last = self._answer
-        asked_before = last is not None and (last.state, self._told) == (state, known)
+        asked_before = last is not None and (last.state, self._answered_with) == (state, known)
         return asked_before and last is not None and self._clock.elapsed() < last.until
 
     def _still_passes(self, state: ClusterState, known: _Known) -> bool:
@@ -275,9 +275,9 @@ class Brain:
             _with(known.undos, topology, _overriding(undo, known.orders)),
             known.orders,
         )
-        return preview_document(described, self._foreseen(described.state, known))
+        return preview_document(described, self._preview(described.state, known))
 
-    def _foreseen(self, state: ClusterState, known: _Known) -> Governed:
+    def _preview(self, state: ClusterState, known: _Known) -> Governed:
         """Return what a round would decide now; nothing remembers it."""
         given = self._inputs(state, known)
         rested = [topology.id for topology in state.topologies]
@@ -306,7 +306,7 @@ class Brain:
 
     def _shown(self, snapshot: Snapshot) -> Snapshot:
         """Return a snapshot with what could be approved, and as people have ordered since."""
-        told, governed = self._told, snapshot.governed
+        told, governed = self._answered_with, snapshot.governed
         if snapshot.described is None or told is None or governed is None:
             return snapshot
         is_news = (snapshot.orders, snapshot.undos) != (told.orders, told.undos)
@@ -318,20 +318,20 @@ class Brain:
             if is_news
             else snapshot.orders
         )
-        foreseen = self._foreseen(
+        previewed = self._preview(
             snapshot.described.state, _Known(told.profiles, snapshot.undos, orders)
         )
         if not is_news:
             # Whose spouts rest first is not asked again: that would have them rest.
             held = {each.proposed.topology: each for each in governed.withheld}
-            held |= {each.proposed.topology: each for each in foreseen.withheld}
-            foreseen = replace(
+            held |= {each.proposed.topology: each for each in previewed.withheld}
+            previewed = replace(
                 governed,
                 withheld=tuple(held.values()),
-                offered=foreseen.offered,
-                forced=foreseen.forced,
+                offered=previewed.offered,
+                forced=previewed.forced,
             )
-        return replace(snapshot, governed=foreseen)
+        return replace(snapshot, governed=previewed)
 
     def _unmeasured(self, described: Described | None) -> dict[str, str]:
         """Return why topologies that run are not measured, by id, of those that are not."""
@@ -361,8 +361,8 @@ class Brain:
         """Return what is kept with a plan."""
         now = self._clock.elapsed()
         restarts = tuple(replace(each, at_s=each.at_s - now) for each in left.ledger.spent)
-        is_told = self._last is None or not plan.places_alike(self._last)
-        entry = history_entry(plan, governed, given.profiles, given.state) if is_told else None
+        is_logged = self._last is None or not plan.places_alike(self._last)
+        entry = history_entry(plan, governed, given.profiles, given.state) if is_logged else None
         return Record(entry, steps(plan, governed, given.state), restarts)
 
     def _inputs(self, state: ClusterState, known: _Known) -> Inputs:

@@ -59,7 +59,7 @@ def undo_to(topology: str, trail: Sequence[Step]) -> Step:
 def approving(
     plan: str, override: str | None, outlook: Mapping[str, Any], who: str = ""
 ) -> Callable[[Orders], Orders]:
-    """Return the order that approves a plan, given what the brain foresees.
+    """Return the order that approves a plan, given what the brain previews.
 
     Raises
     ------
@@ -180,7 +180,7 @@ def held(preview: Mapping[str, Any], topology: str) -> Mapping[str, Any] | None:
 
 
 def overriding(undo: Undo, preview: Mapping[str, Any] | None, topology: str, pauses: int) -> Undo:
-    """Return an order back whose override names what it passes, as far as that was foreseen.
+    """Return an order back whose override names what it passes, as far as the preview says.
 
     Parameters
     ----------

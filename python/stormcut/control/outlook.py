@@ -171,11 +171,11 @@ class GuardLog:
     def __init__(self) -> None:
         self._held: dict[str, Guard] = {}
 
-    def note(self, told: Decisions, is_told: bool) -> None:
-        """Take note of decisions; ``is_told``: a plan has just said what is new of them."""
+    def note(self, told: Decisions, is_logged: bool) -> None:
+        """Take note of decisions; ``is_logged``: a plan has just said what is new of them."""
         held = {decision.topology: reason.guard for decision, reason in withheld(told)}
         for decision, reason in withheld(told):
-            if not is_told and reason.guard is not self._held.get(decision.topology):
+            if not is_logged and reason.guard is not self._held.get(decision.topology):
                 log.info("%s %s", decision.topology, sentence(decision))
         for name in self._held.keys() - held.keys():
             log.info("%s: nothing is withheld any more", name)

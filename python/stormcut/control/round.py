@@ -25,7 +25,7 @@ from stormcut.control.apply.changes import exceeds_budget, with_passed_guards
 from stormcut.control.apply.context import Deciding, Inputs, RoundContext
 from stormcut.control.apply.proposal import Proposal
 from stormcut.control.apply.settling import held_now, settle, withheld
-from stormcut.control.apply.staging import Rollout, told_elsewhere
+from stormcut.control.apply.staging import Rollout, decided_elsewhere
 from stormcut.control.decide.allowed import allowed, with_workers
 from stormcut.control.decide.decision import Decision, Decisions, Withheld
 from stormcut.control.decide.memory import Memory
@@ -220,7 +220,7 @@ def _next_stage(
     cluster, now = context.given.state, context.given.now
     if (left_s := rollout.left_s(now)) > 0:
         return rollout, rollout.waiting(cluster, left_s), ()
-    others = dict(told_elsewhere(told.decided, cluster, rollout.decisions))
+    others = dict(decided_elsewhere(told.decided, cluster, rollout.decisions))
     parts = rollout.next(cluster, others)
     # Others got what it needs.
     if parts is None:

@@ -36,7 +36,7 @@ from stormcut.objective.anchoring import anchored_share
 from stormcut.objective.cut import inter_node_tuples_per_second
 from stormcut.objective.headroom import Headroom, headroom
 from stormcut.objective.metrics import workers_restarted
-from stormcut.objective.throughput import Throughput, foretold
+from stormcut.objective.throughput import Throughput, predict_throughput
 from stormcut.objective.verify import violations
 
 #: Head-room beyond which more is worth no traffic.
@@ -146,14 +146,14 @@ class PlacementValue:
         """What closed-loop sources reach; None where it is unknown, or takes too long."""
         if not is_predicted(self.problem):
             return None
-        return foretold(self.problem, self.placement)
+        return predict_throughput(self.problem, self.placement)
 
     @cached_property
     def offered(self) -> Throughput | None:
         """What sources reach that send no more than they are asked to; None as above."""
         if not is_predicted(self.problem):
             return None
-        return foretold(self.problem, self.placement, is_open=False)
+        return predict_throughput(self.problem, self.placement, is_open=False)
 
     @property
     def sustained(self) -> float:

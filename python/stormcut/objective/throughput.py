@@ -45,7 +45,7 @@ ROUNDS = 4
 #: Share of the fullest resource in use at the rates from which those that settle are sought.
 NEAR = 0.9
 
-#: Of more, nothing is foretold: executors, of which it takes memory for the square, and pairs of
+#: Of more, nothing is predicted: executors, of which it takes memory for the square, and pairs of
 #: executors times sources.
 MAX_EXECUTORS, MAX_SHARES = 1000, 2_000_000
 
@@ -145,7 +145,7 @@ def throughput(problem: Problem, placement: Placement, is_open: bool = True) -> 
             stations, background = demands.stations(binding), demands.background(binding)
             if not is_open:
                 stations = stations.beside(1.0 / rate[sources])
-                background = partial(_beside, background)
+                background = partial(_add_background, background)
             near = rates = settled(stations, windows, background, near)
         weight = demands.busy[binding] @ rates
     fullest = int(np.flatnonzero(binding)[np.argmax(weight[: binding.sum()])])
@@ -158,13 +158,15 @@ def throughput(problem: Problem, placement: Placement, is_open: bool = True) -> 
     return Throughput(sources, rates, named(problem, *demands.names[fullest]), carried, shares)
 
 
-def _beside(background: Callable[[Floats], Background], rates: Floats) -> Background:
+def _add_background(background: Callable[[Floats], Background], rates: Floats) -> Background:
     """Return a background with nothing at a station for each source beside the others."""
     shared, none = background(rates), np.zeros(len(rates))
     return Background(np.concatenate((shared.share, none)), np.concatenate((shared.service, none)))
 
 
-def foretold(problem: Problem, placement: Placement, is_open: bool = True) -> Throughput | None:
+def predict_throughput(
+    problem: Problem, placement: Placement, is_open: bool = True
+) -> Throughput | None:
     """Return what sources reach, None where the model cannot tell.
 
     It cannot where no source emits, where nothing that is known limits one, and of more than

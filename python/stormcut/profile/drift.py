@@ -158,7 +158,7 @@ class _SliceRun(Generic[T]):
         """Return the first ones that are not among so many last ones."""
         return self._first[: max(0, self._count - count)]
 
-    def begun_anew(self) -> _SliceRun[T]:
+    def begun_again(self) -> _SliceRun[T]:
         other = _SliceRun[T]()
         for value in self.last(WHOLE):
             other.add(value)
@@ -214,7 +214,7 @@ class DriftWatch:
         self._values.setdefault((component, quantity), _SliceRun()).add(value)
 
     def drift(self) -> Drift | None:
-        """Return the largest change since `begin_anew`, None if none counts."""
+        """Return the largest change since `begin_again`, None if none counts."""
         changes = (c for c in self._changes() if c.size > LEAST and c.now.parts_from(c.before))
         return max(changes, key=lambda change: change.size, default=None)
 
@@ -257,10 +257,10 @@ class DriftWatch:
         (rate,) = self._values[change.component, Quantity.RATE].last(1)
         return abs(change.now.mean - change.before.mean) * rate * 100 / MS_PER_S
 
-    def begin_anew(self) -> None:
+    def begin_again(self) -> None:
         """Compare from now on with what the last `WHOLE` slices say, and those that follow."""
-        self._values = {key: run.begun_anew() for key, run in self._values.items()}
-        self._shares = {key: run.begun_anew() for key, run in self._shares.items()}
+        self._values = {key: run.begun_again() for key, run in self._values.items()}
+        self._shares = {key: run.begun_again() for key, run in self._shares.items()}
 
 
 def _distances(usual: Sequence[Shares], now: Sequence[Shares]) -> tuple[list[float], list[float]]:

@@ -1,4 +1,4 @@
-"""What would follow from a change, as the brain foresees it (docs/brain.md), for people."""
+"""What would follow from a change, as the brain previews it (docs/brain.md), for people."""
 
 from __future__ import annotations
 

@@ -102,6 +102,6 @@ def _columns(table: Table, first: int, last: int) -> Table:
     return Table(header, tuple(rows), table.caption, words)
 
 
-def told_rate(rate: float) -> str:
+def format_rate(rate: float) -> str:
     """Return a rate with three digits at least: ``1.93``, ``60,000``."""
     return f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"

@@ -14,7 +14,7 @@ from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.objective.demands import growth
 from stormcut.objective.resources import uses
-from stormcut.objective.throughput import foretold
+from stormcut.objective.throughput import predict_throughput
 from stormcut.simulator.simulation import FLUID, NEARLY_FULL, Simulation, Utilisation, named_uses
 
 
@@ -42,11 +42,11 @@ def fluid(problem: Problem, placement: Placement, *, closed: bool = False) -> Si
     )
     fullest = shares[0].value if shares else 0.0
     passes = np.full(problem.executor_count, min(1.0, 1.0 / max(fullest, 1.0)))
-    return _told(problem, passes, np.ones(len(passes)), shares, fullest > 1.0)
+    return _simulation(problem, passes, np.ones(len(passes)), shares, fullest > 1.0)
 
 
 def _closed(problem: Problem, placement: Placement) -> Simulation:
-    reached = foretold(problem, placement)
+    reached = predict_throughput(problem, placement)
     if reached is None:
         raise InvalidInput(
             "the fluid engine cannot tell what sources reach in closed loop: no source emits, "
@@ -55,10 +55,10 @@ def _closed(problem: Problem, placement: Placement) -> Simulation:
     grown = growth(problem, reached.sources, reached.rates)
     shares = named_uses(problem, (each for each in reached.shares if each[2] > 0))
     full = bool(shares) and shares[0].value >= NEARLY_FULL
-    return _told(problem, grown, grown, shares, full)
+    return _simulation(problem, grown, grown, shares, full)
 
 
-def _told(
+def _simulation(
     problem: Problem,
     executing: Floats,
     emitting: Floats,

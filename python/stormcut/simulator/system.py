@@ -32,7 +32,7 @@ from stormcut.objective.resources import (
     rack_ordinals,
     uses,
 )
-from stormcut.objective.throughput import foretold
+from stormcut.objective.throughput import predict_throughput
 
 NS, US_NS, MS_NS = 1e9, 1e3, 1e6
 
@@ -200,7 +200,7 @@ def _is_storms(topology: Topology) -> bool:
 
 def _growth(problem: Problem, placement: Placement, closed: bool) -> Floats:
     """Return by which factor each executor's rate is above the file's, in closed loop."""
-    reached = foretold(problem, placement) if closed else None
+    reached = predict_throughput(problem, placement) if closed else None
     if reached is None:
         return np.ones(problem.executor_count)
     return growth(problem, reached.sources, reached.rates)
@@ -385,7 +385,7 @@ def _cluster(
     by_kind = {use.kind: use for use in uses(problem, placement)}
     nodes = len(by_kind[CPU].capacity)
     slots = len(problem.slot_hosts)
-    cores = _beside(problem, placement, by_kind[CPU].capacity) / CORE_PERCENT
+    cores = _cores_left(problem, placement, by_kind[CPU].capacity) / CORE_PERCENT
     limited = np.isfinite(cores) if containers else np.zeros(nodes, dtype=np.bool_)
     racks, _ = rack_ordinals(problem)
     links = {
@@ -410,7 +410,7 @@ def _cluster(
     )
 
 
-def _beside(problem: Problem, placement: Placement, capacity: Floats) -> Floats:
+def _cores_left(problem: Problem, placement: Placement, capacity: Floats) -> Floats:
     """Return what executors leave that load a node though they run no tuples, in points."""
     idle = (problem.executor_rate <= 0) & (problem.executor_cpu > 0)
     homes = problem.slot_hosts[placement.slots[idle]]

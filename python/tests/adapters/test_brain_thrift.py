@@ -64,8 +64,8 @@ class EchoPlanner:
 
 
 @contextmanager
-def serving(planner, foreseer=None, tally=None):
-    server = BrainServer(planner, "brain-1", SEAL, "127.0.0.1", 0, foreseer, tally)
+def serving(planner, previewer=None, tally=None):
+    server = BrainServer(planner, "brain-1", SEAL, "127.0.0.1", 0, previewer, tally)
     server.start()
     try:
         yield server
@@ -148,9 +148,9 @@ def test_what_people_ask_arrives_and_is_answered(profile, undo):
         assert client.outlook() == Seer().outlook()
 
 
-def test_a_brain_that_only_does_as_told_foresees_nothing(client):
+def test_a_brain_that_only_does_as_told_previews_nothing(client):
     for ask in (client.described, client.outlook, lambda: client.preview("t", None, None)):
-        with pytest.raises(InvalidInput, match="foresees nothing"):
+        with pytest.raises(InvalidInput, match="previews nothing"):
             ask()
 
 

@@ -105,7 +105,7 @@ def test_a_nimbus_that_restarted_leads_once_it_has_said_so_and_answers(tmp_path:
     log.write_text("Accepting leadership\n")
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
-    leads = nimbus.leads_anew(NimbusClient("127.0.0.1", port), log)
+    leads = nimbus.leads_again(NimbusClient("127.0.0.1", port), log)
     assert not leads(), "that was the one before"
     with log.open("a") as file:
         file.write("Accepting leadership, all active topologies found locally.\n")

@@ -154,6 +154,28 @@ def test_mixing_shapes_never_costs_more_than_one_alone(problem, growth, price):
 
 
 @pytest.mark.slow
+@given(measured_problems(), st.floats(0.5, 4.0))
+def test_no_more_nodes_of_a_shape_are_tried_than_there_are_executors(problem, growth):
+    wanted = demand(problem, {"t": growth}, 1.0)
+    limited = replace(SHAPE, at_most=wanted.problem.executor_count)
+    plans = []
+    for shape in (SHAPE, limited):
+        try:
+            plans.append(plan(wanted, [shape]).nodes)
+        except Infeasible as refusal:
+            assert f"on {shape.at_most} nodes of {shape.name}" in str(refusal)
+            plans.append(None)
+    assert plans[0] == plans[1]
+
+
+def test_what_one_executor_fills_no_number_of_nodes_carries():
+    """Up to 1,000 nodes were once placed on, one after the other, before that was said."""
+    wanted = demand(one_by_one(100.0, 75.0, executors=2), {"t": 1.0}, 1.0)
+    with pytest.raises(Infeasible, match=f"on {SHAPE.at_most} nodes"):
+        plan(wanted, [replace(SHAPE, cpu_percent=10.0)])
+
+
+@pytest.mark.slow
 def test_where_no_shape_has_nodes_enough_all_are_taken_largest_first():
     wanted = demand(one_by_one(100.0, 75.0, executors=12), {"t": 1.0}, 1.0)
     large = replace(SHAPE, name="large", cpu_percent=600.0, at_most=1)

@@ -223,8 +223,8 @@ class TestOneBrain:
         )
         assert max(map(len, shown.stdout.splitlines())) <= 100
         assert brains.nodes.read_profiles() == {}
-        foreseen = json.loads(brains.run("publish", str(path), "--json").stdout)
-        assert foreseen["done"] is False
+        previewed = json.loads(brains.run("publish", str(path), "--json").stdout)
+        assert previewed["done"] is False
         assert len(brains.nodes.read_history(10)) == 1
 
         acted = brains.run("publish", str(path), "--yes", "--json")
@@ -232,8 +232,8 @@ class TestOneBrain:
         assert json.loads(acted.stdout)["done"] is True
         await_true(lambda: leader.plan(FOUR_ASKED).topologies)
         entry = brains.nodes.read_history(1)[0]
-        assert entry["topologies"] == foreseen["preview"]["topologies"]
-        assert entry["fingerprint"] == foreseen["preview"]["fingerprint"]
+        assert entry["topologies"] == previewed["preview"]["topologies"]
+        assert entry["fingerprint"] == previewed["preview"]["fingerprint"]
 
     def test_an_applied_plan_is_undone_and_stays_undone_also_by_another_brain(
         self, brains, tmp_path
@@ -281,7 +281,7 @@ class TestOneBrain:
         assert "t-1 may move again" in brains.run("release", "t-1").stdout
         assert not read_undos(brains.nodes)
 
-    def test_what_cannot_be_foreseen_is_one_line_and_yes_acts_without(self, brains, tmp_path):
+    def test_what_cannot_be_previewed_is_one_line_and_yes_acts_without(self, brains, tmp_path):
         brains.nodes.secure()
         path = tmp_path / "profile.json"
         write_profile(path, profile_of(RUNNING.topologies[0]))

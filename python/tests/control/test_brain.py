@@ -64,15 +64,15 @@ def test_a_preview_publishes_nothing_and_is_what_follows():
         brain.preview("t", PROFILE, None)
     brain.plan(RUNNING)
     published = len(memory.plans)
-    foreseen = brain.preview("t", PROFILE, None)
+    previewed = brain.preview("t", PROFILE, None)
     assert len(memory.plans) == published
     memory.known = {"t": PROFILE}
     brain.plan(RUNNING)
-    assert memory.plans[-1][1]["topologies"] == foreseen["topologies"]
+    assert memory.plans[-1][1]["topologies"] == previewed["topologies"]
 
 
 @pytest.mark.slow
-def test_what_is_foreseen_waits_for_what_became_of_the_last_plan():
+def test_what_is_previewed_waits_for_what_became_of_the_last_plan():
     """Nimbus does as told after it has asked: until it asks again the brain knows the past."""
     brain, _ = brain_of(SystemClock(), t=PROFILE)
     moved = applied(RUNNING, brain.plan(RUNNING).topologies)

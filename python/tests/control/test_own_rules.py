@@ -151,9 +151,9 @@ def test_bframework_saves_traffic_when_several_measurements_say_so():
         "kept: what calls for a move held in 2 of 3 measurements in a row"
     )
     third = pairs(FAR, 180)
-    foreseen = asked(state, settings, third, memory=memory.copy(), pace=pace)
+    previewed = asked(state, settings, third, memory=memory.copy(), pace=pace)
     decision = asked(state, settings, third, memory=memory, pace=pace)
-    assert decision == foreseen
+    assert decision == previewed
     assert decision.choice.action is Action.MOVE
     assert isinstance(decision.choice.reason, Saving)
     assert decision.after.metrics.inter_node_tuples_per_second == 0

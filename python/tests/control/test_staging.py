@@ -134,7 +134,7 @@ def test_progress_counts_workers_and_the_time_of_all_stages_to_come():
 
     def progress(most, budget, after_s):
         changed = replace(rollout, most=most, budget=budget)
-        (line,) = changed.progress(state, rollout.told_s + after_s)
+        (line,) = changed.progress(state, rollout.staged_s + after_s)
         assert (line.topology, line.workers, line.workers_left) == ("a", all_, left)
         return line.left_s
 
@@ -153,11 +153,11 @@ def test_a_move_goes_on_while_what_moves_is_there_and_its_stages_follow():
     stage = Stage(*swapped(), FEW)
     stage.round()
     rollout, state = stage.brain._left.rollout, stage.state
-    assert rollout.goes_on(state, rollout.told_s + MAX_SECONDS)
-    assert not rollout.goes_on(state, rollout.told_s + MAX_SECONDS + 1)
-    assert not rollout.goes_on(replace(state, topologies=()), rollout.told_s)
+    assert rollout.goes_on(state, rollout.staged_s + MAX_SECONDS)
+    assert not rollout.goes_on(state, rollout.staged_s + MAX_SECONDS + 1)
+    assert not rollout.goes_on(replace(state, topologies=()), rollout.staged_s)
     elsewhere = replace(state.topologies[0], id="b-2-1")
-    assert not rollout.goes_on(replace(state, topologies=(elsewhere,)), rollout.told_s)
+    assert not rollout.goes_on(replace(state, topologies=(elsewhere,)), rollout.staged_s)
     (running,) = state.topologies
     lost = replace(running, assignment=running.assignment[1:])
     gone = running.assignment[0].executors
@@ -165,18 +165,18 @@ def test_a_move_goes_on_while_what_moves_is_there_and_its_stages_follow():
     fewer = replace(lost, executors=left)
     assert lost.unassigned and not fewer.unassigned
     for other in (lost, fewer):
-        assert not rollout.goes_on(replace(state, topologies=(other,)), rollout.told_s)
+        assert not rollout.goes_on(replace(state, topologies=(other,)), rollout.staged_s)
     # It may take every slot that there is.
     taken = {w.slot for each in (running.assignment, rollout.decisions["a"].workers) for w in each}
     full = tuple(
         replace(each, ports=tuple(sorted(slot.port for slot in taken if slot.node == each.id)))
         for each in state.supervisors
     )
-    assert rollout.goes_on(replace(state, supervisors=full), rollout.told_s)
+    assert rollout.goes_on(replace(state, supervisors=full), rollout.staged_s)
     # A node that it would go to has gone.
     target = next(w.slot.node for w in rollout.decisions["a"].workers)
     gone = tuple(each for each in state.supervisors if each.id != target)
-    assert not rollout.goes_on(replace(state, supervisors=gone), rollout.told_s)
+    assert not rollout.goes_on(replace(state, supervisors=gone), rollout.staged_s)
 
 
 def test_a_move_that_waits_is_told_as_kept_with_what_holds_it():

@@ -61,7 +61,7 @@ def test_what_was_before_another_load_is_not_compared():
         stalls = 10 <= number < 14
         acked = (20 if stalls else 100) * random.normal(1, 0.03)
         if number == 13:
-            trial.begin_anew()  # three slices of the stall have been seen
+            trial.begin_again()  # three slices of the stall have been seen
         hosts = "aa" if number < 14 else "bb"
         queued = 2000.0 * (number - 9) if stalls else 50.0
         found.append(trial.add(slice_at(10 * number, acked, hosts, queued)))

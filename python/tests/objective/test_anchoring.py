@@ -10,7 +10,7 @@ from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Topology
 from stormcut.objective.anchoring import anchored_share
 from stormcut.objective.headroom import headroom
-from stormcut.objective.throughput import foretold, throughput
+from stormcut.objective.throughput import predict_throughput, throughput
 
 RATE, BYTES = 100.0, 10_000.0
 
@@ -87,8 +87,8 @@ def test_tuples_wait_behind_reports_on_the_link_that_they_share():
     assert throughput(shared, apart).total == pytest.approx(alone / 2, rel=0.05)
 
 
-def test_nothing_is_foretold_where_nothing_is_known():
+def test_nothing_is_predicted_where_nothing_is_known():
     problem = reporting(0.0)
     (topology,) = problem.topologies
     idle = replace(problem, topologies=(replace(topology, measured=()),))
-    assert foretold(idle, Placement(np.zeros(4, dtype=np.int64))) is None
+    assert predict_throughput(idle, Placement(np.zeros(4, dtype=np.int64))) is None

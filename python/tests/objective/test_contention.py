@@ -14,7 +14,7 @@ from stormcut.lab.papers.workloads import PIPELINES, pipeline
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, Problem, Topology
 from stormcut.objective.contention import ALONE, FULL, thread_speeds
-from stormcut.objective.throughput import foretold
+from stormcut.objective.throughput import predict_throughput
 from stormcut.placement.solve import solve
 from stormcut.simulator.events import simulate
 
@@ -63,11 +63,11 @@ def test_who_runs_nowhere_slows_nobody():
 @pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["cut", "even", "r-storm", "sam"])
 @pytest.mark.parametrize("application", PIPELINES)
-def test_what_is_foretold_is_what_the_simulator_finds(application, algorithm):
-    """Without it, placements on full nodes are foretold to carry up to 15 % more than they do."""
+def test_what_is_predicted_is_what_the_simulator_finds(application, algorithm):
+    """Without it, placements on full nodes are predicted to carry up to 15 % more than they do."""
     problem = pipeline(application, load=0.99)
     placement = solve(problem, algorithm, 1).placement
-    reached = foretold(problem, placement)
+    reached = predict_throughput(problem, placement)
     found = simulate(problem, placement, closed=True, seconds=20.0)
     assert reached.total == pytest.approx(sum(found.sources.values()), rel=0.06)
 

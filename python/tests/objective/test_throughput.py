@@ -13,7 +13,7 @@ from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Stream, Topology
 from stormcut.objective.demands import demands_of
 from stormcut.objective.headroom import headroom
-from stormcut.objective.throughput import foretold, throughput
+from stormcut.objective.throughput import predict_throughput, throughput
 
 #: Of every rate, at worst: far below what is known of loads.
 ACCURACY = 0.005
@@ -182,7 +182,7 @@ def test_nothing_is_known_of_a_source_whose_tuples_cost_nothing(window):
     problem = Problem((Node("n", (0,), cpu_percent=100.0),), (topology,))
     placement = Placement(np.zeros(3, dtype=np.int64))
     assert np.isinf(throughput(problem, placement).rates).all()
-    assert foretold(problem, placement) is None
+    assert predict_throughput(problem, placement) is None
 
 
 @given(chains(3), st.one_of(st.none(), st.integers(1, 50)))
@@ -218,12 +218,12 @@ def test_a_source_that_nothing_limits_sends_what_it_is_asked_to(window):
     assert free.rates[1] > 900.0
 
 
-def test_of_more_than_memory_holds_nothing_is_foretold():
+def test_of_more_than_memory_holds_nothing_is_predicted():
     """900 executors, 202,500 pairs and 450 sources."""
     parts = (Component.uniform("s", 450, "spout", 1.0), Component.uniform("b", 450))
     topology = Topology("t", parts, (Stream("s", "b", 1000.0),))
     problem = Problem((Node("n0", (1,)),), (topology,))
-    assert foretold(problem, Placement(np.zeros(900, dtype=np.int64))) is None
+    assert predict_throughput(problem, Placement(np.zeros(900, dtype=np.int64))) is None
 
 
 def test_local_streams_load_no_link():

@@ -30,7 +30,7 @@ from stormcut.objective.resources import (
     rack_ordinals,
     uses,
 )
-from stormcut.objective.throughput import foretold
+from stormcut.objective.throughput import predict_throughput
 from stormcut.objective.verify import violations
 from stormcut.placement.algorithms.cut import least_traffic, resource_annealing
 from stormcut.placement.algorithms.cut.judges import LeastCongestion
@@ -194,7 +194,7 @@ def none_has_less(problem):
 
 def speed(problem, placement):
     """What all sources together reach, none of them starved for another."""
-    told = foretold(problem, placement)
+    told = predict_throughput(problem, placement)
     return 0.0 if told is None else np.log(np.maximum(told.rates, 1e-9)).sum()
 
 
@@ -230,7 +230,9 @@ def test_sources_keep_off_the_link_that_reports_fill():
     measured = journal(BENCH).problem("bigbench_diamond")
     nodes = tuple(replace(node, max_executors=6) for node in measured.nodes)
     problem = replace(measured, nodes=nodes)
-    found, even = (foretold(problem, solve(problem, name, 1).placement) for name in ("cut", "even"))
+    found, even = (
+        predict_throughput(problem, solve(problem, name, 1).placement) for name in ("cut", "even")
+    )
     assert found.rates.min() > 0.7 * found.rates.max()
     assert found.total > 1.5 * even.total
     assert found.sustained > 0.95 * even.sustained
@@ -245,7 +247,9 @@ def test_where_cpu_binds_sources_reach_no_less_than_by_another_schedulers_placem
     problem = roomy(bench, "linear_road")
     _, rival = journal(bench).solution("linear_road", "caps")
     found = solve(problem, "cut", 1).placement
-    assert foretold(problem, found).total > 0.99 * foretold(problem, rival).total
+    assert (
+        predict_throughput(problem, found).total > 0.99 * predict_throughput(problem, rival).total
+    )
 
 
 @pytest.mark.slow
@@ -285,7 +289,7 @@ def ends(problem):
     judge = judge_of(problem)
     options = {"objective": "congestion", "effort": "0"}
     found = [at(judge, solve(problem, "cut", seed, options).placement) for seed in range(16)]
-    told = [foretold(problem, judge.placement(each)).rates for each in found]
+    told = [predict_throughput(problem, judge.placement(each)).rates for each in found]
     return judge, found, [congestion(judge.uses(each)[0]) for each in found], told
 
 
@@ -296,7 +300,7 @@ def test_of_what_is_as_congested_the_fastest_is_taken():
     alike = np.array(full) <= min(full) * (1 + TOLERANCE)
     assert np.ptp(speeds[alike]) > 0.05
     for order in (found, found[::-1]):
-        best = foretold(judge.problem, judge.placement(judge.best(order)))
+        best = predict_throughput(judge.problem, judge.placement(judge.best(order)))
         assert np.log(best.rates).sum() == pytest.approx(speeds[alike].max(), abs=0.01)
 
 

@@ -59,7 +59,7 @@ def test_another_rate_is_seen_within_a_minute(seed, factor):
     found = watch.drift()
     assert found is not None
     assert found.quantity is Quantity.RATE
-    watch.begin_anew()
+    watch.begin_again()
     for number in range(18, 48):
         assert watch.drift() is None
         watch.add(slice_of(number, noisy(random, factor * 1000.0)))

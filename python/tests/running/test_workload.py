@@ -94,7 +94,7 @@ def _flowing(running, slot_of, rate=12.0):
 
 
 @given(st.lists(st.integers(0, 2), min_size=7, max_size=7), st.permutations(range(7)))
-def test_local_or_shuffle_is_foretold_for_another_placement(places, order):
+def test_local_or_shuffle_is_predicted_for_another_placement(places, order):
     """Measured pairs were taken for those of any placement: what stays was 14 % for 45 %."""
     running = topology("t", (4, 3), acker=False)
     streams = tuple(replace(s, grouping="local_or_shuffle") for s in running.streams)
@@ -138,8 +138,8 @@ def _passed_on(streams, parts, slot_of, rate=12.0):
     st.permutations(range(11)),
     st.lists(st.sampled_from(("local_or_shuffle", "shuffle")), min_size=3, max_size=3),
 )
-def test_a_chain_is_foretold_for_another_placement(places, order, groupings):
-    """In a crawl with its fetchers on two of four nodes the other two did nothing, unforeseen."""
+def test_a_chain_is_predicted_for_another_placement(places, order, groupings):
+    """In a crawl with its fetchers on two of four nodes the other two did nothing, unpredicted."""
     running = topology("t", (3, 3, 3, 2), acker=False)
     streams = tuple(
         replace(stream, grouping=grouping)
@@ -157,8 +157,8 @@ def test_a_chain_is_foretold_for_another_placement(places, order, groupings):
     )
     for where in (before, after):
         _, taken = _passed_on(streams, parts, where)
-        _, foretold = relay(problem, np.array([where[task] for task in tasks]))
-        assert foretold[3:] == pytest.approx([taken.get(task, 0.0) for task in tasks[3:]])
+        _, predicted = relay(problem, np.array([where[task] for task in tasks]))
+        assert predicted[3:] == pytest.approx([taken.get(task, 0.0) for task in tasks[3:]])
 
 
 def test_pairs_behind_a_chain_keep_what_each_target_takes():

@@ -47,7 +47,7 @@ def is_by_tuple(problem):
     seed=st.integers(0, 10**6),
     algorithm=st.sampled_from(("cut", "even", "random")),
 )
-def test_every_resource_is_as_full_as_foretold(kind, seed, algorithm):
+def test_every_resource_is_as_full_as_predicted(kind, seed, algorithm):
     problem = problem_of(kind, seed)
     assume(is_by_tuple(problem))
     try:

@@ -15,10 +15,10 @@ from stormcut.lab.cli.topologies import picture
 WITH_COMMON_PAGE = ("(micro.md)", "(model_driven.md)")
 #: More than one: sources may alter a record from replay to replay, bolts may know it again.
 REPLAYS = 2
-#: Up to two minutes each; others have the same tasks, or are compared on few records, below.
+#: One to two minutes each; others have the same tasks, or are compared on few records, below.
 LONG = (
-    *("finance", "load_prediction", "model_driven_diamond", "model_driven_star"),
-    *("smart_grid", "taxi", "traffic"),
+    *("bigbench_star", "finance", "load_prediction", "model_driven_diamond", "model_driven_linear"),
+    *("model_driven_star", "sentiment", "smart_grid", "taxi", "traffic"),
 )
 #: Fixtures by the name of the option that needs their address.
 SERVERS = ("blobs", "redis")

@@ -229,7 +229,7 @@ def _mean(
     return sum(weighted) / total
 
 
-def leads_anew(nimbus: NimbusClient, log: Path) -> Callable[[], bool]:
+def leads_again(nimbus: NimbusClient, log: Path) -> Callable[[], bool]:
     """Return what tells whether a Nimbus has taken the lead since now, and answers.
 
     Its answer alone does not tell: until its old ZooKeeper session ends, a Nimbus that restarted

@@ -92,7 +92,7 @@ class Planner(Protocol):
         ...
 
 
-class Foreseer(Protocol):
+class Previewer(Protocol):
     """What the server needs to answer people."""
 
     def described(self) -> Described:
@@ -134,7 +134,7 @@ class BrainServer:
         Opens requests; what it does not open is neither decoded nor answered.
     host, port : str, int
         Where to listen; port 0 takes a free one, see `port`.
-    foreseer : Foreseer, optional
+    previewer : Previewer, optional
         The brain again, if it can tell what it would plan.
     tally : Tally, optional
         Is told of every question.
@@ -154,13 +154,13 @@ class BrainServer:
         seal: Seal,
         host: str,
         port: int,
-        foreseer: Foreseer | None = None,
+        previewer: Previewer | None = None,
         tally: Tally | None = None,
         tls: Tls | None = None,
     ) -> None:
         self._planner = planner
         self._tls = tls
-        self._foreseer = foreseer
+        self._previewer = previewer
         self._tally = tally
         self._identity = identity
         self._seal = seal
@@ -293,7 +293,7 @@ class BrainServer:
     def last_state(self) -> Any:
         """Answer `Brain.last_state`."""
         with self._refusing("last_state"):
-            described = self._foreseen().described()
+            described = self._require_previewer().described()
             return idl.LastState(
                 version=PROTOCOL_VERSION,
                 state=to_state_struct(described.state),
@@ -311,7 +311,7 @@ class BrainServer:
             if not self._previewing.acquire(timeout=CLIENT_SECONDS / 2):
                 raise InvalidInput("other previews are being computed: ask again")
             try:
-                document = self._foreseen().preview(
+                document = self._require_previewer().preview(
                     evidence.topology,
                     None
                     if profile is None
@@ -327,12 +327,12 @@ class BrainServer:
     def outlook(self) -> str:
         """Answer `Brain.outlook`."""
         with self._refusing("outlook"):
-            return json.dumps(self._foreseen().outlook())
+            return json.dumps(self._require_previewer().outlook())
 
-    def _foreseen(self) -> Foreseer:
-        if self._foreseer is None:
-            raise InvalidInput("this brain only does as it was told and foresees nothing")
-        return self._foreseer
+    def _require_previewer(self) -> Previewer:
+        if self._previewer is None:
+            raise InvalidInput("this brain runs alone, without a controller: it previews nothing")
+        return self._previewer
 
     @contextmanager
     def _refusing(self, what: str) -> Iterator[None]:

@@ -62,7 +62,7 @@ class ZooKeeperLeadership:
         self._closed = threading.Event()
         self._resign = threading.Event()
         self._leading = False
-        self._told = ""
+        self._logged = ""
         self._election: Election | None = None
         nodes.fence = self._no_fence = nodes.path("election/none")
 
@@ -118,12 +118,12 @@ class ZooKeeperLeadership:
 
     def _warn(self, text: str) -> None:
         """Log what goes wrong twice a second when it begins."""
-        if text != self._told:
+        if text != self._logged:
             log.warning(text)
-        self._told = text
+        self._logged = text
 
     def _lead(self) -> None:
-        self._told = ""
+        self._logged = ""
         if (place := self._place()) is None:
             return
         self._nodes.fence = place

@@ -58,7 +58,7 @@ class Draining:
         #: What others have left deactivated, None: not known yet.
         self._left: tuple[str, ...] | None = None
         self._lock = threading.Lock()
-        self._told = ""
+        self._logged = ""
 
     def ask(self, topology: str, home: Workers, target: Workers, seconds: float) -> None:
         """Have a topology drained before it moves; to be asked again until it has moved.
@@ -184,9 +184,9 @@ class Draining:
 
     def _warn(self, words: str) -> None:
         """Log what goes wrong at each look when it begins."""
-        if words != self._told:
+        if words != self._logged:
             log.warning(words)
-        self._told = words
+        self._logged = words
 
     def close(self) -> None:
         """Activate all that rests because of this one, whether or not it leads any more."""

@@ -48,7 +48,7 @@ class Rollout:
         Workers that may restart in one stage; a part that needs more goes alone.
     budget : float
         Slots in which they may; a part that needs more does not go.
-    began_s, told_s : float
+    began_s, staged_s : float
         When it began, and when its last stage was told: seconds of a clock that never runs back.
     number : int
         Stages told by now.
@@ -62,16 +62,16 @@ class Rollout:
     budget: float
     began_s: float
     number: int = 0
-    told_s: float = -math.inf
+    staged_s: float = -math.inf
     told: Mapping[str, Workers] = field(default_factory=dict)
 
     def goes_on(self, state: ClusterState, now: float) -> bool:
         """Return whether there is something left to do, and all is as it was told."""
         running = {t.id: t for t in state.topologies}
-        stuck_s = now - max(self.began_s, self.told_s)
+        stuck_s = now - max(self.began_s, self.staged_s)
         if stuck_s > MAX_SECONDS or not self.decisions.keys() <= running.keys():
             return False
-        if not all(self._is_as_told(running[name]) for name in self.decisions):
+        if not all(self._is_as_staged(running[name]) for name in self.decisions):
             return False
         used = {w.slot for decision in self.decisions.values() for w in decision.workers}
         present = self.present(state)
@@ -79,7 +79,7 @@ class Rollout:
             present[name] != decision.workers for name, decision in self.decisions.items()
         )
 
-    def _is_as_told(self, topology: RunningTopology) -> bool:
+    def _is_as_staged(self, topology: RunningTopology) -> bool:
         decision = self.decisions[topology.id]
         tasks = {task for worker in decision.workers for task in worker.executors}
         if topology.unassigned or tasks != {each.start_task for each in topology.executors}:
@@ -109,7 +109,7 @@ class Rollout:
 
     def left_s(self, now: float) -> float:
         """Return the seconds until its next stage may begin, 0 or less if it may now."""
-        return self.told_s + STAGE_SECONDS - now
+        return self.staged_s + STAGE_SECONDS - now
 
     def advance(
         self, state: ClusterState, chosen: Collection[Part], now: float
@@ -131,7 +131,7 @@ class Rollout:
             else self._waiting(name, present[name], STAGE_SECONDS)
             for name in present
         )
-        return replace(self, number=number, told_s=now, told=told), decisions
+        return replace(self, number=number, staged_s=now, told=told), decisions
 
     def _open_parts(self, present: Mapping[str, Workers]) -> list[Part]:
         """Return what is yet to be done where those that move run as given."""
@@ -263,7 +263,7 @@ def _with(workers: Workers, part: Part) -> Workers:
     return tuple(sorted((*(w for w in workers if w not in gone), *part.after)))
 
 
-def told_elsewhere(
+def decided_elsewhere(
     decisions: Iterable[Decision], state: ClusterState, moving: Collection[str]
 ) -> Iterator[tuple[str, Workers]]:
     """Yield where all run, or shall run, that do not move in stages."""

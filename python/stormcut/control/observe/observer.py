@@ -156,9 +156,9 @@ class _ObservedTopology:
     trial: MoveReview = field(default_factory=MoveReview)
     forecast: Forecast = field(default_factory=Forecast)
     #: Tuples/s sent, by the profile that was published, and for how long it was measured.
-    told_per_s: float | None = None
-    told_s: float = math.inf
-    told_factor: float = 1.0
+    reported_per_s: float | None = None
+    reported_s: float = math.inf
+    reported_factor: float = 1.0
     #: How many slices in a row were unlike those before.
     doubts: int = 0
     #: A drift that is thought to pass, as it was said.
@@ -215,7 +215,7 @@ class Observer:
         self._topologies: dict[str, _ObservedTopology] = {}
         self._lock = threading.Lock()
         self._hearing = Hearing()
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
         #: What became of moves; None: not read since this one leads.
         self._reviews: tuple[Review, ...] | None = None
 
@@ -307,8 +307,8 @@ class Observer:
         drift = known.drifts.drift()
         if drift is not None:
             known.drift = drift
-            known.drifts.begin_anew()
-            known.trial.begin_anew()
+            known.drifts.begin_again()
+            known.trial.begin_again()
             known.totals = DecayedTotals(self._watching.half_life_s)
             for slice_ in known.recent:
                 known.totals.add(slice_)
@@ -355,19 +355,19 @@ class Observer:
     def _is_surer(known: _ObservedTopology) -> bool:
         """Return whether what was told is known much better now, and has not changed."""
         assert known.profile is not None
-        return known.drift is None and known.profile.seconds >= SURER_FACTOR * known.told_s
+        return known.drift is None and known.profile.seconds >= SURER_FACTOR * known.reported_s
 
     def _news(self, known: _ObservedTopology) -> Occasion | Drift | None:
         """Return what has changed for longer than a peak lasts, None if nothing has."""
         drift = known.drift
         if drift is not None and drift.quantity is not Quantity.RATE:
             return drift
-        if drift is None and known.told_factor == 1.0:
+        if drift is None and known.reported_factor == 1.0:
             return Occasion.SURER if self._is_surer(known) else None
         expected = known.forecast.expected()
-        if expected is None or known.told_per_s is None:
+        if expected is None or known.reported_per_s is None:
             return drift
-        if not expected.is_about(known.told_per_s):
+        if not expected.is_about(known.reported_per_s):
             return drift or Occasion.EXPECTED
         if drift is not None and known.passing is not drift:
             log.info("%s; such changes usually pass: not published", _words(drift))
@@ -387,8 +387,8 @@ class Observer:
             log.warning("profile of %s not published: %s", name, error)
             return
         known.published_s, known.drift = known.heard_s, None
-        known.told_s = known.profile.seconds
-        known.told_per_s, known.told_factor = factor * known.seen.emitted_per_s, factor
+        known.reported_s = known.profile.seconds
+        known.reported_per_s, known.reported_factor = factor * known.seen.emitted_per_s, factor
         forecast = f" (forecast: {factor:.2f} times what is measured)" if factor != 1.0 else ""
         log.info("profile of %s published: %s%s", name, _words(reason), forecast)
 
@@ -402,15 +402,15 @@ class Observer:
 
     def _warn(self, problems: Mapping[str, int]) -> None:
         for problem, count in problems.items():
-            if problem not in self._told:
+            if problem not in self._logged:
                 log.warning("%d lines of metrics not used: %s", count, problem)
-        self._told.update(problems)
+        self._logged.update(problems)
 
     def accounts(self) -> dict[str, Account]:
         """Return how topologies fare, by id."""
         with self._lock:
             return {
-                name: Account(known.trial.is_stalled, known.told_factor)
+                name: Account(known.trial.is_stalled, known.reported_factor)
                 for name, known in self._topologies.items()
             }
 

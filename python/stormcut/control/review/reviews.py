@@ -55,8 +55,8 @@ class Review:
         parts = [f"{self.acked_after:,.0f} tuples/s acked, were {self.acked_before:,.0f}"]
         if self.latency_before is not None and self.latency_after is not None:
             parts.append(f"{self.latency_after:,.1f} ms, were {self.latency_before:,.1f}")
-        foreseen = "" if self.predicted is None else f", predicted {self.predicted:,.0f}"
-        parts.append(f"{self.measured:,.0f} tuples/s between nodes{foreseen}")
+        prediction = "" if self.predicted is None else f", predicted {self.predicted:,.0f}"
+        parts.append(f"{self.measured:,.0f} tuples/s between nodes{prediction}")
         if self.restart_s is not None:
             parts.append(f"a restart costs {self.restart_s:.0f} s of work")
         if self.held_s:
@@ -67,9 +67,9 @@ class Review:
 def review(topology: str, step: Step, finding: Finding, at_s: float, held_s: float) -> Review:
     """Return what became of a move."""
     before, after = finding.latency_before, finding.latency_after
-    foreseen, load = step.between_nodes_per_s, finding.acked_before.mean
-    if foreseen is not None and load > 0:
-        foreseen *= finding.acked_after.mean / load
+    expected, load = step.between_nodes_per_s, finding.acked_before.mean
+    if expected is not None and load > 0:
+        expected *= finding.acked_after.mean / load
     return Review(
         topology,
         step.plan,
@@ -79,7 +79,7 @@ def review(topology: str, step: Step, finding: Finding, at_s: float, held_s: flo
         finding.acked_after.mean,
         None if before is None else before.mean,
         None if after is None else after.mean,
-        foreseen,
+        expected,
         finding.between_nodes_per_s,
         finding.restart_s,
         held_s,

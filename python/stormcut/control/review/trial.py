@@ -99,7 +99,7 @@ class MoveReview:
         last = self._pulses[-1]
         return last.failed_per_s >= STALLED_FAIL * (last.acked_per_s + last.failed_per_s)
 
-    def begin_anew(self) -> None:
+    def begin_again(self) -> None:
         """Forget all but the last slices: before those the load was another."""
         last = list(self._pulses)[-MIN_SLICES:]
         self._pulses.clear()

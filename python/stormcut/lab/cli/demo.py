@@ -120,7 +120,7 @@ def demo(
         steps.say(f"demo: the nodes' links are not limited: {links.why}")
     began = time.monotonic()
     with interruptible():
-        told, made = _told(until, links, name, steps)
+        told, made = _tell_story(until, links, name, steps)
     _write(report, html(told, made))
     if markdown:
         _write(markdown, in_markdown(told, made))
@@ -146,7 +146,7 @@ def _links(no_limits: bool) -> _Links:
     return _Links(None, why) if why else _Links(LINK_MBIT)
 
 
-def _told(until: str, links: _Links, name: str, steps: Steps) -> tuple[Story, Made]:
+def _tell_story(until: str, links: _Links, name: str, steps: Steps) -> tuple[Story, Made]:
     """Run the cluster and the story on it; nothing stays but the logs of a failure."""
     from stormcut.lab.adapters.clusters.bandwidth import Bandwidth
     from stormcut.lab.adapters.processes.controller import write_configuration

@@ -21,7 +21,7 @@ from stormcut.cli.outputs import OutputFile, picture_form
 from stormcut.cli.steps import Steps
 from stormcut.lab.cli.own_cluster import ended
 from stormcut.model.errors import InvalidInput
-from stormcut.report.tables import told_rate
+from stormcut.report.tables import format_rate
 from stormcut.report.terminal import Grid, terminal
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ def _table(models: Mapping[str, PerformanceModel], others: Mapping[str, Performa
                 table.row(
                     who if index == 0 else "",
                     f"{each.threads[index]:,}",
-                    told_rate(each.rate[index]),
+                    format_rate(each.rate[index]),
                     f"{each.rate[index] / each.best_rate:.0%}",
                     f"{each.cpu_percent[index]:.1f}",
                     f"{each.memory_percent[index]:.1f}",

@@ -42,7 +42,7 @@ RISE_PER_S = 50.0
 Workers = Mapping[tuple[str, int], frozenset[int]]
 
 
-class Untold(StormcutError):
+class StoryError(StormcutError):
     """What should have happened did not; the text says what."""
 
 
@@ -216,7 +216,7 @@ class _Teller:
             for chapter in (self._load_rises, self._pattern_changes, self._node_is_lost)[:chapters]:
                 chapter()
             self._check_gain()
-        except Untold as error:
+        except StoryError as error:
             why = str(error)
         self._look()
         return Story(
@@ -250,7 +250,7 @@ class _Teller:
     def _pattern_changes(self) -> None:
         shift = self._launched + self._load.shift_s
         if time.time() > shift:
-            raise Untold(
+            raise StoryError(
                 f"the machine is too busy: the pattern changed {time.time() - shift:.0f} s before "
                 "the first move was measured; try again when it is less so"
             )
@@ -289,7 +289,7 @@ class _Teller:
     def _check_gain(self) -> None:
         before, after = self._phases[0], self._phases[1]
         if after.acked_per_s < before.acked_per_s:
-            raise Untold(
+            raise StoryError(
                 f"the move brought nothing: {after.acked_per_s:,.0f} tuples/s acknowledged, were "
                 f"{before.acked_per_s:,.0f}"
             )
@@ -301,7 +301,7 @@ class _Teller:
         with (
             self._step("waiting until the load is served"),
             # A load that this placement cannot serve is measured all the same.
-            suppress(Untold),
+            suppress(StoryError),
         ):
             self._until(self._served, "the load is served", RECOVERY_S, self._rate)
 
@@ -371,7 +371,7 @@ class _Teller:
         if acked < STALLS * offered:
             return True
         if time.time() > full + STALL_S:
-            raise Untold(
+            raise StoryError(
                 f"the load never stalled under Storm's own scheduler: {acked:,.0f} of "
                 f"{offered:,.0f} tuples/s acknowledged"
             )
@@ -420,7 +420,7 @@ class _Teller:
 
         Raises
         ------
-        Untold
+        StoryError
             No progress for so much served time.
         """
 
@@ -435,7 +435,7 @@ class _Teller:
         try:
             wait_until(seen, patience_s, what, watch=watch)
         except TimedOut as error:
-            raise Untold(str(error)) from error
+            raise StoryError(str(error)) from error
 
     def _look(self) -> None:
         self._controller.check()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from stormcut.placement.algorithms.model_driven.allocation import PerformanceModel
 from stormcut.report.figures import COLOURS, drawn, empty
-from stormcut.report.tables import told_rate
+from stormcut.report.tables import format_rate
 
 #: Panel's title, and what it shows of a model.
 PANELS = ("tuples/s, % of the highest", "CPU, % of the slot", "memory, % of the slot")
@@ -44,7 +44,7 @@ def draw_models(
             ):
                 axes.plot(each.threads, values, style, color=colour, label=title, markersize=4)
         row[0].set_title(
-            f"{task}: at most {told_rate(model.best_rate)} tuples/s", loc="left", size=9
+            f"{task}: at most {format_rate(model.best_rate)} tuples/s", loc="left", size=9
         )
         for axes, name in zip(row, PANELS, strict=True):
             axes.set_ylim(0, 105)

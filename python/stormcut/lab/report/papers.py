@@ -128,10 +128,10 @@ def _figure_parts(
 
 
 def _parameters(values: Mapping[str, Value]) -> str:
-    return ", ".join(f"{key} {_told(value)}" for key, value in sorted(values.items())) or "none"
+    return ", ".join(f"{key} {_format(value)}" for key, value in sorted(values.items())) or "none"
 
 
-def _told(value: Value) -> str:
+def _format(value: Value) -> str:
     return value if isinstance(value, str) else f"{value:,g}"
 
 

@@ -29,13 +29,12 @@ def check_slot(path: Path, slot: Mapping[str, float]) -> None:
         read_models(path)
         stored = json.loads(path.read_text(encoding="utf-8")).get("slot")
         if stored != dict(slot):
-            why = (
-                f"has models of a slot of {_told(stored)}, not of {_told(slot)}: name another file"
-            )
+            had, wanted = _format_slot(stored), _format_slot(slot)
+            why = f"has models of a slot of {had}, not of {wanted}: name another file"
             raise InvalidInput(why, str(path))
 
 
-def _told(slot: Any) -> str:
+def _format_slot(slot: Any) -> str:
     if not isinstance(slot, Mapping):
         return "unknown size"
     return f"{slot.get('cores'):g} cores and {slot.get('memory_mb'):g} MB"

@@ -85,11 +85,11 @@ def plan_news(history: Iterable[Mapping[str, Any]]) -> News:
         (entry["created_ms"] / 1000, kind, f"plan {entry['plan'][:8]}: {'; '.join(told)}")
         for entry in history
         for kind in (Kind.MOVE, Kind.PLACED)
-        if (told := list(_told(entry, kind)))
+        if (told := list(_reasons(entry, kind)))
     ]
 
 
-def _told(entry: Mapping[str, Any], kind: Kind) -> Iterator[str]:
+def _reasons(entry: Mapping[str, Any], kind: Kind) -> Iterator[str]:
     for line in entry["topologies"]:
         if _KINDS.get(line["action"]) is kind:
             yield f"{line['topology']} {line['reason']}"

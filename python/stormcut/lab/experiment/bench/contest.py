@@ -26,7 +26,7 @@ from stormcut.model.problem import DEFAULT_CPU_PERCENT, Component, Node, Problem
 from stormcut.model.profile import Profile
 from stormcut.objective.headroom import headroom
 from stormcut.objective.metrics import measure
-from stormcut.objective.throughput import foretold
+from stormcut.objective.throughput import predict_throughput
 from stormcut.placement.solve import Solution
 from stormcut.running.workload import Workload, workload
 
@@ -133,7 +133,7 @@ def windowed(problem: Problem, window: object) -> Problem:
 
 def reachable(problem: Problem, placement: Placement) -> float | None:
     """Return the tuples/s that sources reach in closed loop, None if the model cannot tell."""
-    predicted = foretold(problem, placement)
+    predicted = predict_throughput(problem, placement)
     return None if predicted is None else predicted.total
 
 

@@ -38,7 +38,7 @@ from stormcut.objective.resources import (
     costs_of,
     uses,
 )
-from stormcut.objective.throughput import foretold
+from stormcut.objective.throughput import predict_throughput
 from stormcut.placement.algorithms.cut.prepare import Task
 from stormcut.placement.algorithms.cut.realise import (
     Candidate,
@@ -520,7 +520,7 @@ class LeastCongestion(_ByWorth):
     def _speed(self, candidate: Candidate) -> float:
         """Return the sum of the logarithms of what sources reach (fairness), 0 if unknown."""
         few = is_predicted(self.problem)
-        predicted = foretold(self.problem, self.placement(candidate)) if few else None
+        predicted = predict_throughput(self.problem, self.placement(candidate)) if few else None
         return (
             0.0 if predicted is None else float(np.log(np.maximum(predicted.rates, MIN_RATE)).sum())
         )

@@ -11,7 +11,7 @@ from docker.models.containers import Container as Running
 
 from stormcut.adapters.machine.home import plugin_jars
 from stormcut.adapters.storm import plugin
-from stormcut.adapters.storm.nimbus import leads_anew
+from stormcut.adapters.storm.nimbus import leads_again
 from stormcut.application.waiting import Watch, wait_until
 from stormcut.lab.adapters.clusters.docker import image, startup
 from stormcut.lab.adapters.clusters.docker.engine import (
@@ -269,7 +269,7 @@ class DockerCluster(RunningCluster):
         return removed
 
     def _restart_nimbus(self) -> None:
-        leads = leads_anew(self.nimbus, self.nimbus_log)
+        leads = leads_again(self.nimbus, self.nimbus_log)
         with self._running() as running:
             running["nimbus"].restart(timeout=5)
         wait_until(leads, RESTART_S, "Nimbus leads again", watch=self.nimbus_watch)

@@ -9,7 +9,7 @@ from pathlib import Path
 from stormcut.adapters.machine import storm_jars
 from stormcut.adapters.machine.home import plugin_jars, storm_java, storm_lib
 from stormcut.adapters.storm import plugin as storm_plugin
-from stormcut.adapters.storm.nimbus import leads_anew
+from stormcut.adapters.storm.nimbus import leads_again
 from stormcut.application.waiting import TimedOut, Watch, wait_until
 from stormcut.lab.adapters.clusters.bandwidth import Bandwidth
 from stormcut.lab.adapters.clusters.local import ports, processes
@@ -343,7 +343,7 @@ class LocalCluster(RunningCluster):
         if daemon == self._state.zookeeper:
             return lambda: zookeeper_answers(daemon.host, daemon.ports[0])
         if daemon == self._state.nimbus:
-            return leads_anew(self.nimbus, self._layout.log_file(daemon.name))
+            return leads_again(self.nimbus, self._layout.log_file(daemon.name))
         # A dead one's registration lasts until its ZooKeeper session ends, its uptime frozen.
         before = self._uptime(daemon)
         return lambda: self._uptime(daemon) not in (None, before)

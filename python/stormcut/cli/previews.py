@@ -1,4 +1,4 @@
-"""What the leading brain knows and foresees: asked, shown, and acted on only when told to."""
+"""What the leading brain knows and previews: asked, shown, and acted on only when told to."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class IntendedOrder:
     undo: Undo | None
 
 
-def foresee_and_act(
+def preview_and_act(
     nodes: StormcutNodes,
     tls: Tls | None,
     change: IntendedOrder,
@@ -96,7 +96,7 @@ def foresee_and_act(
     Raises
     ------
     InvalidInput
-        Nothing was done for want of ``yes``, or nothing can be foreseen and ``yes`` is not given.
+        Nothing was done for want of ``yes``, or there is no preview and ``yes`` is not given.
     """
     preview = _preview(nodes, tls, change, yes)
     if change.undo is not None and preview is not None:
@@ -124,7 +124,7 @@ def foresee_and_act(
 def _preview(
     nodes: StormcutNodes, tls: Tls | None, change: IntendedOrder, yes: bool
 ) -> dict[str, Any] | None:
-    """Return what the brain foresees; None, and a line why, if it cannot and that is no matter."""
+    """Return what the brain previews; None, and a line why, if it cannot and that is no matter."""
     try:
         client = leading_brain(nodes, tls)
         with waiting(Console(stderr=True), "the brain computes what would follow"):

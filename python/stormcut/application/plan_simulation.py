@@ -20,7 +20,7 @@ Line = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Foretold:
+class SimulatedPlan:
     """Two simulations at the measured rates, of the topologies whose executors all run.
 
     ``now`` is None if there is no such topology yet.
@@ -30,11 +30,11 @@ class Foretold:
     then: Simulation
 
 
-def foretell(
+def simulate_plan(
     state: ClusterState,
     profiles: Mapping[str, Profile],
     withheld: Sequence[Line],
-) -> Foretold:
+) -> SimulatedPlan:
     """Return what the cluster does now, and what it would do after these changes.
 
     Raises
@@ -45,7 +45,7 @@ def foretell(
     then = _simulated(changed(state, withheld), profiles)
     if then is None:
         raise InvalidInput("nothing to simulate: no topology would run whole", "--simulate")
-    return Foretold(_simulated(state, profiles), then)
+    return SimulatedPlan(_simulated(state, profiles), then)
 
 
 def changed(state: ClusterState, withheld: Sequence[Line]) -> ClusterState:

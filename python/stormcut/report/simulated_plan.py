@@ -7,16 +7,16 @@ from typing import Any
 
 from rich.console import Console
 
-from stormcut.application.foretelling import Foretold
+from stormcut.application.plan_simulation import SimulatedPlan
 from stormcut.report.terminal import Grid
 from stormcut.simulator.simulation import Simulation
 
 
-def foretold_document(foretold: Foretold) -> dict[str, Any]:
+def simulated_plan_document(simulated: SimulatedPlan) -> dict[str, Any]:
     """Return both simulations as JSON values."""
     return {
-        "now": None if foretold.now is None else _document(foretold.now),
-        "then": _document(foretold.then),
+        "now": None if simulated.now is None else _document(simulated.now),
+        "then": _document(simulated.then),
     }
 
 
@@ -29,7 +29,7 @@ def _document(of: Simulation) -> dict[str, Any]:
     }
 
 
-def print_foretold(console: Console, foretold: Foretold) -> None:
+def print_simulated_plan(console: Console, simulated: SimulatedPlan) -> None:
     """Print each topology's rate and latencies, now and after the changes."""
     table = (
         Grid("Simulated at the measured rates")
@@ -38,13 +38,13 @@ def print_foretold(console: Console, foretold: Foretold) -> None:
         .figures("tuples/s\nsent")
     )
     table.figures("mean\nms", "p50", "p95", "p99")
-    for name in foretold.then.sources:
-        runs = foretold.now is not None and name in foretold.now.sources
-        if foretold.now is not None and runs:
-            table.row(name, "now", *_figures(foretold.now, name))
-        table.row("" if runs else name, "then", *_figures(foretold.then, name))
+    for name in simulated.then.sources:
+        runs = simulated.now is not None and name in simulated.now.sources
+        if simulated.now is not None and runs:
+            table.row(name, "now", *_figures(simulated.now, name))
+        table.row("" if runs else name, "then", *_figures(simulated.then, name))
     table.print(console)
-    for when, of in (("now", foretold.now), ("then", foretold.then)):
+    for when, of in (("now", simulated.now), ("then", simulated.then)):
         if of is not None and of.saturated:
             console.print(f"{when}: saturated, {of.bottleneck} is full; queues grow")
 

@@ -1,4 +1,4 @@
-"""A picture of what was foretold beside what was measured, on logarithmic axes."""
+"""A picture of what was predicted beside what was measured, on logarithmic axes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from stormcut.report.figures import COLOURS, drawn, empty
 
-#: What was measured and what was foretold.
+#: What was measured and what was predicted.
 Pairs = Sequence[tuple[float, float]]
 
 
@@ -18,7 +18,7 @@ def save(figure: Figure, page: Path) -> None:
     page.with_suffix(".svg").write_bytes(drawn(figure))
 
 
-def told_picture(groups: Mapping[str, Pairs], within: float, unit: str) -> Figure:
+def prediction_picture(groups: Mapping[str, Pairs], within: float, unit: str) -> Figure:
     """Draw a point for each pair, a colour for each group, and the band of errors ``within``."""
     from matplotlib.ticker import LogLocator, ScalarFormatter
 

@@ -6,10 +6,10 @@ import pytest
 from brain_clusters import profile_of, supervisors, topology
 from rich.console import Console
 
-from stormcut.application.foretelling import changed, foretell
+from stormcut.application.plan_simulation import changed, simulate_plan
 from stormcut.model.cluster import ClusterState, Slot, Worker
 from stormcut.model.errors import InvalidInput
-from stormcut.report.foretold import foretold_document, print_foretold
+from stormcut.report.simulated_plan import print_simulated_plan, simulated_plan_document
 
 NODES = supervisors(4, slots=2, meta={"stormcut.link.mbit": "4"})
 
@@ -42,7 +42,7 @@ def test_changes_put_topologies_where_they_say_and_leave_others():
 
 @pytest.mark.slow
 def test_tuples_that_stay_on_their_node_are_faster():
-    found = foretell(STATE, measured(200.0), [LINE])
+    found = simulate_plan(STATE, measured(200.0), [LINE])
     assert found.now.sources["t"] == pytest.approx(found.then.sources["t"], rel=0.02)
     assert found.then.latency["t"].mean < 0.8 * found.now.latency["t"].mean
     assert not found.now.saturated and not found.then.saturated
@@ -50,12 +50,12 @@ def test_tuples_that_stay_on_their_node_are_faster():
 
 @pytest.mark.slow
 def test_a_full_link_is_told_and_a_move_that_relieves_it():
-    found = foretell(STATE, measured(700.0), [LINE])
+    found = simulate_plan(STATE, measured(700.0), [LINE])
     assert found.now.saturated and not found.then.saturated
-    document = foretold_document(found)
+    document = simulated_plan_document(found)
     assert "link" in document["now"]["bottleneck"]
     console = Console(width=100, record=True)
-    print_foretold(console, found)
+    print_simulated_plan(console, found)
     text = console.export_text()
     assert "now: saturated, " in text and "then: saturated" not in text
     assert max(map(len, text.splitlines())) <= 100
@@ -64,18 +64,18 @@ def test_a_full_link_is_told_and_a_move_that_relieves_it():
 @pytest.mark.slow
 def test_a_topology_that_runs_in_part_is_left_out():
     part = topology("u", (1, 1), acker=False)
-    found = foretell(replace(STATE, topologies=(RUNNING, part)), measured(100.0), [LINE])
+    found = simulate_plan(replace(STATE, topologies=(RUNNING, part)), measured(100.0), [LINE])
     assert set(found.now.sources) == set(found.then.sources) == {"t"}
     with pytest.raises(InvalidInput, match="no topology would run whole"):
-        foretell(replace(STATE, topologies=(part,)), {}, [LINE])
+        simulate_plan(replace(STATE, topologies=(part,)), {}, [LINE])
 
 
 def test_what_does_not_run_yet_is_simulated_as_it_would_be():
-    found = foretell(
+    found = simulate_plan(
         replace(STATE, topologies=(replace(RUNNING, assignment=()),)), measured(100.0), [LINE]
     )
     assert found.now is None
     console = Console(width=100, record=True)
-    print_foretold(console, found)
+    print_simulated_plan(console, found)
     assert " now " not in console.export_text()
     assert found.then.latency["t"].p50 > 0

@@ -1,0 +1,80 @@
+"""What is counted of a crawl whose workers come and go."""
+
+import pytest
+from benchmarks.cluster.crawler_unattended import (
+    BACK_S,
+    KILLED_S,
+    RECORDED_S,
+    Counts,
+    Sample,
+    acked_at,
+    quiet_s,
+    rate,
+    row,
+)
+
+from stormcut.model.summaries import ExecutorSummary, TopologyInfo
+
+
+def topology(*executors):
+    """A topology of sources: first task, host, uptime and what was acked since then."""
+    return TopologyInfo(
+        "crawl-1-1",
+        "crawl",
+        "ACTIVE",
+        tuple(
+            ExecutorSummary(
+                *("spout", task, task, host, 6700, uptime, True),
+                *(acked, acked, acked, acked // 10, None),
+            )
+            for task, host, uptime, acked in executors
+        ),
+    )
+
+
+def samples(rate_at):
+    """Samples every 5 s of sources that ack at a rate of each moment."""
+    total, taken = 0.0, []
+    for at in range(0, int(RECORDED_S), 5):
+        taken.append(Sample(at, round(total), 0, {"a": 1}, 0))
+        total += 5 * rate_at(at)
+    return taken
+
+
+def test_what_a_worker_that_begins_again_acks_is_added_to_what_was_acked():
+    counts = Counts()
+    for state in (
+        topology((1, "a", 10, 100), (2, "b", 10, 50)),
+        topology((1, "a", 15, 160), (2, "b", 15, 80)),
+        topology((1, "a", 20, 200), (2, "c", 3, 10)),
+        topology((1, "a", 25, 240), (2, "c", 8, 40)),
+    ):
+        counts.add(state)
+    assert counts.acked == 240 + 80 + 40
+    assert counts.started == 3
+
+
+def test_a_worker_that_begins_again_in_its_slot_is_a_start():
+    counts = Counts()
+    for uptime in (10, 15, 2, 7):
+        counts.add(topology((1, "a", uptime, 10 * uptime)))
+    assert counts.started == 2
+
+
+def test_between_samples_counts_grow_evenly():
+    taken = samples(lambda at: 100.0)
+    assert acked_at(taken, 12.5) == pytest.approx(1250)
+    assert rate(taken, 30, 60) == pytest.approx(100)
+
+
+def test_it_is_quiet_until_half_the_rate_is_back():
+    def rates(at):
+        return 0.0 if KILLED_S <= at < KILLED_S + 60 else 80.0
+
+    taken = samples(rates)
+    # Windows of 30 s have half the rate from before from 45 s after the loss on.
+    assert quiet_s(taken, 80.0) == pytest.approx(45, abs=5)
+    cells = [cell.strip() for cell in row("alone", taken).strip("|").split("|")]
+    assert cells[1] == "80"
+    assert cells[3] == cells[4] == "80"
+    assert KILLED_S + 60 < BACK_S
