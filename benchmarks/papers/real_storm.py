@@ -62,7 +62,7 @@ cannot be told. *Simulated, theirs*: the paper's cluster, on [its page](summary.
 here*: the measured profile and placements, on the nodes of the setting.
 
 {claims}
-
+{missing}
 The fifth paper, on model-driven scheduling, has pages of its own: its
 [models of tasks](../capacity-models/README.md) (figure 3) and [planned, predicted and actual rates
 and CPU](../capacity-runs/README.md) (figures 9 to 11), measured on slots of a quarter core.
@@ -211,6 +211,12 @@ class Bench:
             if not each.refusal
         }
 
+    def nodes_used(self, scheduler: str, topology: str) -> float:
+        """Return how many nodes a placement uses; raises `Missing`."""
+        if (topology, scheduler) not in self.nodes:
+            raise Missing(f"{scheduler} found no placement of {topology}")
+        return float(self.nodes[topology, scheduler])
+
     def repetitions(self) -> list[int]:
         """Return the numbers of the repetitions."""
         return sorted({each.cell.repetition for each in self.windows})
@@ -245,8 +251,8 @@ class Bench:
         if rate := self.rate(topology):
             problem = at_rate(problem, rate)
         found = simulate(problem, placement, closed=not rate, containers=True, flush_ms=FLUSH_MS)
-        if found.saturated:
-            raise Missing(f"tuples of {topology} pile up under {scheduler}")
+        if rate and found.saturated:
+            raise Missing("tuples pile up")
         (latency,) = found.latency.values()
         return sum(found.sources.values()), latency.mean
 
@@ -254,17 +260,17 @@ class Bench:
 def measured_values(experiment: Experiment, bench: Bench, repetition: int) -> Values:
     """Return ``values(label, metric)`` of one window of each case."""
 
-    def value(label: str, metric: str) -> float:
+    def measured(label: str, metric: str) -> float:
         scheduler, topology = experiment.run_of(label)
         if metric == NODES:
-            return float(bench.nodes[topology, scheduler])
+            return bench.nodes_used(scheduler, topology)
         window = bench.window(scheduler, topology, repetition)
-        number = window.tuples_per_10s if metric in THROUGHPUT else window.mean_ms
-        if number is None:
+        value = window.tuples_per_10s if metric in THROUGHPUT else window.mean_ms
+        if value is None:
             raise Missing(f"{label}: nothing was acknowledged")
-        return number
+        return value
 
-    return value
+    return measured
 
 
 def simulated_values(experiment: Experiment, bench: Bench) -> Values:
@@ -273,7 +279,7 @@ def simulated_values(experiment: Experiment, bench: Bench) -> Values:
     def value(label: str, metric: str) -> float:
         scheduler, topology = experiment.run_of(label)
         if metric == NODES:
-            return float(bench.nodes[topology, scheduler])
+            return bench.nodes_used(scheduler, topology)
         return bench.simulated(scheduler, topology)[0 if metric in THROUGHPUT else 1]
 
     return value
@@ -301,8 +307,8 @@ def claim_rows(
         ours, verdict = on_storm(
             claim,
             [
-                judged(claim, measured_values(experiment, bench, number))
-                for number in bench.repetitions()
+                judged(claim, measured_values(experiment, bench, repetition))
+                for repetition in bench.repetitions()
             ],
         )
         here = judged(claim, simulated_values(experiment, bench)).ours
@@ -316,10 +322,11 @@ def figure_rows(experiment: Experiment, bench: Bench) -> Iterator[Sequence[str]]
         for scheduler in experiment.schedulers:
             windows = bench.of(scheduler, topology)
             if not windows:
-                yield topology, scheduler, "no steady window", "", "", "", ""
+                why = "no steady window" if (topology, scheduler) in bench.nodes else "no placement"
+                yield topology, scheduler, why, "", "", "", ""
                 continue
             try:
-                rate, time = (f"{each:,.4g}" for each in bench.simulated(scheduler, topology))
+                rate, time = map(number, bench.simulated(scheduler, topology))
             except Missing as missing:
                 rate, time = f"{missing}", ""
             yield (
@@ -338,7 +345,12 @@ def spread(values: Sequence[float]) -> str:
     if not values:
         return "-"
     low, high = min(values), max(values)
-    return f"{statistics.median(values):,.4g} ({low:,.4g} to {high:,.4g})"
+    return f"{number(statistics.median(values))} ({number(low)} to {number(high)})"
+
+
+def number(value: float) -> str:
+    """Return a number of three digits or more without decimals."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
 
 
 def simulated_theirs(experiment: Experiment, folder: Path) -> Mapping[str, str]:
@@ -366,11 +378,13 @@ def page(data: Path, reproduced: Path) -> str:
         for row in claim_rows(each, benches[each.setting], simulated_theirs(each, reproduced))
     ]
     figures = [row for each in measured for row in figure_rows(each, benches[each.setting])]
+    left = ", ".join(f"{each.paper} {each.figure}" for each in EXPERIMENTS if each not in measured)
     heads = "figure, claim, printed, simulated: theirs, simulated: here, real Storm, verdict"
     columns = "topology, scheduler, tuples/s, simulated, ms of a tuple, simulated, nodes used"
     return PAGE.format(
         repetitions=REPETITIONS,
         claims=table(heads.split(", "), claims),
+        missing=f"\nNot measured yet: {left}.\n" if left else "",
         figures=table(columns.split(", "), figures),
         settings="\n".join(
             f"- `{name}`: {read_setting(str(SETTINGS / f'{name}.yaml')).summary} "

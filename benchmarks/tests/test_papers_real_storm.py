@@ -1,7 +1,16 @@
 """Which claims of the papers are judged on real Storm, and by which windows."""
 
 import pytest
-from benchmarks.papers.real_storm import EXPERIMENTS, SETTINGS, on_storm
+from benchmarks import CHECKOUT
+from benchmarks.papers.real_storm import (
+    ARCHIVE,
+    EXPERIMENTS,
+    SETTINGS,
+    Bench,
+    claim_rows,
+    on_storm,
+)
+from benchmarks.raw_data import open_data
 
 from stormcut.lab.adapters.bench.setting import read_setting
 from stormcut.lab.papers.claims import ClaimVerdict, Gain, judged
@@ -44,3 +53,17 @@ def test_what_was_not_steady_cannot_be_told():
     open_only = [judged(GAIN, lambda label, _: 0.0)]
     assert open_only[0].verdict is ClaimVerdict.OPEN
     assert on_storm(GAIN, open_only)[1].startswith("**cannot be told**: b")
+
+
+@pytest.mark.slow
+def test_what_was_kept_says_what_the_page_says():
+    page = (CHECKOUT / "docs" / "results" / "papers" / "real-storm.md").read_text()
+    with open_data(ARCHIVE) as data:
+        for experiment in EXPERIMENTS:
+            if not (data / experiment.setting).is_dir():
+                continue
+            bench = Bench(data / experiment.setting)
+            for figure, claim, printed, _, _, ours, verdict in claim_rows(experiment, bench, {}):
+                begins = f"| {figure} | {claim} | {printed} |"
+                (row,) = (line for line in page.splitlines() if line.startswith(begins))
+                assert row.endswith(f"| {ours} | {verdict} |")
