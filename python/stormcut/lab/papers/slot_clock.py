@@ -201,8 +201,9 @@ def walk(
 
     >>> from stormcut.placement.algorithms.pipeline_linear.allocation import allocate
     >>> from stormcut.placement.algorithms.pipeline_linear.schedule import schedule
-    >>> round(walk(schedule(allocate([1, 1], [(0, 1)], 2), [(0, 1)]), 0.001, parts=[1]).latency, 1)
-    2.0
+    >>> plan = schedule(allocate([1, 1], [(0, 1)], 2), [(0, 1)])
+    >>> round(walk(plan, 0.005, parts=[1], tuples=500).latency)
+    2
     """
     state = _Walk(plan, rate, parts, buffer, seed)
     end, slot, counts = tuples / rate, 0, False
