@@ -56,7 +56,8 @@ Experiments of the papers in containers of one machine, each limit of their clus
 fraction (the settings below). Where a paper prints throughput, sources send as fast as their
 windows allow; where it prints the time of tuples, they send at a rate. Each scheduler gets the
 profile that was measured under Storm's own. One start, {repetitions} windows of 10 s in turns:
-medians of what each window says, with the least and the most. A claim is judged in each window, by
+medians of what windows say, with the least and the most, or all of them where they are not one
+number. A claim is judged in each window, by
 [the rules of the papers' pages](../../reproduce.md#when-a-claim-holds); where windows disagree, it
 cannot be told. *Simulated, theirs*: the paper's cluster, on [its page](summary.md). *Simulated,
 here*: the measured profile and placements, on the nodes of the setting.
@@ -223,15 +224,11 @@ class Bench:
 
     def window(self, scheduler: str, topology: str, repetition: int) -> Measurement:
         """Return a steady window; raises `Missing`."""
-        for each in self.windows:
-            cell = each.cell
-            if (cell.scheduler, cell.topology, cell.repetition) == (
-                scheduler,
-                topology,
-                repetition,
-            ):
+        self.nodes_used(scheduler, topology)
+        for each in self.of(scheduler, topology):
+            if each.cell.repetition == repetition:
                 return each
-        raise Missing(f"{scheduler} on {topology} has no steady window {repetition + 1}")
+        raise Missing(f"{scheduler} on {topology} has no steady window {repetition}")
 
     def of(self, scheduler: str, topology: str) -> list[Measurement]:
         """Return the steady windows of a scheduler on a topology."""
@@ -292,6 +289,8 @@ def on_storm(claim: PaperClaim, of: Sequence[Judgement]) -> tuple[str, str]:
         return "-", f"**{ClaimVerdict.OPEN.value}**: {of[0].reason}" if of else "not measured"
     verdicts = {each.verdict for each in told}
     verdict = verdicts.pop() if len(verdicts) == 1 else ClaimVerdict.OPEN
+    if any(each.ratio is None for each in told):
+        return "; ".join(dict.fromkeys(each.ours for each in told)), f"**{verdict.value}**"
     in_order = sorted(told, key=lambda each: each.ratio or 0.0)
     middle = in_order[len(in_order) // 2]
     ends = {in_order[0].ours, in_order[-1].ours} - {middle.ours}

@@ -228,11 +228,8 @@ def open_loop(
     over the topologies. With a ``swing``, rates rise and fall by that share in a sine, slowly
     beside the time that a tuple takes: each of its `PHASES` is simulated as if it lasted.
     """
-    even = solve(problem, BASELINE, cell.seed)
-    room = even.headroom.value
-    if room is None:
-        raise InvalidInput("nothing has a capacity, so no rate fills it", cell.workload)
-    loaded = _times(problem, {each.id: fill * room for each in problem.topologies})
+    factor = fill * _room_to_grow(problem, cell)
+    loaded = _times(problem, {each.id: factor for each in problem.topologies})
     placed = _place(loaded, cell)
     phases = np.arange(PHASES) if swing else np.zeros(1)
     factors = 1.0 + swing * np.sin(2.0 * np.pi * phases / PHASES)
@@ -251,6 +248,14 @@ def open_loop(
             sums[name] = sums.get(name, 0.0) + factor * value
     means = {name: total / float(factors.sum()) for name, total in sums.items()}
     return {**placed.figures(), **means}
+
+
+def _room_to_grow(problem: Problem, cell: PaperCell) -> float:
+    """Return the factor of all rates at which the default scheduler fills a resource."""
+    room = solve(problem, BASELINE, cell.seed).headroom.value
+    if room is None:
+        raise InvalidInput("nothing has a capacity, so no rate fills it", cell.workload)
+    return room
 
 
 def buffers(problem: Problem, cell: PaperCell) -> Mapping[str, float]:
@@ -314,25 +319,22 @@ def slot_clock(
     ``latency_ms`` is the mean time of a tuple until all that descends from it is done. Sources
     that send more than the schedule carries are refused.
     """
-    even = solve(problem, BASELINE, cell.seed)
-    room = even.headroom.value
-    if room is None:
-        raise InvalidInput("nothing has a capacity, so no rate fills it", cell.workload)
-    run, hours = _walked(problem, cell, application, parts, fill * room)
+    factor = fill * _room_to_grow(problem, cell)
+    run, unit_s = _walk_schedule(problem, cell, application, parts, factor)
     if run.rate < CARRIED * run.offered:
         raise Infeasible("its tuples pile up at these rates", "the schedule of steps")
-    return {"latency_ms": run.latency * hours * 1e3}
+    return {"latency_ms": run.latency * unit_s * 1e3}
 
 
 def slot_buffers(
     problem: Problem, cell: PaperCell, application: str = "random", parts: str = SIZED
 ) -> Mapping[str, float]:
     """Let tuples walk the schedule at the workload's rates; ``memory`` as of `buffers`."""
-    run, _ = _walked(problem, cell, application, parts, 1.0)
+    run, _ = _walk_schedule(problem, cell, application, parts, 1.0)
     return {"memory": run.held / _room(problem)}
 
 
-def _walked(
+def _walk_schedule(
     problem: Problem, cell: PaperCell, application: str, parts: str, factor: float
 ) -> tuple[SlotRun, float]:
     """Return a walk at so many times the problem's rates, and the seconds of its unit of time."""
