@@ -98,11 +98,11 @@ def test_the_controller_moves_what_stalls(tmp_path: Path) -> None:
 @pytest.mark.skipif(bool(obstacle()), reason=obstacle())
 def test_the_whole_story(tmp_path: Path) -> None:
     found = told(tmp_path)
-    *_, anew, lost = found["phases"]
+    *_, again, lost = found["phases"]
     (changed,), (loss,) = moments(found, "change"), moments(found, "loss")
     assert any(changed < at < loss for at in moments(found, "drift"))
     assert any(changed < at < loss for at in moments(found, "move"))
-    gone = set(anew["nodes"]) - set(lost["nodes"])
+    gone = set(again["nodes"]) - set(lost["nodes"])
     assert len(gone) == 1
     assert lost["acked_per_s"] > 0
 

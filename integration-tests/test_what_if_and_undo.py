@@ -139,7 +139,7 @@ def test_what_if_is_what_follows_and_undo_brings_it_back_for_good(
     assert line["after"].items() >= score.items()
     assert line["after"]["inter_node_bytes_per_second"] > 0
     assert line["workers_asked"] == 2 and line["after"]["nodes_used"] == 3
-    moved(stage, lambda workers: workers not in ({}, before), "Nimbus has placed it anew")
+    moved(stage, lambda workers: workers not in ({}, before), "Nimbus has placed it again")
     # Among equal nodes the brain, asked for all topologies, may choose others than `place`.
     stage.command(*imported, "--output", str(problem), "--current", str(now))
     runs = json.loads(stage.command("score", str(problem), str(now), "--json"))

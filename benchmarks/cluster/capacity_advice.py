@@ -80,7 +80,7 @@ Of {cases} that were short, {kept} held their rate at the first try.
 """
 
 
-#: What the figures say; to be edited when they are measured anew.
+#: What the figures say; to be edited when they are measured again.
 @dataclass(frozen=True)
 class Case:
     """A topology, the tuples/s that its sources offer, and the nodes, in ``CORES``."""

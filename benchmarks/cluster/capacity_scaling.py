@@ -127,7 +127,7 @@ Problems and placements are in `benchmarks/data/capacity-scaling.zip`.
 """
 
 
-#: What the figures say; to be edited when they are measured anew.
+#: What the figures say; to be edited when they are measured again.
 @dataclass(frozen=True)
 class Line:
     """A line of the journal: what was measured, in tuples/s, and who used which cores."""

@@ -97,16 +97,28 @@ class Counts:
     _last: dict[int, ExecutorSummary] = field(default_factory=dict)
     _slots: dict[tuple[str, int], int] = field(default_factory=dict)
 
+    def begin(self, topology: TopologyInfo) -> None:
+        """Count what comes after this."""
+        self.add(topology)
+        self.acked = self.failed = self.started = 0
+
     def add(self, topology: TopologyInfo) -> None:
         """Count what is new."""
         for executor in topology.executors:
             last = self._last.get(executor.start_task)
-            anew = last is None or executor.uptime_s < last.uptime_s
+            is_fresh = last is None or executor.uptime_s < last.uptime_s
             if executor.is_spout:
-                self.acked += max(0, executor.acked - (0 if anew or not last else last.acked))
-                self.failed += max(0, executor.failed - (0 if anew or not last else last.failed))
+                self.acked += max(0, executor.acked - (0 if is_fresh or not last else last.acked))
+                self.failed += max(
+                    0, executor.failed - (0 if is_fresh or not last else last.failed)
+                )
             self._last[executor.start_task] = executor
         self._count_starts(topology)
+
+    def sample(self, at_s: float, topology: TopologyInfo) -> Sample:
+        """Return what was counted until a moment, and the workers of then."""
+        workers = dict(Counter(host for host, _ in topology.workers))
+        return Sample(at_s, self.acked, self.failed, workers, self.started)
 
     def _count_starts(self, topology: TopologyInfo) -> None:
         uptimes: dict[tuple[str, int], int] = {}
@@ -157,8 +169,7 @@ def crawls(cluster: DockerCluster) -> bool:
 def sampled(cluster: DockerCluster) -> Iterator[Sample]:
     """Yield what Nimbus says, while a node is killed and comes back."""
     counts, began, steps = Counts(), time.monotonic(), [KILLED_S, BACK_S]
-    counts.add(cluster.nimbus.topology(TOPOLOGY))
-    counts = Counts(_last=counts._last, _slots=counts._slots)
+    counts.begin(cluster.nimbus.topology(TOPOLOGY))
     node = 0
     while (now := time.monotonic() - began) < RECORDED_S:
         if steps and now >= steps[0]:
@@ -170,9 +181,9 @@ def sampled(cluster: DockerCluster) -> Iterator[Sample]:
         with suppress(NimbusUnavailable):
             found = cluster.nimbus.topology(TOPOLOGY)
             counts.add(found)
-            workers = Counter(host for host, _ in found.workers)
-            yield Sample(now, counts.acked, counts.failed, workers, counts.started)
-            print(f"{now:5.0f} s {counts.acked:7} {counts.started} {dict(workers)}", flush=True)
+            sample = counts.sample(now, found)
+            print(sample, flush=True)
+            yield sample
         time.sleep(SAMPLE_S - (time.monotonic() - began) % SAMPLE_S)
 
 

@@ -188,7 +188,7 @@ def zookeeper_back(ground: DockerGround) -> None:
     docker("start", ground.container("zookeeper"))
     time.sleep(1)
     for name in ("nimbus", SECOND, *(node.name for node in ground.cluster.plan.nodes)):
-        # As a service manager does: started anew whenever it has ended.
+        # As a service manager does: started again whenever it has ended.
         docker("update", "--restart", "always", ground.container(name))
         docker("start", ground.container(name))
 

@@ -412,7 +412,7 @@ class Ground:
         return psutil.Process(pid)
 
     def restart(self, name: str) -> None:
-        """Start a daemon anew; with ZooKeeper all of them, which end with it."""
+        """Start a daemon again; with ZooKeeper all of them, which end with it."""
         self.cluster.restart(name)
 
     def dead(self) -> list[str]:

@@ -135,7 +135,7 @@ def zookeeper_loses_its_data(ground: Ground) -> None:
 
 
 def zookeeper_without_data(ground: Ground) -> None:
-    """Start it and all of Storm; what ran is unknown to Storm now, and submitted anew."""
+    """Start it and all of Storm; what ran is unknown to Storm now, and submitted again."""
     ground.restart("zookeeper")
     for name in ground.topologies:
         ground.submit(name)

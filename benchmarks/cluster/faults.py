@@ -68,9 +68,10 @@ PAGE = """\
 | --- | ---: | ---: | ---: | ---: | ---: | ---: |
 {rows}
 
-Restarted: workers' processes started anew until {calm:g} s after the last pause. Tuples: those sent
-again, and those in flight in a source that ended. Silent s: seconds without acks, in pauses above
-{pause:g} s (sources report every 2 s), from the fault on. "-": Storm alone has no such part.
+Restarted: workers' processes started again until {calm:g} s after the last pause. Tuples: those
+sent again, and those in flight in a source that ended. Silent s: seconds without acks, in
+pauses above {pause:g} s (sources report every 2 s), from the fault on.
+"-": Storm alone has no such part.
 {note}
 
 {made_by} {day}.

@@ -268,7 +268,7 @@ def run(models_file: Path, journal: Path, slots: Sequence[int], pairs: Sequence[
                 out.write(json.dumps(asdict(line)) + "\n")
 
 
-#: What the figures say; to be edited when they are measured anew.
+#: What the figures say; to be edited when they are measured again.
 #: What is compared with the measured rate, and the paper's R^2.
 FORETOLD: tuple[tuple[str, Callable[[Measured], float], str], ...] = (
     ("planned", lambda each: each.planned.rate, "0.55 to 0.69"),

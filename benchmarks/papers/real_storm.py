@@ -18,13 +18,14 @@ import json
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from benchmarks import CHECKOUT
 from benchmarks.machine import made_by
+from benchmarks.papers.model_driven_runs import Measured, read
 from benchmarks.raw_data import DATA, open_data
 from benchmarks.simulator.simulator_latency import at_rate
 from stormcut.lab.adapters.bench.journal import FileJournal
@@ -47,6 +48,9 @@ from stormcut.simulator.events import simulate
 SETTINGS = Path(__file__).with_name("settings")
 ARCHIVE = DATA / "papers-real-storm.zip"
 REPETITIONS = 3
+#: Dataflows of the model-driven paper by the figure of their rates, and what was measured of them.
+DATAFLOWS = {"10 a": "linear", "10 b": "diamond", "10 c": "star"}
+RUNS = CHECKOUT / "docs" / "results" / "capacity-runs" / "runs.jsonl"
 THROUGHPUT, TIME, NODES = ("executed", "sources"), ("task_ms", "latency_ms"), "nodes"
 
 PAGE = """\
@@ -64,9 +68,10 @@ here*: the measured profile and placements, on the nodes of the setting.
 
 {claims}
 {missing}
-The fifth paper, on model-driven scheduling, has pages of its own: its
-[models of tasks](../capacity-models/README.md) (figure 3) and [planned, predicted and actual rates
-and CPU](../capacity-runs/README.md) (figures 9 to 11), measured on slots of a quarter core.
+The model-driven paper's dataflows ran on slots of a quarter core, on [four and on
+six](../capacity-runs/README.md): a claim is judged on each. *Simulated, here* is what its models
+predict for threads that get equal shares. That page has planned rates and CPU, too (figures 9 and
+11), and [another](../capacity-models/README.md) the models of tasks (figure 3).
 
 ## What was measured
 
@@ -236,7 +241,7 @@ class Bench:
         return [w for w in self.windows if (w.cell.scheduler, w.cell.topology) == wanted]
 
     def rate(self, topology: str) -> float:
-        """Return the rate at which sources are set to send, 0 for as fast as they can."""
+        """Return the rate that each kind of source is set to, 0 for as fast as it can."""
         return float(str(self.journal.run.options[topology].get("rate", 0)))
 
     @cache  # noqa: B019 -- as long as the page is written
@@ -246,7 +251,8 @@ class Bench:
             raise Missing(f"{scheduler} has no placement of {topology}")
         problem, placement = kept
         if rate := self.rate(topology):
-            problem = at_rate(problem, rate)
+            kinds = [each.kind for own in problem.topologies for each in own.components]
+            problem = at_rate(problem, rate * kinds.count("spout"))
         found = simulate(problem, placement, closed=not rate, containers=True, flush_ms=FLUSH_MS)
         if rate and found.saturated:
             raise Missing("tuples pile up")
@@ -284,14 +290,14 @@ def simulated_values(experiment: Experiment, bench: Bench) -> Values:
 
 def on_storm(claim: PaperClaim, of: Sequence[Judgement]) -> tuple[str, str]:
     """Return ours and the verdict of a claim from its judgement in each window."""
-    told = [each for each in of if each.verdict is not ClaimVerdict.OPEN]
-    if not told:
+    decided = [each for each in of if each.verdict is not ClaimVerdict.OPEN]
+    if not decided:
         return "-", f"**{ClaimVerdict.OPEN.value}**: {of[0].reason}" if of else "not measured"
-    verdicts = {each.verdict for each in told}
+    verdicts = {each.verdict for each in decided}
     verdict = verdicts.pop() if len(verdicts) == 1 else ClaimVerdict.OPEN
-    if any(each.ratio is None for each in told):
-        return "; ".join(dict.fromkeys(each.ours for each in told)), f"**{verdict.value}**"
-    in_order = sorted(told, key=lambda each: each.ratio or 0.0)
+    if isinstance(claim, GainRange) or any(each.ratio is None for each in decided):
+        return "; ".join(dict.fromkeys(each.ours for each in decided)), f"**{verdict.value}**"
+    in_order = sorted(decided, key=lambda each: each.ratio or 0.0)
     middle = in_order[len(in_order) // 2]
     ends = {in_order[0].ours, in_order[-1].ours} - {middle.ours}
     spread = f" ({in_order[0].ours} to {in_order[-1].ours})" if ends else ""
@@ -313,6 +319,56 @@ def claim_rows(
         here = judged(claim, simulated_values(experiment, bench)).ours
         where = f"{experiment.paper}, {experiment.figure}"
         yield where, claim.sentence, claim.printed, theirs.get(sentence, "-"), here, ours, verdict
+
+
+def measured_rate(run: Measured) -> float:
+    """Return the highest stable rate, tuples/s."""
+    return run.measured
+
+
+def predicted_rate(run: Measured) -> float:
+    """Return the rate that the models predict for threads that get equal shares, tuples/s."""
+    return run.planned.by_threads
+
+
+def rates(runs: Mapping[str, Measured], rate: Callable[[Measured], float]) -> Values:
+    """Return ``values(label, metric)`` of runs by allocator and mapper."""
+    return lambda label, metric: rate(runs[label])
+
+
+def dataflow_rows(theirs: Callable[[str], Mapping[str, str]]) -> Iterator[Sequence[str]]:
+    """Yield the rows of what the model-driven paper claims of rates.
+
+    Parameters
+    ----------
+    theirs : callable
+        What `stormcut reproduce` finds of a figure, by sentence.
+    """
+    runs: dict[str, dict[int, dict[str, Measured]]] = {}
+    for run in read(RUNS):
+        asked = run.question
+        by_pair = runs.setdefault(asked.dataflow, {}).setdefault(asked.slots, {})
+        by_pair[f"{asked.allocation}+{asked.mapping}"] = run
+    for figure, dataflow in DATAFLOWS.items():
+        by_slots = runs[dataflow]
+        claims = find_paper("model-driven").figure(figure).claims
+        for claim in (each for each in claims if isinstance(each, GainRange)):
+            measured, predicted = (
+                [judged(claim, rates(own, rate)) for own in by_slots.values()]
+                for rate in (measured_rate, predicted_rate)
+            )
+            yield (
+                f"model-driven, {figure}",
+                claim.sentence,
+                claim.printed,
+                theirs(figure).get(claim.sentence, "-"),
+                "; ".join(each.ours for each in predicted),
+                "; ".join(
+                    f"{slots} slots: {each.ours}"
+                    for slots, each in zip(by_slots, measured, strict=True)
+                ),
+                on_storm(claim, measured)[1],
+            )
 
 
 def figure_rows(experiment: Experiment, bench: Bench) -> Iterator[Sequence[str]]:
@@ -352,10 +408,10 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
 
 
-def simulated_theirs(experiment: Experiment, folder: Path) -> Mapping[str, str]:
+def simulated_theirs(folder: Path, paper: str, figure: str) -> Mapping[str, str]:
     """Return what `stormcut reproduce` finds of a figure's claims, by sentence."""
-    command = [str(Path(sys.executable).parent / "stormcut"), "reproduce", experiment.paper]
-    command += ["--figure", experiment.figure, "--folder", str(folder), "--json"]
+    command = [str(Path(sys.executable).parent / "stormcut"), "reproduce", paper]
+    command += ["--figure", figure, "--folder", str(folder), "--json"]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, cwd=CHECKOUT)
     return {each["claim"]: each["ours"] for each in json.loads(done.stdout)}
 
@@ -374,8 +430,11 @@ def page(data: Path, reproduced: Path) -> str:
     claims = [
         row
         for each in measured
-        for row in claim_rows(each, benches[each.setting], simulated_theirs(each, reproduced))
+        for row in claim_rows(
+            each, benches[each.setting], simulated_theirs(reproduced, each.paper, each.figure)
+        )
     ]
+    claims += dataflow_rows(partial(simulated_theirs, reproduced, "model-driven"))
     figures = [row for each in measured for row in figure_rows(each, benches[each.setting])]
     left = ", ".join(f"{each.paper} {each.figure}" for each in EXPERIMENTS if each not in measured)
     heads = "figure, claim, printed, simulated: theirs, simulated: here, real Storm, verdict"

@@ -81,7 +81,7 @@ Seconds from the shift of the keys to the next plan that moved something
 """
 
 
-#: What the figures say; to be edited when they are made anew.
+#: What the figures say; to be edited when they are made again.
 def behaviour(name: str) -> tuple[RunningTopology, Callable[[int], Profile]]:
     """Return a topology of the hour, and what it does for 1 tuple/s, by how often keys shifted."""
     options = TOPOLOGIES[name]

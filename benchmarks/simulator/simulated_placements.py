@@ -65,7 +65,7 @@ run, simulated and measured, medians.
 
 
 @dataclass(frozen=True)
-class Told:
+class Predicted:
     """A placement: throughput over the baseline's by the events, the fluid twin, and as measured.
 
     ``times`` are measured and simulated tuple times, where both are known.
@@ -106,7 +106,7 @@ def reached(problem: Problem, placement: Placement, costs: Costs, window: object
     return Reached(sum(found.sources.values()), steady.total, latency)
 
 
-def told(journal: FileJournal, costs: Callable[[str], Costs | None]) -> Iterator[Told]:
+def predictions(journal: FileJournal, costs: Callable[[str], Costs | None]) -> Iterator[Predicted]:
     """Yield every placement of a bench whose topology's costs are known."""
     run, cells = journal.run, journal.measurements()
     for topology in run.topologies:
@@ -122,7 +122,7 @@ def told(journal: FileJournal, costs: Callable[[str], Costs | None]) -> Iterator
             if scheduler == BASELINE or kept is None or here is None or even is None:
                 continue
             if found := reached(*kept, known, window):
-                yield Told(
+                yield Predicted(
                     run.setting,
                     topology,
                     scheduler,
@@ -148,7 +148,7 @@ def _times(
     return Latency(*(statistics.median(column) for column in zip(*whole, strict=True))), simulated
 
 
-def quality(found: Sequence[Told], of: Callable[[Told], float]) -> tuple[str, ...]:
+def quality(found: Sequence[Predicted], of: Callable[[Predicted], float]) -> tuple[str, ...]:
     """Return median error, share of placements within `WITHIN`, and rank correlation, as text."""
     errors = [abs(of(each) / each.measured - 1) for each in found]
     ranks = []
@@ -165,7 +165,7 @@ def quality(found: Sequence[Told], of: Callable[[Told], float]) -> tuple[str, ..
     )
 
 
-def qualities(found: Sequence[Told]) -> str:
+def qualities(found: Sequence[Predicted]) -> str:
     """Return the table of how well both engines foretell."""
     lines = [
         "| setting | placements | engine | median error | within 12 % | rank |",
@@ -173,7 +173,7 @@ def qualities(found: Sequence[Told]) -> str:
     ]
     for setting in dict.fromkeys(each.setting for each in found):
         own = [each for each in found if each.setting == setting]
-        ways: Mapping[str, Callable[[Told], float]] = {
+        ways: Mapping[str, Callable[[Predicted], float]] = {
             "events": lambda each: each.events,
             "fluid": lambda each: each.fluid,
         }
@@ -182,7 +182,7 @@ def qualities(found: Sequence[Told]) -> str:
     return "\n".join(lines)
 
 
-def tails(found: Sequence[Told]) -> str:
+def tails(found: Sequence[Predicted]) -> str:
     """Return the table of tuple times."""
     lines = [
         "| setting | mean, simulated / measured | p95 / mean | measured | p99 / mean | measured |",
@@ -207,7 +207,7 @@ def tails(found: Sequence[Told]) -> str:
     return "\n".join(lines)
 
 
-def cells(found: Sequence[Told]) -> str:
+def cells(found: Sequence[Predicted]) -> str:
     """Return a table of all placements."""
     lines = [
         "| setting | topology | scheduler | measured | events | error | fluid | error |",
@@ -232,7 +232,7 @@ def main() -> None:
     without = calibrate(observed(journals, [BASELINE]), "even of other topologies").without
     found = []
     for journal in journals:
-        for each in told(journal, without.get):
+        for each in predictions(journal, without.get):
             found.append(each)
             print(each, file=sys.stderr, flush=True)
     groups = {

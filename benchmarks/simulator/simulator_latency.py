@@ -50,7 +50,7 @@ Errors, medians; in brackets how many are within {within:.0%}:
 """
 
 
-#: What the figures say; to be edited when they are measured anew.
+#: What the figures say; to be edited when they are measured again.
 @dataclass(frozen=True)
 class Compared:
     """A placement at a load: tuples/s, and tuple times measured and simulated."""

@@ -107,7 +107,7 @@ Within {goal:.0%}: {within} of {count}; median error {error:.0%}.
 """
 
 
-#: What the figures say; to be edited when they are measured anew.
+#: What the figures say; to be edited when they are measured again.
 @dataclass(frozen=True)
 class Trace:
     """What a topology did around an event, in steps of `POINT_S` that end at ``at_s`` after it."""

@@ -1,5 +1,8 @@
 """What is counted of a crawl whose workers come and go."""
 
+import json
+from dataclasses import asdict
+
 import pytest
 from benchmarks.cluster.crawler_unattended import (
     BACK_S,
@@ -43,15 +46,15 @@ def samples(rate_at):
 
 def test_what_a_worker_that_begins_again_acks_is_added_to_what_was_acked():
     counts = Counts()
+    counts.begin(topology((1, "a", 10, 100), (2, "b", 10, 50)))
     for state in (
-        topology((1, "a", 10, 100), (2, "b", 10, 50)),
         topology((1, "a", 15, 160), (2, "b", 15, 80)),
         topology((1, "a", 20, 200), (2, "c", 3, 10)),
         topology((1, "a", 25, 240), (2, "c", 8, 40)),
     ):
         counts.add(state)
-    assert counts.acked == 240 + 80 + 40
-    assert counts.started == 3
+    assert counts.acked == 240 + 80 + 40 - (100 + 50)
+    assert counts.started == 1
 
 
 def test_a_worker_that_begins_again_in_its_slot_is_a_start():
@@ -78,3 +81,12 @@ def test_it_is_quiet_until_half_the_rate_is_back():
     assert cells[1] == "80"
     assert cells[3] == cells[4] == "80"
     assert KILLED_S + 60 < BACK_S
+
+
+def test_a_sample_is_kept_as_json():
+    counts = Counts()
+    counts.begin(topology((1, "a", 10, 100), (2, "b", 10, 50)))
+    counts.add(topology((1, "a", 15, 160), (2, "b", 15, 80)))
+    taken = counts.sample(5.0, topology((1, "a", 15, 160), (2, "b", 15, 80)))
+    assert Sample(**json.loads(json.dumps(asdict(taken)))) == taken
+    assert taken.workers == {"a": 1, "b": 1}

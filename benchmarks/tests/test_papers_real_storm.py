@@ -8,6 +8,7 @@ from benchmarks.papers.real_storm import (
     SETTINGS,
     Bench,
     claim_rows,
+    dataflow_rows,
     on_storm,
 )
 from benchmarks.raw_data import open_data
@@ -34,10 +35,10 @@ def test_each_judges_a_claim_of_its_figure_on_topologies_of_its_setting(experime
     assert set(setting.topologies).issuperset(experiment.topologies)
 
 
-def test_each_paper_but_the_one_that_has_pages_of_its_own_is_run_twice():
+def test_each_paper_has_two_figures_or_more():
     counts = {name: sum(each.paper == name for each in EXPERIMENTS) for name in PAPER_NAMES}
-    assert counts.pop("model-driven") == 0
-    assert set(counts.values()) == {2}
+    counts["model-driven"] += len({row[0] for row in dataflow_rows(lambda _: {})})
+    assert min(counts.values()) >= 2
 
 
 def test_a_claim_holds_where_every_window_bears_it_out():
@@ -59,11 +60,10 @@ def test_what_was_not_steady_cannot_be_told():
 def test_what_was_kept_says_what_the_page_says():
     page = (CHECKOUT / "docs" / "results" / "papers" / "real-storm.md").read_text()
     with open_data(ARCHIVE) as data:
-        for experiment in EXPERIMENTS:
-            if not (data / experiment.setting).is_dir():
-                continue
-            bench = Bench(data / experiment.setting)
-            for figure, claim, printed, _, _, ours, verdict in claim_rows(experiment, bench, {}):
-                begins = f"| {figure} | {claim} | {printed} |"
-                (row,) = (line for line in page.splitlines() if line.startswith(begins))
-                assert row.endswith(f"| {ours} | {verdict} |")
+        rows = [
+            row for each in EXPERIMENTS for row in claim_rows(each, Bench(data / each.setting), {})
+        ]
+    for figure, claim, printed, _, _, ours, verdict in (*rows, *dataflow_rows(lambda _: {})):
+        begins = f"| {figure} | {claim} | {printed} |"
+        (row,) = (line for line in page.splitlines() if line.startswith(begins))
+        assert row.endswith(f"| {ours} | {verdict} |")

@@ -108,7 +108,7 @@ def _place(whole: bytes, chance: random.Random) -> int:
 def little_memory(most: int = MAX_BYTES) -> Iterator[None]:
     """Check that what runs in the block never needs so much more memory."""
     process = Path("/proc/self")
-    (process / "clear_refs").write_text("5")  # The peak begins anew.
+    (process / "clear_refs").write_text("5")  # The peak begins again.
     before = _memory(process, "VmRSS")
     yield
     assert _memory(process, "VmHWM") - before < most

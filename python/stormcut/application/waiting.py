@@ -38,7 +38,7 @@ class Watch:
     moves : callable
         Returns counts, always of the same things: workers up, sources that acked, ... Any count
         that is higher than ever before is progress. (One that falls and rises again is not: what
-        crashes and starts anew for ever must come to an end.)
+        crashes and starts again for ever must come to an end.)
     processes : callable
         Ids of the processes that do the work: while they queue for a core, no patience is lost.
     last_words : callable

@@ -146,7 +146,7 @@ def map_acquired(
 ) -> Mapped:
     """Return an allocation on as few machines as the mapping needs.
 
-    The planned slots are tried, then one more each time, machines acquired anew (section 8.4).
+    The planned slots are tried, then one more each time, machines acquired again (section 8.4).
 
     Parameters
     ----------

@@ -113,7 +113,7 @@ def compare(
     if best := best_trial(question, trials):
         click.echo(f"* best: {best[1]}")
     if kept := [trial.algorithm for trial in trials if _keeps(question, trial)]:
-        click.echo(f"kept what runs: {', '.join(kept)} (--from-scratch places anew)")
+        click.echo(f"kept what runs: {', '.join(kept)} (--from-scratch places again)")
     for feature in FEATURES:
         blind = [trial.algorithm for trial in trials if feature in trial.ignores]
         if blind:

@@ -26,12 +26,12 @@ def doctor(as_json: bool) -> None:
     """
     areas = list(examine())
     if as_json:
-        told = [
+        rows = [
             {"area": each.area.name.lower(), "wanted": each.is_wanted, **asdict(finding)}
             for each in areas
             for finding in each.findings
         ]
-        click.echo(json.dumps(told, indent=2))
+        click.echo(json.dumps(rows, indent=2))
     else:
         console = Console(highlight=False)
         for each in areas:

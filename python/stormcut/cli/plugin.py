@@ -114,7 +114,7 @@ def remove(storm_homes: tuple[Path, ...], hook: bool, force: bool) -> None:
     if left:
         homes = " ".join(shlex.quote(str(home)) for home in left)
         click.echo(
-            "When all of those are killed or submitted anew:"
+            "When all of those are killed or submitted again:"
             f" {command()} plugin remove --hook {homes}"
         )
 
@@ -136,16 +136,16 @@ def _refuse_if_carried(storm_homes: tuple[Path, ...]) -> None:
             if carriers := [name for name in names if plugin.carries_hook(confs[name])]:
                 raise InvalidInput(
                     f"without the hook, workers of {', '.join(carriers)} would not start again: "
-                    "kill these topologies first, or submit them anew without it "
+                    "kill these topologies first, or submit them again without it "
                     "(--force: remove it anyway)",
                     str(storm_home),
                 )
             break
         else:
-            told = " and ".join(f"{host}:{port}" for host, port in seeds)
+            addresses = " and ".join(f"{host}:{port}" for host, port in seeds)
             raise InvalidInput(
-                f"Nimbus at {told} does not tell which topologies carry the hook; start it, or "
-                "remove it all the same with --force",
+                f"Nimbus at {addresses} does not tell which topologies carry the hook; start it, "
+                "or remove it all the same with --force",
                 str(storm_home),
             )
 

@@ -47,7 +47,7 @@ def score(problem: Path, placement: Path, streams: bool, is_wide: bool, as_json:
     warning = shortfall(document.problem, document.placement, room)
     sent = component_traffic(document.problem, document.placement) if streams else []
     if as_json:
-        told = {
+        values = {
             **asdict(metrics),
             "headroom": headroom_document(room),
             "throughput": throughput_document(reached),
@@ -55,7 +55,7 @@ def score(problem: Path, placement: Path, streams: bool, is_wide: bool, as_json:
             **({"streams": [asdict(each) for each in sent]} if streams else {}),
             **({} if warning is None else {"warning": warning}),
         }
-        click.echo(json.dumps(told, indent=2))
+        click.echo(json.dumps(values, indent=2))
     else:
         table = metrics_table(metrics, room, document.problem.traffic.total)
         for row in (*_throughput_rows(reached), *_time_rows(times)):

@@ -25,7 +25,7 @@ from stormcut.model.problem import Problem
 from stormcut.objective.resources import costs_of
 from stormcut.report.simulation_picture import draw_simulation
 from stormcut.report.terminal import Grid, print_all, terminal
-from stormcut.simulator.changes import Change, told
+from stormcut.simulator.changes import Change, describe
 from stormcut.simulator.events import MAX_TUPLES, MIN_S
 from stormcut.simulator.events import simulate as simulate_events
 from stormcut.simulator.fluid import fluid
@@ -246,7 +246,7 @@ def _print_timeline(
             f"{each.under_way:,}",
             f"{each.lost:,}",
             f"{each.failed:,}",
-            "; ".join(told(c) for c in changes if each.begin <= c.second < each.end),
+            "; ".join(describe(c) for c in changes if each.begin <= c.second < each.end),
         )
     table.print(terminal(), is_wide)
     if not intervals or intervals[-1].end < wanted:
@@ -320,8 +320,8 @@ def _tables(result: Simulation, costs: str) -> Iterator[Grid]:
         rates.figures("tuples/s\nrefused")
     for name, rate in result.sources.items():
         own = result.latency.get(name)
-        told = (own.mean, own.p50, own.p95, own.p99) if own else (None,) * 4
-        times = ("" if each is None else f"{each:,.2f}" for each in told)
+        figures = (own.mean, own.p50, own.p95, own.p99) if own else (None,) * 4
+        times = ("" if each is None else f"{each:,.2f}" for each in figures)
         refused = (f"{result.refused[name]:,.1f}",) if some_refused else ()
         rates.row(name, f"{rate:,.1f}", *times, *refused)
     yield rates

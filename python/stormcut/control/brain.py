@@ -50,7 +50,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-#: So often a decision is made anew as people order otherwise meanwhile.
+#: So often a decision is made again as people order otherwise meanwhile.
 MAX_REVISIONS = 3
 
 #: Of a brain that does what it decides, at once.
@@ -306,10 +306,10 @@ class Brain:
 
     def _shown(self, snapshot: Snapshot) -> Snapshot:
         """Return a snapshot with what could be approved, and as people have ordered since."""
-        told, governed = self._answered_with, snapshot.governed
-        if snapshot.described is None or told is None or governed is None:
+        last_answer, governed = self._answered_with, snapshot.governed
+        if snapshot.described is None or last_answer is None or governed is None:
             return snapshot
-        is_news = (snapshot.orders, snapshot.undos) != (told.orders, told.undos)
+        is_news = (snapshot.orders, snapshot.undos) != (last_answer.orders, last_answer.undos)
         if not is_news and (not governed.withheld or governed.names):
             return snapshot
         # What was approved since is shown as it waits for the next round.
@@ -319,7 +319,7 @@ class Brain:
             else snapshot.orders
         )
         previewed = self._preview(
-            snapshot.described.state, _Known(told.profiles, snapshot.undos, orders)
+            snapshot.described.state, _Known(last_answer.profiles, snapshot.undos, orders)
         )
         if not is_news:
             # Whose spouts rest first is not asked again: that would have them rest.
@@ -409,7 +409,7 @@ class Brain:
             given = self._inputs(state, known)
             left, governed = play(replace(before, memory=left.memory), given)
         took = self._clock.elapsed() - began
-        plan = _plan(self._new_id(), state, governed.told, self._clock.now())
+        plan = _plan(self._new_id(), state, governed.instructions, self._clock.now())
         # One that changes nothing is not published: it would push what did out of the history.
         is_new = self._last is None or not plan.places_like(self._last)
         if is_new:
@@ -420,10 +420,10 @@ class Brain:
             _report(plan, self._clock.elapsed() - began)
         self._before, self._left, self._governed = before, left, governed
         self._have_rest(governed.resting)
-        self._guard_log.note(governed.told, is_new)
+        self._guard_log.note(governed.instructions, is_new)
         assert self._last is not None
         if self._listener is not None:
-            self._listener.decided(Decided(state, governed.told, self._last, is_new, took))
+            self._listener.decided(Decided(state, governed.instructions, self._last, is_new, took))
         return _RoundAnswer(state, self._last, began + governed.again_in), known
 
 
@@ -468,5 +468,5 @@ def _overriding(undo: Undo | None, orders: Orders) -> Undo | None:
 def _report(plan: Plan, seconds: float) -> None:
     reasons = [f"{part.topology} {part.reason}" for part in plan.topologies]
     reasons += [f"{d.topology} declined: {d.reason}" for d in plan.declined]
-    told = "; ".join(reasons) or "no topologies"
-    log.info("plan %s in %.2f s: %s", plan.id, seconds, told, extra={"plan": plan.id})
+    summary = "; ".join(reasons) or "no topologies"
+    log.info("plan %s in %.2f s: %s", plan.id, seconds, summary, extra={"plan": plan.id})

@@ -33,8 +33,8 @@ def history_entry(
     plan: Plan, governed: Governed, profiles: Mapping[str, Profile], state: ClusterState
 ) -> dict[str, Any]:
     """Return a plan with its reasons, and who initiated its changes, as JSON values."""
-    told = lines(governed.told, {change.topology: change for change in governed.changes})
-    reasons = " ".join(line["reason"] for kind in told.values() for line in kind)
+    entries = lines(governed.instructions, {change.topology: change for change in governed.changes})
+    reasons = " ".join(line["reason"] for kind in entries.values() for line in kind)
     return {
         "version": HISTORY_VERSION,
         "plan": plan.id,
@@ -43,13 +43,13 @@ def history_entry(
         "profiles": {name: profile.to_epoch_s for name, profile in sorted(profiles.items())},
         # People know no ids of supervisors.
         "hosts": {s.id: s.host for s in state.supervisors if s.id in reasons},
-        **told,
+        **entries,
     }
 
 
 def steps(plan: Plan, governed: Governed, state: ClusterState) -> dict[str, Step]:
     """Return a plan's changes as steps of their topologies' trails, by topology id."""
-    decisions = {d.topology: d for d in governed.told.decided}
+    decisions = {d.topology: d for d in governed.instructions.decided}
     hosts = {s.id: s.host for s in state.supervisors}
     return {
         change.topology: _step(plan, change, decisions[change.topology], hosts)

@@ -154,7 +154,7 @@ def _machine_news(machines: Machines) -> dict[str, str]:
 
 def control(snapshot: Snapshot) -> Control:
     """Return who may act now, and what waits for what."""
-    held = () if snapshot.governed is None else withheld(snapshot.governed.told)
+    held = () if snapshot.governed is None else withheld(snapshot.governed.instructions)
     return Control(
         snapshot.policy.mode,
         snapshot.orders.is_paused,
@@ -171,10 +171,10 @@ class GuardLog:
     def __init__(self) -> None:
         self._held: dict[str, Guard] = {}
 
-    def note(self, told: Decisions, is_logged: bool) -> None:
+    def note(self, instructions: Decisions, is_logged: bool) -> None:
         """Take note of decisions; ``is_logged``: a plan has just said what is new of them."""
-        held = {decision.topology: reason.guard for decision, reason in withheld(told)}
-        for decision, reason in withheld(told):
+        held = {decision.topology: reason.guard for decision, reason in withheld(instructions)}
+        for decision, reason in withheld(instructions):
             if not is_logged and reason.guard is not self._held.get(decision.topology):
                 log.info("%s %s", decision.topology, sentence(decision))
         for name in self._held.keys() - held.keys():
@@ -182,9 +182,9 @@ class GuardLog:
         self._held = held
 
 
-def withheld(told: Decisions) -> list[tuple[Decision, Withheld]]:
+def withheld(instructions: Decisions) -> list[tuple[Decision, Withheld]]:
     """Return which decisions a guard holds, with the guard."""
-    both = ((d, d.choice.reason) for d in (*told.decided, *told.declined))
+    both = ((d, d.choice.reason) for d in (*instructions.decided, *instructions.declined))
     return [(decision, reason) for decision, reason in both if isinstance(reason, Withheld)]
 
 
@@ -196,13 +196,13 @@ def _lines(governed: Governed, shared: Mapping[str, SharedMachine] | None = None
     """
     offered, forced = governed.offered, governed.forced
     is_done = bool(governed.approved)
-    told = lines(governed.told, {change.topology: change for change in governed.changes})
+    entries = lines(governed.instructions, {change.topology: change for change in governed.changes})
     return {
         "proposal": None if offered is None or is_done else offered.name,
         "withheld": [_withheld_line(each, offered) for each in governed.withheld],
         "override": None if forced is None or is_done else _forced_lines(forced),
-        **told,
-        "topologies": [_limited(each, shared or {}) for each in told["topologies"]],
+        **entries,
+        "topologies": [_limited(each, shared or {}) for each in entries["topologies"]],
     }
 
 
@@ -214,8 +214,8 @@ def _limited(line: dict[str, Any], shared: Mapping[str, SharedMachine]) -> dict[
     least = min(its, key=lambda machine: machine.headroom)
     if least.headroom >= line["after"]["headroom"]:
         return line
-    told = {"headroom": least.headroom, "fullest": f"CPU of {least.name}"}
-    return {**line, "after": {**line["after"], **told}}
+    limit = {"headroom": least.headroom, "fullest": f"CPU of {least.name}"}
+    return {**line, "after": {**line["after"], **limit}}
 
 
 def _withheld_line(held: Withheld, offered: Proposal | None) -> dict[str, Any]:

@@ -87,7 +87,7 @@ class Governed:
 
     Parameters
     ----------
-    told : Decisions
+    instructions : Decisions
         Every topology, what is withheld as it runs.
     withheld : tuple of Withheld
         What is not done, as it would be.
@@ -106,7 +106,7 @@ class Governed:
         The approvals that were in force.
     """
 
-    told: Decisions
+    instructions: Decisions
     withheld: tuple[Withheld, ...]
     offered: Proposal | None = None
     forced: Proposal | None = None
@@ -130,18 +130,18 @@ def play(before: RoundState, given: Inputs) -> tuple[RoundState, Governed]:
     usual = settle(context)
     tried = trials(context, usual)
     selection = choose(context, usual, tried)
-    state, told, changes = stage(state, context, selection)
+    state, instructions, changes = stage(state, context, selection)
     offered, forced = (each.proposal for each in tried) if tried else (None, None)
     ends_in = (part.ends_in(given.now) for part in (state.probation, state.losses))
     return state, Governed(
-        told,
+        instructions,
         tuple(selection.holds.values()),
         offered,
         forced,
         selection.approved,
         changes,
         selection.resting,
-        min(told.again_in, selection.again_in, *ends_in),
+        min(instructions.again_in, selection.again_in, *ends_in),
         given.orders.approved,
     )
 
@@ -195,32 +195,32 @@ def stage(
     settled, now = selection.settled, context.given.now
     passed = with_passed_guards(context, settled.changes)
     holds = {topology: selection.holds[topology] for topology in settled.held}
-    told = answer(context, settled.decisions, holds)
+    instructions = answer(context, settled.decisions, holds)
     rollout = state.rollout or _begun(settled.going, passed, context.given)
     if rollout is None:
         changes = tuple(passed.values())
-        return replace(state, ledger=state.ledger.spend(changes, now)), told, changes
+        return replace(state, ledger=state.ledger.spend(changes, now)), instructions, changes
     whole = tuple(c for c in passed.values() if c.topology not in rollout.decisions)
     state = replace(state, ledger=state.ledger.spend(whole, now))
-    goes_on, decisions, staged = _next_stage(state, context, rollout, told)
-    rest = [d for d in told.decided if d.topology not in rollout.decisions]
+    goes_on, decisions, staged = _next_stage(state, context, rollout, instructions)
+    rest = [d for d in instructions.decided if d.topology not in rollout.decisions]
     decided = tuple(sorted((*rest, *decisions), key=lambda decision: decision.topology))
     ledger = state.ledger.spend(staged, now)
     state = replace(state, ledger=ledger, rollout=goes_on)
-    return state, replace(told, decided=decided), (*whole, *staged)
+    return state, replace(instructions, decided=decided), (*whole, *staged)
 
 
 def _next_stage(
-    state: RoundState, context: RoundContext, rollout: Rollout, told: Decisions
+    state: RoundState, context: RoundContext, rollout: Rollout, instructions: Decisions
 ) -> tuple[Rollout | None, tuple[Decision, ...], tuple[Change, ...]]:
     """Return a move once its next stage is told, what those that move are told, and the changes.
 
-    The gate is asked for every stage anew. None: the rest cannot go, and is decided anew.
+    The gate is asked for every stage again. None: the rest cannot go, and is decided again.
     """
     cluster, now = context.given.state, context.given.now
     if (left_s := rollout.left_s(now)) > 0:
         return rollout, rollout.waiting(cluster, left_s), ()
-    others = dict(decided_elsewhere(told.decided, cluster, rollout.decisions))
+    others = dict(decided_elsewhere(instructions.decided, cluster, rollout.decisions))
     parts = rollout.next(cluster, others)
     # Others got what it needs.
     if parts is None:

@@ -160,8 +160,8 @@ class Standing:
             self._draining.watch(None if described is None else described.state)
         plan = self.brain.last_plan
         if plan is not None and not self._store.has_plan():
-            told = "plan %s is gone from ZooKeeper; published again"
-            log.warning(told, plan.id, extra={"plan": plan.id})
+            message = "plan %s is gone from ZooKeeper; published again"
+            log.warning(message, plan.id, extra={"plan": plan.id})
             self._store.restore(plan)
 
     def _acknowledge(self) -> None:

@@ -225,8 +225,8 @@ def _due(problem: Problem, pairs: _PlacedPairs, part: Floats, sources: Ints) -> 
     tells a source is due to that one.
     """
     due = part[pairs.source]
-    told = is_acker(problem)[pairs.source] & problem.executor_is_spout[pairs.target]
-    due[told] = (pairs.target[told, None] == sources) / problem.executor_rate[sources]
+    completions = is_acker(problem)[pairs.source] & problem.executor_is_spout[pairs.target]
+    due[completions] = (pairs.target[completions, None] == sources) / problem.executor_rate[sources]
     return due
 
 

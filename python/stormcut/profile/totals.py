@@ -167,13 +167,13 @@ class TaskTotals:
     def plus(self, later: TaskTotals) -> TaskTotals:
         """Return the sums of both; who and where it is, as the ``later`` ones say if they do."""
         children = [each.child for each in (self, later) if each.child]
-        told = [each.worker for each in (self, later) if each.worker]
+        measured = [each.worker for each in (self, later) if each.worker]
         return replace(
             later if later.ms else self,
             component=later.component or self.component,
             executor=later.executor or self.executor,
             child=reduce(ChildTotals.plus, children) if children else None,
-            worker=reduce(WorkerTotals.plus, told) if told else None,
+            worker=reduce(WorkerTotals.plus, measured) if measured else None,
             **{n: getattr(self, n) + getattr(later, n) for n in _SUMS},
         )
 
@@ -269,8 +269,8 @@ def _workers(tasks: Sequence[TaskTotals]) -> Iterator[WorkerLoad]:
     for task in tasks:
         if task.child and task.child.ms and task.workers:
             of_children[task.workers[-1]] += 100 * task.child.cpu_ms / task.child.ms
-    told = {(w.host, w.port): w for task in tasks if (w := task.worker) and w.ms}
-    for place, its in sorted(told.items()):
+    workers = {(w.host, w.port): w for task in tasks if (w := task.worker) and w.ms}
+    for place, its in sorted(workers.items()):
         mbit = [8 * count / its.ms / 1000 for count in (its.in_bytes, its.out_bytes)]
         yield WorkerLoad(
             *place,

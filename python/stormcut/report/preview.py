@@ -210,7 +210,7 @@ def is_moved(line: Line) -> bool:
 def _print_line(console: Console, line: Line) -> None:
     restarted = line["workers_restarted"]
     slots = f"{restarted} slot{'s' * (restarted != 1)}"
-    moves = f"moves; workers end or start anew in {slots}"
+    moves = f"moves; workers end or start again in {slots}"
     what = moves if is_moved(line) else "stays as it is, nothing restarts"
     if line["before"] is None and not restarted:
         what = "is placed"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stormcut.report.figures import COLOURS, drawn, empty
-from stormcut.simulator.changes import Change, told
+from stormcut.simulator.changes import Change, describe
 from stormcut.simulator.timeline import TimelineInterval
 
 
@@ -51,7 +51,7 @@ def draw_simulation(
     # Many changes are a trace, whose words nobody could read.
     for change in changes if len(changes) <= len(COLOURS) else ():
         rates.annotate(
-            told(change),
+            describe(change),
             (change.second, 1.0),
             xycoords=("data", "axes fraction"),
             fontsize="small",

@@ -119,7 +119,7 @@ def situation(
         Of transfer; None: those that are shipped.
     """
     problem = _problem(loads, nodes, presents, costs)
-    # The same whatever the nodes are; to fold it anew for every set of nodes takes most of a round.
+    # The same whatever the nodes are; folding it for every set of nodes takes most of a round.
     known = problem.with_traffic(_traffic([load.traffic for load in loads]))
     return Situation(tuple(loads), known)
 

@@ -52,7 +52,7 @@ class WorkersKilled:
 
 @dataclass(frozen=True)
 class SimulatedMove:
-    """Executors move: workers whose executors change end, and start anew."""
+    """Executors move: workers whose executors change end, and start again."""
 
     second: float
     placement: Placement
@@ -61,7 +61,7 @@ class SimulatedMove:
 Change = LoadChange | SpeedChange | NodeLost | NodeBack | WorkersKilled | SimulatedMove
 
 
-def told(change: Change) -> str:
+def describe(change: Change) -> str:
     """Say what a change is, in a few words."""
     match change:
         case LoadChange(_, factor, topology):

@@ -197,7 +197,7 @@ class Engine:
         _source_changed(self._pointer, executor)
 
     def end(self, slot: int) -> None:
-        """End the worker of a slot: what waits in it is lost; `start` starts it anew."""
+        """End the worker of a slot: what waits in it is lost; `start` starts it again."""
         self.system.cluster.running[slot] = False
         _ended(self._pointer, slot)
 

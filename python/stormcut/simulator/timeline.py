@@ -1,7 +1,7 @@
 """The events engine over time: changes happen, and every interval says what became of it.
 
 A worker that ends loses what waits in it; trees that miss a tuple fail after Storm's message
-timeout, and hold their place in the window until then. It starts anew ``restart_s`` later, which
+timeout, and hold their place in the window until then. It starts again ``restart_s`` later, which
 stands for Nimbus's and the supervisor's rounds and the start of a JVM.
 """
 

@@ -63,7 +63,7 @@ def test_what_moves_is_waited_for_longer_than_the_patience() -> None:
 
 @pytest.mark.slow
 def test_what_only_rises_and_falls_does_not_move() -> None:
-    """A worker that crashes and starts anew for ever is given up."""
+    """A worker that crashes and starts again for ever is given up."""
     counts = iter(range(10**9))
     watch = Watch(moves=lambda: (next(counts) % 3,))
     with pytest.raises(TimedOut, match="without any progress: the worker is up"):

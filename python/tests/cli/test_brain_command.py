@@ -217,7 +217,7 @@ class TestOneBrain:
         assert shown.stderr.splitlines()[-1] == (
             "stormcut: t-1: nothing was changed; add --yes to publish the profile"
         )
-        assert "t-1: moves; workers end or start anew in 3 slots" in shown.stdout
+        assert "t-1: moves; workers end or start again in 3 slots" in shown.stdout
         assert "it asked for 4 workers (topology.workers), 3 run now; the plan has 2" in (
             " ".join(shown.stdout.split())
         )

@@ -27,7 +27,7 @@ def completed(*words: str) -> list[str]:
         (("algorithms", "bfr"), ["bframework"]),
         (("topologies", "run", "word_"), ["word_count"]),
         (("bench", "--topologies", "linear,word_"), ["linear,word_count"]),
-        (("bench", "--setting", "local-"), ["local-network"]),
+        (("bench", "--setting", "local-"), ["local-cpu", "local-network"]),
         (("bench", "--schedulers", "ols-"), ["ols-offline"]),
     ],
     ids=lambda value: "-".join(value),

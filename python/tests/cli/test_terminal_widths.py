@@ -107,7 +107,7 @@ def test_rows_that_kept_what_runs_are_named_and_from_scratch_places_anew(stormcu
     current = json.loads(placed.read_text())["assignments"]
     problem.write_text(json.dumps({**json.loads(EXAMPLE.read_text()), "current": current}))
     command = ("compare", problem, "--algorithms", "cut,pipeline-linear")
-    assert "kept what runs: cut (--from-scratch places anew)" in stormcut(*command)[1]
+    assert "kept what runs: cut (--from-scratch places again)" in stormcut(*command)[1]
     documents = json.loads(stormcut(*command, "--json")[1])
     assert [each["kept"] for each in documents] == [True, False]
     assert documents[1]["metrics"]["workers_restarted"] > 0

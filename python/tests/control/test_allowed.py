@@ -49,7 +49,7 @@ def test_nothing_is_put_where_a_rule_forbids_and_all_is_decided(cluster, data):
         before = stage.state
         may = allowed(before, policy.rule_of)
         stage.round(20)
-        told = stage.brain.governed.told
+        told = stage.brain.governed.instructions
         assert {d.topology for d in (*told.decided, *told.declined)} == {
             t.id for t in before.topologies
         }
@@ -110,7 +110,7 @@ def test_a_rule_that_cannot_be_kept_leaves_the_topology_to_storm():
     rule = TopologyRule("*", nodes=("nowhere",))
     stage = Stage(state, profiles, replace(FREELY, topologies=(rule,)))
     stage.round()
-    told = stage.brain.governed.told
+    told = stage.brain.governed.instructions
     assert [d.topology for d in told.declined] == ["b"]
     # What runs there runs on.
     assert stage.homes()["a"] == {*state.topologies[0].assignment}

@@ -43,12 +43,12 @@ def test_those_that_live_stay_whether_it_was_measured_or_a_supervisor_is_away(pr
         decision = completed(state, profiles=profiles)
         assert set(lost.assignment) < set(decision.workers)
         assert len(decision.workers) == 4
-        assert "lost workers start anew, the others stay" in sentence(decision)
+        assert "lost workers start again, the others stay" in sentence(decision)
 
 
 @pytest.mark.parametrize("measured", [False, True])
 def test_where_no_slot_is_free_those_that_live_stay_and_storm_decides(measured):
-    """All of it was placed anew: every living worker ended, past pin, quiet hours and budgets."""
+    """All of it was placed again: every living worker ended, past pin, quiet hours and budgets."""
     whole = four_nodes()
     state = ClusterState(supervisors(3, slots=1), (loses(whole, "n3"),))
     profiles = {"t": profile_of(whole)} if measured else {}

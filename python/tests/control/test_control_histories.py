@@ -178,7 +178,7 @@ class World:
         self.stage.store.back = {}
 
     def rename_node(self):
-        """A machine is installed anew: its supervisor has another id."""
+        """A machine is installed again: its supervisor has another id."""
         at = self.random.randrange(len(self.nodes))
         node = self.nodes[at]
         new = replace(node, id=node.id + "x")

@@ -288,7 +288,7 @@ class History:
         )
         with patch.object(context, "decide", lambda question, _: self.decide(question.staying)):
             self.left, governed = play(self.left, given)
-        told = {d.topology: d.workers for d in governed.told.decided}
+        told = {d.topology: d.workers for d in governed.instructions.decided}
         self.check(told, local, rolling)
         if self.random.random() < 0.8:  # else the plan comes too late for Nimbus
             before = self.state

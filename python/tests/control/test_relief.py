@@ -56,7 +56,7 @@ def test_where_slots_are_too_few_those_that_leave_share_one_if_it_has_the_heap(h
 
 
 def test_what_no_node_has_room_for_goes_to_several():
-    """All workers were placed anew."""
+    """All workers were placed again."""
     running = dealt(
         topology("a", (12, 12), acker=False, workers=4), [Slot(f"n{n}", 6700) for n in range(4)]
     )

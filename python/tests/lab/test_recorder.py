@@ -1,4 +1,4 @@
-"""A timeline from what sources report: nothing is lost when a worker starts anew."""
+"""A timeline from what sources report: nothing is lost when a worker starts again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def sample(at: float, count: float) -> Sample:
 
 
 def recorded() -> Sampler:
-    """Return a run of a source that was started anew in its middle, as it looks afterwards."""
+    """Return a run of a source that was started again in its middle, as it looks afterwards."""
     began = time.time() - LENGTH_S - 10
     reports: dict[str, Sample] = {}
 

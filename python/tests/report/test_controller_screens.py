@@ -48,7 +48,7 @@ def test_the_plan_says_what_would_be_done_and_how_to_have_it_done(mode):
         assert text == "nothing waits: all runs as decided (mode automatic)"
         return
     assert f"plan {outlook['proposal']}, mode {mode.value}" in text
-    assert f"{NAME}: moves; workers end or start anew in 4 slots" in text
+    assert f"{NAME}: moves; workers end or start again in 4 slots" in text
     assert text.count("not now: ") == 3
     # Which executors go to which node and worker can be checked.
     (line,) = (each for each in outlook["withheld"] if each["topology"] == "b")

@@ -42,7 +42,7 @@ def shown(*lines, declined=(), topology="t-1"):
 
 def test_before_and_after_and_the_number_of_workers_are_plain():
     text = shown(line("t-1", metrics(4112, 30_000, 4, 4), metrics(1028, 0, 2, 2, 5)))
-    assert "t-1: moves; workers end or start anew in 5 slots" in text
+    assert "t-1: moves; workers end or start again in 5 slots" in text
     assert "tuples/s between nodes 4,112.0 1,028.0 -75%" in text
     assert "bytes/s between nodes 30,000 0 -100%" in text
     assert "asked for 4 workers (topology.workers), 4 run now; the plan has 2" in text
@@ -78,7 +78,7 @@ def test_others_are_shown_if_they_move_with_it():
     stays = line("v-1", metrics(5, None, 2, 4), metrics(5, None, 2, 4))
     text = shown(stays, moves, declined=[{"topology": "t-1", "reason": "runs already"}])
     assert "t-1: stays with Storm's own scheduler why: runs already" in text
-    assert "u-1: moves; workers end or start anew in 3 slots" in text and "v-1" not in text
+    assert "u-1: moves; workers end or start again in 3 slots" in text and "v-1" not in text
     assert "t-1 does not run now: nothing follows before it does" in shown(stays)
 
 

@@ -191,7 +191,7 @@ def test_statistics_are_those_of_a_segment_and_minute(bench: Callable[..., Any])
     # two cars, three reports
     assert statistics.tick() == [[2, 0, 1, 60.0], [3, 0, 2, 40.0], [3, 1, 1, 10.0]]
     assert statistics.tick() == []
-    # a late report corrects its minute, and only that is told anew
+    # a late report corrects its minute, and only that is told again
     statistics.give(9, 3, 15, 80, 16000)
     assert statistics.tick() == [[3, 0, 3, 50.0]]
 

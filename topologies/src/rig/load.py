@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-#: The file is written anew from its start after so many bytes.
+#: The file is written again from its start after so many bytes.
 FILE_BYTES = 8 * 2**20
 
 

@@ -79,7 +79,9 @@ class Option:
 COMMON: Mapping[str, Option] = {
     "scale": Option(1.0, positive, "times the tasks of every component, each at least 1"),
     "rate": Option(
-        0, rates, "tuples/s of all sources; 0: as fast as possible; 100,200,400: a staircase"
+        0,
+        rates,
+        "tuples/s of each kind of source; 0: as fast as possible; 100,200,400: a staircase",
     ),
     "step.seconds": Option(30.0, positive, "how long each step of a staircase lasts"),
     "noise": Option(

@@ -24,7 +24,7 @@ class Report:
     """
 
     def __init__(self, component: str, task: int, folder: str, logger: Logger) -> None:
-        # A task that is started anew counts from 0: its process tells the reports apart.
+        # A task that is started again counts from 0: its process tells the reports apart.
         self._who = {"component": component, "task": task, "process": os.getpid()}
         self._file = Path(folder) / f"{component}-{task}-{os.getpid()}.json" if folder else None
         self._logger = logger

@@ -48,7 +48,7 @@ class Counters:
         )
         self._restarted = Counter(
             "stormcut_workers_restarted",
-            "Slots in which plans end a worker or start it anew.",
+            "Slots in which plans end a worker or start it again.",
             registry=registry,
         )
         self._actions = Counter(

@@ -138,7 +138,7 @@ class NimbusClient:
         )
 
     def rebalance(self, name: str, wait_secs: int = 0) -> None:
-        """Have the scheduler place a topology anew after ``wait_secs`` seconds; returns at once."""
+        """Have the scheduler place a topology again in ``wait_secs`` seconds; returns at once."""
         from streamparse.thrift import RebalanceOptions
 
         self._call("rebalance", name, RebalanceOptions(wait_secs=wait_secs))

@@ -92,7 +92,7 @@ def send_frame(connection: socket.socket, content: bytes, deadline: float) -> No
     left = memoryview(_LENGTH.pack(len(content)) + content)
     try:
         while left:
-            # Not sendall: over TLS it would grant every record the whole time anew.
+            # Not sendall: over TLS it would grant every record the whole time again.
             if (seconds := deadline - time.monotonic()) <= 0:
                 raise TimeoutError("not taken in time")
             connection.settimeout(seconds)

@@ -1,6 +1,6 @@
 """Mutual TLS with the certificates of one folder, as `stormcut certs issue` makes it.
 
-The files are read anew for each connection: new certificates and revocations need no restart.
+The files are read again for each connection: new certificates and revocations need no restart.
 """
 
 from __future__ import annotations

@@ -247,7 +247,7 @@ def close_client(client: Client, patience_s: float = CLOSE_SECONDS) -> None:
 def hand_over(client: Client, path: str, to: Credentials) -> int:
     """Give a node and all below it to other credentials; return how many these are.
 
-    From the leaves up: whoever is interrupted can begin anew. People's orders go first: a
+    From the leaves up: whoever is interrupted can begin again. People's orders go first: a
     controller that cannot read them does nothing.
     """
     try:

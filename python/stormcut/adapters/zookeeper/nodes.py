@@ -413,6 +413,6 @@ def _history_json(entry: Mapping[str, Any]) -> bytes:
     if len(content) <= MAX_ENTRY_BYTES:
         return content
     counts = {key: len(entry[key]) for key in ("topologies", "declined")}
-    told = "history entry of plan %s, %d bytes, stored without its lines"
-    log.warning(told, entry["plan"], len(content), extra={"plan": entry["plan"]})
+    message = "history entry of plan %s, %d bytes, stored without its lines"
+    log.warning(message, entry["plan"], len(content), extra={"plan": entry["plan"]})
     return json.dumps({**entry, "topologies": [], "declined": [], "omitted": counts}).encode()

@@ -46,8 +46,8 @@ class ZooKeeperStore:
                 for moment, name, count in rows
             )
         except (InvalidInput, KeyError, TypeError, ValueError) as error:
-            told = "%s: the hour's restarts are not known, and count as spent"
-            log.warning(told, error)
+            message = "%s: the hour's restarts are not known, and count as spent"
+            log.warning(message, error)
             return None
 
     def publish(self, plan: Plan, record: Record) -> None:

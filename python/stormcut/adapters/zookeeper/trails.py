@@ -24,15 +24,15 @@ _KIND = "trails"
 
 
 def append_step(nodes: StormcutNodes, topology: str, step: Step) -> None:
-    """Add a step to a topology's trail; one that cannot be read begins anew.
+    """Add a step to a topology's trail; one that cannot be read begins again.
 
     Where it belongs to others the move is made all the same, and cannot be undone.
     """
     try:
         write_trail(nodes, topology, appended(read_trail(nodes, topology), step))
     except NoAuthError:
-        told = "ZooKeeper node %s belongs to others: the move of %s is not kept, for any undo"
-        log.warning(told, nodes.topology_path(_KIND, topology), topology)
+        message = "ZooKeeper node %s belongs to others: the move of %s is not kept, for any undo"
+        log.warning(message, nodes.topology_path(_KIND, topology), topology)
 
 
 def write_trail(nodes: StormcutNodes, topology: str, trail: Sequence[Step]) -> None:

@@ -90,7 +90,7 @@ class Draining:
             return {name for name, rest in self._rests.items() if rest.since_s is not None}
 
     def take_over(self) -> None:
-        """Begin anew: what another one, or this one before, has left deactivated is activated."""
+        """Begin again: what another one, or this one before, has left deactivated is activated."""
         with self._lock:
             self._rests = {}
         self._left = None

@@ -17,7 +17,7 @@ Workers = tuple[Worker, ...]
 
 #: Between two parts: workers have started by then.
 STAGE_SECONDS = 30.0
-#: A move whose next stage has not begun for longer is decided anew.
+#: A move whose next stage has not begun for longer is decided again.
 MAX_SECONDS = 1800.0
 
 
@@ -52,7 +52,7 @@ class Rollout:
         When it began, and when its last stage was told: seconds of a clock that never runs back.
     number : int
         Stages told by now.
-    told : mapping of str to tuple of Worker
+    last_stage : mapping of str to tuple of Worker
         What was told last, by topology id.
     """
 
@@ -63,7 +63,7 @@ class Rollout:
     began_s: float
     number: int = 0
     staged_s: float = -math.inf
-    told: Mapping[str, Workers] = field(default_factory=dict)
+    last_stage: Mapping[str, Workers] = field(default_factory=dict)
 
     def goes_on(self, state: ClusterState, now: float) -> bool:
         """Return whether there is something left to do, and all is as it was told."""
@@ -85,7 +85,7 @@ class Rollout:
         if topology.unassigned or tasks != {each.start_task for each in topology.executors}:
             return False
         home = tuple(sorted(topology.assignment))
-        return home in (decision.former, self.told.get(topology.id))
+        return home in (decision.former, self.last_stage.get(topology.id))
 
     def present(self, state: ClusterState) -> dict[str, Workers]:
         """Return where those that move run now."""
@@ -116,22 +116,22 @@ class Rollout:
     ) -> tuple[Rollout, tuple[Decision, ...]]:
         """Return the move once parts of it are told, and what those that move are told."""
         present = self.present(state)
-        told = dict(present)
+        staged = dict(present)
         for part in chosen:
-            told[part.topology] = _with(told[part.topology], part)
+            staged[part.topology] = _with(staged[part.topology], part)
         restarts: Counter[str] = Counter()
         for part in chosen:
             restarts[part.topology] += part.restarts
-        left = sum(part.workers for part in self._open_parts(told))
+        left = sum(part.workers for part in self._open_parts(staged))
         number = self.number + 1
         note = f"stage {number}, {left} workers to follow" if left else f"stage {number}"
         decisions = tuple(
-            self._stage(name, told[name], restarts[name], note)
-            if told[name] != present[name]
+            self._stage(name, staged[name], restarts[name], note)
+            if staged[name] != present[name]
             else self._waiting(name, present[name], STAGE_SECONDS)
             for name in present
         )
-        return replace(self, number=number, staged_s=now, told=told), decisions
+        return replace(self, number=number, staged_s=now, last_stage=staged), decisions
 
     def _open_parts(self, present: Mapping[str, Workers]) -> list[Part]:
         """Return what is yet to be done where those that move run as given."""

@@ -123,8 +123,8 @@ class Adviser:
         """Return what the algorithm is told of `topology.workers`, None if it takes no word."""
         if not self._algorithm.keeps_workers:
             return None
-        told: str = self._options(topology).get(WORKERS, self._algorithm.options.workers)
-        return told
+        workers: str = self._options(topology).get(WORKERS, self._algorithm.options.workers)
+        return workers
 
     def places_together(self, executors: int) -> bool:
         """Return whether topologies of so many executors in all are one problem."""

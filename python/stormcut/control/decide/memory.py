@@ -138,7 +138,7 @@ class Memory:
         self._verdicts[topology] = _SettledView(view, state.supervisors, topologies, reason)
 
     def settled(self, topology: str, view: View, state: ClusterState) -> Reason | None:
-        """Return why a topology stays where it is, None if that is to be found out anew.
+        """Return why a topology stays where it is, None if that is to be found out again.
 
         What was found of several holds for some of them: each was asked for alone, too.
         """

@@ -89,7 +89,7 @@ def _why(decision: Decision) -> str:
 def _placed(decision: Decision) -> str:
     match decision.choice.reason:
         case Circumstance.LOST:
-            return "completed: lost workers start anew, the others stay"
+            return "completed: lost workers start again, the others stay"
         case Circumstance.SPREAD:
             return f"placed as Storm would ({decision.choice.algorithm}), until it is measured"
         case _:

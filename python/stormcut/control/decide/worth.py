@@ -24,7 +24,7 @@ from stormcut.objective.resources import CPU, EXECUTOR, uses
 from stormcut.profile.drift import LEAST
 from stormcut.running.situation import Situation
 
-#: Loads may be off by so much before they are told anew: `stormcut.profile.drift.LEAST`.
+#: Loads may be off by so much before they are told again: `stormcut.profile.drift.LEAST`.
 NOISE = LEAST
 #: A gain in head-room must be so many standard deviations (95 % of a normal one): the best of many
 #: places looks better than it is, by what is off.

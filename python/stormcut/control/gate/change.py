@@ -73,17 +73,17 @@ class Change:
 
     @cached_property
     def restarts(self) -> Mapping[str, int]:
-        """How many workers end or start anew because of it, by node."""
+        """How many workers end or start again because of it, by node."""
         return Counter(slot.node for slot in restarted(self.home, self.target))
 
     @property
     def restart_count(self) -> int:
-        """How many workers end or start anew because of it."""
+        """How many workers end or start again because of it."""
         return sum(self.restarts.values())
 
 
 def restarted(home: Workers, target: Workers) -> set[Slot]:
-    """Return the slots whose worker ends or starts anew, as Storm restarts workers.
+    """Return the slots whose worker ends or starts again, as Storm restarts workers.
 
     A worker of executors that ran nowhere before restarts nothing.
     """

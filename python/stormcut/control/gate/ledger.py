@@ -26,7 +26,7 @@ class Ledger:
 
     A change that Nimbus was told is open as long as the topology runs as it did then. Told again
     meanwhile, it restarts nothing more, and all of it later: it counts from when it was told last.
-    From when the topology runs otherwise, the same change counts anew: it may have been made, and
+    From when the topology runs otherwise, the same change counts again: it may have been made, and
     workers lost since.
 
     Parameters
@@ -59,10 +59,10 @@ class Ledger:
 
     def spend(self, changes: Iterable[Change], now: float) -> Ledger:
         """Return what counts once Nimbus is told changes."""
-        spent, told = list(self.spent), dict(self.open)
+        spent, open_changes = list(self.spent), dict(self.open)
         for change in changes:
             topology, count = change.topology, change.restart_count
-            told[topology] = change.home, change.target
+            open_changes[topology] = change.home, change.target
             if not count:
                 continue
             if self._is_open(change):
@@ -71,7 +71,7 @@ class Ledger:
                     spent.remove(earlier)
                     count = earlier.count
             spent.append(Restarts(now, topology, count))
-        return Ledger(tuple(spent), told)
+        return Ledger(tuple(spent), open_changes)
 
     def frees_in(self, count: int, most: int, now: float) -> float:
         """Return in how many seconds so many more restarts keep below the most in an hour."""

@@ -28,7 +28,7 @@ class Part:
 
     @cached_property
     def restarts(self) -> int:
-        """In how many slots a worker ends or starts anew, as budgets count."""
+        """In how many slots a worker ends or starts again, as budgets count."""
         return len(restarted(self.before, self.after))
 
 

@@ -300,8 +300,8 @@ class Observer:
         except Unavailable as error:
             log.warning("what became of the move of %s is not kept: %s", name, error)
             return
-        told = log.warning if held_s else log.info
-        told("move of %s: %s", name, reviewed, extra={"plan": step.plan})
+        write = log.warning if held_s else log.info
+        write("move of %s: %s", name, reviewed, extra={"plan": step.plan})
 
     def _look_for_drift(self, known: _ObservedTopology) -> None:
         drift = known.drifts.drift()

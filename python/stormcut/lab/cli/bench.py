@@ -81,7 +81,7 @@ SCHEDULERS = (*PAPERS, "cut")
 @click.option(
     "--name", default="bench", show_default=True, metavar="NAME", help="Name of the cluster."
 )
-@click.option("--report-only", is_flag=True, help="Measure nothing, make the pages anew.")
+@click.option("--report-only", is_flag=True, help="Measure nothing, make the pages again.")
 def bench(
     setting: str,
     topologies: str | None,
@@ -238,7 +238,7 @@ def _run(plan: BenchPlan, refused: dict[str, str]) -> BenchRun:
             "profile": f"{timing.profile_s:g} s under even, limits in force; all schedulers place "
             "by it",
             "cells": f"continued, {timing.settle_s:g} s left out, {timing.window_s:g} s measured "
-            f"(anew if not steady, for up to {timing.patience_s:g} s), drained, stopped",
+            f"(again if not steady, for up to {timing.patience_s:g} s), drained, stopped",
             "machine": describe(),
             "version": __version__,
             "commit": commit() or "not of a checkout",

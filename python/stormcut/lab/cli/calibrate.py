@@ -22,7 +22,7 @@ from stormcut.lab.adapters.bench.journal import FileJournal
 from stormcut.lab.experiment.calibrate import Calibration, ObservedWindow
 from stormcut.lab.experiment.calibrate import calibrate as fit
 from stormcut.lab.experiment.prediction import predictions, quality
-from stormcut.lab.report.prediction import Told, sections
+from stormcut.lab.report.prediction import SettingPrediction, sections
 from stormcut.model.errors import InvalidInput
 from stormcut.model.network import SHIPPED, Costs
 from stormcut.model.problem import CORE_PERCENT
@@ -61,7 +61,7 @@ def calibrate(
     wanted = None if schedulers is None else [each.strip() for each in schedulers.split(",")]
     source = output.name if output else "this fit"
     fitted = fit(observed(journals, wanted), source)
-    told = {
+    predictions = {
         "shipped": _predictions(journals, lambda _: SHIPPED),
         "fitted": _predictions(journals, lambda _: fitted.costs),
         "without": _predictions(journals, fitted.without.get),
@@ -76,12 +76,12 @@ def calibrate(
         intervals = {key: (each.low, each.high) for key, each in fitted.intervals.items()}
         write_costs(output, fitted.costs, intervals, facts)
     if as_json:
-        click.echo(json.dumps(_document(fitted, told), indent=2))
+        click.echo(json.dumps(_document(fitted, predictions), indent=2))
     else:
-        click.echo(markdown(sections(fitted, told)))
+        click.echo(markdown(sections(fitted, predictions)))
     if page:
         said = [f"{key}: {text}." for key, text in facts.items()]
-        write_text(page, markdown(sections(fitted, told, said)))
+        write_text(page, markdown(sections(fitted, predictions, said)))
 
 
 def observed(
@@ -120,7 +120,7 @@ def observed(
 
 def _predictions(
     journals: Sequence[FileJournal], costs: Callable[[str], Costs | None]
-) -> list[Told]:
+) -> list[SettingPrediction]:
     return [
         (journal.run.setting, each)
         for journal in journals
@@ -130,7 +130,9 @@ def _predictions(
     ]
 
 
-def _document(fitted: Calibration, told: Mapping[str, Sequence[Told]]) -> dict[str, Any]:
+def _document(
+    fitted: Calibration, predictions: Mapping[str, Sequence[SettingPrediction]]
+) -> dict[str, Any]:
     return {
         "costs": {key: value for key, value in asdict(fitted.costs).items() if key != "source"},
         "intervals": {key: [each.low, each.high] for key, each in fitted.intervals.items()},
@@ -140,10 +142,10 @@ def _document(fitted: Calibration, told: Mapping[str, Sequence[Told]]) -> dict[s
         "quality": {
             setting: {
                 costs: asdict(each)
-                for costs, some in told.items()
+                for costs, some in predictions.items()
                 if (each := quality([each for of, each in some if of == setting]))
             }
-            for setting in dict.fromkeys(setting for setting, _ in told["fitted"])
+            for setting in dict.fromkeys(setting for setting, _ in predictions["fitted"])
         },
         "predictions": [
             {
@@ -152,6 +154,8 @@ def _document(fitted: Calibration, told: Mapping[str, Sequence[Told]]) -> dict[s
                 "error": after.error,
                 "error_with_shipped_costs": before.error,
             }
-            for (setting, after), (_, before) in zip(told["fitted"], told["shipped"], strict=True)
+            for (setting, after), (_, before) in zip(
+                predictions["fitted"], predictions["shipped"], strict=True
+            )
         ],
     }

@@ -120,20 +120,20 @@ def demo(
         steps.say(f"demo: the nodes' links are not limited: {links.why}")
     began = time.monotonic()
     with interruptible():
-        told, made = _tell_story(until, links, name, steps)
-    _write(report, html(told, made))
+        result, made = _tell_story(until, links, name, steps)
+    _write(report, html(result, made))
     if markdown:
-        _write(markdown, in_markdown(told, made))
+        _write(markdown, in_markdown(result, made))
     if as_json:
-        click.echo(json.dumps(figures(told), indent=2))
+        click.echo(json.dumps(figures(result), indent=2))
     else:
         console = terminal()
         console.print()
-        table(told).print(console)
-        console.print(headline(told))
+        table(result).print(console)
+        console.print(headline(result))
     steps.say(f"Report: {report.absolute()} ({time.monotonic() - began:.0f} s in all)")
-    if told.why:
-        click.echo(f"{command()}: {told.why}", err=True)
+    if result.why:
+        click.echo(f"{command()}: {result.why}", err=True)
         raise click.exceptions.Exit(1)
 
 
@@ -173,8 +173,8 @@ def _tell_story(until: str, links: _Links, name: str, steps: Steps) -> tuple[Sto
             )
         )
         config = write_configuration(cluster, observe={"every": "3 s"}, policy=POLICY)
-        told = story.run(load, _stage(cluster, config, load, steps), chapters)
-        return told, _made(config, load, links)
+        result = story.run(load, _stage(cluster, config, load, steps), chapters)
+        return result, _made(config, load, links)
 
 
 def _stage(cluster: LocalCluster, config: Path, load: Load, steps: Steps) -> Stage:

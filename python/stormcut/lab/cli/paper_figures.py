@@ -75,8 +75,8 @@ def reproduce(
         ]
     )
     with steps.step(f"writing pages to {folder}"):
-        told = _write(papers, chosen_figures, outcomes, chosen, folder, command)
-    _print(told, as_json)
+        verdicts = _write(papers, chosen_figures, outcomes, chosen, folder, command)
+    _print(verdicts, as_json)
 
 
 def _code() -> str:
@@ -111,14 +111,14 @@ def _kept(
 ) -> Callable[[PaperCell, Outcome], None]:
     done = 0
 
-    def told(cell: PaperCell, outcome: Outcome) -> None:
+    def note(cell: PaperCell, outcome: Outcome) -> None:
         nonlocal done
         done += 1
         results.append(cell, outcome)
         known[cell.key] = outcome
         update(f"{done:,} of {len(left):,}: {cell.scheduler}, {cell.workload}")
 
-    return told
+    return note
 
 
 def _write(
@@ -133,10 +133,10 @@ def _write(
     from stormcut.lab.report import papers as report
 
     made = _MADE.format(code=_code(), command=command)
-    told: dict[str, tuple[Paper, list[Judged]]] = {}
+    verdicts: dict[str, tuple[Paper, list[Judged]]] = {}
     for paper in papers:
         own = figures[paper.name]
-        told[paper.name] = (paper, report.judged(own, outcomes, chosen))
+        verdicts[paper.name] = (paper, report.judged(own, outcomes, chosen))
         for figure in own:
             if report.has_picture(figure):
                 picture = report.draw_figure(figure, outcomes, chosen)
@@ -144,12 +144,12 @@ def _write(
         page = report.paper_page(paper, own, outcomes, chosen, made)
         write_text(folder / f"{paper.name}.md", page)
     if len(papers) > 1:
-        write_text(folder / "summary.md", report.summary_page(told, outcomes, chosen, made))
-        write_bytes(folder / "summary.svg", report.draw_summary(told))
-    return told
+        write_text(folder / "summary.md", report.summary_page(verdicts, outcomes, chosen, made))
+        write_bytes(folder / "summary.svg", report.draw_summary(verdicts))
+    return verdicts
 
 
-def _print(told: dict[str, tuple[Paper, list[Judged]]], as_json: bool) -> None:
+def _print(verdicts: dict[str, tuple[Paper, list[Judged]]], as_json: bool) -> None:
     if as_json:
         rows = [
             {
@@ -162,15 +162,15 @@ def _print(told: dict[str, tuple[Paper, list[Judged]]], as_json: bool) -> None:
                 "verdict": each.judgement.verdict.value,
                 "reason": each.judgement.reason,
             }
-            for name, (_, own) in told.items()
+            for name, (_, own) in verdicts.items()
             for each in own
         ]
         click.echo(json.dumps(rows, indent=2))
         return
     table = Grid().name("figure").words("claim").words("printed").words("ours").labels("verdict")
-    for name, (_, own) in told.items():
+    for name, (_, own) in verdicts.items():
         for each in own:
-            figure = each.figure.number if len(told) == 1 else f"{name} {each.figure.number}"
+            figure = each.figure.number if len(verdicts) == 1 else f"{name} {each.figure.number}"
             judgement = each.judgement
             table.row(
                 figure, each.claim.sentence, each.claim.printed, judgement.ours,
@@ -197,8 +197,8 @@ def _list(papers: Sequence[Paper], figures: dict[str, list[Figure]], as_json: bo
     table = Grid().labels("paper").labels("figure").words("what it shows").words("parameters")
     for row in rows:
         given = ", ".join(f"{key}={value}" for key, value in row["parameters"].items())
-        told = f"not run: {row['left_out']}" if row["left_out"] else given
-        table.row(row["paper"], row["figure"], row["title"], told)
+        why = f"not run: {row['left_out']}" if row["left_out"] else given
+        table.row(row["paper"], row["figure"], row["title"], why)
     table.print(terminal())
 
 

@@ -22,7 +22,7 @@ class Sampler:
     Parameters
     ----------
     samples : callable
-        Returns the newest sample of each process of a source task: a worker that starts anew
+        Returns the newest sample of each process of a source task: a worker that starts again
         counts from 0, as another process.
     offered : callable
         Returns the tuples/s that all sources should send at an epoch second.

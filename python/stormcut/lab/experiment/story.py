@@ -22,7 +22,7 @@ from stormcut.profile.flows import Flows, between, flows, total
 TOPOLOGY, SOURCE = "linear", "source"
 #: Of each phase's measurement.
 WINDOW_S = 15.0
-#: A window in which the topology moves is measured anew, so often at most.
+#: A window in which the topology moves is measured again, so often at most.
 MEASUREMENTS = 3
 #: So long is looked back to see whether tuples flow.
 GLANCE_S = 6.0
@@ -186,7 +186,7 @@ def run(load: Load, stage: Stage, chapters: int) -> Story:
     with ExitStack() as stack:
         with stage.progress.step("starting the controller, paused"):
             controller = stack.enter_context(stage.controller())
-        return _Teller(load, stage, controller).told(chapters)
+        return _Teller(load, stage, controller).tell(chapters)
 
 
 class _Teller:
@@ -210,7 +210,7 @@ class _Teller:
         self._shown = info
         self._update: Update = lambda detail: None
 
-    def told(self, chapters: int) -> Story:
+    def tell(self, chapters: int) -> Story:
         why = ""
         try:
             for chapter in (self._load_rises, self._pattern_changes, self._node_is_lost)[:chapters]:

@@ -198,8 +198,8 @@ class GainRange:
         rises = most > 1
         best, worst = (max(ours), min(ours)) if rises else (min(ours), max(ours))
         against = math.log(worst) * (1 if rises else -1) < -math.log1p(ALIKE)
-        told = f"{_change(worst)} to {_change(best)}"
-        return Judgement(told, _verdict(bears_out(most, best) and not against), best / most)
+        text = f"{_change(worst)} to {_change(best)}"
+        return Judgement(text, _verdict(bears_out(most, best) and not against), best / most)
 
 
 @dataclass(frozen=True)
@@ -227,8 +227,8 @@ class MeanGain:
             values(case, self.metric) / values(over, self.metric) for case, over in self.pairs
         ]
         ours = sum(ratios) / len(ratios)
-        told = f"{_change(ours)} on average"
-        return Judgement(told, _verdict(bears_out(self.ratio, ours)), ours / self.ratio)
+        text = f"{_change(ours)} on average"
+        return Judgement(text, _verdict(bears_out(self.ratio, ours)), ours / self.ratio)
 
 
 @dataclass(frozen=True)
@@ -348,5 +348,5 @@ class Limit:
         holds = worst >= self.limit if self.at_least else worst <= self.limit
         bound = "at least" if self.at_least else "at most"
         bound = "" if self.of_mean else f"{bound} "
-        told = f"{bound}{worst:,.3g} {self.unit}".strip()
-        return Judgement(told, _verdict(holds))
+        text = f"{bound}{worst:,.3g} {self.unit}".strip()
+        return Judgement(text, _verdict(holds))

@@ -8,14 +8,14 @@ from stormcut.placement.registry import ALGORITHMS
 #: All but `exact`, which minimises the cut alone and may take a minute.
 SIMULATED = tuple(name for name, algorithm in ALGORITHMS.items() if not algorithm.exact)
 #: `cut` stops at room for twice the rates; where sources send as fast as they can, more counts.
-MOST_ROOM = "cut:objective=headroom"
+HEADROOM_CUT = "cut:objective=headroom"
 
 
 def rivals(workload: str, measure: str, parameters: Parameters) -> tuple[Case, ...]:
     """Return a case of every simulated scheduler with its default options, named as it is."""
     named = {name: name for name in SIMULATED}
     if measure == "closed":
-        named["cut, most room"] = MOST_ROOM
+        named["cut, most room"] = HEADROOM_CUT
     return tuple(
         Case(label, workload, scheduler, measure, parameters) for label, scheduler in named.items()
     )

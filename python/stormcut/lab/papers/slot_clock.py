@@ -77,7 +77,7 @@ class SlotRun:
 
 
 @dataclass
-class _Tally:
+class _Sums:
     """What is summed up once the pipeline is warm."""
 
     begun: float = 0.0
@@ -112,14 +112,14 @@ class _Walk:
         self._left: list[int] = []
         self._random = np.random.default_rng(seed)
         self._next = self._interval()
-        self.now, self.tally = 0.0, _Tally()
+        self.now, self.sums = 0.0, _Sums()
 
     def _interval(self) -> float:
         return float(self._random.exponential(1.0 / self._rate))
 
     def forget(self) -> None:
         """Begin to count."""
-        self.tally = _Tally(begun=self.now)
+        self.sums = _Sums(begun=self.now)
 
     def _arrive(self) -> None:
         """Let sources emit what was due by now."""
@@ -127,7 +127,7 @@ class _Walk:
             spout = self._spouts[int(self._random.integers(len(self._spouts)))]
             self._emitted.append(self._next)
             self._left.append(1)
-            self.tally.came += 1
+            self.sums.came += 1
             self._pass_on(spout, len(self._left) - 1)
             self._next += self._interval()
 
@@ -139,8 +139,8 @@ class _Walk:
         if task in self._waiting:
             self._waiting[task] += len(edges)
         if not self._left[tuple_]:
-            self.tally.done += 1
-            self.tally.latency += self.now - self._emitted[tuple_]
+            self.sums.done += 1
+            self.sums.latency += self.now - self._emitted[tuple_]
 
     def step(self, slot: int) -> None:
         """Carry out one slot."""
@@ -160,7 +160,7 @@ class _Walk:
                     if source in self._waiting:
                         self._waiting[source] -= count
         length = float(max(got.values(), default=1))
-        self.tally.held += length * sum(self._waiting.values())
+        self.sums.held += length * sum(self._waiting.values())
         self.now += length
         for target, tuple_ in carried:
             self._pass_on(target, tuple_)
@@ -213,6 +213,6 @@ def walk(
             counts = True
         state.step(slot)
         slot += 1
-    tally, seconds = state.tally, state.now - state.tally.begun
-    latency = tally.latency / tally.done if tally.done else 0.0
-    return SlotRun(tally.came / seconds, tally.done / seconds, latency, tally.held / seconds)
+    sums, seconds = state.sums, state.now - state.sums.begun
+    latency = sums.latency / sums.done if sums.done else 0.0
+    return SlotRun(sums.came / seconds, sums.done / seconds, latency, sums.held / seconds)

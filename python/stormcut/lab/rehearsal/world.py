@@ -222,8 +222,8 @@ class World:
         slices = {}
         for name, own in self._topologies.items():
             served = self._serve(own, rates[name], room[name], missed.get(name, 0.0), seconds)
-            told = own.offered.truth(self.second - seconds).scaled(served)
-            if slice_ := self._slice(own, told, served, seconds):
+            truth = own.offered.truth(self.second - seconds).scaled(served)
+            if slice_ := self._slice(own, truth, served, seconds):
                 slices[name] = slice_
         return slices
 

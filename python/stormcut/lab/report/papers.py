@@ -56,20 +56,20 @@ def paper_page(
     made: str,
 ) -> str:
     """Return a paper's page; its pictures are beside it, named by `picture_name`."""
-    told = judged(figures, outcomes, chosen)
+    verdicts = judged(figures, outcomes, chosen)
     parts = [
         f"# {paper.title}",
         f"The paper: {paper.claim}",
         paper.choices,
         *([f"Chosen: {_parameters(chosen)}."] if chosen else []),
         "## Claims",
-        _claims_table(told),
+        _claims_table(verdicts),
         _RULES,
         *(
             part
             for figure in figures
             if figure.cases
-            for part in _figure_parts(paper, figure, told, outcomes, chosen)
+            for part in _figure_parts(paper, figure, verdicts, outcomes, chosen)
         ),
     ]
     left_out = [figure for figure in figures if not figure.cases]
@@ -78,12 +78,12 @@ def paper_page(
     return "\n\n".join([*parts, made]) + "\n"
 
 
-def _claims_table(told: Sequence[Judged]) -> str:
+def _claims_table(verdicts: Sequence[Judged]) -> str:
     lines = [
         "| figure | claim | printed | ours | ours / printed | verdict |",
         "| --- | --- | --- | --- | ---: | --- |",
     ]
-    for each in told:
+    for each in verdicts:
         ratio = "" if each.judgement.ratio is None else f"{each.judgement.ratio:.2f}"
         cells = (
             each.figure.number,
@@ -106,11 +106,11 @@ def _left_out_table(figures: Sequence[Figure]) -> str:
 def _figure_parts(
     paper: Paper,
     figure: Figure,
-    told: Sequence[Judged],
+    verdicts: Sequence[Judged],
     outcomes: Mapping[str, Outcome],
     chosen: Mapping[str, Value],
 ) -> Iterator[str]:
-    own = [each for each in told if each.figure is figure]
+    own = [each for each in verdicts if each.figure is figure]
     yield f"## {figure.number}: {figure.title}"
     yield f"Section {figure.where}. Parameters: {_parameters({**figure.parameters(), **chosen})}."
     if has_picture(figure):
@@ -240,7 +240,7 @@ def _printed(figure: Figure, values: rules.Values) -> Iterator[tuple[str, float]
 
 
 def summary_page(
-    told: Mapping[str, tuple[Paper, Sequence[Judged]]],
+    verdicts: Mapping[str, tuple[Paper, Sequence[Judged]]],
     outcomes: Mapping[str, Outcome],
     chosen: Mapping[str, Value],
     made: str,
@@ -250,7 +250,7 @@ def summary_page(
         "| paper | claims | hold | do not | cannot be told | figures not run |",
         "| --- | --- | ---: | ---: | ---: | ---: |",
     ]
-    for name, (paper, own) in told.items():
+    for name, (paper, own) in verdicts.items():
         counts = Counter(each.judgement.verdict for each in own)
         left_out = sum(not figure.cases for figure in paper.figures)
         lines.append(
@@ -270,7 +270,7 @@ def summary_page(
         "Every figure in which it meets all other schedulers, papers' own among them. Ratio: how "
         "many times the best of the others it carries, or that takes of what it takes; above 1 "
         f"`{DEFAULT_ALGORITHM}` is ahead.",
-        _standing_table([paper for paper, _ in told.values()], outcomes, chosen),
+        _standing_table([paper for paper, _ in verdicts.values()], outcomes, chosen),
         "## When a claim holds",
         _RULES,
     ]
@@ -327,12 +327,12 @@ def _measured(
     return measured
 
 
-def draw_summary(told: Mapping[str, tuple[Paper, Sequence[Judged]]]) -> bytes:
+def draw_summary(verdicts: Mapping[str, tuple[Paper, Sequence[Judged]]]) -> bytes:
     """Return printed ratios and ours, a colour for each paper."""
     picture = empty(7, 6)
     axes = picture.subplots()
     bounds = [0.1, 10.0]
-    for index, (name, (_, own)) in enumerate(told.items()):
+    for index, (name, (_, own)) in enumerate(verdicts.items()):
         points = [
             (each.claim.ratio, each.claim.ratio * each.judgement.ratio)
             for each in own

@@ -10,7 +10,7 @@ from stormcut.model.network import SHIPPED
 from stormcut.report.tables import Section, Table
 
 #: A prediction and the setting of its bench.
-Told = tuple[str, Prediction]
+SettingPrediction = tuple[str, Prediction]
 
 _UNITS = {
     "worker_percent": "points of CPU that a worker takes by itself (100 = a core)",
@@ -24,17 +24,19 @@ _UNITS = {
 
 
 def sections(
-    calibration: Calibration, told: Mapping[str, Sequence[Told]], facts: Sequence[str] = ()
+    calibration: Calibration,
+    predictions: Mapping[str, Sequence[SettingPrediction]],
+    facts: Sequence[str] = (),
 ) -> list[Section]:
     """Return the page of a calibration; ``facts`` say how it was made.
 
     Parameters
     ----------
-    told : mapping of str to sequence of (setting, Prediction)
+    predictions : mapping of str to sequence of (setting, Prediction)
         The same cells by the costs ``shipped`` and ``fitted``, in the same order, and those by
         costs fitted ``without`` the topology.
     """
-    shipped, fitted = told["shipped"], told["fitted"]
+    shipped, fitted = predictions["shipped"], predictions["fitted"]
     settings = dict.fromkeys(where for where, _ in fitted)
     return [
         Section(
@@ -49,15 +51,15 @@ def sections(
             2,
             (_errors(shipped, fitted),),
             (
-                *([_quality(settings, told)] if fitted else []),
+                *([_quality(settings, predictions)] if fitted else []),
                 *(_cells(each, _of(each, shipped), _of(each, fitted)) for each in settings),
             ),
         ),
     ]
 
 
-def _of(setting: str, told: Sequence[Told]) -> list[Prediction]:
-    return [each for where, each in told if where == setting]
+def _of(setting: str, predictions: Sequence[SettingPrediction]) -> list[Prediction]:
+    return [each for where, each in predictions if where == setting]
 
 
 #: What costs are called in the table of their quality.
@@ -68,7 +70,9 @@ _COSTS = {
 }
 
 
-def _quality(settings: Iterable[str], told: Mapping[str, Sequence[Told]]) -> Table:
+def _quality(
+    settings: Iterable[str], predictions: Mapping[str, Sequence[SettingPrediction]]
+) -> Table:
     rows = tuple(
         (
             setting,
@@ -79,7 +83,7 @@ def _quality(settings: Iterable[str], told: Mapping[str, Sequence[Told]]) -> Tab
         )
         for setting in settings
         for costs, name in _COSTS.items()
-        if (figures := quality(_of(setting, told[costs])))
+        if (figures := quality(_of(setting, predictions[costs])))
     )
     return Table(
         ("setting", "costs", "rms error", "rank", "largest bias"),
@@ -113,8 +117,10 @@ def _costs(fitted: Calibration) -> Table:
     )
 
 
-def _errors(shipped: Sequence[Told], fitted: Sequence[Told]) -> str:
-    before, after = (median_error([each for _, each in told]) for told in (shipped, fitted))
+def _errors(shipped: Sequence[SettingPrediction], fitted: Sequence[SettingPrediction]) -> str:
+    before, after = (
+        median_error([each for _, each in predictions]) for predictions in (shipped, fitted)
+    )
     if before is None or after is None:
         return "No scheduler has a steady window beside one of the baseline's."
     return (

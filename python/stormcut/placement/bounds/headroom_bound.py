@@ -24,7 +24,7 @@ from stormcut.objective.resources import DEFAULT_BYTES, KIB, MBIT_BYTES, costs_o
 from stormcut.objective.verify import TOLERANCE
 from stormcut.placement.bounds.lower_bound import lower_bound
 
-#: Times that what transfer costs at least is computed anew.
+#: Times that what transfer costs at least is computed again.
 ROUNDS = 4
 
 METHOD = "threads, CPU and links in all, and the least transfer that room forces"

@@ -82,10 +82,10 @@ class ControllerProcess:
 def plan_news(history: Iterable[Mapping[str, Any]]) -> News:
     """Return what plans have moved and placed, from entries of the history."""
     return [
-        (entry["created_ms"] / 1000, kind, f"plan {entry['plan'][:8]}: {'; '.join(told)}")
+        (entry["created_ms"] / 1000, kind, f"plan {entry['plan'][:8]}: {'; '.join(reasons)}")
         for entry in history
         for kind in (Kind.MOVE, Kind.PLACED)
-        if (told := list(_reasons(entry, kind)))
+        if (reasons := list(_reasons(entry, kind)))
     ]
 
 

@@ -1,4 +1,4 @@
-"""The answers of stormcut's topologies, computed anew by Spark from the records they were sent.
+"""The answers of stormcut's topologies, computed again by Spark from the records they were sent.
 
 Nothing here uses the topologies' own code: a mistake there would be made twice.
 """

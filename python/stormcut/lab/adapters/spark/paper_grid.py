@@ -38,7 +38,7 @@ def run_cells(
     cells: Sequence[PaperCell],
     dataflows: Path,
     master: str,
-    told: Callable[[PaperCell, Outcome], None],
+    report: Callable[[PaperCell, Outcome], None],
 ) -> None:
     """Measure cells; each is told once, by the thread that called.
 
@@ -62,7 +62,7 @@ def run_cells(
             while job.is_alive() or done < len(ended.value):
                 job.join(LOOK_S)
                 for cell, outcome in ended.value[done:]:
-                    told(cell, outcome)
+                    report(cell, outcome)
                     done += 1
         except BaseException:
             kill(spark)

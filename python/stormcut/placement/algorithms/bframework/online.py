@@ -4,7 +4,7 @@ RECONSTRUCTED: the paper compares operators without an estimate with the two oth
 two strategies for overloaded nodes and two further reactions, of which little more is said. One
 call is one period of it, on one measurement, in this order:
 
-1. partitions anew: unknown operators take the strategies of the nearer partition, others change
+1. partitions again: unknown operators take the strategies of the nearer partition, others change
    beyond ``hysteresis`` (periods of confirmation are the monitor's, see `acceptance`);
 2. processes whose partition changed move where that partition's rule puts them, if traffic between
    nodes falls (first) or the spread of load does (second);

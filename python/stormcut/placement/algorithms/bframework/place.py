@@ -13,7 +13,7 @@ result. `query`, `assigner`, `deployment`, `online` and `acceptance` say how Sto
   then of the third, then of the first; there it costs no traffic between nodes.
 - B-11: topologies are scheduled one after another in the order of the problem.
 - B-12: online, executors that run nowhere are scheduled off-line; workers of lost slots are
-  processes to place anew.
+  processes to place again.
 
 References
 ----------

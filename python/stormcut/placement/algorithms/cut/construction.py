@@ -11,7 +11,7 @@
 
 Improvement is annealing (see `anneal`) from two starts: what is there, and dense clusters.
 
-If a topology finds no room in 2, it moves forward in the order, and everything begins anew: large
+If a topology finds no room in 2, it moves forward in the order, and everything begins again: large
 executors need nodes that nothing else has broken into. If no order helps, topologies get nodes that
 just hold them: where all nodes are full, room left on one is room that is missing elsewhere.
 
@@ -159,7 +159,7 @@ def _improve(
     seed: Seed,
     spare: float,
 ) -> None:
-    """Deal one topology anew to its nodes and spare ones if that keeps more traffic local."""
+    """Deal one topology again to its nodes and spare ones if that keeps more traffic local."""
     counts, used, members = state.counts, state.used, topology.members
     home = np.flatnonzero(state.held[:, topology.ordinal])
     if len(home) < 2 or topology.traffic <= 0.0:

@@ -20,8 +20,8 @@ C-1. Limits are the problem's own; ``cpu_share``, ``reserve``, ``balance`` and `
 C-2. A local-or-shuffle stream counts as it flows wherever placements are annealed and compared,
      chains of them from end to end; in the search, and at a price for restarts, as if no target
      were in the worker.
-C-3. Without a price for restarts everything is planned anew; nodes that are alike then change names
-     so that most executors stay. What runs now remains if it is no worse.
+C-3. Without a price for restarts everything is planned again; nodes that are alike then change
+     names so that most executors stay. What runs now remains if it is no worse.
 C-4. With a price, workers whose executors all stay on their node stay as they are, though one
      worker might hold those of two.
 C-5. Placements are compared by the one order (`stormcut.objective.order`), unless ``objective``

@@ -5,7 +5,7 @@
 2. A few nodes that exchange much are taken out and searched as a problem of their own, with 1 and
    3, again and again; this costs the same however many nodes there are.
 3. A small population of such placements is combined in pairs: what two of them keep together stays
-   together, the rest is searched anew from the better one, and improved by 2.
+   together, the rest is searched again from the better one, and improved by 2.
 
 All effort is counted in steps, none in time.
 
@@ -59,19 +59,19 @@ from stormcut.placement.packing.alignment import aligned
 #: A coarser model is worth a level if it has at most this share of the executors.
 SHRINKAGE = 0.95
 
-#: Placements made anew at effort 1, and combinations tried for each of them. One, or none of these,
-#: costs 0.5 to 1.5 % of the traffic, twice as many save less than 0.05 %
+#: Placements made again at effort 1, and combinations tried for each of them. One, or none of
+#: these, costs 0.5 to 1.5 % of the traffic, twice as many save less than 0.05 %
 #: (docs/results/cut-constants.md).
 POPULATION, CHILDREN = 4, 2
 
-#: Times that each node of a placement is searched anew at effort 1, about, and how often in all.
+#: Times that each node of a placement is searched again at effort 1, about, and how often in all.
 VISITS, MIN_ROUNDS, MAX_ROUNDS = 7.5, 10, 100
 
 #: Candidates that one tabu search looks at, in the whole problem and in a few nodes of it.
 OPERATIONS, FEW_OPERATIONS = 1e5, 1e4
 
 #: How likely, at least, a node is chosen that exchanges nothing, as part of one that exchanges
-#: most; each time anew from here to 1, so that both kinds of neighbourhoods are tried.
+#: most; each time again from here to 1, so that both kinds of neighbourhoods are tried.
 ANY_NODE = 0.01
 
 
@@ -84,11 +84,11 @@ class Effort:
     operations : float
         Candidates looked at by one tabu search.
     population : int
-        Placements made anew.
+        Placements made again.
     children : int
         Combinations tried.
     rounds : int
-        Times that a few nodes of a placement are searched anew.
+        Times that a few nodes of a placement are searched again.
     inner : Effort, optional
         How to search those.
     first : Effort, optional
@@ -279,7 +279,7 @@ class Search:
             pool[int(np.argmin(apart))] = (value, child)
 
     def rework(self, counts: Ints) -> Ints:
-        """Return a placement no worse, in which a few nodes were searched anew, again and again."""
+        """Return a placement no worse, in which a few nodes at a time were searched."""
         used = np.flatnonzero(self.model.slots > 0)
         if self.effort.inner is None or len(used) < 2:
             return counts

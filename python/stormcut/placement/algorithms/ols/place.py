@@ -1,7 +1,7 @@
 """OLS, the online scheduler of Aniello et al.: pairs with most traffic first, into one worker.
 
 Phase 1, for each topology: pairs of executors in descending order of traffic. If neither is placed,
-both go to the least loaded worker. Else both are placed anew: of all ways to put the two into the
+both go to the least loaded worker. Else both are placed again: of all ways to put the two into the
 workers where they are and the least loaded one, the way with the least traffic between workers.
 Phase 2: pairs of workers in descending order of traffic, the same with nodes.
 
@@ -221,7 +221,7 @@ class Bins:
         return bin_ is not None
 
     def put_pair(self, one: int, other: int, rate: float) -> bool:
-        """Place a pair, anew if need be; say whether there was room."""
+        """Place a pair, again if need be; say whether there was room."""
         known = {item: int(self.of[item]) for item in (one, other) if self.of[item] >= 0}
         for item in known:
             self.take(item)

@@ -25,7 +25,7 @@ Decisions
   here the node takes nothing more.
 - Storm adds loads up in the order of its hash maps, and so does this module, because ties between
   nodes hang on the last bit. Maps of executors are taken as filled in the order of their ids.
-- Storm chooses by sums made anew for each topology, and then counts its own sums down. Where these
+- Storm chooses by sums made again for each topology, and then counts its own sums down. Where these
   differ in the last digit and a node is full, it gives the topology up, and so does this module.
 
 References

@@ -130,7 +130,7 @@ class Options(Bounded):
     )
     rates: Rates = field(
         default="renewed",
-        metadata={"help": "traffic between nodes: taken anew after each move, or frozen"},
+        metadata={"help": "traffic between nodes: taken again after each move, or frozen"},
     )
     rest: float = field(
         default=60.0,

@@ -8,7 +8,7 @@ adds a moved task to its new node:
   share of all load by its capacity.
 - Targets: any node (printed), only those that stay below the limit for overload, as the prose's
   "idle" asks, or only those that end below the node left. A task without a target is passed over.
-- Traffic between nodes is taken anew after each move, or frozen as printed; then that to tasks
+- Traffic between nodes is taken again after each move, or frozen as printed; then that to tasks
   which shared a node with the moved one does not count. The order of a node's tasks is fixed when
   the loop reaches it.
 - Ties: the node of lower load, then the first; the task of higher number, as the last of the list.

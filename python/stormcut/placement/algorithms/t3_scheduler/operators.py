@@ -79,7 +79,7 @@ class SimplifiedGraph:
             self._reweigh(group)
 
     def _reweigh(self, group: int) -> None:
-        """Add up the traffic of a group anew: differences would leave rests of rounding."""
+        """Add up the traffic of a group again: differences would leave rests of rounding."""
         pairs = slice(self._starts[group], self._starts[group + 1])
         partners = self._partners[pairs]
         edges = self.graph[self.members(group), :].tocoo()

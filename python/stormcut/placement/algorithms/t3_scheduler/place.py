@@ -14,7 +14,7 @@ are as in P-Scheduler):
 - T-4: a neighbour's weight is its traffic with everything on the node.
 - T-5: without a free neighbour, a new pair starts on the same node, else the heaviest group.
 - T-6: if there is room for one task of a pair only, the one with the highest rate.
-- T-7: if nodes run out, the share of CPU rises in steps to 100 % and all is placed anew; at last
+- T-7: if nodes run out, the share of CPU rises in steps to 100 % and all is placed again; at last
   what is left is placed at the expense of what is not (see `fit`).
 - T-8: a single split takes tasks by their best pair, then by their sum, then by id.
 - T-9: a pair that does not fit is split even if one of its groups would fit.

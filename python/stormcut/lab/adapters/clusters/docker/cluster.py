@@ -229,7 +229,7 @@ class DockerCluster(RunningCluster):
             running[self._node(number)].kill()
 
     def start_node(self, number: int) -> None:
-        """Start a killed node; return when it has registered anew, with its limits.
+        """Start a killed node; return when it has registered again, with its limits.
 
         Raises
         ------

@@ -259,7 +259,7 @@ class LocalCluster(RunningCluster):
         _reap(self._children.pop(daemon.name, None))
 
     def start_supervisor(self, index: int) -> None:
-        """Start a killed supervisor; return when it has registered anew.
+        """Start a killed supervisor; return when it has registered again.
 
         Raises
         ------

@@ -98,7 +98,7 @@ def claim_again(ports: Iterable[int]) -> tuple[socket.socket, ...]:
         if claimed is None:
             for each in held:
                 each.close()
-            raise StormcutError("another cluster has taken its ports: end this one, start it anew")
+            raise StormcutError("another cluster has taken its ports: end this one, start it again")
         held.append(claimed)
     return tuple(held)
 

@@ -23,7 +23,7 @@ constexpr double PRICE = 50.0;
 // Of all changes: exchanges, and all that go where something is.
 constexpr double EXCHANGED = 0.4, ON_USED = 0.8;
 
-// Steps after which sums are made anew.
+// Steps after which sums are made again.
 constexpr Int FRESH = 512;
 
 // Fewer shares of a stream are what rounding leaves.
@@ -377,7 +377,7 @@ class Balancing {
     counted[2] += rate * held;
   }
 
-  // Counts all loads anew, free of the rounding of many small changes.
+  // Counts all loads again, free of the rounding of many small changes.
   void count_loads() {
     std::fill(loads.begin(), loads.end(), 0.0);
     std::fill(workers_.begin(), workers_.end(), 0);

@@ -13,7 +13,7 @@ import org.apache.storm.scheduler.TopologyDetails;
 import org.apache.storm.scheduler.WorkerSlot;
 
 /**
- * Starts anew, each in one slot, the workers that a planned topology has lost, where no plan says
+ * Starts again, each in one slot, the workers that a planned topology has lost, where no plan says
  * what to do.
  *
  * <p>Storm's default scheduler would spread all of the topology over as many workers as it may use.

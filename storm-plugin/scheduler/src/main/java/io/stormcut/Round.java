@@ -166,7 +166,7 @@ final class Round {
     return placed;
   }
 
-  /** Topologies some of whose workers were lost and start anew, the others staying. */
+  /** Topologies some of whose workers were lost and start again, the others staying. */
   Map<String, Placement> restarted() {
     return Collections.unmodifiableMap(restarted);
   }

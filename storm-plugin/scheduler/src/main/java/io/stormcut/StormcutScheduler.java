@@ -211,7 +211,7 @@ public final class StormcutScheduler implements IScheduler {
   }
 
   private void announceRestart(String topology) {
-    LOG.info("stormcut: topology {}: lost workers start anew, each in one slot; the others stay,"
+    LOG.info("stormcut: topology {}: lost workers start again, each in one slot; the others stay,"
         + " as no plan says otherwise", topology);
   }
 

@@ -32,7 +32,7 @@ class PlanSourceTest {
         .anyMatch(each -> each.getName().equals("stormcut-brain-request") && each.isDaemon());
   }
 
-  /** A ZooKeeper that says nothing: the request is cut off, and the next round asks anew. */
+  /** A ZooKeeper that says nothing: the request is cut off, and the next round asks again. */
   @Test
   void whatHangsIsCutOffAndAskedAgain() throws Exception {
     try (TestZooKeeper zookeeper = new TestZooKeeper(folder);

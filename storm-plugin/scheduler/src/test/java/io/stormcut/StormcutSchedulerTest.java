@@ -610,7 +610,7 @@ class StormcutSchedulerTest {
       WorkerSlot expected = new WorkerSlot("n", task <= 2 ? 1 : 2);
       assertEquals(expected, now.get(new ExecutorDetails(task, task)), log.toString());
     }
-    logged("INFO", "topology a: lost workers start anew");
+    logged("INFO", "topology a: lost workers start again");
   }
 
   @Test
@@ -625,7 +625,7 @@ class StormcutSchedulerTest {
     loseTheWorkerOnM();
     given.supervisor("n", 1);
     asStormsDefault(round());
-    assertEquals(0, log.count("INFO", "lost workers start anew"), log.toString());
+    assertEquals(0, log.count("INFO", "lost workers start again"), log.toString());
   }
 
   /** It was moved back since by hand, and rests on nothing that is known today. */

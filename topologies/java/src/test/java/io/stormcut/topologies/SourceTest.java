@@ -49,7 +49,7 @@ class SourceTest {
 
   @Test
   void whatFailsIsEmittedAgainUntilItIsAcked() throws InterruptedException {
-    // So many keys that one drawn anew is another one.
+    // So many keys that one drawn again is another one.
     Chain chain = reporting().with("rig.local.share", 0.0).with("rig.keys", 1_000_000);
     SourceBench bench = new SourceBench(new Source(), chain, 2);
     bench.drain();
