@@ -282,9 +282,7 @@ def run(journal: Path, cases: Sequence[Case]) -> None:
         shape = ClusterShape(len(sizes), cores, parse_bandwidth(MBIT), memory_mb=3072, sizes=sizes)
         with steps.step(f"starting Storm 1.2.4 in {shape.nodes + 2} containers") as update:
             cluster = DockerCluster.up(shape, "advice", progress=update)
-        config = write_configuration(
-            cluster, "advise", listen={"address": cluster.host, "insecure": True}
-        )
+        config = write_configuration(cluster, "advise")
         with ended(cluster, steps), controller_process(cluster, config) as beside:
             for case in same:
                 steps.say(f"{case.topology}: {case.rate:g} tuples/s")

@@ -2,9 +2,11 @@
 
 Run by hand, on a machine that does nothing else (15 minutes each):
 
-    scripts/with-docker python -m benchmarks.cluster.crawler_unattended alone --record DIR
-    scripts/with-docker python -m benchmarks.cluster.crawler_unattended automatic --record DIR
-    python -m benchmarks.cluster.crawler_unattended page --record DIR --output FILE
+    run() { scripts/with-docker python -m benchmarks.cluster.crawler_unattended "$@"; }
+    run alone --record crawler-unattended
+    run automatic --record crawler-unattended
+    python -m benchmarks.raw_data crawler-unattended
+    python -m benchmarks.cluster.crawler_unattended page --output docs/results/crawler-unattended.md
 
 The crawl of `crawler_docker.py` on four nodes of 0.35 cores each and four workers. Once with Storm
 alone (the plugin is removed), once with `stormcut operate` in automatic mode as shipped. It runs
@@ -27,11 +29,14 @@ from pathlib import Path
 
 from benchmarks.cluster.crawler_docker import CPUS, NODES, TOPOLOGY, built, pages, submit
 from benchmarks.machine import made_by
+from benchmarks.raw_data import DATA, open_data
 from stormcut.adapters.storm.nimbus import NimbusUnavailable
 from stormcut.application.waiting import wait_until
 from stormcut.lab.adapters.clusters.docker import ClusterShape, DockerCluster
 from stormcut.lab.adapters.processes.controller import controller_process, write_configuration
 from stormcut.model.summaries import ExecutorSummary, TopologyInfo
+
+ARCHIVE = DATA / "crawler-unattended.zip"
 
 WARM_UP_S, RECORDED_S, KILLED_S, BACK_S = 120.0, 600.0, 240.0, 420.0
 #: Nimbus learns of counts every few seconds.
@@ -148,6 +153,8 @@ def record(kind: str, folder: Path) -> None:
         if kind == "automatic":
             config = write_configuration(cluster)
             controller = stack.enter_context(controller_process(cluster, config))
+            plans = controller.nodes.read_history
+            wait_until(lambda: bool(plans(1)), 120, "Nimbus asks it", watch=cluster.watch(TOPOLOGY))
         began = time.time()
         samples = list(sampled(cluster))
         news = [] if controller is None else controller.news()
@@ -240,8 +247,8 @@ def row(name: str, samples: Sequence[Sample]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def write_page(folder: Path, output: Path) -> None:
-    """Write the page of both runs."""
+def page(folder: Path) -> str:
+    """Return the page of both runs."""
     runs = {
         name: json.loads((folder / f"{kind}.json").read_text())
         for kind, name in (("alone", "Storm alone"), ("automatic", "automatic"))
@@ -258,28 +265,27 @@ def write_page(folder: Path, output: Path) -> None:
         for m in minutes
     )
     news = runs["automatic"]["news"]
-    output.write_text(
-        PAGE.format(
-            doc=(__doc__ or "").split("\n\n", 3)[3].strip(),
-            rows="\n".join(row(name, each) for name, each in samples.items()),
-            window=WINDOW_S,
-            names=" | ".join(samples),
-            dashes=" | ".join("---:" for _ in samples),
-            course="\n".join(f"| {' | '.join(cells)} |" for cells in course),
-            news="\n".join(f"- {at:.0f} s: {words}" for at, _, words in news) or "- nothing",
-            made=made_by(),
-        )
+    return PAGE.format(
+        doc=(__doc__ or "").split("\n\n", 3)[3].strip(),
+        rows="\n".join(row(name, each) for name, each in samples.items()),
+        window=WINDOW_S,
+        names=" | ".join(samples),
+        dashes=" | ".join("---:" for _ in samples),
+        course="\n".join(f"| {' | '.join(cells)} |" for cells in course),
+        news="\n".join(f"- {at:.0f} s: {words}" for at, _, words in news) or "- nothing",
+        made=made_by(),
     )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("what", choices=("alone", "automatic", "page"))
-    parser.add_argument("--record", type=Path, required=True, help="Folder of what was recorded.")
+    parser.add_argument("--record", type=Path, help="Folder of what is recorded.")
     parser.add_argument("--output", type=Path, help="The page to write.")
     given = parser.parse_args()
     if given.what == "page":
-        write_page(given.record, given.output)
+        with open_data(given.record or ARCHIVE) as folder:
+            given.output.write_text(page(folder), encoding="utf-8")
     else:
         record(given.what, given.record)
 

@@ -91,8 +91,7 @@ def run(wanted: Wanted, name: str, steps: Steps) -> dict[str, Any]:
     with ExitStack() as stack:
         with steps.step(f"starting a cluster of {NODES} nodes for {wanted.policy}"):
             cluster = stack.enter_context(_cluster(name))
-        listen = {"address": cluster.host, "insecure": True}
-        config = write_configuration(cluster, listen=listen, **POLICIES[wanted.policy])
+        config = write_configuration(cluster, **POLICIES[wanted.policy])
         _pause(cluster, True)
         with steps.step("starting the controller, paused"):
             controller = stack.enter_context(controller_process(cluster, config))

@@ -43,6 +43,8 @@ STOP_SECONDS = 0.2
 
 #: How often a brain that does not lead looks at the orders.
 STANDBY_SECONDS = 2.0
+#: Nimbus asks every 10 s while a topology runs; a leader that is not asked for so long says so.
+UNASKED_SECONDS = 60.0
 
 #: The smallest cluster with something to decide.
 TOY = ClusterState(
@@ -92,6 +94,8 @@ class Standing:
         #: The revision of the orders that people were told to be in force.
         self._acknowledged: int | None = None
         self._clock, self._next_look = clock, 0.0
+        #: When this brain was elected, and whether it has said that Nimbus does not ask.
+        self._elected_s, self._is_unasked = 0.0, False
         self._draining = None if valve is None else Draining(valve, clock)
         self.brain = Brain(
             settings,
@@ -135,6 +139,7 @@ class Standing:
         """Take over: called before this brain leads."""
         self._evidence.refresh(now=True)
         self._acknowledged = None
+        self._elected_s, self._is_unasked = self._clock.elapsed(), False
         self.brain.take_over()
         if self._draining is not None:
             self._draining.take_over()
@@ -155,6 +160,7 @@ class Standing:
         known = {*self._evidence.profiles(), *self._evidence.undos()}
         self._evidence.remove(self.brain.gone(known))
         self._forget_approvals()
+        self._warn_unasked(len(self._evidence.profiles()))
         if self._draining is not None:
             described = self.brain.last_described
             self._draining.watch(None if described is None else described.state)
@@ -163,6 +169,20 @@ class Standing:
             message = "plan %s is gone from ZooKeeper; published again"
             log.warning(message, plan.id, extra={"plan": plan.id})
             self._store.restore(plan)
+
+    def _warn_unasked(self, profiles: int) -> None:
+        """Say once that Nimbus does not ask, though topologies were measured."""
+        waited_s = self._clock.elapsed() - self._elected_s
+        if self._is_unasked or not profiles or waited_s < UNASKED_SECONDS:
+            return
+        if self.brain.last_described is None:
+            self._is_unasked = True
+            message = (
+                "Nimbus has not asked for a plan in %.0f s (topologies measured: %d). If one runs, "
+                "Nimbus lacks the plugin or does not reach the address that this brain listens on "
+                "(listen.address); Nimbus's log says which"
+            )
+            log.warning(message, waited_s, profiles)
 
     def _acknowledge(self) -> None:
         """Say which orders count from now on: no plan is made by older ones any more."""

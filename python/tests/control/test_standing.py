@@ -182,6 +182,30 @@ def test_what_is_published_is_known_when_it_is_elected_and_seen_later():
     assert line["reason"].startswith("as planned, too late at first")
 
 
+def test_a_leader_that_nimbus_never_asks_says_so_once(caplog):
+    """With `listen.address` 127.0.0.1 and Nimbus elsewhere, no word was said for ever."""
+    brain, outside, clock = standing()
+
+    def warnings():
+        return [each for each in caplog.messages if "has not asked for a plan" in each]
+
+    brain.elected()
+    clock.seconds += 100
+    brain.watch()
+    assert not warnings(), "no topology is known: nothing to ask for"
+    outside.known = {"t": PROFILE}
+    for _ in range(3):
+        clock.seconds += 100
+        brain.watch()
+    assert len(warnings()) == 1
+    assert "measured: 1)" in warnings()[0] and "listen.address" in warnings()[0]
+    brain.elected()
+    brain.plan(RUNNING)
+    clock.seconds += 100
+    brain.watch()
+    assert len(warnings()) == 1, "it asks"
+
+
 def test_it_reads_no_more_than_its_share_of_time_allows():
     brain, outside, clock = standing()
     outside.reading_seconds = 1.0

@@ -64,7 +64,7 @@ class Descriptions:
             if self._last is None:
                 raise InvalidInput(
                     "Nimbus has not asked this brain yet; it asks every 10 s as soon as a topology "
-                    "runs, if it has the plugin (its log says why not)"
+                    "runs, if it has the plugin and reaches the brain (its log says why not)"
                 )
             return self._last
 

@@ -31,6 +31,11 @@ class RunningCluster(ABC):
 
     @property
     @abstractmethod
+    def host(self) -> str:
+        """Address of this machine that its Nimbus reaches: where a brain can listen."""
+
+    @property
+    @abstractmethod
     def zookeeper_address(self) -> str:
         """ZooKeeper's ``host:port``."""
 

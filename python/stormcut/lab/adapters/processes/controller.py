@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import re
 import subprocess
@@ -110,14 +111,18 @@ def write_configuration(
 ) -> Path:
     """Write the configuration of a controller for a cluster, as a user could; return the file.
 
+    It listens where the cluster's Nimbus reaches it, in the clear.
+
     Parameters
     ----------
     sections : mappings
         What is not as shipped, by the name of the section.
     """
+    is_loopback = ipaddress.ip_address(cluster.host).is_loopback
     document: dict[str, Any] = {
         "mode": mode,
         "zookeeper": {"servers": cluster.zookeeper_address, "auth_file": str(cluster.auth_file)},
+        "listen": {"address": cluster.host, "insecure": not is_loopback},
         **sections,
         "observe": {
             "logs": [str(folder) for folder in cluster.log_folders],

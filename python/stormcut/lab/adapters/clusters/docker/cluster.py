@@ -162,7 +162,7 @@ class DockerCluster(RunningCluster):
 
     @property
     def host(self) -> str:
-        """Address of this machine in the cluster's network: where a brain can be reached."""
+        """Address of this machine in the cluster's network: where a brain can listen."""
         return self.plan.gateway
 
     @property

@@ -195,6 +195,11 @@ class LocalCluster(RunningCluster):
         return self._layout.folder
 
     @property
+    def host(self) -> str:
+        """The loopback address: Nimbus runs on this machine."""
+        return self._state.nimbus.host
+
+    @property
     def zookeeper_address(self) -> str:
         """ZooKeeper's ``host:port``."""
         return _address(self._state.zookeeper)
