@@ -82,12 +82,13 @@ What the controller did:
 class Sample:
     """What Nimbus says at a moment, in seconds since the record began.
 
-    ``acked`` and ``failed`` are of the sources since then; ``workers`` counts living ones by node.
+    ``acked`` and ``failed`` are of the sources since then, None if it was not recorded; ``workers``
+    counts living ones by node.
     """
 
     at_s: float
     acked: int
-    failed: int
+    failed: int | None
     workers: Mapping[str, int]
     started: int
 
@@ -242,7 +243,7 @@ def row(name: str, samples: Sequence[Sample]) -> str:
         f"{typical(samples, KILLED_S + quiet, BACK_S):.0f}",
         f"{typical(samples, RECORDED_S - 120, RECORDED_S):.0f}",
         f"{samples[-1].started - 1}",
-        f"{samples[-1].failed}",
+        "not recorded" if samples[-1].failed is None else f"{samples[-1].failed}",
     )
     return f"| {' | '.join(cells)} |"
 

@@ -375,8 +375,8 @@ def test_a_move_that_was_made_counts_though_workers_were_lost_before_anybody_saw
     assert sum(each.count for each in ledger.spent) == 8
 
 
-def swapping():
-    """CPU of two executors that swaps every 40 s: where they run breaks a limit each time."""
+def swapping(*loads):
+    """CPU of executors that swaps every 40 s: where they run breaks a limit each time."""
     running = topology("a", (3,), acker=False)
     running = replace(
         running,
@@ -393,12 +393,12 @@ def swapping():
             executors=tuple(replace(each, cpu_percent=points) for each, points in its),
         )
 
-    return state, profile, ((50.0, 60.0, 45.0), (60.0, 50.0, 45.0))
+    return state, profile, loads
 
 
 @pytest.mark.slow
 def test_a_broken_limit_keeps_the_dwell_and_the_budget_of_an_hour():
-    state, profile, loads = swapping()
+    state, profile, loads = swapping((20.0, 70.0, 72.0), (72.0, 70.0, 20.0))
     stage = Stage(state, {"a": profile(loads[0], 160)}, AUTOMATIC)
     restarts, last = [], -1e9
     for number in range(360):
@@ -414,6 +414,15 @@ def test_a_broken_limit_keeps_the_dwell_and_the_budget_of_an_hour():
     assert restarts
     for at, _ in restarts:
         assert sum(count for when, count in restarts if at <= when < at + 3600) <= 60
+
+
+def test_a_node_that_is_full_by_what_measurements_are_off_is_worth_no_restart():
+    """On a node of 35 points a crawl measured 37.4, and all its workers restarted for nothing."""
+    state, profile, (loads,) = swapping((50.0, 60.0, 45.0))
+    stage = Stage(state, {"a": profile(loads, 160)}, AUTOMATIC)
+    assert not any(stage.round(10) for _ in range(30))
+    (line,) = stage.brain.outlook(settled=False)["topologies"]
+    assert line["action"] == "keep", line
 
 
 @pytest.mark.slow

@@ -151,6 +151,20 @@ def test_a_change_is_told_of_within_a_minute():
     assert stage.clock.now_s - began <= 40
 
 
+def test_what_is_measured_while_workers_start_is_of_no_load():
+    """A crawl lost a node, was measured as its workers started, and moved for that: twice."""
+    stage = Stage()
+    stage.run(600, 100)
+    told = len(stage.press.profiles)
+    stage.run(50, 3, host="b")
+    stage.run(100, 100, host="b")
+    for profile in stage.press.profiles[told:]:
+        assert profile.traffic[0].tuples_per_second == pytest.approx(100, rel=0.03)
+    # What lasts is told of, of this alone.
+    stage.run(100, 30, host="b")
+    assert stage.press.profiles[-1].traffic[0].tuples_per_second == pytest.approx(30, rel=0.03)
+
+
 def test_what_was_published_and_is_gone_is_told_again():
     stage = Stage()
     stage.run(900, 100)

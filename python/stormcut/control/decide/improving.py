@@ -135,7 +135,7 @@ class Improving:
             return Circumstance.NOTHING_TRAVELS
         situation = self._intended.on_all_nodes((name,))
         relief = self._relief((topology,), situation) if broken else None
-        if broken and relief and relief.worth.headroom >= 1:
+        if broken and relief and self._rules.is_relieved(broken, before, relief.worth):
             return self._relieve(relief, broken)[name]
         try:
             advice = self._adviser.advice((topology,), situation)
@@ -144,6 +144,7 @@ class Improving:
         then = situation.placement(advice.workers)
         after = worth(situation, then)
         judged = self._rules.default(before, after)
+        broken = self._rules.worth_mending(broken, before, after)
         if not broken and not judged.moves:
             return judged.reason
         if broken and relief and not self._rules.gains_room(relief.worth, after):
@@ -178,7 +179,7 @@ class Improving:
         if not broken and self._rules.is_enough(before):
             return {}
         relief = self._relief(topologies, situation) if broken else None
-        if broken and relief and relief.worth.headroom >= 1:
+        if broken and relief and self._rules.is_relieved(broken, before, relief.worth):
             return self._relieve(relief, broken)
         try:
             advice = self._adviser.advice(topologies, situation)
@@ -186,6 +187,7 @@ class Improving:
             return {}
         after = worth(situation, situation.placement(advice.workers))
         judged = self._rules.default(before, after)
+        broken = self._rules.worth_mending(broken, before, after)
         if not broken and not judged.moves:
             return {}
         if broken and relief and not self._rules.gains_room(relief.worth, after):

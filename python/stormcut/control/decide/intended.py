@@ -77,7 +77,8 @@ class Intended:
     ) -> BreaksLimit | None:
         """Return a limit that topologies break where they run, None if they break none.
 
-        A drained node comes first, and is called so: its limit is an order, not its size.
+        A drained node comes first, and is called so: its limit is an order, not its size. CPU comes
+        last: a node that is full still serves.
         """
         leaving = [
             worker
@@ -92,7 +93,8 @@ class Intended:
             what = f"{' and '.join(hosts)} {are} drained; executors to move: {count}"
             return BreaksLimit(Violation("max_executors", what))
         broken = violations(situation.problem, now)
-        return BreaksLimit(broken[0]) if broken else None
+        first = min(broken, key=lambda each: each.constraint == "cpu", default=None)
+        return None if first is None else BreaksLimit(first)
 
     def view(self, topologies: Sequence[str]) -> View:
         """Return what a verdict of these topologies rests on."""

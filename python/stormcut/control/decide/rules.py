@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from stormcut.control.decide.adviser import Adviser, Settings
-from stormcut.control.decide.decision import MoreHeadroom, Worth
+from stormcut.control.decide.decision import BreaksLimit, MoreHeadroom, Worth
 from stormcut.control.decide.memory import Memory
 from stormcut.control.decide.pace import Joint, Pace
 from stormcut.control.decide.worth import WorthVerdict, verdict
@@ -51,6 +51,22 @@ class Rules:
     def gains_room(self, now: Worth, then: Worth) -> bool:
         """Return whether a move would be worth it for head-room."""
         return isinstance(self.default(now, then).reason, MoreHeadroom)
+
+    def worth_mending(
+        self, broken: BreaksLimit | None, now: Worth, then: Worth
+    ) -> BreaksLimit | None:
+        """Return a broken limit, None if it is of CPU and a move would not gain head-room.
+
+        A node that is full slows its executors down; that it is over its limit by what
+        measurements are off, or stays about as full, is worth no restart.
+        """
+        if broken is None or broken.violation.constraint != "cpu":
+            return broken
+        return broken if self.gains_room(now, then) else None
+
+    def is_relieved(self, broken: BreaksLimit, now: Worth, then: Worth) -> bool:
+        """Return whether it is enough that what must leave a node leaves it."""
+        return then.headroom >= 1 and self.worth_mending(broken, now, then) is not None
 
     def is_enough(self, now: Worth) -> bool:
         """Return whether no placement could be worth more."""

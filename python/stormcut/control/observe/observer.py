@@ -248,11 +248,13 @@ class Observer:
             self._topologies[name] = known
             log.info("first intervals of %s: %d tasks", name, slice_.measured_tasks)
         known.heard_s, known.came_s = slice_.to_epoch_s, self._clock.elapsed()
-        known.recent.append(slice_)
-        known.totals.add(slice_)
-        known.drifts.add(slice_)
-        known.doubts = known.doubts + 1 if known.drifts.is_in_doubt() else 0
-        self._look_for_drift(known)
+        # While workers start, a tuple costs what it never does later, and few flow.
+        if not known.trial.settles(slice_):
+            known.recent.append(slice_)
+            known.totals.add(slice_)
+            known.drifts.add(slice_)
+            known.doubts = known.doubts + 1 if known.drifts.is_in_doubt() else 0
+            self._look_for_drift(known)
         summary = known.totals.summary()
         if summary is not None:
             known.profile = replace(summary[0], topology=name)

@@ -76,10 +76,8 @@ class MoveReview:
 
     def add(self, slice_: Slice) -> Finding | None:
         """Take note of a slice; return what a move turned out to be, once that is known."""
-        self._note_places(slice_)
-        self.is_settling = self._settles(slice_)
+        pulse = None if self.settles(slice_) else self._pulse(slice_)
         self._note_work(slice_)
-        pulse = None if self.is_settling else self._pulse(slice_)
         if pulse is not None:
             self._pulses.append(pulse)
         if self._move is None or len(self._pulses) < SLICES:
@@ -90,6 +88,13 @@ class MoveReview:
         after = tuple(self._pulses)
         result = finding(move.before, after, self._restart_seconds(move, after))
         return replace(result, places=dict(self._places))
+
+    def settles(self, slice_: Slice) -> bool:
+        """Take note of where tasks run in a slice; return whether it is of workers that start."""
+        self._note_places(slice_)
+        move = self._move
+        self.is_settling = move is not None and slice_.from_epoch_s < move.seen_s + SETTLE_SECONDS
+        return self.is_settling
 
     @property
     def is_stalled(self) -> bool:
@@ -113,10 +118,6 @@ class MoveReview:
             self._move.seen_s = slice_.to_epoch_s
             self._pulses.clear()
         self._places.update(places)
-
-    def _settles(self, slice_: Slice) -> bool:
-        move = self._move
-        return move is not None and slice_.from_epoch_s < move.seen_s + SETTLE_SECONDS
 
     def _note_work(self, slice_: Slice) -> None:
         """Count what is acked from the last moment before a move until workers have settled."""
