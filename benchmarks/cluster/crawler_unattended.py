@@ -42,7 +42,7 @@ WARM_UP_S, RECORDED_S, KILLED_S, BACK_S = 120.0, 600.0, 240.0, 420.0
 #: Nimbus learns of counts every few seconds.
 SAMPLE_S, WINDOW_S = 5.0, 30.0
 #: What is quiet has less than this share of the rate before the loss.
-QUIET = 0.5
+QUIET = 0.2
 #: Storm notices a lost node in less than a minute, also on a third of a core.
 CONFIG: dict[str, object] = {
     "storm.zookeeper.session.timeout": 30_000,
@@ -62,10 +62,10 @@ PAGE = """\
 {rows}
 
 Before the loss, on three nodes and in the last two minutes: URLs/s, medians of windows of
-{window:g} s. Quiet: seconds from the loss until {window:g} s have half the rate from before.
+{window:g} s. Quiet: seconds from the loss until {window:g} s have {quiet:.0%} of the rate before.
 Restarts: of workers that were not lost. One run of each, and two runs of one kind differ by a tenth
 and more. The controller and its Spark use the same two cores as the nodes.
-
+{notes}
 | minute | {names} |
 | --- | {dashes} |
 {course}
@@ -225,7 +225,7 @@ def typical(samples: Sequence[Sample], begin_s: float, end_s: float) -> float:
 
 
 def quiet_s(samples: Sequence[Sample], before: float) -> float:
-    """Return the seconds from the loss to the first window with half the rate from before."""
+    """Return the seconds from the loss to the first window that is not quiet."""
     moments = (each.at_s for each in samples if each.at_s >= KILLED_S)
     least = QUIET * before
     recovers = (at for at in moments if rate(samples, at, at + WINDOW_S) >= least)
@@ -270,6 +270,10 @@ def page(folder: Path) -> str:
         doc=(__doc__ or "").split("\n\n", 3)[3].strip(),
         rows="\n".join(row(name, each) for name, each in samples.items()),
         window=WINDOW_S,
+        quiet=QUIET,
+        notes="".join(
+            f"\n{document['note']}\n" for document in runs.values() if "note" in document
+        ),
         names=" | ".join(samples),
         dashes=" | ".join("---:" for _ in samples),
         course="\n".join(f"| {' | '.join(cells)} |" for cells in course),

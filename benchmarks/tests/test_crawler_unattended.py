@@ -70,13 +70,13 @@ def test_between_samples_counts_grow_evenly():
     assert rate(taken, 30, 60) == pytest.approx(100)
 
 
-def test_it_is_quiet_until_half_the_rate_is_back():
+def test_it_is_quiet_until_a_fifth_of_the_rate_is_back():
     def rates(at):
         return 0.0 if KILLED_S <= at < KILLED_S + 60 else 80.0
 
     taken = samples(rates)
-    # Windows of 30 s have half the rate from before from 45 s after the loss on.
-    assert quiet_s(taken, 80.0) == pytest.approx(45, abs=5)
+    # Windows of 30 s have a fifth of the rate from 36 s after the loss on.
+    assert quiet_s(taken, 80.0) == pytest.approx(38, abs=3)
     cells = [cell.strip() for cell in row("alone", taken).strip("|").split("|")]
     assert cells[1] == "80"
     assert cells[3] == cells[4] == "80"

@@ -21,7 +21,12 @@ AUTOMATIC = Policy(Mode.AUTOMATIC, cool_down_s=0.0)
         (Account(), 0.5, True),
         (Account(factor=4.0), 0.5, False),
         (Account(factor=0.25), 2.0, True),
+        # It was told 200 tuples/s, and 100 are carried: half of what was told fits.
+        (Account(share=0.5), 0.5, False),
+        (Account(share=0.5), 0.3, True),
+        (Account(share=2.0), 0.7, True),
         (Account(is_stalled=True), 0.5, False),
+        (Account(is_stalled=True, share=0.1), 0.5, False),
         (Account(is_stalled=True), 1.2, False),
         (Account(is_stalled=True), 2.0, True),
         (Account(is_stalled=True), float("inf"), True),

@@ -165,6 +165,36 @@ def test_what_is_measured_while_workers_start_is_of_no_load():
     assert stage.press.profiles[-1].traffic[0].tuples_per_second == pytest.approx(30, rel=0.03)
 
 
+def test_no_profile_mixes_what_was_before_a_move_and_after():
+    """On three of four nodes a crawl did 78 tuples/s; 146 were published, and contradicted."""
+    stage = Stage()
+    stage.run(600, 200)
+    told = len(stage.press.profiles)
+    stage.run(200, 70, host="b")
+    later = stage.press.profiles[told:]
+    assert later
+    for profile in later:
+        assert profile.traffic[0].tuples_per_second == pytest.approx(70, rel=0.03)
+
+
+def test_who_carries_less_than_was_told_is_known_to():
+    """A crawl that filled its windows was measured; it carried half of that, and "contradicted"."""
+    stage = Stage()
+    stage.run(600, 100)
+    assert stage.observer.accounts()[T].share == pytest.approx(1, abs=0.05)
+    stage.run(10, 50)
+    assert 0.5 < stage.observer.accounts()[T].share < 0.95
+    stage.run(120, 50)
+    assert stage.observer.accounts()[T].share == pytest.approx(1, abs=0.05), "it was told"
+
+
+def test_tasks_are_measured_also_while_workers_start():
+    stage = Stage()
+    stage.run(100, 100)
+    stage.run(10, 100, host="b")
+    assert stage.observer.measured_tasks(T) == 2
+
+
 def test_what_was_published_and_is_gone_is_told_again():
     stage = Stage()
     stage.run(900, 100)

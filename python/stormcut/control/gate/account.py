@@ -20,12 +20,17 @@ class Account:
         Its spouts' tuples are not acked any more, or many of them fail.
     factor : float
         How many times what is measured the brain was told, as another load is expected.
+    share : float
+        Which part of the rate that was measured for the brain is measured now.
     """
 
     is_stalled: bool = False
     factor: float = 1.0
+    share: float = 1.0
 
     def contradicts(self, headroom: float) -> bool:
         """Return whether a head-room that the model gives the load that was told cannot be true."""
         carried = headroom * self.factor
-        return carried >= AMPLE_ROOM if self.is_stalled else carried < MIN_ROOM
+        if self.is_stalled:
+            return carried >= AMPLE_ROOM
+        return carried < MIN_ROOM * min(self.share, 1.0)

@@ -151,6 +151,8 @@ class _ObservedTopology:
     #: When that came, by a clock that never runs back.
     came_s: float = 0.0
     published_s: float | None = None
+    #: Of the last slice; None: there was none.
+    measured_tasks: int | None = None
     #: Of which a profile is made after a change: what was before says nothing of it.
     recent: deque[Slice] = field(default_factory=lambda: deque(maxlen=WHOLE))
     trial: MoveReview = field(default_factory=MoveReview)
@@ -248,8 +250,12 @@ class Observer:
             self._topologies[name] = known
             log.info("first intervals of %s: %d tasks", name, slice_.measured_tasks)
         known.heard_s, known.came_s = slice_.to_epoch_s, self._clock.elapsed()
-        # While workers start, a tuple costs what it never does later, and few flow.
-        if not known.trial.settles(slice_):
+        known.measured_tasks = slice_.measured_tasks
+        # While workers start, a tuple costs what it never does later, and few flow; what was before
+        # is of another place.
+        if known.trial.settles(slice_):
+            known.recent.clear()
+        else:
             known.recent.append(slice_)
             known.totals.add(slice_)
             known.drifts.add(slice_)
@@ -412,7 +418,7 @@ class Observer:
         """Return how topologies fare, by id."""
         with self._lock:
             return {
-                name: Account(known.trial.is_stalled, known.reported_factor)
+                name: Account(known.trial.is_stalled, known.reported_factor, _share(known))
                 for name, known in self._topologies.items()
             }
 
@@ -425,7 +431,7 @@ class Observer:
         """Return how many tasks were measured last, None if none ever was."""
         with self._lock:
             known = self._topologies.get(topology)
-            return known.recent[-1].measured_tasks if known and known.recent else None
+            return known.measured_tasks if known else None
 
     def seen(self) -> dict[str, Seen]:
         """Return what is known now, by topology id."""
@@ -443,6 +449,13 @@ def _sent_per_s(slice_: Slice) -> float | None:
     if not measured or 2 * len(measured) < len(slice_.tasks):
         return None
     return sum(t.per_second(t.sent) for t in measured) * len(slice_.tasks) / len(measured)
+
+
+def _share(known: _ObservedTopology) -> float:
+    """Return which part of the rate that was measured for the brain is measured now."""
+    if known.seen is None or not known.reported_per_s:
+        return 1.0
+    return known.seen.emitted_per_s * known.reported_factor / known.reported_per_s
 
 
 def _words(reason: Occasion | Drift) -> str:
