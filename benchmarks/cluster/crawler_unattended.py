@@ -10,9 +10,8 @@ Run by hand, on a machine that does nothing else (15 minutes each):
 
 The crawl of `crawler_docker.py` on four nodes of 0.35 cores each and four workers. Once with Storm
 alone (the plugin is removed), once with `stormcut operate` in automatic mode as shipped. It runs
-for two minutes, so that its code is compiled; then ten minutes are recorded. After four of them a
-node that runs a source is killed, and after seven it comes back. URLs are acknowledged pages, as
-Nimbus counts them.
+for two minutes, so that its code is compiled; then a node that runs a source is killed, and comes
+back three minutes later. URLs are acknowledged pages, as Nimbus counts them.
 """
 
 from __future__ import annotations
@@ -38,7 +37,9 @@ from stormcut.model.summaries import ExecutorSummary, TopologyInfo
 
 ARCHIVE = DATA / "crawler-unattended.zip"
 
-WARM_UP_S, RECORDED_S, KILLED_S, BACK_S = 120.0, 600.0, 240.0, 420.0
+KINDS = {"alone": "Storm alone", "automatic": "automatic"}
+#: Of compiling code, then recorded before the loss; after it the node comes back, and it ends.
+WARM_UP_S, BEFORE_S, BACK_S, END_S = 120.0, 180.0, 180.0, 540.0
 #: Nimbus learns of counts every few seconds.
 SAMPLE_S, WINDOW_S = 5.0, 30.0
 #: What is quiet has less than this share of the rate before the loss.
@@ -66,11 +67,11 @@ Before the loss, on three nodes and in the last two minutes: URLs/s, medians of 
 Restarts: of workers that were not lost. One run of each, and two runs of one kind differ by a tenth
 and more. The controller and its Spark use the same two cores as the nodes.
 {notes}
-| minute | {names} |
+| minute after the loss | {names} |
 | --- | {dashes} |
 {course}
 
-What the controller did:
+What the controller did, in seconds after the loss:
 
 {news}
 
@@ -80,10 +81,10 @@ What the controller did:
 
 @dataclass(frozen=True)
 class Sample:
-    """What Nimbus says at a moment, in seconds since the record began.
+    """What Nimbus says at a moment, in seconds since the loss.
 
-    ``acked`` and ``failed`` are of the sources since then, None if it was not recorded; ``workers``
-    counts living ones by node.
+    ``acked`` and ``failed`` are of the sources since the record began, None if it was not recorded;
+    ``workers`` counts living ones by node.
     """
 
     at_s: float
@@ -156,12 +157,12 @@ def record(kind: str, folder: Path) -> None:
             controller = stack.enter_context(controller_process(cluster, config))
             plans = controller.nodes.read_history
             wait_until(lambda: bool(plans(1)), 120, "Nimbus asks it", watch=cluster.watch(TOPOLOGY))
-        began = time.time()
+        lost = time.time() + BEFORE_S
         samples = list(sampled(cluster))
         news = [] if controller is None else controller.news()
     document = {
         "samples": [asdict(each) for each in samples],
-        "news": [(at - began, str(what), words) for at, what, words in news],
+        "news": [(at - lost, str(what), words) for at, what, words in news],
     }
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{kind}.json").write_text(json.dumps(document, indent=1))
@@ -176,12 +177,12 @@ def crawls(cluster: DockerCluster) -> bool:
 
 def sampled(cluster: DockerCluster) -> Iterator[Sample]:
     """Yield what Nimbus says, while a node is killed and comes back."""
-    counts, began, steps = Counts(), time.monotonic(), [KILLED_S, BACK_S]
+    counts, lost, steps = Counts(), time.monotonic() + BEFORE_S, [0.0, BACK_S]
     counts.begin(cluster.nimbus.topology(TOPOLOGY))
     node = 0
-    while (now := time.monotonic() - began) < RECORDED_S:
+    while (now := time.monotonic() - lost) < END_S:
         if steps and now >= steps[0]:
-            if steps.pop(0) == KILLED_S:
+            if steps.pop(0) < BACK_S:
                 node = node_of_a_source(cluster)
                 cluster.kill_node(node)
             else:
@@ -192,7 +193,7 @@ def sampled(cluster: DockerCluster) -> Iterator[Sample]:
             sample = counts.sample(now, found)
             print(sample, flush=True)
             yield sample
-        time.sleep(SAMPLE_S - (time.monotonic() - began) % SAMPLE_S)
+        time.sleep(SAMPLE_S - (time.monotonic() - lost) % SAMPLE_S)
 
 
 def node_of_a_source(cluster: DockerCluster) -> int:
@@ -226,46 +227,47 @@ def typical(samples: Sequence[Sample], begin_s: float, end_s: float) -> float:
 
 def quiet_s(samples: Sequence[Sample], before: float) -> float:
     """Return the seconds from the loss to the first window that is not quiet."""
-    moments = (each.at_s for each in samples if each.at_s >= KILLED_S)
+    moments = (each.at_s for each in samples if each.at_s >= 0)
     least = QUIET * before
     recovers = (at for at in moments if rate(samples, at, at + WINDOW_S) >= least)
-    return next(recovers, RECORDED_S) - KILLED_S
+    return next(recovers, samples[-1].at_s)
 
 
 def row(name: str, samples: Sequence[Sample]) -> str:
     """Return a run's line of the table."""
-    before = typical(samples, 60, KILLED_S)
+    first, last = samples[0].at_s, samples[-1].at_s
+    before = typical(samples, max(first, -BEFORE_S), 0)
     quiet = quiet_s(samples, before)
     cells = (
         name,
         f"{before:.0f}",
         f"{quiet:.0f} s",
-        f"{typical(samples, KILLED_S + quiet, BACK_S):.0f}",
-        f"{typical(samples, RECORDED_S - 120, RECORDED_S):.0f}",
+        f"{typical(samples, quiet, BACK_S):.0f}",
+        f"{typical(samples, last - 120, last):.0f}",
         f"{samples[-1].started - 1}",
         "not recorded" if samples[-1].failed is None else f"{samples[-1].failed}",
     )
     return f"| {' | '.join(cells)} |"
 
 
+def of_minute(samples: Sequence[Sample], minute: int) -> str:
+    """Return URLs/s in a minute after the loss, "-" if it was not recorded."""
+    begin_s, end_s = 60.0 * minute, 60.0 * (minute + 1)
+    is_recorded = samples[0].at_s <= begin_s + SAMPLE_S and samples[-1].at_s >= end_s - SAMPLE_S
+    return f"{rate(samples, begin_s, end_s):.0f}" if is_recorded else "-"
+
+
 def page(folder: Path) -> str:
     """Return the page of both runs."""
-    runs = {
-        name: json.loads((folder / f"{kind}.json").read_text())
-        for kind, name in (("alone", "Storm alone"), ("automatic", "automatic"))
-    }
+    runs = {name: json.loads((folder / f"{kind}.json").read_text()) for kind, name in KINDS.items()}
     samples = {
         name: [Sample(**each) for each in document["samples"]] for name, document in runs.items()
     }
-    minutes = range(int(RECORDED_S // 60))
     course = (
-        (
-            f"{m} to {m + 1}",
-            *(f"{rate(each, 60 * m, 60 * m + 60):.0f}" for each in samples.values()),
-        )
-        for m in minutes
+        (f"{minute} to {minute + 1}", *(of_minute(each, minute) for each in samples.values()))
+        for minute in range(-1, int(END_S // 60))
     )
-    news = runs["automatic"]["news"]
+    news = runs[KINDS["automatic"]]["news"]
     return PAGE.format(
         doc=(__doc__ or "").split("\n\n", 3)[3].strip(),
         rows="\n".join(row(name, each) for name, each in samples.items()),
@@ -284,7 +286,7 @@ def page(folder: Path) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("what", choices=("alone", "automatic", "page"))
+    parser.add_argument("what", choices=(*KINDS, "page"))
     parser.add_argument("--record", type=Path, help="Folder of what is recorded.")
     parser.add_argument("--output", type=Path, help="The page to write.")
     given = parser.parse_args()
