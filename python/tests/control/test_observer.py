@@ -177,6 +177,21 @@ def test_no_profile_mixes_what_was_before_a_move_and_after():
         assert profile.traffic[0].tuples_per_second == pytest.approx(70, rel=0.03)
 
 
+def test_after_a_loss_that_was_seen_late_a_profile_is_of_the_new_place_alone():
+    """Workers of a dead node are silent for a minute or two before Nimbus places them again."""
+    stage = Stage()
+    stage.run(600, 200)
+    told = len(stage.press.profiles)
+    stage.run(20, 1)
+    stage.run(50, 3, host="b")
+    stage.run(100, 70, host="b")
+    later = [each for each in stage.press.profiles[told:] if each.from_epoch_s > 1620]
+    assert later
+    for profile in later:
+        assert profile.seconds >= 20
+        assert profile.traffic[0].tuples_per_second == pytest.approx(70, rel=0.03)
+
+
 def test_who_carries_less_than_was_told_is_known_to():
     """A crawl that filled its windows was measured; it carried half of that, and "contradicted"."""
     stage = Stage()

@@ -355,6 +355,9 @@ class Observer:
         # What seems to change is published once it has: a mixture of both says nothing.
         if known.drift is None and 0 < known.doubts <= MAX_DOUBTS:
             return None
+        # After a move only what came since counts, and one slice says little.
+        if known.drift is not None and len(known.recent) < WHOLE:
+            return None
         if not stored and since >= READ_SECONDS:
             return Occasion.LOST
         return self._news(known) if math.isinf(self._watching.period_s) else None
