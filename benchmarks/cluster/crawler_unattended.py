@@ -38,7 +38,8 @@ from stormcut.model.summaries import ExecutorSummary, TopologyInfo
 ARCHIVE = DATA / "crawler-unattended.zip"
 
 KINDS = {"alone": "Storm alone", "automatic": "automatic"}
-#: Of compiling code, then recorded before the loss; after it the node comes back, and it ends.
+#: Seconds to compile code, and of the record before the loss; then seconds after the loss at which
+#: the node comes back and the record ends.
 WARM_UP_S, BEFORE_S, BACK_S, END_S = 120.0, 180.0, 180.0, 540.0
 #: Nimbus learns of counts every few seconds.
 SAMPLE_S, WINDOW_S = 5.0, 30.0
@@ -113,17 +114,16 @@ class Counts:
         """Count what is new."""
         for executor in topology.executors:
             last = self._last.get(executor.start_task)
-            is_fresh = last is None or executor.uptime_s < last.uptime_s
+            if last is not None and executor.uptime_s < last.uptime_s:
+                last = None  # Its worker has started again, and so have its counts.
             if executor.is_spout:
-                self.acked += max(0, executor.acked - (0 if is_fresh or not last else last.acked))
-                self.failed += max(
-                    0, executor.failed - (0 if is_fresh or not last else last.failed)
-                )
+                self.acked += max(0, executor.acked - (last.acked if last else 0))
+                self.failed += max(0, executor.failed - (last.failed if last else 0))
             self._last[executor.start_task] = executor
         self._count_starts(topology)
 
     def sample(self, at_s: float, topology: TopologyInfo) -> Sample:
-        """Return what was counted until a moment, and the workers of then."""
+        """Return what was counted until a moment, and the workers that run."""
         workers = dict(Counter(host for host, _ in topology.workers))
         return Sample(at_s, self.acked, self.failed, workers, self.started)
 

@@ -144,8 +144,8 @@ def _refuse_if_carried(storm_homes: tuple[Path, ...]) -> None:
         else:
             addresses = " and ".join(f"{host}:{port}" for host, port in seeds)
             raise InvalidInput(
-                f"Nimbus at {addresses} does not tell which topologies carry the hook; start it, "
-                "or remove it all the same with --force",
+                f"Nimbus at {addresses} does not answer, so topologies may carry the hook: start "
+                "Nimbus, or remove the hook anyway with --force",
                 str(storm_home),
             )
 

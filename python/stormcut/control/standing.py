@@ -43,7 +43,7 @@ STOP_SECONDS = 0.2
 
 #: How often a brain that does not lead looks at the orders.
 STANDBY_SECONDS = 2.0
-#: Nimbus asks every 10 s while a topology runs; a leader that is not asked for so long says so.
+#: Nimbus asks every 10 s while a topology runs; a leader that waits longer says so.
 UNASKED_SECONDS = 60.0
 
 #: The smallest cluster with something to decide.
@@ -95,7 +95,7 @@ class Standing:
         self._acknowledged: int | None = None
         self._clock, self._next_look = clock, 0.0
         #: When this brain was elected, and whether it has said that Nimbus does not ask.
-        self._elected_s, self._is_unasked = 0.0, False
+        self._elected_s, self._has_warned = 0.0, False
         self._draining = None if valve is None else Draining(valve, clock)
         self.brain = Brain(
             settings,
@@ -139,7 +139,7 @@ class Standing:
         """Take over: called before this brain leads."""
         self._evidence.refresh(now=True)
         self._acknowledged = None
-        self._elected_s, self._is_unasked = self._clock.elapsed(), False
+        self._elected_s, self._has_warned = self._clock.elapsed(), False
         self.brain.take_over()
         if self._draining is not None:
             self._draining.take_over()
@@ -173,10 +173,10 @@ class Standing:
     def _warn_unasked(self, profiles: int) -> None:
         """Say once that Nimbus does not ask, though topologies were measured."""
         waited_s = self._clock.elapsed() - self._elected_s
-        if self._is_unasked or not profiles or waited_s < UNASKED_SECONDS:
+        if self._has_warned or not profiles or waited_s < UNASKED_SECONDS:
             return
         if self.brain.last_described is None:
-            self._is_unasked = True
+            self._has_warned = True
             message = (
                 "Nimbus has not asked for a plan in %.0f s (topologies measured: %d). If one runs, "
                 "Nimbus lacks the plugin or does not reach the address that this brain listens on "

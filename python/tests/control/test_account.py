@@ -21,7 +21,7 @@ AUTOMATIC = Policy(Mode.AUTOMATIC, cool_down_s=0.0)
         (Account(), 0.5, True),
         (Account(factor=4.0), 0.5, False),
         (Account(factor=0.25), 2.0, True),
-        # It was told 200 tuples/s, and 100 are carried: half of what was told fits.
+        # 200 tuples/s were published, and 100 are carried: head-room of a half fits.
         (Account(share=0.5), 0.5, False),
         (Account(share=0.5), 0.3, True),
         (Account(share=2.0), 0.7, True),

@@ -155,23 +155,22 @@ def test_what_is_measured_while_workers_start_is_of_no_load():
     """A crawl lost a node, was measured as its workers started, and moved for that: twice."""
     stage = Stage()
     stage.run(600, 100)
-    told = len(stage.press.profiles)
+    published = len(stage.press.profiles)
     stage.run(50, 3, host="b")
     stage.run(100, 100, host="b")
-    for profile in stage.press.profiles[told:]:
+    for profile in stage.press.profiles[published:]:
         assert profile.traffic[0].tuples_per_second == pytest.approx(100, rel=0.03)
-    # What lasts is told of, of this alone.
+    # A change that lasts is published, without what was before it.
     stage.run(100, 30, host="b")
     assert stage.press.profiles[-1].traffic[0].tuples_per_second == pytest.approx(30, rel=0.03)
 
 
 def test_no_profile_mixes_what_was_before_a_move_and_after():
-    """On three of four nodes a crawl did 78 tuples/s; 146 were published, and contradicted."""
     stage = Stage()
     stage.run(600, 200)
-    told = len(stage.press.profiles)
+    published = len(stage.press.profiles)
     stage.run(200, 70, host="b")
-    later = stage.press.profiles[told:]
+    later = stage.press.profiles[published:]
     assert later
     for profile in later:
         assert profile.traffic[0].tuples_per_second == pytest.approx(70, rel=0.03)
@@ -181,18 +180,18 @@ def test_after_a_loss_that_was_seen_late_a_profile_is_of_the_new_place_alone():
     """Workers of a dead node are silent for a minute or two before Nimbus places them again."""
     stage = Stage()
     stage.run(600, 200)
-    told = len(stage.press.profiles)
+    published = len(stage.press.profiles)
     stage.run(20, 1)
     stage.run(50, 3, host="b")
     stage.run(100, 70, host="b")
-    later = [each for each in stage.press.profiles[told:] if each.from_epoch_s > 1620]
+    later = [each for each in stage.press.profiles[published:] if each.from_epoch_s > 1620]
     assert later
     for profile in later:
         assert profile.seconds >= 20
         assert profile.traffic[0].tuples_per_second == pytest.approx(70, rel=0.03)
 
 
-def test_who_carries_less_than_was_told_is_known_to():
+def test_which_part_of_the_published_rate_is_carried_is_known():
     """A crawl that filled its windows was measured; it carried half of that, and "contradicted"."""
     stage = Stage()
     stage.run(600, 100)
@@ -200,7 +199,7 @@ def test_who_carries_less_than_was_told_is_known_to():
     stage.run(10, 50)
     assert 0.5 < stage.observer.accounts()[T].share < 0.95
     stage.run(120, 50)
-    assert stage.observer.accounts()[T].share == pytest.approx(1, abs=0.05), "it was told"
+    assert stage.observer.accounts()[T].share == pytest.approx(1, abs=0.05), "published again"
 
 
 def test_tasks_are_measured_also_while_workers_start():

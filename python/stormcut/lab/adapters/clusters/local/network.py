@@ -53,7 +53,7 @@ class Network:
         network = next((each for each in choice if each.gateway not in taken), None)
         if network is None:
             names = " and ".join(each.gateway for each in choice)
-            advice = "`ip address` tells by which links, `ip link delete` removes one"
+            advice = "`ip address` shows which links have them, `ip link delete` removes one"
             raise StormcutError(f"{names} are taken; {advice}")
         return network
 
