@@ -6,12 +6,9 @@ import logging
 import signal
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TypeVar
-
-import psutil
 
 T = TypeVar("T")
 
@@ -25,7 +22,8 @@ IMPATIENT_S = 1.0
 def interruptible(undo: Callable[[], object] = lambda: None) -> Iterator[None]:
     """Let a termination signal or a closed terminal clean up as Ctrl-C does.
 
-    Signals that are ignored stay ignored, as under ``nohup``.
+    Signals that are ignored stay ignored, as under ``nohup``. After an interrupt all are: what
+    follows is the end of this process.
 
     Parameters
     ----------
@@ -58,10 +56,20 @@ def interruptible(undo: Callable[[], object] = lambda: None) -> Iterator[None]:
         raise
     finally:
         for number, handler in previous.items():
-            signal.signal(number, handler)
+            signal.signal(number, signal.SIG_IGN if came else handler)
     if came:
         undo()
         raise KeyboardInterrupt
+
+
+def ignore_signals() -> None:
+    """Let no signal change how this process ends: from here on all it does is exit.
+
+    Python's own last steps give signals back to the system, which would kill it: scripts would see
+    a crash where an interrupt was cleaned up.
+    """
+    for number in TERMINATING:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def uninterrupted(work: Callable[[Callable[[], None]], T]) -> T:
@@ -72,6 +80,9 @@ def uninterrupted(work: Callable[[Callable[[], None]], T]) -> T:
     killed, which makes it fail and clean up, and nothing is logged any more. Where it can stop by
     itself it calls what it is given: that raises KeyboardInterrupt after a signal.
     """
+    # Not for those who only end: the command line must start at once.
+    from concurrent.futures import ThreadPoolExecutor, wait
+
     came: list[int] = []
 
     def check() -> None:
@@ -97,6 +108,8 @@ def uninterrupted(work: Callable[[Callable[[], None]], T]) -> T:
 
 
 def _kill_children() -> None:
+    import psutil
+
     for child in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):
             child.kill()

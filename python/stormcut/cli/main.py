@@ -14,6 +14,7 @@ from click.shell_completion import CompletionItem
 
 from stormcut import __version__
 from stormcut.cli.groups import Group, summary_in
+from stormcut.cli.interruption import ignore_signals
 from stormcut.cli.invocation import command
 from stormcut.model.errors import Infeasible, StormcutError
 
@@ -173,6 +174,7 @@ def main() -> None:
             raise
         _fail(f"this needs {module}: pip install 'stormcut[{extra}]'", EXIT_INVALID_INPUT)
     except (click.Abort, KeyboardInterrupt):
+        ignore_signals()
         _fail("interrupted", EXIT_INTERRUPTED)
 
 

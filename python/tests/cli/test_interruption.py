@@ -10,7 +10,16 @@ import time
 import psutil
 import pytest
 
-from stormcut.cli.interruption import interruptible, uninterrupted
+from stormcut.cli.interruption import TERMINATING, interruptible, uninterrupted
+
+
+@pytest.fixture(autouse=True)
+def _signals_as_before():
+    """An interrupted process ignores all signals until its end: this one lives on."""
+    previous = {number: signal.getsignal(number) for number in TERMINATING}
+    yield
+    for number, handler in previous.items():
+        signal.signal(number, handler)
 
 
 def test_an_interrupt_that_became_another_error_is_one_again():
@@ -53,6 +62,30 @@ def test_who_goes_on_asking_interrupts_again(monkeypatch):
             for _ in range(100):
                 time.sleep(0.02)
                 os.kill(os.getpid(), signal.SIGTERM)
+
+
+IMPATIENT = """
+import time
+from stormcut.cli import main
+from stormcut.cli.interruption import interruptible
+def work(**_):
+    with interruptible():
+        print("works", flush=True)
+        time.sleep(60)
+main.cli.main = work
+main.main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signals_until_the_last_moment_leave_the_exit_code(number):
+    """Python gives signals back to the system as it ends: one killed what had cleaned up."""
+    command = ["env", "--default-signal=INT", sys.executable, "-c", IMPATIENT]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout.readline() == b"works\n"
+        while process.poll() is None:
+            process.send_signal(number)
+    assert process.returncode == 130
 
 
 def test_what_is_ignored_stays_ignored():
