@@ -116,6 +116,23 @@ def lines(stage: DockerStage) -> int:
     return sum(log.read_text().count("\tstormcut ") for log in logs)
 
 
+def test_a_node_that_returns_has_its_limits(docker_stage: DockerStage) -> None:
+    """A free one: killed and started while nothing runs there."""
+    stage = docker_stage
+    nodes = stage.cluster.plan.nodes
+    used = {host for host, _ in stage.workers(TOPOLOGY)}
+    victim = next(i for i, node in enumerate(nodes, start=1) if node.address not in used)
+    stage.cluster.kill_node(victim)
+    killed = stage.cluster.status().containers[1 + victim]
+    assert (killed.state, killed.effective) == ("exited", None)
+    stage.cluster.start_node(victim)
+    returned = stage.cluster.status().containers[1 + victim].effective
+    assert returned is not None
+    assert returned.cpus == 0.5
+    assert (returned.rate_out, returned.rate_in) == ("20Mbit", "10Mbit")
+
+
+@pytest.mark.full
 def test_a_node_is_killed_and_returns(docker_stage: DockerStage) -> None:
     stage = docker_stage
     nodes = stage.cluster.plan.nodes

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.docker, pytest.mark.full, pytest.mark.timeout(1200)]
 
 
 def test_one_thread_is_tried_until_its_highest_rate_is_known(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from storm_oracle import StormOracle
 pytest_plugins = ["conftest_spark", "conftest_zookeeper", "sharing", "tls_site"]
 
 #: Examples of a property, by how much time there is (`--hypothesis-profile=full`).
-EXAMPLES = {"fast": 5, "usual": 12, "full": 160}
+EXAMPLES = {"fast": 5, "usual": 8, "full": 160}
 
 for name, examples in EXAMPLES.items():
     settings.register_profile(

@@ -7,6 +7,7 @@ from brain_clusters import applied, dealt, profile_of, supervisors, topology
 from simulated import SimulatedClock, ids
 from test_brain import Memory as Store
 from test_brain_headroom import busy, cpu_by_node
+from test_gate import swapping
 
 from stormcut.control.brain import Brain
 from stormcut.control.decide.adviser import Settings
@@ -186,3 +187,12 @@ def test_time_alone_may_change_a_decision_that_waits_for_it():
     pace = Pace()
     decisions = decide(Question(state, {"t": PROFILE}, None, Settings("stromax"), pace=pace))
     assert decisions.again_in == float("inf")
+
+
+def test_a_node_that_is_full_by_what_measurements_are_off_is_left_to_the_rule():
+    """105 of 100 points, where the best place for them fills a node to 95."""
+    state, profile, (loads,) = swapping((50.0, 60.0, 45.0))
+    kept = Question(state, {"a": profile(loads, 160)}, None, Settings("stromax", {"skew": "9"}))
+    (decision,) = decide(kept).decided
+    assert decision.choice.action is Action.KEEP
+    assert isinstance(decision.choice.reason, Skew)

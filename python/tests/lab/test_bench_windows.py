@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from stormcut.lab.experiment.bench.windows import (
     Sample,
+    acked_per_s,
     crowded,
     measure,
     rates,
@@ -43,6 +44,15 @@ def test_a_steady_series_gives_its_rate() -> None:
     assert window.unsteady == ""
     assert window.p50_ms == window.p99_ms == pytest.approx(1.05**50)
     assert window.mean_ms == pytest.approx((1.05**50 + 1.05**49) / 2)
+
+
+def test_the_rate_between_two_samples_counts_each_task_by_its_own_moments() -> None:
+    steady = series(lambda _: 250.0)
+    first, last = ({task: its[n] for task, its in steady.items()} for n in (0, 1))
+    assert acked_per_s(first, last) == pytest.approx(4 * 250.0)
+    del last["source-0"]
+    last["source-1"] = first["source-1"]
+    assert acked_per_s(first, last) == pytest.approx(2 * 250.0)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -133,6 +133,7 @@ def test_the_plugin_goes_in_and_out_and_a_dead_nimbus_is_restarted(cluster: Loca
         cluster.restart("pacemaker")
 
 
+@pytest.mark.full
 def test_a_second_cluster_runs_beside_the_first(cluster: LocalCluster, name: str) -> None:
     with LocalCluster.up(name, 1, 2, plugin=False) as second:
         assert not set(second.supervisor_hosts) & set(cluster.supervisor_hosts)

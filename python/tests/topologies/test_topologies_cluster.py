@@ -46,17 +46,9 @@ def run(cluster: LocalCluster, name: str, **given: str) -> RunOutcome:
     return topology_run.run(local_site(cluster), settings, options, CATALOGUE, STEPS)
 
 
-#: That of every run; the test of Redis runs yahoo, that of Java another.
-ALWAYS = ("word_count",)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=() if name in ALWAYS else pytest.mark.full)
-        for name in sorted({*names()} - {"yahoo"})
-    ],
-)
+# The usual run has one in Java, the taxi rides, and one with Redis in containers.
+@pytest.mark.full
+@pytest.mark.parametrize("name", sorted({*names()} - {"yahoo"}))
 def test_a_topology_loses_nothing_and_gives_the_right_answer(
     storm: LocalCluster, name: str
 ) -> None:
@@ -73,6 +65,7 @@ def test_the_same_in_java(storm: LocalCluster) -> None:
     assert [hop.received for hop in outcome.passages] == [10_000] * 6
 
 
+@pytest.mark.full
 def test_all_five_tasks_do_in_java_what_spark_computes(storm: LocalCluster) -> None:
     outcome = run(storm, "model_driven_linear", language="java")
     assert outcome.whole

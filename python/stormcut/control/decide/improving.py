@@ -90,9 +90,13 @@ class Improving:
             advice = self._adviser.advice(topologies, situation)
         except Infeasible as error:
             return NoPlacement(str(error))
-        judged = self._rules.own(
-            tuple(names), situation.problem, now, situation.placement(advice.workers)
+        proposed = situation.placement(advice.workers)
+        broken = self._rules.worth_mending(
+            broken, worth(situation, now), worth(situation, proposed)
         )
+        if settled and not broken:
+            return settled
+        judged = self._rules.own(tuple(names), situation.problem, now, proposed)
         if not broken and not judged.moves:
             return judged.reason
         if broken and not judged.moves and (relief := self._relief(topologies, situation)):

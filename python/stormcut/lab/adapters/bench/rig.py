@@ -22,13 +22,17 @@ from stormcut.lab.adapters.storm.topology_site import docker_site
 from stormcut.lab.experiment.bench.contest import Host
 from stormcut.lab.experiment.bench.counters import NodeCounters, usage
 from stormcut.lab.experiment.bench.ports import Entrant
-from stormcut.lab.experiment.bench.windows import Sample
+from stormcut.lab.experiment.bench.windows import Sample, acked_per_s
 from stormcut.lab.experiment.ports import Servers
 from stormcut.model.errors import StormcutError
 from stormcut.model.network import Link
 
 #: Of served time without progress: JVMs start at once, beside those that are held.
 START_S = 180.0
+#: A topology is warm when it is no faster than by this factor after so many seconds more, on all
+#: cores. JVMs load and compile code while they run: on a quarter of a core, for minutes.
+WARMER, WARM_UP_S = 1.05, 5.0
+MAX_WARM_UP_S = 60.0
 #: A deactivated topology has drained when all nodes together send no more than so many Mbit/s for
 #: `QUIET_S`: heartbeats and metrics go on. It is given `DRAIN_S` for that.
 QUIET_MBIT_S = 0.5
@@ -81,7 +85,7 @@ class ClusterRig:
         return self._site.servers
 
     def start(self, name: str, topology: str, options: Mapping[str, object]) -> Entrant:
-        """Submit a topology, wait until every source has acked, then hold it.
+        """Submit a topology, let it run without limits until it is warm, then hold it.
 
         Parameters
         ----------
@@ -102,6 +106,7 @@ class ClusterRig:
             wait_until(
                 lambda: self._acks(entrant), START_S, f"all sources of {name} ack", watch=watch
             )
+            self._warm_up(entrant)
             self.pause(entrant)
         except StormcutError as error:
             kept = self._kept_logs(entrant)
@@ -132,6 +137,18 @@ class ClusterRig:
         tasks = sum(e.end_task - e.start_task + 1 for e in spouts)
         samples = self.samples(entrant).values()
         return len(samples) == tasks > 0 and all(each.acked for each in samples)
+
+    def _warm_up(self, entrant: Entrant) -> None:
+        """Return once an entrant gets no faster: who is measured first must not be colder."""
+        before, rate = self.samples(entrant), 0.0
+        deadline = time.monotonic() + MAX_WARM_UP_S
+        while time.monotonic() < deadline:
+            time.sleep(WARM_UP_S)
+            now = self.samples(entrant)
+            last, rate = rate, acked_per_s(before, now)
+            if last and rate <= WARMER * last:
+                return
+            before = now
 
     def hosts(self, entrant: Entrant) -> dict[int, str]:
         """Return the host of each executor, by first task."""

@@ -103,6 +103,15 @@ def measure(series: Series, begin: float, end: float) -> SourceWindow:
     )
 
 
+def acked_per_s(before: Mapping[str, Sample], now: Mapping[str, Sample]) -> float:
+    """Return tuples/s that source tasks acknowledged between two samples of each."""
+    return sum(
+        (now[task].acked - then.acked) / (now[task].taken_at - then.taken_at)
+        for task, then in before.items()
+        if task in now and now[task].taken_at > then.taken_at
+    )
+
+
 def crowded(nodes: float, others: float, cores: int) -> str:
     """Return whether others took CPU that the nodes lacked, in a few words, empty if not.
 
