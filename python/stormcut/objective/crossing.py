@@ -1,4 +1,4 @@
-"""What components send each other, and how much of it leaves workers and nodes."""
+"""What leaves workers and nodes, in all and of what components send each other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.model.traffic import Block, Traffic
 from stormcut.objective.cut import executor_nodes, routed
-from stormcut.objective.resources import MBIT_BYTES
+from stormcut.objective.relaying import relay
+from stormcut.objective.resources import DEFAULT_BYTES, MBIT_BYTES, flow
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,18 @@ def component_traffic(problem: Problem, placement: Placement) -> list[ComponentT
                 ComponentTraffic(topology, source, target, sent, off_worker, off_node, known)
             )
     return flows
+
+
+def between_nodes(problem: Problem, placement: Placement) -> float:
+    """Return the tuples/s that cross nodes, chains of local-or-shuffle streams as they flow.
+
+    `stormcut.objective.metrics` counts them as if all executors of a component sent alike, which is
+    what optima are proven for. Takes O(executors + pairs + blocks x nodes).
+    """
+    slots, nodes = placement.slots, executor_nodes(problem, placement)
+    traffic = relay(problem, slots)[0].sized(DEFAULT_BYTES)
+    hosts = int(problem.slot_hosts.max(initial=-1)) + 1
+    return float(flow(traffic, slots, nodes, nodes, hosts).out.sum())
 
 
 def _pair_amounts(traffic: Traffic, workers: Ints, nodes: Ints) -> Iterator[Floats]:

@@ -11,7 +11,7 @@ from problem_strategies import problems
 
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, Node, Problem, Stream, Topology
-from stormcut.objective.crossing import component_traffic
+from stormcut.objective.crossing import between_nodes, component_traffic
 from stormcut.objective.metrics import measure
 
 
@@ -32,6 +32,21 @@ def test_it_adds_up_to_the_metrics(problem):
         problem.traffic.total,
     )
     assert sums == pytest.approx(expected)
+
+
+def test_chains_cross_nodes_as_they_flow():
+    """Both sources send to the one middle task in their worker, which sends all of it away."""
+    parts = (
+        Component.uniform("a", 2, "spout"),
+        Component.uniform("b", 2),
+        Component.uniform("c", 2),
+    )
+    streams = tuple(Stream(*ends, 6.0, "local_or_shuffle") for ends in (("a", "b"), ("b", "c")))
+    problem = Problem((Node("n1", (1,)), Node("n2", (1,))), (Topology("t", parts, streams),))
+    placement = Placement(np.array([0, 0, 0, 1, 1, 1]))
+    assert between_nodes(problem, placement) == pytest.approx(6.0)
+    assert measure(problem, placement).inter_node_tuples_per_second == pytest.approx(3.0)
+    assert between_nodes(problem, Placement(np.zeros(6, dtype=np.int64))) == 0.0
 
 
 def test_a_stream_by_hand():

@@ -24,6 +24,7 @@ from stormcut.model.network import UNKNOWN, Link
 from stormcut.model.placement import Placement
 from stormcut.model.problem import DEFAULT_CPU_PERCENT, Component, Node, Problem, Topology
 from stormcut.model.profile import Profile
+from stormcut.objective.crossing import between_nodes
 from stormcut.objective.headroom import headroom
 from stormcut.objective.metrics import measure
 from stormcut.objective.throughput import predict_throughput
@@ -50,7 +51,8 @@ class Host:
 class Seat:
     """A scheduler's placement: the host of each executor by first task, and what it is worth.
 
-    ``between`` are the tuples/s that cross nodes by the profile, ``total`` all of them;
+    ``between`` are the tuples/s that cross nodes by the profile, local-or-shuffle streams as they
+    flow under the placement, ``total`` all of them;
     ``reachable`` what sources reach in closed loop by the cost model, None without a profile.
     ``problem`` is the topology as measured on what the nodes have, free of what the contest
     forbids, and ``solution`` the placement on it.
@@ -106,8 +108,8 @@ def place(
     placement = Placement(chosen)
     return Seat(
         {task: hosts[node].address for task, node in zip(load.tasks, chosen.tolist(), strict=True)},
-        solution.metrics.inter_node_tuples_per_second / scale,
-        float(problem.traffic.total) / scale,
+        between_nodes(real, placement),
+        float(real.traffic.total),
         None if profile is None else reachable(real, placement),
         real,
         replace(

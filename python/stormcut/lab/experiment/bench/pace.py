@@ -10,7 +10,7 @@ from stormcut.lab.experiment.bench.plan import Timing
 #: Of a cell beside its windows: letting it go, draining, stopping it.
 TURN_S = 3.5
 #: To bring up one more scheduler's topology, with its share of the profile and of placing.
-START_S = 35.0
+START_S = 50.0
 
 
 class RemainingTime:
