@@ -123,7 +123,7 @@ def test_a_topology_that_never_acks_is_left_out_and_tried_again_later(
     assert {each.cell.topology for each in journal.measurements()} == {"star"}
     said = capsys.readouterr().err.splitlines()
     assert f"linear-even is left out for now: {why}" in said
-    assert "8 cells left, about 5 min" in said
+    assert "8 cells left, about 6 min" in said
     assert sum("(0 cells left" in line for line in said) == 1, "what is left out is not awaited"
 
     found, journal = run(tmp_path)
@@ -158,7 +158,7 @@ def test_a_window_on_a_machine_full_of_others_is_unsteady(
 
 def test_what_is_left_is_told_by_guesses_and_then_by_what_was_done() -> None:
     pace = RemainingTime(Timing())
-    assert pace.left(cells=6, starts=4) == "6 cells left, about 4 min"
+    assert pace.left(cells=6, starts=4) == "6 cells left, about 5 min"
     pace.starts_took(2, 120.0)
     pace.cell_took(30.0)
     assert pace.left(cells=4, starts=2) == "4 cells left, about 4 min"
