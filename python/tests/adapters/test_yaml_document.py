@@ -10,7 +10,7 @@ from damage import messages
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormcut.adapters.files.yaml_document import MAX_BYTES, read_yaml
+from stormcut.adapters.files.yaml_document import MAX_BYTES, read_yaml, yaml_text
 from stormcut.model.errors import InvalidInput
 
 TEXTS = st.text(string.printable + "äß↑", max_size=12)
@@ -35,8 +35,13 @@ def read(path, content):
 
 @given(st.dictionaries(NAMES, VALUES, max_size=4), st.booleans())
 def test_what_is_written_is_read(path, mapping, flow):
-    # The library writes by YAML 1.1: it quotes whatever 1.1 or 1.2 would take for something else.
-    assert read(path, yaml.safe_dump(mapping, default_flow_style=flow)) == mapping
+    assert read(path, yaml_text(mapping, default_flow_style=flow)) == mapping
+
+
+@pytest.mark.parametrize("text", ["0E0", "1e3", "0o7", "on", "1:30", "null", "~", ""])
+def test_text_that_looks_like_something_else_stays_text(path, text):
+    written = yaml_text({"a": text, "b": [text]})
+    assert read(path, written) == yaml.safe_load(written) == {"a": text, "b": [text]}
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import yaml
-
 from stormcut.adapters.files.config_keys import Document
+from stormcut.adapters.files.yaml_document import yaml_text
 
 
 def example() -> str:
@@ -51,4 +50,4 @@ _FACTORS = frozenset({"enough"})
 def _yaml(key: str, value: object) -> str:
     if isinstance(value, float) and value >= 1 and key not in _FACTORS:
         return f"{value:g} s"
-    return yaml.safe_dump(value, default_flow_style=True).removesuffix("\n").removesuffix("\n...")
+    return yaml_text(value, default_flow_style=True).removesuffix("\n").removesuffix("\n...")

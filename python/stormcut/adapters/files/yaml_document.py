@@ -1,4 +1,4 @@
-"""Reads YAML strictly: one mapping, each key once, plain values as YAML 1.2 has them.
+"""Reads YAML strictly, and writes it: one mapping, each key once, plain values as in YAML 1.2.
 
 The YAML library reads by YAML 1.1, where ``on`` is true and ``1:30`` is 90; and its constructors
 raise whatever they please for tags such as ``!!int x``. So it finds the nodes, no more.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -34,6 +35,21 @@ class _Loader(yaml.SafeLoader):
             (_PREFIX + kind, re.compile(rf"(?:{form.pattern})\Z")) for kind, form in _PLAIN.items()
         ]
     }
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes text that YAML 1.1 or 1.2 would take for something else, such as 1e3."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012
+        **yaml.SafeDumper.yaml_implicit_resolvers,
+        **_Loader.yaml_implicit_resolvers,
+    }
+
+
+def yaml_text(value: object, **style: Any) -> str:
+    """Return a value as YAML, in the order of its keys; ``style`` is PyYAML's."""
+    text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, **style)
+    return text
 
 
 def read_yaml(path: Path) -> dict[str, object]:

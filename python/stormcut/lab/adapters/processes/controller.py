@@ -14,8 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from stormcut.adapters.files.yaml_document import yaml_text
 from stormcut.adapters.zookeeper.nodes import HISTORY_KEPT, StormcutNodes, nodes_at
 from stormcut.adapters.zookeeper.reviews import read_reviews
 from stormcut.application.waiting import Watch, wait_until
@@ -130,7 +129,7 @@ def write_configuration(
         },
     }
     path = cluster.folder / "stormcut.yaml"
-    path.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+    path.write_text(yaml_text(document), encoding="utf-8")
     return path
 
 
