@@ -3,13 +3,13 @@
 Run by hand, on a machine that does nothing else (15 minutes each):
 
     run() { scripts/with-docker python -m benchmarks.cluster.crawler_unattended "$@"; }
-    run alone --record crawler-unattended
+    run alone --record crawler-unattended          # again: another run
     run automatic --record crawler-unattended
     python -m benchmarks.raw_data crawler-unattended
     python -m benchmarks.cluster.crawler_unattended page --output docs/results/crawler-unattended.md
 
-The crawl of `crawler_docker.py` on four nodes of 0.35 cores each and four workers. Once with Storm
-alone (the plugin is removed), once with `stormcut operate` in automatic mode as shipped. It runs
+The crawl of `crawler_docker.py` on four nodes of 0.35 cores each and four workers. With Storm
+alone (the plugin is removed), and with `stormcut operate` in automatic mode as shipped. It runs
 for two minutes, so that its code is compiled; then a node that runs a source is killed, and comes
 back three minutes later. URLs are acknowledged pages, as Nimbus counts them.
 """
@@ -65,17 +65,15 @@ PAGE = """\
 
 Before the loss, on three nodes and in the last two minutes: URLs/s, medians of windows of
 {window:g} s. Quiet: seconds from the loss until {window:g} s have {quiet:.0%} of the rate before.
-Restarts: of workers that were not lost. One run of each, and two runs of one kind differ by a tenth
-and more. The controller and its Spark use the same two cores as the nodes.
+Restarts: of workers that were not lost. Two runs of one kind differ by a tenth and more. The
+controller and its Spark use the same two cores as the nodes.
 {notes}
 | minute after the loss | {names} |
 | --- | {dashes} |
 {course}
 
 What the controller did, in seconds after the loss:
-
 {news}
-
 {made}
 """
 
@@ -165,7 +163,8 @@ def record(kind: str, folder: Path) -> None:
         "news": [(at - lost, str(what), words) for at, what, words in news],
     }
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{kind}.json").write_text(json.dumps(document, indent=1))
+    number = len(recorded(folder, kind)) + 1
+    (folder / f"{kind}-{number}.json").write_text(json.dumps(document, indent=1))
 
 
 def crawls(cluster: DockerCluster) -> bool:
@@ -257,9 +256,18 @@ def of_minute(samples: Sequence[Sample], minute: int) -> str:
     return f"{rate(samples, begin_s, end_s):.0f}" if is_recorded else "-"
 
 
+def recorded(folder: Path, kind: str) -> list[Path]:
+    """Return the files of a kind's runs, in their order."""
+    return sorted(folder.glob(f"{kind}-*.json"))
+
+
 def page(folder: Path) -> str:
-    """Return the page of both runs."""
-    runs = {name: json.loads((folder / f"{kind}.json").read_text()) for kind, name in KINDS.items()}
+    """Return the page of all runs."""
+    runs = {
+        f"{name}, run {file.stem.rpartition('-')[2]}": json.loads(file.read_text())
+        for kind, name in KINDS.items()
+        for file in recorded(folder, kind)
+    }
     samples = {
         name: [Sample(**each) for each in document["samples"]] for name, document in runs.items()
     }
@@ -267,21 +275,31 @@ def page(folder: Path) -> str:
         (f"{minute} to {minute + 1}", *(of_minute(each, minute) for each in samples.values()))
         for minute in range(-1, int(END_S // 60))
     )
-    news = runs[KINDS["automatic"]]["news"]
     return PAGE.format(
         doc=(__doc__ or "").split("\n\n", 3)[3].strip(),
         rows="\n".join(row(name, each) for name, each in samples.items()),
         window=WINDOW_S,
         quiet=QUIET,
         notes="".join(
-            f"\n{document['note']}\n" for document in runs.values() if "note" in document
+            f"\n{name}: {document['note']}\n"
+            for name, document in runs.items()
+            if "note" in document
         ),
         names=" | ".join(samples),
         dashes=" | ".join("---:" for _ in samples),
         course="\n".join(f"| {' | '.join(cells)} |" for cells in course),
-        news="\n".join(f"- {at:.0f} s: {words}" for at, _, words in news) or "- nothing",
+        news="".join(
+            f"\n{name}:\n\n{news_list(document['news'])}\n"
+            for name, document in runs.items()
+            if document["news"]
+        ),
         made=made_by(),
     )
+
+
+def news_list(news: Sequence[tuple[float, str, str]]) -> str:
+    """Return a list of what happened when."""
+    return "\n".join(f"- {at:.0f} s: {words}" for at, _, words in news)
 
 
 def main() -> None:

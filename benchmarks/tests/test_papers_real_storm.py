@@ -56,7 +56,7 @@ def test_what_was_not_steady_cannot_be_told():
     assert on_storm(GAIN, open_only)[1].startswith("**cannot be told**: b")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_what_was_kept_says_what_the_page_says():
     page = (CHECKOUT / "docs" / "results" / "papers" / "real-storm.md").read_text()
     with open_data(ARCHIVE) as data:

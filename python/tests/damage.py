@@ -13,7 +13,7 @@ from pathlib import Path
 from hypothesis import settings
 
 #: Damaged messages of a kind, where a property has at most so many examples.
-MESSAGES = ((8, 60), (100, 300), (math.inf, 10_000))
+MESSAGES = ((6, 60), (100, 300), (math.inf, 10_000))
 
 #: What a byte, a number or a text is replaced by, or what is put between two bytes.
 PARTS = (

@@ -12,6 +12,10 @@ from stormcut.model.errors import StormcutError
 
 T = TypeVar("T")
 
+#: What was waited for is noticed late by so much of the wait at most: to ask costs who is asked
+#: CPU that what is waited for may need. And by so many times the first pause.
+LATE, LONGEST = 0.1, 4.0
+
 
 class NotYet(StormcutError):
     """What is asked does not answer now; whoever waits asks again."""
@@ -67,6 +71,8 @@ def wait_until(
         Served seconds (see `ServedTime`) without progress after which it is given up.
     what : str
         What is waited for, for the message: "topology taxi is gone".
+    poll_s : float
+        The first pause between two calls; pauses grow with the wait, to four times as much.
 
     Raises
     ------
@@ -91,7 +97,8 @@ def wait_until(
             best, since, moved = highest, clock.seconds, time.monotonic()
         elif clock.seconds - since > patience_s:
             raise TimedOut(_given_up(what, cause, began, moved, watch))
-        time.sleep(poll_s)
+        waited_s = time.monotonic() - began
+        time.sleep(min(max(poll_s, LATE * waited_s), LONGEST * poll_s))
 
 
 def _given_up(what: str, cause: str, began: float, moved: float, watch: Watch) -> str:

@@ -5,11 +5,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import psutil
 import pytest
 
-from stormcut.application import served_time
+from stormcut.application import served_time, waiting
 from stormcut.application.served_time import ServedTime
 from stormcut.application.waiting import NotYet, TimedOut, Watch, wait_until
 
@@ -51,6 +52,26 @@ def test_a_failure_that_is_certain_ends_the_wait_at_once() -> None:
 
     with pytest.raises(RuntimeError):
         wait_until(dead, 3600.0, "it lives")
+
+
+def test_who_waits_long_asks_seldom_and_is_late_by_a_tenth_at_most(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now, pauses = [0.0], []
+
+    def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        now[0] += seconds
+
+    clock = SimpleNamespace(monotonic=lambda: now[0], sleep=sleep)
+    monkeypatch.setattr(waiting, "time", clock)
+    for moment in (0.3, 4.0, 60.0):
+        now[0] = 0.0
+        pauses.clear()
+        wait_until(lambda at=moment: now[0] >= at, 3600.0, "it is time")  # type: ignore[misc]
+        assert now[0] <= 1.1 * moment + 0.25
+        assert (pauses[0], max(pauses) <= 1.0) == (0.25, True)
+    assert len(pauses) < 80
 
 
 @pytest.mark.slow

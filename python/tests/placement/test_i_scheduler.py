@@ -61,7 +61,7 @@ def test_cuts_without_an_optimiser(layout, capacities):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("layout", "capacities"), OPTIMUM)
-@pytest.mark.parametrize("phi", [PHI, "none"])
+@pytest.mark.parametrize("phi", [PHI, pytest.param("none", marks=pytest.mark.full)])
 def test_cuts_of_the_reduced_graphs(layout, capacities, phi):
     for tasks, value in zip(SIZES, OPTIMUM[layout, capacities], strict=False):
         assert cut(layout, tasks, capacities, phi=phi) == value, (layout, tasks)
