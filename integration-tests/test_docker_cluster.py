@@ -117,11 +117,12 @@ def lines(stage: DockerStage) -> int:
 
 
 def test_a_node_that_returns_has_its_limits(docker_stage: DockerStage) -> None:
-    """It is back before Storm misses it, and runs what it ran."""
+    """The node's limits hold again, and the topology acks with workers that have started since."""
     stage = docker_stage
     used = {host for host, _ in stage.workers(TOPOLOGY)}
     nodes = enumerate(stage.cluster.plan.nodes, start=1)
     victim = next(number for number, node in nodes if node.address in used)
+    before = uptimes(stage)
     stage.cluster.kill_node(victim)
     killed = stage.cluster.status().containers[1 + victim]
     assert (killed.state, killed.effective) == ("exited", None)
@@ -130,9 +131,19 @@ def test_a_node_that_returns_has_its_limits(docker_stage: DockerStage) -> None:
     assert returned is not None
     assert returned.cpus == 0.5
     assert (returned.rate_out, returned.rate_in) == ("20Mbit", "10Mbit")
+
+    def has_restarted() -> bool:
+        return any(0 < uptime < before[task] for task, uptime in uptimes(stage).items())
+
     stage.cluster.lift()
+    wait_until(has_restarted, stage.patience_s, "what ran on the node runs again")
     stage.wait_acks(TOPOLOGY)
     stage.cluster.limit()
+
+
+def uptimes(stage: DockerStage) -> dict[int, int]:
+    """Return each executor's uptime by its first task, as of its last heartbeat."""
+    return {e.start_task: e.uptime_s for e in stage.nimbus.topology(TOPOLOGY).executors}
 
 
 @pytest.mark.full

@@ -3,7 +3,7 @@
 Run by hand, on a machine that does nothing else (15 minutes each):
 
     run() { scripts/with-docker python -m benchmarks.cluster.crawler_unattended "$@"; }
-    run alone --record crawler-unattended          # again: another run
+    run alone --record crawler-unattended      # each call adds a run
     run automatic --record crawler-unattended
     python -m benchmarks.raw_data crawler-unattended
     python -m benchmarks.cluster.crawler_unattended page --output docs/results/crawler-unattended.md
@@ -163,7 +163,7 @@ def record(kind: str, folder: Path) -> None:
         "news": [(at - lost, str(what), words) for at, what, words in news],
     }
     folder.mkdir(parents=True, exist_ok=True)
-    number = len(recorded(folder, kind)) + 1
+    number = len(list_runs(folder, kind)) + 1
     (folder / f"{kind}-{number}.json").write_text(json.dumps(document, indent=1))
 
 
@@ -256,7 +256,7 @@ def of_minute(samples: Sequence[Sample], minute: int) -> str:
     return f"{rate(samples, begin_s, end_s):.0f}" if is_recorded else "-"
 
 
-def recorded(folder: Path, kind: str) -> list[Path]:
+def list_runs(folder: Path, kind: str) -> list[Path]:
     """Return the files of a kind's runs, in their order."""
     return sorted(folder.glob(f"{kind}-*.json"))
 
@@ -266,7 +266,7 @@ def page(folder: Path) -> str:
     runs = {
         f"{name}, run {file.stem.rpartition('-')[2]}": json.loads(file.read_text())
         for kind, name in KINDS.items()
-        for file in recorded(folder, kind)
+        for file in list_runs(folder, kind)
     }
     samples = {
         name: [Sample(**each) for each in document["samples"]] for name, document in runs.items()

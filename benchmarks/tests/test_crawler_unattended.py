@@ -14,10 +14,10 @@ from benchmarks.cluster.crawler_unattended import (
     Counts,
     Sample,
     acked_at,
+    list_runs,
     of_minute,
     quiet_s,
     rate,
-    recorded,
     row,
 )
 from benchmarks.raw_data import open_data
@@ -106,7 +106,7 @@ def test_what_was_kept_says_what_the_page_says():
     text = (CHECKOUT / "docs" / "results" / "crawler-unattended.md").read_text()
     with open_data(ARCHIVE) as data:
         for kind, name in KINDS.items():
-            files = recorded(data, kind)
+            files = list_runs(data, kind)
             assert files
             for number, file in enumerate(files, start=1):
                 kept = [Sample(**each) for each in json.loads(file.read_text())["samples"]]

@@ -133,3 +133,24 @@ def clusters(draw):
             profiles[running.id] = profile_of(running, cpu, lambda s, t: float(s * t % 7))
         topologies.append(running)
     return ClusterState(nodes, tuple(topologies)), profiles
+
+
+def swapping(*loads):
+    """Return three executors on two nodes of 100 points, and profiles by their points of CPU."""
+    running = topology("a", (3,), acker=False)
+    running = replace(
+        running,
+        assignment=(Worker(Slot("n0", 6700), (1,)), Worker(Slot("n1", 6700), (2, 3))),
+    )
+    state = ClusterState(supervisors(2, cpu=100.0), (running,))
+
+    def profile(loads, at):
+        known = profile_of(running)
+        its = zip(known.executors, loads, strict=True)
+        return replace(
+            known,
+            to_epoch_s=at,
+            executors=tuple(replace(each, cpu_percent=points) for each, points in its),
+        )
+
+    return state, profile, loads

@@ -12,9 +12,9 @@ from stormcut.model.errors import StormcutError
 
 T = TypeVar("T")
 
-#: What was waited for is noticed late by so much of the wait at most: to ask costs who is asked
-#: CPU that what is waited for may need. And by so many times the first pause.
-LATE, LONGEST = 0.1, 4.0
+#: Pauses between polls grow with the wait, to this share of it, and at most to this multiple of
+#: the first: each poll takes CPU that a starting cluster needs.
+PAUSE_SHARE, MAX_PAUSE_FACTOR = 0.1, 4.0
 
 
 class NotYet(StormcutError):
@@ -72,7 +72,7 @@ def wait_until(
     what : str
         What is waited for, for the message: "topology taxi is gone".
     poll_s : float
-        The first pause between two calls; pauses grow with the wait, to four times as much.
+        The first pause between two calls. Pauses grow with the wait, up to four times that.
 
     Raises
     ------
@@ -97,8 +97,8 @@ def wait_until(
             best, since, moved = highest, clock.seconds, time.monotonic()
         elif clock.seconds - since > patience_s:
             raise TimedOut(_given_up(what, cause, began, moved, watch))
-        waited_s = time.monotonic() - began
-        time.sleep(min(max(poll_s, LATE * waited_s), LONGEST * poll_s))
+        grown_s = PAUSE_SHARE * (time.monotonic() - began)
+        time.sleep(min(max(poll_s, grown_s), MAX_PAUSE_FACTOR * poll_s))
 
 
 def _given_up(what: str, cause: str, began: float, moved: float, watch: Watch) -> str:

@@ -55,18 +55,21 @@ def interruptible(undo: Callable[[], object] = lambda: None) -> Iterator[None]:
             raise KeyboardInterrupt from error
         raise
     finally:
-        for number, handler in previous.items():
-            signal.signal(number, signal.SIG_IGN if came else handler)
+        if came:
+            ignore_signals()
+        else:
+            for number, handler in previous.items():
+                signal.signal(number, handler)
     if came:
         undo()
         raise KeyboardInterrupt
 
 
 def ignore_signals() -> None:
-    """Let no signal change how this process ends: from here on all it does is exit.
+    """Ignore termination signals until this process exits.
 
-    Python's own last steps give signals back to the system, which would kill it: scripts would see
-    a crash where an interrupt was cleaned up.
+    As Python exits it restores the system's handlers: a late signal would kill the process, and
+    scripts would see a crash in place of the exit code.
     """
     for number in TERMINATING:
         signal.signal(number, signal.SIG_IGN)
@@ -80,7 +83,7 @@ def uninterrupted(work: Callable[[Callable[[], None]], T]) -> T:
     killed, which makes it fail and clean up, and nothing is logged any more. Where it can stop by
     itself it calls what it is given: that raises KeyboardInterrupt after a signal.
     """
-    # Not for those who only end: the command line must start at once.
+    # Slow to import, and the command line must start at once.
     from concurrent.futures import ThreadPoolExecutor, wait
 
     came: list[int] = []

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 import pytest
-from brain_clusters import dealt, profile_of, supervisors, topology
+from brain_clusters import dealt, profile_of, supervisors, swapping, topology
 from governed import Stage, Valve, goes_on, spread
 from test_staging import FEW, swapped
 
@@ -373,27 +373,6 @@ def test_a_move_that_was_made_counts_though_workers_were_lost_before_anybody_saw
     assert ledger.count(again) == 4
     ledger = ledger.spend([again], 20.0)
     assert sum(each.count for each in ledger.spent) == 8
-
-
-def swapping(*loads):
-    """CPU of executors that swaps every 40 s: where they run breaks a limit each time."""
-    running = topology("a", (3,), acker=False)
-    running = replace(
-        running,
-        assignment=(Worker(Slot("n0", 6700), (1,)), Worker(Slot("n1", 6700), (2, 3))),
-    )
-    state = ClusterState(supervisors(2, cpu=100.0), (running,))
-
-    def profile(loads, at):
-        known = profile_of(running)
-        its = zip(known.executors, loads, strict=True)
-        return replace(
-            known,
-            to_epoch_s=at,
-            executors=tuple(replace(each, cpu_percent=points) for each, points in its),
-        )
-
-    return state, profile, loads
 
 
 @pytest.mark.slow

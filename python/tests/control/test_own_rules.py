@@ -3,11 +3,10 @@
 from dataclasses import replace
 
 import pytest
-from brain_clusters import applied, dealt, profile_of, supervisors, topology
+from brain_clusters import applied, dealt, profile_of, supervisors, swapping, topology
 from simulated import SimulatedClock, ids
 from test_brain import Memory as Store
 from test_brain_headroom import busy, cpu_by_node
-from test_gate import swapping
 
 from stormcut.control.brain import Brain
 from stormcut.control.decide.adviser import Settings

@@ -23,6 +23,7 @@ from stormcut.lab.adapters.storm.topology_project import check_options
 from stormcut.lab.cli.bench import bench as bench_command
 from stormcut.lab.experiment.bench.counters import NodeCounters, usage
 from stormcut.lab.experiment.bench.plan import Setting
+from stormcut.lab.experiment.bench.windows import Sample
 from stormcut.model.errors import InvalidInput, StormcutError
 from stormcut.model.network import Link
 
@@ -168,6 +169,24 @@ def test_nodes_are_known_to_a_contest_by_size_cpu_and_link(monkeypatch):
     assert [host.size for host in nodes.values()] == [3, 1]
     assert [host.cpu_percent for host in nodes.values()] == pytest.approx([75, 25])
     assert {host.link for host in nodes.values()} == {Link(5.0, None)}
+
+
+@pytest.mark.parametrize(
+    ("rates", "slices"), [((100, 200, 205, 900), 3), ((100, 90, 900), 2), ((0, 0, 50, 51), 4)]
+)
+def test_a_copy_is_warm_once_its_rate_stops_growing(monkeypatch, rates, slices):
+    monkeypatch.setattr(rig, "docker_site", Mock())
+    found, pauses, counts = rig.ClusterRig(Mock(refused={})), [], [0]
+    for rate in rates:
+        counts.append(counts[-1] + 5 * rate)
+
+    def samples(_):
+        return {"s-1": Sample(5.0 * len(pauses), 0, counts[len(pauses)], 0, {})}
+
+    monkeypatch.setattr(found, "samples", samples)
+    monkeypatch.setattr(rig, "time", Mock(monotonic=lambda: 5.0 * len(pauses), sleep=pauses.append))
+    found._warm_up(Mock())
+    assert len(pauses) == slices
 
 
 def test_limits_refused_in_other_words_are_the_same_and_others_are_not(monkeypatch):

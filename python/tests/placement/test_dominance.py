@@ -77,7 +77,10 @@ def all_values(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [0, 1, 2, 3, 5, 43])
+@pytest.mark.parametrize(
+    "seed",
+    [0, 1, 2, 3, 5, 43, *(pytest.param(n, marks=pytest.mark.full) for n in (4, *range(6, 11)))],
+)
 def test_small_problems_with_local_streams_get_the_best_of_all_placements(seed):
     problem, values = all_values(seed)
     if not values:

@@ -29,9 +29,9 @@ from stormcut.model.network import Link
 
 #: Of served time without progress: JVMs start at once, beside those that are held.
 START_S = 180.0
-#: A topology is warm when it is no faster than by this factor after so many seconds more, on all
-#: cores. JVMs load and compile code while they run: on a quarter of a core, for minutes.
-WARMER, WARM_UP_S = 1.05, 5.0
+#: A topology is warm when its rate grows by less than this factor from one slice to the next, with
+#: CPU limits lifted: JVMs load and compile code while they run.
+WARM_GROWTH, WARM_UP_SLICE_S = 1.05, 5.0
 MAX_WARM_UP_S = 60.0
 #: A deactivated topology has drained when all nodes together send no more than so many Mbit/s for
 #: `QUIET_S`: heartbeats and metrics go on. It is given `DRAIN_S` for that.
@@ -139,14 +139,14 @@ class ClusterRig:
         return len(samples) == tasks > 0 and all(each.acked for each in samples)
 
     def _warm_up(self, entrant: Entrant) -> None:
-        """Return once an entrant gets no faster: who is measured first must not be colder."""
+        """Wait until an entrant's rate stops growing, lest it be measured colder than others."""
         before, rate = self.samples(entrant), 0.0
         deadline = time.monotonic() + MAX_WARM_UP_S
         while time.monotonic() < deadline:
-            time.sleep(WARM_UP_S)
+            time.sleep(WARM_UP_SLICE_S)
             now = self.samples(entrant)
             last, rate = rate, acked_per_s(before, now)
-            if last and rate <= WARMER * last:
+            if last and rate <= WARM_GROWTH * last:
                 return
             before = now
 
