@@ -44,7 +44,8 @@ def pairs_of(problem, slots):
             targets = [at[stream.target] + index for index in range(size[stream.target])]
             for index in range(size[stream.source]):
                 source = at[stream.source] + index
-                share = stream.tuples_per_second / size[stream.source]
+                part = stream.shares[index] if stream.shares else 1 / size[stream.source]
+                share = stream.tuples_per_second * part
                 near = [t for t in targets if slots[t] >= 0 and slots[t] == slots[source]]
                 if stream.grouping == "all":
                     receivers, each = targets, share

@@ -42,12 +42,24 @@ def prefers_near(topology, stream):
     return aware or stream.grouping == "local_or_shuffle"
 
 
+def shared(stream, source):
+    """A stream of which executors of a spout may send unequal shares."""
+    if source.kind == "bolt":
+        return st.just(stream)
+    size = source.executors
+    weights = st.lists(st.integers(0, 3), min_size=size, max_size=size).filter(any)
+    shares = weights.map(lambda each: tuple(weight / sum(each) for weight in each))
+    return st.one_of(st.none(), shares).map(lambda each: replace(stream, shares=each))
+
+
 @st.composite
 def topologies(draw, name):
     names = draw(st.lists(st.sampled_from("aBcd_"), min_size=1, max_size=4, unique=True))
     parts = tuple(draw(components(component)) for component in names)
     ends = st.sampled_from(names)
-    streams = st.builds(Stream, ends, ends, rates, st.sampled_from(GROUPINGS))
+    streams = st.builds(Stream, ends, ends, rates, st.sampled_from(GROUPINGS)).flatmap(
+        lambda stream: shared(stream, next(part for part in parts if part.name == stream.source))
+    )
     executors = [(part.name, index) for part in parts for index in range(part.executors)]
     ends = st.sampled_from(executors)
     pairs = st.builds(MeasuredPair, ends, ends, rates, st.none())

@@ -118,7 +118,11 @@ class Component:
 
 @dataclass(frozen=True)
 class Stream:
-    """A subscription: ``tuples_per_second`` is the total over all source executors, as sent."""
+    """A subscription: ``tuples_per_second`` is the total over all source executors, as sent.
+
+    Of it each executor of a spout sends its part of ``shares``, which add up to 1; None: all the
+    same.
+    """
 
     source: str
     target: str
@@ -126,6 +130,13 @@ class Stream:
     grouping: str = "shuffle"
     stream: str = "default"
     bytes_per_tuple: float | None = None
+    shares: tuple[float, ...] | None = None
+
+    def sent_by_each(self, executors: int) -> Floats:
+        """Return the tuples/s that each source executor sends, shape (executors,)."""
+        if self.shares is None:
+            return np.full(executors, self.tuples_per_second / executors)
+        return self.tuples_per_second * np.array(self.shares)
 
 
 class MeasuredPair(NamedTuple):
@@ -322,9 +333,13 @@ class Problem:
     @cached_property
     def relays(self) -> tuple[Relay, ...]:
         """Components whose executors send more or less than each other, as tuples pass them."""
+        return relays_of(self.traffic, self.component_starts, self.executor_is_spout)
+
+    @cached_property
+    def component_starts(self) -> Ints:
+        """First executor ordinal of each component of all topologies, shape (components,)."""
         counts = [component.executors for component in self._components]
-        starts = np.cumsum([0, *counts])[:-1].astype(np.int64)
-        return relays_of(self.traffic, starts, self.executor_is_spout)
+        return np.cumsum([0, *counts], dtype=np.int64)[:-1]
 
     def with_traffic(self, traffic: Traffic) -> Problem:
         """Return the same problem with this traffic: to fold that of many streams takes long."""

@@ -7,9 +7,10 @@ A declared stream between S and T executors is S x T pairs of one rate. Kept fol
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -213,15 +214,15 @@ def fold_streams(topology: Topology, offset: int) -> Traffic:
             continue
         sources = range(base[stream.source], base[stream.source] + size[stream.source])
         targets = range(base[stream.target], base[stream.target] + size[stream.target])
-        share = stream.tuples_per_second / len(sources)
         content = math.nan if stream.bytes_per_tuple is None else stream.bytes_per_tuple
-        if stream.grouping == "all":
-            blocks.append(Block(sources, targets, share, False, content))
-        elif stream.grouping == "global":
-            blocks.append(Block(sources, targets[:1], share, False, content))
-        else:
-            local_first = stream.grouping in local
-            blocks.append(Block(sources, targets, share / len(targets), local_first, content))
+        for alike, sent in _runs(sources, stream):
+            if stream.grouping == "all":
+                blocks.append(Block(alike, targets, sent, False, content))
+            elif stream.grouping == "global":
+                blocks.append(Block(alike, targets[:1], sent, False, content))
+            else:
+                local_first = stream.grouping in local
+                blocks.append(Block(alike, targets, sent / len(targets), local_first, content))
     declared = declared_sizes(topology)
     sizes = [
         declared.get((pair.source[0], pair.target[0]), math.nan)
@@ -237,6 +238,18 @@ def fold_streams(topology: Topology, offset: int) -> Traffic:
         np.array(sizes, dtype=np.float64),
         offset + topology.executor_count,
     )
+
+
+def _runs(sources: range, stream: Stream) -> Iterator[tuple[range, float]]:
+    """Yield source executors that follow each other and send the same, and what each sends."""
+    if stream.shares is None:
+        yield sources, stream.tuples_per_second / len(sources)
+        return
+    begin = sources.start
+    for sent, alike in groupby(stream.sent_by_each(len(sources)).tolist()):
+        end = begin + len(list(alike))
+        yield range(begin, end), sent
+        begin = end
 
 
 def _measured_edges(topology: Topology) -> set[tuple[str, str]]:
@@ -275,8 +288,7 @@ def emitted(topology: Topology) -> Floats:
         edge = (stream.source, stream.target)
         declared.setdefault(edge, []).append(stream)
         if edge not in overridden:
-            share = stream.tuples_per_second / size[stream.source]
-            note(stream.source, stream.stream, np.full(size[stream.source], share))
+            note(stream.source, stream.stream, stream.sent_by_each(size[stream.source]))
     between = {edge: np.zeros(size[edge[0]]) for edge in overridden}
     for pair in topology.measured:
         between[pair.source[0], pair.target[0]][pair.source[1]] += pair.tuples_per_second

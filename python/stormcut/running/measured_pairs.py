@@ -133,6 +133,14 @@ class PairTable:
             for edge in ((stream.source, stream.target),)
         )
 
+    def sent(self, source: str, target: str) -> Floats:
+        """Return the tuples/s that each executor of a component sends another, (executors,)."""
+        one, other = self.components.index(source), self.components.index(target)
+        between = self._kept(self._edges == one * len(self.components) + other)
+        own = np.flatnonzero(self.component_of == one)
+        sent = np.bincount(between.source, between.rate, len(self.component_of))
+        return sent[own].astype(np.float64)
+
     def received(self) -> dict[str, float]:
         """Return the tuples/s that each component takes; those that take none are missing."""
         rates = np.bincount(self.component_of[self.target], self.rate, len(self.components))

@@ -10,6 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
+from stormcut.arrays import Floats
 from stormcut.model.cluster import RunningExecutor, RunningTopology, Worker
 from stormcut.model.network import Costs
 from stormcut.model.operator import read_operator
@@ -35,6 +36,11 @@ from stormcut.running.measured_pairs import pair_table
 
 #: What processes are taken to need for their executors, as a part of what threads take, at most.
 MAX_BEYOND = 2.0
+
+#: Executors of a spout send alike if none differs from their mean by more than this part of it, or
+#: by more standard deviations than these of what comes by chance: each that differs makes placing
+#: slower. Of more executors than `MAX_UNLIKE` all are taken to be alike.
+ALIKE, CHANCE, MAX_UNLIKE = 0.1, 3.0, 100
 
 #: Points above a core at which a thread that is busy all the time may be measured.
 MEASURED_ABOVE = 5.0
@@ -142,7 +148,8 @@ def workload(
     Only where a component sends another all by local-or-shuffle, the pairs are those of the
     placement under which they were measured: the stream stands for them, and the CPU of who takes
     it follows from what it takes. What that one sends others then is taken to come from each of its
-    executors alike: who sent more had taken more, where it ran.
+    executors alike: who sent more had taken more, where it ran. A spout's executors took nothing:
+    each sends as much as was measured.
     """
     by_component: dict[str, list[RunningExecutor]] = defaultdict(list)
     for executor in sorted(running.executors, key=lambda e: e.start_task):
@@ -157,6 +164,12 @@ def workload(
         table = pair_table(profile.traffic, by_component)
         streams = table.measured(streams)
         local = _local_edges(streams)
+        streams = tuple(
+            replace(each, shares=_shares(table.sent(each.source, each.target), profile.seconds))
+            if (each.source, each.target) in local and each.source not in targets
+            else each
+            for each in streams
+        )
         pairs = table.evened(sources={target for _, target in local}).pairs(without=local)
         us = _cpu_us({target for _, target in local}, table.received(), by_component, loads)
     components = tuple(
@@ -281,6 +294,16 @@ def _local_edges(streams: Iterable[Stream]) -> set[tuple[str, str]]:
     for stream in streams:
         groupings[stream.source, stream.target].add(stream.grouping)
     return {edge for edge, its in groupings.items() if its == {"local_or_shuffle"}}
+
+
+def _shares(sent: Floats, seconds: float) -> tuple[float, ...] | None:
+    """Return what executors send as parts of all, None where they are taken to send alike."""
+    mean = float(sent.mean())
+    if mean <= 0 or len(sent) > MAX_UNLIKE:
+        return None
+    off = max(ALIKE, CHANCE / math.sqrt(max(mean * seconds, 1.0)))
+    is_alike = bool((np.abs(sent - mean) <= off * mean).all())
+    return None if is_alike else tuple((sent / sent.sum()).tolist())
 
 
 def _cpu_us(

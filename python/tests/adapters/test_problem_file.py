@@ -122,6 +122,16 @@ def test_slots_that_no_node_offers_are_lost_slots(tmp_path):
 
 COMPONENT = ["topologies", 0, "components", 1]
 STREAM = ["topologies", 0, "streams", 0]
+OF_A_BOLT = [
+    {
+        "source": "count",
+        "target": "count",
+        "stream": "again",
+        "grouping": "shuffle",
+        "tuples_per_second": 1,
+        "shares": [1, 0, 0],
+    }
+]
 WRONG = [
     (["format"], "stormcut-problem/2", "format"),
     (["format"], ..., "format"),
@@ -169,6 +179,11 @@ WRONG = [
     ([*STREAM, "tuples_per_second"], None, "streams[0].tuples_per_second"),
     ([*STREAM, "tuples_per_second"], ..., "tuples_per_second"),
     ([*STREAM, "bytes_per_tuple"], -4, "streams[0].bytes_per_tuple"),
+    ([*STREAM, "shares"], 1, "streams[0].shares: must be a list"),
+    ([*STREAM, "shares"], [1], "streams[0].shares: 1 numbers for 2 executors"),
+    ([*STREAM, "shares"], [0.5, 0.6], "streams[0].shares: add up to 1.1, not to 1"),
+    ([*STREAM, "shares"], [1.5, -0.5], "streams[0].shares[1]"),
+    (["topologies", 0, "streams"], OF_A_BOLT, "streams[0].shares: are for streams of spouts"),
     (["topologies", 0, "traffic", 0, 0], "words[2]", "traffic[0][0]"),
     (["topologies", 0, "traffic", 0, 1], "count", "traffic[0][1]"),
     (["topologies", 0, "traffic", 0, 2], "9", "traffic[0][2]"),

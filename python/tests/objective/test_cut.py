@@ -24,8 +24,9 @@ def declared_pairs(problem, topology, base, slots):
             continue
         sources = [first[stream.source] + i for i in range(size[stream.source])]
         targets = [first[stream.target] + i for i in range(size[stream.target])]
-        share = stream.tuples_per_second / len(sources)
-        for source in sources:
+        shares = stream.shares or [1 / len(sources)] * len(sources)
+        for source, part in zip(sources, shares, strict=True):
+            share = stream.tuples_per_second * part
             if stream.grouping == "all":
                 yield from ((source, target, share) for target in targets)
                 continue

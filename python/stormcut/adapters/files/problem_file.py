@@ -8,7 +8,7 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -49,6 +49,8 @@ THRIFT_SPOUTS = b"\x0d\x00\x01"
 LARGEST_PORT = 65535
 #: More executors than Storm could ever run; a file that asks for more is a mistake.
 MAX_EXECUTORS = 10_000_000
+#: By which shares of executors may miss 1 in all.
+SHARES_OFF = 1e-6
 #: Of a packed file, to tell what it is: a few KB can unpack to many GB.
 MAX_UNPACKED = 16 << 20
 _EXECUTOR = re.compile(r"(.*)\[(0|[1-9][0-9]{0,7})\]", re.DOTALL)
@@ -233,10 +235,11 @@ def _topology(value: JsonValue) -> Topology:
     components = tuple(_component(item) for item in keys["components"].items())
     keys["components"].distinct([component.name for component in components], "component")
     sizes = {component.name: component.executors for component in components}
+    spouts = {component.name for component in components if component.kind == "spout"}
     return Topology(
         keys["id"].name(),
         components,
-        tuple(_stream(item, sizes) for item in keys["streams"].items()),
+        tuple(_stream(item, sizes, spouts) for item in keys["streams"].items()),
         _traffic(keys["traffic"], sizes) if "traffic" in keys else (),
         optional(keys["workers"], lambda v: v.integer(1, MAX_EXECUTORS)),
         optional(keys.get("max_spout_pending"), lambda v: v.integer(1, 2**53)),
@@ -306,26 +309,42 @@ def _loads(value: JsonValue | None, executors: int, default: float) -> Floats:
         return np.broadcast_to(np.float64(default), executors)
     if not isinstance(value.raw, list):
         return np.broadcast_to(np.float64(value.amount()), executors)
-    if len(value.raw) != executors:
+    return _per_executor(value, executors)
+
+
+def _per_executor(value: JsonValue, executors: int) -> Floats:
+    if len(value.array()) != executors:
         value.fail(f"{len(value.raw)} numbers for {executors} executors")
     return np.array([item.amount() for item in value.items()])
 
 
-def _stream(value: JsonValue, sizes: Mapping[str, int]) -> Stream:
+def _stream(value: JsonValue, sizes: Mapping[str, int], spouts: Set[str]) -> Stream:
     keys = value.keys(
-        ("source", "target", "stream", "grouping", "tuples_per_second"), ("bytes_per_tuple",)
+        ("source", "target", "stream", "grouping", "tuples_per_second"),
+        ("bytes_per_tuple", "shares"),
     )
     for end in ("source", "target"):
         if keys[end].name() not in sizes:
             keys[end].fail(f"no component {json.dumps(keys[end].raw)} in this topology")
+    source = keys["source"].name()
+    if "shares" in keys and source not in spouts:
+        keys["shares"].fail("are for streams of spouts only")
     return Stream(
-        keys["source"].name(),
+        source,
         keys["target"].name(),
         keys["tuples_per_second"].amount(),
         keys["grouping"].choice(GROUPINGS),
         keys["stream"].name(),
         optional(keys.get("bytes_per_tuple"), JsonValue.amount),
+        optional(keys.get("shares"), lambda v: _shares(v, sizes[source])),
     )
+
+
+def _shares(value: JsonValue, executors: int) -> tuple[float, ...]:
+    shares = _per_executor(value, executors)
+    if not math.isclose(shares.sum(), 1.0, abs_tol=SHARES_OFF):
+        value.fail(f"add up to {shares.sum():g}, not to 1")
+    return tuple(shares.tolist())
 
 
 def _traffic(value: JsonValue, sizes: Mapping[str, int]) -> tuple[MeasuredPair, ...]:
@@ -553,4 +572,6 @@ def _stream_document(stream: Stream) -> dict[str, Any]:
     }
     if stream.bytes_per_tuple is not None:
         document["bytes_per_tuple"] = stream.bytes_per_tuple
+    if stream.shares is not None:
+        document["shares"] = list(stream.shares)
     return document

@@ -179,7 +179,7 @@ def down(name: str) -> None:
 
     with Steps("docker").step(f"removing cluster {name}"):
         removed = DockerCluster.clear(name)
-    click.echo(f"{removed} containers removed" if removed else "nothing was there")
+    click.echo(f"{removed} containers removed" if removed else "no containers were left")
 
 
 @docker.command()

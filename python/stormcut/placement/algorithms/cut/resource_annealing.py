@@ -16,6 +16,7 @@ S. Kirkpatrick, C. D. Gelatt and M. P. Vecchi, "Optimization by simulated anneal
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -279,8 +280,9 @@ def _streams(
         for index, relay in enumerate(problem.relays)
         if relay.is_changed and not relay.is_steady
     }
-    blocks = [block for block in traffic.blocks if block.local_first and block.rate > 0]
-    blocks.sort(key=lambda block: number[block.targets.start])
+    local = _local_streams(problem, traffic)
+    local.sort(key=lambda each: number[each[0].targets.start])
+    blocks = [block for block, _ in local]
     besides = problem.executor_cpu - brought
     rows: dict[int, int] = {}
     threads: list[tuple[float, float]] = []
@@ -308,7 +310,7 @@ def _streams(
         places.append((int(problem.executor_topology[first]), rows.get(first, -1), *ends))
     its = np.array(places, dtype=np.int64).reshape(-1, 4)
     takes = _roles([block.targets for block in blocks], of, groups)
-    sends = _sending(problem, [block.sources for block in blocks], of, groups)
+    sends = _sending(problem, local, of, groups)
     return Streams(
         np.array(loads, dtype=np.float64).reshape(-1, 6),
         its,
@@ -321,7 +323,33 @@ def _streams(
     )
 
 
-def _sending(problem: Problem, sources: list[range], of: Ints, groups: int) -> Floats:
+def _local_streams(problem: Problem, traffic: Traffic) -> list[tuple[Block, Floats]]:
+    """Return what components send each other by local-or-shuffle, all of it as one block.
+
+    Beside it, what each source sends over an equal share.
+    """
+    starts = problem.component_starts
+    ends = np.append(starts[1:], problem.executor_count)
+    sent: dict[Block, Floats] = {}
+    for block in traffic.blocks:
+        if block.local_first and block.rate > 0:
+            first = block.sources.start
+            component = int(np.searchsorted(starts, first, "right")) - 1
+            begin = int(starts[component])
+            whole = replace(block, sources=range(begin, int(ends[component])), rate=0.0)
+            rates = sent.setdefault(whole, np.zeros(len(whole.sources)))
+            rates[first - begin : block.sources.stop - begin] += block.rate
+    streams = []
+    for whole, rates in sent.items():
+        is_alike = rates.min() == rates.max()
+        mean = float(rates[0] if is_alike else rates.mean())
+        streams.append((replace(whole, rate=mean), rates / mean))
+    return streams
+
+
+def _sending(
+    problem: Problem, streams: list[tuple[Block, Floats]], of: Ints, groups: int
+) -> Floats:
     """Return what an executor of each group sends of an equal share of each stream, 0 for none.
 
     That of a relay which the placement changes is worked out as executors move.
@@ -331,9 +359,10 @@ def _sending(problem: Problem, sources: list[range], of: Ints, groups: int) -> F
         own = taken[relay.executors]
         if not (relay.is_changed or relay.is_steady) and own.any():
             sending[relay.executors] = own / own.mean()
-    result = np.zeros((len(sources), groups))
-    for index, part in enumerate(sources):
-        result[index, of[part.start : part.stop]] = sending[part.start : part.stop]
+    result = np.zeros((len(streams), groups))
+    for index, (block, shares) in enumerate(streams):
+        sources = slice(block.sources.start, block.sources.stop)
+        result[index, of[sources]] = sending[sources] * shares
     return result
 
 
