@@ -37,8 +37,12 @@ def _never(options: Any, running: bool) -> bool:
 #: sizes are measured or not.
 Enough = Callable[[Any, bool], float]
 
-#: ``starts(options, executors)``: names of the algorithms whose placements are improved on.
+#: Names of the algorithms whose placements are improved on.
 Starts = Callable[[Any, int, bool], tuple[str, ...]]
+Improve = Callable[
+    [Problem, np.random.Generator, Any, Sequence[Placement], Callable[[], Sequence[Placement]]],
+    Placement,
+]
 
 #: The thesis fills nodes to 80 %, and what transfer costs comes on top.
 FILLED = 1.15
@@ -80,7 +84,7 @@ _REACH = {
     "p-scheduler": 1_000,
     "ols": 100,
 }
-#: Those that may take seconds, asked where no other carries the rates. I-Scheduler puts several
+#: Those that may take seconds, asked where nothing else carries the rates. I-Scheduler puts several
 #: workers of a topology on a node, each with its own local-or-shuffle targets; no search here does.
 _LAST_REACH = {"i-scheduler": 100}
 #: Share of that for a search without any effort.
@@ -152,8 +156,8 @@ class Algorithm:
         when it is used, so that no command waits for solvers that it does not need.
     starts_from : callable, optional
         ``starts_from(options, executors, is_overloaded) -> names``: algorithms whose placements of
-        a problem of that size it improves on, or further ones where none of these carries the
-        rates. Its module has ``improve``, too.
+        a problem of that size it improves on, or further ones where neither these nor what it
+        finds carries the rates. Its module has ``improve``, too.
     start_options : mapping
         Its options where another algorithm improves on its placement.
     accepts_by : str, optional
@@ -199,13 +203,9 @@ class Algorithm:
         return place
 
     @property
-    def improve(
-        self,
-    ) -> Callable[[Problem, np.random.Generator, Any, Sequence[Placement]], Placement]:
-        """``improve(problem, rng, options, starts) -> Placement``, of ``starts_from``."""
-        improve: Callable[[Problem, np.random.Generator, Any, Sequence[Placement]], Placement] = (
-            _loaded(self.module).improve
-        )
+    def improve(self) -> Improve:
+        """``improve(problem, rng, options, starts, more) -> Placement``, of ``starts_from``."""
+        improve: Improve = _loaded(self.module).improve
         return improve
 
     @property

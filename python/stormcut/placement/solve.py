@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,6 @@ from stormcut.native.process import NativeFailure
 from stormcut.objective.headroom import Headroom, headroom
 from stormcut.objective.metrics import Metrics, measure
 from stormcut.objective.necessary import require_possible
-from stormcut.objective.order import PlacementValue
 from stormcut.objective.verify import Violation, violations
 from stormcut.placement.options import DEFAULT_SEED
 from stormcut.placement.registry import Algorithm, algorithm, parse_options
@@ -94,19 +94,13 @@ def _placement(chosen: Algorithm, problem: Problem, seed: int, options: Any) -> 
     rng = np.random.default_rng(seed)
     if chosen.starts_from is None:
         return chosen.place(problem, rng, options)
-    starts: list[Placement] = []
-    for is_overloaded in (False, True):
-        if is_overloaded and any(_carries(problem, start) for start in starts):
-            break
-        names = chosen.starts_from(options, problem.executor_count, is_overloaded)
-        built = (_start(algorithm(name), problem, seed) for name in names)
-        starts += [start for start in built if start is not None]
-    return chosen.improve(problem, rng, options, starts)
+    names = partial(chosen.starts_from, options, problem.executor_count)
 
+    def starts(is_overloaded: bool) -> list[Placement]:
+        built = (_start(algorithm(name), problem, seed) for name in names(is_overloaded))
+        return [start for start in built if start is not None]
 
-def _carries(problem: Problem, start: Placement) -> bool:
-    value = PlacementValue(problem, start)
-    return value.is_feasible and value.carries
+    return chosen.improve(problem, rng, options, starts(False), lambda: starts(True))
 
 
 def _start(other: Algorithm, problem: Problem, seed: int) -> Placement | None:

@@ -12,6 +12,8 @@ from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Problem
 from stormcut.objective.cut import executor_nodes
+from stormcut.objective.verify import violations
+from stormcut.placement.algorithms.cut.place import Options, improve
 from stormcut.placement.solve import solve
 
 
@@ -189,3 +191,18 @@ def test_a_current_placement_is_not_made_worse(problem):
     assert crossing(again) <= crossing(first) + 1e-9
     saved = crossing(first) - crossing(again)
     assert again.metrics.workers_restarted * 0.5 <= saved * 1.01 + 1e-9
+
+
+@pytest.mark.parametrize(("cpu", "asked"), [(100.0, []), (22.0, [True])])
+def test_what_takes_long_is_asked_only_where_nothing_carries_the_rates(cpu, asked):
+    """I-Scheduler took two thirds of the time where `even` was overloaded and `cut` was not."""
+    problem = Problem(nodes(2, cpu_percent=cpu), (chain([2, 2]),))  # of 10 points each
+    calls = []
+
+    def more():
+        calls.append(True)
+        return [Placement(np.array([0, 0, 4, 4]))]
+
+    placement = improve(problem, np.random.default_rng(1), Options(), (), more)
+    assert calls == asked
+    assert not violations(problem, placement)

@@ -47,9 +47,10 @@ from stormcut.arrays import Ints
 from stormcut.model.placement import LowerBound, Placement, UpperBound
 from stormcut.model.problem import Problem
 from stormcut.objective.cut import inter_node_tuples_per_second
+from stormcut.objective.order import PlacementValue
 from stormcut.objective.verify import violations
 from stormcut.placement.algorithms.cut.balance import BALANCES, balance, instances
-from stormcut.placement.algorithms.cut.judges import MostHeadroom
+from stormcut.placement.algorithms.cut.judges import JUDGES, MostHeadroom
 from stormcut.placement.algorithms.cut.least_traffic import build, cheapest, near, refusal
 from stormcut.placement.algorithms.cut.options import Options
 from stormcut.placement.algorithms.cut.prepare import Task, prepare
@@ -92,6 +93,7 @@ def improve(
     rng: np.random.Generator,
     options: Options,
     starts: Sequence[Placement],
+    more: Callable[[], Sequence[Placement]] = tuple,
 ) -> Placement:
     """Return a placement at least as good as any of several to start from, as `place` does.
 
@@ -99,6 +101,8 @@ def improve(
     ----------
     starts : sequence of Placement
         Of other algorithms; those that break a limit are left out.
+    more : callable
+        Returns further ones, which take long: asked where nothing found carries the rates.
     """
     task = prepare(problem, options)
     if not problem.executor_count:
@@ -106,6 +110,9 @@ def improve(
     possible = [start for start in starts if _is_possible(task, start)]
     with bounding(task) as bound:
         best = (_least_traffic if task.saves_traffic else _balanced)(task, possible, rng)
+        if not any(_carries(task, each) for each in (*possible, *_placed(task, best))):
+            further = [start for start in more() if _is_possible(task, start)]
+            best = _better(task, best, further, rng)
         if best is None:
             raise refusal(task, rng)
         slots = seat(task, best)
@@ -130,6 +137,32 @@ def _is_possible(task: Task, start: Placement) -> bool:
     return task.instance.is_whole(task.instance.counted(task.problem.slot_node[start.slots]))
 
 
+def _carries(task: Task, placement: Placement) -> bool:
+    return PlacementValue(task.problem, placement).carries
+
+
+def _placed(task: Task, best: Candidate | None) -> Iterator[Placement]:
+    if best is not None:
+        yield JUDGES[task.options.objective](task).placement(best)
+
+
+def _better(
+    task: Task, best: Candidate | None, starts: Sequence[Placement], rng: np.random.Generator
+) -> Candidate | None:
+    """Return the best, or what is found from starts that are ahead of it."""
+    judge = JUDGES[task.options.objective](task)
+    own = [Candidate(task.problem.slot_node[each.slots], each.slots) for each in starts]
+    if best is None or any(judge.is_ahead(each, best) for each in own):
+        built = [] if best is None else [task.instance.counted(best.nodes)]
+        return balance(task, built, starts, _share(task), rng) if starts else None
+    return best
+
+
+def _share(task: Task) -> float:
+    """Return the effort for each of the placements that are annealed."""
+    return task.options.effort / (1 + len(BALANCES))
+
+
 def _least_traffic(
     task: Task, starts: Sequence[Placement], rng: np.random.Generator
 ) -> Candidate | None:
@@ -151,8 +184,7 @@ def _balanced(
 ) -> Candidate | None:
     """Return the best that is found from several balances and starts."""
     asked_all = instances(task)
-    parts = 1 + len(BALANCES)
-    effort = task.effort / parts
+    effort = task.effort / (1 + len(BALANCES))
     built: list[Ints] = []
     for instance in asked_all:
         begin = build(task, instance, effort, rng)
@@ -161,8 +193,7 @@ def _balanced(
         if built and task.is_hasty:
             break
     built += near(task, effort, rng)
-    asked_for = task.options.effort / parts
-    return balance(task, built, starts, asked_for, rng) if built or starts else None
+    return balance(task, built, starts, _share(task), rng) if built or starts else None
 
 
 @contextmanager
