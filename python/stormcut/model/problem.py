@@ -336,6 +336,12 @@ class Problem:
         return relays_of(self.traffic, self.component_starts, self.executor_is_spout)
 
     @cached_property
+    def executor_component(self) -> Ints:
+        """Component ordinal of each executor, over all topologies, shape (executors,)."""
+        counts = [component.executors for component in self._components]
+        return np.repeat(np.arange(len(counts), dtype=np.int64), counts)
+
+    @cached_property
     def component_starts(self) -> Ints:
         """First executor ordinal of each component of all topologies, shape (components,)."""
         counts = [component.executors for component in self._components]

@@ -24,10 +24,17 @@ from stormcut.model.problem import Node, Problem
 from stormcut.model.profile import Profile
 from stormcut.model.traffic import Traffic
 from stormcut.objective.cut import inter_node_tuples_per_second
+from stormcut.objective.headroom import headroom
+from stormcut.objective.order import is_predicted
+from stormcut.objective.resources import CPU, LINK_IN, LINK_OUT
 from stormcut.running.usage import Usage
 from stormcut.running.workload import Workload, misfit, workload
 
 Workers = tuple[Worker, ...]
+
+#: A full node holds sources back that send this part less than others, on average: by chance as
+#: many send more.
+HELD_BACK = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +72,33 @@ class Situation:
     def has_sizes(self) -> bool:
         """Whether any tuple's size was measured, so that bytes count."""
         return any(load.content is not None for load in self.loads)
+
+    @cached_property
+    def is_held_back(self) -> bool:
+        """Whether a full node holds sources back that would send more elsewhere.
+
+        It has less head-room than 1, and its sources send a part `HELD_BACK` less than others of
+        their component: they wait for acks. Sources that others feed send what they are fed.
+        """
+        problem, slots = self.problem, self.problem.current_slots()
+        runs = (slots >= 0) & (slots < problem.slot_count)
+        if not runs.all() or not is_predicted(problem):
+            return False
+        room = headroom(problem, Placement(slots))
+        if room.value is None or room.bottleneck is None or room.value >= 1:
+            return False
+        if room.bottleneck.kind not in (CPU, LINK_IN, LINK_OUT):
+            return False
+        rates, component = problem.executor_rate, problem.executor_component
+        means = np.bincount(component, rates) / np.bincount(component)
+        sends = problem.executor_is_spout & (rates > 0)
+        full = [n for n, node in enumerate(problem.nodes) if node.id == room.bottleneck.name]
+        here = np.isin(problem.slot_node[slots], full)
+        part = rates[sends] / means[component[sends]]
+        there, elsewhere = part[here[sends]], part[~here[sends]]
+        if not len(there) or not len(elsewhere):
+            return False
+        return bool(there.mean() < (1 - HELD_BACK) * elsewhere.mean())
 
     def travels(self, placement: Placement) -> float:
         """Return the bytes/s between nodes, tuples/s where no size was measured."""

@@ -15,6 +15,7 @@ from stormcut.control.decide.decision import (
     InTheWay,
     LessHeadroom,
     LessTraffic,
+    LittleReached,
     LittleSaved,
     MoreHeadroom,
     NoPlacement,
@@ -83,6 +84,14 @@ def said(action, reason, evidence=MEASURED, before=BEFORE, **more):
             Action.KEEP,
             LittleSaved(NOW, THEN, 0.05),
             "kept: the best found saves 2.0% of 100.0 bytes/s between nodes, less than 5%",
+        ),
+        (
+            Action.KEEP,
+            LittleReached(
+                replace(NOW, headroom=0.74, reached=(100.0,)), replace(THEN, reached=(101.0,)), 0.05
+            ),
+            "kept: the best found raises the head-room from 0.74 to 1.20, and what its sources can "
+            "send to 1.01 times as much, less than 1.05",
         ),
         (Action.KEEP, NoMove.STAYS, "kept: the algorithm leaves it where it runs"),
         (

@@ -11,6 +11,7 @@ from stormcut.control.decide.adviser import ENOUGH
 from stormcut.control.decide.decision import (
     LessHeadroom,
     LittleGained,
+    LittleReached,
     LittleSaved,
     MoreHeadroom,
     Worth,
@@ -23,7 +24,13 @@ NOW = Worth(1.0, NODE, 100.0, "tuples/s")
 
 rooms = st.one_of(st.just(math.inf), st.floats(0.01, 10))
 worths = st.builds(
-    Worth, rooms, st.just(NODE), st.floats(0, 1000), st.just("bytes/s"), st.floats(0, 100)
+    Worth,
+    rooms,
+    st.just(NODE),
+    st.floats(0, 1000),
+    st.just("bytes/s"),
+    st.floats(0, 100),
+    reached=st.one_of(st.just(()), st.tuples(st.floats(0, 1000))),
 )
 
 
@@ -67,6 +74,19 @@ def test_a_gain_that_noise_may_seem_to_make_is_none():
     assert isinstance(found.reason, LittleGained)
     assert found.reason.chance == pytest.approx(1.64 * math.hypot(0.1, 0.05))
     assert verdict(now, replace(then, headroom=1.4), 0.05, 1.5).moves
+
+
+def test_a_move_out_of_an_overload_must_let_sources_reach_more():
+    """`cut` had 1.45 times the head-room of `even`, and acked 0.90 times as much."""
+    now = replace(NOW, headroom=0.74, reached=(100.0, 10.0))
+    then = replace(NOW, headroom=1.07, reached=(101.0, 10.0))
+    found = verdict(now, then, 0.05, 1.25)
+    assert not found.moves
+    assert found.reason == LittleReached(now, then, 0.05)
+    assert found.reason.growth == pytest.approx(1.01)
+    # One of two gains; nobody knows what it gains.
+    assert verdict(now, replace(then, reached=(90.0, 11.0)), 0.05, 1.25).moves
+    assert verdict(now, replace(then, reached=()), 0.05, 1.25).moves
 
 
 def test_more_than_enough_head_room_is_worth_nothing():

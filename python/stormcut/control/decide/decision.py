@@ -105,7 +105,9 @@ class Worth:
     ``deviation`` is its standard deviation, as tuples come by chance while they are counted;
     ``noise`` is that of the head-room, as a share of it, as loads are known no better. ``burden``
     is what travelling takes: of the CPU of the nodes in use, or of the fullest link, if that is
-    more, as a share.
+    more, as a share. ``reached`` is what the sources of each topology would reach in tuples/s, if
+    they sent as fast as tuples are acknowledged; empty where no full node holds them back now, or
+    where the model cannot tell.
     """
 
     headroom: float
@@ -115,6 +117,7 @@ class Worth:
     deviation: float = 0.0
     noise: float = 0.0
     burden: float = 0.0
+    reached: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -162,6 +165,24 @@ class LittleGained:
     now: Worth
     then: Worth
     chance: float
+
+
+@dataclass(frozen=True)
+class LittleReached:
+    """A move would raise the head-room, and what sources reach by less than the share ``least``."""
+
+    now: Worth
+    then: Worth
+    least: float
+
+    @property
+    def growth(self) -> float:
+        """How many times what it reaches now the topology would reach that gains most.
+
+        Infinite where the model cannot tell of either.
+        """
+        pairs = zip(self.now.reached, self.then.reached, strict=False)
+        return max((then / now if now > 0 else math.inf for now, then in pairs), default=math.inf)
 
 
 @dataclass(frozen=True)
@@ -257,6 +278,7 @@ Reason = (
     | LessTraffic
     | LessHeadroom
     | LittleGained
+    | LittleReached
     | LittleSaved
     | acceptance.Ground
     | Together

@@ -16,6 +16,7 @@ from stormcut.control.decide.decision import (
     LessHeadroom,
     LessTraffic,
     LittleGained,
+    LittleReached,
     LittleSaved,
     MoreHeadroom,
     NoPlacement,
@@ -131,6 +132,12 @@ def _kept(choice: Choice) -> str:
             return (
                 f"the best found raises the head-room from {rise}; noise in the profile may seem "
                 f"to raise it by {noise:.0%}"
+            )
+        case LittleReached(now, then) as reason:
+            rise = f"{now.headroom:.2f} to {then.headroom:.2f}"
+            return (
+                f"the best found raises the head-room from {rise}, and what its sources can send "
+                f"to {reason.growth:.2f} times as much, less than {1 + reason.least:.2f}"
             )
         case LittleSaved(now, _, least) as reason:
             saved = f"saves {reason.share:.1%} of {now.travels:.1f} {now.unit} between nodes"

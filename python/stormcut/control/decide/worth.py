@@ -11,6 +11,7 @@ from stormcut.control.decide.decision import (
     LessHeadroom,
     LessTraffic,
     LittleGained,
+    LittleReached,
     LittleSaved,
     MoreHeadroom,
     Reason,
@@ -21,6 +22,7 @@ from stormcut.model.problem import CORE_PERCENT
 from stormcut.objective.cut import executor_nodes
 from stormcut.objective.headroom import Bottleneck, Headroom, headroom
 from stormcut.objective.resources import CPU, EXECUTOR, uses
+from stormcut.objective.throughput import predict_throughput
 from stormcut.profile.drift import LEAST
 from stormcut.running.situation import Situation
 
@@ -41,7 +43,19 @@ def worth(situation: Situation, placement: Placement) -> Worth:
     noise = 0.0 if room.bottleneck is None else _noise(situation, placement, room.bottleneck)
     travels, deviation = situation.travels(placement), situation.deviation(placement)
     burden = _burden(situation, placement) if travels else 0.0
-    return Worth(value, room.bottleneck, travels, unit, deviation, noise, burden)
+    reached = _reached(situation, placement) if situation.is_held_back else ()
+    return Worth(value, room.bottleneck, travels, unit, deviation, noise, burden, reached)
+
+
+def _reached(situation: Situation, placement: Placement) -> tuple[float, ...]:
+    """Return what the sources of each topology reach for ever, empty if the model cannot tell."""
+    problem = situation.problem
+    predicted = predict_throughput(problem, placement)
+    if predicted is None:
+        return ()
+    of = problem.executor_topology[predicted.sources]
+    rates = np.bincount(of, predicted.rates * predicted.carried, len(problem.topologies))
+    return tuple(rates.tolist())
 
 
 def _burden(situation: Situation, placement: Placement) -> float:
@@ -87,11 +101,17 @@ def verdict(now: Worth, then: Worth, least: float, enough: float) -> WorthVerdic
     A move must raise the head-room by the share ``least``, and by more than noise may, or lower the
     traffic by it, and by more than chance may, and leave as much head-room; what is beyond
     ``enough`` does not count. So every move is to a better place in one order.
+
+    Where a full node holds sources back, others send more in their place, and head-room says little
+    of what they send together. There a move must also raise what sources reach, of one topology at
+    least, by the share ``least``.
     """
     room, room_then = min(now.headroom, enough), min(then.headroom, enough)
     chance = SURE_GAIN * math.hypot(now.noise, then.noise)
     if room_then > room * (1 + max(least, chance)):
-        return WorthVerdict(True, MoreHeadroom(now, then))
+        little = LittleReached(now, then, least)
+        gains = little.growth > 1 + least
+        return WorthVerdict(gains, MoreHeadroom(now, then) if gains else little)
     if room_then < room * (1 - 1e-9):
         return WorthVerdict(False, LessHeadroom(now, then))
     saving = LittleSaved(now, then, max(least, NOISE))
