@@ -42,7 +42,7 @@ def prefers_near(topology, stream):
     return aware or stream.grouping == "local_or_shuffle"
 
 
-def shared(stream, source):
+def with_shares(stream, source):
     """A stream of which executors of a spout may send unequal shares."""
     if source.kind == "bolt":
         return st.just(stream)
@@ -58,7 +58,9 @@ def topologies(draw, name):
     parts = tuple(draw(components(component)) for component in names)
     ends = st.sampled_from(names)
     streams = st.builds(Stream, ends, ends, rates, st.sampled_from(GROUPINGS)).flatmap(
-        lambda stream: shared(stream, next(part for part in parts if part.name == stream.source))
+        lambda stream: with_shares(
+            stream, next(part for part in parts if part.name == stream.source)
+        )
     )
     executors = [(part.name, index) for part in parts for index in range(part.executors)]
     ends = st.sampled_from(executors)

@@ -142,15 +142,14 @@ def _grown(component: Component, need: Need, cpu: Floats, memory: Floats) -> Com
 
 def _streams(problem: Problem) -> dict[str, list[Stream]]:
     """Return all traffic as streams between components, by topology."""
-    names = [(topology, component) for topology, component, _ in problem.executor_names()]
-    number = {name: index for index, name in enumerate(dict.fromkeys(names))}
-    component = np.array([number[name] for name in names], dtype=np.int64)
+    every = [(topology.id, each.name) for topology in problem.topologies
+             for each in topology.components]  # fmt: skip
+    component = problem.executor_component
     source, target, rate, size = problem.traffic.sized(DEFAULT_BYTES).unfolded_sizes()
-    keys = component[source] * len(number) + component[target]
+    keys = component[source] * len(every) + component[target]
     unique, inverse = np.unique(keys, return_inverse=True)
     tuples = np.bincount(inverse.reshape(-1), rate, len(unique))
     content = np.bincount(inverse.reshape(-1), rate * size, len(unique))
-    every = list(number)
     sized = not np.isnan(problem.traffic.size).all() or any(
         not math.isnan(block.size) for block in problem.traffic.blocks
     )

@@ -26,21 +26,21 @@ def anchored_share(problem: Problem) -> Floats:
     It is the same for all of a component; 1 for a topology that tells ackers nothing.
     Ackers take what is in a tree; what metrics consumers take is not. Takes O(pairs + blocks).
     """
-    names = [(topology, component) for topology, component, _ in problem.executor_names()]
-    number = {name: index for index, name in enumerate(dict.fromkeys(names))}
-    component = np.array([number[name] for name in names], dtype=np.int64)
-    is_acker = np.array([name == ACKER for _, name in number])
-    is_system = np.array([name.startswith(SYSTEM) for _, name in number])
+    names = [(topology.id, each.name) for topology in problem.topologies
+             for each in topology.components]  # fmt: skip
+    component = problem.executor_component
+    is_acker = np.array([name == ACKER for _, name in names])
+    is_system = np.array([name.startswith(SYSTEM) for _, name in names])
     source, target, rate = _between(problem.traffic, component)
     own = ~is_system[source]
-    acks = np.bincount(source, rate * is_acker[target], len(number))
-    taken = np.bincount(target, rate * own, len(number))
+    acks = np.bincount(source, rate * is_acker[target], len(names))
+    taken = np.bincount(target, rate * own, len(names))
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(taken > 0, np.minimum(acks / taken, 1.0), 1.0)
     share[share < CHANCE], share[share > 1 - CHANCE] = 0.0, 1.0
     share[is_system] = is_acker[is_system]
-    tells = {topology for (topology, _), count in zip(number, acks.tolist(), strict=True) if count}
-    silent = np.array([topology not in tells for topology, _ in number])
+    tells = {topology for (topology, _), count in zip(names, acks.tolist(), strict=True) if count}
+    silent = np.array([topology not in tells for topology, _ in names])
     share[silent & ~is_system] = 1.0
     result: Floats = share[component]
     return result

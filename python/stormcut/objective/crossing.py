@@ -46,8 +46,7 @@ def component_traffic(problem: Problem, placement: Placement) -> list[ComponentT
     each local-or-shuffle stream.
     """
     names = [(t.id, c.name) for t in problem.topologies for c in t.components]
-    sizes = [c.executors for t in problem.topologies for c in t.components]
-    owner = np.repeat(np.arange(len(names)), sizes)
+    owner = problem.executor_component
     traffic, nodes = routed(problem.traffic, placement.slots), executor_nodes(problem, placement)
     blocks = [
         list(_block_amounts(each, traffic.sent_by_each(each), placement.slots, nodes))

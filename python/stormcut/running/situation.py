@@ -32,8 +32,7 @@ from stormcut.running.workload import Workload, misfit, workload
 
 Workers = tuple[Worker, ...]
 
-#: A full node holds sources back that send this part less than others, on average: by chance as
-#: many send more.
+#: A full node holds sources back if they send this part less than others, on average.
 HELD_BACK = 0.1
 
 
@@ -75,30 +74,38 @@ class Situation:
 
     @cached_property
     def is_held_back(self) -> bool:
-        """Whether a full node holds sources back that would send more elsewhere.
+        """Whether a full node holds sources back, so that others send more in their place.
 
-        It has less head-room than 1, and its sources send a part `HELD_BACK` less than others of
-        their component: they wait for acks. Sources that others feed send what they are fed.
+        Its sources send a part `HELD_BACK` less than others of their component: they wait for acks.
+        Sources that are fed from outside send what they are fed.
         """
-        problem, slots = self.problem, self.problem.current_slots()
-        runs = (slots >= 0) & (slots < problem.slot_count)
-        if not runs.all() or not is_predicted(problem):
+        full = self._full_node()
+        if full is None:
             return False
-        room = headroom(problem, Placement(slots))
-        if room.value is None or room.bottleneck is None or room.value >= 1:
-            return False
-        if room.bottleneck.kind not in (CPU, LINK_IN, LINK_OUT):
-            return False
+        problem = self.problem
         rates, component = problem.executor_rate, problem.executor_component
         means = np.bincount(component, rates) / np.bincount(component)
-        sends = problem.executor_is_spout & (rates > 0)
-        full = [n for n, node in enumerate(problem.nodes) if node.id == room.bottleneck.name]
-        here = np.isin(problem.slot_node[slots], full)
-        part = rates[sends] / means[component[sends]]
-        there, elsewhere = part[here[sends]], part[~here[sends]]
-        if not len(there) or not len(elsewhere):
+        sources = np.flatnonzero(problem.executor_is_spout & (rates > 0))
+        part = rates[sources] / means[component[sources]]
+        here = problem.current_nodes()[sources] == full
+        if not here.any() or here.all():
             return False
-        return bool(there.mean() < (1 - HELD_BACK) * elsewhere.mean())
+        return bool(part[here].mean() < (1 - HELD_BACK) * part[~here].mean())
+
+    def _full_node(self) -> int | None:
+        """Return the node whose CPU or link is overloaded most, None if none is.
+
+        None, too, if not all executors run, or are too many to predict what sources reach.
+        """
+        problem = self.problem
+        if (problem.current_nodes() < 0).any() or not is_predicted(problem):
+            return None
+        room = headroom(problem, Placement(problem.current_slots()))
+        if room.value is None or room.bottleneck is None or room.value >= 1:
+            return None
+        if room.bottleneck.kind not in (CPU, LINK_IN, LINK_OUT):
+            return None
+        return [node.id for node in problem.nodes].index(room.bottleneck.name)
 
     def travels(self, placement: Placement) -> float:
         """Return the bytes/s between nodes, tuples/s where no size was measured."""

@@ -137,7 +137,7 @@ def test_links_are_read_from_storm_yaml(text, meant, caplog):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("held", "text"), [(75.0, "kept: the best"), (100.0, "moved")])
+@pytest.mark.parametrize(("held", "text"), [(75.0, "spouts could send only"), (100.0, "moved")])
 def test_sources_that_wait_for_acks_send_more_elsewhere(held, text):
     """`cut` had 1.45 times the head-room of `even`, and acked 0.90 times as much.
 
@@ -156,4 +156,4 @@ def test_sources_that_wait_for_acks_send_more_elsewhere(held, text):
     )
     profile = replace(profile, executors=loads)
     state = ClusterState(supervisors(5, slots=1, cpu=25.0), (running,))
-    assert sentence(decided(state, {"t": profile}, Settings())["t"]).startswith(text)
+    assert text in sentence(decided(state, {"t": profile}, Settings())["t"])

@@ -90,8 +90,8 @@ def said(action, reason, evidence=MEASURED, before=BEFORE, **more):
             LittleReached(
                 replace(NOW, headroom=0.74, reached=(100.0,)), replace(THEN, reached=(101.0,)), 0.05
             ),
-            "kept: the best found raises the head-room from 0.74 to 1.20, and what its sources can "
-            "send to 1.01 times as much, less than 1.05",
+            "kept: the best found raises the head-room from 0.74 to 1.20, but its spouts could "
+            "send only 1.01 times as much; a move needs 1.05",
         ),
         (Action.KEEP, NoMove.STAYS, "kept: the algorithm leaves it where it runs"),
         (

@@ -136,8 +136,8 @@ def _kept(choice: Choice) -> str:
         case LittleReached(now, then) as reason:
             rise = f"{now.headroom:.2f} to {then.headroom:.2f}"
             return (
-                f"the best found raises the head-room from {rise}, and what its sources can send "
-                f"to {reason.growth:.2f} times as much, less than {1 + reason.least:.2f}"
+                f"the best found raises the head-room from {rise}, but its spouts could send only "
+                f"{reason.growth:.2f} times as much; a move needs {1 + reason.least:.2f}"
             )
         case LittleSaved(now, _, least) as reason:
             saved = f"saves {reason.share:.1%} of {now.travels:.1f} {now.unit} between nodes"

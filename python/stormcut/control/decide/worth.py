@@ -43,11 +43,11 @@ def worth(situation: Situation, placement: Placement) -> Worth:
     noise = 0.0 if room.bottleneck is None else _noise(situation, placement, room.bottleneck)
     travels, deviation = situation.travels(placement), situation.deviation(placement)
     burden = _burden(situation, placement) if travels else 0.0
-    reached = _reached(situation, placement) if situation.is_held_back else ()
+    reached = _predict_reach(situation, placement) if situation.is_held_back else ()
     return Worth(value, room.bottleneck, travels, unit, deviation, noise, burden, reached)
 
 
-def _reached(situation: Situation, placement: Placement) -> tuple[float, ...]:
+def _predict_reach(situation: Situation, placement: Placement) -> tuple[float, ...]:
     """Return what the sources of each topology reach for ever, empty if the model cannot tell."""
     problem = situation.problem
     predicted = predict_throughput(problem, placement)

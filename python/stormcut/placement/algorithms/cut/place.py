@@ -110,9 +110,9 @@ def improve(
     possible = [start for start in starts if _is_possible(task, start)]
     with bounding(task) as bound:
         best = (_least_traffic if task.saves_traffic else _balanced)(task, possible, rng)
-        if not any(_carries(task, each) for each in (*possible, *_placed(task, best))):
+        if not _is_carried(task, best, possible):
             further = [start for start in more() if _is_possible(task, start)]
-            best = _better(task, best, further, rng)
+            best = _improve_on(task, best, further, rng)
         if best is None:
             raise refusal(task, rng)
         slots = seat(task, best)
@@ -137,28 +137,26 @@ def _is_possible(task: Task, start: Placement) -> bool:
     return task.instance.is_whole(task.instance.counted(task.problem.slot_node[start.slots]))
 
 
-def _carries(task: Task, placement: Placement) -> bool:
-    return PlacementValue(task.problem, placement).carries
+def _is_carried(task: Task, best: Candidate | None, starts: Sequence[Placement]) -> bool:
+    """Return whether the best or a start carries the rates."""
+    judge = JUDGES[task.options.objective](task)
+    found = [*starts, *([] if best is None else [judge.placement(best)])]
+    return any(PlacementValue(task.problem, each).carries for each in found)
 
 
-def _placed(task: Task, best: Candidate | None) -> Iterator[Placement]:
-    if best is not None:
-        yield JUDGES[task.options.objective](task).placement(best)
-
-
-def _better(
+def _improve_on(
     task: Task, best: Candidate | None, starts: Sequence[Placement], rng: np.random.Generator
 ) -> Candidate | None:
-    """Return the best, or what is found from starts that are ahead of it."""
+    """Return the best, or if a start is ahead of it, what annealing makes of these."""
     judge = JUDGES[task.options.objective](task)
     own = [Candidate(task.problem.slot_node[each.slots], each.slots) for each in starts]
     if best is None or any(judge.is_ahead(each, best) for each in own):
         built = [] if best is None else [task.instance.counted(best.nodes)]
-        return balance(task, built, starts, _share(task), rng) if starts else None
+        return balance(task, built, starts, _effort_for_each(task), rng) if starts else None
     return best
 
 
-def _share(task: Task) -> float:
+def _effort_for_each(task: Task) -> float:
     """Return the effort for each of the placements that are annealed."""
     return task.options.effort / (1 + len(BALANCES))
 
@@ -193,7 +191,7 @@ def _balanced(
         if built and task.is_hasty:
             break
     built += near(task, effort, rng)
-    return balance(task, built, starts, _share(task), rng) if built or starts else None
+    return balance(task, built, starts, _effort_for_each(task), rng) if built or starts else None
 
 
 @contextmanager

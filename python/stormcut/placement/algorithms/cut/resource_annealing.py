@@ -328,19 +328,19 @@ def _local_streams(problem: Problem, traffic: Traffic) -> list[tuple[Block, Floa
 
     Beside it, what each source sends over an equal share.
     """
-    starts = problem.component_starts
-    ends = np.append(starts[1:], problem.executor_count)
+    counts = np.bincount(problem.executor_component)
     sent: dict[Block, Floats] = {}
     for block in traffic.blocks:
         if block.local_first and block.rate > 0:
             first = block.sources.start
-            component = int(np.searchsorted(starts, first, "right")) - 1
-            begin = int(starts[component])
-            whole = replace(block, sources=range(begin, int(ends[component])), rate=0.0)
+            component = problem.executor_component[first]
+            begin = int(problem.component_starts[component])
+            whole = replace(block, sources=range(begin, begin + int(counts[component])), rate=0.0)
             rates = sent.setdefault(whole, np.zeros(len(whole.sources)))
             rates[first - begin : block.sources.stop - begin] += block.rate
     streams = []
     for whole, rates in sent.items():
+        # The mean of equal rates may be rounded.
         is_alike = rates.min() == rates.max()
         mean = float(rates[0] if is_alike else rates.mean())
         streams.append((replace(whole, rate=mean), rates / mean))
