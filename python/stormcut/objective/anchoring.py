@@ -61,4 +61,7 @@ def _between(traffic: Traffic, component: Ints) -> tuple[Ints, Ints, Floats]:
 
 def is_acker(problem: Problem) -> npt.NDArray[np.bool_]:
     """Return which executors are ackers, shape (executors,)."""
-    return np.array([component == ACKER for _, component, _ in problem.executor_names()])
+    components = (each for topology in problem.topologies for each in topology.components)
+    are = np.array([each.name == ACKER for each in components], dtype=np.bool_)
+    result: npt.NDArray[np.bool_] = are[problem.executor_component]
+    return result

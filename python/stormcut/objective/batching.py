@@ -32,7 +32,13 @@ def batches(rate: Floats, most: float) -> Floats:
     most : float
         ``batches_per_s`` of `Costs`.
     """
-    result: Floats = rate / (1.0 + rate / most)
+    result: Floats = rate * batches_each(rate, most)
+    return result
+
+
+def batches_each(rate: Floats, most: float) -> Floats:
+    """Return how many batches one of so many tuples/s makes, at most 1."""
+    result: Floats = 1.0 / (1.0 + rate / most)
     return result
 
 
@@ -49,9 +55,8 @@ def batches_per_tuple(source: Ints, target: Ints, rate: Floats, most: float) -> 
     travels = (source >= 0) & (target >= 0)
     key = np.where(travels, source * count + target, -1)
     _, worker_pair = np.unique(key, return_inverse=True)
-    together = np.bincount(worker_pair.ravel(), rate)
-    result: Floats = (1.0 / (1.0 + together / most))[worker_pair.ravel()]
-    return result
+    together = np.bincount(worker_pair.ravel(), rate).astype(np.float64)
+    return batches_each(together, most)[worker_pair.ravel()]
 
 
 def connections(traffic: Traffic, slots: Ints) -> Connections:

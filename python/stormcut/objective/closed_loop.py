@@ -25,7 +25,9 @@ import numpy.typing as npt
 from stormcut.arrays import Floats
 
 #: Most steps of Newton's method and halvings of one; the error that ends it.
-STEPS, HALVINGS, STILL = 12, 3, 1e-9
+STEPS, HALVINGS, STILL = 12, 3, 1e-7
+#: No rate is above or below this, as a logarithm.
+MAX_LOG = float(np.log(1e30))
 #: By which rates differ, in their logarithms, to learn how the background follows them.
 NUDGE = 1e-7
 #: Part of the largest window that is on its way where the path begins: nobody waits yet.
@@ -66,7 +68,7 @@ class Stations:
 
 @dataclass(frozen=True, eq=False)
 class Background:
-    """What other traffic takes of each station, both of shape (stations,).
+    """What other traffic takes of each station, of shape (stations,) or (stations, columns).
 
     Parameters
     ----------
@@ -93,7 +95,8 @@ def settled(
     windows : array of shape (sources,)
         Tuples on their way, above 0.
     background : callable
-        Returns what other traffic takes at such rates: it comes of what sources send, too.
+        Returns what other traffic takes at such rates, of shape (sources,) or a column each,
+        (sources, columns): it comes of what sources send, too.
     near : array of shape (sources,), optional
         Rates of a loop that is nearly the same, from which one step may do.
 
@@ -140,31 +143,15 @@ class ClosedLoop:
         queues = Queues(self.stations, rates, self.windows, self.background(rates))
         return queues if (queues.room > 0).all() else None
 
-    def excess(self, logs: Floats, part: float) -> Floats | None:
-        """Return by how much a part of the windows exceeds queues; None: no such rates exist.
-
-        Of one saturated station this is a straight line in 1 / rate, so that steps from below
-        neither overshoot nor creep.
-        """
-        queues = self.at(logs)
-        return None if queues is None else self.windows * part / queues.lengths - 1.0
-
-    def slopes(self, logs: Floats, part: float) -> Floats:
+    def slopes(self, queues: Queues, part: float) -> Floats:
         """Return how each source's excess follows each rate's logarithm, (sources, sources)."""
-        queues = self.at(logs)
-        assert queues is not None
-        rates = np.exp(logs)
-        lower = rates * np.exp(-NUDGE)
-        here, steps = queues.background, []
-        for source, rate in enumerate(lower):
-            nudged = rates.copy()
-            nudged[source] = rate
-            there = self.background(nudged)
-            steps.append((_taken(here) - _taken(there), here.service - there.service))
-        taken, service = (np.array(each).T / NUDGE for each in zip(*steps, strict=True))
-        slopes: Floats = -(self.windows * part / queues.lengths**2)[:, None] * queues.slopes(
-            taken, service
-        )
+        # A column for each source, in which it alone sends a little less.
+        less = np.where(np.eye(len(queues.rates), dtype=np.bool_), np.exp(-NUDGE), 1.0)
+        here, there = queues.background, self.background(queues.rates[:, None] * less)
+        taken = (_taken(here)[:, None] - _taken(there)) / NUDGE
+        service = (here.service[:, None] - there.service) / NUDGE
+        steepness = -self.windows * part / queues.lengths**2
+        slopes: Floats = steepness[:, None] * queues.slopes(taken, service)
         return slopes
 
 
@@ -176,7 +163,7 @@ class Queues:
 
     Attributes
     ----------
-    lengths : array of shape (sources,)
+    rates, lengths : array of shape (sources,)
     room : array of shape (stations,)
         What the station has left; at 0 or below it cannot serve so many.
     """
@@ -184,7 +171,7 @@ class Queues:
     def __init__(
         self, stations: Stations, rates: Floats, windows: Floats, background: Background
     ) -> None:
-        self.background, self._windows = background, windows
+        self.rates, self.background, self._windows = rates, background, windows
         self._in_order = stations.in_order[:, None]
         self._taken = _taken(background)[:, None]
         self._left = 1.0 - self._taken
@@ -210,6 +197,15 @@ class Queues:
         met = self._alone + self._pull * self._waiting[:, None]
         lengths: Floats = (met * self._others).sum(axis=0)
         return lengths
+
+    def excess(self, part: float) -> Floats:
+        """Return by how much a part of the windows exceeds these queues, shape (sources,).
+
+        Of one saturated station this is a straight line in 1 / rate, so that steps from below
+        neither overshoot nor creep.
+        """
+        excess: Floats = self._windows * part / self.lengths - 1.0
+        return excess
 
     def slopes(self, taken: Floats, service: Floats) -> Floats:
         """Return how `lengths` follow each rate's logarithm, shape (sources, sources).
@@ -252,23 +248,26 @@ def _taken(background: Background) -> Floats:
 
 def _newton(loop: ClosedLoop, logs: Floats, part: float) -> Floats | None:
     """Return where there is no excess, from a place near it; None if it is not found."""
-    error = loop.excess(logs, part)
+    queues = loop.at(logs)
     for _ in range(STEPS):
-        if error is None or np.abs(error).max() < STILL:
+        if queues is None or _error(queues, part) < STILL:
             break
-        step = np.linalg.lstsq(loop.slopes(logs, part), -error, rcond=None)[0]
-        logs, error = _shortened(loop, logs, part, np.asarray(step), error)
-    return None if error is None or np.abs(error).max() > STILL else logs
+        slopes, excess = loop.slopes(queues, part), queues.excess(part)
+        step = np.linalg.lstsq(slopes, -excess, rcond=None)[0]
+        queues = _shortened(loop, queues, part, np.asarray(step))
+    return None if queues is None or _error(queues, part) > STILL else np.log(queues.rates)
 
 
-def _shortened(
-    loop: ClosedLoop, logs: Floats, part: float, step: Floats, error: Floats
-) -> tuple[Floats, Floats | None]:
-    """Return where the longest of the halved steps that lessens the error leads, and the error."""
-    size = float(np.abs(error).max())
+def _shortened(loop: ClosedLoop, queues: Queues, part: float, step: Floats) -> Queues | None:
+    """Return the queues where the longest of the halved steps that lessens the error leads."""
+    logs, error = np.log(queues.rates), _error(queues, part)
     for halving in range(HALVINGS + 1):
         tried = logs + step / 2**halving
-        excess = loop.excess(tried, part) if np.abs(tried).max() < np.log(1e30) else None
-        if excess is not None and float(np.abs(excess).max()) < size:
-            return tried, excess
-    return logs, None
+        there = loop.at(tried) if np.abs(tried).max() < MAX_LOG else None
+        if there is not None and _error(there, part) < error:
+            return there
+    return None
+
+
+def _error(queues: Queues, part: float) -> float:
+    return float(np.abs(queues.excess(part)).max())

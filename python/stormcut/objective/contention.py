@@ -37,8 +37,10 @@ def thread_speeds(problem: Problem, placement: Placement, busy: Floats) -> Float
     Takes O(threads of a node squared) for each different part of the time among them.
     """
     speeds = np.ones(problem.executor_count)
-    nodes = executor_nodes(problem, placement)
     counting = busy >= FULL
+    if not counting.any():
+        return speeds
+    nodes = executor_nodes(problem, placement)
     for ordinal, node in enumerate(problem.nodes):
         here = np.flatnonzero(nodes == ordinal)
         cores = np.inf if node.cpu_percent is None else node.cpu_percent / CORE_PERCENT

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +18,7 @@ from stormcut.model.placement import Placement
 from stormcut.model.problem import CORE_PERCENT, CORE_US, Problem
 from stormcut.model.traffic import Traffic
 from stormcut.objective.anchoring import anchored_share, is_acker
-from stormcut.objective.batching import batches_per_tuple
+from stormcut.objective.batching import batches_each
 from stormcut.objective.closed_loop import Background, Stations
 from stormcut.objective.cut import executor_nodes, routed
 from stormcut.objective.relaying import relay
@@ -31,10 +32,10 @@ from stormcut.objective.resources import (
     MBIT_BYTES,
     UPLINK_IN,
     UPLINK_OUT,
+    capacities,
     costs_of,
     executor_loads,
     rack_ordinals,
-    uses,
 )
 
 if TYPE_CHECKING:
@@ -66,6 +67,9 @@ class Demands:
     capacity : array of shape (resources,)
     names : list of (str, int)
         Kind and ordinal of resources.
+    unbatched : array of shape (2, resources, sources)
+        `anchored` and `loose` without what batches cost.
+    batches : Batches
     """
 
     anchored: Floats
@@ -77,6 +81,8 @@ class Demands:
     hop_tuples: Floats
     capacity: Floats
     names: list[tuple[str, int]]
+    unbatched: Floats
+    batches: Batches
 
     @property
     def busy(self) -> Floats:
@@ -87,20 +93,32 @@ class Demands:
     def _positive(self) -> Floats:
         return np.maximum(self.capacity, 1e-300)
 
+    @cached_property
+    def _threads(self) -> tuple[Ints, Ints]:
+        """Which resources are threads, and of which executors, both of shape (threads,)."""
+        threads = [
+            (at, ordinal) for at, (kind, ordinal) in enumerate(self.names) if kind == EXECUTOR
+        ]
+        rows, executors = np.array(threads, dtype=np.int64).reshape(-1, 2).T
+        return rows, executors
+
+    def batched(self, rates: Floats) -> Demands:
+        """Return the same with as many tuples in a batch as at such rates, shape (sources,)."""
+        anchored, loose = self.unbatched + self.batches.loads(self.batches.at(rates))
+        return replace(self, anchored=anchored, loose=loose)
+
     def slowed(self, speeds: Floats) -> Demands:
         """Return the same with threads that get such parts of a core, shape (executors,)."""
-        kinds = np.array([kind == EXECUTOR for kind, _ in self.names])
-        ordinals = np.array([ordinal for _, ordinal in self.names], dtype=np.int64)
+        rows, executors = self._threads
         capacity = self.capacity.copy()
-        capacity[kinds] *= speeds[ordinals[kinds]]
+        capacity[rows] *= speeds[executors]
         return replace(self, capacity=capacity)
 
     def thread_use(self, rates: Floats, executors: int) -> Floats:
         """Return the part of its time for which each thread runs at such rates, (executors,)."""
+        rows, of = self._threads
         use = np.zeros(executors)
-        for (kind, ordinal), share in zip(self.names, (self.busy @ rates).tolist(), strict=True):
-            if kind == EXECUTOR:
-                use[ordinal] = share
+        use[of] = (self.busy @ rates)[rows]
         return use
 
     def stations(self, binding: npt.NDArray[np.bool_]) -> Stations:
@@ -116,33 +134,65 @@ class Demands:
         and does not leave the link out either.
         """
         if not self.loose.any():
-            nothing = Background(np.zeros(int(binding.sum())), np.zeros(int(binding.sum())))
-            return lambda _: nothing
+            count = int(binding.sum())
+            # A column for each of rates, if those have columns.
+            return lambda rates: Background(*np.zeros((2, count, *rates.shape[1:])))
         share_of = self.loose / self._positive[:, None]
-        out, into = self.hops.T
+        shares, tuples_of = share_of[binding], self.loose_tuples[binding]
+        held = ~binding & np.isfinite(self.capacity)
+        hops = np.flatnonzero(held[self.hops[:, 1]])
+        out, into = self.hops[hops].T
+        loads, sent, offered = self.hop_loads[hops], self.hop_tuples[hops], share_of[into]
+        leaves = _sparse(np.ones(len(out)), out, np.arange(len(out)), (len(share_of), len(out)))
+        leaves = leaves[np.flatnonzero(binding)]
+        room = self._positive[binding]
 
         def found(rates: Floats) -> Background:
-            share, tuples = share_of @ rates, self.loose_tuples @ rates
-            lost = np.where(binding, 0.0, 1.0 - 1.0 / np.maximum(share, 1.0))[into]
-            count = len(share)
-            load = np.bincount(out, lost * (self.hop_loads @ rates), count)
-            share = share - load / self._positive
-            tuples = tuples - np.bincount(out, lost * (self.hop_tuples @ rates), count)
+            share, tuples = shares @ rates, tuples_of @ rates
+            if len(hops):
+                lost = 1.0 - 1.0 / np.maximum(offered @ rates, 1.0)
+                share = share - ((leaves @ (lost * (loads @ rates))).T / room).T
+                tuples = tuples - leaves @ (lost * (sent @ rates))
             service = np.where(tuples > NONE, share / np.maximum(tuples, NONE), 0.0)
-            return Background(share[binding], service[binding])
+            return Background(share, service)
 
         return found
 
 
-def demands_of(
-    problem: Problem, placement: Placement, sources: Ints, rates: Floats | None = None
-) -> Demands:
-    """Return what tuples of each source ask of all resources.
+@dataclass(frozen=True, eq=False)
+class Batches:
+    """What tuples cost that share batches from worker to worker.
 
     Parameters
     ----------
-    rates : array of shape (sources,), optional
-        At which they travel in batches; as measured without it.
+    tuples : array of shape (2, connections, sources)
+        Tuples/s of a tuple/s of each source, in trees and in none, on each pair of workers.
+    measured : array of shape (connections,)
+        Tuples/s at the rates that were measured.
+    cost : csr_array of shape (resources, connections)
+        Load of a batch/s.
+    most : float
+        ``batches_per_s`` of `Costs`.
+    """
+
+    tuples: Floats
+    measured: Floats
+    cost: csr_array
+    most: float
+
+    def at(self, rates: Floats) -> Floats:
+        """Return the tuples/s on each pair of workers at such rates, shape (connections,)."""
+        result: Floats = self.tuples.sum(axis=0) @ rates
+        return result
+
+    def loads(self, rate: Floats) -> Floats:
+        """Return what tuples ask that share batches with so many, (2, resources, sources)."""
+        each = batches_each(rate, self.most)[:, None]
+        return np.array([self.cost @ (each * tuples) for tuples in self.tuples])
+
+
+def demands_of(problem: Problem, placement: Placement, sources: Ints) -> Demands:
+    """Return what tuples of each source ask of all resources, in batches as at measured rates.
 
     Notes
     -----
@@ -154,9 +204,9 @@ def demands_of(
     part = _parts(problem, traffic, sources) / problem.executor_rate[sources]
     pairs = _pairs(problem, placement, traffic)
     due, kept = _due(problem, pairs, part, sources), anchored[pairs.target]
-    used = {use.kind: use for use in uses(problem, placement)}
-    names = [(kind, ordinal) for kind, use in used.items() for ordinal in range(len(use.load))]
-    first = {kind: names.index((kind, 0)) for kind, use in used.items() if len(use.load)}
+    most = capacities(problem, placement)
+    names = [(kind, ordinal) for kind, every in most.items() for ordinal in range(len(every))]
+    first = {kind: names.index((kind, 0)) for kind, every in most.items() if len(every)}
 
     def both(entries: list[Entry], causes: Floats, share: Floats) -> Floats:
         """Return what causes, a row each, add to all resources in trees, and in none."""
@@ -165,14 +215,11 @@ def demands_of(
         table = _sparse(amounts, rows, columns, (len(names), len(causes)))
         return np.array([table @ (causes * of[:, None]) for of in (share, 1 - share)])
 
-    grown = np.ones(len(due)) if rates is None else due @ rates
     links = _crossings(pairs)
     carried = pairs.rate * (pairs.size + costs_of(problem).link_bytes_per_tuple) / MBIT_BYTES
     loads = both(_own(executor_loads(problem, placement), pairs.nodes), part, anchored)
-    loads += both(_transfers(problem, pairs, grown), due, kept)
-    loads += both(
-        [(kind, ordinal, which, carried[which]) for kind, ordinal, which in links], due, kept
-    )
+    content = [(kind, ordinal, which, carried[which]) for kind, ordinal, which in links]
+    loads += both([*_contents(problem, pairs), *content], due, kept)
     tuples = both(
         [(kind, ordinal, which, pairs.rate[which]) for kind, ordinal, which in links], due, kept
     )
@@ -180,9 +227,20 @@ def demands_of(
     away = links[0][2]
     loose = due[away] * (1 - kept[away, None])
     hops, hop_loads, hop_tuples = _hops(out, into, loose, carried[away], pairs.rate[away])
-    capacity = np.concatenate([use.capacity for use in used.values()])
+    batches = _batches(problem, pairs, due, kept, (first[CPU], len(names)))
+    in_trees, in_none = loads + batches.loads(batches.measured)
     return Demands(
-        loads[0], loads[1], tuples[0], tuples[1], hops, hop_loads, hop_tuples, capacity, names
+        anchored=in_trees,
+        loose=in_none,
+        tuples=tuples[0],
+        loose_tuples=tuples[1],
+        hops=hops,
+        hop_loads=hop_loads,
+        hop_tuples=hop_tuples,
+        capacity=np.concatenate([*most.values()]),
+        names=names,
+        unbatched=loads,
+        batches=batches,
     )
 
 
@@ -237,19 +295,49 @@ def _own(loads: Floats, nodes: Ints) -> list[Entry]:
     return [(EXECUTOR, runs, runs, work), (CPU, nodes[runs], runs, work)]
 
 
-def _transfers(problem: Problem, pairs: _PlacedPairs, grown: Floats) -> list[Entry]:
-    """Return what sending and taking adds to nodes, if pairs send so many times their rate."""
-    costs, slots, apart = costs_of(problem), pairs.slots, pairs.apart(pairs.slots)
-    source, target = pairs.source[apart], pairs.target[apart]
-    rate, kib = pairs.rate[apart], pairs.size[apart] / KIB
-    each = batches_per_tuple(slots[source], slots[target], rate * grown[apart], costs.batches_per_s)
-    sending = costs.send_us_per_tuple * each + costs.send_us_per_kib * kib
-    taking = costs.receive_us_per_tuple * each + costs.receive_us_per_kib * kib
-    points = rate * CORE_PERCENT / CORE_US
+def _contents(problem: Problem, pairs: _PlacedPairs) -> list[Entry]:
+    """Return what the content of tuples adds to nodes, where it is sent and taken."""
+    costs, apart = costs_of(problem), pairs.apart(pairs.slots)
+    points = pairs.rate[apart] * pairs.size[apart] / KIB * (CORE_PERCENT / CORE_US)
     return [
-        (CPU, pairs.nodes[source], apart, points * sending),
-        (CPU, pairs.nodes[target], apart, points * taking),
+        (CPU, pairs.nodes[pairs.source[apart]], apart, points * costs.send_us_per_kib),
+        (CPU, pairs.nodes[pairs.target[apart]], apart, points * costs.receive_us_per_kib),
     ]
+
+
+def _batches(
+    problem: Problem, pairs: _PlacedPairs, due: Floats, kept: Floats, resources: tuple[int, int]
+) -> Batches:
+    """Return what tuples cost by the batch.
+
+    Parameters
+    ----------
+    due : array of shape (pairs, sources)
+        Part of what each pair sends that is due to a tuple/s of each source.
+    kept : array of shape (pairs,)
+        Part that is in trees.
+    resources : (int, int)
+        Ordinal of the first node's CPU, and number of resources.
+    """
+    costs, apart, (first, count) = costs_of(problem), pairs.apart(pairs.slots), resources
+    source, target = pairs.source[apart], pairs.target[apart]
+    workers = pairs.slots[source] * (1 + pairs.slots.max(initial=0)) + pairs.slots[target]
+    _, one, connection = np.unique(workers, return_index=True, return_inverse=True)
+    shape, every = (len(one), len(apart)), np.arange(len(apart))
+    of = _sparse(pairs.rate[apart], connection.ravel(), every, shape)
+    ends = np.concatenate((pairs.nodes[source[one]], pairs.nodes[target[one]]))
+    points = np.repeat([costs.send_us_per_tuple, costs.receive_us_per_tuple], len(one))
+    return Batches(
+        np.array([of @ (due[apart] * part[apart, None]) for part in (kept, 1 - kept)]),
+        of @ np.ones(len(apart)),
+        _sparse(
+            points * (CORE_PERCENT / CORE_US),
+            first + ends,
+            np.tile(np.arange(len(one)), 2),
+            (count, len(one)),
+        ),
+        costs.batches_per_s,
+    )
 
 
 def _crossings(pairs: _PlacedPairs) -> list[tuple[str, Ints, Ints]]:

@@ -54,7 +54,7 @@ TOLERANCE = 0.01
 LOOSE_TOLERANCE = 0.05
 
 #: Maximum number of executors, and of them times sources, for which the order asks what sources
-#: reach: 0.1 s and more for each placement. Of more, head-room says what is carried.
+#: reach: up to 0.2 s for each placement. Of more, head-room says what is carried.
 MAX_PREDICTED, MAX_SHARES = 200, 5_000
 
 

@@ -95,44 +95,45 @@ def uses(problem: Problem, placement: Placement, anchored: Floats | None = None)
     costs, nodes = costs_of(problem), executor_nodes(problem, placement)
     flowing, taken = relay(problem, placement.slots)
     traffic, load = flowing.sized(DEFAULT_BYTES), _loads(problem, taken)
-    racks, names = rack_ordinals(problem)
-    hosts = len(racks)
-    placed = nodes >= 0
-    homes_of = problem.slot_hosts
+    racks, _ = rack_ordinals(problem)
+    hosts, placed, homes_of = len(racks), nodes >= 0, problem.slot_hosts
     workers = flow(traffic, placement.slots, placement.slots, nodes, hosts)
     cpu = _sums(nodes[placed], load[placed], hosts)
-    carried_by = partial(_links, traffic, placement.slots, costs, anchored)
+    cpu += transfer_percent(workers, connections(traffic, placement.slots), homes_of, costs)
     homes = np.full(len(nodes), -1, dtype=np.int64)
     homes[placed] = racks[nodes[placed]]
+    most = capacities(problem, placement)
+    carried_by = partial(_links, traffic, placement.slots, costs, anchored)
+    return (
+        Use(EXECUTOR, np.where(placed, load, 0.0), most[EXECUTOR]),
+        Use(CPU, cpu, most[CPU]),
+        *carried_by(nodes, {kind: most[kind] for kind in (LINK_OUT, LINK_IN)}),
+        *carried_by(homes, {kind: most[kind] for kind in (UPLINK_OUT, UPLINK_IN)}),
+    )
+
+
+def capacities(problem: Problem, placement: Placement) -> dict[str, Floats]:
+    """Return what every resource carries, by kind in the order of `uses`; infinite: unknown.
+
+    Of a node's CPU, what the workers that a placement starts there leave.
+    """
+    racks, names = rack_ordinals(problem)
+    nodes, missing = problem.nodes, [None] * (len(racks) - len(problem.nodes))
+    workers = np.unique(placement.slots[placement.slots >= 0])
     known = dict(problem.uplinks)
     uplinks = [known.get(name, UNKNOWN) for name in names]
-    missing = [None] * (hosts - len(problem.nodes))
-    return (
-        Use(EXECUTOR, np.where(placed, load, 0.0), CORE_PERCENT * problem.executor_threads),
-        Use(
-            CPU,
-            cpu + transfer_percent(workers, connections(traffic, placement.slots), homes_of, costs),
-            left_by_workers(
-                _capacity([*(n.cpu_percent for n in problem.nodes), *missing]),
-                np.bincount(homes_of[np.unique(placement.slots[placed])], minlength=hosts),
-                costs,
-            ),
+    return {
+        EXECUTOR: CORE_PERCENT * problem.executor_threads,
+        CPU: left_by_workers(
+            _capacity([*(node.cpu_percent for node in nodes), *missing]),
+            np.bincount(problem.slot_hosts[workers], minlength=len(racks)),
+            costs_of(problem),
         ),
-        *carried_by(
-            nodes,
-            {
-                LINK_OUT: _capacity([*(n.link.out for n in problem.nodes), *missing]),
-                LINK_IN: _capacity([*(n.link.into for n in problem.nodes), *missing]),
-            },
-        ),
-        *carried_by(
-            homes,
-            {
-                UPLINK_OUT: _capacity([link.out for link in uplinks]),
-                UPLINK_IN: _capacity([link.into for link in uplinks]),
-            },
-        ),
-    )
+        LINK_OUT: _capacity([*(node.link.out for node in nodes), *missing]),
+        LINK_IN: _capacity([*(node.link.into for node in nodes), *missing]),
+        UPLINK_OUT: _capacity([link.out for link in uplinks]),
+        UPLINK_IN: _capacity([link.into for link in uplinks]),
+    }
 
 
 def _links(

@@ -39,8 +39,9 @@ STEPS, PACE = 4000, 1.5
 #: The mean logarithm of fair rates is within this of the highest.
 FAIR_GAP = 1e-4
 
-#: Times that rates are found by the batches of the rates before.
-ROUNDS = 4
+#: Most times that rates are found by the batches of the rates before; by which part they differ
+#: from those when it ends. Each time they differ a tenth as much.
+ROUNDS, SAME = 4, 1e-4
 
 #: Share of the fullest resource in use at the rates from which those that settle are sought.
 NEAR = 0.9
@@ -116,7 +117,7 @@ def throughput(problem: Problem, placement: Placement, is_open: bool = True) -> 
     sources = np.flatnonzero(problem.executor_is_spout & (rate > 0) & (placement.slots >= 0))
     if not len(sources):
         raise ValueError("no source emits anything")
-    demands = demands_of(problem, placement, sources)
+    demands = as_measured = demands_of(problem, placement, sources)
     binding = np.isfinite(demands.capacity) & (demands.anchored.sum(axis=1) > 0)
     # Of a source whose tuples cost nothing that is known, any rate will do.
     if is_open and not demands.anchored[binding].any(axis=0).all():
@@ -139,14 +140,17 @@ def throughput(problem: Problem, placement: Placement, is_open: bool = True) -> 
         # Not far from where they settle, if windows are wide.
         near: Floats | None = rates * min(1.0, NEAR / float((demands.busy @ rates).max()))
         for _ in range(ROUNDS):
-            demands = demands_of(problem, placement, sources, rates)
+            demands = as_measured.batched(rates)
             busy = demands.thread_use(rates, problem.executor_count)
             demands = demands.slowed(thread_speeds(problem, placement, busy))
             stations, background = demands.stations(binding), demands.background(binding)
             if not is_open:
                 stations = stations.beside(1.0 / rate[sources])
                 background = partial(_add_background, background)
-            near = rates = settled(stations, windows, background, near)
+            before, rates = rates, settled(stations, windows, background, near)
+            near = rates
+            if np.abs(rates / before - 1.0).max() < SAME:
+                break
         weight = demands.busy[binding] @ rates
     fullest = int(np.flatnonzero(binding)[np.argmax(weight[: binding.sum()])])
     used = demands.busy @ rates
@@ -160,7 +164,7 @@ def throughput(problem: Problem, placement: Placement, is_open: bool = True) -> 
 
 def _add_background(background: Callable[[Floats], Background], rates: Floats) -> Background:
     """Return a background with nothing at a station for each source beside the others."""
-    shared, none = background(rates), np.zeros(len(rates))
+    shared, none = background(rates), np.zeros_like(rates)
     return Background(np.concatenate((shared.share, none)), np.concatenate((shared.service, none)))
 
 

@@ -8,9 +8,16 @@ from hypothesis import strategies as st
 from stormcut.objective.closed_loop import Background, ClosedLoop, Stations, settled
 
 
+def steady(values, rates):
+    """Return what does not follow rates, a column for each column of them."""
+    return np.broadcast_to(
+        values[(..., *[None] * (rates.ndim - 1))], (len(values), *rates.shape[1:])
+    )
+
+
 def no_background(stations):
-    count = len(stations.in_order)
-    return lambda rates: Background(np.zeros(count), np.zeros(count))
+    nothing = np.zeros(len(stations.in_order))
+    return lambda rates: Background(steady(nothing, rates), steady(nothing, rates))
 
 
 @st.composite
@@ -29,7 +36,7 @@ def networks(draw):
     # At any rate it leaves a tenth of every station.
     loose *= 0.9 / max(0.9, float((loose / busy.max(axis=0)).sum(axis=1).max()))
     service = random.exponential(1e-3, count)
-    return stations, windows, lambda rates: Background(loose @ rates, service)
+    return stations, windows, lambda rates: Background(loose @ rates, steady(service, rates))
 
 
 @given(networks())
@@ -62,18 +69,22 @@ def test_slopes_are_those_of_small_differences(network, part):
     loop = ClosedLoop(stations, windows, background)
     logs = np.log(part * settled(stations, windows, background))
     nudge = 1e-5
-    for source, slopes in enumerate(loop.slopes(logs, part).T):
+    for source, slopes in enumerate(loop.slopes(loop.at(logs), part).T):
         step = np.zeros(len(logs))
         step[source] = nudge
-        before, after = (loop.excess(each, part) for each in (logs - step, logs + step))
+        before, after = (loop.at(each).excess(part) for each in (logs - step, logs + step))
         assert slopes == pytest.approx((after - before) / (2 * nudge), rel=1e-4, abs=1e-4)
 
 
 @given(st.floats(1e-5, 1.0), st.integers(1, 1000), st.floats(0.0, 0.9))
 def test_one_station_is_left_what_the_background_leaves(busy, window, taken):
     stations = Stations(np.array([[busy]]), np.array([[1.0]]), np.array([False]))
-    share = Background(np.array([taken]), np.array([busy]))
-    (rate,) = settled(stations, np.array([float(window)]), lambda rates: share)
+    share, service = np.array([taken]), np.array([busy])
+    (rate,) = settled(
+        stations,
+        np.array([float(window)]),
+        lambda rates: Background(steady(share, rates), steady(service, rates)),
+    )
     assert rate == pytest.approx((1 - taken) / busy, rel=1e-6)
 
 

@@ -13,6 +13,7 @@ from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, MeasuredPair, Node, Problem, Stream, Topology
 from stormcut.objective.demands import demands_of
 from stormcut.objective.headroom import headroom
+from stormcut.objective.resources import uses
 from stormcut.objective.throughput import predict_throughput, throughput
 
 #: Of every rate, at worst: far below what is known of loads.
@@ -67,6 +68,31 @@ def chains(draw, spouts):
 def factors_of(problem, placement, sources):
     demands = demands_of(problem, placement, sources)
     return demands.anchored + demands.loose, demands.capacity
+
+
+def sped_up(problem, times):
+    """Return a problem of which everything is so many times as fast."""
+    (topology,) = problem.topologies
+    components = tuple(
+        replace(each, cpu_percent=each.cpu_percent * times) for each in topology.components
+    )
+    pairs = tuple(
+        each._replace(tuples_per_second=each.tuples_per_second * times)
+        for each in topology.measured
+    )
+    return replace(problem, topologies=(replace(topology, components=components, measured=pairs),))
+
+
+@given(chains(2), st.floats(0.1, 10.0))
+def test_loads_at_other_rates_are_those_of_a_problem_with_such_rates(case, times):
+    problem, placement = case
+    problem = replace(problem, costs=replace(problem.costs, batches_per_s=25.0))
+    sources = np.flatnonzero(problem.executor_is_spout)
+    rates = problem.executor_rate[sources] * times
+    load = demands_of(problem, placement, sources).batched(rates).busy @ rates
+    used = uses(sped_up(problem, times), placement)
+    share = np.concatenate([use.load / np.maximum(use.capacity, 1e-300) for use in used])
+    assert load == pytest.approx(share, rel=1e-6)
 
 
 @given(chains(1))
