@@ -147,7 +147,7 @@ class Demands:
         leaves = leaves[np.flatnonzero(binding)]
         room = self._positive[binding]
 
-        def found(rates: Floats) -> Background:
+        def taken_by_others(rates: Floats) -> Background:
             share, tuples = shares @ rates, tuples_of @ rates
             if len(hops):
                 lost = 1.0 - 1.0 / np.maximum(offered @ rates, 1.0)
@@ -156,7 +156,7 @@ class Demands:
             service = np.where(tuples > NONE, share / np.maximum(tuples, NONE), 0.0)
             return Background(share, service)
 
-        return found
+        return taken_by_others
 
 
 @dataclass(frozen=True, eq=False)

@@ -76,11 +76,11 @@ def test_a_stream_that_stands_still_is_begun_anew(tmp_path, monkeypatch):
 
     The first of them get no time to read anything, as on a machine that is too busy.
     """
-    monkeypatch.setattr(observing, "STALL_S", 1.0)
+    monkeypatch.setattr(observing, "STALL_S", 3.0)
     monkeypatch.setattr(observing, "STALL_BATCHES", 1)
     monkeypatch.setattr(observing, "FIRST_PAUSE_S", 0.1)
-    # Patience starts at 1 s: it must double often enough for a first batch on a busy machine.
-    monkeypatch.setattr(observing, "MAX_DOUBLINGS", 6)
+    # Patience starts at 3 s: it must double often enough for a first batch on a busy machine.
+    monkeypatch.setattr(observing, "MAX_DOUBLINGS", 5)
     log = tmp_path / "logs" / "workers-artifacts" / "t-1-1700000000" / "6700" / METRICS_LOG
     log.parent.mkdir(parents=True)
     log.touch()

@@ -8,6 +8,7 @@ from brain_clusters import applied, clusters, dealt, profile_of, supervisors, to
 from hypothesis import given
 
 from stormcut.control.decide.adviser import Settings
+from stormcut.control.decide.attempts import node_sets
 from stormcut.control.decide.decide import decide
 from stormcut.control.decide.decision import (
     Action,
@@ -22,6 +23,7 @@ from stormcut.control.history import plan_parts
 from stormcut.control.orders import Undo
 from stormcut.model.cluster import ClusterState, Slot, Supervisor
 from stormcut.model.plan import Plan, TopologyPlan
+from stormcut.running.situation import running_problem
 
 DEFAULT = Settings()
 PACKING = Settings(packs_unmeasured=True)
@@ -265,6 +267,32 @@ def test_a_dead_worker_returns_to_where_the_plan_had_it():
     (decision,) = decide(Question(hurt, {}, plan, DEFAULT)).decided
     assert decision.workers == workers
     assert sentence(decision) == "kept: as planned before"
+
+
+@pytest.mark.parametrize(("limit", "returns"), [("7", True), ("6", False)])
+def test_a_dead_worker_does_not_return_to_a_node_that_others_fill(limit, returns):
+    running = dealt(topology("t", (2, 2), acker=False), [Slot("n1", 6702), Slot("n1", 6703)])
+    other = dealt(topology("u", (3,), acker=False), [Slot("n1", 6700)])
+    workers = tuple(sorted(running.assignment))
+    plan = Plan("p", "", 0, (TopologyPlan("t", workers, "cut", ""),), ())
+    nodes = supervisors(3, meta={"stormcut.max.executors": limit})
+    hurt = ClusterState(nodes, (replace(running, assignment=workers[:1]), other))
+    decided = decide(Question(hurt, {}, plan, DEFAULT)).decided
+    (now,) = (each.workers for each in decided if each.topology == "t")
+    assert (now == workers) is returns
+    assert workers[0] in now
+    assert sum(len(worker.executors) for worker in now) == 4
+
+
+def test_the_roomiest_nodes_are_tried_first_and_those_above_the_share_of_cpu_last():
+    sizes = (70.0, 60.0, 10.0)
+    nodes = tuple(
+        replace(each, cpu_percent=cpu) for each, cpu in zip(supervisors(3), sizes, strict=True)
+    )
+    problem = running_problem(ClusterState(nodes, (topology("t"),)), {})
+    assert problem.executor_cpu.sum() == 60.0
+    tried = [[node.id for node in each] for each in node_sets(problem, {})]
+    assert tried == [["n0", "n1"], ["n0", "n1", "n2"], ["n0"]]
 
 
 def test_a_worker_on_a_slot_that_is_not_offered_now_is_left_alone():

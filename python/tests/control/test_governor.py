@@ -366,6 +366,16 @@ def test_gauges_say_who_may_act_and_what_waits_for_what():
     assert found.left_on_drained == {}
 
 
+def test_gauges_count_what_is_left_on_drained_nodes():
+    stage = Stage(*spread("a"), Policy(Mode.APPROVE))
+    first, *_ = stage.state.supervisors
+    stage.store.ordered = draining(first.id, stage.state.supervisors)(NO_ORDERS)
+    stage.round(1000)
+    (running,) = stage.state.topologies
+    left = sum(len(w.executors) for w in running.assignment if w.slot.node == first.id)
+    assert left and stage.brain.control().left_on_drained == {first.host: left}
+
+
 def test_an_outlook_says_why_a_topology_is_not_measured():
     state, profiles = spread("a", "b")
     stage = Stage(state, {"a": profiles["a"]}, AUTOMATIC)

@@ -53,12 +53,23 @@ def test_an_override_names_its_plan_what_it_passes_and_the_pause_that_it_found()
             approving("77aa", None, outlook | {"proposal": offered})
 
 
+def test_an_approval_takes_the_place_of_earlier_ones():
+    earlier = replace(
+        NO_ORDERS,
+        approved=frozenset({"77aa"}),
+        approved_by={"77aa": "ann"},
+        overrides={"77aa": Override("fire", frozenset({"pinned"}), 0)},
+    )
+    orders = approving("3f2a", None, {"mode": "approve", "proposal": "3f2a"}, "bob")(earlier)
+    assert orders == replace(NO_ORDERS, approved=frozenset({"3f2a"}), approved_by={"3f2a": "bob"})
+
+
 @pytest.mark.parametrize(
     ("outlook", "words"),
     [
-        ({"mode": "advise", "proposal": "3f2a"}, "only advises"),
-        ({"mode": "approve", "proposal": None}, "nothing waits"),
-        ({"mode": "approve", "proposal": "77aa", "override": None}, "that is 77aa"),
+        ({"mode": "advise", "proposal": "3f2a"}, "^3f2a: .*only advises"),
+        ({"mode": "approve", "proposal": None}, "^3f2a: nothing waits"),
+        ({"mode": "approve", "proposal": "77aa", "override": None}, "^3f2a: .*that is 77aa"),
     ],
 )
 def test_an_approval_of_anything_else_is_refused(outlook, words):
@@ -82,6 +93,19 @@ def test_only_nodes_that_are_there_are_drained_and_only_drained_ones_used_again(
         draining("host3", NODES)
     with pytest.raises(InvalidInput, match=r"drained: none"):
         undraining("host1")(NO_ORDERS)
+
+
+def test_a_drained_node_keeps_its_other_name_if_no_other_node_has_it():
+    def aliases(node, known):
+        return draining(node, known)(NO_ORDERS).aliases
+
+    assert aliases("host1", NODES) == {"host1": "id-1"}
+    assert aliases("id-2", NODES) == {"id-2": "host2"}
+    two_of_a_host = (*NODES, Supervisor("id-3", "host2", (6800,)))
+    assert aliases("id-2", two_of_a_host) == {}
+    assert aliases("host2", two_of_a_host) == {}
+    assert aliases("host1", two_of_a_host) == {"host1": "id-1"}
+    assert aliases("one", (Supervisor("one", "one", (6700,)),)) == {}
 
 
 def test_all_nodes_are_drained_by_ids_and_hosts_alike():

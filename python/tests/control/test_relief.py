@@ -55,6 +55,28 @@ def test_where_slots_are_too_few_those_that_leave_share_one_if_it_has_the_heap(h
     assert {w for w in running.assignment if w.slot.node == "n1"} <= set(decision.workers)
 
 
+@pytest.mark.parametrize(("most", "leaves"), [(7, {8}), (4, {1, 2, 3, 4}), (3, {1, 2, 3, 4, 8})])
+def test_of_a_node_above_its_limit_the_fewest_executors_leave(most, leaves):
+    running = replace(
+        topology("a", (4, 4), acker=False, workers=3),
+        assignment=(
+            Worker(Slot("n0", 6700), (1, 2, 3, 4)),
+            Worker(Slot("n0", 6701), (5, 6, 7)),
+            Worker(Slot("n0", 6702), (8,)),
+        ),
+    )
+    full, *others = supervisors(3)
+    full = replace(full, meta={"stormcut.max.executors": str(most)})
+    state = ClusterState((full, *others), (running,))
+    profiles = {"a": profile_of(running, cpu=1.0, rate=lambda *_: 5.0)}
+    (decision,) = decide(Question(state, profiles, None, Settings())).decided
+    gone = {t for w in decision.workers if w.slot.node != "n0" for t in w.executors}
+    assert gone == leaves
+    assert {w for w in running.assignment if not leaves.issuperset(w.executors)} <= {
+        *decision.workers
+    }
+
+
 def test_what_no_node_has_room_for_goes_to_several():
     """All workers were placed again."""
     running = dealt(

@@ -2,14 +2,45 @@
 
 from dataclasses import replace
 
-from stormcut.control.review.outcome import Outcome
+import pytest
+
+from stormcut.control.gate.change import Initiator
+from stormcut.control.review.outcome import Finding, Outcome
 from stormcut.control.review.reviews import (
     Review,
     restart_seconds,
+    review,
     taken_back,
 )
+from stormcut.control.review.trail import Step
+from stormcut.profile.drift import MeanInterval
 
 A = Review("a-1-1", "p1", 1000.0, Outcome.BETTER, 100, 150, 20.0, 10.0, 40.0, 41.0, 30.0)
+
+
+def finding(acked_before, acked_after, latency=None):
+    before, after = MeanInterval(acked_before, 1.0), MeanInterval(acked_after, 1.0)
+    return Finding(Outcome.BETTER, before, after, latency, latency, 41.0, 30.0)
+
+
+@pytest.mark.parametrize(
+    ("acked_before", "acked_after", "predicted"),
+    [(100.0, 150.0, 60.0), (0.5, 1.0, 80.0), (0.0, 150.0, 40.0)],
+)
+def test_what_was_predicted_grows_with_what_is_acked(acked_before, acked_after, predicted):
+    """Where nothing was acked before it stays as it was."""
+    step = Step("p1", 900.0, Initiator.GAIN, (), (), between_nodes_per_s=40.0)
+    found = review("a-1-1", step, finding(acked_before, acked_after), 1000.0, 60.0)
+    assert found == Review(
+        "a-1-1", "p1", 1000.0, Outcome.BETTER, acked_before, acked_after,
+        None, None, pytest.approx(predicted), 41.0, 30.0, 60.0,
+    )  # fmt: skip
+
+
+def test_latencies_are_kept_where_they_were_sampled():
+    step = Step("p1", 900.0, Initiator.GAIN, (), ())
+    found = review("a-1-1", step, finding(1.0, 2.0, MeanInterval(9.0, 1.0)), 1000.0, 0.0)
+    assert (found.latency_before, found.latency_after, found.predicted) == (9.0, 9.0, None)
 
 
 def test_the_price_of_a_restart_is_its_own_median_else_that_of_all():

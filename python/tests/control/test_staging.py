@@ -11,7 +11,13 @@ from governed import Stage
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stormcut.control.apply.staging import MAX_SECONDS, STAGE_SECONDS, Part, parts
+from stormcut.control.apply.staging import (
+    MAX_SECONDS,
+    STAGE_SECONDS,
+    Part,
+    _StageRoom,
+    parts,
+)
 from stormcut.control.brain import UNBOUND
 from stormcut.control.decide.decision import Action, Ground, Guard, Withheld
 from stormcut.control.gate.change import restarted
@@ -49,6 +55,15 @@ def test_parts_may_go_in_any_order(present, target, order):
         assert len(slots) == len({*slots})
     assert here == {*target}
     assert parts("t", target, target) == []
+
+
+@pytest.mark.parametrize(("limit", "fits"), [("5", True), ("4", False)])
+def test_a_stage_counts_all_workers_of_a_node(limit, fits):
+    moving = Worker(Slot("n1", 6700), (4, 5))
+    here = [Worker(Slot("n0", 6700), (1, 2)), Worker(Slot("n0", 6701), (3,)), moving]
+    state = ClusterState(supervisors(2, meta={"stormcut.max.executors": limit}), ())
+    part = Part("a", (moving,), (Worker(Slot("n0", 6702), (4, 5)),))
+    assert _StageRoom(state, here).takes([part]) is fits
 
 
 def swapped():

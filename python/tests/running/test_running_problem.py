@@ -14,6 +14,7 @@ from stormcut.control.decide.decide import decide
 from stormcut.control.decide.question import Question
 from stormcut.model.cluster import ClusterState, Slot
 from stormcut.model.errors import Infeasible, InvalidInput
+from stormcut.model.network import SHIPPED
 from stormcut.objective.metrics import measure
 from stormcut.placement.solve import solve
 from stormcut.running.situation import (
@@ -112,6 +113,21 @@ def test_one_topology_has_what_the_others_leave():
     assert problem.nodes[0].ports == (6701, 6702, 6703)
     with pytest.raises(InvalidInput, match=r"nobody: no such topology runs \(running: other, t\)"):
         running_problem(state, {}, "nobody")
+
+
+def test_a_profile_of_other_executors_counts_for_nothing():
+    state = ClusterState(supervisors(2), (topology("t", (2, 3)),))
+    problem = running_problem(state, {"t": profile_of(topology("t", (5, 5)), cpu=77.0)})
+    declared = running_problem(state, {})
+    assert (problem.executor_cpu == declared.executor_cpu).all()
+    assert problem.traffic.total == declared.traffic.total
+
+
+@pytest.mark.parametrize("only", [None, "t"])
+def test_a_problem_has_the_costs_that_were_fitted(only):
+    fitted = replace(SHIPPED, send_us_per_tuple=1.0, source="a file")
+    state = ClusterState(supervisors(2), (topology("t"),))
+    assert running_problem(state, {}, only, fitted).costs == fitted
 
 
 def test_hosts_name_nodes_unless_two_share_one():
