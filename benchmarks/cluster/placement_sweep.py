@@ -104,8 +104,9 @@ def main() -> None:
     if arguments.measure:
         names = [*RIVALS, *numbered("model", BEST), *numbered("random", RANDOM)]
         for number, begin in enumerate(range(0, len(names), GROUP)):
-            group = names[begin : begin + GROUP]
-            measure(arguments.setting, group, arguments.measure / f"{number}")
+            group, folder = names[begin : begin + GROUP], arguments.measure / f"{number}"
+            if not is_measured(group, folder):
+                measure(arguments.setting, group, folder)
     with open_data(arguments.measure or DATA / f"sweep-{arguments.setting}.zip") as data:
         folders = sorted(each for each in data.iterdir() if each.is_dir())
         tried = collected(folders)
@@ -116,6 +117,14 @@ def main() -> None:
 def numbered(kind: str, count: int) -> list[str]:
     """Return the names of placements of a kind."""
     return [f"{kind}-{number:02}" for number in range(1, count + 1)]
+
+
+def is_measured(group: list[str], folder: Path) -> bool:
+    """Return whether a folder has all windows of a group, whichever version measured them."""
+    if not folder.exists():
+        return False
+    cells = {each.cell for each in FileJournal(folder).measurements()}
+    return len(cells) == (len(BOTH) + len(group)) * WINDOWS
 
 
 def measure(setting: str, group: list[str], folder: Path) -> None:

@@ -366,6 +366,23 @@ def test_gauges_say_who_may_act_and_what_waits_for_what():
     assert found.left_on_drained == {}
 
 
+@pytest.mark.parametrize(
+    ("drained", "initiator"),
+    [(frozenset({"n0"}), Initiator.DRAIN), (frozenset(), Initiator.LIMIT)],
+)
+def test_who_wants_a_move_off_a_node_follows_from_why_it_may_hold_none(drained, initiator):
+    state, profiles = spread("a")
+    closed, *others = state.supervisors
+    closed = replace(closed, meta={"stormcut.max.executors": "0"})
+    state = replace(state, supervisors=(closed, *others))
+    stage = Stage(state, profiles, Policy(Mode.AUTOMATIC), Orders(drained=drained))
+    stage.round(1000)
+    (step,) = stage.store.trails["a"]
+    assert (step.initiator, step.at_s) == (initiator, stage.clock.now())
+    (_, entry) = stage.store.plans[-1]
+    assert [line["initiator"] for line in entry["topologies"]] == [initiator.value]
+
+
 def test_gauges_count_what_is_left_on_drained_nodes():
     stage = Stage(*spread("a"), Policy(Mode.APPROVE))
     first, *_ = stage.state.supervisors

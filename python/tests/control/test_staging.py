@@ -240,6 +240,17 @@ def test_an_undo_after_a_stop_takes_back_the_stages_that_were_made():
     assert stage.homes()["a"] == before
 
 
+def test_the_stages_of_a_move_are_one_step_of_its_trail():
+    stage = Stage(*swapped(), FEW)
+    before = stage.homes()["a"]
+    stage.round()
+    first = stage.homes()["a"]
+    stage.round(STAGE_SECONDS + 1)
+    assert stage.homes()["a"] not in (before, first)
+    (step,) = stage.store.trails["a"]
+    assert ({*step.before}, {*step.after}) == (before, stage.homes()["a"])
+
+
 def test_a_stopped_topology_gets_its_lost_workers_back():
     state, profiles = swapped()
     stage = Stage(state, profiles, FEW)

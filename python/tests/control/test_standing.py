@@ -8,11 +8,12 @@ from governed import Valve, spread
 from simulated import SimulatedClock, ids
 
 from stormcut.control.apply import context
+from stormcut.control.apply.draining import ADOPT_SECONDS
 from stormcut.control.decide.adviser import Settings
 from stormcut.control.observe.descriptions import GONE_SECONDS
 from stormcut.control.operations import pausing
 from stormcut.control.orders import NO_ORDERS, Orders
-from stormcut.control.policy import Mode, Policy
+from stormcut.control.policy import Mode, Policy, TopologyRule
 from stormcut.control.ports import Unavailable
 from stormcut.control.publication_cache import MAX_OF_A_CORE
 from stormcut.control.standing import STANDBY_SECONDS, Standing
@@ -265,6 +266,28 @@ def test_an_approval_is_for_once():
     assert outside.ordered == NO_ORDERS
     # Somebody has it run as before: that is another moment.
     assert not moves(brain.plan(state), state)
+
+
+def test_a_leader_has_spouts_rest_before_their_topology_moves_and_go_on_after():
+    state, profiles = spread("a")
+    outside, valve = Outside(clock := SimulatedClock()), Valve()
+    outside.known = profiles
+    policy = Policy(Mode.AUTOMATIC, topologies=(TopologyRule("a", drain_s=20.0),))
+    brain = Standing(Settings(), outside, outside, clock, ids(), policy=policy, valve=valve)
+    brain.elected()
+    seen = []
+    for _ in range(3):
+        plan = brain.plan(state)
+        brain.watch()
+        seen.append((moves(plan, state), brain.resting(), set(valve.inactive)))
+        clock.seconds += 10
+    assert seen == [(False, {"a"}, {"a"})] * 2 + [(True, {"a"}, {"a"})]
+    moved = applied(state, plan.topologies)
+    for seconds in (0, ADOPT_SECONDS + 1):
+        clock.seconds += seconds
+        brain.plan(moved)
+        brain.watch()
+    assert brain.resting() == valve.inactive == set()
 
 
 def moves(plan, state):
