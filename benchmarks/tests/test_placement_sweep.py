@@ -9,6 +9,7 @@ from random_clusters import problem_of
 
 from stormcut.adapters.files.placement_file import read_placement
 from stormcut.adapters.files.problem_file import write_problem
+from stormcut.lab.adapters.bench.journal import FileJournal
 from stormcut.lab.adapters.bench.kept_benches import BENCHES
 from stormcut.objective.verify import violations
 
@@ -34,6 +35,17 @@ def test_the_best_by_the_model_come_first_and_are_written(tmp_path, monkeypatch)
     assert values[0] == max(placement_sweep.predicted(problem, each) for each in others)
     placement_sweep.place("model", 2, question, answer)
     assert read_placement(answer, problem).placement == best[1]
+
+
+def test_only_a_group_with_all_its_windows_is_measured(tmp_path, monkeypatch):
+    assert not placement_sweep.is_measured([], tmp_path / "none")
+    with zipfile.ZipFile(BENCHES / "bench-tick-1.zip") as packed:
+        packed.extractall(tmp_path)
+    cells = {each.cell for each in FileJournal(tmp_path).measurements()}
+    monkeypatch.setattr(placement_sweep, "WINDOWS", 1)
+    group = ["other"] * (len(cells) - len(placement_sweep.BOTH))
+    assert placement_sweep.is_measured(group, tmp_path)
+    assert not placement_sweep.is_measured([*group, "one more"], tmp_path)
 
 
 def test_names_of_one_placement_are_pooled(tmp_path):

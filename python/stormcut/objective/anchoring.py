@@ -26,8 +26,7 @@ def anchored_share(problem: Problem) -> Floats:
     It is the same for all of a component; 1 for a topology that tells ackers nothing.
     Ackers take what is in a tree; what metrics consumers take is not. Takes O(pairs + blocks).
     """
-    names = [(topology.id, each.name) for topology in problem.topologies
-             for each in topology.components]  # fmt: skip
+    names = _component_names(problem)
     component = problem.executor_component
     is_acker = np.array([name == ACKER for _, name in names])
     is_system = np.array([name.startswith(SYSTEM) for _, name in names])
@@ -46,6 +45,12 @@ def anchored_share(problem: Problem) -> Floats:
     return result
 
 
+def _component_names(problem: Problem) -> list[tuple[str, str]]:
+    """Return the topology and the name of every component, by its ordinal."""
+    return [(topology.id, each.name) for topology in problem.topologies
+            for each in topology.components]  # fmt: skip
+
+
 def _between(traffic: Traffic, component: Ints) -> tuple[Ints, Ints, Floats]:
     """Return (source, target, tuples/s) between components; pairs of them may occur often."""
     blocks = traffic.blocks
@@ -61,7 +66,6 @@ def _between(traffic: Traffic, component: Ints) -> tuple[Ints, Ints, Floats]:
 
 def is_acker(problem: Problem) -> npt.NDArray[np.bool_]:
     """Return which executors are ackers, shape (executors,)."""
-    components = (each for topology in problem.topologies for each in topology.components)
-    are = np.array([each.name == ACKER for each in components], dtype=np.bool_)
-    result: npt.NDArray[np.bool_] = are[problem.executor_component]
+    ackers = [name == ACKER for _, name in _component_names(problem)]
+    result: npt.NDArray[np.bool_] = np.array(ackers, dtype=np.bool_)[problem.executor_component]
     return result

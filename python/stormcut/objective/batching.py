@@ -37,7 +37,7 @@ def batches(rate: Floats, most: float) -> Floats:
 
 
 def batches_each(rate: Floats, most: float) -> Floats:
-    """Return how many batches one of so many tuples/s makes, at most 1."""
+    """Return the batches per tuple at a rate in tuples/s between two workers, at most 1."""
     result: Floats = 1.0 / (1.0 + rate / most)
     return result
 
@@ -51,12 +51,30 @@ def batches_per_tuple(source: Ints, target: Ints, rate: Floats, most: float) -> 
         Slots of the executors; pairs with a negative one travel nowhere.
     rate : array of shape (pairs,)
     """
+    _, connection = group_by_workers(source, target)
+    together = np.bincount(connection, rate).astype(np.float64)
+    return batches_each(together, most)[connection]
+
+
+def group_by_workers(source: Ints, target: Ints) -> tuple[Ints, Ints]:
+    """Group pairs of executors by the two workers that they connect.
+
+    Parameters
+    ----------
+    source, target : array of shape (pairs,)
+        Slots of the executors; pairs with a negative one are a group.
+
+    Returns
+    -------
+    first : array of shape (groups,)
+        One pair of each group.
+    group : array of shape (pairs,)
+    """
     count = max(source.max(initial=-1), target.max(initial=-1)) + 1
     travels = (source >= 0) & (target >= 0)
     key = np.where(travels, source * count + target, -1)
-    _, worker_pair = np.unique(key, return_inverse=True)
-    together = np.bincount(worker_pair.ravel(), rate).astype(np.float64)
-    return batches_each(together, most)[worker_pair.ravel()]
+    _, first, group = np.unique(key, return_index=True, return_inverse=True)
+    return first, group.ravel()
 
 
 def connections(traffic: Traffic, slots: Ints) -> Connections:

@@ -254,11 +254,11 @@ def _newton(loop: ClosedLoop, logs: Floats, part: float) -> Floats | None:
             break
         slopes, excess = loop.slopes(queues, part), queues.excess(part)
         step = np.linalg.lstsq(slopes, -excess, rcond=None)[0]
-        queues = _shortened(loop, queues, part, np.asarray(step))
+        queues = _backtrack(loop, queues, part, np.asarray(step))
     return None if queues is None or _error(queues, part) > STILL else np.log(queues.rates)
 
 
-def _shortened(loop: ClosedLoop, queues: Queues, part: float, step: Floats) -> Queues | None:
+def _backtrack(loop: ClosedLoop, queues: Queues, part: float, step: Floats) -> Queues | None:
     """Return the queues where the longest of the halved steps that lessens the error leads."""
     logs, error = np.log(queues.rates), _error(queues, part)
     for halving in range(HALVINGS + 1):

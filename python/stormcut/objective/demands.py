@@ -18,7 +18,7 @@ from stormcut.model.placement import Placement
 from stormcut.model.problem import CORE_PERCENT, CORE_US, Problem
 from stormcut.model.traffic import Traffic
 from stormcut.objective.anchoring import anchored_share, is_acker
-from stormcut.objective.batching import batches_each
+from stormcut.objective.batching import batches_each, group_by_workers
 from stormcut.objective.closed_loop import Background, Stations
 from stormcut.objective.cut import executor_nodes, routed
 from stormcut.objective.relaying import relay
@@ -56,8 +56,9 @@ class Demands:
 
     Parameters
     ----------
-    anchored, loose : array of shape (resources, sources)
-        Load in the resource's unit.
+    unbatched : array of shape (2, resources, sources)
+        Load in the resource's unit, in trees and in none, without what batches cost.
+    batches : Batches
     tuples, loose_tuples : array of shape (resources, sources)
         Tuples/s that pass a link; 0 for other resources.
     hops : array of int, shape (hops, 2)
@@ -67,13 +68,10 @@ class Demands:
     capacity : array of shape (resources,)
     names : list of (str, int)
         Kind and ordinal of resources.
-    unbatched : array of shape (2, resources, sources)
-        `anchored` and `loose` without what batches cost.
-    batches : Batches
     """
 
-    anchored: Floats
-    loose: Floats
+    unbatched: Floats
+    batches: Batches
     tuples: Floats
     loose_tuples: Floats
     hops: Ints
@@ -81,8 +79,22 @@ class Demands:
     hop_tuples: Floats
     capacity: Floats
     names: list[tuple[str, int]]
-    unbatched: Floats
-    batches: Batches
+
+    @cached_property
+    def _loads(self) -> Floats:
+        return self.unbatched + self.batches.loads
+
+    @property
+    def anchored(self) -> Floats:
+        """Load in the resource's unit of tuples in trees, shape (resources, sources)."""
+        anchored: Floats = self._loads[0]
+        return anchored
+
+    @property
+    def loose(self) -> Floats:
+        """The same of tuples in no tree."""
+        loose: Floats = self._loads[1]
+        return loose
 
     @property
     def busy(self) -> Floats:
@@ -102,10 +114,9 @@ class Demands:
         rows, executors = np.array(threads, dtype=np.int64).reshape(-1, 2).T
         return rows, executors
 
-    def batched(self, rates: Floats) -> Demands:
-        """Return the same with as many tuples in a batch as at such rates, shape (sources,)."""
-        anchored, loose = self.unbatched + self.batches.loads(self.batches.at(rates))
-        return replace(self, anchored=anchored, loose=loose)
+    def at(self, rates: Floats) -> Demands:
+        """Return the same with as many tuples in a batch as at these rates, shape (sources,)."""
+        return replace(self, batches=self.batches.at(rates))
 
     def slowed(self, speeds: Floats) -> Demands:
         """Return the same with threads that get such parts of a core, shape (executors,)."""
@@ -147,7 +158,7 @@ class Demands:
         leaves = leaves[np.flatnonzero(binding)]
         room = self._positive[binding]
 
-        def taken_by_others(rates: Floats) -> Background:
+        def background_at(rates: Floats) -> Background:
             share, tuples = shares @ rates, tuples_of @ rates
             if len(hops):
                 lost = 1.0 - 1.0 / np.maximum(offered @ rates, 1.0)
@@ -156,19 +167,19 @@ class Demands:
             service = np.where(tuples > NONE, share / np.maximum(tuples, NONE), 0.0)
             return Background(share, service)
 
-        return taken_by_others
+        return background_at
 
 
 @dataclass(frozen=True, eq=False)
 class Batches:
-    """What tuples cost that share batches from worker to worker.
+    """What the batches cost in which tuples travel from worker to worker.
 
     Parameters
     ----------
     tuples : array of shape (2, connections, sources)
         Tuples/s of a tuple/s of each source, in trees and in none, on each pair of workers.
-    measured : array of shape (connections,)
-        Tuples/s at the rates that were measured.
+    rate : array of shape (connections,)
+        All tuples/s on each pair of workers: they share batches.
     cost : csr_array of shape (resources, connections)
         Load of a batch/s.
     most : float
@@ -176,18 +187,18 @@ class Batches:
     """
 
     tuples: Floats
-    measured: Floats
+    rate: Floats
     cost: csr_array
     most: float
 
-    def at(self, rates: Floats) -> Floats:
-        """Return the tuples/s on each pair of workers at such rates, shape (connections,)."""
-        result: Floats = self.tuples.sum(axis=0) @ rates
-        return result
+    def at(self, rates: Floats) -> Batches:
+        """Return the same at other rates of the sources, shape (sources,)."""
+        return replace(self, rate=self.tuples.sum(axis=0) @ rates)
 
-    def loads(self, rate: Floats) -> Floats:
-        """Return what tuples ask that share batches with so many, (2, resources, sources)."""
-        each = batches_each(rate, self.most)[:, None]
+    @property
+    def loads(self) -> Floats:
+        """Load due to a tuple/s of each source, shape (2, resources, sources)."""
+        each = batches_each(self.rate, self.most)[:, None]
         return np.array([self.cost @ (each * tuples) for tuples in self.tuples])
 
 
@@ -227,11 +238,9 @@ def demands_of(problem: Problem, placement: Placement, sources: Ints) -> Demands
     away = links[0][2]
     loose = due[away] * (1 - kept[away, None])
     hops, hop_loads, hop_tuples = _hops(out, into, loose, carried[away], pairs.rate[away])
-    batches = _batches(problem, pairs, due, kept, (first[CPU], len(names)))
-    in_trees, in_none = loads + batches.loads(batches.measured)
     return Demands(
-        anchored=in_trees,
-        loose=in_none,
+        unbatched=loads,
+        batches=_batches(problem, pairs, due, kept, (first[CPU], len(names))),
         tuples=tuples[0],
         loose_tuples=tuples[1],
         hops=hops,
@@ -239,8 +248,6 @@ def demands_of(problem: Problem, placement: Placement, sources: Ints) -> Demands
         hop_tuples=hop_tuples,
         capacity=np.concatenate([*most.values()]),
         names=names,
-        unbatched=loads,
-        batches=batches,
     )
 
 
@@ -321,10 +328,9 @@ def _batches(
     """
     costs, apart, (first, count) = costs_of(problem), pairs.apart(pairs.slots), resources
     source, target = pairs.source[apart], pairs.target[apart]
-    workers = pairs.slots[source] * (1 + pairs.slots.max(initial=0)) + pairs.slots[target]
-    _, one, connection = np.unique(workers, return_index=True, return_inverse=True)
+    one, connection = group_by_workers(pairs.slots[source], pairs.slots[target])
     shape, every = (len(one), len(apart)), np.arange(len(apart))
-    of = _sparse(pairs.rate[apart], connection.ravel(), every, shape)
+    of = _sparse(pairs.rate[apart], connection, every, shape)
     ends = np.concatenate((pairs.nodes[source[one]], pairs.nodes[target[one]]))
     points = np.repeat([costs.send_us_per_tuple, costs.receive_us_per_tuple], len(one))
     return Batches(

@@ -39,8 +39,8 @@ STEPS, PACE = 4000, 1.5
 #: The mean logarithm of fair rates is within this of the highest.
 FAIR_GAP = 1e-4
 
-#: Most times that rates are found by the batches of the rates before; by which part they differ
-#: from those when it ends. Each time they differ a tenth as much.
+#: Maximum number of times that rates are found by the batches at the rates before, and the relative
+#: change that ends it; each change is about a tenth of the one before.
 ROUNDS, SAME = 4, 1e-4
 
 #: Share of the fullest resource in use at the rates from which those that settle are sought.
@@ -140,7 +140,7 @@ def throughput(problem: Problem, placement: Placement, is_open: bool = True) -> 
         # Not far from where they settle, if windows are wide.
         near: Floats | None = rates * min(1.0, NEAR / float((demands.busy @ rates).max()))
         for _ in range(ROUNDS):
-            demands = as_measured.batched(rates)
+            demands = as_measured.at(rates)
             busy = demands.thread_use(rates, problem.executor_count)
             demands = demands.slowed(thread_speeds(problem, placement, busy))
             stations, background = demands.stations(binding), demands.background(binding)

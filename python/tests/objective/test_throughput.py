@@ -71,7 +71,7 @@ def factors_of(problem, placement, sources):
 
 
 def sped_up(problem, times):
-    """Return a problem of which everything is so many times as fast."""
+    """Return a problem with all rates and loads multiplied."""
     (topology,) = problem.topologies
     components = tuple(
         replace(each, cpu_percent=each.cpu_percent * times) for each in topology.components
@@ -89,7 +89,7 @@ def test_loads_at_other_rates_are_those_of_a_problem_with_such_rates(case, times
     problem = replace(problem, costs=replace(problem.costs, batches_per_s=25.0))
     sources = np.flatnonzero(problem.executor_is_spout)
     rates = problem.executor_rate[sources] * times
-    load = demands_of(problem, placement, sources).batched(rates).busy @ rates
+    load = demands_of(problem, placement, sources).at(rates).busy @ rates
     used = uses(sped_up(problem, times), placement)
     share = np.concatenate([use.load / np.maximum(use.capacity, 1e-300) for use in used])
     assert load == pytest.approx(share, rel=1e-6)
