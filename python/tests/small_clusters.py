@@ -9,5 +9,6 @@ SLOW_TO_WAKE = {
 #: Of embedded clusters for them: workers need half the CPU time to start and a third to idle.
 SLOW_BUT_SMALL = {
     **SLOW_TO_WAKE,
-    "worker.childopts": "-Xmx%HEAP-MEM%m -XX:+UseSerialGC -XX:-UsePerfData -XX:TieredStopAtLevel=1",
+    "worker.childopts": "-Xmx%HEAP-MEM%m -XX:+UseSerialGC -XX:-UsePerfData"
+    " -XX:TieredStopAtLevel=1 -XX:-BytecodeVerificationRemote",
 }
