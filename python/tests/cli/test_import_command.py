@@ -246,15 +246,15 @@ def test_names_of_storm_2_texts_and_the_highest_parallelism_count(import_storm, 
     "content",
     [
         # Counts of elements that take no bytes: a decoder that believes them never ends.
-        b"\x0d\x00\x01\x0b\x0c\x7f\xff\xff\xff",
-        b"\x0f\x00\x63\x00\x7f\xff\xff\xff\x00",
-        gzip.compress(b"0" * ((256 << 20) + 1), mtime=0),
+        lambda: b"\x0d\x00\x01\x0b\x0c\x7f\xff\xff\xff",
+        lambda: b"\x0f\x00\x63\x00\x7f\xff\xff\xff\x00",
+        lambda: gzip.compress(b"0" * ((256 << 20) + 1), mtime=0),
     ],
     ids=["list", "field that nobody knows", "gzip"],
 )
 def test_bytes_that_would_take_for_ever_are_refused(import_storm, tmp_path, content):
     code, conf = words(tmp_path)
-    code.write_bytes(content)
+    code.write_bytes(content())
     exit_code, err, _ = import_storm(code, conf)
     assert (exit_code, err.count("\n")) == (2, 1)
 
