@@ -18,9 +18,9 @@ from stormcut.adapters.spark.profiling import profile_logs
 from stormcut.adapters.zookeeper.client import connected, read_auth_file
 from stormcut.application.waiting import wait_until
 from stormcut.lab.adapters.bench.counters import read_counters
-from stormcut.lab.adapters.clusters.docker.plan import LINK_KEY
 from stormcut.lab.experiment.bench.counters import usage
 from stormcut.model.problem import CORE_PERCENT
+from stormcut.running.declared import LINK_KEY
 
 pytestmark = pytest.mark.docker
 

@@ -39,7 +39,8 @@ from stormcut.lab.adapters.processes.controller import (
 from stormcut.lab.adapters.storm.topology_project import load
 from stormcut.lab.adapters.storm.topology_site import WORKERS, docker_site
 from stormcut.lab.cli.own_cluster import ended
-from stormcut.lab.experiment.recorder import REPORTED_S, Sampler
+from stormcut.lab.experiment.bench.windows import REPORTED_S
+from stormcut.lab.experiment.recorder import Sampler
 from stormcut.model.errors import StormcutError
 
 #: Acknowledged of what is offered: the rate is held.

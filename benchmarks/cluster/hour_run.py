@@ -32,18 +32,18 @@ from stormcut.cli.steps import Steps
 from stormcut.lab.adapters.bench.reports import newest_of_processes
 from stormcut.lab.adapters.clusters.bandwidth import Bandwidth
 from stormcut.lab.adapters.clusters.docker import ClusterShape, DockerCluster
-from stormcut.lab.adapters.clusters.docker.plan import LINK_KEY
 from stormcut.lab.adapters.processes.controller import (
     ControllerProcess,
     controller_process,
     write_configuration,
 )
 from stormcut.lab.adapters.storm.topology_site import docker_site
-from stormcut.lab.experiment.bench.windows import Sample, SourceWindow
-from stormcut.lab.experiment.recorder import REPORTED_S, Sampler
+from stormcut.lab.experiment.bench.windows import REPORTED_S, Sample, SourceWindow
 from stormcut.lab.experiment.recorder import STEP_S as POINT_S
+from stormcut.lab.experiment.recorder import Sampler
 from stormcut.lab.experiment.timeline import Event, Kind, Point
 from stormcut.model.errors import StormcutError
+from stormcut.running.declared import LINK_KEY
 
 NODES, MBIT = 4, 10
 #: What a node may hold of the 36 executors, or one node would be the best place for all.

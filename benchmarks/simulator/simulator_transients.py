@@ -43,8 +43,9 @@ from stormcut.lab.cli.own_cluster import ended
 from stormcut.lab.experiment.bench.contest import capacities
 from stormcut.lab.experiment.bench.entrants import FIRST_PORT, SEED, Hosts
 from stormcut.lab.experiment.bench.planner import BenchPlanner, Wanted
+from stormcut.lab.experiment.bench.windows import REPORTED_S
 from stormcut.lab.experiment.ports import HOOK_INTERVAL_S
-from stormcut.lab.experiment.recorder import REPORTED_S, Sampler
+from stormcut.lab.experiment.recorder import Sampler
 from stormcut.model.cluster import RunningTopology
 from stormcut.model.network import Link
 from stormcut.model.placement import Placement

@@ -10,13 +10,12 @@ from typing import Any
 from stormcut.control.decide.decision import Decision, Decisions, PlacementFigures
 from stormcut.control.decide.wording import sentence
 from stormcut.control.gate.change import Change, Initiator
+from stormcut.control.ports import HISTORY_VERSION
 from stormcut.control.review.trail import Step
 from stormcut.control.round import Governed
 from stormcut.model.cluster import ClusterState, worker_rows
 from stormcut.model.plan import Declined, Plan, TopologyPlan
 from stormcut.model.profile import Profile
-
-HISTORY_VERSION = 1
 
 
 def plan_parts(decisions: Decisions) -> tuple[tuple[TopologyPlan, ...], tuple[Declined, ...]]:

@@ -37,6 +37,9 @@ class Clock(Protocol):
         ...
 
 
+#: Of the form of the history's entries.
+HISTORY_VERSION = 1
+
 #: Gives a name that no other plan has.
 NewId = Callable[[], str]
 

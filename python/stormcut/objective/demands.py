@@ -109,7 +109,7 @@ class Demands:
     def _threads(self) -> tuple[Ints, Ints]:
         """Which resources are threads, and of which executors, both of shape (threads,)."""
         threads = [
-            (at, ordinal) for at, (kind, ordinal) in enumerate(self.names) if kind == EXECUTOR
+            (row, ordinal) for row, (kind, ordinal) in enumerate(self.names) if kind == EXECUTOR
         ]
         rows, executors = np.array(threads, dtype=np.int64).reshape(-1, 2).T
         return rows, executors

@@ -28,7 +28,7 @@ from stormcut.adapters.zookeeper.blob import (
 )
 from stormcut.adapters.zookeeper.client import Client, connected, read_auth_file
 from stormcut.adapters.zookeeper.paths import DEFAULT_ROOT, check_root
-from stormcut.control.ports import Unavailable
+from stormcut.control.ports import HISTORY_VERSION, Unavailable
 from stormcut.model.errors import InvalidInput
 from stormcut.model.plan import Plan
 from stormcut.model.profile import Profile
@@ -36,7 +36,6 @@ from stormcut.model.profile import Profile
 log = logging.getLogger(__name__)
 
 HISTORY_KEPT = 100
-HISTORY_VERSION = 1
 #: A node's data must stay below ZooKeeper's 1 MB.
 MAX_ENTRY_BYTES = 1_000_000
 #: No later moment is shown: the year 5138.

@@ -7,11 +7,9 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 
-from stormcut.lab.experiment.bench.windows import Sample, SourceWindow, measure
+from stormcut.lab.experiment.bench.windows import REPORTED_S, Sample, SourceWindow, measure
 from stormcut.lab.experiment.timeline import Event, Kind, Point, Series
 
-#: By then every source has reported what it did up to a moment.
-REPORTED_S = 2.5
 #: Of a timeline's points: longer than the time between two reports of a source.
 STEP_S = 3.0
 

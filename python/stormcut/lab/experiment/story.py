@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from stormcut.application.waiting import TimedOut, wait_until
-from stormcut.lab.experiment.bench.windows import Sample
+from stormcut.lab.experiment.bench.windows import REPORTED_S, Sample
 from stormcut.lab.experiment.ports import Cluster, Progress, Update
-from stormcut.lab.experiment.recorder import REPORTED_S, Sampler
+from stormcut.lab.experiment.recorder import Sampler
 from stormcut.lab.experiment.timeline import Kind, Timeline
 from stormcut.model.errors import StormcutError
 from stormcut.model.profile import Profile

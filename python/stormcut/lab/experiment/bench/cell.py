@@ -8,11 +8,9 @@ from stormcut.lab.experiment.bench.cells import Cell, Measurement
 from stormcut.lab.experiment.bench.counters import usage
 from stormcut.lab.experiment.bench.plan import Timing
 from stormcut.lab.experiment.bench.ports import Entrant, Rig
-from stormcut.lab.experiment.bench.windows import Sample, crowded, measure
+from stormcut.lab.experiment.bench.windows import REPORTED_S, Sample, crowded, measure
 
 POLL_S = 0.25
-#: By then every source has reported what it did up to a moment.
-REPORTED_S = 2.5
 
 
 def measure_cell(cell: Cell, entrant: Entrant, rig: Rig, timing: Timing) -> Measurement:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import statistics
 
-from stormcut.lab.experiment.bench.cell import REPORTED_S
 from stormcut.lab.experiment.bench.plan import Timing
+from stormcut.lab.experiment.bench.windows import REPORTED_S
 
 #: Of a cell beside its windows: letting it go, draining, stopping it.
 TURN_S = 3.5

@@ -19,6 +19,8 @@ from stormcut.lab.experiment.latency import mean, percentile
 
 #: Rates are taken over steps of this length: as often as sources report.
 STEP_S = 2.0
+#: By then every source has reported what it did up to a moment.
+REPORTED_S = 2.5
 #: The halves of a window may differ by this share of their mean.
 DRIFT = 0.15
 #: Fewer steps than these show no trend.

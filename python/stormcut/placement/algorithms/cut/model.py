@@ -37,7 +37,7 @@ Prices = tuple[float, float, float]
 Seed = npt.NDArray[np.uint64]
 
 #: Gains below this share of all traffic are rounding.
-ROUNDING = 1e-11
+NOISE = 1e-11
 
 #: In place of a start or of pins, where there are none.
 NOTHING = np.zeros((0, 0), dtype=np.int64)
@@ -202,7 +202,7 @@ def traffic_with(model: Model, counts: Ints, n: int) -> Floats:
 
 def noise(total: float) -> float:
     """Return the gain that is no more than rounding for that much traffic."""
-    return max(total, 1.0) * ROUNDING
+    return max(total, 1.0) * NOISE
 
 
 def seed_from(rng: np.random.Generator) -> Seed:

@@ -26,7 +26,7 @@ from scipy.sparse import csr_array
 from stormcut.arrays import Floats, Ints
 from stormcut.placement.algorithms.exact.cp_sat import SolverLimits, cp_sat_solver
 from stormcut.placement.algorithms.exact.folded import Folded
-from stormcut.placement.algorithms.exact.patterns import ROUNDING, PatternSearch
+from stormcut.placement.algorithms.exact.patterns import SUM_ERROR, PatternSearch
 
 #: Counts held at a time (partial patterns x groups) when the search for columns begins.
 FIRST_COUNTS = 300_000
@@ -105,7 +105,7 @@ def relax(
     folded = search.folded
     available = np.array([len(nodes) for nodes in folded.nodes], dtype=np.float64)
     best = Relaxation(folded.total, np.zeros(len(folded.size)), np.zeros(0), columns)
-    rounding = ROUNDING * folded.total
+    rounding = SUM_ERROR * folded.total
     most = max(1, FIRST_COUNTS // search.groups)
     while time.monotonic() < deadline:
         value, prices, node_prices = _linear(folded, columns, available)
@@ -131,7 +131,7 @@ def _price(
     reach = node_prices.copy()
     fresh = Columns.none(search.groups)
     for kind, price in enumerate(node_prices.tolist()):
-        least = price + ROUNDING * search.folded.total
+        least = price + SUM_ERROR * search.folded.total
         best = search.best(kind, prices, least, most, deadline)
         reach[kind] = max(price, best.missed, best.worth.max(initial=price))
         top = np.argsort(-best.worth, kind="stable")[:COLUMNS_PER_ROUND]

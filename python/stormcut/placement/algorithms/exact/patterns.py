@@ -19,7 +19,7 @@ from stormcut.placement.algorithms.exact.folded import Folded
 from stormcut.placement.packing.groups import LocalFirst
 
 #: Share of the total by which a sum of rates may be off for rounding.
-ROUNDING = 2e-13
+SUM_ERROR = 2e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +93,7 @@ class PatternSearch:
                 return PricedPatterns(rows.counts[:0], rows.worth[:0], rows.worth[:0], np.inf)
             rows = self._extended(rows, group, kind, float(prices[group]))
             bound = rows.worth + self._ahead_bound(rows, group + 1, kind, prices)
-            kept = np.flatnonzero(bound >= threshold - ROUNDING * self.folded.total)
+            kept = np.flatnonzero(bound >= threshold - SUM_ERROR * self.folded.total)
             if len(kept) > most:
                 order = np.argpartition(-bound[kept], most)
                 missed = max(missed, float(bound[kept[order[most:]]].max()))

@@ -13,7 +13,7 @@ from stormcut.placement.algorithms.exact.compact import Target, solve_whole
 from stormcut.placement.algorithms.exact.cp_sat import SolverLimits
 from stormcut.placement.algorithms.exact.folded import Folded
 from stormcut.placement.algorithms.exact.master import Columns, candidates, choose, relax
-from stormcut.placement.algorithms.exact.patterns import ROUNDING, PatternSearch
+from stormcut.placement.algorithms.exact.patterns import SUM_ERROR, PatternSearch
 from stormcut.placement.algorithms.exact.start import improved
 
 #: Rates that are multiples of the smallest one divided by up to this number are counted exactly.
@@ -115,7 +115,7 @@ class _Hunt:
     @property
     def goal(self) -> float:
         """What a better placement keeps local at least."""
-        return self._value(self.counts) + self.least_gain - ROUNDING * self.folded.total
+        return self._value(self.counts) + self.least_gain - SUM_ERROR * self.folded.total
 
     @property
     def closed(self) -> bool:

@@ -37,7 +37,7 @@ from stormcut.model.errors import InvalidInput
 from stormcut.placement.graph.component_graph import linear_order
 
 #: Rates that differ by less than this share are equal.
-ROUNDING = 1e-12
+SAME_RATE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class PerformanceModel:
             One slot does not sustain it.
         """
         for threads, peak in zip(self.threads, self.rate, strict=True):
-            if peak >= rate * (1 - ROUNDING):
+            if peak >= rate * (1 - SAME_RATE):
                 return threads
         raise InvalidInput(f"one slot sustains at most {self.best_rate:g} tuples/s, not {rate:g}")
 
@@ -289,9 +289,9 @@ def _scaled(model: PerformanceModel, rate: float) -> Share:
 
 
 def _bundled(task: str, model: PerformanceModel, rate: float) -> TaskAllocation:
-    bundles = math.floor(rate / model.best_rate * (1 + ROUNDING))
+    bundles = math.floor(rate / model.best_rate * (1 + SAME_RATE))
     rest = max(0.0, rate - bundles * model.best_rate)
-    if rest <= rate * ROUNDING:
+    if rest <= rate * SAME_RATE:
         residual = Share(0 if bundles else 1, 0.0, 0.0)
     elif (threads := model.threads_for(rest)) > 1:
         residual = Share(threads, *model.resources(threads))
@@ -306,7 +306,7 @@ def _bundled(task: str, model: PerformanceModel, rate: float) -> TaskAllocation:
 
 
 def _up(value: float) -> int:
-    return math.ceil(value * (1 - ROUNDING))
+    return math.ceil(value * (1 - SAME_RATE))
 
 
 def acquire(slots: int, sizes: tuple[int, ...] = (4, 2, 1), exact: bool = False) -> tuple[int, ...]:

@@ -63,14 +63,13 @@ from stormcut.placement.algorithms.storm.java_order import (
     string_hash,
     string_map_order,
 )
+from stormcut.placement.graph.component_graph import SYSTEM_PREFIX
 from stormcut.placement.options import POSITIVE, Bounded
 
 #: Column of loads that is memory.
 MEMORY = 1
 #: Rack of nodes that name none (Storm's ``DNSToSwitchMapping.DEFAULT_RACK``).
 DEFAULT_RACK = "/default-rack"
-#: What the names of components that Storm itself adds begin with.
-SYSTEM_PREFIX = "__"
 
 _ROUNDING = "by Storm's rounding, a node that is full to the last digit has less left than needed"
 

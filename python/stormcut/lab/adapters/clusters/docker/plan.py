@@ -15,6 +15,7 @@ from stormcut.lab.adapters.clusters.docker.limits import (
     NodeLimits,
 )
 from stormcut.model.errors import InvalidInput
+from stormcut.running.declared import LINK_KEY
 
 ZOOKEEPER_PORT = 2181
 NIMBUS_PORT = 6627
@@ -28,8 +29,6 @@ CLUSTER_LABEL = "stormcut.cluster"
 #: The host's folder that a cluster writes to.
 FOLDER_LABEL = "stormcut.folder"
 
-#: In `supervisor.scheduler.meta`: what the node's link carries, as `Bandwidth.mbit` writes it.
-LINK_KEY = "stormcut.link.mbit"
 
 _GROUP = re.compile(r"(\d+)x(\d+)")
 
