@@ -133,6 +133,15 @@ def test_nothing_lost_is_put_back_on_the_node_that_lost_it():
     assert "n1" not in {w.slot.node for w in stage.brain.plan(stage.state).of("t").workers}
 
 
+def test_who_leads_next_knows_by_the_plan_which_node_lost_it():
+    whole = dealt(topology("t", (4, 4)), [Slot(f"n{node}", 6700) for node in range(2)])
+    plan = Plan("p", "", 0, (TopologyPlan("t", tuple(sorted(whole.assignment)), "cut", ""),), ())
+    state = ClusterState(supervisors(3), (loses(whole, "n1"),))
+    for profiles in ({}, {"t": profile_of(whole)}):
+        decision = completed(state, profiles=profiles, plan=plan)
+        assert "n1" not in {worker.slot.node for worker in decision.workers}
+
+
 def test_nor_where_no_other_has_a_slot_until_nimbus_has_had_time_to_see_that_it_lives():
     first, second = supervisors(2)
     stage = lost_node_still_listed((replace(first, ports=(6700,)), second))

@@ -105,6 +105,15 @@ def test_a_person_may_override_with_a_reason(policy, orders):
     assert line["passed"]
 
 
+def test_a_preview_of_an_override_passes_the_pause_that_it_finds():
+    stage, home = moved_away(orders=Orders(is_paused=True, pauses=3))
+    stage.round()
+    undo = Undo(home, override=Override("the customer is on the phone"))
+    (line,) = stage.brain.preview("a", stage.store.known["a"], undo)["topologies"]
+    assert (line["initiator"], line["override"]) == ("undo", "the customer is on the phone")
+    assert "paused" in line["passed"]
+
+
 def test_an_undo_is_made_in_stages_too_and_keeps_its_override():
     state, profiles = swapped()
     home = tuple(sorted(state.topologies[0].assignment))

@@ -63,6 +63,19 @@ def test_which_guard_holds_a_change_is_logged_once(caplog):
     assert caplog.text.count("a: nothing is withheld any more") == 1
 
 
+def test_another_guard_that_holds_the_same_change_is_logged_too(caplog):
+    state, profiles = spread("a")
+    policy = replace(AUTOMATIC, quiet_hours=(QuietTime(0, 1440),))
+    stage = Stage(state, profiles, policy, Orders(is_paused=True))
+    stage.round()
+    stage.store.ordered = NO_ORDERS
+    with caplog.at_level(logging.INFO):
+        for _ in range(3):
+            stage.round()
+    assert [each for each in caplog.messages if "it would be moved" in each and "quiet" in each]
+    assert caplog.text.count("it would be moved") == 1
+
+
 @pytest.mark.slow
 @given(cluster=clusters())
 def test_from_automatic_to_advice_what_plans_have_put_stays_planned(cluster):

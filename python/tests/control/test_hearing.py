@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from stormcut.control.observe.hearing import (
     EMPTIED_SECONDS,
     MIN_SECONDS,
+    REMEMBERED,
     Hearing,
     Silence,
 )
@@ -50,6 +51,23 @@ def test_metrics_that_all_come_late_make_nobody_silent():
     rhythm(hearing, {1: "a", 2: "b"}, 0.0, 60.0)
     hearing.take({"t": slice_of({1: "a", 2: "b"})}, 600.0)
     assert all(hearing.heard().values())
+
+
+def test_the_shortest_interval_that_counts_is_a_sign():
+    hearing = Hearing()
+    for now in range(0, 60, 5):
+        hearing.take({"t": slice_of({1: "a", 2: "b"}, ms=0.5)}, float(now))
+    assert hearing.heard() == {("t", "a"): True, ("t", "b"): True}
+
+
+def test_a_rhythm_of_long_ago_is_forgotten():
+    """One pause that was long had the host heard for ever as long after its end."""
+    hearing = Hearing()
+    rhythm(hearing, {1: "a", 2: "b"}, 0.0, 30.0)
+    rhythm(hearing, {1: "a", 2: "b"}, 130.0, 130.0 + (REMEMBERED + 1) * 5.0)
+    last = 130.0 + REMEMBERED * 5.0
+    rhythm(hearing, {1: "a"}, last + 5.0, last + 40.0)
+    assert hearing.heard() == {("t", "a"): True, ("t", "b"): False}
 
 
 def test_an_interval_that_does_not_count_is_no_sign():

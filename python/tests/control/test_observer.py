@@ -24,7 +24,7 @@ class Press:
         self.profiles = []
         self.is_down = False
         self.freed = None
-        self.steps, self.orders = (), {}
+        self.trails, self.orders = {}, {}
         self.taken_back, self.kept = [], ()
 
     def publish(self, profile):
@@ -33,7 +33,7 @@ class Press:
         self.profiles.append(profile)
 
     def trail(self, topology):
-        return self.steps
+        return self.trails.get(topology, ())
 
     def take_back(self, topology, workers, until_s):
         self.taken_back.append(topology)
@@ -83,7 +83,7 @@ class Stage:
         """A plan moves it to another host now."""
         before, after = ((Worker(Slot(h, 6700), (1, 2)),) for h in ("a", target))
         step = Step("p1", self.clock.now_s, initiator, before, after, 100.0)
-        self.press.steps = (*self.press.steps, step)
+        self.press.trails[T] = (*self.press.trail(T), step)
 
     def run(self, seconds, rate, tasks=(1, 2), host="a", slow=1.0):
         for _ in range(seconds // 10):

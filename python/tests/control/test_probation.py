@@ -8,9 +8,14 @@ from dataclasses import replace
 from brain_clusters import topology
 from governed import Stage, spread
 
-from stormcut.control.observe.probation import PROBATION_SECONDS, Probation
+from stormcut.control.observe.probation import (
+    PROBATION_SECONDS,
+    Probation,
+    with_room_for_what_runs,
+)
 from stormcut.control.policy import Mode, Policy
 from stormcut.model.cluster import ClusterState
+from stormcut.running.declared import MAX_EXECUTORS_KEY, max_executors
 
 
 def without(state: ClusterState, *names: str) -> ClusterState:
@@ -52,6 +57,15 @@ def test_when_most_go_at_once_it_is_not_theirs():
         probation = probation.observe(without(state, "n0", "n1", "n2"), 100.0 * number + 50)
     probation = probation.observe(state, 400.0)
     assert probation.present(400.0) == ()
+
+
+def test_a_node_on_probation_has_room_for_what_runs_there_and_for_no_more_than_it_had():
+    state, _ = spread("a", "b")
+    most = {name: {MAX_EXECUTORS_KEY: number} for name, number in (("n1", "1"), ("n2", "9"))}
+    nodes = tuple(replace(s, meta=most.get(s.id, s.meta)) for s in state.supervisors)
+    limited = with_room_for_what_runs(replace(state, supervisors=nodes), {"n0", "n1", "n2"})
+    # Two topologies with a worker of one executor on each node.
+    assert [max_executors(s) for s in limited.supervisors] == [2, 1, 2, None]
 
 
 def test_nothing_new_is_placed_there_and_what_runs_stays():

@@ -11,6 +11,7 @@ from stormcut.control.decide.adviser import Settings
 from stormcut.control.decide.decide import decide
 from stormcut.control.decide.decision import Action
 from stormcut.control.decide.question import Question
+from stormcut.control.decide.wording import sentence
 from stormcut.model.cluster import ClusterState, Slot, Worker
 from stormcut.model.profile import TaskTraffic
 
@@ -24,7 +25,8 @@ def closed(state, node):
 
 
 @pytest.mark.parametrize("names", [("a",), ("a", "b")])
-def test_a_drain_ends_no_worker_of_other_nodes(names):
+@pytest.mark.parametrize("settings", [Settings(), Settings("stromax", {"skew": "9"})])
+def test_a_drain_ends_no_worker_of_other_nodes(names, settings):
     """All five were moved, for 76 tuples/s less that nobody would have noticed."""
     running = [
         dealt(
@@ -35,7 +37,8 @@ def test_a_drain_ends_no_worker_of_other_nodes(names):
     ]
     state = closed(ClusterState(supervisors(3, slots=12), tuple(running)), "n0")
     profiles = {each.id: profile_of(each, cpu=1.0, rate=lambda *_: 5.0) for each in running}
-    for decision in decide(Question(state, profiles, None, Settings())).decided:
+    for decision in decide(Question(state, profiles, None, settings)).decided:
+        assert "as h0 is drained" in sentence(decision)
         before = next(each for each in running if each.id == decision.topology).assignment
         staying = {worker for worker in before if worker.slot.node != "n0"}
         assert staying < set(decision.workers)

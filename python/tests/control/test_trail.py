@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 from hypothesis import given
@@ -52,6 +53,11 @@ def test_a_plan_that_never_came_to_be_is_no_step():
     trail = trail_of([step(0, 1), step(0, 2)])
     assert [s.after for s in trail] == [at(2)]
     assert way_back(trail).before == at(0)
+
+
+def test_stages_of_one_move_are_one_step():
+    trail = trail_of([step(0, 1), *(replace(step(n, n + 1), continues=n > 1) for n in (1, 2, 3))])
+    assert trail == (step(0, 1), step(1, 4))
 
 
 def test_the_first_place_is_never_forgotten():

@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from stormcut.control.review.outcome import Outcome
-from stormcut.control.review.trial import SLICES, MoveReview, Pulse, finding
+from stormcut.control.review.outcome import Finding, Outcome
+from stormcut.control.review.trial import LESS_ACKED, SLICES, MoveReview, Pulse, finding
 from stormcut.profile.decay import Slice
+from stormcut.profile.drift import MeanInterval
 from stormcut.profile.totals import TaskTotals
 
 
@@ -43,6 +44,24 @@ def test_what_a_move_turned_out_to_be(seed, acked, latency, outcome):
     before = pulses(random, 1000.0, None if latency is None else 20.0)
     after = pulses(random, 1000.0 * acked, None if latency is None else 20.0 * latency)
     assert finding(before, after).outcome is outcome
+
+
+@pytest.mark.parametrize("factor", [1 - 0.9 * LESS_ACKED, 1 + 0.9 * LESS_ACKED])
+def test_a_little_more_or_less_is_neither_however_sure_it_is(factor):
+    random = np.random.default_rng(2)
+    before, after = (pulses(random, acked, None, 0.001) for acked in (1000.0, 1000.0 * factor))
+    assert finding(before, after).outcome is Outcome.SAME
+
+
+def test_a_finding_reads_as_a_sentence_with_what_was_sampled():
+    def reads(before, after):
+        acked, of_both = MeanInterval(100.0, 1.0), (before, after)
+        its = (None if each is None else MeanInterval(each, 1.0) for each in of_both)
+        return str(Finding(Outcome.SAME, acked, replace(acked, mean=90.0), *its))
+
+    bare = "neither better nor worse for sure: 90 tuples acked a second, were 100"
+    assert reads(20.0, 30.0) == f"{bare}; 30.0 ms, were 20.0"
+    assert reads(20.0, None) == reads(None, 30.0) == reads(None, None) == bare
 
 
 def test_what_fails_is_no_load_that_falls():
