@@ -11,6 +11,7 @@ from simulated import SimulatedClock, ids
 
 from stormcut.adapters.machine.clock import SystemClock
 from stormcut.control.brain import Brain
+from stormcut.control.decide import adviser
 from stormcut.control.decide.adviser import Settings
 from stormcut.control.observe import descriptions as module
 from stormcut.control.orders import NO_ORDERS, Undo
@@ -139,7 +140,9 @@ def test_a_plan_for_other_nodes_is_published_but_no_news_to_people():
     assert [entry is None for _, entry in memory.plans] == [False, True]
 
 
-def test_what_could_not_be_published_is_published_when_it_is_asked_again():
+def test_what_could_not_be_published_is_published_when_it_is_asked_again(monkeypatch):
+    sought, solve = [], adviser.solve
+    monkeypatch.setattr(adviser, "solve", lambda *given: sought.append(1) or solve(*given))
     brain, memory = brain_of()
     brain.plan(RUNNING)
     memory.known = {"t": PROFILE}
@@ -152,7 +155,9 @@ def test_what_could_not_be_published_is_published_when_it_is_asked_again():
     with pytest.raises(Unavailable):
         brain.plan(RUNNING)
     memory.publish = publish
+    count = len(sought)
     brain.plan(RUNNING)
+    assert len(sought) == count > 0, "what was worked out is kept"
     assert [sorted(entry["profiles"]) for _, entry in memory.plans] == [[], ["t"]]
 
 
@@ -194,7 +199,8 @@ def test_a_listener_hears_of_every_decision_but_not_of_the_same_answer_again():
             heard.append("took over")
 
         def decided(self, what):
-            heard.append((what.plan.id, what.is_new))
+            decided = [each.topology for each in what.decisions.decided]
+            heard.append((what.plan.id, what.is_new, decided))
 
     memory = Memory({"t": PROFILE})
     brain = Brain(Settings(), memory, memory, SimulatedClock(), ids(), listener=Listener())
@@ -202,7 +208,7 @@ def test_a_listener_hears_of_every_decision_but_not_of_the_same_answer_again():
     first = brain.plan(RUNNING)
     brain.plan(RUNNING)
     assert brain.plan(applied(RUNNING, first.topologies)) == first
-    assert heard == ["took over", (first.id, True), (first.id, False)]
+    assert heard == ["took over", (first.id, True, ["t"]), (first.id, False, ["t"])]
 
 
 def test_who_asks_waits_once_for_a_nimbus_that_is_away():

@@ -13,7 +13,7 @@ from stormcut.adapters.files.problem_file import read_problem
 from stormcut.control.decide import adviser
 from stormcut.control.decide.adviser import Settings
 from stormcut.control.decide.decide import decide
-from stormcut.control.decide.decision import Action, BreaksLimit, Together
+from stormcut.control.decide.decision import Action, BreaksLimit, LessHeadroom, Together
 from stormcut.control.decide.memory import Memory
 from stormcut.control.decide.question import Question
 from stormcut.control.decide.wording import sentence
@@ -75,6 +75,39 @@ def test_two_that_are_in_each_others_way_change_places():
     assert sentence(found["a"]).startswith("moved with b by measured traffic: 20.0 -> 0.0 ")
     assert isinstance(found["b"].choice.reason, Together)
     assert found["a"].former and found["a"].evidence.measured
+
+
+@pytest.mark.parametrize(
+    ("cpu", "rates", "node_cpu", "moves"),
+    [
+        # Of nodes at 80 points of 100, one would be at 83.
+        ({"a": 5.0, "b": 60.0}, {"a": 1e3, "b": 1e4}, 100.0, False),
+        # A thread is full first, wherever a runs.
+        ({"a": 20.0, "b": 250.0}, {"a": 5e4, "b": 1e6}, 400.0, True),
+    ],
+)
+def test_one_moves_alone_only_where_those_placed_with_it_keep_their_headroom(
+    cpu, rates, node_cpu, moves
+):
+    running = [
+        on(
+            topology(name, (1, 1), acker=False),
+            {Slot(node, port): [at] for at, node in enumerate(("n0", "n1"))},
+        )
+        for name, port in (("a", 6700), ("b", 6701))
+    ]
+    profiles = {
+        t.id: profile_of(t, cpu[t.id], lambda *_, rate=rates[t.id]: rate, 1.0) for t in running
+    }
+    state = ClusterState(supervisors(2, cpu=node_cpu), tuple(running))
+    found = of(decide(Question(state, profiles, None, Settings())))
+    assert found["b"].choice.action is Action.KEEP
+    assert found["a"].choice.action is (Action.MOVE if moves else Action.KEEP)
+    if not moves:
+        reason = found["a"].choice.reason
+        assert isinstance(reason, LessHeadroom)
+        # Of both: a alone has none to lose.
+        assert 1.2 < reason.then.headroom < reason.now.headroom < 1.26
 
 
 def test_each_alone_would_have_stayed(monkeypatch):
