@@ -13,7 +13,13 @@ from stormcut.adapters.files.problem_file import read_problem
 from stormcut.control.decide import adviser
 from stormcut.control.decide.adviser import Settings
 from stormcut.control.decide.decide import decide
-from stormcut.control.decide.decision import Action, BreaksLimit, LessHeadroom, Together
+from stormcut.control.decide.decision import (
+    Action,
+    BreaksLimit,
+    LessHeadroom,
+    LessTraffic,
+    Together,
+)
 from stormcut.control.decide.memory import Memory
 from stormcut.control.decide.question import Question
 from stormcut.control.decide.wording import sentence
@@ -77,6 +83,30 @@ def test_two_that_are_in_each_others_way_change_places():
     assert found["a"].former and found["a"].evidence.measured
 
 
+def apart(cpu, rates, node_cpu=400.0):
+    """Two topologies of two executors that run apart on two nodes, and their profiles."""
+    running = [
+        on(
+            topology(name, (1, 1), acker=False),
+            {Slot(node, port): [at] for at, node in enumerate(("n0", "n1"))},
+        )
+        for name, port in (("a", 6700), ("b", 6701))
+    ]
+    profiles = {
+        t.id: profile_of(t, cpu[t.id], lambda *_, rate=rates[t.id]: rate, 1.0) for t in running
+    }
+    return ClusterState(supervisors(2, cpu=node_cpu), tuple(running)), profiles
+
+
+def test_the_only_one_that_a_joint_decision_moves_is_moved_for_what_it_saves_itself():
+    state, profiles = apart({"a": 20.0, "b": 250.0}, {"a": 5e4, "b": 6e4})
+    found = of(decide(Question(state, profiles, None, Settings())))
+    assert found["b"].choice.action is Action.KEEP
+    reason = found["a"].choice.reason
+    assert isinstance(reason, LessTraffic)
+    assert (reason.now.travels, reason.then.travels) == (5e4, 0.0)
+
+
 @pytest.mark.parametrize(
     ("cpu", "rates", "node_cpu", "moves"),
     [
@@ -89,17 +119,7 @@ def test_two_that_are_in_each_others_way_change_places():
 def test_one_moves_alone_only_where_those_placed_with_it_keep_their_headroom(
     cpu, rates, node_cpu, moves
 ):
-    running = [
-        on(
-            topology(name, (1, 1), acker=False),
-            {Slot(node, port): [at] for at, node in enumerate(("n0", "n1"))},
-        )
-        for name, port in (("a", 6700), ("b", 6701))
-    ]
-    profiles = {
-        t.id: profile_of(t, cpu[t.id], lambda *_, rate=rates[t.id]: rate, 1.0) for t in running
-    }
-    state = ClusterState(supervisors(2, cpu=node_cpu), tuple(running))
+    state, profiles = apart(cpu, rates, node_cpu)
     found = of(decide(Question(state, profiles, None, Settings())))
     assert found["b"].choice.action is Action.KEEP
     assert found["a"].choice.action is (Action.MOVE if moves else Action.KEEP)
