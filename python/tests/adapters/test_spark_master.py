@@ -88,7 +88,9 @@ def write_logs(folder: Path) -> None:
 def profiled(logs: Path, output: Path, master: str) -> list[dict[str, object]]:
     command = [sys.executable, "-m", "stormcut.cli.main", "profile", str(logs)]
     options = ("--output", str(output), "--master", master)
-    done = subprocess.run([*command, *options], capture_output=True, text=True)
+    # Its workers are on this machine, whether or not the Python of the tests is the first there.
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
+    done = subprocess.run([*command, *options], capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
     return [json.loads(path.read_text()) for path in sorted(output.glob("profile-*.json"))]
 
