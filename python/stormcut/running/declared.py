@@ -12,7 +12,7 @@ from stormcut.model.network import UNKNOWN, Link
 log = logging.getLogger(__name__)
 
 MAX_EXECUTORS_KEY = "stormcut.max.executors"
-#: What a link carries; `link` has the forms.
+#: In `supervisor.scheduler.meta`: what a node's link carries, in Mbit/s (see `link`).
 LINK_KEY = "stormcut.link.mbit"
 RACK_KEY = "stormcut.rack"
 #: Of a number of executors: no arithmetic exceeds its range by more of them.

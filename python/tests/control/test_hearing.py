@@ -61,7 +61,7 @@ def test_the_shortest_interval_that_counts_is_a_sign():
 
 
 def test_a_rhythm_of_long_ago_is_forgotten():
-    """One pause that was long had the host heard for ever as long after its end."""
+    """A long pause once does not make every later one look usual."""
     hearing = Hearing()
     rhythm(hearing, {1: "a", 2: "b"}, 0.0, 30.0)
     rhythm(hearing, {1: "a", 2: "b"}, 130.0, 130.0 + (REMEMBERED + 1) * 5.0)

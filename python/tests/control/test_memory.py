@@ -30,19 +30,6 @@ CPU_PERCENT = 90.0
 PROFILES = {t.id: profile_of(t, CPU_PERCENT, memory=None) for t in RUNNING.topologies}
 
 
-@pytest.fixture
-def solved(monkeypatch):
-    """The ids of the topologies for which a placement was sought."""
-    sought, solve = [], adviser.solve
-
-    def noted(problem, *rest):
-        sought.append(problem.topologies[0].id)
-        return solve(problem, *rest)
-
-    monkeypatch.setattr(adviser, "solve", noted)
-    return sought
-
-
 def done(state, memory, profiles, last=None):
     decisions = decide(Question(state, profiles, last, Settings()), memory)
     plan = Plan("p", "", 0, *plan_parts(decisions))

@@ -64,8 +64,8 @@ __all__ = ["Options", "improve", "place"]
 #: A third of it proves 0.7 % less, three times as much 0.3 % more (docs/results/cut-constants.md).
 HASTY = 0.3
 
-#: A bound is met by what misses it by no more than this share.
-MET = 1e-6
+#: Share by which a placement may exceed what is proven possible: rounding.
+BOUND_TOLERANCE = 1e-6
 
 Bound = LowerBound | UpperBound | None
 
@@ -140,8 +140,8 @@ def _is_possible(task: Task, start: Placement) -> bool:
 def _is_carried(task: Task, best: Candidate | None, starts: Sequence[Placement]) -> bool:
     """Return whether the best or a start carries the rates."""
     judge = JUDGES[task.options.objective](task)
-    complete = [*starts, *([] if best is None else [judge.placement(best)])]
-    return any(PlacementValue(task.problem, each).carries for each in complete)
+    placements = [*starts, *([] if best is None else [judge.placement(best)])]
+    return any(PlacementValue(task.problem, each).carries for each in placements)
 
 
 def _improve_on(
@@ -226,11 +226,12 @@ def _holds(task: Task, nodes: Ints, bound: Bound) -> bool:
     """Return whether a placement is no better than what is proven possible."""
     judge = MostHeadroom(task)
     if isinstance(bound, UpperBound):
-        return judge.worth(judge.candidate(nodes))[0] <= bound.headroom * (1 + MET)
+        return judge.worth(judge.candidate(nodes))[0] <= bound.headroom * (1 + BOUND_TOLERANCE)
     if isinstance(bound, LowerBound):
         # In tuples, whatever counts.
         crossing = inter_node_tuples_per_second(
             task.problem, judge.placement(judge.candidate(nodes))
         )
-        return bound.tuples_per_second <= crossing + MET * max(1.0, task.instance.groups.total)
+        tolerance = BOUND_TOLERANCE * max(1.0, task.instance.groups.total)
+        return bound.tuples_per_second <= crossing + tolerance
     return True

@@ -36,8 +36,8 @@ import numpy as np
 from stormcut.model.errors import InvalidInput
 from stormcut.placement.graph.component_graph import linear_order
 
-#: Rates that differ by less than this share are equal.
-SAME_RATE = 1e-12
+#: Rates and slots that differ by less than this share are equal.
+SAME = 1e-12
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class PerformanceModel:
             One slot does not sustain it.
         """
         for threads, peak in zip(self.threads, self.rate, strict=True):
-            if peak >= rate * (1 - SAME_RATE):
+            if peak >= rate * (1 - SAME):
                 return threads
         raise InvalidInput(f"one slot sustains at most {self.best_rate:g} tuples/s, not {rate:g}")
 
@@ -289,9 +289,9 @@ def _scaled(model: PerformanceModel, rate: float) -> Share:
 
 
 def _bundled(task: str, model: PerformanceModel, rate: float) -> TaskAllocation:
-    bundles = math.floor(rate / model.best_rate * (1 + SAME_RATE))
+    bundles = math.floor(rate / model.best_rate * (1 + SAME))
     rest = max(0.0, rate - bundles * model.best_rate)
-    if rest <= rate * SAME_RATE:
+    if rest <= rate * SAME:
         residual = Share(0 if bundles else 1, 0.0, 0.0)
     elif (threads := model.threads_for(rest)) > 1:
         residual = Share(threads, *model.resources(threads))
@@ -306,7 +306,7 @@ def _bundled(task: str, model: PerformanceModel, rate: float) -> TaskAllocation:
 
 
 def _up(value: float) -> int:
-    return math.ceil(value * (1 - SAME_RATE))
+    return math.ceil(value * (1 - SAME))
 
 
 def acquire(slots: int, sizes: tuple[int, ...] = (4, 2, 1), exact: bool = False) -> tuple[int, ...]:

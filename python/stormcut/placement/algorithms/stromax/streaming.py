@@ -27,8 +27,8 @@ from stormcut.placement.packing.room import Room
 
 Ties = Literal["least_load", "first"]
 
-#: Scores and shares that differ by less are equal, relative to the best.
-TIE = 1e-12
+#: Scores, shares and loads that differ by less than this share are equal.
+SAME = 1e-12
 
 
 class Weights(Protocol):
@@ -124,7 +124,7 @@ def stream(
         share = used / capacity
         score = weights.of(executor, hosts) * (1 - share)
         fits = room.fits(executor)
-        within = fits & (used + cost[executor] <= capacity * (1 + TIE))
+        within = fits & (used + cost[executor] <= capacity * (1 + SAME))
         if within.any():
             host = best_host(score, share, within, ties)
         else:
@@ -140,8 +140,8 @@ def best_host(score: Floats, share: Floats, allowed: Bools, ties: Ties) -> int:
     """Return the allowed host of highest score; ties: least share in use if asked, then first."""
     left = np.flatnonzero(allowed)
     best = score[left].max()
-    left = left[score[left] >= best - TIE * abs(best)]
+    left = left[score[left] >= best - SAME * abs(best)]
     if ties == "least_load":
         least = share[left].min()
-        left = left[share[left] <= least + TIE * abs(least)]
+        left = left[share[left] <= least + SAME * abs(least)]
     return int(left[0])

@@ -29,7 +29,6 @@ CLUSTER_LABEL = "stormcut.cluster"
 #: The host's folder that a cluster writes to.
 FOLDER_LABEL = "stormcut.folder"
 
-
 _GROUP = re.compile(r"(\d+)x(\d+)")
 
 #: First address of the nodes in the cluster's network; before it gateway, ZooKeeper and Nimbus.

@@ -15,8 +15,8 @@ Config = dict[str, object]
 ZOOKEEPER_DATA = "data"
 
 #: Storm's own option strings hold flags that Java 9 and later refuse. Short-lived daemons are up
-#: sooner with the first compiler stage alone, and where classes of Storm's own jars are not
-#: verified; workers do the measured work and keep both.
+#: sooner with the first compiler stage alone and without verified classes; workers do the measured
+#: work and keep both stages.
 DAEMON_JVM = (
     "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData -XX:-BytecodeVerificationRemote"
 )
