@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import strategies as st
 
 from stormcut.model.cluster import (
@@ -86,6 +87,14 @@ def applied(state, plan_parts):
             replace(t, assignment=parts.get(t.id, t.assignment)) for t in state.topologies
         ),
     )
+
+
+def assert_worth_is_shown(decision):
+    """Check that a move carries what its topology's places are worth, before and after it."""
+    choice = decision.choice
+    for worth, figures in ((choice.now, decision.before), (choice.then, decision.after)):
+        travels = figures.metrics.inter_node_tuples_per_second
+        assert (worth.travels, worth.unit) == (pytest.approx(travels), "tuples/s")
 
 
 @st.composite

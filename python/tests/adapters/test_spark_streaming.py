@@ -155,3 +155,28 @@ def test_damaged_pieces_do_not_end_it(stream):
         stream.feed(lines_of([WORDS, NEAR, FAR], range(START + 40, START + 60, 10)))
         assert ended() is None
     assert stream.profile()[0].to_epoch_s == START + 50
+
+
+def test_a_file_beside_the_pieces_does_not_end_it(stream):
+    """A disk that somebody had filled with one: nothing was measured until it was gone."""
+    with stream.open() as ended:
+        stream.feed(lines_of([WORDS, NEAR, FAR], range(START + 10, START + 40, 10)))
+        (stream.spool / "ballast").write_bytes(bytes(4096))
+        stream.feed(lines_of([WORDS, NEAR, FAR], range(START + 40, START + 60, 10)))
+        assert ended() is None
+    assert stream.profile()[0].to_epoch_s == START + 50
+
+
+def test_why_it_has_ended_is_said_in_the_words_of_what_failed(stream, monkeypatch):
+    """It was the first line of a trace, which says that a trace begins."""
+
+    def take(slices, problems):
+        raise OSError("no space left\non the disk")
+
+    monkeypatch.setattr(stream, "take", take)
+    with stream.open() as ended:
+        folder = stream.spool / f"topology={TOPOLOGY}"
+        folder.mkdir()
+        (folder / "x.lines").write_text("garbage\n")
+        wait_until(lambda: ended() is not None, 60, "it ends")
+        assert ended() == "OSError: no space left"

@@ -338,6 +338,44 @@ def test_a_plan_that_came_too_late_is_offered_again_for_a_while():
     assert decide(Question(taken, {}, plan, DEFAULT, is_recent=True)).decided == ()
 
 
+def test_a_plan_that_came_too_late_is_not_offered_for_a_node_that_is_drained_since():
+    new = ClusterState(supervisors(3), (topology("t", (20, 20)),))
+    plan = plan_of(new, decide(Question(new, {}, None, DEFAULT)))
+    used = plan.topologies[0].workers[0].slot.node
+    nodes = tuple(
+        replace(each, meta={"stormcut.max.executors": "0"}) if each.id == used else each
+        for each in new.supervisors
+    )
+    (there, *_) = (each.id for each in nodes if each.id != used)
+    elsewhere = [Slot(there, 6702), Slot(there, 6703)]
+    stormed = ClusterState(nodes, (dealt(topology("t", (20, 20)), elsewhere),))
+    assert decide(Question(stormed, {}, plan, DEFAULT, is_recent=True)).decided == ()
+
+
+def test_what_storm_would_put_on_a_full_node_is_placed_by_the_algorithm():
+    """Storm's scheduler deals five executors to two nodes, of which one may hold but one."""
+    small, large = supervisors(2)
+    nodes = (replace(small, meta={"stormcut.max.executors": "1"}), large)
+    running = topology("t", (2, 2), policy=None)
+    (decision,) = decide(Question(ClusterState(nodes, (running,)), {}, None, DEFAULT)).decided
+    assert decision.choice.reason is not Circumstance.SPREAD
+    assert decision.choice.algorithm == "cut"
+    count = Counter({w.slot.node: len(w.executors) for w in decision.workers})
+    assert count["n0"] <= 1 and count.total() == 5
+    # Where there is room it is Storm's.
+    roomy = ClusterState(supervisors(2), (running,))
+    (decision,) = decide(Question(roomy, {}, None, DEFAULT)).decided
+    assert decision.choice.reason is Circumstance.SPREAD
+
+
+def test_a_topology_without_executors_is_left_to_storm():
+    state = ClusterState(supervisors(2), (replace(topology("a"), executors=()), topology("b")))
+    decisions = decide(Question(state, {}, None, DEFAULT))
+    assert [decision.topology for decision in decisions.decided] == ["b"]
+    (declined,) = decisions.declined
+    assert (declined.topology, declined.choice.reason) == ("a", Circumstance.NO_EXECUTORS)
+
+
 def test_another_topologys_load_and_executors_are_not_there_twice():
     first = dealt(topology("a", (4,), acker=False), slots(1))
     new = topology("b", (2, 2), acker=False)

@@ -3,7 +3,14 @@
 from dataclasses import replace
 
 import pytest
-from brain_clusters import applied, dealt, profile_of, supervisors, topology
+from brain_clusters import (
+    applied,
+    assert_worth_is_shown,
+    dealt,
+    profile_of,
+    supervisors,
+    topology,
+)
 from hypothesis import event, given
 from hypothesis import strategies as st
 
@@ -18,6 +25,7 @@ from stormcut.control.decide.decision import (
     BreaksLimit,
     LessHeadroom,
     LessTraffic,
+    LittleSaved,
     Together,
 )
 from stormcut.control.decide.memory import Memory
@@ -128,6 +136,42 @@ def test_one_moves_alone_only_where_those_placed_with_it_keep_their_headroom(
         assert isinstance(reason, LessHeadroom)
         # Of both: a alone has none to lose.
         assert 1.2 < reason.then.headroom < reason.now.headroom < 1.26
+
+
+def test_what_is_sure_only_of_both_moves_both():
+    """Six tuples of each were counted: that alone may be chance."""
+    state, profiles = apart({"a": 20.0, "b": 20.0}, {"a": 0.1, "b": 0.1})
+    found = of(decide(Question(state, profiles, None, Settings())))
+    for name, other in (("a", "b"), ("b", "a")):
+        assert found[name].choice.action is Action.MOVE
+        assert found[name].choice.reason.others == (other,)
+        assert_worth_is_shown(found[name])
+        assert isinstance(found[name].choice.reason.whole, LessTraffic)
+        alone = replace(state, topologies=tuple(t for t in state.topologies if t.id == name))
+        (decision,) = decide(Question(alone, profiles, None, Settings())).decided
+        assert isinstance(decision.choice.reason, LittleSaved)
+
+
+def test_where_nothing_fits_together_nor_alone_all_stay_and_say_why():
+    drained, other = FULL.supervisors
+    drained = replace(drained, meta={"stormcut.max.executors": "0"})
+    state = replace(FULL, supervisors=(drained, other))
+    found = of(decide(Question(state, measured(*FULL.topologies), None, Settings())))
+    for decision in found.values():
+        assert decision.choice.action is Action.KEEP
+        assert "4 executors are needed, nodes have 2" in decision.choice.reason.error
+
+
+def test_what_is_best_already_stays_though_something_travels():
+    """Nodes of three executors for topologies of two and four."""
+    nodes = supervisors(2, cpu=None, meta={"stormcut.max.executors": "3"})
+    state = ClusterState(nodes, (halves("a", 6700), halves("b", 6701, (1, 1))))
+    profiles = measured(*state.topologies)
+    first = decide(Question(state, profiles, None, Settings()))
+    state = applied(state, first.decided)
+    found = of(decide(Question(state, profiles, None, Settings())))
+    assert {d.choice.action for d in found.values()} == {Action.KEEP}
+    assert sum(d.after.metrics.inter_node_tuples_per_second for d in found.values()) > 0
 
 
 def test_each_alone_would_have_stayed(monkeypatch):

@@ -18,6 +18,7 @@ from stormcut.control.apply.draining import (
     Draining,
 )
 from stormcut.control.policy import Mode, Policy, TopologyRule
+from stormcut.model.cluster import Slot, Worker
 
 
 class Drained(Stage):
@@ -158,6 +159,84 @@ def test_who_leads_next_activates_what_was_left(crashed):
     draining.watch(None)
     assert not valve.inactive
     assert valve.kept == ()
+
+
+def test_what_was_left_is_activated_again_and_again_until_it_is_done():
+    class Half(Valve):
+        """Nimbus tells what is deactivated, but activates nothing while it is down."""
+
+        asked = 0
+
+        def marked(self):
+            self.asked += 1
+            return self.kept
+
+    valve = Half()
+    valve.kept, valve.inactive, valve.is_down = ("a",), {"a"}, True
+    draining = Draining(valve, SimulatedClock())
+    draining.watch(None)
+    draining.watch(None)
+    assert (valve.inactive, valve.asked) == ({"a"}, 1)
+    valve.is_down = False
+    draining.watch(None)
+    assert (valve.inactive, valve.kept) == (set(), ())
+    asked = valve.asked
+    draining.watch(None)
+    assert valve.asked == asked
+
+
+def rests(is_foreign=False):
+    """Return a topology that rests, or that a person has deactivated, and who sees to that."""
+    stage = Drained()
+    (running,) = stage.state.topologies
+    home, elsewhere = (tuple(sorted(running.assignment)), (Worker(Slot("n9", 1), (1,)),))
+    if is_foreign:
+        stage.valve.inactive.add("a")
+
+    def goes_on(seconds, is_asked):
+        stage.clock.seconds += seconds
+        if is_asked:
+            stage.draining.ask("a", home, elsewhere, 20.0)
+        stage.draining.watch(stage.state)
+
+    goes_on(0.0, True)
+    return stage, goes_on
+
+
+def test_it_rests_no_longer_than_it_may_however_often_it_is_asked_for():
+    stage, goes_on = rests()
+    for _ in range(int(MAX_SECONDS / 10)):
+        goes_on(10.0, True)
+    assert stage.valve.inactive == {"a"}
+    goes_on(1.0, True)
+    assert not stage.valve.inactive
+    # It has failed: for a while it moves without.
+    goes_on(GIVEN_UP_SECONDS - 1, True)
+    assert not stage.valve.inactive
+    goes_on(2.0, True)
+    assert stage.valve.inactive == {"a"}
+
+
+def test_what_a_person_has_deactivated_is_forgotten_once_nobody_asks_for_its_move():
+    stage, goes_on = rests(is_foreign=True)
+    for _ in range(20):
+        goes_on(10.0, True)
+    goes_on(UNUSED_SECONDS, False)
+    # Still known: were it active by now, it would not be deactivated.
+    stage.valve.inactive.clear()
+    goes_on(0.0, True)
+    assert not stage.valve.inactive
+    goes_on(UNUSED_SECONDS + 1, False)
+    goes_on(GIVEN_UP_SECONDS + 1, True)
+    assert stage.valve.inactive == {"a"}
+
+
+def test_who_ends_before_anything_rests_activates_nothing():
+    stage = Drained()
+    (running,) = stage.state.topologies
+    stage.draining.ask("a", running.assignment, (), 20.0)
+    stage.draining.close()
+    assert stage.valve.done == []
 
 
 def test_an_orderly_end_leaves_nothing_behind(caplog):

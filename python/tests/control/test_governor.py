@@ -12,6 +12,7 @@ from governed import Stage, approve_past_guards, homes, spread
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stormcut.control.apply import settling
 from stormcut.control.brain import UNBOUND
 from stormcut.control.decide.allowed import Allowed
 from stormcut.control.decide.decision import (
@@ -30,6 +31,7 @@ from stormcut.control.operations import draining, pausing
 from stormcut.control.orders import NO_ORDERS, Orders
 from stormcut.control.policy import Mode, Policy, QuietTime, Rule, TopologyRule
 from stormcut.model.cluster import ClusterState, Slot, Supervisor
+from stormcut.model.errors import InvalidInput
 
 AUTOMATIC = Policy(Mode.AUTOMATIC)
 PORTS = (6700, 6701, 6702, 6703)
@@ -412,3 +414,48 @@ def test_an_outlook_says_why_a_topology_is_not_measured():
     stage.brain.unmeasured = lambda running: f"no log of {running.id}"
     stage.round(1000)
     assert stage.brain.outlook()["unmeasured"] == {"b": "no log of b"}
+
+
+def test_what_is_ordered_is_shown_before_the_round_that_obeys():
+    stage = Stage(*spread("a"), Policy(Mode.APPROVE))
+    stage.round(1000)
+    (proposed,) = (line for line in stage.brain.outlook()["withheld"])
+    assert proposed["waits_for"] == "approval"
+    stage.store.ordered = replace(pausing(True)(NO_ORDERS), revision=1)
+    for found in (stage.brain.outlook(settled=False), stage.brain.outlook()):
+        assert found["paused"]
+        (line,) = found["withheld"]
+        assert (line["topology"], line["waits_for"]) == ("a", "paused")
+    assert stage.brain.control().is_paused
+
+
+def test_orders_that_never_rest_delay_no_plan():
+    stage = Stage(*spread("a"), AUTOMATIC)
+    asked = 0
+
+    def restless():
+        nonlocal asked
+        asked += 1
+        return replace(NO_ORDERS, revision=asked, is_paused=asked % 2 == 0)
+
+    stage.store.orders = restless
+    stage.round(1000)
+    assert stage.store.plans
+    assert asked < 10
+
+
+def test_an_outlook_before_nimbus_has_asked_says_so():
+    stage = Stage(*spread("a"), AUTOMATIC)
+    with pytest.raises(InvalidInput, match="Nimbus has not asked this brain yet"):
+        stage.brain.outlook(settled=False)
+    found = stage.brain.control()
+    assert (found.left_on_drained, found.waiting) == ({}, {})
+
+
+def test_what_depends_on_anothers_answer_for_ever_is_withheld(monkeypatch):
+    """One is pinned, and the other would be decided around it."""
+    monkeypatch.setattr(settling, "MAX_ROUNDS", 1)
+    policy = replace(AUTOMATIC, topologies=(TopologyRule("a", pin=True),))
+    stage = Stage(*spread("a", "b"), policy)
+    assert stage.round(1000) == []
+    assert stage.waits() == {"a": "others", "b": "others"}

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from stormcut.control.gate.change import Initiator
-from stormcut.control.observe.observer import Observer, Watching
+from stormcut.control.observe.observer import Observer, Watching, _sent_per_s
 from stormcut.control.orders import By, Undo
 from stormcut.control.ports import Unavailable
 from stormcut.control.review.reviews import REVIEWS_KEPT
@@ -454,3 +454,68 @@ def test_a_change_that_lasts_is_told_of_within_minutes_after_peaks_too():
     stage.run(600, 600)
     assert len(stage.press.profiles) > before
     assert stage.press.profiles[-1].traffic[0].tuples_per_second == pytest.approx(600, rel=0.15)
+
+
+def test_who_does_not_lead_judges_no_move():
+    stage = Stage(leads=False, takes_back=True)
+    stage.run(300, 100)
+    stage.plans("b")
+    stage.run(300, 60, host="b", slow=3.0)
+    assert not [*stage.press.taken_back, *stage.press.kept]
+
+
+def test_a_move_whose_end_cannot_be_kept_is_logged_and_measured_on(caplog):
+    stage = Stage(takes_back=True)
+    stage.run(300, 100)
+    stage.plans("b")
+    stage.press.is_down = True
+    stage.run(120, 60, host="b", slow=3.0)
+    assert caplog.text.count(f"what became of the move of {T} is not kept: ZooKeeper") == 1
+    stage.press.is_down = False
+    stage.run(300, 60, host="b", slow=3.0)
+    assert stage.press.profiles[-1].traffic[0].tuples_per_second == pytest.approx(60, rel=0.02)
+
+
+def test_a_bolt_that_becomes_dear_is_told_of_with_what_it_costs_now():
+    stage = Stage()
+    stage.run(600, 100)
+    before = len(stage.press.profiles)
+    dearer, cheap = 4.0, stage.slice
+
+    def slice_(*its):
+        known = cheap(*its)
+        tasks = tuple(replace(t, thread_cpu_ms=t.thread_cpu_ms * dearer) for t in known.tasks)
+        return replace(known, tasks=tasks)
+
+    stage.slice = slice_
+    stage.run(60, 100)
+    assert len(stage.press.profiles) == before + 1
+    points = {e.start_task: e.cpu_percent for e in stage.press.profiles[-1].executors}
+    assert points[2] == pytest.approx(100 * 4.0 / 100.0, rel=0.05)
+
+
+def test_what_lines_of_metrics_are_not_used_is_logged_once(caplog):
+    stage = Stage()
+    for count in (3, 5):
+        stage.observer.take({}, {"no epoch": count})
+    stage.observer.take({}, {"no task": 1})
+    assert caplog.messages == [
+        "3 lines of metrics not used: no epoch",
+        "1 lines of metrics not used: no task",
+    ]
+
+
+def test_of_what_was_never_published_all_is_carried():
+    stage = Stage(is_on=False)
+    stage.run(10, 100)
+    assert stage.observer.accounts()[T].share == 1.0
+    stage.run(300, 50)
+    assert stage.observer.accounts()[T].share == 1.0
+
+
+def test_what_all_send_is_known_when_half_of_them_are_measured():
+    tasks = tuple(TaskTotals(n, "c", (n, n), ms=1e4 * (n <= 2), sent=100 * n) for n in range(1, 5))
+    assert _sent_per_s(Slice(0, 10, tasks, ())) == pytest.approx((10 + 20) * 4 / 2)
+    assert _sent_per_s(Slice(0, 10, tasks[1:], ())) is None
+    assert _sent_per_s(Slice(0, 10, tasks[2:], ())) is None
+    assert _sent_per_s(Slice(0, 10, (), ())) is None

@@ -178,3 +178,11 @@ def test_an_undo_passes_what_its_preview_foresaw_and_nothing_that_is_unknown():
         assert overriding(undo, preview, "a", 3).override.guards is None
     plain = replace(undo, override=None)
     assert overriding(plain, {"topologies": lines}, "a", 3) == plain
+
+
+def test_a_topology_has_its_id_its_name_and_no_other():
+    assert resolved("mine-1-100", ("mine-2-200", "mine-1-100")) == "mine-1-100"
+    with pytest.raises(InvalidInput, match=r"^yours: no such topology \(known: a-1-1, b-1-1\)"):
+        resolved("yours", ("b-1-1", "a-1-1"))
+    with pytest.raises(InvalidInput, match=r"^yours: never moved \(known: none\)"):
+        resolved("yours", (), "never moved")

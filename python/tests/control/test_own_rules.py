@@ -3,18 +3,27 @@
 from dataclasses import replace
 
 import pytest
-from brain_clusters import applied, dealt, profile_of, supervisors, swapping, topology
+from brain_clusters import (
+    applied,
+    assert_worth_is_shown,
+    dealt,
+    profile_of,
+    supervisors,
+    swapping,
+    topology,
+)
 from simulated import SimulatedClock, ids
 from test_brain import Memory as Store
 from test_brain_headroom import busy, cpu_by_node
 
 from stormcut.control.brain import Brain
-from stormcut.control.decide.adviser import Settings
+from stormcut.control.decide.adviser import Adviser, Settings
 from stormcut.control.decide.decide import decide
 from stormcut.control.decide.decision import Action, BreaksLimit
 from stormcut.control.decide.memory import Memory
 from stormcut.control.decide.pace import Pace
 from stormcut.control.decide.question import Question
+from stormcut.control.decide.rules import Rules
 from stormcut.control.decide.wording import sentence
 from stormcut.model.cluster import ClusterState, Slot, Worker
 from stormcut.model.plan import Plan, TopologyPlan
@@ -44,6 +53,7 @@ def test_stromax_reassigns_what_is_above_the_mean_by_the_skew():
     decision = asked(state, Settings("stromax"))
     assert decision.choice.action is Action.MOVE
     assert decision.choice.reason == Skew("n0", pytest.approx(2.25), 1.12)
+    assert_worth_is_shown(decision)
     assert cpu_by_node(decision, PROFILE)[0] <= 220.0
     assert sentence(decision).startswith(
         "moved, as node n0 has 2.25 times the mean load, above 1.12: "
@@ -195,3 +205,42 @@ def test_a_node_that_is_full_by_what_measurements_are_off_is_left_to_the_rule():
     (decision,) = decide(kept).decided
     assert decision.choice.action is Action.KEEP
     assert isinstance(decision.choice.reason, Skew)
+
+
+def test_what_the_rule_has_settled_is_not_judged_again(monkeypatch):
+    """What is full by no more than measurements are off is looked at again: a limit is broken."""
+    asked = calls(monkeypatch, Adviser, "advice")
+    judged = calls(monkeypatch, Rules, "own")
+    even = cluster(("n0", TASKS[:4]), ("n1", TASKS[4:6]), ("n2", TASKS[6:])), {"t": PROFILE}
+    full, profile, (loads,) = swapping((50.0, 60.0, 45.0))
+    for (state, profiles), again in ((even, 0), ((full, {"a": profile(loads, 160)}), 1)):
+        memory, settings = Memory(), Settings("stromax", {"skew": "9"})
+        first, second = (
+            decide(Question(state, profiles, None, settings), memory).decided for _ in range(2)
+        )
+        assert first == second
+        assert first[0].choice.action is Action.KEEP
+        assert isinstance(first[0].choice.reason, Skew)
+        assert (len(asked), len(judged)) == (1 + again, 1)
+        asked.clear()
+        judged.clear()
+
+
+def calls(monkeypatch, owner, name):
+    """Return a list that has one more entry whenever a method is called."""
+    entries, method = [], getattr(owner, name)
+
+    def noted(self, *its):
+        entries.append(its)
+        return method(self, *its)
+
+    monkeypatch.setattr(owner, name, noted)
+    return entries
+
+
+@pytest.mark.parametrize("name", ["stromax", "ols", "bframework"])
+def test_what_has_no_other_placement_stays_and_says_why(name):
+    state = cluster(("n0", TASKS[:3]), ("n1", TASKS[3:6]), ("n2", TASKS[6:]))
+    decision = asked(replace(state, supervisors=supervisors(3, cpu=100.0)), Settings(name))
+    assert decision.choice.action is Action.KEEP
+    assert "440 % CPU are needed, nodes have 300" in decision.choice.reason.error

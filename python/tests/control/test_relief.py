@@ -3,17 +3,28 @@
 from dataclasses import replace
 
 import pytest
-from brain_clusters import clusters, dealt, profile_of, supervisors, topology
+from brain_clusters import (
+    assert_worth_is_shown,
+    clusters,
+    dealt,
+    profile_of,
+    supervisors,
+    topology,
+)
 from hypothesis import assume, given
 
-from stormcut.control.decide import completing
+from stormcut.control.decide import completing, relief
 from stormcut.control.decide.adviser import Settings
 from stormcut.control.decide.decide import decide
 from stormcut.control.decide.decision import Action
 from stormcut.control.decide.question import Question
+from stormcut.control.decide.relief import relieved
 from stormcut.control.decide.wording import sentence
 from stormcut.model.cluster import ClusterState, Slot, Worker
 from stormcut.model.profile import TaskTraffic
+from stormcut.running.situation import situation
+from stormcut.running.usage import Usage
+from stormcut.running.workload import workload
 
 CLOSED = {"stormcut.max.executors": "0"}
 
@@ -39,6 +50,7 @@ def test_a_drain_ends_no_worker_of_other_nodes(names, settings):
     profiles = {each.id: profile_of(each, cpu=1.0, rate=lambda *_: 5.0) for each in running}
     for decision in decide(Question(state, profiles, None, settings)).decided:
         assert "as h0 is drained" in sentence(decision)
+        assert_worth_is_shown(decision)
         before = next(each for each in running if each.id == decision.topology).assignment
         staying = {worker for worker in before if worker.slot.node != "n0"}
         assert staying < set(decision.workers)
@@ -166,3 +178,35 @@ def test_with_little_time_nodes_that_have_no_room_are_not_counted(monkeypatch):
     (moved,) = set(decision.workers) - staying
     assert staying < set(decision.workers)
     assert moved.slot.node == "n3"
+
+
+@pytest.mark.parametrize(("most", "is_relieved"), [(1_000, True), (0, False)])
+def test_who_leaves_a_full_node_is_sought_in_bounded_time(most, is_relieved, monkeypatch):
+    monkeypatch.setattr(relief, "MAX_TRIED", most)
+    running = replace(
+        topology("a", (4, 4), acker=False, workers=3),
+        assignment=(
+            Worker(Slot("n0", 6700), (1, 2, 3, 4)),
+            Worker(Slot("n0", 6701), (5, 6, 7)),
+            Worker(Slot("n0", 6702), (8,)),
+        ),
+    )
+    full, *others = supervisors(3)
+    full = replace(full, meta={"stormcut.max.executors": "7"})
+    situation_ = situation_of(ClusterState((full, *others), (running,)))
+    assert (relieved(running, situation_, running.assignment) is not None) is is_relieved
+
+
+def situation_of(state):
+    """Return the only topology of a cluster, measured, on all of its nodes."""
+    (running,) = state.topologies
+    load = workload(running, profile_of(running, cpu=1.0, rate=lambda *_: 5.0))
+    left = Usage(state).left({running.id})
+    return situation((load,), left, (running.assignment,))
+
+
+def test_where_all_would_have_to_leave_or_none_has_to_there_is_nothing_to_seek():
+    running = dealt(topology("a", (2, 2), acker=False), [Slot("n0", 6700), Slot("n0", 6701)])
+    for node, expected in (("n0", None), ("n1", running.assignment)):
+        state = closed(ClusterState(supervisors(2), (running,)), node)
+        assert relieved(running, situation_of(state), running.assignment) == expected

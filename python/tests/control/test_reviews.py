@@ -1,5 +1,6 @@
 """What became of moves, and what is learned from it."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -10,6 +11,7 @@ from stormcut.control.review.reviews import (
     Review,
     restart_seconds,
     review,
+    review_line,
     taken_back,
 )
 from stormcut.control.review.trail import Step
@@ -68,3 +70,9 @@ def test_it_reads_as_a_sentence():
     assert str(bare) == (
         "better: 150 tuples/s acked, were 100; 41 tuples/s between nodes; taken back for 60 s"
     )
+
+
+def test_a_review_is_kept_as_json_values_with_its_words():
+    line = review_line(A)
+    assert json.loads(json.dumps(line)) == line
+    assert (line["outcome"], line["acked_after"], line["words"]) == ("better", 150, str(A))

@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from stormcut.control.review.outcome import Finding, Outcome
-from stormcut.control.review.trial import LESS_ACKED, SLICES, MoveReview, Pulse, finding
+from stormcut.control.review.trial import (
+    LESS_ACKED,
+    MAX_WORK,
+    MIN_SLICES,
+    SLICES,
+    MoveReview,
+    Pulse,
+    finding,
+)
 from stormcut.profile.decay import Slice
 from stormcut.profile.drift import MeanInterval
 from stormcut.profile.totals import TaskTotals
@@ -165,3 +173,40 @@ def test_a_load_that_changes_with_the_move_pays_for_no_restart(factor):
         found.append(trial.add(slice_at(10 * number, rate, hosts)))
     (finding,) = (each for each in found if each is not None)
     assert finding.restart_s == pytest.approx(30, abs=6 / factor + 6)
+
+
+def test_what_was_measured_for_too_short_before_a_move_judges_nothing():
+    for before in (MIN_SLICES - 1, MIN_SLICES):
+        trial = MoveReview()
+        found = [
+            trial.add(slice_at(10 * number, 100, "aa" if number < before else "bb"))
+            for number in range(30)
+        ]
+        assert len([each for each in found if each is not None]) == (before == MIN_SLICES)
+
+
+def test_the_price_of_a_restart_is_known_for_a_while_and_where_something_was_acked():
+    def price(away, rate):
+        trial, found = MoveReview(), []
+        for number in range(away + 40):
+            hosts = "aa" if number < 10 else ("a", None) if number < 10 + away else "bb"
+            found.append(trial.add(slice_at(10 * number, rate, hosts)))
+        (finding,) = (each for each in found if each is not None)
+        return finding.restart_s
+
+    assert price(3, 100.0) is not None
+    assert price(MAX_WORK + 1, 100.0) is None
+    assert price(3, 0.0) is None
+
+
+def test_a_slice_in_which_all_tasks_were_measured_is_the_last_before_a_move():
+    """Of one that was not measured at all there is no telling what it did."""
+    trial = MoveReview()
+    for number in range(12):
+        trial.add(slice_at(10 * number, 100, "aa"))
+    assert trial._whole_s == 110
+    late = slice_at(120, 100, "aa")
+    idle = replace(late, tasks=(late.tasks[0], replace(late.tasks[1], ms=0.0)))
+    trial.add(idle)
+    assert trial._whole_s == 110
+    assert trial._work == [(120, 1000)]

@@ -8,6 +8,7 @@ from governed import Stage
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stormcut.control.outlook import _limited
 from stormcut.control.policy import Mode, Policy
 from stormcut.model.cluster import ClusterState, Slot
 from stormcut.model.profile import WorkerLoad
@@ -16,6 +17,7 @@ from stormcut.running.machines import (
     QUIET_S,
     Machine,
     Machines,
+    SharedMachine,
     read_machines,
     read_shared_machines,
     with_real_capacity,
@@ -197,3 +199,19 @@ def test_the_head_room_told_is_the_shared_machine_s_and_no_decision_hangs_on_it(
         assert ("190 are used" in str(document["machines"])) == (used == 190.0)
     assert 1.0 < room[190.0] < room[100.0]
     assert moved[190.0] == moved[100.0]
+
+
+def test_the_smaller_of_a_topology_s_and_its_shared_machine_s_head_room_is_told():
+    after = {"headroom": 1.5, "fullest": "CPU of node n0"}
+    line = {"workers": [["n0", 6700, [1]], ["n1", 6700, [2]]], "after": after}
+
+    def with_room(host, times):
+        return SharedMachine((host,), times * 50.0, 50.0, 50.0)
+
+    for times in (1.5, 2.0):
+        assert _limited(line, {"n0": with_room("h0", times)}) is line
+    machines = {f"n{at}": with_room(f"h{at}", times) for at, times in enumerate((1.4, 1.2, 1.0))}
+    found = _limited(line, machines)
+    assert found == {**line, "after": {"headroom": 1.2, "fullest": "CPU of the machine of h1"}}
+    unknown = {**line, "after": {"headroom": None}}
+    assert _limited(unknown, machines) is unknown

@@ -16,7 +16,7 @@ from stormcut.objective.cut import inter_node_tuples_per_second
 from stormcut.objective.relaying import relay
 from stormcut.objective.resources import executor_loads
 from stormcut.running.measured_pairs import pair_table
-from stormcut.running.workload import workload
+from stormcut.running.workload import MAX_UNLIKE, _shares, misfit, workload
 
 
 def _threads(running, profile=None):
@@ -182,3 +182,30 @@ def test_pairs_behind_a_chain_keep_what_each_target_takes():
     rates = {(p.source[1], p.target[1]): p.tuples_per_second for p in evened}
     assert rates == {(0, 0): 5.0, (1, 0): 5.0, (0, 1): 1.0, (1, 1): 1.0}
     assert table.evened({"b"}).pairs(without=set()) == table.pairs(without=set())
+
+
+def test_a_profile_that_does_not_fit_says_where_it_differs():
+    running = topology("t", (2, 3))
+    profile = profile_of(running)
+    without_acker = replace(profile, executors=profile.executors[1:])
+    assert misfit(profile, running) is misfit(without_acker, running) is None
+    assert misfit(profile_of(topology("u", (2, 3))), running) == "it is of topology u"
+    fewer = replace(profile, executors=profile.executors[:-1])
+    assert misfit(fewer, running) == "it lacks executor [6 6] of c1"
+    shrunk = replace(running, executors=running.executors[:-1])
+    assert misfit(profile, shrunk) == "it has executor [6 6] of c1, which is none now"
+
+
+@pytest.mark.parametrize(
+    ("sent", "shares"),
+    [
+        ((0.0, 0.0), None),
+        ((100.0, 104.0), None),
+        ((100.0, 300.0), (0.25, 0.75)),
+        # Of few tuples that may be chance.
+        ((0.01, 0.03), None),
+        ((1.0,) * MAX_UNLIKE + (99.0,), None),
+    ],
+)
+def test_executors_that_send_unlike_have_shares(sent, shares):
+    assert _shares(np.array(sent), 60.0) == shares

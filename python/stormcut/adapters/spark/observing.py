@@ -14,7 +14,12 @@ from stormcut.adapters.files.kafka_topic import KafkaTopic
 from stormcut.adapters.files.pieces import Cutter
 from stormcut.adapters.machine.sole_use import MARK, taken
 from stormcut.adapters.spark.session import kill, spark_session
-from stormcut.adapters.spark.streaming import Consumer, StreamSettings, metrics_stream
+from stormcut.adapters.spark.streaming import (
+    Consumer,
+    StreamSettings,
+    first_line,
+    metrics_stream,
+)
 from stormcut.model.errors import StormcutError
 from stormcut.profile.decay import Slice
 
@@ -171,7 +176,7 @@ class _Loop:
             except StormcutError as error:
                 reason = str(error)
             except Exception as error:  # Spark's gateway has many, and none may end the loop
-                reason = f"{type(error).__name__}: {error}".splitlines()[0]
+                reason = f"{type(error).__name__}: {first_line(error)}"
             self.streams.clear()
             pause = pause_after(time.monotonic() - began, pause)
             if not self._stop.is_set():

@@ -93,13 +93,24 @@ def metrics_stream(
         if query.isActive:
             return None
         error = query.exception()
-        return "it was stopped" if error is None else str(error).splitlines()[0]
+        return "it was stopped" if error is None else first_line(error)
 
     try:
         yield ended
     finally:
         query.stop()
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def first_line(error: Exception) -> str:
+    """Return the line of an exception of Spark that says what was wrong.
+
+    What `foreachBatch` calls fails in Python, within the JVM, within Python: that its trace begins
+    says nothing.
+    """
+    *_, last = str(error).split("Traceback (most recent call last):\n")
+    lines = [line for line in last.splitlines() if line and not line.startswith(" ")]
+    return lines[0] if lines else type(error).__name__
 
 
 def _pieces(spark: SparkSession, spool: str) -> DataFrame:
@@ -109,7 +120,8 @@ def _pieces(spark: SparkSession, spool: str) -> DataFrame:
         .option("maxBytesPerTrigger", str(MAX_BYTES))
         .option("cleanSource", "delete")
         .option("maxFileAge", "1h")
-        .text(spool)
+        # A file beside them would be one more column, and end the stream.
+        .text(f"{spool}/topology=*")
     )
     return pieces.select("topology", F.col("value").alias("line"))
 
