@@ -4,12 +4,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from stormcut.control.apply.approval import _with_order
+from brain_clusters import topology
+
+from stormcut.control.apply.answer import _as_it_runs
+from stormcut.control.apply.approval import _once_approved, _with_order
 from stormcut.control.apply.settling import Settled
-from stormcut.control.decide.decision import Circumstance, Decisions, Evidence, Ground
+from stormcut.control.decide.decision import (
+    Action,
+    Choice,
+    Circumstance,
+    Decision,
+    Decisions,
+    Evidence,
+    Ground,
+    Guard,
+    Withheld,
+)
 from stormcut.control.gate.change import Change, Initiator
+from stormcut.control.gate.gate import ROUND_SECONDS
 from stormcut.control.orders import Override
-from stormcut.model.cluster import Slot, Worker
+from stormcut.model.cluster import RunningExecutor, Slot, Worker
 
 AGREED = Override("agreed")
 
@@ -47,3 +61,47 @@ def test_what_goes_elsewhere_than_usual_is_ordered():
 def test_who_ordered_it_before_is_kept():
     approved = change("a-1-1", "n1", Initiator.UNDO, who="ben@ops2")
     assert ordered([approved], []) == (approved,)
+
+
+def decision(topology, *nodes, former=()):
+    """Return a decision that a topology runs on nodes, and is worth what these say."""
+    workers = tuple(Worker(Slot(each, 6700), (at,)) for at, each in enumerate(nodes, 1))
+    choice = Choice(Action.MOVE, Circumstance.LATER, Ground.MEASURED, workers)
+    before, after = object(), object()
+    return Decision(topology, choice, Evidence(Ground.MEASURED), before, after, former=former)
+
+
+def test_what_an_approval_would_do_is_shown_with_what_holds_it_now():
+    """What others' answers alone keep back waits for the next round."""
+    held, free, anyhow = (decision(f"{name}-1-1", "n1") for name in "abc")
+    other = decision("d-1-1", "n2")
+    usual = replace(
+        settled(change("c-1-1", "n1", Initiator.GAIN)),
+        held={"a-1-1": Withheld(Guard.QUIET, decision("a-1-1", "n3"), 60.0)},
+    )
+    usual = replace(usual, changes=(replace(usual.changes[0], target=anyhow.workers),))
+    never = Withheld(Guard.PINNED, other, 0.0, is_final=True)
+    offered = replace(settled(), going=(held, free, anyhow), held={"d-1-1": never})
+    assert _once_approved(usual, offered) == {
+        "a-1-1": Withheld(Guard.QUIET, held, 60.0),
+        "b-1-1": Withheld(Guard.OTHERS, free, ROUND_SECONDS),
+        "d-1-1": never,
+    }
+
+
+def test_what_is_withheld_is_told_as_it_runs_with_what_that_is_worth():
+    home = decision("a-1-1", "n1").workers
+    running = replace(topology("a-1-1", (1,), acker=False), assignment=home)
+    hold = Withheld(Guard.QUIET, decision("a-1-1", "n2"), 60.0)
+    moves, stays = decision("a-1-1", "n2", former=home), decision("a-1-1", "n1")
+    for each, value in ((moves, moves.before), (stays, stays.after)):
+        told = _as_it_runs(each, hold, running)
+        assert (told.choice.action, told.choice.reason) == (Action.KEEP, hold)
+        assert (told.workers, told.former) == (home, ())
+        assert told.before is told.after is value
+    # Nobody knows what a part of it is worth: Storm decides.
+    lost = replace(running, executors=(*running.executors, RunningExecutor(2, 2, "c1")))
+    for each in (lost, replace(running, assignment=())):
+        told = _as_it_runs(moves, hold, each)
+        assert (told.choice.action, told.choice.reason) == (Action.DECLINE, hold)
+        assert (told.workers, told.before, told.after) == ((), None, None)

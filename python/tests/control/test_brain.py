@@ -1,6 +1,7 @@
 """The brain between Nimbus, which asks for plans, and people, who ask what would follow."""
 
 import logging
+import math
 import threading
 from dataclasses import replace
 
@@ -10,7 +11,7 @@ from governed import Stage, spread
 from simulated import SimulatedClock, ids
 
 from stormcut.adapters.machine.clock import SystemClock
-from stormcut.control.brain import Brain
+from stormcut.control.brain import Brain, _age_s
 from stormcut.control.decide.adviser import Settings
 from stormcut.control.observe import descriptions as module
 from stormcut.control.orders import NO_ORDERS, Undo
@@ -18,6 +19,7 @@ from stormcut.control.policy import Mode, Policy
 from stormcut.control.ports import Unavailable
 from stormcut.model.cluster import ClusterState, Slot
 from stormcut.model.errors import InvalidInput
+from stormcut.model.plan import Plan
 
 RUNNING = ClusterState(
     supervisors(3), (dealt(topology("t", (2, 2)), [Slot(f"n{i}", 6700) for i in range(3)]),)
@@ -217,3 +219,10 @@ def test_who_asks_waits_once_for_a_nimbus_that_is_away():
     stage.brain.outlook()
     stage.brain.described()
     assert stage.clock.elapsed() - began == module.SETTLE_SECONDS
+
+
+def test_the_age_of_a_plan_is_known_unless_it_is_of_the_future():
+    plan = Plan("p", "", 1_700_000_000_000, ())
+    assert _age_s(plan, 1_700_000_012.5) == 12.5
+    assert _age_s(plan, 1_700_000_000.0) == 0.0
+    assert _age_s(plan, 1_699_999_999.0) == _age_s(None, 1_700_000_012.5) == math.inf

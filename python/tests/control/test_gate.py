@@ -389,12 +389,12 @@ def test_a_broken_limit_keeps_the_dwell_and_the_budget_of_an_hour():
     state, profile, loads = swapping((20.0, 70.0, 72.0), (72.0, 70.0, 20.0))
     stage = Stage(state, {"a": profile(loads[0], 160)}, AUTOMATIC)
     restarts, last = [], -1e9
-    for number in range(180):
+    for number in range(120):
         if number % 2 == 0:
-            at = 160 + 20 * number
+            at = 160 + 30 * number
             stage.store.known = {"a": profile(loads[number // 2 % 2], at)}
         before = stage.state.topologies[0].assignment
-        if stage.round(20):
+        if stage.round(30):
             assert stage.clock.seconds - last >= DWELL_SECONDS
             last = stage.clock.seconds
             now = stage.state.topologies[0].assignment

@@ -37,8 +37,12 @@ def closed(state, node):
 
 @pytest.mark.parametrize("names", [("a",), ("a", "b")])
 @pytest.mark.parametrize("settings", [Settings(), Settings("stromax", {"skew": "9"})])
-def test_a_drain_ends_no_worker_of_other_nodes(names, settings):
-    """All five were moved, for 76 tuples/s less that nobody would have noticed."""
+@pytest.mark.parametrize("busiest", [1.0, 103.0])
+def test_a_drain_ends_no_worker_of_other_nodes(names, settings, busiest):
+    """All five were moved, for 76 tuples/s less that nobody would have noticed.
+
+    A thread that is full is so elsewhere, too.
+    """
     running = [
         dealt(
             topology(name, (2, 3), workers=5),
@@ -48,6 +52,10 @@ def test_a_drain_ends_no_worker_of_other_nodes(names, settings):
     ]
     state = closed(ClusterState(supervisors(3, slots=12), tuple(running)), "n0")
     profiles = {each.id: profile_of(each, cpu=1.0, rate=lambda *_: 5.0) for each in running}
+    for name, profile in profiles.items():
+        first, *others = profile.executors
+        full = replace(first, cpu_percent=busiest)
+        profiles[name] = replace(profile, executors=(full, *others))
     for decision in decide(Question(state, profiles, None, settings)).decided:
         assert "as h0 is drained" in sentence(decision)
         assert_worth_is_shown(decision)

@@ -31,9 +31,9 @@ from stormcut.control.decide.decision import (
     Withheld,
 )
 from stormcut.control.gate.change import restarted
-from stormcut.control.orders import Undo
+from stormcut.control.orders import NO_ORDERS, Undo
 from stormcut.control.policy import Mode, Policy
-from stormcut.model.cluster import ClusterState, Slot, Worker
+from stormcut.model.cluster import ClusterState, RunningExecutor, Slot, Worker
 
 FEW = Policy(Mode.AUTOMATIC, cool_down_s=300.0, workers_at_a_time=1)
 
@@ -191,6 +191,9 @@ def test_a_move_goes_on_while_what_moves_is_there_and_its_stages_follow():
     assert lost.unassigned and not fewer.unassigned
     for other in (lost, fewer):
         assert not rollout.goes_on(replace(state, topologies=(other,)), rollout.staged_s)
+    # Rebalanced to one executor more, it runs as it was told, but not whole.
+    grown = replace(running, executors=(*running.executors, RunningExecutor(99, 99, "c1")))
+    assert not rollout.goes_on(replace(state, topologies=(grown,)), rollout.staged_s)
     # It may take every slot that there is.
     taken = {w.slot for each in (running.assignment, rollout.decisions["a"].workers) for w in each}
     full = tuple(
@@ -312,3 +315,24 @@ def test_a_stopped_topology_gets_its_lost_workers_back():
     stage.round()
     assert {*living} < stage.homes()["a"]
     assert not stage.state.topologies[0].unassigned
+
+
+def test_the_next_stage_begins_as_soon_as_it_may_and_no_sooner():
+    stage = Stage(*swapped(), FEW)
+    stage.round()
+    assert stage.round(STAGE_SECONDS - 0.5) == []
+    assert stage.round(0.5) == ["a"]
+
+
+def test_a_move_to_a_node_that_is_drained_meanwhile_ends_where_it_is():
+    stage = Stage(*swapped(), FEW)
+    stage.round()
+    rollout, half = stage.brain._left.rollout, stage.homes()["a"]
+    (part, *_) = rollout.next(stage.state, {})
+    node = part.after[0].slot.node
+    stage.store.ordered = replace(NO_ORDERS, drained=frozenset({node}), revision=1)
+    stage.round(STAGE_SECONDS)
+    later = stage.brain._left.rollout
+    assert later is None or later.decisions is not rollout.decisions
+    begun = stage.homes()["a"] - half
+    assert node not in {worker.slot.node for worker in begun}

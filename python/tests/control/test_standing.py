@@ -183,6 +183,17 @@ def test_what_is_published_is_known_when_it_is_elected_and_seen_later():
     assert line["reason"].startswith("as planned, too late at first")
 
 
+def test_who_was_elected_activates_what_was_left_before_nimbus_asks():
+    clock, valve = SimulatedClock(), Valve()
+    valve.kept, valve.inactive = ("t",), {"t"}
+    outside = Outside(clock)
+    brain = Standing(Settings(), outside, outside, clock, ids(), valve=valve)
+    brain.elected()
+    brain.watch()
+    assert brain.brain.last_described is None
+    assert (valve.kept, valve.inactive) == ((), set())
+
+
 def test_a_leader_that_nimbus_never_asks_says_so_once(caplog):
     """With `listen.address` 127.0.0.1 and Nimbus elsewhere, no word was said for ever."""
     brain, outside, clock = standing()

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 from brain_clusters import clusters, dealt, profile_of, supervisors, topology
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +12,7 @@ from stormcut.control.decide.decide import decide
 from stormcut.control.decide.question import Question
 from stormcut.control.decide.wording import sentence
 from stormcut.model.cluster import ClusterState, Slot
-from stormcut.running.heap import declared_mb
+from stormcut.running.heap import _packed, declared_mb
 
 PACKING = Settings(packs_unmeasured=True)
 
@@ -77,3 +78,11 @@ def test_no_worker_of_a_plan_of_ours_holds_more(cluster, mb, heap_mb):
         for worker in set(decision.workers) - before:
             if heap_mb is not None and decision.choice.algorithm == "cut":
                 assert mb * len(worker.executors) <= max(heap_mb, mb)
+
+
+def test_executors_share_as_few_heaps_as_the_largest_first_need():
+    sizes = np.array([300.0, 400.0, 200.0, 600.0, 700.0, 800.0])
+    workers = _packed(range(6), sizes, 1000.0)
+    assert sorted(map(sorted, workers)) == [[0, 4], [1, 3], [2, 5]]
+    # One that is larger than a heap shares with nobody.
+    assert sorted(map(sorted, _packed(range(2), np.array([1200.0, 10.0]), 1000.0))) == [[0], [1]]

@@ -14,6 +14,7 @@ from stormcut.model.errors import InvalidInput
 from stormcut.model.network import Costs, Link
 from stormcut.model.placement import Placement
 from stormcut.model.problem import Component, Node, Problem, Stream, Topology
+from stormcut.simulator import events
 from stormcut.simulator.events import running, simulate
 from stormcut.simulator.fluid import fluid
 from stormcut.simulator.system import system_of
@@ -149,7 +150,8 @@ def test_an_executor_of_several_processes_is_full_when_its_busiest_is(threads, s
 
 
 @pytest.mark.slow
-def test_what_has_no_end_is_refused():
+def test_what_has_no_end_is_refused(monkeypatch):
+    monkeypatch.setattr(events, "STEP_EVENTS", 100_000)
     topology = Topology(
         "t",
         (component("s", 0.0, "spout"), component("a", 0.0)),

@@ -80,12 +80,9 @@ class Rollout:
         )
 
     def _is_as_staged(self, topology: RunningTopology) -> bool:
-        decision = self.decisions[topology.id]
-        tasks = {task for worker in decision.workers for task in worker.executors}
-        if topology.unassigned or tasks != {each.start_task for each in topology.executors}:
-            return False
         home = tuple(sorted(topology.assignment))
-        return home in (decision.former, self.last_stage.get(topology.id))
+        told = (self.decisions[topology.id].former, self.last_stage.get(topology.id))
+        return not topology.unassigned and home in told
 
     def present(self, state: ClusterState) -> dict[str, Workers]:
         """Return where those that move run now."""
