@@ -28,7 +28,7 @@ from stormcut.control.gate.change import Change, Initiator
 from stormcut.control.gate.gate import Gate, GuardContext, gain_of
 from stormcut.control.gate.ledger import Ledger
 from stormcut.control.operations import draining, pausing
-from stormcut.control.orders import NO_ORDERS, Orders
+from stormcut.control.orders import NO_ORDERS, Orders, Undo
 from stormcut.control.policy import Mode, Policy, QuietTime, Rule, TopologyRule
 from stormcut.model.cluster import ClusterState, Slot, Supervisor
 from stormcut.model.errors import InvalidInput
@@ -459,3 +459,15 @@ def test_what_depends_on_anothers_answer_for_ever_is_withheld(monkeypatch):
     stage = Stage(*spread("a", "b"), policy)
     assert stage.round(1000) == []
     assert stage.waits() == {"a": "others", "b": "others"}
+
+
+def test_a_step_predicts_what_travels_where_that_was_measured():
+    """What was declared has no tuples a second."""
+    state, profiles = spread("a")
+    for known, is_predicted in ((profiles, True), ({}, False)):
+        stage = Stage(state, known, AUTOMATIC)
+        if not known:
+            stage.store.back = {"a": Undo(dealt(state.topologies[0], HERE).assignment)}
+        stage.round(1000)
+        (step,) = stage.store.trails["a"]
+        assert (step.between_nodes_per_s is not None) is is_predicted

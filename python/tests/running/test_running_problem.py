@@ -15,6 +15,7 @@ from stormcut.control.decide.question import Question
 from stormcut.model.cluster import ClusterState, Slot
 from stormcut.model.errors import Infeasible, InvalidInput
 from stormcut.model.network import SHIPPED
+from stormcut.model.profile import WorkerLoad
 from stormcut.objective.metrics import measure
 from stormcut.placement.solve import solve
 from stormcut.running.situation import (
@@ -128,6 +129,28 @@ def test_a_problem_has_the_costs_that_were_fitted(only):
     fitted = replace(SHIPPED, send_us_per_tuple=1.0, source="a file")
     state = ClusterState(supervisors(2), (topology("t"),))
     assert running_problem(state, {}, only, fitted).costs == fitted
+
+
+def test_what_a_topology_takes_and_sends_depends_on_the_costs_that_were_fitted():
+    """Of what its processes take, what moving tuples explains is none of its executors'."""
+    slots_ = [Slot("n0", 6700), Slot("n1", 6700)]
+    running = dealt(topology("t", (2, 2), acker=False), slots_)
+    told = tuple(
+        WorkerLoad(f"h{w.slot.node[1:]}", w.slot.port, "", 60.0, 2.0, 80.0, 0.0, 0.0)
+        for w in running.assignment
+    )
+    profile = replace(profile_of(running, 20.0, lambda *_: 100.0, memory=None), workers=told)
+    linked = supervisors(2, meta={"stormcut.link.mbit": "100"})
+    state = ClusterState(linked, (running, topology("u")))
+    dear = replace(SHIPPED, send_us_per_tuple=500.0, source="a file")
+    whole, cheap = (running_problem(state, {"t": profile}, "t", each) for each in (dear, SHIPPED))
+    assert whole.executor_cpu.sum() < cheap.executor_cpu.sum()
+    wordy = replace(SHIPPED, link_bytes_per_tuple=1000.0, source="a file")
+    left = [
+        running_problem(state, {"t": profile}, "u", each).nodes[0].link.out
+        for each in (wordy, SHIPPED)
+    ]
+    assert left[0] < left[1] < 100.0
 
 
 def test_hosts_name_nodes_unless_two_share_one():

@@ -209,3 +209,17 @@ def test_a_profile_that_does_not_fit_says_where_it_differs():
 )
 def test_executors_that_send_unlike_have_shares(sent, shares):
     assert _shares(np.array(sent), 60.0) == shares
+
+
+def test_a_load_is_so_many_times_another_and_what_is_unknown_stays_unknown():
+    running = topology("t", (1, 1, 1))
+    streams = tuple(replace(each, grouping="local_or_shuffle") for each in running.streams)
+    running = replace(running, streams=streams)
+    load = workload(running, profile_of(running, cpu=20.0, rate=lambda *_: 4.0))
+    thrice = load.times(3.0)
+    assert {task: 3.0 * cpu for task, cpu in load.cpu_percent.items()} == thrice.cpu_percent
+    known = [each.cpu_us_per_tuple for each in load.topology.components]
+    assert {each is None for each in known} == {True, False}
+    assert [each.cpu_us_per_tuple for each in thrice.topology.components] == [
+        None if each is None else pytest.approx(3.0 * each) for each in known
+    ]

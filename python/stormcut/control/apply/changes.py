@@ -20,8 +20,8 @@ APPROVABLE = frozenset({Initiator.GAIN, Initiator.LIMIT, Initiator.DRAIN})
 def change_of(
     context: RoundContext,
     decision: Decision,
-    is_approved: bool = False,
-    override: Override | None = None,
+    is_approved: bool,
+    override: Override | None,
 ) -> Change:
     """Return a decision as the value that passes the gate.
 
@@ -29,6 +29,8 @@ def change_of(
     ----------
     is_approved : bool
         As it is, or would be, once a person has approved it.
+    override : Override, optional
+        The order under which it is approved.
     """
     topology = context.running[decision.topology]
     initiator = initiator_of(context, decision, topology)
