@@ -71,7 +71,7 @@ def test_spark_is_ended_that_waits_for_a_clock_that_was_set_back(monkeypatch, re
 
 
 @pytest.mark.spark
-def test_a_stream_that_stands_still_is_begun_anew(tmp_path, monkeypatch):
+def test_a_stream_that_stands_still_is_begun_anew(tmp_path, monkeypatch, caplog):
     """Spark is stopped, as a JVM that hangs; the next one reads the lines that wait."""
     # Spark's first batch fits in this on a busy machine, too: what ends too soon costs the CPU time
     # of another start.
@@ -93,6 +93,8 @@ def test_a_stream_that_stands_still_is_begun_anew(tmp_path, monkeypatch):
             file.write("no line of metrics\n")
         wait_until(lambda: problems, 120, "what waited is read")
         assert not java.is_running()
+    # The reason was that a connection was refused.
+    assert "nothing is measured now: Spark's JVM has ended; tried again" in caplog.text
 
 
 @pytest.mark.spark

@@ -17,7 +17,9 @@ from stormcut.control.history import plan_parts
 from stormcut.model.cluster import ClusterState, Slot
 from stormcut.model.plan import Plan
 from stormcut.placement.acceptance import Saving, Skew
-from stormcut.running.situation import running_problem
+from stormcut.running.situation import running_problem, situation
+from stormcut.running.usage import Usage
+from stormcut.running.workload import workload
 
 SLOTS = [Slot(f"n{i}", 6700) for i in range(3)]
 OTHER_SLOTS = [Slot(f"n{i}", 6701) for i in range(3)]
@@ -221,3 +223,23 @@ def test_an_applied_change_begins_the_count_anew():
     memory, skew = Memory(), Skew("n0", 1.5, 1.12)
     assert [memory.held(("t",), (at,), skew, 10.0) for at in (1, 2)] == [1, 2]
     assert memory.held(("t",), (3,), skew, 60.0) == 1
+
+
+def test_what_is_known_of_one_problem_is_not_known_of_another():
+    running, _ = RUNNING.topologies
+    name, usage = running.id, Usage(RUNNING)
+    load = workload(running, PROFILES[name])
+    one, other = (
+        situation((load,), usage.left({name}, only), (running.assignment,))
+        for only in (None, {"n0", "n1"})
+    )
+    adviser_ = adviser.Adviser(Settings())
+
+    def unasked():
+        raise AssertionError("nothing is known of it, whatever the problem")
+
+    assert not adviser_.knows((name,), unasked)
+    adviser_.advice((running,), one)
+    assert adviser_.knows((name,), lambda: one.problem)
+    assert not adviser_.knows((name,), lambda: other.problem)
+    assert not adviser_.knows(("another",), unasked)

@@ -519,3 +519,6 @@ def test_what_all_send_is_known_when_half_of_them_are_measured():
     assert _sent_per_s(Slice(0, 10, tasks[1:], ())) is None
     assert _sent_per_s(Slice(0, 10, tasks[2:], ())) is None
     assert _sent_per_s(Slice(0, 10, (), ())) is None
+    # However short it is: half a millisecond.
+    moment = (replace(tasks[0], ms=0.5),)
+    assert _sent_per_s(Slice(0, 10, moment, ())) == pytest.approx(100 / 0.5e-3)

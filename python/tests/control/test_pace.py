@@ -3,8 +3,10 @@
 from dataclasses import replace
 
 from brain_clusters import applied, dealt, supervisors, topology
+from governed import Stage, spread
 
 from stormcut.control.decide.pace import Pace
+from stormcut.control.policy import Mode, Policy
 from stormcut.model.cluster import ClusterState, Slot
 from stormcut.model.plan import Plan, TopologyPlan
 
@@ -63,3 +65,12 @@ def test_a_topology_that_is_gone_is_forgotten():
         seen((HERE, None, 10.0), (MOVED, PLAN, 60.0), (replace(HERE, topologies=()), None, 70.0))
         is None
     )
+
+
+def test_who_takes_over_knows_no_pace_but_that_of_the_last_plan():
+    stage = Stage(*spread("a"), Policy(Mode.AUTOMATIC))
+    stage.round(1000)
+    stage.round(10)
+    assert stage.brain._left.pace != Pace()
+    stage.brain.take_over()
+    assert stage.brain._left.pace == Pace()

@@ -76,6 +76,14 @@ def test_a_stage_counts_all_workers_of_a_node(limit, fits):
     assert _StageRoom(state, here).takes([part]) is fits
 
 
+@pytest.mark.parametrize(("limit", "fits"), [("2", True), ("1", False)])
+def test_a_node_that_is_empty_has_a_limit_too(limit, fits):
+    moving = Worker(Slot("n0", 6700), (4, 5))
+    state = ClusterState(supervisors(2, meta={"stormcut.max.executors": limit}), ())
+    part = Part("a", (moving,), (Worker(Slot("n1", 6700), (4, 5)),))
+    assert _StageRoom(state, [moving]).takes([part]) is fits
+
+
 def swapped():
     """Three pairs that talk, each on two nodes: to bring them together needs three exchanges."""
     running = topology("a", (3, 3), acker=False)

@@ -51,7 +51,16 @@ def test_what_a_move_turned_out_to_be(seed, acked, latency, outcome):
     random = np.random.default_rng(seed)
     before = pulses(random, 1000.0, None if latency is None else 20.0)
     after = pulses(random, 1000.0 * acked, None if latency is None else 20.0 * latency)
-    assert finding(before, after).outcome is outcome
+    result = finding(before, after, 3.0)
+    assert result.outcome is outcome
+    assert result.acked_before.mean == pytest.approx(1000.0, rel=0.1)
+    assert result.acked_after.mean == pytest.approx(1000.0 * acked, rel=0.1)
+    if latency is None:
+        assert result.latency_before is result.latency_after is None
+    else:
+        assert result.latency_before.mean == pytest.approx(20.0, rel=0.1)
+        assert result.latency_after.mean == pytest.approx(20.0 * latency, rel=0.1)
+    assert result.restart_s == 3.0
 
 
 @pytest.mark.parametrize("factor", [1 - 0.9 * LESS_ACKED, 1 + 0.9 * LESS_ACKED])
@@ -210,3 +219,24 @@ def test_a_slice_in_which_all_tasks_were_measured_is_the_last_before_a_move():
     trial.add(idle)
     assert trial._whole_s == 110
     assert trial._work == [(120, 1000)]
+
+
+def test_workers_that_come_back_where_they_were_have_no_price():
+    trial, found = MoveReview(), []
+    for number in range(40):
+        hosts = "bb" if number == 10 else "aa"
+        found.append(trial.add(slice_at(10 * number, 100, hosts)))
+    (finding,) = (each for each in found if each is not None)
+    assert finding.restart_s is None
+
+
+def test_a_spout_that_was_not_measured_says_nothing_and_one_that_was_for_a_moment_does():
+    trial = MoveReview()
+    whole = slice_at(10, 100, "aa")
+    trial.add(whole)
+    (known,) = trial._pulses
+    assert known.acked_per_s == pytest.approx(200.0)
+    for ms, rate in ((0.0, 200.0), (0.5, 100.0 + 1e3 / 0.5 * 1000)):
+        other = replace(whole.tasks[1], ms=ms)
+        trial.add(replace(whole, tasks=(whole.tasks[0], other)))
+        assert trial._pulses[-1].acked_per_s == pytest.approx(rate)

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from msgspec.msgpack import Decoder, encode
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JJavaError
 from pyspark import RDD
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession

@@ -10,6 +10,8 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
+from py4j.protocol import Py4JNetworkError
+
 from stormcut.adapters.files.kafka_topic import KafkaTopic
 from stormcut.adapters.files.pieces import Cutter
 from stormcut.adapters.machine.sole_use import MARK, taken
@@ -33,6 +35,8 @@ CUTS_PER_BATCH = 2
 STALL_S, STALL_BATCHES = 120.0, 10
 #: Twice as long each time that no batch came, as on a machine that is too busy; so often at most.
 MAX_DOUBLINGS = 4
+#: What its gateway raises then: that a connection was refused says nothing to anybody.
+JVM_IS_GONE = (ConnectionError, Py4JNetworkError)
 #: Longest that the end of a stream is waited for.
 END_SECONDS = 30.0
 
@@ -175,6 +179,8 @@ class _Loop:
                 reason = self._stream()
             except StormcutError as error:
                 reason = str(error)
+            except JVM_IS_GONE:
+                reason = "Spark's JVM has ended"
             except Exception as error:  # Spark's gateway has many, and none may end the loop
                 reason = f"{type(error).__name__}: {first_line(error)}"
             self.streams.clear()
