@@ -29,6 +29,7 @@ from stormcut.control.gate.gate import Gate, GuardContext, gain_of
 from stormcut.control.gate.ledger import Ledger
 from stormcut.control.operations import draining, pausing
 from stormcut.control.orders import NO_ORDERS, Orders, Undo
+from stormcut.control.outlook import PartStatus
 from stormcut.control.policy import Mode, Policy, QuietTime, Rule, TopologyRule
 from stormcut.model.cluster import ClusterState, Slot, Supervisor
 from stormcut.model.errors import InvalidInput
@@ -406,6 +407,14 @@ def test_gauges_count_what_is_left_on_drained_nodes():
     (running,) = stage.state.topologies
     left = sum(len(w.executors) for w in running.assignment if w.slot.node == first.id)
     assert left and stage.brain.control().left_on_drained == {first.host: left}
+
+
+def test_an_outlook_says_how_the_parts_beside_the_brain_are():
+    stage = Stage(*spread("a"), AUTOMATIC)
+    stage.brain.parts = {"spark": lambda: PartStatus(False, "nothing is measured now")}
+    stage.round(1000)
+    expected = {"spark": {"is_well": False, "words": "nothing is measured now"}}
+    assert stage.brain.outlook()["parts"] == expected
 
 
 def test_an_outlook_says_why_a_topology_is_not_measured():
