@@ -19,7 +19,7 @@ from stormcut.adapters.spark.session import kill, spark_session
 from stormcut.adapters.spark.streaming import (
     Consumer,
     StreamSettings,
-    first_line,
+    describe_error,
     metrics_stream,
 )
 from stormcut.model.errors import StormcutError
@@ -35,7 +35,7 @@ CUTS_PER_BATCH = 2
 STALL_S, STALL_BATCHES = 120.0, 10
 #: Twice as long each time that no batch came, as on a machine that is too busy; so often at most.
 MAX_DOUBLINGS = 4
-#: What its gateway raises then: that a connection was refused says nothing to anybody.
+#: What Spark's gateway raises once its JVM has ended.
 JVM_IS_GONE = (ConnectionError, Py4JNetworkError)
 #: Longest that the end of a stream is waited for.
 END_SECONDS = 30.0
@@ -182,7 +182,7 @@ class _Loop:
             except JVM_IS_GONE:
                 reason = "Spark's JVM has ended"
             except Exception as error:  # Spark's gateway has many, and none may end the loop
-                reason = f"{type(error).__name__}: {first_line(error)}"
+                reason = f"{type(error).__name__}: {describe_error(error)}"
             self.streams.clear()
             pause = pause_after(time.monotonic() - began, pause)
             if not self._stop.is_set():

@@ -93,7 +93,7 @@ def metrics_stream(
         if query.isActive:
             return None
         error = query.exception()
-        return "it was stopped" if error is None else first_line(error)
+        return "it was stopped" if error is None else describe_error(error)
 
     try:
         yield ended
@@ -102,11 +102,10 @@ def metrics_stream(
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def first_line(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """Return the line of an exception of Spark that says what was wrong.
 
-    What `foreachBatch` calls fails in Python, within the JVM, within Python: that its trace begins
-    says nothing.
+    Where `foreachBatch` has called what failed, the whole trace of Python comes before it.
     """
     *_, last = str(error).split("Traceback (most recent call last):\n")
     lines = [line for line in last.splitlines() if line and not line.startswith(" ")]
