@@ -89,6 +89,13 @@ def applied(state, plan_parts):
     )
 
 
+def closed(state, node):
+    """The state with a node that may hold no executor, as when it is drained."""
+    full = {"stormcut.max.executors": "0"}
+    nodes = (replace(s, meta=full) if s.id == node else s for s in state.supervisors)
+    return replace(state, supervisors=tuple(nodes))
+
+
 def assert_worth_is_shown(decision):
     """Check that a move carries what its topology's places are worth, before and after it."""
     choice = decision.choice

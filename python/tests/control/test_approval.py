@@ -64,7 +64,7 @@ def test_who_ordered_it_before_is_kept():
 
 
 def decision(topology, *nodes, former=()):
-    """Return a decision that a topology runs on nodes, and is worth what these say."""
+    """Return a decision that a topology runs on nodes; nobody looks into its figures."""
     workers = tuple(Worker(Slot(each, 6700), (at,)) for at, each in enumerate(nodes, 1))
     choice = Choice(Action.MOVE, Circumstance.LATER, Ground.MEASURED, workers)
     before, after = object(), object()
@@ -75,11 +75,9 @@ def test_what_an_approval_would_do_is_shown_with_what_holds_it_now():
     """What others' answers alone keep back waits for the next round."""
     held, free, anyhow = (decision(f"{name}-1-1", "n1") for name in "abc")
     other = decision("d-1-1", "n2")
-    usual = replace(
-        settled(change("c-1-1", "n1", Initiator.GAIN)),
-        held={"a-1-1": Withheld(Guard.QUIET, decision("a-1-1", "n3"), 60.0)},
-    )
-    usual = replace(usual, changes=(replace(usual.changes[0], target=anyhow.workers),))
+    goes = replace(change("c-1-1", "n1", Initiator.GAIN), target=anyhow.workers)
+    waits = Withheld(Guard.QUIET, decision("a-1-1", "n3"), 60.0)
+    usual = replace(settled(goes), held={"a-1-1": waits})
     never = Withheld(Guard.PINNED, other, 0.0, is_final=True)
     offered = replace(settled(), going=(held, free, anyhow), held={"d-1-1": never})
     assert _once_approved(usual, offered) == {
@@ -89,19 +87,19 @@ def test_what_an_approval_would_do_is_shown_with_what_holds_it_now():
     }
 
 
-def test_what_is_withheld_is_told_as_it_runs_with_what_that_is_worth():
+def test_what_is_withheld_stays_as_it_runs_with_what_that_is_worth():
     home = decision("a-1-1", "n1").workers
     running = replace(topology("a-1-1", (1,), acker=False), assignment=home)
     hold = Withheld(Guard.QUIET, decision("a-1-1", "n2"), 60.0)
     moves, stays = decision("a-1-1", "n2", former=home), decision("a-1-1", "n1")
     for each, value in ((moves, moves.before), (stays, stays.after)):
-        told = _as_it_runs(each, hold, running)
-        assert (told.choice.action, told.choice.reason) == (Action.KEEP, hold)
-        assert (told.workers, told.former) == (home, ())
-        assert told.before is told.after is value
+        answer = _as_it_runs(each, hold, running)
+        assert (answer.choice.action, answer.choice.reason) == (Action.KEEP, hold)
+        assert (answer.workers, answer.former) == (home, ())
+        assert answer.before is answer.after is value
     # Nobody knows what a part of it is worth: Storm decides.
     lost = replace(running, executors=(*running.executors, RunningExecutor(2, 2, "c1")))
     for each in (lost, replace(running, assignment=())):
-        told = _as_it_runs(moves, hold, each)
-        assert (told.choice.action, told.choice.reason) == (Action.DECLINE, hold)
-        assert (told.workers, told.before, told.after) == ((), None, None)
+        answer = _as_it_runs(moves, hold, each)
+        assert (answer.choice.action, answer.choice.reason) == (Action.DECLINE, hold)
+        assert (answer.workers, answer.before, answer.after) == ((), None, None)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from brain_clusters import applied, clusters, dealt, profile_of, supervisors, topology
+from brain_clusters import applied, closed, clusters, dealt, profile_of, supervisors, topology
 from hypothesis import given
 
 from stormcut.control.decide.adviser import Settings
@@ -342,13 +342,10 @@ def test_a_plan_that_came_too_late_is_not_offered_for_a_node_that_is_drained_sin
     new = ClusterState(supervisors(3), (topology("t", (20, 20)),))
     plan = plan_of(new, decide(Question(new, {}, None, DEFAULT)))
     used = plan.topologies[0].workers[0].slot.node
-    nodes = tuple(
-        replace(each, meta={"stormcut.max.executors": "0"}) if each.id == used else each
-        for each in new.supervisors
-    )
-    (there, *_) = (each.id for each in nodes if each.id != used)
+    (there, *_) = (each.id for each in new.supervisors if each.id != used)
     elsewhere = [Slot(there, 6702), Slot(there, 6703)]
-    stormed = ClusterState(nodes, (dealt(topology("t", (20, 20)), elsewhere),))
+    stormed = replace(new, topologies=(dealt(topology("t", (20, 20)), elsewhere),))
+    stormed = closed(stormed, used)
     assert decide(Question(stormed, {}, plan, DEFAULT, is_recent=True)).decided == ()
 
 

@@ -6,6 +6,7 @@ import pytest
 from brain_clusters import (
     applied,
     assert_worth_is_shown,
+    closed,
     dealt,
     profile_of,
     supervisors,
@@ -153,9 +154,7 @@ def test_what_is_sure_only_of_both_moves_both():
 
 
 def test_where_nothing_fits_together_nor_alone_all_stay_and_say_why():
-    drained, other = FULL.supervisors
-    drained = replace(drained, meta={"stormcut.max.executors": "0"})
-    state = replace(FULL, supervisors=(drained, other))
+    state = closed(FULL, "n0")
     found = of(decide(Question(state, measured(*FULL.topologies), None, Settings())))
     for decision in found.values():
         assert decision.choice.action is Action.KEEP

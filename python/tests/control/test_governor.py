@@ -428,7 +428,7 @@ def test_an_outlook_says_why_a_topology_is_not_measured():
 def test_what_is_ordered_is_shown_before_the_round_that_obeys():
     stage = Stage(*spread("a"), Policy(Mode.APPROVE))
     stage.round(1000)
-    (proposed,) = (line for line in stage.brain.outlook()["withheld"])
+    (proposed,) = stage.brain.outlook()["withheld"]
     assert proposed["waits_for"] == "approval"
     stage.store.ordered = replace(pausing(True)(NO_ORDERS), revision=1)
     for found in (stage.brain.outlook(settled=False), stage.brain.outlook()):

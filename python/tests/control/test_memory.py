@@ -235,11 +235,11 @@ def test_what_is_known_of_one_problem_is_not_known_of_another():
     )
     adviser_ = adviser.Adviser(Settings())
 
-    def unasked():
+    def refuse():
         raise AssertionError("nothing is known of it, whatever the problem")
 
-    assert not adviser_.knows((name,), unasked)
+    assert not adviser_.knows((name,), refuse)
     adviser_.advice((running,), one)
     assert adviser_.knows((name,), lambda: one.problem)
     assert not adviser_.knows((name,), lambda: other.problem)
-    assert not adviser_.knows(("another",), unasked)
+    assert not adviser_.knows(("another",), refuse)

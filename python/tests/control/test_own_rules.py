@@ -230,11 +230,11 @@ def calls(monkeypatch, owner, name):
     """Return a list that has one more entry whenever a method is called."""
     entries, method = [], getattr(owner, name)
 
-    def noted(self, *its):
+    def note(self, *its):
         entries.append(its)
         return method(self, *its)
 
-    monkeypatch.setattr(owner, name, noted)
+    monkeypatch.setattr(owner, name, note)
     return entries
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from brain_clusters import (
     assert_worth_is_shown,
+    closed,
     clusters,
     dealt,
     profile_of,
@@ -25,14 +26,6 @@ from stormcut.model.profile import TaskTraffic
 from stormcut.running.situation import situation
 from stormcut.running.usage import Usage
 from stormcut.running.workload import workload
-
-CLOSED = {"stormcut.max.executors": "0"}
-
-
-def closed(state, node):
-    """The state with a node that may hold no executor, as when it is drained."""
-    nodes = (replace(s, meta=CLOSED) if s.id == node else s for s in state.supervisors)
-    return replace(state, supervisors=tuple(nodes))
 
 
 @pytest.mark.parametrize("names", [("a",), ("a", "b")])
@@ -78,8 +71,8 @@ def test_where_slots_are_too_few_those_that_leave_share_one_if_it_has_the_heap(h
     assert {w for w in running.assignment if w.slot.node == "n1"} <= set(decision.workers)
 
 
-@pytest.mark.parametrize(("most", "leaves"), [(7, {8}), (4, {1, 2, 3, 4}), (3, {1, 2, 3, 4, 8})])
-def test_of_a_node_above_its_limit_the_fewest_executors_leave(most, leaves):
+def crowded(most):
+    """Return a topology of three workers on one node of three, which may hold so many executors."""
     running = replace(
         topology("a", (4, 4), acker=False, workers=3),
         assignment=(
@@ -90,7 +83,12 @@ def test_of_a_node_above_its_limit_the_fewest_executors_leave(most, leaves):
     )
     full, *others = supervisors(3)
     full = replace(full, meta={"stormcut.max.executors": str(most)})
-    state = ClusterState((full, *others), (running,))
+    return running, ClusterState((full, *others), (running,))
+
+
+@pytest.mark.parametrize(("most", "leaves"), [(7, {8}), (4, {1, 2, 3, 4}), (3, {1, 2, 3, 4, 8})])
+def test_of_a_node_above_its_limit_the_fewest_executors_leave(most, leaves):
+    running, state = crowded(most)
     profiles = {"a": profile_of(running, cpu=1.0, rate=lambda *_: 5.0)}
     (decision,) = decide(Question(state, profiles, None, Settings())).decided
     gone = {t for w in decision.workers if w.slot.node != "n0" for t in w.executors}
@@ -191,18 +189,8 @@ def test_with_little_time_nodes_that_have_no_room_are_not_counted(monkeypatch):
 @pytest.mark.parametrize(("most", "is_relieved"), [(1_000, True), (0, False)])
 def test_who_leaves_a_full_node_is_sought_in_bounded_time(most, is_relieved, monkeypatch):
     monkeypatch.setattr(relief, "MAX_TRIED", most)
-    running = replace(
-        topology("a", (4, 4), acker=False, workers=3),
-        assignment=(
-            Worker(Slot("n0", 6700), (1, 2, 3, 4)),
-            Worker(Slot("n0", 6701), (5, 6, 7)),
-            Worker(Slot("n0", 6702), (8,)),
-        ),
-    )
-    full, *others = supervisors(3)
-    full = replace(full, meta={"stormcut.max.executors": "7"})
-    situation_ = situation_of(ClusterState((full, *others), (running,)))
-    assert (relieved(running, situation_, running.assignment) is not None) is is_relieved
+    running, state = crowded(7)
+    assert (relieved(running, situation_of(state), running.assignment) is not None) is is_relieved
 
 
 def situation_of(state):

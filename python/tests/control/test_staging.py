@@ -217,44 +217,36 @@ def test_a_move_goes_on_while_what_moves_is_there_and_its_stages_follow():
     assert not rollout.goes_on(replace(state, supervisors=gone), rollout.staged_s)
 
 
-def rollout_of(*moves, most, budget):
-    """Return a move of topologies, each worker by itself, and the state before it.
-
-    Parameters
-    ----------
-    moves : tuple of (str, list of int)
-        Names, and the ports of their workers: on n0, to move to the same of n1.
-    """
-    running, decisions, task = [], {}, 0
-    for name, ports in moves:
-        before = tuple(Worker(Slot("n0", p), (task + i + 1,)) for i, p in enumerate(ports))
-        task += len(ports)
-        after = tuple(replace(each, slot=Slot("n1", each.slot.port)) for each in before)
-        running.append(replace(topology(name, (len(ports),), acker=False), assignment=before))
-        choice = Choice(Action.MOVE, Circumstance.LATER, Ground.MEASURED, after)
-        decisions[name] = Decision(name, choice, Evidence(Ground.MEASURED), former=before)
-    state = ClusterState(supervisors(2, slots=8), tuple(running))
-    return Rollout(decisions, {}, most, budget, 0.0), state
+def rollout_of(ports, most, budget):
+    """Return a move from n0 to the same ports of n1, a task a worker, and the state before it."""
+    before, after = (
+        tuple(Worker(Slot(node, port), (task,)) for task, port in enumerate(ports, 1))
+        for node in ("n0", "n1")
+    )
+    running = replace(topology("a", (len(ports),), acker=False), assignment=before)
+    choice = Choice(Action.MOVE, Circumstance.LATER, Ground.MEASURED, after)
+    decision = Decision("a", choice, Evidence(Ground.MEASURED), former=before)
+    return Rollout({"a": decision}, {}, most, budget, 0.0), ClusterState(supervisors(2), (running,))
 
 
 def test_a_stage_takes_as_many_workers_as_may_restart_and_fit():
-    def taken(most, budget, others=None):
-        rollout, state = rollout_of(("a", [6700, 6701, 6702]), most=most, budget=budget)
+    def take(most, budget, others=None):
+        rollout, state = rollout_of([6700, 6701, 6702], most, budget)
         chosen = rollout.next(state, others or {})
         return None if chosen is None else [w.slot.port for p in chosen for w in p.before]
 
     # Each restarts in two slots: the one that it leaves, and the one that it gets.
-    assert taken(2, 9) == taken(9, 4) == taken(9, 5) == [6700, 6701]
-    assert taken(9, 3) == [6700]
-    assert taken(9, 9) == [6700, 6701, 6702]
+    assert take(2, 9) == take(9, 4) == take(9, 5) == [6700, 6701]
+    assert take(9, 3) == [6700]
+    assert take(9, 9) == [6700, 6701, 6702]
     # At least one.
-    assert taken(0, 0) == [6700]
+    assert take(0, 0) == [6700]
     # What does not fit counts for nothing.
     there = {"b": (Worker(Slot("n1", 6700), (9,)),)}
-    assert taken(2, 4, there) == [6701, 6702]
-    assert taken(1, 2, there) == [6701]
-    all_ = {"b": tuple(Worker(Slot("n1", port), (port,)) for port in (6700, 6701, 6702))}
-    assert taken(2, 4, all_) is None
+    assert take(2, 4, there) == [6701, 6702]
+    assert take(1, 2, there) == [6701]
+    everywhere = {"b": tuple(Worker(Slot("n1", port), (port,)) for port in (6700, 6701, 6702))}
+    assert take(2, 4, everywhere) is None
 
 
 def test_a_move_that_waits_is_told_as_kept_with_what_holds_it():

@@ -133,18 +133,20 @@ def test_a_problem_has_the_costs_that_were_fitted(only):
 
 def test_what_a_topology_takes_and_sends_depends_on_the_costs_that_were_fitted():
     """Of what its processes take, what moving tuples explains is none of its executors'."""
-    slots_ = [Slot("n0", 6700), Slot("n1", 6700)]
-    running = dealt(topology("t", (2, 2), acker=False), slots_)
-    told = tuple(
+    slots = [Slot("n0", 6700), Slot("n1", 6700)]
+    running = dealt(topology("t", (2, 2), acker=False), slots)
+    its_workers = tuple(
         WorkerLoad(f"h{w.slot.node[1:]}", w.slot.port, "", 60.0, 2.0, 80.0, 0.0, 0.0)
         for w in running.assignment
     )
-    profile = replace(profile_of(running, 20.0, lambda *_: 100.0, memory=None), workers=told)
+    profile = replace(profile_of(running, 20.0, lambda *_: 100.0, memory=None), workers=its_workers)
     linked = supervisors(2, meta={"stormcut.link.mbit": "100"})
     state = ClusterState(linked, (running, topology("u")))
     dear = replace(SHIPPED, send_us_per_tuple=500.0, source="a file")
-    whole, cheap = (running_problem(state, {"t": profile}, "t", each) for each in (dear, SHIPPED))
-    assert whole.executor_cpu.sum() < cheap.executor_cpu.sum()
+    of_dear, of_shipped = (
+        running_problem(state, {"t": profile}, "t", each) for each in (dear, SHIPPED)
+    )
+    assert of_dear.executor_cpu.sum() < of_shipped.executor_cpu.sum()
     wordy = replace(SHIPPED, link_bytes_per_tuple=1000.0, source="a file")
     left = [
         running_problem(state, {"t": profile}, "u", each).nodes[0].link.out

@@ -103,9 +103,9 @@ def metrics_stream(
 
 
 def describe_error(error: Exception) -> str:
-    """Return the line of an exception of Spark that says what was wrong.
+    """Return the line of one of Spark's exceptions that names the error.
 
-    Where `foreachBatch` has called what failed, the whole trace of Python comes before it.
+    When a callback of `foreachBatch` fails, Python's whole trace comes before that line.
     """
     *_, last = str(error).split("Traceback (most recent call last):\n")
     lines = [line for line in last.splitlines() if line and not line.startswith(" ")]

@@ -81,8 +81,8 @@ class Rollout:
 
     def _is_as_staged(self, topology: RunningTopology) -> bool:
         home = tuple(sorted(topology.assignment))
-        told = (self.decisions[topology.id].former, self.last_stage.get(topology.id))
-        return not topology.unassigned and home in told
+        places = (self.decisions[topology.id].former, self.last_stage.get(topology.id))
+        return not topology.unassigned and home in places
 
     def present(self, state: ClusterState) -> dict[str, Workers]:
         """Return where those that move run now."""
