@@ -4,7 +4,7 @@ Run by hand, on a machine with Docker that does nothing else. Each case is kept 
 the command to resume.
 
     scripts/with-docker python -m benchmarks.cluster.capacity_advice \
-      --output docs/results/capacity-advice
+      --output docs/results/capacity-advice.md
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.machine import made_by
-from stormcut.adapters.files.json_document import write_text
+from benchmarks.page import write_page
+from benchmarks.raw_data import DATA
 from stormcut.application.waiting import TimedOut, wait_until
 from stormcut.cli.steps import Steps
 from stormcut.lab.adapters.bench.reports import newest_of_processes
@@ -75,7 +76,7 @@ mode `advise`, so that Storm's own scheduler places.
 
 Of {cases} that were short, {kept} held their rate at the first try.
 
-[What this shows](../findings.md#following-capacity-advice).
+[What this shows](findings.md#following-capacity-advice).
 
 {made}
 """
@@ -317,15 +318,15 @@ def table(found: Sequence[Outcome]) -> str:
 def main() -> None:
     """Make the cases that are missing, then write the page."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--output", type=Path, required=True, help="folder of journal and page")
+    parser.add_argument("--output", type=Path, required=True, help="the page")
+    parser.add_argument("--journal", type=Path, default=DATA / "capacity-advice.jsonl")
     parser.add_argument("--case", action="append", choices=[case.topology for case in CASES])
     parser.add_argument("--report-only", action="store_true", help="make no case")
     given = parser.parse_args()
-    given.output.mkdir(parents=True, exist_ok=True)
-    journal = given.output / "cases.jsonl"
     if not given.report_only:
-        run(journal, [case for case in CASES if not given.case or case.topology in given.case])
-    found = read(journal)
+        chosen = [case for case in CASES if not given.case or case.topology in given.case]
+        run(given.journal, chosen)
+    found = read(given.journal)
     short = [each for each in found if each.before < HELD]
     text = PAGE.format(
         held=HELD,
@@ -339,7 +340,7 @@ def main() -> None:
         cases=len(short),
         made=made_by(),
     )
-    write_text(given.output / "README.md", text)
+    write_page(given.output, text)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 Run by hand, on a machine that does nothing else (half an hour):
 
-    scripts/with-docker python -m benchmarks.cluster.crawler_docker --output FILE
+    scripts/with-docker python -m benchmarks.cluster.crawler_docker --output docs/results/crawler.md
 
 StormCrawler 1.18 (`integration-tests/crawler`) on four nodes of 0.35 cores each, without a limit of
 links: two sources that have at most 50 pages each under way, four executors of each bolt, four
@@ -26,6 +26,7 @@ from pathlib import Path
 
 from benchmarks import CHECKOUT
 from benchmarks.machine import made_by
+from benchmarks.page import write_page
 from stormcut.adapters.machine import home
 from stormcut.adapters.spark.profiling import profile_logs
 from stormcut.application.waiting import wait_until
@@ -57,7 +58,7 @@ ROOM = float(NODES)
 WARM_UP_S, SETTLE_S, WINDOW_S, PROFILE_S, REPETITIONS = 90.0, 10.0, 30.0, 40.0, 5
 
 PAGE = """\
-# StormCrawler in containers
+# Storm's placement, `cut` and `caps`
 
 {doc}
 
@@ -271,16 +272,15 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=REPETITIONS)
     given = parser.parse_args()
     windows, notes = run(built(), given.repetitions)
-    given.output.write_text(
-        PAGE.format(
-            doc=(__doc__ or "").split("\n\n", 3)[3].strip(),
-            rows="\n".join(row(name, windows, notes) for name in SCHEDULERS),
-            repetitions=given.repetitions,
-            window=WINDOW_S,
-            verdict=verdict(windows),
-            made=made_by(),
-        )
+    page = PAGE.format(
+        doc=(__doc__ or "").split("\n\n", 3)[3].strip(),
+        rows="\n".join(row(name, windows, notes) for name in SCHEDULERS),
+        repetitions=given.repetitions,
+        window=WINDOW_S,
+        verdict=verdict(windows),
+        made=made_by(),
     )
+    write_page(given.output, page)
 
 
 if __name__ == "__main__":

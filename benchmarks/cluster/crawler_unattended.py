@@ -6,7 +6,7 @@ Run by hand, on a machine that does nothing else (15 minutes each):
     run alone --record crawler-unattended      # each call adds a run
     run automatic --record crawler-unattended
     python -m benchmarks.raw_data crawler-unattended
-    python -m benchmarks.cluster.crawler_unattended page --output docs/results/crawler-unattended.md
+    python -m benchmarks.cluster.crawler_unattended page --output docs/results/crawler.md
 
 The crawl of `crawler_docker.py` on four nodes of 0.35 cores each and four workers. With Storm
 alone (the plugin is removed), and with `stormcut operate` in automatic mode as shipped. It runs
@@ -28,6 +28,7 @@ from pathlib import Path
 
 from benchmarks.cluster.crawler_docker import CPUS, NODES, TOPOLOGY, built, pages, submit
 from benchmarks.machine import made_by
+from benchmarks.page import write_page
 from benchmarks.raw_data import DATA, open_data
 from stormcut.adapters.storm.nimbus import NimbusUnavailable
 from stormcut.application.waiting import wait_until
@@ -55,7 +56,7 @@ CONFIG: dict[str, object] = {
 }
 
 PAGE = """\
-# StormCrawler unattended, with a node killed
+# Unattended, with a node killed
 
 {doc}
 
@@ -310,7 +311,7 @@ def main() -> None:
     given = parser.parse_args()
     if given.what == "page":
         with open_data(given.record or ARCHIVE) as folder:
-            given.output.write_text(page(folder), encoding="utf-8")
+            write_page(given.output, page(folder))
     else:
         record(given.what, given.record)
 

@@ -35,9 +35,10 @@ from benchmarks.cluster.fault_ground import (
 )
 from benchmarks.cluster.fault_list import FAULTS
 from benchmarks.machine import made_by
+from benchmarks.page import write_page
 
 PAGE = """\
-# The fault matrix
+# {title}
 
 {doc}
 
@@ -65,19 +66,20 @@ def row(outcome: Outcome) -> str:
     return f"| {outcome.fault} | {held} | {' | '.join(map(str, figures))} |"
 
 
-def write(output: Path, outcomes: list[Outcome], end: Counter[str] | None) -> None:
+def write(output: Path, title: str, outcomes: list[Outcome], end: Counter[str] | None) -> None:
     doc = (__doc__ or "").split("\n\n", 3)[3].strip()
     told = ""
     if end is not None:
         told = f"\nIn the end: {end['sent']} tuples sent, {end['again']} again, {end['lost']} lost."
     page = PAGE.format(
+        title=title,
         doc=doc,
         rows="\n".join(map(row, outcomes)),
         end=told,
         made_by=made_by(),
         day=time.strftime("%Y-%m-%d"),
     )
-    output.write_text(page)
+    write_page(output, page)
 
 
 def main() -> None:
@@ -89,10 +91,11 @@ def main() -> None:
     arguments = parser.parse_args()
     begun: Callable[[str, Path], AbstractContextManager[Ground]] = embedded
     faults: Sequence[Fault] = FAULTS
+    title = "On local daemons"
     if arguments.docker:
         from benchmarks.cluster.fault_docker import FAULTS_IN_CONTAINERS, in_containers
 
-        begun, faults = in_containers, FAULTS_IN_CONTAINERS
+        begun, faults, title = in_containers, FAULTS_IN_CONTAINERS, "In containers"
     outcomes: list[Outcome] = []
     name = f"matrix-{os.getpid()}"
     # Also without a terminal what was started ends with this.
@@ -106,9 +109,9 @@ def main() -> None:
                 continue
             outcomes.append(suffer(ground, fault))
             print(f"{time.strftime('%H:%M:%S')} {outcomes[-1]}", flush=True)
-            write(arguments.output, outcomes, None)
+            write(arguments.output, title, outcomes, None)
         # In containers a source that has moved to another node finds no books of what is due.
-        write(arguments.output, outcomes, None if arguments.docker else settled(ground))
+        write(arguments.output, title, outcomes, None if arguments.docker else settled(ground))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@ r"""Forty placements of a small topology, measured: how far `cut` is from the be
 Run by hand, on a machine that does nothing else (65 minutes a setting; it resumes where it was):
 
     scripts/with-docker python -m benchmarks.cluster.placement_sweep small-cpu \
-        --measure sweep-small-cpu --output docs/results/sweep-small-cpu.md
+        --measure sweep-small-cpu --output docs/results/placement-sweep.md
     python -m benchmarks.raw_data sweep-small-cpu
 
 Without `--measure` the page is made of what was kept. All rivals' placements, the best ones by the
@@ -31,6 +31,7 @@ from scipy.stats import spearmanr
 
 from benchmarks import CHECKOUT
 from benchmarks.machine import made_by
+from benchmarks.page import write_page
 from benchmarks.raw_data import DATA, open_data
 from stormcut.adapters.files.placement_file import read_placement, write_placement
 from stormcut.adapters.files.problem_file import read_problem
@@ -54,7 +55,7 @@ WINDOWS = 3
 LOOKED_AT = 20_000
 
 PAGE = """\
-# {setting}: {count} placements measured
+# {setting}
 
 {count} placements of one topology on three unequal nodes: rivals', the {best} best by the model of
 up to {looked_at:,} looked at, and random ones. Measured in groups on clusters of their own, with
@@ -111,7 +112,7 @@ def main() -> None:
         folders = sorted(each for each in data.iterdir() if each.is_dir())
         tried = collected(folders)
         commits = sorted({FileJournal(each).run.facts["commit"] for each in folders})
-    arguments.output.write_text(page(arguments.setting, tried, commits), encoding="utf-8")
+    write_page(arguments.output, page(arguments.setting, tried, commits))
 
 
 def numbered(kind: str, count: int) -> list[str]:

@@ -2,7 +2,7 @@
 
 Run by hand, on a machine that does nothing else (some minutes):
 
-    python -m benchmarks.papers.cut_thesis --output docs/results/cut-thesis.md
+    python -m benchmarks.papers.cut_thesis --output docs/results/thesis-micro.md
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.machine import made_by
+from benchmarks.page import write_page
 from benchmarks.papers.thesis_instances import INSTANCES, Instance, by_command, problem
 from stormcut.placement.solve import Certificate, solve
 
@@ -24,7 +25,7 @@ from stormcut.placement.solve import Certificate, solve
 MAX_SECONDS = 1.0
 
 PAGE = """\
-# `cut` on the thesis's micro-benchmarks
+# `cut` and the optimum
 
 Tuples/s between nodes on the 42 instances of L. Eskandari's thesis on task scheduling in data
 stream processing systems (section 6.2.1), default options, seeds 1 to {seeds}.
@@ -127,7 +128,7 @@ def main() -> None:
         table=table(rows),
         made=made_by("scipy", "numpy"),
     )
-    options.output.write_text(text, encoding="utf-8")
+    write_page(options.output, text)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 Run by hand, on a machine that does nothing else (some minutes):
 
-    python -m benchmarks.papers.exact_thesis --output docs/results/exact-thesis.md
+    python -m benchmarks.papers.exact_thesis --output docs/results/thesis-micro.md
 
 Every instance is solved twice: by `stormcut place`, a process of its own, and in a process in which
 all is imported.
@@ -22,6 +22,7 @@ from pathlib import Path
 from small_problems import SIZES
 
 from benchmarks.machine import made_by
+from benchmarks.page import write_page
 from benchmarks.papers.thesis_instances import INSTANCES, Instance, by_command, problem
 from benchmarks.papers.thesis_micro import PUBLISHED
 from stormcut.placement.solve import Certificate, solve
@@ -39,7 +40,7 @@ PUBLISHED_SECONDS = {
 }
 
 PAGE = """\
-# The thesis's micro-benchmarks solved to the end
+# The proven optimum
 
 `exact` on the 42 instances of L. Eskandari's thesis on task scheduling in data stream processing
 systems (section 6.2.1): linear, diamond and star layouts on ten nodes for 4 executors each
@@ -50,7 +51,7 @@ systems (section 6.2.1): linear, diamond and star layouts on ten nodes for 4 exe
   own: imports, reading and writing files included. `solve`: seconds of the same call in a process
   where all is imported, verification included; solvers run in a fork of it.
 - Thesis: the optimum where the text prints it ("." is a point of a plot without a number; [1], [2]:
-  misprints, see thesis-micro.md), and the seconds of its solver, CPLEX on 64 cores and 512 GiB,
+  misprints, see above), and the seconds of its solver, CPLEX on 64 cores and 512 GiB,
   where given. It publishes neither bounds nor whether they were reached.
 
 {verdict}
@@ -176,7 +177,7 @@ def main() -> None:
         made=made_by("ortools", "scipy", "numpy"),
         load=load,
     )
-    options.output.write_text(text, encoding="utf-8")
+    write_page(options.output, text)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ Run by hand, with models of the same slot, on a machine with Docker. Each line i
 measured: rerun the command to resume.
 
     scripts/with-docker python -m benchmarks.papers.model_driven_runs \
-      --models docs/results/capacity-models/models.json --output docs/results/capacity-runs
+      --output docs/results/capacity-runs.md
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ import numpy as np
 
 from benchmarks import CHECKOUT
 from benchmarks.machine import made_by
+from benchmarks.page import write_page
+from benchmarks.raw_data import DATA
 from stormcut.adapters.files.capacity_files import read_dag, read_models
 from stormcut.capacity.mapping import map_to, mapper
 from stormcut.cli.steps import Steps
@@ -74,7 +76,7 @@ PAGE = """\
 
 The three micro-dataflows of A. Shukla and Y. Simmhan, "Model-driven scheduling for distributed
 stream processing systems", J. Parallel Distrib. Comput. 117 (2018), on real Storm: nodes of one
-slot, {cores:g} cores each, by [models of the same slot](../capacity-models/README.md). *Planned*
+slot, {cores:g} cores each, by [models of the same slot](capacity-models.md). *Planned*
 is the highest rate, in steps of {step:g} tuples/s, that the allocator needs no more slots for and
 the mapper finds room for. *Predicted* is the rate that the mapping sustains by the models, every
 slot loaded as it can carry; *by threads*: if each thread of a task gets the same, as Storm's
@@ -91,7 +93,7 @@ predicted and measured, R^2 {cpu_fit} over {nodes} nodes; the paper's is at leas
 
 {cpu}
 
-[What this shows](../findings.md#the-model-driven-papers-mappings).
+[What this shows](findings.md#the-model-driven-papers-mappings).
 
 {made}
 """
@@ -345,18 +347,17 @@ def pair(text: str) -> Pair:
 def main() -> None:
     """Measure what is missing, then write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--models", type=Path, required=True)
-    parser.add_argument("--output", type=Path, required=True, help="folder of journal and page")
+    parser.add_argument("--models", type=Path, default=DATA / "capacity-models.json")
+    parser.add_argument("--output", type=Path, required=True, help="the page")
+    parser.add_argument("--journal", type=Path, default=DATA / "capacity-runs.jsonl")
     parser.add_argument("--slots", type=int, nargs="+", default=[4, 6])
     parser.add_argument("--pairs", type=pair, nargs="+", default=PAIRS, metavar="ALLOCATOR+MAPPER")
     parser.add_argument("--report-only", action="store_true", help="measure nothing")
     arguments = parser.parse_args()
-    arguments.output.mkdir(parents=True, exist_ok=True)
-    journal = arguments.output / "runs.jsonl"
     if not arguments.report_only:
-        run(arguments.models, journal, arguments.slots, arguments.pairs)
+        run(arguments.models, arguments.journal, arguments.slots, arguments.pairs)
     cores = json.loads(arguments.models.read_text(encoding="utf-8"))["slot"]["cores"]
-    (arguments.output / "README.md").write_text(page(read(journal), cores), encoding="utf-8")
+    write_page(arguments.output, page(read(arguments.journal), cores))
 
 
 if __name__ == "__main__":

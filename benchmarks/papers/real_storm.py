@@ -50,7 +50,7 @@ ARCHIVE = DATA / "papers-real-storm.zip"
 REPETITIONS = 3
 #: Dataflows of the model-driven paper by the figure of their rates, and what was measured of them.
 DATAFLOWS = {"10 a": "linear", "10 b": "diamond", "10 c": "star"}
-RUNS = CHECKOUT / "docs" / "results" / "capacity-runs" / "runs.jsonl"
+RUNS = DATA / "capacity-runs.jsonl"
 THROUGHPUT, TIME, NODES = ("executed", "sources"), ("task_ms", "latency_ms"), "nodes"
 
 PAGE = """\
@@ -69,9 +69,9 @@ here*: the measured profile and placements, on the nodes of the setting.
 {claims}
 {missing}
 The model-driven paper's dataflows ran on slots of a quarter core, on [four and on
-six](../capacity-runs/README.md): a claim is judged on each. *Simulated, here* is what its models
+six](../capacity-runs.md): a claim is judged on each. *Simulated, here* is what its models
 predict for threads that get equal shares. That page has planned rates and CPU, too (figures 9 and
-11), and [another](../capacity-models/README.md) the models of tasks (figure 3).
+11), and [another](../capacity-models.md) the models of tasks (figure 3).
 
 ## What was measured
 

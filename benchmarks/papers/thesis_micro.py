@@ -17,6 +17,7 @@ from pathlib import Path
 from small_problems import LAYOUTS, SIZES, microbenchmark
 
 from benchmarks.machine import made_by
+from benchmarks.page import write_page
 from stormcut.model.errors import StormcutError
 from stormcut.placement.options import DEFAULT_SEED
 from stormcut.placement.registry import ALGORITHMS
@@ -66,7 +67,7 @@ PUBLISHED: dict[tuple[str, str, str], tuple[str, ...]] = {
 }  # fmt: skip
 
 PAGE = """\
-# The thesis's micro-benchmarks
+# Every algorithm
 
 Tuples/s between nodes of the 42 instances of L. Eskandari's thesis on task scheduling in data
 stream processing systems (section 6.2.1): linear, diamond and star layouts of 10 to 32 executors
@@ -325,7 +326,7 @@ def main() -> None:
     chosen = rows(options.algorithms)
     seeds = range(DEFAULT_SEED, DEFAULT_SEED + options.seeds)
     text = page(measure(chosen, seeds), chosen, seeds)
-    options.output.write_text(text, encoding="utf-8")
+    write_page(options.output, text)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 Takes about 40 minutes for 500 problems; an interrupted run goes on where it was. Run by hand:
 
-    python -m benchmarks.solver.dominance --output docs/results/dominance
+    python -m benchmarks.solver.dominance --output docs/results/dominance.md
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ import numpy as np
 from random_clusters import KINDS, problem_of
 
 from benchmarks.machine import made_by
+from benchmarks.page import write_page
+from benchmarks.raw_data import DATA
 from stormcut.model.errors import Infeasible
 from stormcut.objective.order import TOLERANCE, PlacementValue, advantage, is_ahead
 from stormcut.placement.registry import ALGORITHMS
@@ -39,7 +41,7 @@ PAGE = """\
 
 {count} random problems of {kinds} kinds (made by `python/tests/random_clusters.py`). `cut` with its
 default options beside every other algorithm of the registry that answers at that size, compared by
-[the order of placements](../../model.md#which-of-two-placements-is-better).
+[the order of placements](../model.md#which-of-two-placements-is-better).
 
 - behind: problems on which some algorithm is ahead of `cut` by more than 1 %
 - worst: by how much at most, in what comes first in the order
@@ -124,14 +126,14 @@ def page(rows: list[dict[str, Any]]) -> str:
 def main() -> None:
     """Measure what is missing, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, required=True, help="Folder of the page.")
+    parser.add_argument("--output", type=Path, required=True, help="the page")
+    parser.add_argument("--journal", type=Path, default=DATA / "dominance.jsonl")
     parser.add_argument("--problems", type=int, default=500)
     parser.add_argument("--first", type=int, default=0, help="Seed of the first of each kind.")
     parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=list(KINDS))
     parser.add_argument("--minutes", type=float, default=35.0, help="Stop after this long.")
     given = parser.parse_args()
-    given.output.mkdir(parents=True, exist_ok=True)
-    journal, until = given.output / "rows.jsonl", time.monotonic() + 60 * given.minutes
+    journal, until = given.journal, time.monotonic() + 60 * given.minutes
     rows = (
         [json.loads(line) for line in journal.read_text().splitlines()] if journal.exists() else []
     )
@@ -152,7 +154,7 @@ def main() -> None:
             f"{kind} {seed}: {row['seconds']:.1f} s, {worst[0]} {worst[1][0]:.2%} {worst[1][1]}",
             flush=True,
         )
-    (given.output / "README.md").write_text(page(rows))
+    write_page(given.output, page(rows))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 Run by hand, on a machine that does nothing else (some minutes):
 
-    python -m benchmarks.speed.brain_scale --output docs/results/brain-scale.md
+    python -m benchmarks.speed.brain_scale --output docs/results/growth.md
 
 A request is decoded, checked, answered and the answer encoded, as over Thrift, without the network
 and ZooKeeper. Topologies have four components in a line; measured ones send from each executor to
@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.machine import made_by
+from benchmarks.page import write_page
 from stormcut.adapters.machine.clock import SystemClock, new_id
 from stormcut.adapters.machine.garbage_collector import collect_seldom
 from stormcut.adapters.thrift.decode import Decoder
@@ -65,7 +66,7 @@ COMPONENTS, TARGETS = 4, 10
 CPU_PERCENT, NODE_CPU, LOAD = 10.0, 800.0, 0.6
 
 PAGE = """\
-# A brain's time for many topologies
+# A brain for many topologies
 
 {doc}
 
@@ -245,7 +246,7 @@ def main() -> None:
             rows.append(row(*size, measured))
             print(rows[-1], flush=True)
     doc = (__doc__ or "").split("\n\n", 3)[3].strip()
-    output.write_text(PAGE.format(doc=doc, rows="\n".join(rows), made=made_by()))
+    write_page(output, PAGE.format(doc=doc, rows="\n".join(rows), made=made_by()))
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ import numpy as np
 import psutil
 
 from benchmarks.machine import made_by
+from benchmarks.page import write_page
 from stormcut.model.errors import Infeasible
 from stormcut.model.problem import Component, Node, Problem, Stream, Topology
 from stormcut.placement.solve import solve
@@ -42,7 +43,7 @@ MAX_SECONDS = 60
 MAX_BYTES = 16 * 2**30
 
 PAGE = """\
-# Growth of time and memory
+# Algorithms
 
 Topologies of {executors} executors in {components} components in a line, declared streams, as many
 of them as make up the work; nodes with 1,600 % CPU, 32 GB and 20 slots, loaded to about 60 %. Each
@@ -187,7 +188,7 @@ def main() -> None:
         made=made_by("numpy", "pymetis", "ortools"),
     )
     if arguments.output:
-        arguments.output.write_text(page, encoding="utf-8")
+        write_page(arguments.output, page)
     else:
         print(page)
 

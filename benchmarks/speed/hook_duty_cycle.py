@@ -1,6 +1,6 @@
 """What measuring a busy task now and then costs, seen within one worker.
 
-    python -m benchmarks.speed.hook_duty_cycle > docs/results/hook-duty-cycle.md
+    python -m benchmarks.speed.hook_duty_cycle --output docs/results/hook.md
 
 Workers of one kind differ by 10 % for good (`hook_overhead.py`), so that no comparison of workers
 resolves 1 %. Here one worker is compared with itself: the thread that puts the hook in and takes it
@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.machine import made_by
+from benchmarks.page import write_page
 from benchmarks.speed.hook_overhead import Plan, Worker, acked, interval, order, started
 from stormcut.lab.adapters.bench.workers import CLUSTER_PATIENCE, hold, let_go, processes
 from stormcut.lab.adapters.clusters.local import LocalCluster
@@ -31,10 +32,10 @@ FREEZER = Path("/sys/fs/cgroup/freezer")
 THREAD = "stormcut-hook"
 
 PAGE = """\
-# What measuring busy tasks now and then costs
+# Busy tasks, measured now and then
 
 Tuples acked by the fastest topology there is here, with the hook and Storm's
-`LoggingMetricsConsumer`, as in [what the hook costs](hook-overhead.md): its tasks are so busy that
+`LoggingMetricsConsumer`, as in [the hook](#the-hook): its tasks are so busy that
 a thread of the worker takes the hook out and puts it back. Each worker is compared with itself,
 with that thread at work and frozen (cgroup freezer): {pairs} pairs of {seconds:g} s each, after
 {settle:g} s to settle, in alternating order. A ratio of 1 is no cost.
@@ -144,15 +145,18 @@ def _in_words(values: np.ndarray) -> str:
 
 
 def main() -> None:
-    """Parse the command line, measure, print the page."""
+    """Parse the command line, measure, write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--workers", dest="groups", type=int, default=4)
     parser.add_argument("--pairs", dest="rounds", type=int, default=24)
     parser.add_argument("--warm-up", type=float, default=20, help="seconds")
     parser.add_argument("--settle", type=float, default=1, help="seconds before each window")
     parser.add_argument("--seconds", type=float, default=4, help="length of a window")
-    plan = Plan(language="java", **vars(parser.parse_args()))
-    print(page(plan, measure(plan)), end="")
+    parser.add_argument("--output", type=Path, required=True, help="the page")
+    given = vars(parser.parse_args())
+    output = given.pop("output")
+    plan = Plan(language="java", **given)
+    write_page(output, page(plan, measure(plan)))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What the hook costs: throughput with and without it, workers side by side, in alternation.
 
-    python -m benchmarks.speed.hook_overhead > docs/results/hook-overhead.md
+    python -m benchmarks.speed.hook_overhead --output docs/results/hook.md
 
 All workers live at once in one cluster and all but one are stopped (SIGSTOP), so that a window
 lasts seconds, and what else the machine does strikes both sides alike. Workers differ for good by
@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.machine import made_by
+from benchmarks.page import write_page
 from stormcut.adapters.machine import home
 from stormcut.application.waiting import wait_until
 from stormcut.lab.adapters.bench.workers import (
@@ -72,7 +73,7 @@ STORM: Options = {
 }
 
 PAGE = """\
-# What the hook costs
+# The hook
 
 Tuples acked by the fastest topology there is here: `linear` in {language}, a source and a bolt of
 one task each, no payload, one acker, all in one worker, {pending} tuples pending, as fast as it
@@ -272,7 +273,7 @@ def _in_words(values: np.ndarray) -> str:
 
 
 def main() -> None:
-    """Parse the command line, measure, print the page."""
+    """Parse the command line, measure, write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--language", choices=["java", "python"], default="java")
     parser.add_argument("--groups", type=int, default=6, help="workers of each kind")
@@ -280,9 +281,12 @@ def main() -> None:
     parser.add_argument("--warm-up", type=float, default=20, help="seconds")
     parser.add_argument("--settle", type=float, default=1, help="seconds before each window")
     parser.add_argument("--seconds", type=float, default=4, help="length of a window")
-    plan = Plan(**vars(parser.parse_args()))
+    parser.add_argument("--output", type=Path, required=True, help="the page")
+    given = vars(parser.parse_args())
+    output = given.pop("output")
+    plan = Plan(**given)
     windows = measure(plan)
-    print(page(plan, windows[..., 0], windows[..., 1]), end="")
+    write_page(output, page(plan, windows[..., 0], windows[..., 1]))
 
 
 if __name__ == "__main__":

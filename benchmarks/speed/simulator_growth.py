@@ -2,8 +2,7 @@ r"""Time of both engines of the simulator over the number of executors.
 
 Run by hand (a minute):
 
-    python -m benchmarks.speed.simulator_growth \
-      --output docs/results/simulator-growth.md
+    python -m benchmarks.speed.simulator_growth --output docs/results/growth.md
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ import psutil
 from matplotlib.figure import Figure
 
 from benchmarks.machine import made_by
+from benchmarks.page import write_page
 from benchmarks.simulator.prediction_picture import save
 from benchmarks.simulator.simulator_latency import times
 from benchmarks.speed.growth import problem
@@ -34,9 +34,9 @@ SIZES = (1_000, 3_000, 10_000, 40_000)
 SECONDS = 2.0
 
 PAGE = """\
-# The simulator's time over size
+# The simulator
 
-The clusters of [growth](growth.md), 20 executors a node, placed by `even`, in open loop at half of
+The same clusters, 20 executors a node, placed by `even`, in open loop at half of
 the rates that fill the fullest thread, node or link. `events`: {seconds:g} simulated seconds after
 {seconds:g} that are not counted, arrays of routes made first. `fluid`: the steady state of the same
 placement. Reading files is not in it.
@@ -45,7 +45,7 @@ placement. Reading files is not in it.
 | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 {rows}
 
-![Seconds of both engines over executors](simulator-growth.svg)
+![Seconds of both engines over executors](growth.svg)
 
 {made}
 """
@@ -101,10 +101,8 @@ def main() -> None:
         seconds["fluid"].append(of_fluid)
         print(rows[-1], file=sys.stderr)
     save(picture(seconds), options.output)
-    options.output.write_text(
-        PAGE.format(seconds=SECONDS, rows="\n".join(rows), made=made_by("numpy")),
-        encoding="utf-8",
-    )
+    page = PAGE.format(seconds=SECONDS, rows="\n".join(rows), made=made_by("numpy"))
+    write_page(options.output, page)
 
 
 if __name__ == "__main__":

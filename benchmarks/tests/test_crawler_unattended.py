@@ -103,7 +103,7 @@ def test_a_sample_is_kept_as_json():
 
 
 def test_what_was_kept_says_what_the_page_says():
-    text = (CHECKOUT / "docs" / "results" / "crawler-unattended.md").read_text()
+    text = (CHECKOUT / "docs" / "results" / "crawler.md").read_text()
     with open_data(ARCHIVE) as data:
         for kind, name in KINDS.items():
             files = list_runs(data, kind)

@@ -8,7 +8,7 @@ that it exchanges most tuples with.
 
 Unlike SAM it sets no slot aside for a full bundle: on measured dataflows that leaves one slot to
 all other tasks, whose CPU is then full long before the models say so
-(docs/results/capacity-runs/README.md). What CPU and memory threads take is read from the models, or
+(docs/results/capacity-runs.md). What CPU and memory threads take is read from the models, or
 is what was allocated, if the allocator scaled one thread (`lsa`).
 """
 

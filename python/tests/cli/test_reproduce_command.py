@@ -65,6 +65,7 @@ def test_the_examples_are_the_problems_of_all_papers(stormcut, tmp_path):
 @pytest.mark.spark
 class TestRun:
     FIGURE = ("reproduce", "model-driven", "--figure", "7 a", "--figure", "10 a")
+    STEM = "model-driven-7-a-10-a"
 
     @pytest.fixture
     def pages(self, stormcut, tmp_path, monkeypatch):
@@ -79,17 +80,20 @@ class TestRun:
 
     def test_it_prints_what_holds_and_writes_a_page(self, stormcut, tmp_path, pages):
         assert all(len(line) <= 100 for line in pages.splitlines())
-        page = (tmp_path / "model-driven.md").read_text()
+        page = (tmp_path / f"{self.STEM}.md").read_text()
         assert "| 7 a | LSA with RSM at 200 | 28 | 28 | 1.00 | **holds** |" in page
         assert "| 7 a | LSA with RSM at 100 | 13 | 14 | 1.08 | **does not hold** |" in page
-        assert (tmp_path / "model-driven-7-a.svg").read_bytes().startswith(b"<?xml")
+        assert (tmp_path / f"{self.STEM}.svg").read_bytes().startswith(b"<?xml")
         # The second run asks nothing of Spark: what is known is not measured again.
         kept = (tmp_path / FILE).read_bytes()
         code, again, err = stormcut(*self.FIGURE, "--folder", tmp_path)
         assert (code, again) == (0, pages)
         assert "running" not in err
         assert (tmp_path / FILE).read_bytes() == kept
-        assert (tmp_path / "model-driven.md").read_text() == page
+        assert (tmp_path / f"{self.STEM}.md").read_text() == page
+
+    def test_a_part_leaves_the_page_of_the_whole_alone(self, tmp_path, pages):
+        assert {file.name for file in tmp_path.glob("*.md")} == {f"{self.STEM}.md"}
 
     def test_a_run_goes_on_where_it_ended(self, stormcut, tmp_path, pages):
         lines = (tmp_path / FILE).read_text().splitlines(keepends=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,8 +76,14 @@ def reproduce(
         ]
     )
     with steps.step(f"writing pages to {folder}"):
-        verdicts = _write(papers, chosen_figures, outcomes, chosen, folder, command)
+        suffix = _suffix(numbers, settings)
+        verdicts = _write(papers, chosen_figures, outcomes, chosen, folder, command, suffix)
     _print(verdicts, as_json)
+
+
+def _suffix(numbers: Sequence[str], settings: Sequence[str]) -> str:
+    """Return what ends the names of a run's pages: a part leaves the page of the whole alone."""
+    return "".join(f"-{re.sub(r'[^A-Za-z0-9.+]+', '-', each)}" for each in (*numbers, *settings))
 
 
 def _code() -> str:
@@ -128,6 +135,7 @@ def _write(
     chosen: dict[str, Value],
     folder: Path,
     command: str,
+    suffix: str,
 ) -> dict[str, tuple[Paper, list[Judged]]]:
     # Matplotlib takes half a second to import.
     from stormcut.lab.report import papers as report
@@ -137,15 +145,15 @@ def _write(
     for paper in papers:
         own = figures[paper.name]
         verdicts[paper.name] = (paper, report.judged(own, outcomes, chosen))
-        for figure in own:
-            if report.has_picture(figure):
-                picture = report.draw_figure(figure, outcomes, chosen)
-                write_bytes(folder / report.picture_name(paper, figure), picture)
-        page = report.paper_page(paper, own, outcomes, chosen, made)
-        write_text(folder / f"{paper.name}.md", page)
+        stem = f"{paper.name}{suffix}"
+        if any(map(report.has_picture, own)):
+            write_bytes(folder / f"{stem}.svg", report.draw_figures(own, outcomes, chosen))
+        page = report.paper_page(paper, own, outcomes, chosen, made, stem)
+        write_text(folder / f"{stem}.md", page)
     if len(papers) > 1:
-        write_text(folder / "summary.md", report.summary_page(verdicts, outcomes, chosen, made))
-        write_bytes(folder / "summary.svg", report.draw_summary(verdicts))
+        summary = report.summary_page(verdicts, outcomes, chosen, made, suffix)
+        write_text(folder / f"summary{suffix}.md", summary)
+        write_bytes(folder / f"summary{suffix}.svg", report.draw_summary(verdicts))
     return verdicts
 
 

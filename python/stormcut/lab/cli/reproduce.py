@@ -52,8 +52,8 @@ def reproduce(**asked: Any) -> None:
     """Run the published figures of PAPER again, and judge its claims.
 
     The papers' schedulers, all others and `cut` place each paper's workloads; what follows is
-    computed or simulated, and compared with what is printed. Pages with pictures are written to
-    the folder, a summary for `all`.
+    computed or simulated, and compared with what is printed. A page and a picture are written to
+    the folder for each paper, a summary for `all`.
 
     \b
     Examples:

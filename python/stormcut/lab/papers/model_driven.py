@@ -109,7 +109,7 @@ def _figures() -> Iterator[Figure]:
         "rate, CPU and memory of five tasks over threads",
         "8.3",
         left_out="`stormcut model build` measures such models on Docker; "
-        "docs/results/capacity-models has one",
+        "docs/results/capacity-models.md has some",
     )
     yield Figure(
         "4",

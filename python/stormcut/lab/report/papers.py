@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from textwrap import fill
+from typing import TYPE_CHECKING
 
 from stormcut.lab.papers import claims as rules
 from stormcut.lab.papers.cells import Outcome, Value
@@ -13,6 +15,9 @@ from stormcut.lab.papers.claims import ClaimVerdict, Judgement, Missing, PaperCl
 from stormcut.lab.papers.figures import Figure, Paper
 from stormcut.placement.options import DEFAULT_ALGORITHM
 from stormcut.report.figures import COLOURS, drawn, empty
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 #: Of a case's figures that a page shows beside the one that is drawn.
 _BESIDE = {"between_nodes": "tuples/s between nodes", "nodes": "nodes"}
@@ -54,8 +59,9 @@ def paper_page(
     outcomes: Mapping[str, Outcome],
     chosen: Mapping[str, Value],
     made: str,
+    stem: str,
 ) -> str:
-    """Return a paper's page; its pictures are beside it, named by `picture_name`."""
+    """Return a paper's page; its picture is beside it, ``stem`` with `.svg`."""
     verdicts = judged(figures, outcomes, chosen)
     parts = [
         f"# {paper.title}",
@@ -65,11 +71,12 @@ def paper_page(
         "## Claims",
         _claims_table(verdicts),
         _RULES,
+        *([f"![Printed values and ours]({stem}.svg)"] if any(map(has_picture, figures)) else []),
         *(
             part
             for figure in figures
             if figure.cases
-            for part in _figure_parts(paper, figure, verdicts, outcomes, chosen)
+            for part in _figure_parts(figure, verdicts, outcomes, chosen)
         ),
     ]
     left_out = [figure for figure in figures if not figure.cases]
@@ -104,7 +111,6 @@ def _left_out_table(figures: Sequence[Figure]) -> str:
 
 
 def _figure_parts(
-    paper: Paper,
     figure: Figure,
     verdicts: Sequence[Judged],
     outcomes: Mapping[str, Outcome],
@@ -113,8 +119,6 @@ def _figure_parts(
     own = [each for each in verdicts if each.figure is figure]
     yield f"## {figure.number}: {figure.title}"
     yield f"Section {figure.where}. Parameters: {_parameters({**figure.parameters(), **chosen})}."
-    if has_picture(figure):
-        yield f"![{figure.title}]({picture_name(paper, figure)})"
     reasons = [
         f"- {each.claim.sentence}: {each.judgement.reason}."
         for each in own
@@ -185,42 +189,54 @@ def has_picture(figure: Figure) -> bool:
     return any(not isinstance(claim, wordy) for claim in figure.claims)
 
 
-def picture_name(paper: Paper, figure: Figure) -> str:
-    """Return the file name of a figure's picture."""
-    number = "".join(each if each.isalnum() else "-" for each in figure.number)
-    return f"{paper.name}-{number}.svg"
-
-
-def draw_figure(
-    figure: Figure, outcomes: Mapping[str, Outcome], chosen: Mapping[str, Value]
+def draw_figures(
+    figures: Sequence[Figure], outcomes: Mapping[str, Outcome], chosen: Mapping[str, Value]
 ) -> bytes:
-    """Return a bar for each case; deciding ones and `cut` have colours of their own."""
-    values = figure.values(outcomes, chosen)
-    deciding = _deciding(figure)
-    shown: list[tuple[str, float, str]] = []
-    measured = _measured(figure, outcomes, chosen)
-    for label in figure.drawn or list(measured):
-        if label not in measured:
-            continue
-        value = measured[label]
-        is_ours = label.startswith(DEFAULT_ALGORITHM)
-        colour = COLOURS[1] if is_ours else COLOURS[0] if label in deciding else "#bbbbbb"
-        shown.append((label, value, colour))
-    picture = empty(8, 1.0 + 0.24 * max(2, len(shown)))
-    axes = picture.subplots()
-    axes.barh(
-        range(len(shown)), [value for _, value, _ in shown], color=[colour for *_, colour in shown]
-    )
-    rows = {label: index for index, (label, *_) in enumerate(shown)}
-    printed = [(value, rows[label]) for label, value in _printed(figure, values) if label in rows]
-    if printed:
-        axes.scatter(*zip(*printed, strict=True), marker="D", color="black", label="as printed")
-        axes.legend(loc="lower right", fontsize="small")
-    axes.set_yticks(range(len(shown)), [label for label, *_ in shown], fontsize="small")
-    axes.invert_yaxis()
-    axes.set_xlabel(figure.unit)
-    axes.spines[["top", "right"]].set_visible(False)
+    """Return a panel for each figure that prints numbers, two in a row: a bar for each case."""
+    panels = [
+        (figure, _bars(figure, outcomes, chosen)) for figure in figures if has_picture(figure)
+    ]
+    columns = min(2, len(panels))
+    rows = [panels[first : first + columns] for first in range(0, len(panels), columns)]
+    heights = [1.2 + 0.2 * max(2, *(len(bars) for _, bars in row)) for row in rows]
+    picture = empty(6.0 * columns, sum(heights))
+    grid = picture.add_gridspec(len(rows), columns, height_ratios=heights)
+    for row, pair in enumerate(rows):
+        for column, (figure, bars) in enumerate(pair):
+            printed = list(_printed(figure, figure.values(outcomes, chosen)))
+            _draw_panel(picture.add_subplot(grid[row, column]), figure, bars, printed)
     return drawn(picture)
+
+
+def _bars(
+    figure: Figure, outcomes: Mapping[str, Outcome], chosen: Mapping[str, Value]
+) -> dict[str, float]:
+    """Return the value of each case that the figure's panel shows, in its order."""
+    measured = _measured(figure, outcomes, chosen)
+    return {each: measured[each] for each in figure.drawn or measured if each in measured}
+
+
+def _draw_panel(
+    axes: Axes, figure: Figure, bars: Mapping[str, float], printed: Sequence[tuple[str, float]]
+) -> None:
+    """Draw a bar for each case; deciding ones and `cut` have colours of their own."""
+    colours = ["#bbbbbb"] * len(bars)
+    for index, label in enumerate(bars):
+        if label.startswith(DEFAULT_ALGORITHM):
+            colours[index] = COLOURS[1]
+        elif label in _deciding(figure):
+            colours[index] = COLOURS[0]
+    rows = {label: index for index, label in enumerate(bars)}
+    axes.barh(range(len(bars)), list(bars.values()), color=colours)
+    points = [(value, rows[label]) for label, value in printed if label in rows]
+    if points:
+        axes.scatter(*zip(*points, strict=True), marker="D", color="black", label="as printed")
+        axes.legend(loc="lower right", fontsize="small")
+    axes.set_title(fill(f"{figure.number}: {figure.title}", 66), fontsize="medium", loc="left")
+    axes.set_yticks(range(len(bars)), list(bars), fontsize="small")
+    axes.invert_yaxis()
+    axes.set_xlabel(figure.unit, fontsize="small")
+    axes.spines[["top", "right"]].set_visible(False)
 
 
 def _deciding(figure: Figure) -> set[str]:
@@ -244,8 +260,12 @@ def summary_page(
     outcomes: Mapping[str, Outcome],
     chosen: Mapping[str, Value],
     made: str,
+    suffix: str = "",
 ) -> str:
-    """Return the page that a person reads first: each paper, what it claims, and what holds."""
+    """Return the page that a person reads first: each paper, what it claims, and what holds.
+
+    ``suffix`` ends the names of all pages and pictures of this run.
+    """
     lines = [
         "| paper | claims | hold | do not | cannot be told | figures not run |",
         "| --- | --- | ---: | ---: | ---: | ---: |",
@@ -254,7 +274,7 @@ def summary_page(
         counts = Counter(each.judgement.verdict for each in own)
         left_out = sum(not figure.cases for figure in paper.figures)
         lines.append(
-            f"| [{name}]({name}.md) | {paper.claim} | {counts[ClaimVerdict.HOLDS]} | "
+            f"| [{name}]({name}{suffix}.md) | {paper.claim} | {counts[ClaimVerdict.HOLDS]} | "
             f"{counts[ClaimVerdict.FAILS]} | {counts[ClaimVerdict.OPEN]} | {left_out} |"
         )
     parts = [
@@ -263,7 +283,7 @@ def summary_page(
         "rivals and `cut` do here: placed by the engine and simulated on the one cost model, not "
         "run on a cluster. `stormcut reproduce all` makes these pages.",
         "\n".join(lines),
-        "![Printed changes and ours](summary.svg)",
+        f"![Printed changes and ours](summary{suffix}.svg)",
         "Each point is a claim with a printed change: right of 1 the paper's metric rises, left of "
         "it falls. On the diagonal ours is as printed; on the horizontal line nothing changes.",
         f"## Where `{DEFAULT_ALGORITHM}` stands",
