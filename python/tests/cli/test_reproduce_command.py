@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -67,15 +68,24 @@ class TestRun:
     FIGURE = ("reproduce", "model-driven", "--figure", "7 a", "--figure", "10 a")
     STEM = "model-driven-7-a-10-a"
 
+    #: What it printed, and the folder that it wrote.
+    first: tuple[str, Path] | None = None
+
     @pytest.fixture
-    def pages(self, stormcut, tmp_path, monkeypatch):
+    def pages(self, stormcut, tmp_path, tmp_path_factory, monkeypatch):
+        """What the run printed; what it wrote, in each test's own folder."""
         # Workers run in this package's Python, whatever the PATH says.
         (tmp_path / "bin").mkdir()
         (tmp_path / "bin" / "python3").write_text("#!/bin/sh\nexit 1\n")
         (tmp_path / "bin" / "python3").chmod(0o755)
         monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-        code, out, _ = stormcut(*self.FIGURE, "--folder", tmp_path)
-        assert code == 0
+        if self.first is None:
+            folder = tmp_path_factory.mktemp("reproduced")
+            code, out, _ = stormcut(*self.FIGURE, "--folder", folder)
+            assert code == 0
+            type(self).first = out, folder
+        out, folder = self.first
+        shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
         return out
 
     def test_it_prints_what_holds_and_writes_a_page(self, stormcut, tmp_path, pages):

@@ -4,6 +4,7 @@ import logging
 import math
 import threading
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from brain_clusters import applied, dealt, profile_of, supervisors, topology
@@ -14,7 +15,7 @@ from stormcut.adapters.machine.clock import SystemClock
 from stormcut.control.brain import Brain, _age_s
 from stormcut.control.decide.adviser import Settings
 from stormcut.control.observe import descriptions as module
-from stormcut.control.orders import NO_ORDERS, Undo
+from stormcut.control.orders import NO_ORDERS, Override, Undo
 from stormcut.control.policy import Mode, Policy
 from stormcut.control.ports import Unavailable
 from stormcut.model.cluster import ClusterState, Slot
@@ -83,6 +84,20 @@ def test_what_is_previewed_waits_for_what_became_of_the_last_plan():
     (line,) = brain.preview("t", PROFILE, Undo(RUNNING.topologies[0].assignment))["topologies"]
     asks.join()
     assert line["workers_restarted"] > 0
+    assert brain.described().state == moved
+
+
+def test_who_waits_goes_on_as_soon_as_nimbus_asks_again():
+    clock = SimulatedClock()
+    brain, _ = brain_of(clock, t=PROFILE)
+    moved = applied(RUNNING, brain.plan(RUNNING).topologies)
+
+    def wait(condition, until, seconds):
+        assert not until()
+        brain.plan(moved)
+        assert until()
+
+    clock.wait = wait
     assert brain.described().state == moved
 
 
@@ -198,16 +213,68 @@ def test_a_listener_hears_of_every_decision_but_not_of_the_same_answer_again():
             heard.append("took over")
 
         def decided(self, what):
-            decided = [each.topology for each in what.decisions.decided]
-            heard.append((what.plan.id, what.is_new, decided))
+            heard.append(what)
 
     memory = Memory({"t": PROFILE})
     brain = Brain(Settings(), memory, memory, SimulatedClock(), ids(), listener=Listener())
     brain.take_over()
     first = brain.plan(RUNNING)
     brain.plan(RUNNING)
-    assert brain.plan(applied(RUNNING, first.topologies)) == first
-    assert heard == ["took over", (first.id, True, ["t"]), (first.id, False, ["t"])]
+    moved = applied(RUNNING, first.topologies)
+    assert brain.plan(moved) == first
+    took_over, *decided = heard
+    assert took_over == "took over"
+    assert [(each.state, each.plan.id, each.is_new) for each in decided] == [
+        (RUNNING, first.id, True),
+        (moved, first.id, False),
+    ]
+    assert all([d.topology for d in each.decisions.decided] == ["t"] for each in decided)
+
+
+def test_a_listener_hears_how_long_a_decision_took_from_first_to_last():
+    """Orders that come meanwhile have it decided again: that counts, publishing does not."""
+    took, clock = [], SimulatedClock()
+    memory = Memory({"t": PROFILE})
+    orders, publish, asked = memory.orders, memory.publish, 0
+
+    def slow_orders():
+        nonlocal asked
+        asked += 1
+        clock.seconds += 1
+        return replace(orders(), approved=frozenset({f"p{min(asked, 3)}"}))
+
+    def slow_publish(*given):
+        clock.seconds += 100
+        publish(*given)
+
+    memory.orders, memory.publish = slow_orders, slow_publish
+    listener = SimpleNamespace(decided=lambda what: took.append(what.seconds))
+    Brain(Settings(), memory, memory, clock, ids(), listener=listener).plan(RUNNING)
+    assert took == [3]
+
+
+def test_what_was_worked_out_is_kept_when_orders_have_it_decided_again(solved):
+    brain, memory = brain_of(t=PROFILE)
+    approved = iter(("a", "b", "b"))
+    memory.orders = lambda: replace(NO_ORDERS, approved=frozenset({next(approved)}))
+    brain.plan(RUNNING)
+    assert len(solved) == 1
+
+
+def test_an_undo_past_guards_is_previewed_as_if_it_were_ordered_now():
+    """It passes the pause that it finds, however many there were before."""
+    stage = Stage(*spread("a"), Policy(Mode.AUTOMATIC))
+    home = stage.state.topologies[0].assignment
+    assert stage.round(1000) == ["a"]
+    stage.store.ordered = replace(NO_ORDERS, is_paused=True, pauses=3, revision=1)
+    stage.round()
+    undo = Undo(home)
+    (held,) = stage.brain.preview("a", None, undo)["withheld"]
+    assert held["waits_for"] == "paused"
+    forced = stage.brain.preview("a", None, replace(undo, override=Override("fire")))
+    (line,) = forced["topologies"]
+    assert (forced["withheld"], line["initiator"]) == ([], "undo")
+    assert "paused" in line["passed"]
 
 
 def test_who_asks_waits_once_for_a_nimbus_that_is_away():

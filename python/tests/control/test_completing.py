@@ -9,13 +9,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from stormcut.control.decide.adviser import Settings
+from stormcut.control.decide.completing import MAX_NODES
 from stormcut.control.decide.decide import decide
 from stormcut.control.decide.question import Question
 from stormcut.control.decide.wording import sentence
 from stormcut.control.observe.hearing import EMPTIED_SECONDS
 from stormcut.control.orders import Orders
 from stormcut.control.policy import Mode, Policy
-from stormcut.model.cluster import ClusterState, Slot
+from stormcut.model.cluster import ClusterState, Slot, Worker
 from stormcut.model.plan import Plan, TopologyPlan
 
 
@@ -76,6 +77,25 @@ def test_a_node_without_room_takes_none():
     decision = completed(ClusterState(nodes, (loses(whole, "n3"),)))
     (new,) = set(decision.workers) - set(whole.assignment)
     assert new.slot.node == "n1"
+
+
+def test_of_many_nodes_that_which_exchanges_most_with_the_lost_is_tried():
+    """There are more than can be tried, others run more, and it is the last."""
+    count = MAX_NODES + 6
+    running = topology("t", (1, 1, 2 * MAX_NODES), acker=False)
+    source, lost, *others = running.executors
+    workers = [Worker(Slot(f"n{count - 1}", 6700), (source.start_task,))]
+    pairs = zip(others[::2], others[1::2], strict=True)
+    workers += [
+        Worker(Slot(f"n{node}", 6700), (one.start_task, two.start_task))
+        for node, (one, two) in enumerate(pairs)
+    ]
+    running = replace(running, assignment=tuple(workers))
+    profile = profile_of(running, rate=lambda s, t: 1000.0 if t == lost.start_task else 0.0)
+    state = ClusterState(supervisors(count), (running,))
+    decision = completed(state, profiles={"t": profile})
+    (new,) = set(decision.workers) - set(workers)
+    assert new.slot.node == f"n{count - 1}"
 
 
 def test_lost_executors_share_workers_as_they_did():

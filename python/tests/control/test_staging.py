@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import pairwise
 
@@ -115,6 +116,8 @@ def test_a_move_is_made_in_stages_that_say_so(most):
     assert len(seen) > 2
     reasons = [line["reason"] for _, entry in stage.store.plans for line in entry["topologies"]]
     assert any("(stage 1, " in reason and "to follow)" in reason for reason in reasons)
+    numbers = [int(n) for reason in reasons for n in re.findall(r"stage (\d+)", reason)]
+    assert numbers == list(range(1, len(seen)))
     for before, after in pairwise(seen):
         begun = {w for w in after if w not in before}
         assert len(begun) <= most

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from stormcut.control.outlook import _limited
 from stormcut.control.policy import Mode, Policy
 from stormcut.model.cluster import ClusterState, Slot
+from stormcut.model.network import SHIPPED
 from stormcut.model.profile import WorkerLoad
 from stormcut.running.declared import link
 from stormcut.running.machines import (
@@ -46,8 +47,8 @@ def two_nodes(**changes):
     return ClusterState(supervisors(2, meta=meta), (running,)), {"t": told(running, **changes)}
 
 
-def read(state, profiles):
-    return read_machines(state, profiles, None, lambda t: workload(t, fitting(profiles, t)))
+def read(state, profiles, costs=None):
+    return read_machines(state, profiles, costs, lambda t: workload(t, fitting(profiles, t)))
 
 
 @pytest.mark.parametrize(("cores", "left"), [(2.0, 200.0), (0.5, 50.0), (8.0, 400.0)])
@@ -80,6 +81,16 @@ def test_what_is_told_adds_up_to_what_is_used(cores, share):
     for supervisor in with_real_capacity(state, profiles).supervisors:
         # Two executors of 20 points run on each, whatever is measured.
         assert 40.0 <= supervisor.cpu_percent <= max(40.0, 100 * cores + 2.5)
+
+
+def test_an_idle_worker_is_explained_in_whichever_slot_it_runs():
+    state, profiles = two_nodes()
+    free, dear = (
+        read(state, profiles, replace(SHIPPED, worker_percent=points)) for points in (0.0, 30.0)
+    )
+    assert free.keys() == dear.keys() == {"n0", "n1"}
+    for node in free:
+        assert free[node].other_percent - dear[node].other_percent == pytest.approx(30.0)
 
 
 def test_what_others_send_is_not_left_of_the_link():

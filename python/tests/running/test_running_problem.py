@@ -156,11 +156,12 @@ def test_what_a_topology_takes_and_sends_depends_on_the_costs_that_were_fitted()
 
 
 def test_hosts_name_nodes_unless_two_share_one():
-    gone = dealt(topology("t"), [Slot("n0", 6700), Slot("gone", 6700)])
+    slots = [Slot("n0", 6700), Slot("gone", 6700), Slot("n1", 9999)]
+    gone = dealt(topology("t"), slots)
     state = ClusterState(supervisors(2), (gone,))
     problem = named_by_host(running_problem(state, {}), state)
     assert [node.id for node in problem.nodes] == ["h0", "h1"]
-    assert problem.lost_slots == (("gone", 6700),)
+    assert set(problem.lost_slots) == {("gone", 6700), ("h1", 9999)}
     shared = ClusterState(tuple(replace(s, host="h") for s in state.supervisors), (gone,))
     assert [n.id for n in named_by_host(running_problem(shared, {}), shared).nodes] == ["n0", "n1"]
 
