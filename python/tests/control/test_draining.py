@@ -17,17 +17,18 @@ from stormcut.control.apply.draining import (
     UNUSED_SECONDS,
     Draining,
 )
+from stormcut.control.operations import approving
+from stormcut.control.orders import Undo
 from stormcut.control.policy import Mode, Policy, TopologyRule
 from stormcut.model.cluster import Slot, Worker
 
 
 class Drained(Stage):
-    """A cluster in which topology a is drained for 20 s before it moves."""
+    """A cluster in which topology a, or whichever, is drained for 20 s before it moves."""
 
-    def __init__(self, *names):
+    def __init__(self, *names, mode=Mode.AUTOMATIC, rule="a"):
         state, profiles = spread(*(names or ("a",)))
-        rules = (TopologyRule("a", drain_s=20.0),)
-        policy = Policy(Mode.AUTOMATIC, topologies=rules)
+        policy = Policy(mode, topologies=(TopologyRule(rule, drain_s=20.0),))
         super().__init__(state, profiles, policy)
         self.valve = Valve()
         self.draining = Draining(self.valve, self.clock)
@@ -61,6 +62,24 @@ def test_others_that_move_with_it_wait_for_it():
     assert stage.valve.inactive == {"a"}
     stage.round()
     assert sorted(stage.round()) == ["a", "b"]
+
+
+def test_what_is_approved_rests_with_what_moves_anyhow():
+    stage = Drained("a", "b", mode=Mode.APPROVE, rule="*")
+    (b,) = (t for t in stage.state.topologies if t.id == "b")
+    tasks = tuple(executor.start_task for executor in b.executors)
+    stage.store.back = {"b": Undo((Worker(Slot("n3", 6703), tasks),))}
+    stage.round(1000)
+    assert stage.valve.inactive == {"b"}
+    shown = stage.brain.outlook()
+    stage.store.ordered = approving(shown["proposal"], None, shown)(stage.store.ordered)
+    assert stage.round() == []
+    assert stage.valve.inactive == {"a", "b"}
+    assert stage.waits() == {"a": "rest", "b": "rest"}
+    made = [stage.round() for _ in range(2)]
+    assert made == [["b"], ["a"]], "each as soon as it has rested"
+    _, entry = stage.store.plans[-1]
+    assert {x["topology"]: x["initiator"] for x in entry["topologies"]}["a"] == "approve"
 
 
 def test_where_it_cannot_be_drained_it_moves_all_the_same(caplog):

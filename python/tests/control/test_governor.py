@@ -179,6 +179,18 @@ def test_the_name_of_a_proposal_stays_as_long_as_the_proposal_does():
     assert stage.brain.outlook()["proposal"] is None
 
 
+def test_history_names_the_hosts_of_reasons_and_limits_come_before_a_full_cpu():
+    running = dealt(topology("a", (2, 2), acker=False), HERE)
+    small = supervisors(1, cpu=15.0, meta={"stormcut.max.executors": "2"})
+    state = ClusterState((*small, *supervisors(3)[1:]), (running,))
+    stage = Stage(state, {"a": profile_of(running)}, AUTOMATIC)
+    assert stage.round(1000) == ["a"]
+    _, entry = stage.store.plans[-1]
+    (line,) = entry["topologies"]
+    assert "node n0 holds 4 executors, its limit is 2" in line["reason"]
+    assert entry["hosts"] == {"n0": "h0"}
+
+
 def test_advice_is_in_the_history():
     state, profiles = spread("a")
     stage = Stage(state, profiles, Policy())

@@ -37,6 +37,8 @@ class Settled:
         By topology id.
     resting : tuple of Change
         Those for which spouts are to rest first, whether or not they do by now.
+    unrested : tuple of Change
+        Those that nothing but such a rest holds: it is to end before any of them goes.
     """
 
     decisions: Decisions
@@ -44,10 +46,15 @@ class Settled:
     changes: tuple[Change, ...]
     held: Mapping[str, Withheld]
     resting: tuple[Change, ...] = ()
+    unrested: tuple[Change, ...] = ()
+
+    def certain(self) -> dict[str, Change]:
+        """Return, by topology id, the changes that go, and those that go after a rest."""
+        return {change.topology: change for change in (*self.unrested, *self.changes)}
 
     def targets(self) -> dict[str, tuple[Worker, ...]]:
-        """Return where those that go shall run, by topology id."""
-        return {change.topology: change.target for change in self.changes}
+        """Return where `certain` changes have topologies run, by id."""
+        return {topology: change.target for topology, change in self.certain().items()}
 
 
 def settle(
@@ -65,6 +72,7 @@ def settle(
     """
     held: dict[str, Withheld] = {}
     resting: dict[str, Change] = {}
+    unrested: dict[str, Change] = {}
     staying = dict(context.base)
     for _ in range(MAX_ROUNDS):
         decisions = context.deciding.decide_around(staying)
@@ -72,8 +80,8 @@ def settle(
         changes = [change_of(context, decision, if_approved, override) for decision in wanted]
         verdicts = held_for_good(context, changes) if if_approved else held_now(context, changes)
         if not if_approved and all(v.guard is Guard.REST for v in verdicts.values()):
-            unrested = context.gate.resting(changes)
-            resting |= {change.topology: change for change in unrested}
+            resting |= {change.topology: change for change in context.gate.resting(changes)}
+            unrested |= {c.topology: c for c in changes if c.topology in verdicts}
         held |= {
             d.topology: withheld(d, verdicts[d.topology]) for d in wanted if d.topology in verdicts
         }
@@ -86,7 +94,9 @@ def settle(
         held |= {d.topology: Withheld(Guard.OTHERS, d, ROUND_SECONDS) for d in wanted}
     going = tuple(d for d in wanted if d.topology not in held)
     passed = tuple(change for change in changes if change.topology not in held)
-    return Settled(decisions, going, passed, held, tuple(resting.values()))
+    return Settled(
+        decisions, going, passed, held, tuple(resting.values()), tuple(unrested.values())
+    )
 
 
 def held_now(context: RoundContext, changes: Sequence[Change]) -> Mapping[str, Verdict]:
