@@ -200,11 +200,13 @@ def draw_figures(
     rows = [panels[first : first + columns] for first in range(0, len(panels), columns)]
     heights = [1.2 + 0.2 * max(2, *(len(bars) for _, bars in row)) for row in rows]
     picture = empty(6.0 * columns, sum(heights))
-    grid = picture.add_gridspec(len(rows), columns, height_ratios=heights)
-    for row, pair in enumerate(rows):
-        for column, (figure, bars) in enumerate(pair):
-            printed = list(_printed(figure, figure.values(outcomes, chosen)))
-            _draw_panel(picture.add_subplot(grid[row, column]), figure, bars, printed)
+    parts = picture.subfigures(len(rows), columns, squeeze=False, height_ratios=heights)
+    for part, (figure, bars) in zip(parts.flat, panels, strict=False):
+        printed = list(_printed(figure, figure.values(outcomes, chosen)))
+        part.suptitle(
+            fill(f"{figure.number}: {figure.title}", 66), x=0.02, ha="left", size="medium"
+        )
+        _draw_panel(part.subplots(), figure, bars, printed)
     return drawn(picture)
 
 
@@ -232,7 +234,6 @@ def _draw_panel(
     if points:
         axes.scatter(*zip(*points, strict=True), marker="D", color="black", label="as printed")
         axes.legend(loc="lower right", fontsize="small")
-    axes.set_title(fill(f"{figure.number}: {figure.title}", 66), fontsize="medium", loc="left")
     axes.set_yticks(range(len(bars)), list(bars), fontsize="small")
     axes.invert_yaxis()
     axes.set_xlabel(figure.unit, fontsize="small")
