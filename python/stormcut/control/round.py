@@ -179,8 +179,7 @@ def _load_of(memory: Memory, given: Inputs) -> LoadOf:
 def reaffirm(before: RoundState, given: Inputs, changes: Sequence[Change]) -> RoundState | None:
     """Return what is left if changes that were told before pass every guard now; None if not."""
     state = observe(before, given)
-    context = _context(replace(state, rollout=None), given)
-    if held_now(context, changes):
+    if held_now(_context(state, given), changes):
         return None
     return replace(state, ledger=state.ledger.spend(changes, given.now))
 
@@ -226,9 +225,7 @@ def _next_stage(
     if parts is None:
         return None, rollout.waiting(cluster, ROUND_SECONDS), ()
     changes = tuple(rollout.changes(cluster, parts))
-    verdicts = context.gate.judge(
-        changes, replace(context.moment, ledger=state.ledger, is_staging=False)
-    )
+    verdicts = context.gate.judge(changes, replace(context.moment, ledger=state.ledger))
     for topology, verdict in verdicts.items():
         held = withheld(rollout.decisions[topology], verdict)
         if held.is_final:

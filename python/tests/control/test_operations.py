@@ -28,7 +28,8 @@ NOW_S = 1_700_000_000.0
 
 
 def test_what_nimbus_describes_no_more_is_not_taken_for_the_present():
-    check_fresh({"described_ms": int(NOW_S * 1000)}, NOW_S)
+    for age_s in (0, STALE_SECONDS):
+        check_fresh({"described_ms": int((NOW_S - age_s) * 1000)}, NOW_S)
     old_ms = int((NOW_S - STALE_SECONDS - 5) * 1000)
     with pytest.raises(InvalidInput, match=r"^brain: Nimbus .* 65 s ago, .* no topology runs"):
         check_fresh({"described_ms": old_ms}, NOW_S)

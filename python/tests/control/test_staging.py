@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 from brain_clusters import clusters, dealt, profile_of, supervisors, topology
@@ -144,6 +145,18 @@ def test_every_stage_is_whole_and_they_end(cluster, most, forgets):
             tasks = [task for worker in now.assignment for task in worker.executors]
             assert len(tasks) == len({*tasks})
     assert stage.round(STAGE_SECONDS + 1) == []
+
+
+def test_whoever_asks_again_during_a_stage_gets_the_same_answer_undecided():
+    """With something new in it, too, which goes whole."""
+    state, profiles = swapped()
+    state = replace(state, topologies=(*state.topologies, topology("b", (1, 1))))
+    stage = Stage(state, profiles, replace(FEW, workers_at_a_time=1))
+    decided = []
+    stage.brain._listener = SimpleNamespace(decided=decided.append)
+    first = stage.brain.plan(state)
+    assert stage.brain.plan(state) == first
+    assert len(decided) == 1
 
 
 def test_an_outlook_tells_how_far_a_move_is():

@@ -60,8 +60,8 @@ def test_a_run_ends_when_reports_stay_the_same_and_no_task_waits_for_its_store(
     written: list[float] = []
 
     def report(waiting: bool, answer: int) -> None:
-        write_text(file, json.dumps({**WAITER, "waiting": waiting, "answer": answer}))
         written.append(time.monotonic())
+        write_text(file, json.dumps({**WAITER, "waiting": waiting, "answer": answer}))
 
     report(waiting=True, answer=1)
     timers = [Timer(0.5, report, (False, 2)), Timer(1.0, report, (False, 3))]
