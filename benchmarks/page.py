@@ -9,27 +9,34 @@ from pathlib import Path
 from stormcut.adapters.files.json_document import write_text
 
 
-def write_page(path: Path, page: str) -> None:
-    """Write a page; where the file has a section of the page's title, write that section alone."""
-    title = page.partition("\n")[0].removeprefix("# ")
+def write_page(path: Path, page: str, part: str = "") -> None:
+    """Write a page, or its section where the file holds another page: all else in it stays.
+
+    ``part`` names what alone was measured; it has a page, or a section, of its own.
+    """
+    heading, _, body = page.partition("\n")
+    if part:
+        heading = f"{heading}: {part}"
+        page = f"{heading}\n{body}"
     if path.exists():
-        sections = list(_split(path.read_text(encoding="utf-8")))
+        sections = list(_split(path))
         headings = [each.partition("\n")[0] for each in sections]
-        if f"## {title}" in headings:
-            sections[headings.index(f"## {title}")] = _demote(page)
+        if heading != headings[0]:
+            place = headings.index(f"#{heading}") if f"#{heading}" in headings else len(headings)
+            sections[place : place + 1] = [_demote(page)]
             page = "\n\n".join(each.strip() for each in sections) + "\n"
     write_text(path, page)
 
 
-def _split(page: str) -> Iterator[str]:
+def _split(path: Path) -> Iterator[str]:
     """Yield what is above the first section, and each section."""
-    part: list[str] = []
-    for line, is_heading in _lines(page):
+    lines: list[str] = []
+    for line, is_heading in _lines(path.read_text(encoding="utf-8")):
         if is_heading and line.startswith("## "):
-            yield "\n".join(part)
-            part = []
-        part.append(line)
-    yield "\n".join(part)
+            yield "\n".join(lines)
+            lines = []
+        lines.append(line)
+    yield "\n".join(lines)
 
 
 def _demote(page: str) -> str:

@@ -66,7 +66,9 @@ def row(outcome: Outcome) -> str:
     return f"| {outcome.fault} | {held} | {' | '.join(map(str, figures))} |"
 
 
-def write(output: Path, title: str, outcomes: list[Outcome], end: Counter[str] | None) -> None:
+def write(
+    output: Path, title: str, only: str, outcomes: list[Outcome], end: Counter[str] | None
+) -> None:
     doc = (__doc__ or "").split("\n\n", 3)[3].strip()
     told = ""
     if end is not None:
@@ -79,7 +81,7 @@ def write(output: Path, title: str, outcomes: list[Outcome], end: Counter[str] |
         made_by=made_by(),
         day=time.strftime("%Y-%m-%d"),
     )
-    write_page(output, page)
+    write_page(output, page, only)
 
 
 def main() -> None:
@@ -109,9 +111,10 @@ def main() -> None:
                 continue
             outcomes.append(suffer(ground, fault))
             print(f"{time.strftime('%H:%M:%S')} {outcomes[-1]}", flush=True)
-            write(arguments.output, title, outcomes, None)
+            write(arguments.output, title, arguments.only, outcomes, None)
         # In containers a source that has moved to another node finds no books of what is due.
-        write(arguments.output, title, outcomes, None if arguments.docker else settled(ground))
+        end = None if arguments.docker else settled(ground)
+        write(arguments.output, title, arguments.only, outcomes, end)
 
 
 if __name__ == "__main__":

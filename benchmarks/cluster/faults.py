@@ -29,6 +29,7 @@ import psutil
 import yaml
 
 from benchmarks.machine import made_by
+from benchmarks.page import write_page
 from stormcut.adapters.machine import home
 from stormcut.application.waiting import wait_until
 from stormcut.lab.adapters.clusters.local import LocalCluster
@@ -396,7 +397,7 @@ def main() -> None:
     """Start the clusters, strike them, write the page."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--only", help="faults whose name contains this")
+    parser.add_argument("--only", default="", help="faults whose name contains this")
     parser.add_argument("--repeat", type=int, default=1, help="strike so many times")
     arguments = parser.parse_args()
     subjects: list[Subject] = []
@@ -411,7 +412,7 @@ def main() -> None:
         )
         time.sleep(CALM_S)
         for fault in FAULTS:
-            if arguments.only and arguments.only not in fault.name:
+            if arguments.only not in fault.name:
                 continue
             costs: list[list[Counts | None]] = [[], []]
             for _ in range(arguments.repeat):
@@ -421,7 +422,7 @@ def main() -> None:
                         each.append(cost)
                 print(f"{fault.name}: Storm {costs[0][-1]}; stormcut {costs[1][-1]}", flush=True)
             rows.append(row(fault, *costs))
-            write(arguments.output, rows, note)
+            write(arguments.output, arguments.only, rows, note)
     finally:
         for subject in subjects:
             if subject.brain is not None:
@@ -430,7 +431,7 @@ def main() -> None:
             subject.cluster.end()
 
 
-def write(output: Path, rows: list[str], note: str) -> None:
+def write(output: Path, only: str, rows: list[str], note: str) -> None:
     """Write the page with the faults so far."""
     doc = (__doc__ or "").split("\n\n", 3)[3].strip()
     page = PAGE.format(
@@ -442,7 +443,7 @@ def write(output: Path, rows: list[str], note: str) -> None:
         made_by=made_by(),
         day=time.strftime("%Y-%m-%d"),
     )
-    output.write_text(page)
+    write_page(output, page, only)
 
 
 if __name__ == "__main__":

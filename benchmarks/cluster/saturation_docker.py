@@ -25,6 +25,7 @@ from pathlib import Path
 import psutil
 
 from benchmarks.machine import made_by
+from benchmarks.page import write_page
 from stormcut.adapters.spark.profiling import profile_logs
 from stormcut.cli.steps import Steps
 from stormcut.lab.adapters.bench.rig import ClusterRig
@@ -235,15 +236,13 @@ def main() -> None:
     given = parser.parse_args()
     wanted = [c for c in CASES if c.name.startswith(tuple(given.cases or [""]))]
     rows = [row(case, Steps("saturation")) for case in wanted]
-    given.output.write_text(
-        PAGE.format(
-            doc=(__doc__ or "").split("\n\n", 3)[3].strip(),
-            rows="\n".join(rows),
-            window=WINDOW_S,
-            made=made_by(),
-        ),
-        encoding="utf-8",
+    page = PAGE.format(
+        doc=(__doc__ or "").split("\n\n", 3)[3].strip(),
+        rows="\n".join(rows),
+        window=WINDOW_S,
+        made=made_by(),
     )
+    write_page(given.output, page, ", ".join(given.cases or []))
 
 
 if __name__ == "__main__":
