@@ -288,6 +288,16 @@ def test_who_asks_waits_once_for_a_nimbus_that_is_away():
     assert stage.clock.elapsed() - began == module.SETTLE_SECONDS
 
 
+@pytest.mark.parametrize(("settled", "waited_s"), [(True, module.SETTLE_SECONDS), (False, 0.0)])
+def test_an_outlook_waits_for_what_became_of_a_plan_unless_told_not_to(settled, waited_s):
+    state, profiles = spread("a")
+    stage = Stage(state, profiles, Policy(Mode.AUTOMATIC))
+    stage.brain.plan(state)
+    began = stage.clock.elapsed()
+    stage.brain.outlook(settled)
+    assert stage.clock.elapsed() - began == waited_s
+
+
 def test_the_age_of_a_plan_is_known_unless_it_is_of_the_future():
     plan = Plan("p", "", 1_700_000_000_000, ())
     assert _age_s(plan, 1_700_000_012.5) == 12.5

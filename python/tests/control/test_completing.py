@@ -80,8 +80,15 @@ def test_a_node_without_room_takes_none():
 
 
 def test_of_many_nodes_that_which_exchanges_most_with_the_lost_is_tried():
-    """There are more than can be tried, others run more, and it is the last."""
+    """There are more than can be tried; others have more room, and run more executors."""
     count = MAX_NODES + 6
+    nodes = supervisors(count)
+    # Wherever it goes the first is fullest, so that what travels decides.
+    nodes = (
+        replace(nodes[0], cpu_percent=80.0),
+        *nodes[1:-1],
+        replace(nodes[-1], cpu_percent=100.0),
+    )
     running = topology("t", (1, 1, 2 * MAX_NODES), acker=False)
     source, lost, *others = running.executors
     workers = [Worker(Slot(f"n{count - 1}", 6700), (source.start_task,))]
@@ -92,8 +99,7 @@ def test_of_many_nodes_that_which_exchanges_most_with_the_lost_is_tried():
     ]
     running = replace(running, assignment=tuple(workers))
     profile = profile_of(running, rate=lambda s, t: 1000.0 if t == lost.start_task else 0.0)
-    state = ClusterState(supervisors(count), (running,))
-    decision = completed(state, profiles={"t": profile})
+    decision = completed(ClusterState(nodes, (running,)), profiles={"t": profile})
     (new,) = set(decision.workers) - set(workers)
     assert new.slot.node == f"n{count - 1}"
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import logging
 import math
+import re
 from dataclasses import replace
 from itertools import pairwise
 
@@ -290,6 +292,25 @@ def test_what_is_silent_for_long_is_forgotten():
     stage.clock.now_s += 601
     stage.observer.take({}, {})
     assert not stage.observer.seen()
+
+
+def test_what_is_said_of_a_move_carries_its_plan_and_a_forecast_is_named(caplog):
+    caplog.set_level(logging.INFO)
+    stage = Stage(takes_back=True)
+    stage.run(300, 100)
+    assert "forecast" not in caplog.text
+    stage.plans("b")
+    stage.run(120, 60, host="b", slow=3.0)
+    (step,) = stage.press.trails[T]
+    (line,) = (each for each in caplog.records if each.getMessage().startswith(f"move of {T}: "))
+    assert line.plan == step.plan
+
+
+@pytest.mark.slow
+def test_a_forecast_is_named_beside_the_profile_that_it_changes(caplog):
+    caplog.set_level(logging.INFO)
+    peaks(Stage(), 1)
+    assert re.search(rf"profile of {T} published: .* \(forecast: \d\.\d\d times", caplog.text)
 
 
 def test_a_plan_that_made_it_worse_is_taken_back_and_not_tried_for_a_while():

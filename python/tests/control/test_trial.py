@@ -129,6 +129,18 @@ def slice_at(end, acked, hosts, complete_ms=50.0):
     return Slice(end - 10, end, tasks, ())
 
 
+def test_a_topology_that_is_first_heard_of_in_part_is_judged_all_the_same():
+    part = slice_at(10, 100, "aa")
+    tasks = (part.tasks[0], replace(part.tasks[1], ms=0.0))
+    trial, random = MoveReview(), np.random.default_rng(1)
+    assert trial.add(replace(part, tasks=tasks)) is None
+    slices = (
+        slice_at(10 * n, random.normal(100, 3), "aa" if n < 12 else "bb") for n in range(2, 40)
+    )
+    (found,) = filter(None, map(trial.add, slices))
+    assert found.outcome is Outcome.SAME
+
+
 def test_it_is_judged_after_the_workers_have_settled_and_once():
     trial, random = MoveReview(), np.random.default_rng(1)
     found = []

@@ -42,6 +42,15 @@ def test_executors_that_declare_their_memory_share_no_heap_that_is_too_small():
     assert len(decision.workers) == 10
 
 
+def test_each_of_two_that_are_placed_together_stays_within_its_heaps():
+    both = [of_mb(topology(name, (4, 4), workers=4, acker=False), 200.0) for name in "ab"]
+    nodes = supervisors(3, cpu=None, memory=None, slots=8)
+    found = decide(Question(ClusterState(nodes, tuple(both)), {}, None, PACKING))
+    for decision, running in zip(found.decided, both, strict=True):
+        assert max(used_mb(decision, running)) <= 768.0
+        assert len(decision.workers) == 3
+
+
 def test_what_nobody_has_declared_is_no_limit():
     running = of_mb(topology("t", (7, 10, 10)), 128.0)
     assert declared_mb(running) == {}

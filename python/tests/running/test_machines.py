@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stormcut.control.outlook import _limited
-from stormcut.control.policy import Mode, Policy
+from stormcut.control.policy import Mode, Policy, Rule
 from stormcut.model.cluster import ClusterState, Slot
 from stormcut.model.network import SHIPPED
 from stormcut.model.profile import WorkerLoad
@@ -67,6 +67,16 @@ def test_nobody_has_to_leave_what_several_topologies_are_measured_to_use():
     real = with_real_capacity(ClusterState(supervisors(2), tuple(both)), profiles)
     # Four executors of 20 points, of a machine that has 20.
     assert all(80.0 <= supervisor.cpu_percent < 100.0 for supervisor in real.supervisors)
+
+
+def test_a_full_machine_breaks_no_limit_by_what_is_measured_there():
+    """Declared were half of it; moves for gain are forbidden, those off a broken limit are not."""
+    running = dealt(topology("t", (4, 4), acker=False), [Slot(f"n{n}", 6700) for n in (0, 1)])
+    profiles = {"t": told(running, cores=0.2, used=20.0)}
+    never = Policy(Mode.AUTOMATIC, rule=Rule.NEVER)
+    stage = Stage(ClusterState(supervisors(3), (running,)), profiles, never)
+    for _ in range(60):
+        assert stage.round() == []
 
 
 @given(st.floats(0.5, 16.0), st.floats(0.0, 1.0))
