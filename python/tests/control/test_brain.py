@@ -150,6 +150,7 @@ def test_what_changes_nothing_is_not_published():
 def test_a_plan_for_other_nodes_is_published_but_no_news_to_people():
     brain, memory = brain_of()
     first = brain.plan(RUNNING)
+    assert first.id == "p1"
     more = replace(RUNNING, supervisors=supervisors(4))
     second = brain.plan(more)
     assert (first.fingerprint, second.fingerprint) == (RUNNING.fingerprint(), more.fingerprint())

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from stormcut.control.decide.adviser import Settings
 from stormcut.control.decide.completing import MAX_NODES
 from stormcut.control.decide.decide import decide
+from stormcut.control.decide.decision import Ground
 from stormcut.control.decide.question import Question
 from stormcut.control.decide.wording import sentence
 from stormcut.control.observe.hearing import EMPTIED_SECONDS
@@ -35,6 +36,24 @@ def completed(state, *, profiles=None, plan=None):
     return decision
 
 
+def test_the_largest_of_lost_workers_has_the_first_choice():
+    """A smaller one fits elsewhere, too."""
+    running = topology("t", (1, 1, 3), acker=False)
+    source, small, *large = (executor.start_task for executor in running.executors)
+    slots = [Slot("n0", 6700), Slot("n8", 6700), Slot("n9", 6700)]
+    whole = tuple(map(Worker, slots, ((source,), (small,), tuple(large))))
+    plan = Plan("p", "", 0, (TopologyPlan("t", whole, "cut", ""),), ())
+    nodes = [
+        replace(each, cpu_percent=cpu, meta={"stormcut.max.executors": most})
+        for each, cpu, most in zip(
+            supervisors(3), (400.0, 400.0, 100.0), ("1", "3", "1"), strict=True
+        )
+    ]
+    state = ClusterState(tuple(nodes), (replace(running, assignment=whole[:1]),))
+    workers = completed(state, plan=plan).workers
+    assert {w.slot.node: len(w.executors) for w in workers} == {"n0": 1, "n1": 3, "n2": 1}
+
+
 @pytest.mark.parametrize("present", [3, 2])
 def test_those_that_live_stay_whether_it_was_measured_or_a_supervisor_is_away(present):
     whole = four_nodes()
@@ -42,6 +61,7 @@ def test_those_that_live_stay_whether_it_was_measured_or_a_supervisor_is_away(pr
     for profiles in ({}, {"t": profile_of(whole)}):
         state = ClusterState(supervisors(4)[:present], (lost,))
         decision = completed(state, profiles=profiles)
+        assert decision.evidence.ground is (Ground.MEASURED if profiles else Ground.DECLARED)
         assert set(lost.assignment) < set(decision.workers)
         assert len(decision.workers) == 4
         assert "lost workers start again, the others stay" in sentence(decision)

@@ -200,6 +200,13 @@ def test_of_many_nodes_those_with_most_room_are_searched_and_those_in_use():
     assert sum(node in {s.id for s in large} for node in chosen) == MANY_NODES - 1
 
 
+def test_nodes_without_a_capacity_have_room_for_all():
+    large = supervisors(MANY_NODES, cpu=400.0)
+    free = supervisors(2 * MANY_NODES, cpu=None)[MANY_NODES:]
+    problem = running_problem(ClusterState((*large, *free), (topology("t-1-1"),)), {})
+    assert {node.id for node in roomiest(problem, problem.nodes)} == {each.id for each in free}
+
+
 def test_a_large_topology_has_a_choice_among_many_nodes():
     wide = topology("t-1-1", (2_000, 2_000))
     problem = running_problem(ClusterState(supervisors(1_000), (wide,)), {})
@@ -209,7 +216,7 @@ def test_a_large_topology_has_a_choice_among_many_nodes():
 
 def test_a_condition_counts_once_a_measurement_and_only_in_a_row():
     memory, skew = Memory(), Skew("n0", 1.5, 1.12)
-    assert [memory.held(("t",), (at,), skew) for at in (60, 60, 120)] == [1, 1, 2]
+    assert [memory.held(("t",), (at,), skew) for at in (60, 60, 120, 120)] == [1, 1, 2, 2]
     assert memory.copy().held(("t",), (180,), skew) == 3
     # Others, another kind, or nothing of it.
     assert memory.held(("s", "t"), (180,), skew) == 1

@@ -304,6 +304,7 @@ def test_what_is_said_of_a_move_carries_its_plan_and_a_forecast_is_named(caplog)
     (step,) = stage.press.trails[T]
     (line,) = (each for each in caplog.records if each.getMessage().startswith(f"move of {T}: "))
     assert line.plan == step.plan
+    assert f"{stage.press.kept[-1]}" in line.getMessage()
 
 
 @pytest.mark.slow
@@ -311,6 +312,7 @@ def test_a_forecast_is_named_beside_the_profile_that_it_changes(caplog):
     caplog.set_level(logging.INFO)
     peaks(Stage(), 1)
     assert re.search(rf"profile of {T} published: .* \(forecast: \d\.\d\d times", caplog.text)
+    assert "such changes usually pass: not published" in caplog.text
 
 
 def test_a_plan_that_made_it_worse_is_taken_back_and_not_tried_for_a_while():

@@ -88,7 +88,8 @@ def test_what_a_guard_holds_beside_the_approval_is_told():
 def test_orders_change_only_what_they_name():
     orders = draining("host1", NODES)(pausing(True)(NO_ORDERS))
     assert orders.is_paused and orders.drained == {"host1"}
-    assert undraining("host1")(pausing(False)(orders)) == replace(NO_ORDERS, pauses=1)
+    for name in ("host1", "id-1"):
+        assert undraining(name)(pausing(False)(orders)) == replace(NO_ORDERS, pauses=1)
 
 
 def test_only_nodes_that_are_there_are_drained_and_only_drained_ones_used_again():

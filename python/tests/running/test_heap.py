@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from brain_clusters import clusters, dealt, profile_of, supervisors, topology
 from hypothesis import given
 from hypothesis import strategies as st
@@ -62,9 +63,10 @@ def test_one_executor_that_is_larger_has_a_worker_of_its_own():
     assert [len(w.executors) for w in decision.workers] == [1, 1]
 
 
-def test_where_slots_do_not_suffice_it_says_so():
+@pytest.mark.parametrize(("nodes", "slots"), [(2, 2), (1, 7)])
+def test_where_slots_do_not_suffice_it_says_so(nodes, slots):
     running = of_mb(topology("t", (4, 4), acker=False), 700.0)
-    decision = decided(running, supervisors(2, memory=None, slots=2))
+    decision = decided(running, supervisors(nodes, memory=None, slots=slots))
     assert not decision.workers
     assert "in workers of 768 MB" in sentence(decision)
 

@@ -94,13 +94,14 @@ def test_what_is_told_adds_up_to_what_is_used(cores, share):
 
 
 def test_an_idle_worker_is_explained_in_whichever_slot_it_runs():
-    state, profiles = two_nodes()
+    slots = [Slot("n0", 6700), Slot("n0", 6701), Slot("n1", 6700)]
+    running = dealt(topology("t", (2, 2), acker=False), slots)
+    state, profiles = ClusterState(supervisors(2), (running,)), {"t": told(running, used=190.0)}
     free, dear = (
         read(state, profiles, replace(SHIPPED, worker_percent=points)) for points in (0.0, 30.0)
     )
-    assert free.keys() == dear.keys() == {"n0", "n1"}
-    for node in free:
-        assert free[node].other_percent - dear[node].other_percent == pytest.approx(30.0)
+    explained = {node: free[node].other_percent - dear[node].other_percent for node in free}
+    assert explained == pytest.approx({"n0": 60.0, "n1": 30.0})
 
 
 def test_what_others_send_is_not_left_of_the_link():
