@@ -308,7 +308,7 @@ def test_what_is_said_of_a_move_carries_its_plan_and_a_forecast_is_named(caplog)
 
 
 @pytest.mark.slow
-def test_a_forecast_is_named_beside_the_profile_that_it_changes(caplog):
+def test_a_forecast_is_named_with_the_profile_that_it_changes(caplog):
     caplog.set_level(logging.INFO)
     peaks(Stage(), 1)
     assert re.search(rf"profile of {T} published: .* \(forecast: \d\.\d\d times", caplog.text)

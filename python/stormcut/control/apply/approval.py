@@ -107,7 +107,7 @@ def _proposal(context: RoundContext, settled: Settled, usual: Settled) -> Propos
 
 def _with_order(settled: Settled, usual: Settled, override: Override | None, who: str) -> Settled:
     """Return what was approved, past the guards that its order names; others go as usual."""
-    own = usual.certain()
+    own = usual.sure_changes
 
     def change(approved: Change) -> Change:
         known = own.get(approved.topology)

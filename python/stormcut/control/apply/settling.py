@@ -37,7 +37,7 @@ class Settled:
         By topology id.
     resting : tuple of Change
         Those for which spouts are to rest first, whether or not they do by now.
-    unrested : tuple of Change
+    until_rest : tuple of Change
         Those that nothing but such a rest holds: it is to end before any of them goes.
     """
 
@@ -46,15 +46,16 @@ class Settled:
     changes: tuple[Change, ...]
     held: Mapping[str, Withheld]
     resting: tuple[Change, ...] = ()
-    unrested: tuple[Change, ...] = ()
+    until_rest: tuple[Change, ...] = ()
 
-    def certain(self) -> dict[str, Change]:
-        """Return, by topology id, the changes that go, and those that go after a rest."""
-        return {change.topology: change for change in (*self.unrested, *self.changes)}
+    @property
+    def sure_changes(self) -> dict[str, Change]:
+        """By topology id, the changes that go, and those that go after a rest."""
+        return {change.topology: change for change in (*self.until_rest, *self.changes)}
 
     def targets(self) -> dict[str, tuple[Worker, ...]]:
-        """Return where `certain` changes have topologies run, by id."""
-        return {topology: change.target for topology, change in self.certain().items()}
+        """Return where `sure_changes` have topologies run, by id."""
+        return {topology: change.target for topology, change in self.sure_changes.items()}
 
 
 def settle(
@@ -72,7 +73,7 @@ def settle(
     """
     held: dict[str, Withheld] = {}
     resting: dict[str, Change] = {}
-    unrested: dict[str, Change] = {}
+    until_rest: dict[str, Change] = {}
     staying = dict(context.base)
     for _ in range(MAX_ROUNDS):
         decisions = context.deciding.decide_around(staying)
@@ -81,7 +82,7 @@ def settle(
         verdicts = held_for_good(context, changes) if if_approved else held_now(context, changes)
         if not if_approved and all(v.guard is Guard.REST for v in verdicts.values()):
             resting |= {change.topology: change for change in context.gate.resting(changes)}
-            unrested |= {c.topology: c for c in changes if c.topology in verdicts}
+            until_rest |= {c.topology: c for c in changes if c.topology in verdicts}
         held |= {
             d.topology: withheld(d, verdicts[d.topology]) for d in wanted if d.topology in verdicts
         }
@@ -95,7 +96,7 @@ def settle(
     going = tuple(d for d in wanted if d.topology not in held)
     passed = tuple(change for change in changes if change.topology not in held)
     return Settled(
-        decisions, going, passed, held, tuple(resting.values()), tuple(unrested.values())
+        decisions, going, passed, held, tuple(resting.values()), tuple(until_rest.values())
     )
 
 
