@@ -51,8 +51,8 @@ systems (section 6.2.1): linear, diamond and star layouts on ten nodes for 4 exe
   own: imports, reading and writing files included. `solve`: seconds of the same call in a process
   where all is imported, verification included; solvers run in a fork of it.
 - Thesis: the optimum where the text prints it ("." is a point of a plot without a number; [1], [2]:
-  misprints, see above), and the seconds of its solver, CPLEX on 64 cores and 512 GiB,
-  where given. It publishes neither bounds nor whether they were reached.
+  misprints, see [every algorithm](#every-algorithm)), and the seconds of its solver, CPLEX on 64
+  cores and 512 GiB, where given. It publishes neither bounds nor whether they were reached.
 
 {verdict}
 

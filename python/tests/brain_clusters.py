@@ -14,7 +14,11 @@ from stormcut.model.cluster import (
     Supervisor,
     Worker,
 )
+from stormcut.model.placement import Placement
 from stormcut.model.profile import ExecutorLoad, Profile, TaskTraffic
+from stormcut.running.situation import situation
+from stormcut.running.usage import Usage
+from stormcut.running.workload import workload
 
 #: What topologies say of their operators, as a rule nothing.
 OPERATORS = (
@@ -87,6 +91,14 @@ def applied(state, plan_parts):
             replace(t, assignment=parts.get(t.id, t.assignment)) for t in state.topologies
         ),
     )
+
+
+def situation_of(state, profile):
+    """The situation of the only topology of a cluster, and where it runs."""
+    (running,) = state.topologies
+    nodes = Usage(state).left({running.id})
+    found = situation((workload(running, profile),), nodes, (running.assignment,))
+    return found, Placement(found.problem.current_slots())
 
 
 def closed(state, node):

@@ -66,14 +66,14 @@ def test_the_examples_are_the_problems_of_all_papers(stormcut, tmp_path):
 @pytest.mark.spark
 class TestRun:
     FIGURE = ("reproduce", "model-driven", "--figure", "7 a", "--figure", "10 a")
-    STEM = "model-driven-7-a-10-a"
+    STEM = "model-driven-7_a-10_a"
 
-    #: What it printed, and the folder that it wrote.
+    #: What the run printed, and the folder that it wrote.
     first: tuple[str, Path] | None = None
 
     @pytest.fixture
     def pages(self, stormcut, tmp_path, tmp_path_factory, monkeypatch):
-        """What the run printed; what it wrote, in each test's own folder."""
+        """Run once; return what that printed, and copy what it wrote into the test's own folder."""
         # Workers run in this package's Python, whatever the PATH says.
         (tmp_path / "bin").mkdir()
         (tmp_path / "bin" / "python3").write_text("#!/bin/sh\nexit 1\n")

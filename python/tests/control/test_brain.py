@@ -233,7 +233,7 @@ def test_a_listener_hears_of_every_decision_but_not_of_the_same_answer_again():
 
 
 def test_a_listener_hears_how_long_a_decision_took_from_first_to_last():
-    """Orders that come meanwhile have it decided again: that counts, publishing does not."""
+    """Deciding again, as orders have changed, counts; publishing does not."""
     took, clock = [], SimulatedClock()
     memory = Memory({"t": PROFILE})
     orders, publish, asked = memory.orders, memory.publish, 0
@@ -290,7 +290,7 @@ def test_who_asks_waits_once_for_a_nimbus_that_is_away():
 
 
 @pytest.mark.parametrize(("settled", "waited_s"), [(True, module.SETTLE_SECONDS), (False, 0.0)])
-def test_an_outlook_waits_for_what_became_of_a_plan_unless_told_not_to(settled, waited_s):
+def test_an_outlook_waits_for_what_became_of_a_plan_unless_asked_not_to(settled, waited_s):
     state, profiles = spread("a")
     stage = Stage(state, profiles, Policy(Mode.AUTOMATIC))
     stage.brain.plan(state)

@@ -24,7 +24,7 @@ from stormcut.model.cluster import Slot, Worker
 
 
 class Drained(Stage):
-    """A cluster in which topology a, or whichever, is drained for 20 s before it moves."""
+    """A cluster in which topologies that ``rule`` matches are drained for 20 s before a move."""
 
     def __init__(self, *names, mode=Mode.AUTOMATIC, rule="a"):
         state, profiles = spread(*(names or ("a",)))

@@ -313,11 +313,11 @@ def test_a_budget_that_cannot_be_read_is_spent_and_one_whose_data_are_lost_is_re
         stage.round()
         assert stage.waits() == waits
     policy = Policy(Mode.AUTOMATIC, restarts_per_hour=5, cool_down_s=0.0)
-    for forgets_s, moved in ((10.0, []), (3600.0, ["b"])):
+    for after_s, moved in ((10.0, []), (3600.0, ["b"])):
         stage = Stage(*spread("a", "b"), policy)
         assert stage.round() == ["a"]
         stage.policy(policy)
-        assert stage.round(forgets_s) == moved, "who leads next counts on"
+        assert stage.round(after_s) == moved, "who leads next counts on"
     stage = Stage(*spread("a", "b"), policy)
     assert stage.round() == ["a"]
     stage.store.spent = ()

@@ -294,11 +294,10 @@ def test_what_is_silent_for_long_is_forgotten():
     assert not stage.observer.seen()
 
 
-def test_what_is_said_of_a_move_carries_its_plan_and_a_forecast_is_named(caplog):
+def test_the_review_of_a_move_is_logged_with_its_plan(caplog):
     caplog.set_level(logging.INFO)
     stage = Stage(takes_back=True)
     stage.run(300, 100)
-    assert "forecast" not in caplog.text
     stage.plans("b")
     stage.run(120, 60, host="b", slow=3.0)
     (step,) = stage.press.trails[T]
@@ -310,7 +309,10 @@ def test_what_is_said_of_a_move_carries_its_plan_and_a_forecast_is_named(caplog)
 @pytest.mark.slow
 def test_a_forecast_is_named_with_the_profile_that_it_changes(caplog):
     caplog.set_level(logging.INFO)
-    peaks(Stage(), 1)
+    stage = Stage()
+    stage.run(300, 100)
+    assert "forecast" not in caplog.text
+    peaks(stage, 1)
     assert re.search(rf"profile of {T} published: .* \(forecast: \d\.\d\d times", caplog.text)
     assert "such changes usually pass: not published" in caplog.text
 

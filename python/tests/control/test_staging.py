@@ -148,7 +148,7 @@ def test_every_stage_is_whole_and_they_end(cluster, most, forgets):
 
 
 def test_whoever_asks_again_during_a_stage_gets_the_same_answer_undecided():
-    """With something new in it, too, which goes whole."""
+    """Something new is placed together with the first stage."""
     state, profiles = swapped()
     state = replace(state, topologies=(*state.topologies, topology("b", (1, 1))))
     stage = Stage(state, profiles, replace(FEW, workers_at_a_time=1))
@@ -157,6 +157,8 @@ def test_whoever_asks_again_during_a_stage_gets_the_same_answer_undecided():
     first = stage.brain.plan(state)
     assert stage.brain.plan(state) == first
     assert len(decided) == 1
+    assert first.of("b").workers
+    assert [move["topology"] for move in stage.brain.outlook()["moving"]] == ["a"]
 
 
 def test_an_outlook_tells_how_far_a_move_is():

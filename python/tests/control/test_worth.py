@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from brain_clusters import dealt, profile_of, supervisors, topology
+from brain_clusters import dealt, profile_of, situation_of, supervisors, topology
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,11 +19,7 @@ from stormcut.control.decide.decision import (
 )
 from stormcut.control.decide.worth import NOISE, verdict, worth
 from stormcut.model.cluster import ClusterState, Slot
-from stormcut.model.placement import Placement
 from stormcut.objective.headroom import Bottleneck
-from stormcut.running.situation import situation
-from stormcut.running.usage import Usage
-from stormcut.running.workload import workload
 
 NODE = Bottleneck("cpu", "n1")
 NOW = Worth(1.0, NODE, 100.0, "tuples/s")
@@ -122,8 +118,7 @@ def test_no_round_of_moves_comes_back(a, b, c, enough):
 @pytest.mark.parametrize(("tuples_per_s", "is_whole"), [(10.0, False), (1e9, True)])
 def test_what_travelling_takes_is_a_share(tuples_per_s, is_whole):
     running = dealt(topology("t", (2, 2), acker=False), [Slot("n0", 6700), Slot("n1", 6700)])
-    usage = Usage(ClusterState(supervisors(2), (running,)))
     profile = profile_of(running, rate=lambda *_: tuples_per_s)
-    here = situation((workload(running, profile),), usage.left({"t"}), (running.assignment,))
-    burden = worth(here, Placement(here.problem.current_slots())).burden
+    here = situation_of(ClusterState(supervisors(2), (running,)), profile)
+    burden = worth(*here).burden
     assert (burden == 1.0) if is_whole else (0.0 < burden < 1.0)

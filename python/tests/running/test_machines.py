@@ -70,7 +70,7 @@ def test_nobody_has_to_leave_what_several_topologies_are_measured_to_use():
 
 
 def test_a_full_machine_breaks_no_limit_by_what_is_measured_there():
-    """Declared were half of it; moves for gain are forbidden, those off a broken limit are not."""
+    """Half of it was declared. Only a broken limit could move it: moves for gain are forbidden."""
     running = dealt(topology("t", (4, 4), acker=False), [Slot(f"n{n}", 6700) for n in (0, 1)])
     profiles = {"t": told(running, cores=0.2, used=20.0)}
     never = Policy(Mode.AUTOMATIC, rule=Rule.NEVER)

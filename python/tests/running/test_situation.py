@@ -2,23 +2,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from brain_clusters import dealt, profile_of, supervisors, topology
+from brain_clusters import dealt, profile_of, situation_of, supervisors, topology
 
 from stormcut.model.cluster import ClusterState, Slot
-from stormcut.model.placement import Placement
-from stormcut.running.situation import situation
-from stormcut.running.usage import Usage
-from stormcut.running.workload import workload
 
 
 def test_the_deviation_of_traffic_is_that_of_counts():
     running = dealt(topology("t", (3, 3), acker=False), [Slot(f"n{i}", 6700) for i in range(3)])
-    usage, random = Usage(ClusterState(supervisors(3), (running,))), np.random.default_rng(0)
+    state, random = ClusterState(supervisors(3), (running,)), np.random.default_rng(0)
 
     def measured(count):
         profile = profile_of(running, rate=lambda *_: count(20) / 60)
-        at = situation((workload(running, profile),), usage.left({"t"}), (running.assignment,))
-        here = Placement(at.problem.current_slots())
+        at, here = situation_of(state, profile)
         return at.travels(here), at.deviation(here)
 
     travels = [measured(random.poisson)[0] for _ in range(500)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -83,7 +82,12 @@ def reproduce(
 
 def _suffix(numbers: Sequence[str], settings: Sequence[str]) -> str:
     """Return what ends the names of a run's pages: a part leaves the page of the whole alone."""
-    return "".join(f"-{re.sub(r'[^A-Za-z0-9.+]+', '-', each)}" for each in (*numbers, *settings))
+    return _safe("".join(f"-{each}" for each in (*numbers, *settings)))
+
+
+def _safe(name: str) -> str:
+    """Return a name as that of a file."""
+    return "".join(each if each.isalnum() or each in "-.+" else "_" for each in name)
 
 
 def _code() -> str:
@@ -223,9 +227,7 @@ def _write_problems(figures: Sequence[Figure], chosen: dict[str, Value], folder:
         cell = next(case.cells(chosen))
         known = defaults_of(WORKLOADS[cell.workload])
         own = [f"{key}-{value}" for key, value in cell.parameters if key in known]
-        text = "-".join([cell.workload, *own])
-        safe = "".join(each if each.isalnum() or each in "-.+" else "_" for each in text)
-        named.setdefault(f"{safe}.json", cell)
+        named.setdefault(f"{_safe('-'.join([cell.workload, *own]))}.json", cell)
     for name, cell in named.items():
         folder.mkdir(parents=True, exist_ok=True)
         write_problem(folder / name, problem_of(cell))

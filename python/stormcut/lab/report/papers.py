@@ -61,7 +61,7 @@ def paper_page(
     made: str,
     stem: str,
 ) -> str:
-    """Return a paper's page; its picture is beside it, ``stem`` with `.svg`."""
+    """Return a paper's page; its picture is ``stem``.svg in the same folder."""
     verdicts = judged(figures, outcomes, chosen)
     parts = [
         f"# {paper.title}",
