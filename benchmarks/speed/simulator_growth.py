@@ -36,10 +36,10 @@ SECONDS = 2.0
 PAGE = """\
 # The simulator
 
-The clusters [of the algorithms](#algorithms), 20 executors a node, placed by `even`, in open loop at
-half of the rates that fill the fullest thread, node or link. `events`: {seconds:g} simulated seconds after
-{seconds:g} that are not counted, arrays of routes made first. `fluid`: the steady state of the same
-placement. Reading files is not in it.
+The clusters [of the algorithms](#algorithms), 20 executors a node, placed by `even`, in open loop
+at half of the rates that fill the fullest thread, node or link. `events`: {seconds:g} simulated
+seconds after {seconds:g} that are not counted, arrays of routes made first. `fluid`: the steady
+state of the same placement. Reading files is not in it.
 
 | executors | nodes | pairs | fluid s | events s | events | million/s | peak MiB |
 | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
