@@ -18,8 +18,6 @@ from stormcut.lab.adapters.clusters.docker.engine import containers_of, engine, 
 pytestmark = [pytest.mark.docker, pytest.mark.full, pytest.mark.timeout(3600)]
 
 NAME = f"bench-{os.getpid()}"
-#: By bytes it may send more tuples than even.
-CUT = "cut:traffic=tuples"
 SETTING = """
 summary: as small as it can be
 nodes: 2
@@ -34,7 +32,7 @@ def bench(folder: Path) -> subprocess.Popen[str]:
     setting = folder / "tiny.yaml"
     setting.write_text(SETTING)
     command = [sys.executable, "-m", "stormcut.cli.main", "bench", "--setting", str(setting)]
-    command += ["--schedulers", f"even,{CUT}", "--repetitions", "1", "--window", "6"]
+    command += ["--schedulers", "even,cut", "--repetitions", "1", "--window", "6"]
     command += ["--output", str(folder / "results"), "--name", NAME]
     return subprocess.Popen(
         [*DEFAULT_SIGNAL, *command],
@@ -78,10 +76,11 @@ def test_a_bench_goes_on_where_it_was_interrupted(storm_image: str, tmp_path: Pa
     assert nothing_is_left()
     cells = lines(results / "cells.jsonl")
     assert cells[0] == before[0], "what was measured stays"
-    assert {each["cell"]["scheduler"] for each in cells} == {"even", CUT}
+    assert {each["cell"]["scheduler"] for each in cells} == {"even", "cut"}
     assert all(each["tuples_per_10s"] > 0 for each in cells if not each["unsteady"])
     placed = {each["scheduler"]: each for each in lines(results / "placements.jsonl")}
-    assert 0 < placed[CUT]["kept"] <= 1
-    assert placed[CUT]["predicted_between"] <= placed["even"]["predicted_between"]
+    assert 0 < placed["cut"]["kept"] <= 1
+    # More tuples may cross where links are full: smaller ones.
+    assert placed["cut"]["reachable"] >= 0.99 * placed["even"]["reachable"]
     for name in ("bench.html", "bench.md", "cells.parquet"):
         assert (results / name).stat().st_size > 500

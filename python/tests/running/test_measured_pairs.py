@@ -3,7 +3,7 @@
 from collections import defaultdict
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from stormcut.model.cluster import RunningExecutor
@@ -45,6 +45,7 @@ def recounted(traffic):
 
 
 @given(rows, st.sets(st.sampled_from([("a", "b"), ("b", "c"), ("a", "a")])))
+@example([TaskTraffic(5, 8, 1.0, None), TaskTraffic(8, 5, 1.0, None)], set())
 def test_rates_and_sizes_are_those_of_the_rows(traffic, without):
     rates, sizes = recounted(traffic)
     table = pair_table(traffic, EXECUTORS)

@@ -15,6 +15,7 @@ from stormcut.model.profile import TaskTraffic, WorkerLoad
 from stormcut.objective.cut import inter_node_tuples_per_second
 from stormcut.objective.relaying import relay
 from stormcut.objective.resources import executor_loads
+from stormcut.running import measured_pairs
 from stormcut.running.measured_pairs import pair_table
 from stormcut.running.workload import MAX_UNLIKE, _shares, misfit, workload
 
@@ -182,6 +183,42 @@ def test_pairs_behind_a_chain_keep_what_each_target_takes():
     rates = {(p.source[1], p.target[1]): p.tuples_per_second for p in evened}
     assert rates == {(0, 0): 5.0, (1, 0): 5.0, (0, 1): 1.0, (1, 1): 1.0}
     assert table.evened({"b"}).pairs(without=set()) == table.pairs(without=set())
+
+
+def test_pairs_that_are_evened_keep_the_mean_size_of_a_tuple_as_far_as_it_is_known():
+    traffic = [
+        TaskTraffic(1, 3, 9.0, 100.0),
+        TaskTraffic(2, 3, 3.0, 20.0),
+        TaskTraffic(1, 4, 5.0, None),
+    ]
+    running = topology("t", (2, 2), acker=False)
+    table = pair_table(traffic, {"a": running.executors[:2], "b": running.executors[2:]})
+    evened = table.evened({"a"}).pairs(without=set())
+    assert {(p.source[1], p.target[1]): p.bytes_per_tuple for p in evened} == {
+        (0, 0): 80.0,
+        (1, 0): 80.0,
+        (0, 1): None,
+        (1, 1): None,
+    }
+
+
+def test_pairs_of_large_components_stay_as_measured(monkeypatch):
+    traffic = [TaskTraffic(1, 3, 9.0, None), TaskTraffic(2, 4, 3.0, None)]
+    running = topology("t", (2, 2), acker=False)
+    table = pair_table(traffic, {"a": running.executors[:2], "b": running.executors[2:]})
+    monkeypatch.setattr(measured_pairs, "MAX_EVENED", 4)
+    assert len(table.evened({"a"}).pairs(without=set())) == 4
+    monkeypatch.setattr(measured_pairs, "MAX_EVENED", 3)
+    assert table.evened({"a"}).pairs(without=set()) == table.pairs(without=set())
+
+
+def test_an_executor_that_takes_more_is_no_closer_to_what_its_threads_can_do():
+    running = topology("t", (2, 2), acker=False)
+    once = workload(running, profile_of(running, 40.0))
+    parts = zip(once.topology.components, once.times(1.5).topology.components, strict=True)
+    for before, after in parts:
+        assert after.cpu_percent.tolist() == [60.0, 60.0]
+        assert after.threads == pytest.approx(1.5 * before.threads)
 
 
 def test_a_profile_that_does_not_fit_says_where_it_differs():
