@@ -185,8 +185,6 @@ class Brain:
         """
         with self._deciding:
             self._answer = None
-            # What comes from now on is news, also if Nimbus has not asked before.
-            self._answered_with = self._known()
             self._last = self._store.last_plan() or self._last
             self._published_s = self._clock.elapsed() - _age_s(self._last, self._clock.now())
             self._left = replace(self._left, pace=Pace(), ledger=self._restarts_so_far())
@@ -313,11 +311,7 @@ class Brain:
         if not is_news and (not governed.withheld or governed.names):
             return snapshot
         # What was approved since is shown as it waits for the next round.
-        orders = (
-            replace(snapshot.orders, approved=frozenset(), overrides={})
-            if is_news
-            else snapshot.orders
-        )
+        orders = replace(snapshot.orders, approved=frozenset()) if is_news else snapshot.orders
         previewed = self._preview(
             snapshot.described.state, _Known(last_answer.profiles, snapshot.undos, orders)
         )

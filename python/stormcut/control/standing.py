@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
@@ -93,7 +94,7 @@ class Standing:
         self._leadership: Leadership | None = None
         #: The revision of the orders that people were told to be in force.
         self._acknowledged: int | None = None
-        self._clock, self._next_look = clock, 0.0
+        self._clock = clock
         #: When this brain was elected, and whether it has said that Nimbus does not ask.
         self._elected_s, self._has_warned = 0.0, False
         self._draining = None if valve is None else Draining(valve, clock)
@@ -146,12 +147,16 @@ class Standing:
 
     def stand_by(self) -> None:
         """Know the orders while another leads: when elected, it knows whether any are lost."""
-        now = self._clock.elapsed()
-        if self.leads or now < self._next_look:
+        if self.leads:
             return
-        self._next_look = now + STANDBY_SECONDS
         with suppress(Unavailable, StormcutError):
             self._evidence.refresh_orders()
+
+    def _look(self, ended: threading.Event) -> None:
+        """Stand by until the end. A ZooKeeper that is away holds this thread up, not the main."""
+        while not ended.is_set():
+            self.stand_by()
+            ended.wait(STANDBY_SECONDS)
 
     def watch(self) -> None:
         """See that all is as it should be; called again and again while this brain leads."""
@@ -216,10 +221,13 @@ class Standing:
         self._leadership = leadership
         server.start()
         leadership.start()
+        ended = threading.Event()
+        threading.Thread(target=self._look, args=(ended,), name="orders", daemon=True).start()
         # Python runs signal handlers in the main thread, which a signal that the kernel gave to
         # another thread does not wake.
         while not stopped(STOP_SECONDS):
-            self.stand_by()
+            pass
+        ended.set()
         if self._draining is not None:
             self._draining.close()
         log.info("stopping: withdrawing from ZooKeeper")

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stormcut.control.decide.allowed import allowed, in_order
+from stormcut.control.orders import Undo
 from stormcut.control.policy import Mode, Policy, TopologyRule
 from stormcut.model.cluster import ClusterState, Slot
 
@@ -160,3 +161,12 @@ def test_a_rule_keeps_the_number_of_workers(said, rule, count):
     stage = Stage(replace(state, topologies=(asks,)), profiles, policy)
     stage.round()
     assert len(stage.homes()["a"]) == count
+
+
+def test_what_went_where_its_rule_forbids_does_not_go_back_there():
+    state, profiles = spread("a")
+    home = tuple(sorted(state.topologies[0].assignment))
+    here = TopologyRule("a", nodes=("h1", "n2"))
+    stage = settled(Stage(state, profiles, replace(FREELY, topologies=(here,))))
+    stage.store.back = {"a": Undo(home)}
+    assert nodes_of(settled(stage), "a") <= {"n1", "n2"}

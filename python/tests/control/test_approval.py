@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 from brain_clusters import topology
 
-from stormcut.control.apply.answer import _as_it_runs
+from stormcut.control.apply.answer import _as_it_runs, _left_alone
 from stormcut.control.apply.approval import _once_approved, _with_order
 from stormcut.control.apply.settling import Settled
 from stormcut.control.decide.decision import (
@@ -103,3 +104,13 @@ def test_what_is_withheld_stays_as_it_runs_with_what_that_is_worth():
         answer = _as_it_runs(moves, hold, each)
         assert (answer.choice.action, answer.choice.reason) == (Action.DECLINE, hold)
         assert (answer.workers, answer.before, answer.after) == ((), None, None)
+
+
+def test_what_only_advice_would_move_is_left_to_storm_without_figures():
+    moves = decision("a-1-1", "n2", former=decision("a-1-1", "n1").workers)
+    answer = _left_alone(moves, SimpleNamespace())
+    assert (answer.choice.action, answer.workers) == (Action.DECLINE, ())
+    assert (answer.before, answer.after, answer.former) == (None, None, ())
+    # What a person takes back is done.
+    undone = replace(moves, choice=replace(moves.choice, action=Action.UNDO))
+    assert _left_alone(undone, SimpleNamespace()) is undone

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from brain_clusters import dealt, profile_of, supervisors, topology
+from brain_clusters import dealt, profile_of, situation_of, supervisors, topology
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,7 +12,7 @@ from stormcut.control.decide.adviser import Settings
 from stormcut.control.decide.decide import decide
 from stormcut.control.decide.gathering import gathered
 from stormcut.control.decide.question import Question
-from stormcut.model.cluster import ClusterState, RunningExecutor, Slot, Subscription
+from stormcut.model.cluster import ClusterState, RunningExecutor, Slot, Subscription, Worker
 from stormcut.model.placement import Placement
 from stormcut.objective.cut import executor_nodes
 from stormcut.objective.verify import violations
@@ -62,6 +62,24 @@ def test_the_brain_uses_no_node_for_the_consumer_alone(known, algorithm):
     profiles = {running.id: measured(running, task)} if known else {}
     nodes = nodes_of(decide(Question(state, profiles, None, Settings(algorithm))))
     assert nodes.pop(task) in set(nodes.values())
+
+
+def test_a_consumer_goes_where_most_of_what_it_takes_comes_from():
+    """Three tasks on one node send it less than one on another."""
+    running, task = with_consumer((3, 1))
+    heavy = next(e.start_task for e in running.executors if e.component == "c1")
+    places = [
+        Worker(Slot("n0", 6700), tuple(t for t in range(1, task) if t != heavy)),
+        Worker(Slot("n1", 6700), (heavy,)),
+        Worker(Slot("n2", 6700), (task,)),
+    ]
+    running = replace(running, assignment=tuple(places))
+    profile = profile_of(running, rate=lambda source, _: 10.0 if source == heavy else 0.1)
+    state = ClusterState(supervisors(3), (running,))
+    found, here = situation_of(state, profile)
+    names = [node.id for node in found.problem.nodes]
+    nodes = executor_nodes(found.problem, gathered(found, here))
+    assert names[nodes[list(found.loads[0].tasks).index(task)]] == "n1"
 
 
 @given(st.data())

@@ -382,6 +382,21 @@ def test_what_is_shown_under_a_name_is_what_is_done_under_it():
     assert workers_offered(after) == workers_offered(before)
 
 
+def test_what_is_approved_past_guards_is_shown_as_it_waits_for_the_next_round():
+    stage, shown = approve_past_guards(Policy(Mode.APPROVE))
+    after = stage.brain.outlook()
+    assert after["approved"] == [shown["override"]["proposal"]]
+    waits = [{x["topology"]: x["waits_for"] for x in each["withheld"]} for each in (shown, after)]
+    assert waits[0] == waits[1]
+    assert sorted(waits[0]) == ["a", "b"]
+
+
+def test_restarts_are_kept_by_how_long_ago_they_were():
+    stage = Stage(*spread("a"), AUTOMATIC)
+    assert stage.round(1000) == ["a"]
+    assert {each.at_s for each in stage.store.spent} == {0.0}
+
+
 def test_an_override_passes_a_budget_that_changes_exceed_only_together():
     """It named none, and the approved plan waited for ever."""
     stage, shown = approve_past_guards(Policy(Mode.APPROVE, restarts_per_round=5))

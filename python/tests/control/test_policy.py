@@ -2,10 +2,15 @@
 
 from datetime import datetime, timedelta
 
+import pytest
+from brain_clusters import supervisors
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stormcut.control.observe.nodes import drained_nodes
+from stormcut.control.orders import NO_ORDERS
 from stormcut.control.policy import FREE, Policy, QuietTime, TopologyRule
+from stormcut.model.cluster import ClusterState
 
 MONDAY = datetime(2024, 1, 1)
 DAY = 24 * 60
@@ -64,3 +69,9 @@ def test_the_first_rule_that_matches_counts():
     assert Policy().rule_of("taxi-2") is FREE
     assert policy.is_drained("id", "old-1")
     assert not policy.is_drained("id", "new-1")
+
+
+@pytest.mark.parametrize("pattern", ["n0", "h0", "h[0]"])
+def test_a_policy_drains_nodes_by_their_id_or_host(pattern):
+    state = ClusterState(supervisors(2), ())
+    assert drained_nodes(state, NO_ORDERS, Policy(drained=(pattern,))) == {"n0"}

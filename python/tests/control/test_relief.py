@@ -186,7 +186,7 @@ def test_with_little_time_nodes_that_have_no_room_are_not_counted(monkeypatch):
     assert moved.slot.node == "n3"
 
 
-@pytest.mark.parametrize(("most", "is_relieved"), [(1_000, True), (0, False)])
+@pytest.mark.parametrize(("most", "is_relieved"), [(3, True), (2, False)])
 def test_who_leaves_a_full_node_is_sought_in_bounded_time(most, is_relieved, monkeypatch):
     monkeypatch.setattr(relief, "MAX_TRIED", most)
     running, state = crowded(7)
@@ -206,3 +206,13 @@ def test_where_all_would_have_to_leave_or_none_has_to_there_is_nothing_to_seek()
     for node, expected in (("n0", None), ("n1", running.assignment)):
         state = closed(ClusterState(supervisors(2), (running,)), node)
         assert relieved(running, situation_of(state), running.assignment) == expected
+
+
+def test_a_node_above_several_limits_is_left_for_another_than_its_cpu():
+    """A node whose CPU is full still serves."""
+    running, state = crowded(7)
+    full, *others = state.supervisors
+    state = replace(state, supervisors=(replace(full, cpu_percent=20.0), *others))
+    profiles = {"a": profile_of(running, rate=lambda *_: 5.0)}
+    (decision,) = decide(Question(state, profiles, None, Settings())).decided
+    assert decision.choice.reason.violation.constraint == "max_executors"

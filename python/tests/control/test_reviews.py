@@ -2,10 +2,14 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
+from brain_clusters import topology
 
 from stormcut.control.gate.change import Initiator
+from stormcut.control.gate.gate import RESTART_SECONDS
+from stormcut.control.policy import Mode, Policy
 from stormcut.control.review.outcome import Finding, Outcome
 from stormcut.control.review.reviews import (
     Review,
@@ -15,6 +19,8 @@ from stormcut.control.review.reviews import (
     taken_back,
 )
 from stormcut.control.review.trail import Step
+from stormcut.control.round import MIN_RESTART_SECONDS, _restart_prices
+from stormcut.model.cluster import ClusterState
 from stormcut.profile.drift import MeanInterval
 
 A = Review("a-1-1", "p1", 1000.0, Outcome.BETTER, 100, 150, 20.0, 10.0, 40.0, 41.0, 30.0)
@@ -52,6 +58,19 @@ def test_the_price_of_a_restart_is_its_own_median_else_that_of_all():
     assert restart_seconds(reviews, "b-2-1") == 60.0
     assert restart_seconds(reviews, "c-3-1") == 45.0
     assert restart_seconds([replace(A, restart_s=None)], "a-1-1") is None
+
+
+@pytest.mark.parametrize(
+    ("measured", "price"), [(None, RESTART_SECONDS), (1.0, MIN_RESTART_SECONDS), (45.0, 45.0)]
+)
+def test_a_restart_costs_what_it_did_but_not_next_to_nothing(measured, price):
+    state = ClusterState((), (topology("a-1-1"),))
+    given = SimpleNamespace(
+        policy=Policy(Mode.AUTOMATIC), state=state, reviews=[replace(A, restart_s=measured)]
+    )
+    assert _restart_prices(given) == {"a-1-1": price}
+    given.policy = replace(given.policy, restart_seconds=3.0)
+    assert _restart_prices(given) == {"a-1-1": 3.0}
 
 
 def test_take_backs_in_a_row_are_counted():

@@ -32,7 +32,7 @@ from stormcut.control.decide.decision import (
     Guard,
     Withheld,
 )
-from stormcut.control.gate.change import restarted
+from stormcut.control.gate.change import Initiator, restarted
 from stormcut.control.orders import NO_ORDERS, Undo
 from stormcut.control.policy import Mode, Policy
 from stormcut.model.cluster import ClusterState, RunningExecutor, Slot, Worker
@@ -321,6 +321,7 @@ def test_the_stages_of_a_move_are_one_step_of_its_trail():
     stage.round(STAGE_SECONDS + 1)
     assert stage.homes()["a"] not in (before, first)
     (step,) = stage.store.trails["a"]
+    assert step.initiator is Initiator.GAIN
     assert ({*step.before}, {*step.after}) == (before, stage.homes()["a"])
 
 

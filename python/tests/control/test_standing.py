@@ -16,7 +16,7 @@ from stormcut.control.orders import NO_ORDERS, Orders
 from stormcut.control.policy import Mode, Policy, TopologyRule
 from stormcut.control.ports import Unavailable
 from stormcut.control.publication_cache import MAX_OF_A_CORE
-from stormcut.control.standing import STANDBY_SECONDS, Standing
+from stormcut.control.standing import Standing
 from stormcut.model.cluster import ClusterState, Slot, Worker
 
 RUNNING = ClusterState(
@@ -137,20 +137,36 @@ def test_orders_that_cannot_be_read_for_a_while_and_are_then_gone_are_lost():
 
 
 def test_a_standby_that_never_led_knows_that_orders_are_lost():
-    brain, outside, clock = standing()
+    brain, outside, _ = standing()
     outside.ordered = Orders(drained=frozenset({"n0"}), revision=7)
     brain.stand_by()
     outside.ordered = NO_ORDERS
     brain.elected()
     found = brain.brain._source.orders()
     assert found.is_paused and "are gone from ZooKeeper" in found.why
-    # It looks now and then, and not at all while ZooKeeper is away or it leads itself.
     outside.ordered = Orders(revision=8)
     brain.stand_by()
-    assert brain.brain._source.orders() is found
-    clock.seconds += STANDBY_SECONDS
-    brain.stand_by()
     assert brain.brain._source.orders().revision == 8
+
+
+def test_a_zookeeper_that_is_away_keeps_nobody_from_stopping():
+    """It asked for the orders in the thread that takes signals, which then waited for ever."""
+    brain, outside, _ = standing()
+    asked, back = threading.Event(), threading.Event()
+
+    def away():
+        asked.set()
+        back.wait(60)
+        return NO_ORDERS
+
+    outside.orders = away
+    run = threading.Thread(
+        target=brain.run, args=(outside, outside, lambda _: asked.is_set()), daemon=True
+    )
+    run.start()
+    run.join(30)
+    assert asked.is_set() and not run.is_alive()
+    back.set()
 
 
 def test_it_leads_while_it_runs_and_is_elected():

@@ -35,6 +35,8 @@ def pulses(random, acked, latency, spread=0.05, count=SLICES):
         # The load has fallen: fewer tuples are in flight.
         (0.6, 0.5, Outcome.SAME),
         (0.6, 1.0, Outcome.SAME),
+        # As many are in flight, and take longer.
+        (0.8, 1.25, Outcome.WORSE),
         (1.0, 2.0, Outcome.WORSE),
         # More is carried, each takes longer.
         (1.5, 2.0, Outcome.SAME),

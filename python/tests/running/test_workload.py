@@ -241,6 +241,7 @@ def test_a_profile_that_does_not_fit_says_where_it_differs():
         ((100.0, 300.0), (0.25, 0.75)),
         # Of few tuples that may be chance.
         ((0.01, 0.03), None),
+        ((0.0792, 0.0056, 0.0056, 0.0056), None),
         ((1.0,) * MAX_UNLIKE + (99.0,), None),
     ],
 )
