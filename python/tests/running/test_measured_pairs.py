@@ -45,6 +45,7 @@ def recounted(traffic):
 
 
 @given(rows, st.sets(st.sampled_from([("a", "b"), ("b", "c"), ("a", "a")])))
+@example([TaskTraffic(1, 5, 0.5, 100.0), TaskTraffic(1, 6, 0.5, None)], set())
 @example([TaskTraffic(5, 8, 1.0, None), TaskTraffic(8, 5, 1.0, None)], set())
 def test_rates_and_sizes_are_those_of_the_rows(traffic, without):
     rates, sizes = recounted(traffic)
