@@ -47,7 +47,9 @@ def leading_brain(nodes: StormcutNodes, tls: Tls | None) -> BrainClient:
     """
     client = leaders_client(nodes, PLAN_SECONDS, tls)
     if client is None:
-        raise InvalidInput("no brain leads: start one with `stormcut brain`", nodes.root)
+        raise InvalidInput(
+            "no brain leads: start one with `stormcut operate FILE` or `stormcut brain`", nodes.root
+        )
     await_description(client)
     return client
 

@@ -68,10 +68,12 @@ def print_outlook(console: Console, outlook: Mapping[str, Any]) -> None:
         _say(console, f"[bold yellow]paused[/]: nothing is done before `stormcut resume`{why}")
     for name in outlook["drained_nowhere"]:
         _say(console, f"[yellow]drained: {escape(name)}[/], but no supervisor has this id or host")
-    for text in sorted(outlook["machines"].values())[:SHOWN_MACHINES]:
+    # Nodes that share a machine have one text.
+    texts = sorted(set(outlook["machines"].values()))
+    for text in texts[:SHOWN_MACHINES]:
         _say(console, escape(text))
-    if (more := len(outlook["machines"]) - SHOWN_MACHINES) > 0:
-        _say(console, f"and {more} nodes more: see `stormcut status`")
+    if (more := len(texts) - SHOWN_MACHINES) > 0:
+        _say(console, f"and {more} more: see `stormcut status`")
     left = outlook.get("left_on_drained", {})
     for text in drain_progress(left, len(left) == len(outlook.get("nodes", {}))):
         _say(console, escape(text))

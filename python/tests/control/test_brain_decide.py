@@ -542,7 +542,7 @@ def test_a_topology_that_cannot_go_back_stays_and_says_why(what):
     others, nodes = (), supervisors(3)
     says = {
         "slot gone": "no supervisor offers slot n2:6700 now",
-        "slot taken": "slot n2:6700 is another topology's now",
+        "slot taken": "slot h2:6700 is another topology's now",
         "other executors": "its executors are others now",
     }[what]
     if what == "slot gone":

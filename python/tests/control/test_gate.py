@@ -54,7 +54,7 @@ def test_what_is_taken_back_does_not_go_to_a_drained_node():
         assert "n0" not in nodes_of(stage)
     (line,) = stage.brain.outlook()["topologies"]
     assert (
-        "it cannot go back to where it ran before: the node of slot n0:6700 is drained"
+        "it cannot go back to where it ran before: the node of slot h0:6700 is drained"
         in (line["reason"])
     )
 

@@ -80,6 +80,17 @@ def test_a_drain_says_what_is_left_and_when_it_is_complete():
     assert "drained: h1, drain complete" in text
 
 
+def test_what_is_known_of_a_machine_is_said_once_however_many_nodes_share_it():
+    outlook = stage(Mode.AUTOMATIC).brain.outlook(settled=False)
+    shared = {f"n{at}": "the machine of h0, h1 and 2 more is full" for at in range(4)}
+    text = screen(print_outlook, {**outlook, "machines": shared})
+    assert text.count("the machine of h0, h1 and 2 more is full") == 1
+    assert "`stormcut status`" not in text
+    own = {f"n{at}": f"h{at} declares no capacity" for at in range(5)}
+    text = screen(print_outlook, {**outlook, "machines": own})
+    assert "and 2 more: see `stormcut status`" in text
+
+
 def test_a_pause_and_drained_nodes_come_first():
     orders = Orders(is_paused=True, drained=frozenset({"h1"}))
     outlook = stage(Mode.AUTOMATIC, orders).brain.outlook(settled=False)

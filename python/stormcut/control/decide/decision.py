@@ -296,7 +296,7 @@ class Obstacle(Enum):
 
 @dataclass(frozen=True)
 class InTheWay:
-    """What is in the way of workers chosen earlier, and of which slot."""
+    """What is in the way of workers chosen earlier, and in which slot of which host."""
 
     obstacle: Obstacle
     slot: Slot | None = None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from stormcut.control.decide.decision import (
     KEPT,
@@ -16,7 +17,7 @@ from stormcut.control.decide.decision import (
 )
 from stormcut.control.decide.question import Question
 from stormcut.control.orders import By
-from stormcut.model.cluster import RunningTopology, Worker
+from stormcut.model.cluster import RunningTopology, Slot, Worker
 from stormcut.running.declared import max_executors
 from stormcut.running.usage import Usage
 
@@ -57,7 +58,7 @@ class Earlier:
         # An order to drain outranks what keeps a place.
         workers = undo.target(topology)
         if drained := {w.slot for w in workers if w.slot.node in self._drained}:
-            return InTheWay(Obstacle.DRAINED, min(drained))
+            return self._obstructed(Obstacle.DRAINED, drained)
         return self._in_the_way(topology, workers)
 
     def _in_the_way(self, topology: RunningTopology, workers: Workers) -> InTheWay | None:
@@ -66,10 +67,15 @@ class Earlier:
             return InTheWay(Obstacle.OTHER_EXECUTORS)
         slots = {worker.slot for worker in workers}
         if gone := slots - self._state.slots:
-            return InTheWay(Obstacle.SLOT_GONE, min(gone))
+            return self._obstructed(Obstacle.SLOT_GONE, gone)
         if taken := slots & self._usage.taken(topology.id):
-            return InTheWay(Obstacle.SLOT_TAKEN, min(taken))
+            return self._obstructed(Obstacle.SLOT_TAKEN, taken)
         return None
+
+    def _obstructed(self, obstacle: Obstacle, slots: Collection[Slot]) -> InTheWay:
+        """Return what is in the way, with the first of its slots as people know it: by its host."""
+        first, hosts = min(slots), {s.id: s.host for s in self._state.supervisors}
+        return InTheWay(obstacle, replace(first, node=hosts.get(first.node, first.node)))
 
     def stays(self, topology: RunningTopology) -> Choice | None:
         """Return that a topology keeps its workers where a guard says so, else None."""
