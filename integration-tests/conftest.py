@@ -66,7 +66,7 @@ def docker_stage(storm_image: str) -> Iterator[DockerStage]:
         config={
             **SLOW_TO_WAKE,
             # Storm's patience with lost nodes, shortened: limits are lifted while workers start.
-            # What has started runs for Nimbus as long as a start may take, whatever becomes of it.
+            # As long as a start may take, Nimbus believes that an executor runs.
             "nimbus.task.launch.secs": 120,
             "storm.zookeeper.session.timeout": 15000,
             "nimbus.task.timeout.secs": 30,

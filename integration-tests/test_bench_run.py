@@ -80,7 +80,7 @@ def test_a_bench_goes_on_where_it_was_interrupted(storm_image: str, tmp_path: Pa
     assert all(each["tuples_per_10s"] > 0 for each in cells if not each["unsteady"])
     placed = {each["scheduler"]: each for each in lines(results / "placements.jsonl")}
     assert 0 < placed["cut"]["kept"] <= 1
-    # More tuples may cross where links are full: smaller ones.
+    # Where links are full, more tuples may cross if they are smaller.
     assert placed["cut"]["reachable"] >= 0.99 * placed["even"]["reachable"]
     for name in ("bench.html", "bench.md", "cells.parquet"):
         assert (results / name).stat().st_size > 500

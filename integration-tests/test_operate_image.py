@@ -96,7 +96,7 @@ def test_it_is_small_and_its_spark_reads_metrics(image: str, folder: Path) -> No
     docker(
         *("run", "--rm", *given, image, "profile", "/given/logs"),
         *("--warm-up", "0", "--output", "/tmp/p"),
-        # As little as this is read without Spark else.
+        # So small a log is read by Spark only where a master is named.
         *("--master", "local[1]", "--tables"),
     )
 

@@ -49,9 +49,8 @@ def history_entry(
 def steps(plan: Plan, governed: Governed, state: ClusterState) -> dict[str, Step]:
     """Return a plan's changes as steps of their topologies' trails, by topology id."""
     decisions = {d.topology: d for d in governed.instructions.decided}
-    hosts = {s.id: s.host for s in state.supervisors}
     return {
-        change.topology: _step(plan, change, decisions[change.topology], hosts)
+        change.topology: _step(plan, change, decisions[change.topology], state.hosts)
         for change in governed.changes
         if change.initiator is not Initiator.PLACEMENT
     }

@@ -136,7 +136,7 @@ def outlook_document(snapshot: Snapshot, parts: Mapping[str, PartStatus]) -> dic
             snapshot.orders.drained_nowhere(snapshot.described.state.supervisors)
         ),
         "left_on_drained": snapshot.left_on_drained(),
-        "nodes": {s.id: s.host for s in snapshot.described.state.supervisors},
+        "nodes": snapshot.described.state.hosts,
         "silent": sorted(snapshot.left.silence.nodes),
         "machines": _machine_news(snapshot.left.machines),
         "on_probation": list(snapshot.left.probation.present(snapshot.now_s)),

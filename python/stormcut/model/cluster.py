@@ -128,6 +128,11 @@ class ClusterState:
         """Every slot that Nimbus would use."""
         return frozenset(Slot(s.id, port) for s in self.supervisors for port in s.ports)
 
+    @cached_property
+    def hosts(self) -> dict[str, str]:
+        """The host of every supervisor, by its id."""
+        return {supervisor.id: supervisor.host for supervisor in self.supervisors}
+
     def fingerprint(self) -> str:
         """Return the SHA-256 of nodes, slots, capacities and executors: docs/protocol.md."""
         return hashlib.sha256("".join(f"{line}\n" for line in self._lines()).encode()).hexdigest()

@@ -147,6 +147,10 @@ def test_a_standby_that_never_led_knows_that_orders_are_lost():
     outside.ordered = Orders(revision=8)
     brain.stand_by()
     assert brain.brain._source.orders().revision == 8
+    # A leader reads them in its watch.
+    outside.ordered, outside.leads, brain._leadership = Orders(revision=9), True, outside
+    brain.stand_by()
+    assert brain.brain._source.orders().revision == 8
 
 
 def test_a_zookeeper_that_is_away_keeps_nobody_from_stopping():

@@ -117,11 +117,11 @@ def test_no_round_of_moves_comes_back(a, b, c, enough):
 
 @pytest.mark.parametrize(("tuples_per_s", "is_whole"), [(10.0, False), (1e9, True)])
 def test_what_travelling_takes_is_a_share_of_the_nodes_that_are_used(tuples_per_s, is_whole):
-    def burden(*nodes):
+    def measure_burden(*nodes):
         running = dealt(topology("t", (2, 2), acker=False), [Slot(node, 6700) for node in nodes])
         profile = profile_of(running, rate=lambda *_: tuples_per_s)
         return worth(*situation_of(ClusterState(supervisors(3), (running,)), profile)).burden
 
-    share = burden("n0", "n1")
+    share = measure_burden("n0", "n1")
     assert (share == 1.0) if is_whole else (0.0 < share < 1.0)
-    assert burden("n1", "n2") == share
+    assert measure_burden("n1", "n2") == share

@@ -171,14 +171,19 @@ def test_a_chain_is_predicted_for_another_placement(places, order, groupings, ra
         assert predicted[3:] == pytest.approx([taken.get(task, 0.0) for task in tasks[3:]])
 
 
+def table_of(traffic):
+    """Return what two executors of a, tasks 1 and 2, send two of b."""
+    running = topology("t", (2, 2), acker=False)
+    return pair_table(traffic, {"a": running.executors[:2], "b": running.executors[2:]})
+
+
 def test_pairs_behind_a_chain_keep_what_each_target_takes():
     """Keys are skewed as measured; which parser sends them depends on the placement."""
     traffic = [
         TaskTraffic(source, target, rate, None)
         for source, target, rate in ((1, 3, 9.0), (2, 3, 1.0), (2, 4, 2.0))
     ]
-    running = topology("t", (2, 2), acker=False)
-    table = pair_table(traffic, {"a": running.executors[:2], "b": running.executors[2:]})
+    table = table_of(traffic)
     evened = table.evened({"a"}).pairs(without=set())
     rates = {(p.source[1], p.target[1]): p.tuples_per_second for p in evened}
     assert rates == {(0, 0): 5.0, (1, 0): 5.0, (0, 1): 1.0, (1, 1): 1.0}
@@ -191,8 +196,7 @@ def test_pairs_that_are_evened_keep_the_mean_size_of_a_tuple_as_far_as_it_is_kno
         TaskTraffic(2, 3, 3.0, 20.0),
         TaskTraffic(1, 4, 5.0, None),
     ]
-    running = topology("t", (2, 2), acker=False)
-    table = pair_table(traffic, {"a": running.executors[:2], "b": running.executors[2:]})
+    table = table_of(traffic)
     evened = table.evened({"a"}).pairs(without=set())
     assert {(p.source[1], p.target[1]): p.bytes_per_tuple for p in evened} == {
         (0, 0): 80.0,
@@ -204,8 +208,7 @@ def test_pairs_that_are_evened_keep_the_mean_size_of_a_tuple_as_far_as_it_is_kno
 
 def test_pairs_of_large_components_stay_as_measured(monkeypatch):
     traffic = [TaskTraffic(1, 3, 9.0, None), TaskTraffic(2, 4, 3.0, None)]
-    running = topology("t", (2, 2), acker=False)
-    table = pair_table(traffic, {"a": running.executors[:2], "b": running.executors[2:]})
+    table = table_of(traffic)
     monkeypatch.setattr(measured_pairs, "MAX_EVENED", 4)
     assert len(table.evened({"a"}).pairs(without=set())) == 4
     monkeypatch.setattr(measured_pairs, "MAX_EVENED", 3)

@@ -296,7 +296,10 @@ class Obstacle(Enum):
 
 @dataclass(frozen=True)
 class InTheWay:
-    """What is in the way of workers chosen earlier, and in which slot of which host."""
+    """What is in the way of workers chosen earlier, and in which slot.
+
+    The slot's ``node`` is the name of its host, the supervisor's id where that has gone.
+    """
 
     obstacle: Obstacle
     slot: Slot | None = None

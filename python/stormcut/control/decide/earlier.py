@@ -58,7 +58,7 @@ class Earlier:
         # An order to drain outranks what keeps a place.
         workers = undo.target(topology)
         if drained := {w.slot for w in workers if w.slot.node in self._drained}:
-            return self._obstructed(Obstacle.DRAINED, drained)
+            return self._name(Obstacle.DRAINED, drained)
         return self._in_the_way(topology, workers)
 
     def _in_the_way(self, topology: RunningTopology, workers: Workers) -> InTheWay | None:
@@ -67,15 +67,16 @@ class Earlier:
             return InTheWay(Obstacle.OTHER_EXECUTORS)
         slots = {worker.slot for worker in workers}
         if gone := slots - self._state.slots:
-            return self._obstructed(Obstacle.SLOT_GONE, gone)
+            return self._name(Obstacle.SLOT_GONE, gone)
         if taken := slots & self._usage.taken(topology.id):
-            return self._obstructed(Obstacle.SLOT_TAKEN, taken)
+            return self._name(Obstacle.SLOT_TAKEN, taken)
         return None
 
-    def _obstructed(self, obstacle: Obstacle, slots: Collection[Slot]) -> InTheWay:
-        """Return what is in the way, with the first of its slots as people know it: by its host."""
-        first, hosts = min(slots), {s.id: s.host for s in self._state.supervisors}
-        return InTheWay(obstacle, replace(first, node=hosts.get(first.node, first.node)))
+    def _name(self, obstacle: Obstacle, slots: Collection[Slot]) -> InTheWay:
+        """Return what is in the way, and the first of its slots, by its host if that is known."""
+        first = min(slots)
+        host = self._state.hosts.get(first.node, first.node)
+        return InTheWay(obstacle, replace(first, node=host))
 
     def stays(self, topology: RunningTopology) -> Choice | None:
         """Return that a topology keeps its workers where a guard says so, else None."""

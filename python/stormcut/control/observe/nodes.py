@@ -37,5 +37,5 @@ def executors_left(state: ClusterState, nodes: Collection[str]) -> dict[str, int
         for worker in topology.assignment:
             if worker.slot.node in left:
                 left[worker.slot.node] += len(worker.executors)
-    hosts = {s.id: s.host for s in state.supervisors}
+    hosts = state.hosts
     return {hosts[node]: count for node, count in sorted(left.items())}
